@@ -67,7 +67,8 @@ def list_(*, folder: str, as_json: bool) -> None:
     if as_json:
         print_json(rows)
     elif rows:
-        print_table([name for name in rows[0] if name != "problem"], rows)
+        columns = ["run", "reviewer", "protocol", "benchmark", "answered", "failed"]
+        print_table(columns, [row | {"protocol": row["instrument"]} for row in rows])
         for row in unreadable:
             print_message(f"{row['run']}: {row['problem']}")
         for row in rows:

@@ -17,14 +17,14 @@ _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 _KINDS: Final = {
     "reviewer": "$--accent",
     "creator": "$--accent",
-    "floor": "$--muted",
+    "baseline": "$--muted",
     "control": "$--muted",
     "people": "$--series-1",
 }
 _SHAPES: Final = {
     "reviewer": "circle",
     "creator": "circle",
-    "floor": "square",
+    "baseline": "square",
     "control": "square",
     "people": "diamond",
 }
@@ -66,7 +66,7 @@ class ChartPoint:
         return {
             "who": self.who,
             "group": self.group,
-            "kind": self.kind,
+            "kind": "baseline" if self.kind == "floor" else self.kind,
             "value": estimate.value,
             "low": estimate.low,
             "high": estimate.high,

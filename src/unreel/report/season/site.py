@@ -303,7 +303,8 @@ def _iter_summary_tiles(season: SeasonView) -> Iterator[tuple[str, str]]:
     kinds = [standings[0].kind for standings in season.entrants().values()]
     for kind in ("reviewer", "floor", "creator", "control"):
         if count := kinds.count(kind):
-            yield f"{count:,}", f"{kind}{'' if count == 1 else 's'}"
+            word = "baseline" if kind == "floor" else kind
+            yield f"{count:,}", f"{word}{'' if count == 1 else 's'}"
     yield f"{season.standings[0].n_scenes:,}", "scenes"
     if season.plays:
         yield f"{sum(len(play.said) for play in season.plays):,}", "answers"

@@ -480,7 +480,7 @@
       make("span", "answer-who", who.name),
       " ",
       make("span", "badge " + tone, status),
-      who.floor ? make("span", "badge kind", "floor") : null,
+      who.floor ? make("span", "badge kind", "baseline") : null,
     );
     const box = make("section", "answer " + status, head, make("p", "small muted", who.protocol + ", " + who.condition));
     if (answer.failure) box.append(make("p", "", sentence(answer.failure)));
