@@ -74,7 +74,7 @@ def check(
     "--out",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="New output folder.",
+    help="New folder to write the benchmark to.",
 )
 def example(layout: str, *, out: Path) -> None:
     """Write a small benchmark in LAYOUT with synthesised clips, as a starting point."""

@@ -14,7 +14,7 @@ _FORMATS: Final = ("cvat", "labelbox", "label-studio", "unreel")
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
-    "--to", "written_as", required=True, type=click.Choice(_FORMATS), help="Target format."
+    "--to", "written_as", required=True, type=click.Choice(_FORMATS), help="Format to write."
 )
 @click.option(
     "--from",
@@ -26,11 +26,15 @@ _FORMATS: Final = ("cvat", "labelbox", "label-studio", "unreel")
     "--out",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="New output folder.",
+    help="New folder to write to.",
 )
-@click.option("--rate", metavar="FPS", help="Frames per second, for example 30000/1001.")
-@click.option("--size", metavar="WIDTHxHEIGHT", help="Frame size in pixels.")
-@click.option("--frames", type=click.IntRange(1), help="Number of frames in a video.")
+@click.option(
+    "--rate",
+    metavar="FPS",
+    help="Frame rate of the videos in frames per second, for example 30000/1001.",
+)
+@click.option("--size", metavar="WIDTHxHEIGHT", help="Frame size of the videos in pixels.")
+@click.option("--frames", type=click.IntRange(1), help="Number of frames of each video.")
 @json_option
 def convert(*, as_json: bool, **options: Any) -> None:
     """Convert the annotated videos of FILE to another tool's format.

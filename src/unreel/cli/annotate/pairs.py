@@ -17,7 +17,7 @@ from unreel.core.registry import LazyImport
     "--plan",
     required=True,
     type=click.Choice(["strict", "gain"]),
-    help="strict: all pairs with different scores. gain: the pairs with the highest information gain.",
+    help="Pairs to choose: all pairs of clips with different scores (strict), or the pairs with the highest expected information gain (gain).",
 )
 @click.option(
     "--clips",
@@ -43,7 +43,7 @@ from unreel.core.registry import LazyImport
     type=click.Path(dir_okay=False, path_type=Path),
     default="pairs.csv",
     show_default=True,
-    help="Output table for `push --pairs`.",
+    help="Table of pairs to write, for `unreel annotate push --pairs`.",
 )
 @ledger_option
 @json_option

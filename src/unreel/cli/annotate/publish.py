@@ -30,7 +30,7 @@ from unreel.core.registry import LazyImport
 @click.option(
     "--keep-undecided",
     is_flag=True,
-    help="For reality and pass-fail: keep clips without a consensus, with the label of the benchmark.",
+    help="In reality and pass-fail campaigns: keep clips without a consensus, with their label in the benchmark.",
 )
 @click.option(
     "--names", "named", is_flag=True, help="Publish the annotators' names instead of aliases."

@@ -24,7 +24,7 @@ from unreel.core.registry import LazyImport
 @click.option(
     "--hub",
     metavar="OWNER/NAME",
-    help="Name of a Hugging Face data set; also write its leaderboard files.",
+    help="Hugging Face data set, as OWNER/NAME: also write the files that list the results on its page.",
 )
 @click.option(
     "--url", default="", help="Public URL of the site, recorded as the source of the results."

@@ -36,9 +36,13 @@ def submit(*, as_json: bool, **options: Any) -> None:
 @click.command()
 @season_argument
 @click.argument("name")
-@click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the log.")
 @click.option(
-    "--retire", is_flag=True, help="Record that the organiser, not the team, withdrew the entry."
+    "--reason", default="", metavar="TEXT", help="Reason for the withdrawal, stored in the log."
+)
+@click.option(
+    "--retire",
+    is_flag=True,
+    help="Withdraw the entry in the organiser's name instead of the team's.",
 )
 @json_option
 def withdraw(*, as_json: bool, **options: Any) -> None:

@@ -26,12 +26,16 @@ _EXTRA: Final = "curate"
     help="Maximum number of clips shown per split, label and reason for exclusion.",
 )
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="Random seed of the shown clips."
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Random seed for choosing the shown clips.",
 )
 @click.option(
     "--allow-outside",
     is_flag=True,
-    help="Also show excluded clips whose files are outside FOLDER and the current folder.",
+    help="Also show excluded clips that are stored outside FOLDER and the current folder.",
 )
 @trusted_option
 @json_option
@@ -68,7 +72,7 @@ def sheet(  # noqa: PLR0913  one parameter for each option
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="New output folder.  [default: hub next to the benchmark]",
+    help="New output folder.  [default: a folder `hub` next to the benchmark]",
 )
 @click.option(
     "--repo",

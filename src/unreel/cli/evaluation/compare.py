@@ -47,7 +47,9 @@ smallest true difference that these clips show in 8 of 10 comparisons, where non
     help="Parser: strict reads only the requested format, lenient also its usual variations.",
 )
 @click.option(
-    "--judge", metavar="MODEL", help="Use the stored rulings of `unreel score --judge MODEL`."
+    "--judge",
+    metavar="MODEL",
+    help="Use the rulings on explanations that `unreel score --judge MODEL` stored.",
 )
 @run_options
 @table_format_option

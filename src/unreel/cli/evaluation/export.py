@@ -75,7 +75,7 @@ _WHOLE: Final = "whole"
 @click.option(
     "--marks",
     type=click.Choice(get_args(Marks)),
-    help="Whether a timestamp precedes each frame.  [default: on for trace]",
+    help="Whether the exported task prints a timestamp before each frame.  [default: on for trace]",
 )
 @click.option(
     "--max-pixels",

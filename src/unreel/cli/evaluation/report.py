@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 )
 @media_option("link", "copy", "none")
 @click.option(
-    "--judge", metavar="MODEL", help="Use the stored rulings of `unreel score --judge MODEL`."
+    "--judge",
+    metavar="MODEL",
+    help="Use the rulings on explanations that `unreel score --judge MODEL` stored.",
 )
 @run_options
 @json_option

@@ -74,9 +74,14 @@ class ScoredAnswers:
     "--protocol",
     "instrument",
     type=InstrumentName(),
-    help="Protocol of the answers.",
+    help="Protocol of the questions that were answered.",
 )
-@click.option("--prompt", default="paper", show_default=True, help="Prompt variant of the answers.")
+@click.option(
+    "--prompt",
+    default="paper",
+    show_default=True,
+    help="Prompt variant with which the questions were asked.",
+)
 @click.option(
     "--parser",
     type=click.Choice(["strict", "lenient"]),
@@ -93,7 +98,7 @@ class ScoredAnswers:
     "judges",
     multiple=True,
     metavar="MODEL",
-    help="Model that judges explanations. With a second one, the agreement of the judges is reported.",
+    help="Model that judges explanations. Repeatable: with a second model, the agreement of both is reported.",
 )
 @click.option("--sts", is_flag=True, help="Also compare explanations by sentence embeddings.")
 @click.option(

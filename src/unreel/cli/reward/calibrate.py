@@ -27,16 +27,22 @@ if TYPE_CHECKING:
     type=click.Choice(["strict", "lenient"]),
     default="lenient",
     show_default=True,
-    help="Parser of the stored answers; the service must use the same.",
+    help="Parser that reads the stored answers. Start the reward service with the same parser.",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     default="reward-calibration.json",
     show_default=True,
-    help="JSON file of the calibration.",
+    help="JSON file to write the calibration to.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of folds and interval.")
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Random seed of the cross-validation folds and of the interval.",
+)
 @json_option
 def calibrate(
     *, run: str, method: "Method", parser: "Mode", out: Path, seed: int, as_json: bool

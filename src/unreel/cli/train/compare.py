@@ -27,8 +27,11 @@ _ASKED_WRONGLY: Final = 2
     metavar="PATH",
     help="Benchmark on which both checkpoints are evaluated. Not needed for runs.",
 )
-@click.option("--protocol", help="Protocol.  [default: that of the checkpoint's training]")
-@click.option("--split", help="Use only this split.")
+@click.option(
+    "--protocol",
+    help="Protocol of the questions.  [default: the protocol with which the checkpoint was trained]",
+)
+@click.option("--split", help="Evaluate only this split of the benchmark.")
 @layout_option
 @click.option("--out", help="Output folder of the two runs.  [default: compare-FIRST-SECOND]")
 @click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Metric to compare.")

@@ -23,7 +23,7 @@ from unreel.core.registry import LazyImport
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Output folder of the page and of the clip data.  [default: examples-NAME]",
+    help="Output folder of the page.  [default: examples-NAME]",
 )
 @clip_options
 def examples(*, as_json: bool, **options: Any) -> None:

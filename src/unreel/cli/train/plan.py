@@ -12,14 +12,16 @@ from unreel.core.registry import LazyImport
 
 @click.command()
 @recipe_options
-@click.option("--gpu", default="h100", show_default=True, help="Device type, for example a100.")
-@click.option("--gpus", type=int, help="Number of devices.  [default: the recipe's [devices]]")
-@click.option("--price", metavar="USD", help="Price of one device per hour in USD.")
+@click.option(
+    "--gpu", default="h100", show_default=True, help="GPU type to plan for, for example a100."
+)
+@click.option("--gpus", type=int, help="Number of GPUs.  [default: the recipe's [devices]]")
+@click.option("--price", metavar="USD", help="Price of one GPU per hour in USD.")
 @click.option(
     "--utilisation",
     type=float,
     metavar="SHARE",
-    help="Fraction of the peak speed that the devices reach.  [default: the family's]",
+    help="Fraction of the peak speed that the GPUs reach.  [default: that of the model family]",
 )
 @allow_outside_option
 @trusted_option
