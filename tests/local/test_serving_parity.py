@@ -54,7 +54,11 @@ MOST_TOKENS = 32
 PATIENT = EndpointLimits(
     max_connections=2, patience=RetryPolicy(deadline_s=600, attempt_s=300, outage_s=300)
 )
-CASES = [(whose, form) for whose in ("base", "tuned") for form in FORMS]
+CASES = [
+    pytest.param(whose, form, marks=[pytest.mark.slow] if whose == "base" else [])
+    for whose in ("base", "tuned")
+    for form in FORMS
+]
 
 
 @dataclass(frozen=True)

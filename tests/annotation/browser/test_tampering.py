@@ -34,7 +34,7 @@ from unreel.annotation.studio.push import PushRequest, push_assignments
 from unreel.annotation.studio.task_pages import read_tasks
 from unreel.core.judgement import Label
 
-pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("studio"), pytest.mark.timeout(600)]
 
 NAME = "spoilers"
 N_TASKS = 12
