@@ -21,13 +21,13 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from synthesise import ClipRecipe, synthesise
 from unreel.core.box import Box
 from unreel.core.failure import Failure
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt
 from unreel.media import annotated_copy as copying
-from unreel.media.access import open_sandbox
-from unreel.media.annotated_copy_wire import CopyTaker, commentary_request
-from unreel.media.overlay import MovingMark, OverlayCommentary, TimelineLane
+from unreel.media.access import open_file_sandbox
+from unreel.media.annotated_copy_wire import AnnotatedCopyReceiver, build_commentary_request
+from unreel.media.overlay import OverlayCommentary, OverlayTrace, TimelineLane
 from unreel.media.sandbox import SandboxLimits
 
 RATE = 24
@@ -66,7 +66,7 @@ def _commentary(seconds: int) -> OverlayCommentary:
     duration_us = seconds * MICROSECONDS
     half_us = duration_us // 2
     where = (BoxAt(half_us, Box(0.4, 0.5, 0.6, 0.9)),)
-    marks = (MovingMark(span=TimeSpan(half_us, duration_us), track=where, ends=False),)
+    marks = (OverlayTrace(span=TimeSpan(half_us, duration_us), track=where, ends=False),)
     lanes = (
         TimelineLane(
             says="one: generated. A wheel comes off and floats up beside the car.", marks=marks
@@ -77,13 +77,15 @@ def _commentary(seconds: int) -> OverlayCommentary:
 
 
 def _confined(clip: Path, said: OverlayCommentary, copy: Path) -> dict[str, Any]:
-    settings = read_settings()
+    settings = read_environment_settings()
     seconds = settings.media_seconds + settings.annotate_pace * said.duration_us // MICROSECONDS
     limits = SandboxLimits(seconds=seconds, memory_mb=settings.media_mb)
-    with open_sandbox(settings) as sandbox, copy.open("wb") as into:
+    with open_file_sandbox(settings) as sandbox, copy.open("wb") as into:
         sandbox.protection()  # The zygote is warm before the clock starts.
-        taker = CopyTaker(into, duration_us=said.duration_us, on_frames=lambda _n_frames: None)
-        request = commentary_request(said)
+        taker = AnnotatedCopyReceiver(
+            into, duration_us=said.duration_us, on_frames=lambda _n_frames: None
+        )
+        request = build_commentary_request(said)
         started_s = time.monotonic()
         made = sandbox.run("annotate", clip, request=request, limits=limits, on_part=taker.add)
         wall_s = time.monotonic() - started_s
@@ -102,7 +104,7 @@ def _here(clip: Path, said: OverlayCommentary, preset: str) -> dict[str, Any]:
     started_s, cpu_s = time.monotonic(), time.process_time()
     size = 0
     with clip.open("rb") as file:
-        for piece in copying.annotate(file, said):
+        for piece in copying.iter_annotated_copy(file, said):
             size = max(size, piece.at + len(piece.data))
     return {
         "wall_s": round(time.monotonic() - started_s, 1),

@@ -18,7 +18,7 @@ import numpy as np
 from peak_memory import peak_mib
 
 from unreel.arena.answers.play import NOBODY, AnswerTable, SeasonClips
-from unreel.arena.boards.ranking import rank
+from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.stats.resampling import RESAMPLES
 
 
@@ -57,7 +57,7 @@ def measure(size: int, scenes: int, *, nuisances: int, resamples: int) -> dict[s
     """Rank one play in this process."""
     play = make_play(size, scenes, nuisances=nuisances)
     started, worked = time.perf_counter(), time.process_time()
-    rank(play, seed=0, resamples=resamples, nuisances=play.lineup.nuisances)
+    rank_season_entrants(play, seed=0, resamples=resamples, nuisances=play.lineup.nuisances)
     return {
         "entrants": size,
         "scenes": scenes,

@@ -24,22 +24,21 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from peak_memory import peak_mib
 
 from facts import FACTS as DRAWN
-from unreel.arena.answers.lineup import read_lineup
-from unreel.arena.answers.read_play import read_play
-from unreel.arena.run.questions import SeasonReviewer
-from unreel.arena.season.benchmark import CONTROLS, METADATA, look_table
+from unreel.arena.answers.read_play import read_season_answers, read_season_clips
+from unreel.arena.run.plan import SeasonReviewer
+from unreel.arena.season.benchmark import CONTROLS, METADATA, open_clip_facts_table
 from unreel.arena.season.folder import SET, EnteredReviewer, SeasonEntrants, SeasonFolder
 from unreel.benchmarks.questions import PlannedQuestion
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import EnvironmentSettings
 from unreel.engine.location import StorageLocation
 from unreel.engine.stage import Row
-from unreel.engine.storage_access import StorageAccess, file_key
-from unreel.engine.survey import FACTS, ClipSurvey
+from unreel.engine.storage_access import StorageAccess, compute_file_name_key
+from unreel.engine.survey import FACTS, StoredClipFacts
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.engine.writer_lock import writer_lock
-from unreel.evaluation.recipe import check_recipe
+from unreel.engine.writer_lock import build_writer_lock
+from unreel.evaluation.recipe import check_eval_recipe
 from unreel.evaluation.run_job import get_recipe_store
 
 _CREATORS = 50
@@ -59,10 +58,17 @@ def make_season(root: Path, *, reviewers: int, clips: int, conditions: int) -> N
         lines.append(json.dumps(told | {"group": f"scene-{number // len(makers)}"}) + "\n")
         own = hashlib.sha256(str(number).encode()).hexdigest()
         facts = FACTS.dump_json(DRAWN).decode()
-        found.append({"key": file_key(file), "name": f"clip-{number}", "clip": own, "facts": facts})
+        found.append(
+            {
+                "key": compute_file_name_key(file),
+                "name": f"clip-{number}",
+                "clip": own,
+                "facts": facts,
+            }
+        )
     files.write(f"{SET}/{METADATA}", "".join(lines).encode())
     folder.write_json(f"{SET}/{CONTROLS}", {})
-    _store(look_table(folder), found)
+    _store(open_clip_facts_table(folder), found)
     sections = [{"sampling": f"uniform-{8 + number}"} for number in range(conditions)]
     titles = tuple(section["sampling"] for section in sections)
     judges = []
@@ -73,7 +79,7 @@ def make_season(root: Path, *, reviewers: int, clips: int, conditions: int) -> N
             "reviewer": {"model": "always-real"},
             "condition": sections,
         }
-        recipe, name = check_recipe(given), f"reviewer-{number:02}"
+        recipe, name = check_eval_recipe(given), f"reviewer-{number:02}"
         heard = [str(section.as_condition()) for section in recipe.condition]
         told = dict(zip(titles, heard, strict=True))
         entered = EnteredReviewer(title=name, name=name, folder=name, conditions=told)
@@ -89,7 +95,9 @@ def _answer(judge: SeasonReviewer, folder: SeasonFolder, clips: list[Row]) -> No
     run = judge.run(folder, StorageAccess(settings=EnvironmentSettings(), trusted=True))
     get_recipe_store(run).keep(judge.entered.name, None)
     _store(run.clips, clips)
-    _store(run.answers, list(_answers(judge, run.plan(ClipSurvey(look_table(folder))))))
+    _store(
+        run.answers, list(_answers(judge, run.plan(StoredClipFacts(open_clip_facts_table(folder)))))
+    )
 
 
 def _answers(judge: SeasonReviewer, plan: Iterator[object]) -> Iterator[Row]:
@@ -108,7 +116,7 @@ def _answers(judge: SeasonReviewer, plan: Iterator[object]) -> Iterator[Row]:
 
 
 def _store(table: LanceTable, rows: list[Row]) -> None:
-    with writer_lock(table.place) as lock:
+    with build_writer_lock(table.place) as lock:
         writer = TableWriter(table, lock=lock, observe=lambda _step, _rows: None)
         for start in range(0, len(rows), _ROWS):
             writer.append(rows[start : start + _ROWS])
@@ -118,9 +126,9 @@ def measure(root: Path) -> dict[str, float]:
     """Read all of a season in this process."""
     folder = SeasonFolder(StorageLocation(str(root)))
     started, worked = time.perf_counter(), time.process_time()
-    entrants, lineup = folder.require_played(), read_lineup(folder)
+    entrants, lineup = folder.require_played(), read_season_clips(folder)
     lineup_s = time.process_time() - worked
-    plays = [read_play(folder, title, lineup=lineup) for title in entrants.conditions]
+    plays = [read_season_answers(folder, title, lineup=lineup) for title in entrants.conditions]
     cpu_s, answers = time.process_time() - worked, sum(len(play.said) for play in plays)
     return {
         "reviewers": len(entrants.reviewers),

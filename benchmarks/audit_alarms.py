@@ -22,11 +22,11 @@ from statistics import NormalDist, fmean
 from typing import Any
 
 from unreel.core.box import Box
+from unreel.core.clip import ClipFacts, VideoFacts
 from unreel.core.estimate import Estimate
-from unreel.core.facts import ClipFacts, VideoFacts
-from unreel.curation.audit.audit import AuditFinding, AuditResult, audit
-from unreel.curation.audit.features import ClipObservation, FeatureView
-from unreel.curation.watermark.mark import MarkKind, WatermarkRegion, WatermarkSearch
+from unreel.curation.audit.audit import LabelLeakAudit, LabelLeakFinding, audit
+from unreel.curation.audit.features import AuditFeatureSet, ClipAuditData
+from unreel.curation.watermark.mark import WatermarkKind, WatermarkRegion, WatermarkSearchResult
 from unreel.stats.proportion import mid_p_interval
 
 LEAKS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -141,7 +141,7 @@ def _draw_widths(shape: Shape, leak: float, dice: random.Random) -> dict[str, in
     }
 
 
-def _audit(shape: Shape, leak: float, number: int) -> AuditResult:
+def _audit(shape: Shape, leak: float, number: int) -> LabelLeakAudit:
     dice = random.Random(f"{shape.name} {leak} {number}")
     if shape.n_sizes > 1:
         widths, shift = _draw_widths(shape, leak, dice), 0.0
@@ -178,7 +178,7 @@ def _observation(
     *,
     dice: random.Random,
     shift: float,
-) -> ClipObservation:
+) -> ClipAuditData:
     creator, scene = owner
     habit = [0.0] * (FRAME_NUMBERS + 3) if creator is None else habits[creator]
     bits, length, rate, *frame = (
@@ -202,24 +202,24 @@ def _observation(
     bits += shift if creator is not None else 0.0
     size_bytes = round(n_frames * 20_000 * math.exp(0.1 * bits))
     corner = Box(0.9, 0.9, 0.98, 0.97) if dice.random() < 1 / 2 else Box(0.02, 0.9, 0.1, 0.97)
-    mark = WatermarkRegion(box=corner, kind=MarkKind.LOGO, stability=1.0)
-    return ClipObservation(
+    mark = WatermarkRegion(box=corner, kind=WatermarkKind.LOGO, stability=1.0)
+    return ClipAuditData(
         clip=f"clip {number:04}",
         creator=creator,
         group=scene,
         facts=ClipFacts(container="mp4", size_bytes=size_bytes, video=video),
         frame={f"number {i}": value for i, value in enumerate(frame)},
-        watermarks=WatermarkSearch(found=(mark,) if dice.random() < MARKED else ()),
+        watermarks=WatermarkSearchResult(found=(mark,) if dice.random() < MARKED else ()),
     )
 
 
-def _row(shape: Shape, leak: float, audits: list[AuditResult]) -> str:
-    told = [one[FeatureView.METADATA].auc for one in audits]
+def _row(shape: Shape, leak: float, audits: list[LabelLeakAudit]) -> str:
+    told = [one[AuditFeatureSet.METADATA].auc for one in audits]
     aucs = [auc for auc in told if isinstance(auc, Estimate)]
-    carried = [one[FeatureView.METADATA].transfer for one in audits]
+    carried = [one[AuditFeatureSet.METADATA].transfer for one in audits]
     transfer = [auc.value for auc in carried if isinstance(auc, Estimate)]
-    counts = [sum(one.finding is finding for one in audits) for finding in AuditFinding]
-    alarms = sum(any(v.finding is AuditFinding.LEAKS for v in one.views) for one in audits)
+    counts = [sum(one.finding is finding for one in audits) for finding in LabelLeakFinding]
+    alarms = sum(any(v.finding is LabelLeakFinding.LEAKS for v in one.views) for one in audits)
     holds = [sum(auc.low <= truth <= auc.high for auc in aucs) for truth in (leak, 0.5)]
     shares = " | ".join(_share(count, len(audits)) for count in (*counts, alarms, *holds))
     unseen = f"{fmean(transfer):.3f}" if transfer else "—"

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.arena.answers.play import NOBODY, AnswerTable, SeasonClips
-from unreel.arena.boards.ranking import rank
+from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.arena.boards.standings import SeasonLeaderboard
 from unreel.core.estimate import Estimate
 
@@ -86,7 +86,7 @@ def main() -> None:
         rng = np.random.default_rng(run)
         chance = chances(SCENES, rng)
         play = make_play(rng.random(chance.shape) < chance)
-        found.append(count(rank(play, seed=run, resamples=asked.resamples), truth))
+        found.append(count(rank_season_entrants(play, seed=run, resamples=asked.resamples), truth))
     for name, place in (("accuracy", 0), ("fakeness", 1)):
         print(f"{name} held: {np.mean([hit for each in found for hit in each[place]]):.3f}")
     claims = [each[2] for each in found]

@@ -22,7 +22,7 @@ from peak_memory import peak_mib
 from unreel.core.identity import digest
 from unreel.engine.committer import CommitPace, TableCommitter
 from unreel.engine.location import StorageLocation
-from unreel.engine.run import run
+from unreel.engine.run import run_pending_questions
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.table import LanceTable
 from unreel.evaluation.tables import ANSWERS
@@ -88,7 +88,9 @@ def measure(place: Path, asked: Any) -> dict[str, float]:
     pace = CommitPace(rows=asked.commit_rows)
     began_s, began_cpu_s = time.monotonic(), time.process_time()
     if asked.through == "run":
-        run(_questions(asked.rows), [Idle()], table=table, pace=pace, observe=watch.step)
+        run_pending_questions(
+            _questions(asked.rows), [Idle()], table=table, pace=pace, observe=watch.step
+        )
     else:
         with TableCommitter(table, pace=pace, on_commit=lambda _: None, observe=watch.step) as sink:
             for row in _questions(asked.rows):

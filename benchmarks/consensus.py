@@ -22,10 +22,10 @@ from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, Clip
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import ConsensusMethod, ConsensusRule, SettledTask
 from unreel.annotation.judgements import VoteAnswer
-from unreel.annotation.opinion import UnstoredOpinion, answer_of
-from unreel.annotation.quality.inattention import find_informed
+from unreel.annotation.opinion import UnstoredOpinion, get_short_answer
+from unreel.annotation.quality.alarms import estimate_annotator_informedness
 from unreel.core.estimate import Estimate, Measured
-from unreel.core.identity import digest_id
+from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.dawid_skene import dawid_skene
@@ -93,7 +93,7 @@ def simulate_votes(
 def _task(number: int) -> AnnotationTask:
     name = f"clip {number:06d}"
     copy = ClipCopy(
-        clip=digest_id("simulated", name),
+        clip=compute_placeholder_clip_id("simulated", name),
         location=f"{number}.mp4",
         rate=Fraction(25),
         n_frames=100,
@@ -149,7 +149,7 @@ def run(people: Sequence[SimulatedPerson], seed: int) -> Finding:
     made = simulate_votes(people, n_clips=N_CLIPS, overlap=OVERLAP, seed=seed)
     expert = max(people, key=lambda person: person.accuracy)
     alone = simulate_votes([expert], n_clips=N_CLIPS, overlap=1, seed=seed + 10_000)
-    looking = find_informed(made.opinions, seed=1)
+    looking = estimate_annotator_informedness(made.opinions, seed=1)
     ranked = [found.informed.value for found in map(looking.__getitem__, _names(people))]
     return Finding(
         right={
@@ -174,7 +174,8 @@ def _right(made: SimulatedCampaign, method: ConsensusMethod) -> np.ndarray:
     return np.array(
         [
             float(
-                isinstance(got := found[id_], SettledTask) and answer_of(got.value) == label.value
+                isinstance(got := found[id_], SettledTask)
+                and get_short_answer(got.value) == label.value
             )
             for id_, label in made.truth.items()
         ]
@@ -187,7 +188,7 @@ def _recovered(made: SimulatedCampaign) -> float:
     found = dawid_skene(
         [places[each.annotator] for each in made.opinions],
         [tasks[each.task.id] for each in made.opinions],
-        [int(answer_of(each.value) == "generated") for each in made.opinions],
+        [int(get_short_answer(each.value) == "generated") for each in made.opinions],
     )
     recovered = [*found.confusion[:, 0, 0], *found.confusion[:, 1, 1]]
     true = [p.on_real for p in made.people] + [p.on_generated for p in made.people]

@@ -20,16 +20,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unreel.core.cluster import RowCluster
-from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.protocols.measure import WeightedMean, sum_percent
+from unreel.core.estimate import Estimate, Measured, RowCluster, Unmeasured
+from unreel.protocols.measure import WeightedMean, measure_weighted_sum_percent
 from unreel.stats.agreement import cohen_kappa, krippendorff_alpha
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.correlation import plcc, srocc
-from unreel.stats.detection import auc, balanced_accuracy, calibrate, f1, tpr_at_fpr
+from unreel.stats.correlation import pair_consistency, plcc, srocc
+from unreel.stats.detection import (
+    auc,
+    balanced_accuracy,
+    f1,
+    measure_probability_calibration,
+    tpr_at_fpr,
+)
 from unreel.stats.jackknife_values import JackknifeGroups, jackknife_context
-from unreel.stats.pair_order import pair_consistency
-from unreel.stats.paired_tests import paired_difference
+from unreel.stats.paired_differences import estimate_paired_difference
 from unreel.stats.proportion import estimate_proportion
 
 SIZES = (6, 20, 50, 200)
@@ -217,7 +221,9 @@ def _balanced_by_scene(rng: Rng, k: int, real: float, fake: float) -> Measured:
             "fake", 1 / 2, [v for line in caught.tolist() for v in [*none, *map(float, line)]]
         ),
     ]
-    return sum_percent(parts, clips=[str(i) for i in range(k) for _ in range(ROWS + 1)], seed=0)
+    return measure_weighted_sum_percent(
+        parts, clips=[str(i) for i in range(k) for _ in range(ROWS + 1)], seed=0
+    )
 
 
 def _paired(rng: Rng, k: int, ours: float, theirs: float) -> Measured:
@@ -230,7 +236,7 @@ def _paired(rng: Rng, k: int, ours: float, theirs: float) -> Measured:
             bootstrap_mean(right, seed=0, bounds=(0, 1))
             for right in (common < ours, other < theirs)
         )
-    gap = paired_difference(first, second, groups=groups, reach=1)
+    gap = estimate_paired_difference(first, second, groups=groups, reach=1)
     return gap if isinstance(gap, Unmeasured) else gap.estimate
 
 
@@ -250,7 +256,7 @@ def _alpha(rng: Rng, k: int, alpha: float) -> Measured:
 
 def _error(rng: Rng, k: int, came_true: Callable[[Array], Array]) -> Measured:
     told = rng.random(k)
-    return calibrate(rng.random(k) < came_true(told), told, seed=0).ece
+    return measure_probability_calibration(rng.random(k) < came_true(told), told, seed=0).ece
 
 
 def _logistic(spread: float, middle: float) -> float:
@@ -293,7 +299,7 @@ def _mean_over_creators(scene: float, creator: float, middle: float) -> Case:
             known = right + [None] * (k * CREATORS)
             for name, values in (("real", known), ("made", made)):
                 parts.append(WeightedMean.of(name, 1 / 2 / CREATORS, values, str(c)))
-        return sum_percent(parts, clips=clusters, seed=0)
+        return measure_weighted_sum_percent(parts, clips=clusters, seed=0)
 
     return Case("mean over 7 creators", 50 * (fake + real), f"{real} and {fake:.2f}", trial)
 

@@ -206,8 +206,8 @@ def bare_scan(path: str) -> dict[str, Any]:
     """The same measures with PyAV and nothing around it."""
     import av
 
-    from unreel.media.sampling import parse_plan, plan_frames
-    from unreel.media.scan import PICKED_PLAN, ClipScan, FrameMeter, pick
+    from unreel.media.sampling import parse_sampling, plan_frames
+    from unreel.media.scan import PICKED_PLAN, ClipScan, FrameMeter, measure_picked_frame
     from unreel.media.timeline import FrameTimeline
 
     with av.open(path) as container:
@@ -215,14 +215,16 @@ def bare_scan(path: str) -> dict[str, Any]:
         stream.codec_context.thread_count = 1
         n_frames = stream.frames
         rate = Fraction(stream.average_rate)
-        plan = plan_frames(parse_plan(PICKED_PLAN), FrameTimeline.at_rate(rate, n_frames=n_frames))
+        plan = plan_frames(
+            parse_sampling(PICKED_PLAN), FrameTimeline.at_rate(rate, n_frames=n_frames)
+        )
         meter, picked, instants = FrameMeter(n_frames), [], []
         for index, frame in enumerate(container.decode(stream)):
             at_s = frame.pts * frame.time_base
             meter.add(frame, at_s=at_s)
             instants.append(at_s)
             if index in plan.indices:
-                picked.append(pick(frame, index=index, at_s=at_s))
+                picked.append(measure_picked_frame(frame, index=index, at_s=at_s))
         scan = ClipScan(
             width=frame.width,
             height=frame.height,
@@ -241,27 +243,32 @@ def finish(scan: Any) -> dict[str, Any]:
     """What is decided from the measures: cuts, borders and hashes."""
     from pydantic import TypeAdapter
 
-    from unreel.curation.split.shots import find_cuts
-    from unreel.media.borders import find_borders
-    from unreel.media.fingerprint import ClipFingerprint, fingerprint
+    from unreel.curation.split import find_colour_cuts
+    from unreel.media.fingerprint import (
+        ClipFingerprint,
+        compute_clip_fingerprint,
+        find_frame_borders,
+    )
 
-    borders = find_borders(scan.picked)
-    hashes = TypeAdapter(ClipFingerprint).dump_python(fingerprint(scan, borders), mode="json")
-    return {"cuts": find_cuts(scan.histograms), "borders": asdict(borders), "hashes": hashes}
+    borders = find_frame_borders(scan.picked)
+    hashes = TypeAdapter(ClipFingerprint).dump_python(
+        compute_clip_fingerprint(scan, borders), mode="json"
+    )
+    return {"cuts": find_colour_cuts(scan.histograms), "borders": asdict(borders), "hashes": hashes}
 
 
 def _scan_stage() -> Any:
     from unreel.core.failure import Failure
-    from unreel.core.settings import read_settings
+    from unreel.core.settings import read_environment_settings
     from unreel.engine.stage import Stage, to_failed_row
-    from unreel.media.access import media_reader
+    from unreel.media.access import open_media_reader
 
     class ScanStage(Stage):
         """One clip after the other, each in a confined child."""
 
         def setup(self) -> None:
             self._open = ExitStack()
-            reader = media_reader(read_settings(), trusted=False)
+            reader = open_media_reader(read_environment_settings(), trusted=False)
             self._reader = self._open.enter_context(reader)
 
         def __call__(self, row: Any) -> Any:
@@ -277,9 +284,9 @@ def _scan_stage() -> Any:
 
 
 def _run_engine(engine: str, files: list[str], workers: int) -> int:
-    from unreel.curation.findings import FINDINGS
+    from unreel.curation.step_table import FINDINGS
     from unreel.engine.location import StorageLocation
-    from unreel.engine.run import run
+    from unreel.engine.run import run_pending_questions
     from unreel.engine.stage import WorkerResources
     from unreel.engine.table import LanceTable
 
@@ -289,7 +296,7 @@ def _run_engine(engine: str, files: list[str], workers: int) -> int:
     rows = ({"key": str(i), "location": path} for i, path in enumerate(files))
     with tempfile.TemporaryDirectory(prefix="unreel-lap-") as folder:
         table = LanceTable(StorageLocation(folder) / "found.lance", FINDINGS)
-        return run(rows, [stage], table=table, engine=engine).done
+        return run_pending_questions(rows, [stage], table=table, engine=engine).done
 
 
 def _start_ray(workers: int) -> Any:

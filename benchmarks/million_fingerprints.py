@@ -28,8 +28,8 @@ from peak_memory import peak_mib
 
 from unreel.media import near_duplicates
 from unreel.media.fingerprint import HASH_WORDS, WAYS
-from unreel.media.near_duplicates import ClipMatch, find_matches
-from unreel.stats.connected_groups import join
+from unreel.media.near_duplicates import ClipMatch, find_near_duplicates
+from unreel.stats.connected_groups import group_connected_names
 
 _SHAPE = (len(WAYS), FRAMES, HASH_WORDS)
 _ROW = len(WAYS) * FRAMES * HASH_WORDS * 8
@@ -85,7 +85,7 @@ def _measure(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
     prints = FilePrints(folder)
     n_rows = len(prints.sketches)
     wall_s, cpu_s = time.perf_counter(), time.process_time()
-    matches = find_matches(
+    matches = find_near_duplicates(
         prints,
         known=n_rows - asked.fresh if asked.fresh else 0,
         seed=asked.seed,
@@ -140,7 +140,7 @@ def _judged(
     prints: FilePrints, planted: NDArray[np.intp], matches: Sequence[ClipMatch]
 ) -> dict[str, Any]:
     """Planted pairs that belong together by `matches`, of those that match when they are compared alone."""
-    groups = join(prints.names, [(match.first, match.second) for match in matches])
+    groups = group_connected_names(prints.names, [(match.first, match.second) for match in matches])
     family = {name: number for number, group in enumerate(groups) for name in group}
     told: dict[str, Any] = {}
     n_found = n_all = 0
@@ -171,7 +171,7 @@ def _judged(
 
 def _match_alone(prints: FilePrints, first: int, second: int) -> bool:
     pair = _Some(prints, np.array([first, second]))
-    return bool(find_matches(pair))
+    return bool(find_near_duplicates(pair))
 
 
 class _Some:
@@ -196,10 +196,13 @@ def _beside_all_pairs(
 ) -> dict[str, Any]:
     few, near_duplicates.FEW = near_duplicates.FEW, len(prints.sketches)
     start_s = time.perf_counter()
-    every = find_matches(prints, known=known)
+    every = find_near_duplicates(prints, known=known)
     near_duplicates.FEW = few
     groups = [
-        {tuple(group) for group in join(prints.names, [(m.first, m.second) for m in found])}
+        {
+            tuple(group)
+            for group in group_connected_names(prints.names, [(m.first, m.second) for m in found])
+        }
         for found in (every, matches)
     ]
     families = [{group for group in own if len(group) > 1} for own in groups]

@@ -30,27 +30,31 @@ from typing import Any
 
 from peak_memory import peak_mib
 
-from unreel.cli.memory_settings import limit_heaps
-from unreel.core.clip import ClipId
-from unreel.core.facts import ClipFacts, VideoFacts
-from unreel.core.identity import digest_id
-from unreel.core.settings import read_settings
-from unreel.curation.audit.step import InspectedFileWithMarks
-from unreel.curation.curation_run import CurationRun, curate
-from unreel.curation.measures import FingerprintedScan, MeasuredShot
-from unreel.curation.normalise.stored_clips import StoredClip
-from unreel.curation.piece import stored_name
-from unreel.curation.recipe import check_recipe
+from unreel.cli.process import limit_malloc_arenas
+from unreel.core.clip import ClipFacts, ClipId, VideoFacts
+from unreel.core.identity import compute_placeholder_clip_id
+from unreel.core.settings import read_environment_settings
+from unreel.curation.audit.step import AuditFileFeaturesWithMarks
+from unreel.curation.curation_run import CurationRun, run_curation
+from unreel.curation.normalise import StoredClip
+from unreel.curation.piece import FingerprintedScan, MeasuredShot, build_hashed_path
+from unreel.curation.recipe import parse_curation_recipe
 from unreel.curation.source.step import IngestedFile
-from unreel.curation.step import CurationContext, Look, StepName, StepSubject, as_plain, to_json
-from unreel.curation.watermark.mark import WatermarkSearch
+from unreel.curation.step import (
+    CurationContext,
+    Look,
+    StepRequest,
+    VersionedStep,
+    format_canonical_json,
+    to_json_values,
+)
+from unreel.curation.watermark.mark import WatermarkSearchResult
 from unreel.engine.location import StorageLocation
 from unreel.engine.progress import JobCallbacks
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.storage_access import StorageAccess
-from unreel.media.borders import BorderWidths
-from unreel.media.bounds import N_PICKED
-from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, ClipFingerprint
+from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, BorderWidths, ClipFingerprint
+from unreel.media.messages import N_PICKED
 
 COPIES_EVERY = 100
 """One clip in so many shows the same as another."""
@@ -123,7 +127,7 @@ def find(step: str, row: Row, draw: Random) -> object:
     """What a step would find."""
     match step:
         case "ingest":
-            clip = digest_id("drawn", row["name"])
+            clip = compute_placeholder_clip_id("drawn", row["name"])
             return IngestedFile(clip=clip, facts=facts(drawn_length_s(draw), draw))
         case "scan":
             return scanned(row, draw)
@@ -131,12 +135,12 @@ def find(step: str, row: Row, draw: Random) -> object:
             made = ClipId(row["key"])
             length_s = drawn_length_s(draw)
             return StoredClip(
-                made=made, name=stored_name(made, ".mp4"), facts=facts(length_s, draw)
+                made=made, name=build_hashed_path(made, ".mp4"), facts=facts(length_s, draw)
             )
         case _:
             names = ("noise", "sharpness", "brightness", "contrast", "saturation")
             frame = {name: round(draw.gauss(0, 1), 4) for name in names}
-            return InspectedFileWithMarks(frame=frame, marks=WatermarkSearch())
+            return AuditFileFeaturesWithMarks(frame=frame, marks=WatermarkSearchResult())
 
 
 class Drawn(Stage):
@@ -149,8 +153,8 @@ class Drawn(Stage):
 
     def __call__(self, row: Row) -> Row:
         """The row with its finding."""
-        found = as_plain(find(self._step, row, Random(row["key"])))
-        return row | {"clip": found.get("clip", row["clip"]), "found": to_json(found)}
+        found = to_json_values(find(self._step, row, Random(row["key"])))
+        return row | {"clip": found.get("clip", row["clip"]), "found": format_canonical_json(found)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +162,7 @@ class DrawnBench(CurationContext):
     """A bench whose steps look into no file."""
 
     def ask(
-        self, step: StepName[Any], subjects: Iterable[StepSubject], _look: Look[Any]
+        self, step: VersionedStep[Any], subjects: Iterable[StepRequest], _look: Look[Any]
     ) -> Iterator[Any]:
         """What is drawn for each subject."""
         return self.ask_stage(step, subjects, Drawn(step.name))
@@ -179,7 +183,7 @@ def write_source(folder: Path, n_rows: int) -> None:
 
 def run(folder: Path, n_rows: int, *, without: list[str]) -> None:
     """One curation in this process, as the command would; tells each step as it is taken, and the end."""
-    limit_heaps()
+    limit_malloc_arenas()
     if not (folder / "clips.csv").exists():
         write_source(folder, n_rows)
     recipe = RECIPE | {
@@ -205,14 +209,16 @@ def run(folder: Path, n_rows: int, *, without: list[str]) -> None:
     out = folder / "out"
     bench = DrawnBench(
         place=StorageLocation(str(out)),
-        access=StorageAccess(settings=read_settings(), trusted=True),
+        access=StorageAccess(settings=read_environment_settings(), trusted=True),
         ledgers=out / "ledgers",
         callbacks=JobCallbacks(on_due=lambda step, n: print(f"due {step} {n}", file=sys.stderr)),
         on_taken=taken,
     )
     kept = {name: section for name, section in recipe.items() if name not in without}
-    job = CurationRun(recipe=check_recipe(kept), root=folder, bench=bench, accept_leak=True)
-    state = curate(job)
+    job = CurationRun(
+        recipe=parse_curation_recipe(kept), root=folder, bench=bench, accept_leak=True
+    )
+    state = run_curation(job)
     told = {
         "rows": n_rows,
         "clips": len(state.pieces),

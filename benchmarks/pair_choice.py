@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.stats import spearmanr
 
-from unreel.stats.pair_choice import choose_pairs, estimate_posterior
+from unreel.stats.pair_choice import choose_next_pairs, estimate_posterior
 
 LEVELS = (0.90, 0.95)
 PLANS = ("random", "gain")
@@ -51,7 +51,7 @@ def play(  # noqa: PLR0913  a world, a way to choose and a belief
     belief = estimate_posterior(wins, spread=assumed)
     for done in range(batch, most + 1, batch):
         if plan == "gain":
-            chosen = choose_pairs(belief, pairs, n=batch, seed=seed + done)
+            chosen = choose_next_pairs(belief, pairs, n=batch, seed=seed + done)
         else:
             chosen = rng.choice(len(pairs), batch, replace=False).tolist()
         for place in chosen:

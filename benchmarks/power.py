@@ -23,10 +23,9 @@ import numpy.typing as npt
 
 from unreel.core.estimate import Estimate
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.jackknife import DifferenceInterval
 from unreel.stats.jackknife_values import JackknifeGroups, jackknife_context
-from unreel.stats.paired_tests import paired_difference
-from unreel.stats.power import DISCORDANT, plan_difference
+from unreel.stats.paired_differences import DifferenceInterval, estimate_paired_difference
+from unreel.stats.power import DISCORDANT, plan_detectable_difference
 from unreel.stats.proportion import estimate_proportion
 
 SIZES = (60, 150, 600)
@@ -49,7 +48,7 @@ def compare(
             bootstrap_mean(right, seed=0, bounds=(0, 1))
             for right in ((kind == 0) | (kind == 3), (kind == 1) | (kind == 3))
         )
-    gap = paired_difference(ours, theirs, groups=groups, reach=1)
+    gap = estimate_paired_difference(ours, theirs, groups=groups, reach=1)
     assert isinstance(gap, DifferenceInterval)
     return gap
 
@@ -79,7 +78,7 @@ def measure(*, trials: int, seed: int, sizes: tuple[int, ...] = SIZES) -> list[d
     for n in sizes:
         for share in SHARES:
             told = {
-                "planned": plan_difference(n, discordant=share),
+                "planned": plan_detectable_difference(n, discordant=share),
                 "compared": median_stated(n, share, trials=max(20, trials // 10), seed=seed),
             }
             for name, stated in told.items():

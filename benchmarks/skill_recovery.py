@@ -21,8 +21,8 @@ import numpy.typing as npt
 from scipy.stats import spearmanr
 
 from unreel.core.estimate import Estimate
-from unreel.stats.skill import measure_skill
-from unreel.stats.skill_rows import REAL, AnswerColumns, AnswerGroups, TermLayout
+from unreel.stats.skill import estimate_skill_intervals
+from unreel.stats.skill_rows import REAL, AnswerColumns, AnswerGroups, SkillTermLayout
 
 Floats = npt.NDArray[np.float64]
 
@@ -107,7 +107,7 @@ def draw_answers(world: World, truth: Truth, rng: np.random.Generator) -> Answer
     )
 
 
-def raw_means(answers: AnswerColumns, shape: TermLayout) -> tuple[Floats, Floats]:
+def raw_means(answers: AnswerColumns, shape: SkillTermLayout) -> tuple[Floats, Floats]:
     """Accuracy of each reviewer as the paper takes it, over the creators it met, and each creator's fakeness."""
     rows = AnswerGroups.of(answers, shape)
     accuracy, caught = (
@@ -142,8 +142,8 @@ def target(world: World, truth: Truth) -> Truth:
         scenes=scenes,
         scene_spread=world.scene_spread,
     )
-    found = measure_skill(
-        draw_answers(many, truth, rng), TermLayout(world.reviewers, world.creators)
+    found = estimate_skill_intervals(
+        draw_answers(many, truth, rng), SkillTermLayout(world.reviewers, world.creators)
     )
     values = [
         np.array([one.value for one in part if isinstance(one, Estimate)])
@@ -154,7 +154,7 @@ def target(world: World, truth: Truth) -> Truth:
 
 def try_world(world: World, *, runs: int, redraw: bool = True) -> dict[str, float]:
     """Correlations and coverage over `runs` plays."""
-    shape = TermLayout(world.reviewers, world.creators)
+    shape = SkillTermLayout(world.reviewers, world.creators)
     told: dict[str, list[float]] = {}
     held: dict[str, list[bool]] = {"ability": [], "realism": [], "bias": []}
     aim: Truth | None = None
@@ -164,7 +164,7 @@ def try_world(world: World, *, runs: int, redraw: bool = True) -> dict[str, floa
         if aim is None or redraw:
             aim = target(world, truth)
         answers = draw_answers(world, truth, rng)
-        skills = measure_skill(answers, shape)
+        skills = estimate_skill_intervals(answers, shape)
         accuracy, fakeness = raw_means(answers, shape)
         for name, raw in (("ability", accuracy), ("realism", -fakeness)):
             found = [one.value for one in getattr(skills, name) if isinstance(one, Estimate)]
@@ -193,7 +193,9 @@ def try_constant_reviewer(share: float, *, runs: int, scenes: int = 100) -> dict
         answers = draw_answers(world, draw_truth(world, rng), rng)
         constant = rng.random(len(answers.generated)) >= share
         said = np.where(answers.reviewer == 0, constant, answers.generated)
-        found = measure_skill(replace(answers, generated=said), TermLayout(5, 5)).ability
+        found = estimate_skill_intervals(
+            replace(answers, generated=said), SkillTermLayout(5, 5)
+        ).ability
         abilities.append(found[0].value if isinstance(found[0], Estimate) else np.nan)
         n_honest += sum(isinstance(one, Estimate) for one in found[1:])
     measured = np.abs(np.array(abilities))[~np.isnan(abilities)]

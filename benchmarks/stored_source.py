@@ -1,7 +1,7 @@
 """What a driver spends on a source that is a table: `python benchmarks/stored_source.py --rows 100000`.
 
 Makes a table of N rows of about a kilobyte with its own writer, then decides what is due of them, once with
-addresses (`StoredRows`) and once with whole rows, each in a process of its own. No stage is run: this is what
+addresses (`TableQuestionSource`) and once with whole rows, each in a process of its own. No stage is run: this is what
 the one driver must do, whatever the workers cost.
 """
 
@@ -18,13 +18,13 @@ from peak_memory import peak_mib
 
 from unreel.core.identity import digest
 from unreel.engine.location import StorageLocation
-from unreel.engine.pending import PendingKeys
+from unreel.engine.pending import PendingQuestionFilter
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
-from unreel.engine.stored_rows import StoredRows
+from unreel.engine.stored_rows import TableQuestionSource
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.tables import ANSWERS
 
 SOURCE = TableSchema(name="pieces", version=1, columns={"facts": "string", "location": "string"})
@@ -62,7 +62,7 @@ def source(folder: Path) -> LanceTable:
 
 def write(folder: Path, n_rows: int) -> None:
     table = source(folder)
-    with writer_lock(table.place) as lock:
+    with build_writer_lock(table.place) as lock:
         writer = TableWriter(table, lock=lock, observe=lambda _step, _n: None)
         for start in range(0, n_rows, WRITTEN):
             writer.append([row(n) for n in range(start, min(n_rows, start + WRITTEN))])
@@ -86,9 +86,9 @@ def decide(folder: Path, way: str) -> dict[str, float]:
         LanceTable(StorageLocation(str(folder)) / "answers.lance", ANSWERS),
     )
     began_s = time.monotonic()
-    questions = StoredRows(table, dict) if way == "addresses" else table.rows()
+    questions = TableQuestionSource(table, dict) if way == "addresses" else table.rows()
     n_due = n_bytes = 0
-    for due in PendingKeys(answers, ()).sift(questions):
+    for due in PendingQuestionFilter(answers, ()).sift(questions):
         n_due += 1
         n_bytes += len(pickle.dumps(due))
     return {

@@ -25,17 +25,19 @@ from unreel.annotation.campaign import (
     ClipCopy,
     TaskAssignment,
 )
-from unreel.annotation.interfaces.label_studio_results import write_result
-from unreel.annotation.interfaces.screens import get_screen
-from unreel.annotation.interfaces.task_data import build_task_data
+from unreel.annotation.interfaces.label_studio_tasks import (
+    build_label_studio_results,
+    build_task_data,
+)
+from unreel.annotation.interfaces.screens import get_annotation_screen
 from unreel.annotation.judgements import VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.accounts import create_accounts
-from unreel.annotation.studio.client import StudioClient
-from unreel.annotation.studio.projects import open_room, read_stored_projects
+from unreel.annotation.studio.accounts import create_annotator_accounts
+from unreel.annotation.studio.client import LabelStudioClient
+from unreel.annotation.studio.projects import open_annotator_project, read_stored_projects
 from unreel.annotation.studio.pull import pull_campaign
-from unreel.annotation.studio.push import PushRequest, push_assignments
+from unreel.annotation.studio.push import AssignmentPushRequest, push_assignments
 from unreel.annotation.studio.settings import find_connection
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
@@ -44,7 +46,7 @@ from unreel.core.names import read_clip_id
 PERSON = Annotator("rate", "rate@example.org")
 TURNS = 3
 """Import and push take turns: another's work on the machine hits both."""
-SCREEN = get_screen(AnnotationInterface.REALITY)
+SCREEN = get_annotation_screen(AnnotationInterface.REALITY)
 
 
 def main(words: Sequence[str] | None = None) -> dict[str, float]:
@@ -59,16 +61,16 @@ def main(words: Sequence[str] | None = None) -> dict[str, float]:
     with (
         tempfile.TemporaryDirectory(prefix="unreel-rate-") as folder,
         open_ledger(asked.ledger or f"{folder}/ledger.db") as ledger,
-        StudioClient(find_connection(asked.state)) as client,
+        LabelStudioClient(find_connection(asked.state)) as client,
     ):
         figures = measure(client, ledger, asked.state, n=asked.tasks)
     print(json.dumps(figures, indent=2))
     return figures
 
 
-def measure(client: StudioClient, ledger: Ledger, state: Path, *, n: int) -> dict[str, float]:
+def measure(client: LabelStudioClient, ledger: Ledger, state: Path, *, n: int) -> dict[str, float]:
     """Tasks a second of all four, and the two ratios."""
-    owner = create_accounts(client, [PERSON], folder=state)[PERSON.name]
+    owner = create_annotator_accounts(client, [PERSON], folder=state)[PERSON.name]
     name = f"rate-{digest('run', str(time.time_ns()))[:8]}"
     pulled = _prepare(ledger, f"{name}-pull", n)
     pushed = [_prepare(ledger, f"{name}-push-{turn}", n) for turn in range(TURNS)]
@@ -83,7 +85,9 @@ def measure(client: StudioClient, ledger: Ledger, state: Path, *, n: int) -> dic
             pushes_s.append(time.monotonic() - began_s)
         figures["import_per_s"] = n / median(imports_s)
         figures["push_per_s"] = n / median(pushes_s)
-        room = open_room(client, ledger, pulled[0], screen=SCREEN, place=(PERSON.name, 1, owner))
+        room = open_annotator_project(
+            client, ledger, pulled[0], screen=SCREEN, place=(PERSON.name, 1, owner)
+        )
         _answer(client, room.project, pulled[1], owner)
         began_s = time.monotonic()
         exported = client.get(f"/api/projects/{room.project}/export", exportType="JSON")
@@ -141,8 +145,10 @@ def _urls(task: AnnotationTask) -> list[str]:
     return [f"/data/local-files/?d=clips/{copy.location}" for copy in task.copies]
 
 
-def _delivery(client: StudioClient, ledger: Ledger, campaign: Campaign, owner: int) -> PushRequest:
-    return PushRequest(
+def _delivery(
+    client: LabelStudioClient, ledger: Ledger, campaign: Campaign, owner: int
+) -> AssignmentPushRequest:
+    return AssignmentPushRequest(
         client=client,
         ledger=ledger,
         campaign=campaign,
@@ -152,7 +158,7 @@ def _delivery(client: StudioClient, ledger: Ledger, campaign: Campaign, owner: i
     )
 
 
-def _time_import(client: StudioClient, tasks: list[AnnotationTask], made: list[int]) -> float:
+def _time_import(client: LabelStudioClient, tasks: list[AnnotationTask], made: list[int]) -> float:
     """Seconds of Label Studio's own bulk call, with the project that it needs."""
     entries = [{"data": _data(task, i)} for i, task in enumerate(tasks)]
     began_s = time.monotonic()
@@ -166,7 +172,9 @@ def _data(task: AnnotationTask, position: int) -> dict[str, str | int]:
     return build_task_data(SCREEN, task, _place(task, position), _urls(task))
 
 
-def _answer(client: StudioClient, project: int, tasks: list[AnnotationTask], owner: int) -> None:
+def _answer(
+    client: LabelStudioClient, project: int, tasks: list[AnnotationTask], owner: int
+) -> None:
     """Tasks with answers, by the same bulk call: posting them one by one would take half an hour.
 
     Nobody sent them by hand, so pull keeps them as not their owner's; it reads and keeps as much.
@@ -180,7 +188,9 @@ def _answer(client: StudioClient, project: int, tasks: list[AnnotationTask], own
                     {
                         "completed_by": owner,
                         "lead_time": 9.5,
-                        "result": write_result(VoteAnswer(label=Label.REAL), task, swapped=False),
+                        "result": build_label_studio_results(
+                            VoteAnswer(label=Label.REAL), task, swapped=False
+                        ),
                     }
                 ],
             }

@@ -26,11 +26,11 @@ from peak_memory import peak_mib
 
 from unreel.core.identity import digest
 from unreel.engine.location import StorageLocation
-from unreel.engine.run import ALL_FAILURES, run
+from unreel.engine.run import ALL_FAILURES, run_pending_questions
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.tables import ANSWERS
 
 AT_ONCE = 50_000
@@ -93,7 +93,7 @@ def write(table: LanceTable, n: int) -> dict[str, Any]:
     """Commit the answers, and tell how long that took beside making them."""
     numbers = (number for number in range(n) if number % 100 != MISSING)
     spent = 0.0
-    with writer_lock(table.place) as lock:
+    with build_writer_lock(table.place) as lock:
         writer = TableWriter(table, lock=lock, observe=lambda _step, _rows: None)
         while rows := [answer(number) for number in itertools.islice(numbers, AT_ONCE)]:
             began = time.perf_counter()
@@ -121,7 +121,7 @@ def resume(table: LanceTable, n: int, part: str) -> dict[str, Any]:
     stage, worked = Counts(), time.process_time()
     without, retry = (MISSING if part == "nothing" else None), ()
     wanted = {"nothing": None, "missing": MISSING, "failed": FAILED}[part]
-    summary = run(
+    summary = run_pending_questions(
         questions(n, without=without),
         [stage],
         table=table,

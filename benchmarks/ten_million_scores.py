@@ -32,19 +32,19 @@ import peak_memory
 
 from facts import FACTS as DRAWN
 from unreel.benchmarks.loader import open_benchmark
-from unreel.benchmarks.statistics import identify
+from unreel.benchmarks.statistics import compute_benchmark_identity
 from unreel.core.identity import digest
 from unreel.core.question import Question
-from unreel.core.settings import read_settings
-from unreel.engine.storage_access import file_key
+from unreel.core.settings import read_environment_settings
+from unreel.engine.storage_access import compute_file_name_key
 from unreel.engine.survey import FACTS
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.engine.writer_lock import writer_lock
-from unreel.evaluation.baseline_fitting import describe_reviewer
-from unreel.evaluation.recipe import check_recipe
+from unreel.engine.writer_lock import build_writer_lock
+from unreel.evaluation.baseline_fitting import build_reviewer_factory
+from unreel.evaluation.recipe import check_eval_recipe
 from unreel.evaluation.run_job import EvalRun, get_recipe_store
-from unreel.evaluation.run_lookup import plan_run
+from unreel.evaluation.run_lookup import build_eval_run
 
 BATCH = 50_000
 CREATORS = ("Kling", "Pika", "Sora", "Veo")
@@ -132,12 +132,12 @@ def make(folder: Path, name: str, n: int, *, protocol: str, scenes: bool) -> Non
             for number in range(n):
                 entry = _entry(number, protocol=protocol, scenes=scenes)
                 file.write(json.dumps(entry) + "\n")
-    recipe = check_recipe({"benchmark": str(bench), "protocol": protocol, "model": MODEL})
-    run = plan_run(recipe, folder / name, read_settings(), trusted=True)
-    reviewer = describe_reviewer(recipe, access=run.access, learn_from=lambda: iter(())).name
+    recipe = check_eval_recipe({"benchmark": str(bench), "protocol": protocol, "model": MODEL})
+    run = build_eval_run(recipe, folder / name, read_environment_settings(), trusted=True)
+    reviewer = build_reviewer_factory(recipe, access=run.access, learn_from=lambda: iter(())).name
     _write(run.clips, _clips(n))
     _write(run.answers, _answers(n, run, reviewer, protocol=protocol))
-    get_recipe_store(run).keep(reviewer, identify(open_benchmark(bench)))
+    get_recipe_store(run).keep(reviewer, compute_benchmark_identity(open_benchmark(bench)))
 
 
 def _entry(number: int, *, protocol: str, scenes: bool) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def _clips(n: int) -> Iterator[dict[str, Any]]:
         drawn = replace(DRAWN, size_bytes=1_000 + number, video=video)
         facts = FACTS.dump_json(drawn).decode()
         place = f"media/{number:08d}.mp4"
-        row = {"key": file_key(place), "name": f"clip {number:08d}", "location": place}
+        row = {"key": compute_file_name_key(place), "name": f"clip {number:08d}", "location": place}
         yield row | {"clip": _clip(number), "facts": facts, "mark": ""}
 
 
@@ -230,7 +230,7 @@ def _trace_text(says_real: bool, rng: Random) -> str:  # noqa: FBT001  one of tw
 
 
 def _write(table: LanceTable, rows: Iterator[dict[str, Any]]) -> None:
-    with writer_lock(table.place) as lock:
+    with build_writer_lock(table.place) as lock:
         writer = TableWriter(table, lock=lock, observe=lambda _step, _rows: None)
         while batch := list(islice(rows, BATCH)):
             writer.append(batch)

@@ -28,14 +28,13 @@ from trl import SFTConfig, SFTTrainer
 
 from training import lab
 from unreel.core.settings import EnvironmentSettings
-from unreel.engine.resolve_location import open_access
+from unreel.engine.resolve_location import build_storage_access
 from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.training import run as training
-from unreel.training.base_model import find_base, read_input_format
-from unreel.training.examples.reading import read_examples
-from unreel.training.model_loading import prepare_model
+from unreel.training.examples.order import ExampleOrder
+from unreel.training.examples.reading import read_training_examples
+from unreel.training.model import build_checkpoint_input_spec, find_base_model, load_trainable_model
 from unreel.training.sft.batches import PLACE, UNSHOWN, ExampleCollator
-from unreel.training.sft.example_order import ExampleOrder
 from unreel.training.sft.lru_cache import LruCache
 
 BATCH, SKIPPED = 4, 6
@@ -82,7 +81,7 @@ def bare(recipe, folder, lessons, base, steps):
         disable_tqdm=True,
         dataloader_pin_memory=False,
     )
-    model = prepare_model(recipe.model, base.folder, adapter=None, seed=recipe.seed)
+    model = load_trainable_model(recipe.model, base.folder, adapter=None, seed=recipe.seed)
     sft = SFTTrainer(
         model=model,
         args=config,
@@ -118,10 +117,10 @@ def measure(place, asked):
     optimise = {"max_steps": asked.steps, "batch_size": BATCH, "workers": asked.workers}
     watch = {"every": 10**6, "save_every": 10**6, "clips": 1}
     recipe = lab.recipe(root, optimise=optimise, watch=watch)
-    access = open_access(EnvironmentSettings(), trusted=False)
-    examples = read_examples(recipe, access=access, folder=place / "data")
-    base = find_base(recipe.model)
-    encoder = RequestEncoder.open(base.folder, read_input_format(recipe, base))
+    access = build_storage_access(EnvironmentSettings(), trusted=False)
+    examples = read_training_examples(recipe, access=access, folder=place / "data")
+    base = find_base_model(recipe.model)
+    encoder = RequestEncoder.open(base.folder, build_checkpoint_input_spec(recipe, base))
     order = ExampleOrder(examples.train, weights=examples.weights, seed=recipe.seed)
     lessons = ExampleCollator(order, encoder=encoder, access=access, gallery=LruCache(1 << 30))
     began = time.perf_counter()

@@ -11,7 +11,7 @@ from typing import Final
 
 from unreel.protocols.figures import MetricDefinition
 from unreel.protocols.protocol import PROTOCOLS, get_protocol
-from unreel.report.boards.own_figures import OWN
+from unreel.report.boards.figures import OWN
 
 PAGE: Final = Path(__file__).with_name("figures.md")
 HEAD: Final = """# Figures

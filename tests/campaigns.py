@@ -14,7 +14,7 @@ from unreel.annotation.campaign import (
 )
 from unreel.annotation.judgements import AnnotationRecord, QuarantinedSubmission, Value, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.core.identity import digest_id
+from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label
 
 ANN, BEN, CAT = (Annotator(name, f"{name}@example.org") for name in ("ann", "ben", "cat"))
@@ -31,7 +31,9 @@ def copy_of(name: str, *, rate: Fraction = Fraction(30000, 1001), n_frames: int 
     """A copy of a clip that is nowhere."""
     place = f"{name}.mp4"
     size = {"width": 64, "height": 48}
-    return ClipCopy(clip=digest_id(name), location=place, rate=rate, n_frames=n_frames, **size)
+    return ClipCopy(
+        clip=compute_placeholder_clip_id(name), location=place, rate=rate, n_frames=n_frames, **size
+    )
 
 
 def task_of(*names: str, group: str = "", **given: Any) -> AnnotationTask:

@@ -13,8 +13,8 @@ from postgres import postgres
 from seaweed import s3
 from stalls import Stalls, watch_stalls
 from studio import studio
-from unreel.core.settings import lend_environment, read_settings
-from unreel.reviewers.external.bubblewrap import cage_problem
+from unreel.core.settings import override_environment, read_environment_settings
+from unreel.reviewers.external.bubblewrap import find_program_sandbox_problem
 from warm import Warm, warm_process
 
 __all__ = [
@@ -51,7 +51,7 @@ def shared() -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def cage_of_this_machine() -> Iterator[None]:
     """Run programs of reviewers in the weak cage on a machine where bubblewrap cannot work."""
-    with lend_environment({"UNREEL_WEAK_CAGE": "1"} if cage_problem() else {}):
+    with override_environment({"UNREEL_WEAK_CAGE": "1"} if find_program_sandbox_problem() else {}):
         yield
 
 
@@ -103,7 +103,7 @@ def _read_cpu_s() -> float:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if read_settings().slow:
+    if read_environment_settings().slow:
         return
     for item in items:
         if item.get_closest_marker("slow"):

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from unreel.core.facts import ClipFacts, VideoFacts
+from unreel.core.clip import ClipFacts, VideoFacts
 
 FACTS = ClipFacts(
     container="mov",

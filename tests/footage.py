@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from unreel.media.decode import Rgb
-from unreel.media.encode import ClipWriter, VideoTrack
+from unreel.media.encode import ClipWriter, VideoTrackSettings
 
 _MARGIN = 24
 
@@ -44,7 +44,7 @@ def write_clip(pictures: Iterable[Rgb], *, rate: int = 24, crf: int = 23) -> byt
     shown: Sequence[Rgb] = list(pictures)
     height, width, _ = shown[0].shape
     height, width = height - height % 2, width - width % 2
-    track = VideoTrack(
+    track = VideoTrackSettings(
         codec="libx264",
         width=width,
         height=height,

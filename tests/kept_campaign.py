@@ -23,7 +23,7 @@ from unreel.annotation.judgements import (
 )
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.core.box import Box
-from unreel.core.identity import clip_id
+from unreel.core.identity import compute_clip_id
 from unreel.core.judgement import Label
 from unreel.core.trace import BoxAt, Trace
 
@@ -66,7 +66,7 @@ def task_of(bench: Path, name: str, *, is_known: bool = False) -> AnnotationTask
     """The task about that clip, with its planted fault as known answer."""
     recipe = recipe_of(name)
     copy = ClipCopy(
-        clip=clip_id(bench / f"{name}.mp4"),
+        clip=compute_clip_id(bench / f"{name}.mp4"),
         location=f"{name}.mp4",
         rate=recipe.rate,
         n_frames=recipe.n_frames,

@@ -6,12 +6,12 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from unreel.annotation.formats.document import (
-    ForeignAnswer,
-    ForeignTrack,
-    ForeignVideo,
+    AnnotatedVideo,
+    FieldAnswer,
     FrameSpan,
     KeyFrameBox,
-    track_of,
+    ObjectTrack,
+    build_object_track,
 )
 from unreel.core.box import Box
 
@@ -32,7 +32,7 @@ def boxes(draw: st.DrawFn) -> Box:
 
 
 @st.composite
-def tracks(draw: st.DrawFn, *, id_: str, n_frames: int, placed: bool = True) -> ForeignTrack:
+def tracks(draw: st.DrawFn, *, id_: str, n_frames: int, placed: bool = True) -> ObjectTrack:
     ends = draw(st.lists(st.integers(0, n_frames - 1), min_size=2, max_size=6, unique=True))
     ends = sorted(ends)[: len(ends) // 2 * 2]
     stretches = [FrameSpan(first, last) for first, last in zip(ends[::2], ends[1::2], strict=True)]
@@ -46,7 +46,7 @@ def tracks(draw: st.DrawFn, *, id_: str, n_frames: int, placed: bool = True) -> 
     said = draw(
         st.lists(
             st.builds(
-                ForeignAnswer,
+                FieldAnswer,
                 WORDS,
                 st.lists(WORDS, min_size=1, max_size=2, unique=True).map(tuple),
             ),
@@ -54,14 +54,14 @@ def tracks(draw: st.DrawFn, *, id_: str, n_frames: int, placed: bool = True) -> 
             unique_by=lambda each: each.question,
         )
     )
-    return track_of(id_, draw(WORDS), marks if placed else (), stretches, said=said)
+    return build_object_track(id_, draw(WORDS), marks if placed else (), stretches, said=said)
 
 
 @st.composite
-def videos(draw: st.DrawFn) -> ForeignVideo:
+def videos(draw: st.DrawFn) -> AnnotatedVideo:
     n_frames = draw(st.integers(2, 90))
     ids = [f"t{number}" for number in range(draw(st.integers(0, 3)))]
-    return ForeignVideo(
+    return AnnotatedVideo(
         name=draw(st.sampled_from(["a.mp4", "shots/b.mp4", "c d.mov"])),
         by=draw(st.sampled_from(["", "ann", "bob@example.org"])),
         rate=draw(st.sampled_from(RATES)),

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from unreel.core.settings import lend_environment
+from unreel.core.settings import override_environment
 
 STORE_BYTES: Final = 100 * 2**20
 
@@ -49,7 +49,7 @@ def raylets(n_nodes: int, *, cpus: float = 2, store_bytes: int = STORE_BYTES) ->
             "RAY_TMPDIR": folder,
         }
         command = [sys.executable, __file__, str(n_nodes), str(cpus), str(store_bytes)]
-        with lend_environment(own):
+        with override_environment(own):
             started, told = _start(command)
         with started:
             try:

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 import unreel
 from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.core.trace import Trace
-from unreel.curation.start.sample import SAMPLE_CLIPS
+from unreel.curation.recipe_template import SAMPLE_CLIPS
 
 PACKAGE = Path(unreel.__file__).parent
 REVIEW_SAMPLE = ClipRecipe(

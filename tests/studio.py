@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from postgres import Postgres
-from unreel.annotation.studio.server import StudioServer
+from unreel.annotation.studio.server import LabelStudioServer
 from unreel.annotation.studio.settings import (
     CLIPS,
-    StudioConnection,
-    StudioPlan,
+    LabelStudioConnection,
+    LabelStudioServerSettings,
+    load_studio_secrets,
     store_connection,
-    studio_secrets,
 )
 
 _BESIDE = Path(sys.prefix).parent / "studio" / "bin" / "label-studio"
@@ -31,8 +31,10 @@ class Studio:
 
     def __init__(self, program: Path, folder: Path, database: str) -> None:
         self.folder = folder
-        self.plan = StudioPlan(program=program, folder=folder, port=free_port(), database=database)
-        self._server: StudioServer | None = None
+        self.plan = LabelStudioServerSettings(
+            program=program, folder=folder, port=free_port(), database=database
+        )
+        self._server: LabelStudioServer | None = None
 
     @property
     def address(self) -> str:
@@ -41,7 +43,7 @@ class Studio:
     @property
     def token(self) -> str:
         """Of the account by which commands speak."""
-        return studio_secrets(self.folder).token
+        return load_studio_secrets(self.folder).token
 
     @property
     def media(self) -> Path:
@@ -49,8 +51,8 @@ class Studio:
         return self.folder / CLIPS
 
     @property
-    def connection(self) -> StudioConnection:
-        return StudioConnection(address=self.address, token=self.token, media=self.media)
+    def connection(self) -> LabelStudioConnection:
+        return LabelStudioConnection(address=self.address, token=self.token, media=self.media)
 
     @property
     def pids(self) -> list[int]:
@@ -66,7 +68,7 @@ class Studio:
 
     def start(self) -> None:
         """Start it, or start it again, and wait until it answers."""
-        self._server = StudioServer(self.plan)
+        self._server = LabelStudioServer(self.plan)
         self._server.wait_until_up(lambda _said: None)
         store_connection(self.folder, self.address)
 

@@ -20,9 +20,8 @@ from unreel.annotation.campaign import (
     ClipCopy,
     TaskAssignment,
 )
-from unreel.annotation.interfaces.label_studio_results import write_result
-from unreel.annotation.interfaces.screens import AnnotationScreen, get_screen
-from unreel.annotation.interfaces.task_data import TASK_KEY
+from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, build_label_studio_results
+from unreel.annotation.interfaces.screens import AnnotationScreen, get_annotation_screen
 from unreel.annotation.judgements import (
     PassFailAnswer,
     PreferenceAnswer,
@@ -33,12 +32,11 @@ from unreel.annotation.judgements import (
     VoteAnswer,
 )
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.accounts import create_accounts, read_passwords
-from unreel.annotation.studio.client import StudioClient
+from unreel.annotation.studio.accounts import create_annotator_accounts, read_account_passwords
+from unreel.annotation.studio.client import LabelStudioClient, iter_project_tasks
 from unreel.annotation.studio.projects import read_stored_projects
-from unreel.annotation.studio.push import PushRequest
-from unreel.annotation.studio.settings import StudioConnection
-from unreel.annotation.studio.task_pages import read_tasks
+from unreel.annotation.studio.push import AssignmentPushRequest
+from unreel.annotation.studio.settings import LabelStudioConnection
 from unreel.core.box import Box
 from unreel.core.identity import digest
 from unreel.core.judgement import Label, Rating
@@ -59,9 +57,9 @@ class Prepared:
     tasks: tuple[AnnotationTask, ...]
 
     def delivery(
-        self, client: StudioClient, ledger: Ledger, accounts: dict[str, int]
-    ) -> PushRequest:
-        return PushRequest(
+        self, client: LabelStudioClient, ledger: Ledger, accounts: dict[str, int]
+    ) -> AssignmentPushRequest:
+        return AssignmentPushRequest(
             client=client,
             ledger=ledger,
             campaign=self.campaign,
@@ -83,7 +81,7 @@ def prepare(
 ) -> Prepared:
     """`n` tasks, each before all of `people`, in an order of their own."""
     question = "Does the dog keep four legs?" if interface is AnnotationInterface.PASS_FAIL else ""
-    screen = get_screen(interface, question=question)
+    screen = get_annotation_screen(interface, question=question)
     campaign = Campaign(
         name=name,
         interface=interface,
@@ -166,27 +164,27 @@ def _traced(chance: random.Random) -> TraceAnswer:
     return TraceAnswer(traces=(trace,), label=Label.GENERATED)
 
 
-def sign_in(studio: Studio, login: str) -> StudioClient:
+def sign_in(studio: Studio, login: str) -> LabelStudioClient:
     """A client that speaks as the annotator, by the password that was made for them."""
     return sign_in_at(studio.address, studio.folder, login)
 
 
-def sign_in_at(address: str, folder: Path, login: str) -> StudioClient:
+def sign_in_at(address: str, folder: Path, login: str) -> LabelStudioClient:
     """The same at a server by its address and the folder of its state."""
-    password = read_passwords(folder)[login]
+    password = read_account_passwords(folder)[login]
     with httpx2.Client(base_url=address, timeout=120, trust_env=False) as browser:
         browser.get("/user/login/")
         form = {"email": login, "password": password}
         form["csrfmiddlewaretoken"] = browser.cookies["csrftoken"]
         assert browser.post("/user/login/", data=form).status_code == 302, "the login is refused"
         token = browser.get("/api/current-user/token").json()["token"]
-    return StudioClient(StudioConnection(address=address, token=token))
+    return LabelStudioClient(LabelStudioConnection(address=address, token=token))
 
 
 def invite_people(
-    studio: Studio, client: StudioClient, people: Iterable[Annotator] = PEOPLE
+    studio: Studio, client: LabelStudioClient, people: Iterable[Annotator] = PEOPLE
 ) -> dict[str, int]:
-    return create_accounts(client, people, folder=studio.folder)
+    return create_annotator_accounts(client, people, folder=studio.folder)
 
 
 def answer_all(
@@ -196,22 +194,24 @@ def answer_all(
     said: dict[tuple[str, str], Value] = {}
     tasks = {task.id: task for task in prepared.tasks}
     swapped = {(a.annotator, a.task): a.swapped for a in ledger.assignments(prepared.campaign.name)}
-    waiting: list[tuple[StudioClient, int, list[dict[str, Any]]]] = []
+    waiting: list[tuple[LabelStudioClient, int, list[dict[str, Any]]]] = []
     held = ExitStack()
     for room in read_stored_projects(ledger, prepared.campaign.name).values():
         own = held.enter_context(sign_in(studio, f"{room.annotator}@example.org"))
-        for found in read_tasks(own, room.project, fields=("data",)):
+        for found in iter_project_tasks(own, room.project, fields=("data",)):
             ours = str(found["data"][TASK_KEY])
             value = opinion(prepared.campaign.interface, f"{room.annotator} {ours}")
             said[room.annotator, ours] = value
-            result = write_result(value, tasks[ours], swapped=swapped[room.annotator, ours])
+            result = build_label_studio_results(
+                value, tasks[ours], swapped=swapped[room.annotator, ours]
+            )
             waiting.append((own, int(found["id"]), result))
     with held, ThreadPoolExecutor(threads) as pool:
         list(pool.map(lambda one: post(*one), waiting))
     return said
 
 
-def post(client: StudioClient, task: int, result: object, *, lead_s: float = 12.5) -> int:
+def post(client: LabelStudioClient, task: int, result: object, *, lead_s: float = 12.5) -> int:
     """One annotation, as a click on Submit sends it; its number."""
     body = {"result": result, "lead_time": lead_s}
     return int(client.post(f"/api/tasks/{task}/annotations/", body)["id"])

@@ -13,10 +13,10 @@ from scenes.ball import SampleScene
 from scenes.room import RoomScene
 from scenes.street import StreetScene
 from unreel.core.errors import InvalidValueError
-from unreel.core.span import TimeSpan, to_us
+from unreel.core.span import TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.media.decode import Rgb
-from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
 
 Container = Literal["mp4", "mkv", "webm", "gif", "ts"]
 SceneName = Literal["ball", "room", "street"]
@@ -120,7 +120,7 @@ def synthesise(recipe: ClipRecipe) -> bytes:
     way = _WAYS[recipe.container]
     sound = None
     if recipe.tone_hz is not None and way.sound_codec is not None:
-        sound = SoundTrack(codec=way.sound_codec, channels=1)
+        sound = SoundTrackSettings(codec=way.sound_codec, channels=1)
     draw = _painter(recipe)
     with ClipWriter(way.muxer, _video_track(recipe, way), sound=sound) as writer:
         for index, tick in enumerate(_ticks(recipe)):
@@ -144,8 +144,13 @@ def planted_trace(recipe: ClipRecipe) -> Trace:
         msg = f"the clip ends before its fault begins at {view.starts_s} s. Make it longer"
         raise InvalidValueError(msg)
     return Trace(
-        span=TimeSpan(to_us(instants[0]), to_us(_instants_s(recipe)[-1] + 1 / recipe.rate)),
-        track=tuple(BoxAt(to_us(at_s), scene.flaw_box(float(at_s))) for at_s in instants),
+        span=TimeSpan(
+            convert_to_microseconds(instants[0]),
+            convert_to_microseconds(_instants_s(recipe)[-1] + 1 / recipe.rate),
+        ),
+        track=tuple(
+            BoxAt(convert_to_microseconds(at_s), scene.flaw_box(float(at_s))) for at_s in instants
+        ),
         categories=frozenset({view.category}),
         explanation=view.explanation,
     )
@@ -168,9 +173,9 @@ def _instants_s(recipe: ClipRecipe) -> list[Fraction]:
     return [index / recipe.rate for index in range(recipe.n_frames)]
 
 
-def _video_track(recipe: ClipRecipe, way: _ContainerSettings) -> VideoTrack:
+def _video_track(recipe: ClipRecipe, way: _ContainerSettings) -> VideoTrackSettings:
     lying = recipe.rotation_deg % 180
-    return VideoTrack(
+    return VideoTrackSettings(
         codec=way.codec,
         width=recipe.height if lying else recipe.width,
         height=recipe.width if lying else recipe.height,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unreel.protocols.protocol import get_protocol, protocol_names
+from unreel.protocols.protocol import get_protocol, list_protocol_names
 
 if TYPE_CHECKING:
     from unreel.reviewers.local.input_format import FamilyName
@@ -58,7 +58,7 @@ def write_tiny(family: "FamilyName", folder: Path, *, seed: int = 0) -> None:
 
 def _corpus() -> Iterator[str]:
     """What is said to a model and what it learns to say, each often enough to become whole words."""
-    for name in protocol_names():
+    for name in list_protocol_names():
         for prompt in get_protocol(name).prompts.values():
             yield from [prompt.text] * 20
     answers = (

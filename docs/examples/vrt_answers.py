@@ -17,12 +17,12 @@ from pathlib import Path
 
 from unreel.benchmarks.published.tables import (
     COUNT_TABLES,
-    GeneratedCount,
-    count_tables,
-    creator_lines,
-    human_rows,
+    GeneratedAnswerCount,
+    read_count_tables,
+    read_printed_creator_lines,
+    read_printed_human_rows,
+    read_published_table,
     round_to_two_places,
-    show,
 )
 
 REAL = "real"
@@ -38,26 +38,28 @@ MAKERS = {
 N_THINK, N_PAIRS = 49, 48
 
 
-def behind(percent: str) -> GeneratedCount | None:
+def behind(percent: str) -> GeneratedAnswerCount | None:
     """The largest whole counts up to 100 that print as `percent` of two places."""
     for valid in range(100, 0, -1):
         said = round(Fraction(percent) * valid / 100)
         if round_to_two_places(Fraction(100 * said, valid)) == Decimal(percent):
-            return GeneratedCount(valid=valid, said_fake=said)
+            return GeneratedAnswerCount(valid=valid, said_fake=said)
     return None
 
 
 def write_creators(folder: Path) -> None:
     """Table 3: four reviewers on every creator and setting."""
-    counted = count_tables()
-    settings = {f"{r['creator']} {r['setting']}": r for r in show("reality_creators").rows}
+    counted = read_count_tables()
+    settings = {
+        f"{r['creator']} {r['setting']}": r for r in read_published_table("reality_creators").rows
+    }
     makers = {line: f"{row['creator']}/{row['setting']}" for line, row in settings.items()}
     write_clips(folder, dict.fromkeys(makers.values(), 100), n_real=0)
-    for reviewer in creator_lines()[0].cells:
+    for reviewer in read_printed_creator_lines()[0].cells:
         counts = counted[COUNT_TABLES[reviewer]]
         found = {
             makers[line.name]: counts.get(line.name) or behind(str(line.cells[reviewer]))
-            for line in creator_lines()
+            for line in read_printed_creator_lines()
         }
         texts = (
             (f"{maker}/c{n:03}", SAID[n < count.said_fake] if n < count.valid else UNREADABLE)
@@ -71,7 +73,7 @@ def write_creators(folder: Path) -> None:
 def write_think(folder: Path) -> None:
     """Table 4: real clips and two settings of two creators, with thoughts and without."""
     write_clips(folder, dict.fromkeys(MAKERS.values(), N_THINK), n_real=N_THINK)
-    for row in show("reality_think").rows:
+    for row in read_published_table("reality_think").rows:
         caught = {maker: row[column] for column, maker in MAKERS.items()}
         caught[REAL] = str(100 - Decimal(row["real"]))
         texts = (
@@ -86,7 +88,7 @@ def write_think(folder: Path) -> None:
 def write_preference(folder: Path) -> None:
     """Table 5: pairs, the real clip always first or in turns."""
     write_clips(folder, dict.fromkeys(MAKERS.values(), N_PAIRS), n_real=N_PAIRS)
-    for row in show("reality_preference").rows:
+    for row in read_published_table("reality_preference").rows:
         prompt = "reasoning" if row["think"] == "1" else "paper"
         texts = []
         for column, maker in MAKERS.items():
@@ -103,7 +105,7 @@ def write_preference(folder: Path) -> None:
 
 def write_humans(folder: Path) -> None:
     """Table 16: two people who say what the table counts, and one who takes everything for real."""
-    rows = human_rows()
+    rows = read_printed_human_rows()
     write_clips(folder, {row.creator: row.n_fake for row in rows}, n_real=rows[0].n_real)
     fake = {row.creator: (row.n_fake, row.fake_correct) for row in rows}
     fake[REAL] = (rows[0].n_real, rows[0].n_real - rows[0].real_correct)

@@ -9,7 +9,7 @@ from scenes.ball import SampleScene
 from unreel.core.box import Box
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.media.overlay import MovingMark, OverlayCommentary, OverlayPainter, TimelineLane
+from unreel.media.overlay import OverlayCommentary, OverlayPainter, OverlayTrace, TimelineLane
 
 HERE = Path(__file__).parent
 SIZE = (960, 540)
@@ -38,7 +38,7 @@ def draw_trace() -> Image.Image:
 def _lane(
     corners: tuple[int, int, int, int], span: TimeSpan, says: str, colour: int
 ) -> TimelineLane:
-    mark = MovingMark(span=span, track=(BoxAt(span.start_us, _box(corners)),))
+    mark = OverlayTrace(span=span, track=(BoxAt(span.start_us, _box(corners)),))
     return TimelineLane(says=says, colour=colour, marks=(mark,))
 
 

@@ -19,17 +19,17 @@ from playwright.sync_api import sync_playwright
 
 from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.interfaces.screens import get_screen
-from unreel.annotation.studio.client import StudioClient
-from unreel.annotation.studio.server import find_program, start_studio
+from unreel.annotation.interfaces.screens import get_annotation_screen
+from unreel.annotation.studio.client import LabelStudioClient
+from unreel.annotation.studio.server import find_label_studio_program, start_label_studio
 from unreel.annotation.studio.settings import (
     CLIPS,
     LEAD,
-    StudioConnection,
-    StudioPlan,
-    studio_secrets,
+    LabelStudioConnection,
+    LabelStudioServerSettings,
+    load_studio_secrets,
 )
-from unreel.media.normalise import NormalForm, normalise
+from unreel.media.normalise import NormalisedClipFormat, normalise_clip
 
 HERE: Final = Path(__file__).parent
 FLAGS: Final = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
@@ -61,10 +61,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         with socket.create_server(("127.0.0.1", 0)) as one:
             port = one.getsockname()[1]
-        plan = StudioPlan(program=find_program(None), folder=Path(folder), port=port)
-        with start_studio(plan, tell=_tell):
-            secrets = studio_secrets(plan.folder)
-            own = StudioConnection(
+        plan = LabelStudioServerSettings(
+            program=find_label_studio_program(None), folder=Path(folder), port=port
+        )
+        with start_label_studio(plan, tell=_tell):
+            secrets = load_studio_secrets(plan.folder)
+            own = LabelStudioConnection(
                 address=plan.address, token=secrets.token, media=plan.folder / CLIPS
             )
             draw(own, plan.folder / CLIPS, Login(LEAD, secrets.password))
@@ -74,13 +76,13 @@ def _tell(said: str) -> None:
     sys.stderr.write(f"{said}\n")
 
 
-def draw(connection: StudioConnection, media: Path, login: Login) -> None:
+def draw(connection: LabelStudioConnection, media: Path, login: Login) -> None:
     """Photograph every screen of a running server."""
     for name, recipe in (("flawed.mp4", RECIPE), ("sound.mp4", SOUND)):
-        form = NormalForm(width=recipe.width, height=recipe.height, rate=recipe.rate)
-        made = normalise(io.BytesIO(synthesise(recipe)), form)
+        form = NormalisedClipFormat(width=recipe.width, height=recipe.height, rate=recipe.rate)
+        made = normalise_clip(io.BytesIO(synthesise(recipe)), form)
         (media / name).write_bytes(made)
-    with StudioClient(connection) as client, sync_playwright() as playwright:
+    with LabelStudioClient(connection) as client, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.set_default_timeout(PATIENCE_MS)
@@ -98,9 +100,9 @@ def draw(connection: StudioConnection, media: Path, login: Login) -> None:
         browser.close()
 
 
-def _open_project(client: StudioClient, interface: AnnotationInterface, media: Path) -> int:
+def _open_project(client: LabelStudioClient, interface: AnnotationInterface, media: Path) -> int:
     question = QUESTION if interface is AnnotationInterface.PASS_FAIL else ""
-    screen = get_screen(interface, question=question)
+    screen = get_annotation_screen(interface, question=question)
     settings = {"title": f"{interface.value}, batch 1", "label_config": screen.config}
     settings |= {"expert_instruction": screen.guidelines, "show_skip_button": False}
     project = int(client.post("/api/projects/", settings)["id"])
@@ -177,7 +179,7 @@ def _shoot(page: Any, path: Path) -> None:
     )
 
 
-def _send(page: Any, client: StudioClient, project: int) -> float:
+def _send(page: Any, client: LabelStudioClient, project: int) -> float:
     """Submit, and give the seconds that Label Studio counted."""
     with page.expect_response(
         lambda one: one.request.method == "POST" and "/annotations" in one.request.url

@@ -22,10 +22,10 @@ from unreel.arena.answers.play import (
     SeasonClips,
 )
 from unreel.arena.boards.ablations import measure_ablations
-from unreel.arena.boards.bias import find_leanings
-from unreel.arena.boards.ranking import rank
+from unreel.arena.boards.bias import measure_reviewer_biases
+from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.report.season.site import write_season_site
-from unreel.report.season.view import SeasonView, get_page_name
+from unreel.report.season.view import SeasonPageData, get_entrant_page_name
 
 HERE: Final = Path(__file__).parent
 COLOURS: Final = 256
@@ -100,7 +100,7 @@ def make_play(
     )
 
 
-def make_season(name: str, *, n_scenes: int, seed: int) -> SeasonView:
+def make_season(name: str, *, n_scenes: int, seed: int) -> SeasonPageData:
     """A season under two conditions."""
     lineup = make_lineup(n_scenes)
     plays = (
@@ -114,15 +114,15 @@ def make_season(name: str, *, n_scenes: int, seed: int) -> SeasonView:
         if reviewer not in FLOORS
         for number, clip in enumerate(lineup.clips)
     }
-    return SeasonView(
+    return SeasonPageData(
         name=name,
         facts=(("Benchmark", "streets"), ("Protocol", "reality"), ("Seed", "0")),
         plays=plays,
-        standings=tuple(rank(play, seed=0, resamples=1000) for play in plays),
+        standings=tuple(rank_season_entrants(play, seed=0, resamples=1000) for play in plays),
         words=words,
         attempts={"trace-cnn": 2},
         ablations=measure_ablations(plays),
-        leanings=find_leanings(plays[0]),
+        leanings=measure_reviewer_biases(plays[0]),
     )
 
 
@@ -145,7 +145,9 @@ def photograph(page: Path) -> None:
             )
             shoot(sheet, page.as_uri(), place, name)
         sheet = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
-        own = page.parent / "entrants" / f"{get_page_name('reviewer', 'northlight-72b')}.html"
+        own = (
+            page.parent / "entrants" / f"{get_entrant_page_name('reviewer', 'northlight-72b')}.html"
+        )
         shoot(sheet, own.as_uri(), "", "arena-reviewer")
         browser.close()
 

@@ -30,13 +30,13 @@ from unreel.annotation.judgements import (
     QuarantineReason,
     TraceAnswer,
 )
-from unreel.annotation.page.site import PageSettings, write_page
-from unreel.annotation.publishing.edition import build_poll, gather
+from unreel.annotation.page.site import CampaignPageSettings, write_campaign_page
+from unreel.annotation.publishing.edition import build_campaign_edition, build_scoring_input
 from unreel.annotation.publishing.human_scores import score_annotators
 from unreel.benchmarks.entry import Entry
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
-from unreel.core.identity import bytes_id
+from unreel.core.identity import compute_bytes_clip_id
 from unreel.core.judgement import Label
 from unreel.core.trace import BoxAt, Trace
 
@@ -92,7 +92,7 @@ def make_page(folder: Path) -> Path:
     )
     broken = [r for r in records.standing.values() if isinstance(r.outcome, QuarantinedSubmission)]
     records = replace(records, quarantined=tuple(broken))
-    edition = gather(records, ConsensusRule())
+    edition = build_campaign_edition(records, ConsensusRule())
     entries = {
         task.names[0]: Entry(
             name=task.names[0],
@@ -102,10 +102,12 @@ def make_page(folder: Path) -> Path:
         for task, recipe in zip(tasks, recipes, strict=True)
     }
     links = dict.fromkeys(records.standing, "http://127.0.0.1:8080/projects/1/data?task=1")
-    wish = PageSettings(
-        media=media, links=links, people=score_annotators(build_poll(edition, entries, seed=0))
+    wish = CampaignPageSettings(
+        media=media,
+        links=links,
+        people=score_annotators(build_scoring_input(edition, entries, seed=0)),
     )
-    return write_page(edition, records, folder / "out", wish).page
+    return write_campaign_page(edition, records, folder / "out", wish).page
 
 
 def draw(number: int) -> ClipRecipe:
@@ -132,7 +134,7 @@ def make_task(media: Path, recipe: ClipRecipe) -> AnnotationTask:
     name = f"{recipe.scene}-{recipe.seed:03d}"
     (media / f"{name}.mp4").write_bytes(clip)
     copy = ClipCopy(
-        clip=bytes_id(clip),
+        clip=compute_bytes_clip_id(clip),
         location=f"{name}.mp4",
         rate=recipe.rate,
         n_frames=recipe.n_frames,

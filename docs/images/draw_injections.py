@@ -11,12 +11,12 @@ from pathlib import Path
 from PIL import Image
 
 from synthesise import ClipRecipe, SceneName, synthesise
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.core.trace import Category
-from unreel.curation.inject.clip import LoadedClip, load_clip
-from unreel.curation.inject.injection import CATEGORIES, InjectedFrames, inject
-from unreel.media.access import media_reader
-from unreel.media.overlay import draw_outline, paint
+from unreel.curation.inject.clip import LoadedClip, load_clip_frames
+from unreel.curation.inject.injection import CATEGORIES, InjectedFrames, inject_trace
+from unreel.media.access import open_media_reader
+from unreel.media.overlay import draw_box_outline, get_palette_colour
 
 HERE = Path(__file__).parent
 WIDTH, HEIGHT = 480, 270
@@ -43,8 +43,8 @@ def load_scene(scene: SceneName) -> LoadedClip:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "clip.mp4"
         path.write_bytes(synthesise(recipe))
-        with media_reader(read_settings(), trusted=True) as reader:
-            clip = load_clip(path, reader=reader)
+        with open_media_reader(read_environment_settings(), trusted=True) as reader:
+            clip = load_clip_frames(path, reader=reader)
     if not isinstance(clip, LoadedClip):
         sys.exit(str(clip))
     return clip
@@ -60,7 +60,7 @@ def draw_strip(clip: LoadedClip, done: InjectedFrames) -> Image.Image:
         left = column * (WIDTH + GAP)
         strip.paste(Image.fromarray(clip.pictures[index]), (left, 0))
         changed = done.frames[index].copy()
-        draw_outline(changed, boxes[clip.instants_us[index]], paint(0))
+        draw_box_outline(changed, boxes[clip.instants_us[index]], get_palette_colour(0))
         strip.paste(Image.fromarray(changed), (left, HEIGHT + GAP))
     return strip.resize((strip.width * 2 // 3, strip.height * 2 // 3), Image.Resampling.LANCZOS)
 
@@ -69,7 +69,7 @@ def draw(category: Category) -> str:
     """Writes the picture of `category`; what its trace says."""
     scene, seed = SCENES[category]
     clip = load_scene(scene)
-    done = inject(
+    done = inject_trace(
         clip.pictures, instants_us=clip.instants_us, category=category, seed=seed, strength=1.0
     )
     if not isinstance(done, InjectedFrames):

@@ -17,22 +17,22 @@ from typing import Any, Final, Literal
 
 from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.records import to_record
+from unreel.benchmarks.records import entry_to_record
 from unreel.core.answer import Reply
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.core.trace import Trace
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import StorageAccess
 from unreel.evaluation.explanation_scores import ExplanationJudges, open_run_rulings
-from unreel.evaluation.judge import judge_all
-from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.judge import judge_explanations
+from unreel.evaluation.recipe import check_eval_recipe
 from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.scoring import score_run
 from unreel.report.site import write_report
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
-from unreel.reviewers.endpoint.reviewer import ModelIOFormat, endpoint_name
+from unreel.reviewers.endpoint.reviewer import ModelIOFormat, format_endpoint_model_name
 from unreel.reviewers.factory import wrap_open_reviewer
 
 HERE: Final = Path(__file__).parent
@@ -68,7 +68,7 @@ def make_benchmark(root: Path, *, n_clips: int = 33) -> dict[str, Trace | None]:
         entry = Entry(
             name=name, location="", origin=origin, traces=() if fault is None else (fault,)
         )
-        lines.append(json.dumps(to_record(entry, file_name=f"{name}.mp4")))
+        lines.append(json.dumps(entry_to_record(entry, file_name=f"{name}.mp4")))
     (root / "metadata.jsonl").write_text("\n".join(lines), encoding="utf-8")
     return faults
 
@@ -122,7 +122,7 @@ def accuse(fault: Trace | None, skill: float, dice: random.Random) -> str:
 class Judge:
     """Gives 0 to the excuse that fits everything, and 1 else."""
 
-    name = endpoint_name(JUDGE, ModelIOFormat())
+    name = format_endpoint_model_name(JUDGE, ModelIOFormat())
     wants: frozenset[InputKind] = frozenset()
 
     def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
@@ -150,11 +150,13 @@ def make_runs(root: Path) -> Iterator[EvalRun]:
 def start(root: Path, bench: Path, *, name: str, **settings: Any) -> EvalRun:
     """One run, asked and judged."""
     folder = root / f"run-{name}"
-    recipe = check_recipe({"benchmark": str(bench), "protocol": "trace", **settings})
-    access = StorageAccess(settings=read_settings())
+    recipe = check_eval_recipe({"benchmark": str(bench), "protocol": "trace", **settings})
+    access = StorageAccess(settings=read_environment_settings())
     run = EvalRun(place=StorageLocation(str(folder)), recipe=recipe, access=access, ledgers=folder)
     evaluate(run)
-    judge = partial(judge_all, opener=wrap_open_reviewer(Judge()), kept=open_run_rulings(run))
+    judge = partial(
+        judge_explanations, opener=wrap_open_reviewer(Judge()), kept=open_run_rulings(run)
+    )
     score_run(run, score_texts=ExplanationJudges([judge], 0))
     return run
 

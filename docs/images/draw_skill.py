@@ -16,8 +16,8 @@ sys.path.insert(0, str(HERE.parents[1] / "benchmarks"))
 from skill_recovery import World, draw_answers, draw_truth, raw_means  # noqa: E402
 
 from unreel.core.estimate import Estimate  # noqa: E402
-from unreel.stats.skill import measure_skill  # noqa: E402
-from unreel.stats.skill_rows import TermLayout  # noqa: E402
+from unreel.stats.skill import estimate_skill_intervals  # noqa: E402
+from unreel.stats.skill_rows import SkillTermLayout  # noqa: E402
 
 WIDTH, HEIGHT, GAP, TOP, LEFT = 350, 250, 20, 46, 48
 BLUE, BROWN, GREY = "#2563eb", "#b45309", "#a1a1aa"
@@ -31,8 +31,8 @@ def main() -> None:
     rng = np.random.default_rng(0)
     truth = draw_truth(world, rng)
     answers = draw_answers(world, truth, rng)
-    shape = TermLayout(world.reviewers, world.creators)
-    skills = measure_skill(answers, shape)
+    shape = SkillTermLayout(world.reviewers, world.creators)
+    skills = estimate_skill_intervals(answers, shape)
     accuracy, fakeness = raw_means(answers, shape)
     panels = [
         ("Ability, by the model", "true ability", _with_ends(truth.ability, skills.ability), BLUE),

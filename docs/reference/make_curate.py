@@ -8,11 +8,9 @@ A test compares both with what this writes.
 from pathlib import Path
 from typing import Final
 
-from unreel.curation.recipe_docs import describe_recipe
-from unreel.curation.start.recipe import write_recipe
-from unreel.curation.start.sample import HEAD as EXAMPLE_HEAD
-from unreel.curation.start.sample import VALUES
-from unreel.recipes.documentation import DescribedKey, DescribedSection
+from unreel.curation.recipe_template import SAMPLE_RECIPE_HEAD as EXAMPLE_HEAD
+from unreel.curation.recipe_template import VALUES, describe_recipe_sections, format_recipe_template
+from unreel.recipes.documentation import RecipeKeyDescription, RecipeSectionDescription
 
 PAGE: Final = Path(__file__).with_name("curate.md")
 EXAMPLE: Final = Path(__file__).parents[1] / "examples" / "curate.toml"
@@ -26,15 +24,15 @@ Every key of a recipe of `unreel curate`, from the recipe's own sections; [the p
 
 def write_page() -> str:
     """The whole page, one table for each section."""
-    return "\n\n".join([HEAD.strip(), *map(write_section, describe_recipe())]) + "\n"
+    return "\n\n".join([HEAD.strip(), *map(write_section, describe_recipe_sections())]) + "\n"
 
 
 def write_example() -> str:
     """The recipe of the sample."""
-    return write_recipe(VALUES, head=EXAMPLE_HEAD)
+    return format_recipe_template(VALUES, head=EXAMPLE_HEAD)
 
 
-def write_section(section: DescribedSection) -> str:
+def write_section(section: RecipeSectionDescription) -> str:
     """A section: what it is for, and its keys."""
     heading = f"`[[{section.name}]]`" if section.many else f"`[{section.name}]`"
     parts = [f"## {heading if section.name else 'Above all sections'}", section.about]
@@ -44,7 +42,7 @@ def write_section(section: DescribedSection) -> str:
     return "\n\n".join([*parts, "\n".join([*lines, *map(write_row, section.keys)])])
 
 
-def write_row(key: DescribedKey) -> str:
+def write_row(key: RecipeKeyDescription) -> str:
     """One key as a row."""
     default = "needed" if key.default is None else f"`{key.default}`" if key.default else "none"
     cells = (f"`{key.key}`", key.kind, key.unit, default, key.meaning)

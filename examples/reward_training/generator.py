@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from PIL import Image
 
-from unreel.media.encode import ClipWriter, VideoTrack
+from unreel.media.encode import ClipWriter, VideoTrackSettings
 
 PARAMETERS = ("shake", "flicker", "speed", "colour")
 WIDTH, HEIGHT, MARGIN = 96, 64, 28
@@ -32,7 +32,7 @@ def render(parameters: np.ndarray, *, scene: int, seed: int) -> bytes:
     picture = _texture(scene, colour)
     angle = noise.uniform(0, 2 * np.pi)
     reach = 18 * speed * np.array([np.cos(angle), np.sin(angle)])
-    track = VideoTrack(
+    track = VideoTrackSettings(
         codec="libx264",
         width=WIDTH,
         height=HEIGHT,

@@ -18,19 +18,24 @@ from PIL import Image
 from unreel.core.clip import Clip, Generated, Origin, Real
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
-from unreel.core.identity import clip_id
+from unreel.core.identity import compute_clip_id
 from unreel.core.question import Condition
-from unreel.media.reader import MediaReader, run_trusted
-from unreel.reviewers.baselines.fitting import Features, FittedReviewer, TrainingClip, cross_fit
-from unreel.reviewers.baselines.motion import fit_motion, motion_features
-from unreel.reviewers.clip_input import show
+from unreel.media.reader import MediaReader, run_trusted_task
+from unreel.reviewers.ask import build_clip_input
+from unreel.reviewers.baselines.fitting import (
+    Features,
+    FittedReviewer,
+    TrainingClip,
+    cross_fit_baseline,
+)
+from unreel.reviewers.baselines.motion import compute_motion_features, fit_motion
 from unreel.reviewers.contract import ClipInput, InputKind
 
 CONDITION = Condition(sampling="uniform-8", prompt="confidence")
 WANTS = frozenset({InputKind.FRAMES})
 N_EACH = 12
 """Clips of each kind in a fit."""
-READER = MediaReader(run_trusted)
+READER = MediaReader(run_trusted_task)
 
 FAULTS: dict[str, dict[int, tuple[float, float]]] = {
     "shaky": {0: (0.15, 1.0)},
@@ -49,7 +54,7 @@ def draw_steady(rng: np.random.Generator) -> np.ndarray:
 
 def extract(exhibit: ClipInput) -> Features | Failure:
     """Return motion and colour of the frames, with squares: both too little and too much may be wrong."""
-    motion = motion_features(exhibit)
+    motion = compute_motion_features(exhibit)
     if isinstance(motion, Failure):
         return motion
     frames = [
@@ -74,7 +79,7 @@ def fit_reviewer(name: str) -> FittedReviewer:
             return fit_motion(_biased_set(Path(folder)))
         seed = {"honest": 1, "held_out": 2}[name]
         clips = _fair_set(Path(folder), seed)
-        return cross_fit(clips, kind=name, wants=WANTS, extract=extract, seed=seed)
+        return cross_fit_baseline(clips, kind=name, wants=WANTS, extract=extract, seed=seed)
 
 
 def _fair_set(folder: Path, seed: int) -> Iterator[TrainingClip]:
@@ -114,8 +119,8 @@ def show_clip(path: Path) -> ClipInput:
     facts = READER.probe(path)
     if isinstance(facts, Failure):
         raise MediaError(facts)
-    clip = Clip(id=clip_id(path), location=str(path), facts=facts)
-    exhibit = show(clip, path, reader=READER, condition=CONDITION, wants=WANTS)
+    clip = Clip(id=compute_clip_id(path), location=str(path), facts=facts)
+    exhibit = build_clip_input(clip, path, reader=READER, condition=CONDITION, wants=WANTS)
     if isinstance(exhibit, Failure):
         raise MediaError(exhibit)
     return exhibit

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from unreel.annotation.agreement import CampaignAgreement
     from unreel.annotation.consensus.outcome import CampaignConsensus
-    from unreel.annotation.pairs.ranking import ClipRanking
+    from unreel.annotation.pairs import ClipRanking
     from unreel.annotation.progress import CampaignProgress
     from unreel.annotation.publishing.publish import PublicationResult
     from unreel.annotation.quality.summary import CampaignQuality
@@ -34,7 +34,16 @@ if TYPE_CHECKING:
     from unreel.benchmarks.loader import Benchmark
     from unreel.core.answer import Reply, Usage
     from unreel.core.box import Box
-    from unreel.core.clip import Clip, ClipId, Generated, Origin, Real
+    from unreel.core.clip import (
+        AudioFacts,
+        Clip,
+        ClipFacts,
+        ClipId,
+        Generated,
+        Origin,
+        Real,
+        VideoFacts,
+    )
     from unreel.core.comparison import Comparison, Comparisons, Difference
     from unreel.core.errors import (
         InvalidSettingError,
@@ -49,7 +58,6 @@ if TYPE_CHECKING:
         UnsafeTargetError,
     )
     from unreel.core.estimate import Coverage, Estimate, Measured, Metric, Scorecard, Unmeasured
-    from unreel.core.facts import AudioFacts, ClipFacts, VideoFacts
     from unreel.core.failure import Failure, FailureReason
     from unreel.core.judgement import Label, Pair, Rating, Vote
     from unreel.core.question import Condition, Instrument, Question
@@ -71,7 +79,7 @@ if TYPE_CHECKING:
     from unreel.media.reader import MediaReader
     from unreel.reviewers.contract import ClipInput, InputKind, Reviewer, ReviewRequest, ShownFrame
     from unreel.rewards.result import Reward
-    from unreel.training.result import TrainingResult
+    from unreel.training.manifest import TrainingResult
 
 
 __all__ = [

@@ -11,15 +11,15 @@ from unreel.annotation.agreement import (
     measure_unanimity,
 )
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.judgements import VoteAnswer
-from unreel.annotation.opinion import UnstoredOpinion
-from unreel.annotation.trace_overlap import (
-    corners_at,
+from unreel.annotation.consensus.trace_matching import (
+    build_trace_tube,
+    interpolate_trace_boxes,
     shared_box_iou,
-    sweep,
     temporal_iou,
     tube_iou,
 )
+from unreel.annotation.judgements import VoteAnswer
+from unreel.annotation.opinion import UnstoredOpinion
 from unreel.core.box import Box
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.judgement import Label
@@ -124,7 +124,7 @@ def test_overlaps_are_symmetric_and_between_0_and_1(one: Trace, other: Trace) ->
     assert temporal_iou(one.span, one.span) == 1
     assert 0 <= temporal_iou(one.span, other.span) == temporal_iou(other.span, one.span) <= 1
     for measure in (tube_iou, shared_box_iou):
-        tubes = sweep(one, COPY), sweep(other, COPY)
+        tubes = build_trace_tube(one, COPY), build_trace_tube(other, COPY)
         found = measure(*tubes)
         assert found == measure(*tubes[::-1])
         assert found is None or 0 <= found <= 1
@@ -138,6 +138,6 @@ def test_corners_move_evenly_and_stand_still_outside(first: Box, last: Box) -> N
     at = (still.span.start_us, still.span.start_us + 200_000)
     marks = (BoxAt(at[0], first), BoxAt(at[1], last))
     moving = Trace(span=still.span, track=marks)
-    x0 = corners_at(moving, [0, at[0], at[0] + 50_000, at[1], at[1] + 90_000])[:, 0]
+    x0 = interpolate_trace_boxes(moving, [0, at[0], at[0] + 50_000, at[1], at[1] + 90_000])[:, 0]
     quarter = first.x0 + (last.x0 - first.x0) / 4
     assert x0 == pytest.approx([first.x0, first.x0, quarter, last.x0, last.x0])

@@ -8,16 +8,21 @@ from pathlib import Path
 import pytest
 
 from synthesise import ClipRecipe, synthesise
-from unreel.annotation.browser_copies import CopyRequest, CopyResult, copy_urls, make_copies
+from unreel.annotation.browser_copies import (
+    ClipCopyRequest,
+    ClipCopyResult,
+    build_clip_copy_urls,
+    make_browser_copies,
+)
 from unreel.annotation.campaign import ClipCopy
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
-from unreel.core.identity import clip_id
-from unreel.core.settings import read_settings
+from unreel.core.identity import compute_clip_id
+from unreel.core.settings import read_environment_settings
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import StorageAccess
-from unreel.media.access import media_reader
-from unreel.media.faststart import index_first
+from unreel.media.access import open_media_reader
+from unreel.media.encode import move_mp4_index_first
 
 NTSC = Fraction(30000, 1001)
 VARIABLE = tuple(Fraction(i * i, 400) for i in range(24))
@@ -46,10 +51,12 @@ def clips(tmp_path: Path) -> dict[str, Path]:
 def copy_all(
     clips: dict[str, Path], place: StorageLocation, key: bytes = b"a secret"
 ) -> dict[str, ClipCopy | Failure]:
-    wanted = [CopyRequest(name, str(path)) for name, path in clips.items()]
-    heard: list[CopyResult] = []
-    access = StorageAccess(settings=read_settings())
-    made = make_copies(wanted, place=place, access=access, key=key, heard=heard.append, workers=2)
+    wanted = [ClipCopyRequest(name, str(path)) for name, path in clips.items()]
+    heard: list[ClipCopyResult] = []
+    access = StorageAccess(settings=read_environment_settings())
+    made = make_browser_copies(
+        wanted, place=place, access=access, key=key, heard=heard.append, workers=2
+    )
     found = {copied.name: copied.result for copied in made}
     assert [copied.name for copied in heard] == list(clips)
     return found
@@ -61,7 +68,7 @@ def test_every_clip_becomes_constant_in_rate_from_zero_on_and_a_broken_one_stops
     place = StorageLocation(str(tmp_path / "clips"))
     found = copy_all(clips, place)
     assert isinstance(found.pop("broken"), Failure)
-    with media_reader(read_settings(), trusted=False) as reader:
+    with open_media_reader(read_environment_settings(), trusted=False) as reader:
         for name, copy in found.items():
             assert isinstance(copy, ClipCopy), name
             facts = reader.probe(place.path / copy.location)
@@ -90,7 +97,7 @@ def test_names_tell_nothing_of_the_source_and_a_second_run_makes_nothing(
     for word in (*RECIPES, "broken", ".bin"):
         assert not any(word in name for name in place.names())
     for path in clips.values():
-        assert not any(clip_id(path)[:8] in name for name in place.names())
+        assert not any(compute_clip_id(path)[:8] in name for name in place.names())
     other = copy_all({"plain": clips["plain"]}, place, key=b"another secret")["plain"]
     assert isinstance(other, ClipCopy)
     assert other.location not in stamps, "who has the original and no key cannot tell the name"
@@ -113,17 +120,17 @@ def test_the_index_lies_before_the_pictures(clips: dict[str, Path], tmp_path: Pa
     assert isinstance(copy, ClipCopy)
     data = place.read(copy.location)
     assert data.index(b"moov") < data.index(b"mdat")
-    assert index_first(data) == data
+    assert move_mp4_index_first(data) == data
 
 
 @pytest.mark.parametrize("junk", [b"", b"no mp4", b"\0\0\0\x08mdat", b"\xff\xff\xff\xffmoov"])
 def test_what_is_no_mp4_is_refused(junk: bytes) -> None:
     with pytest.raises(MediaError):
-        index_first(junk)
+        move_mp4_index_first(junk)
 
 
 def test_urls_are_label_studios_own_or_signed_by_the_store(tmp_path: Path) -> None:
-    (own,) = copy_urls(StorageLocation(str(tmp_path)), ["ab-cd.mp4"])
+    (own,) = build_clip_copy_urls(StorageLocation(str(tmp_path)), ["ab-cd.mp4"])
     assert own == "/data/local-files/?d=clips/ab-cd.mp4"
     store = StorageLocation(
         "s3://bucket/copies",
@@ -135,7 +142,7 @@ def test_urls_are_label_studios_own_or_signed_by_the_store(tmp_path: Path) -> No
             "allow_http": "true",
         },
     )
-    (signed,) = copy_urls(store, ["ab-cd.mp4"])
+    (signed,) = build_clip_copy_urls(store, ["ab-cd.mp4"])
     assert "/copies/ab-cd.mp4?" in signed
     assert "X-Amz-Signature=" in signed
     assert "X-Amz-Expires=604800" in signed
@@ -148,7 +155,7 @@ def test_a_browser_fetches_parts_of_a_copy_in_a_store_by_its_link_and_nobody_wit
     made = copy_all({"plain": clips["plain"]}, place)["plain"]
     assert isinstance(made, ClipCopy)
     assert copy_all({"plain": clips["plain"]}, place)["plain"] == made
-    (link,) = copy_urls(place, [made.location])
+    (link,) = build_clip_copy_urls(place, [made.location])
     part = urllib.request.Request(link, headers={"Range": "bytes=4-11"})
     with urllib.request.urlopen(part, timeout=30) as reply:
         assert reply.status == 206

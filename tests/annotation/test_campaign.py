@@ -22,7 +22,7 @@ from unreel.annotation.judgements import (
     TraceAnswer,
 )
 from unreel.core.errors import InvalidSettingError, InvalidValueError
-from unreel.core.identity import digest_id
+from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label, Rating
 from unreel.core.span import TimeSpan
 from unreel.core.trace import Trace
@@ -30,7 +30,7 @@ from unreel.core.trace import Trace
 
 def _copy(name: str = "a", rate: Fraction = Fraction(30000, 1001), n_frames: int = 90) -> ClipCopy:
     return ClipCopy(
-        clip=digest_id(name),
+        clip=compute_placeholder_clip_id(name),
         location=f"{name}.mp4",
         rate=rate,
         n_frames=n_frames,

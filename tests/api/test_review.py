@@ -13,7 +13,7 @@ import pytest
 import unreel
 from pace import slowness
 from unreel import Condition, FailureReason, Label, Reply, TraceVerdict
-from unreel.api.review import wait_for
+from unreel.api.review import run_coroutine_blocking
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 
 FAKE = (
@@ -194,7 +194,7 @@ def test_ctrl_c_in_a_notebook_ends_what_is_waited_for() -> None:
             raise
 
     async def notebook() -> None:
-        wait_for(sleep())
+        run_coroutine_blocking(sleep())
 
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     began_s = time.monotonic()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from unreel.protocols.protocol import protocol_names
+from unreel.protocols.protocol import list_protocol_names
 
 SOURCE = Path(__file__).parents[2] / "src" / "unreel"
-NAMES = frozenset(protocol_names())
+NAMES = frozenset(list_protocol_names())
 DATA = {
     "rewards/*.py": "parts of a reward, one of which shares the word, and the protocol of pairs",
     "evaluation/sample.py": "the recorded answers of the sample, by the instrument that was asked",

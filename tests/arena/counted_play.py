@@ -12,9 +12,9 @@ from unreel.arena.answers.play import (
     AnswerTable,
     SeasonClips,
 )
-from unreel.benchmarks.published.tables import REAL, GeneratedCount
+from unreel.benchmarks.published.tables import REAL, GeneratedAnswerCount
 
-Counted = Mapping[str, Mapping[str, GeneratedCount]]
+Counted = Mapping[str, Mapping[str, GeneratedAnswerCount]]
 """By reviewer, then by `REAL` or creator."""
 
 
@@ -74,7 +74,7 @@ def _lineup(
     return lineup, first
 
 
-def _answers(count: GeneratedCount, size: int, rng: np.random.Generator) -> np.ndarray:
+def _answers(count: GeneratedAnswerCount, size: int, rng: np.random.Generator) -> np.ndarray:
     answers = np.full(size, SILENT)
     answers[: count.valid] = SAID_REAL
     answers[: count.said_fake] = SAID_GENERATED

@@ -7,10 +7,10 @@ from typing import Any
 
 from footage import film, write_clip
 from unreel.arena.season.recipe import Season, read_season
-from unreel.arena.season.scenes import open_scenery
+from unreel.arena.season.scenes import open_season_benchmark
 from unreel.arena.submission.creator_checks import EntryCheckContext
-from unreel.arena.submission.entry import SubmittedEntry, read_entry
-from unreel.core.settings import read_settings
+from unreel.arena.submission.entry import SubmittedEntry, read_entry_file
+from unreel.core.settings import read_environment_settings
 from unreel.engine.storage_access import StorageAccess
 
 N_SCENES = 4
@@ -54,7 +54,7 @@ def write_season(root: Path, *, more: str = "", n_scenes: int = N_SCENES) -> Sea
     head = 'name = "spring"\nbenchmark = "bench"\n'
     file = root / "season.toml"
     file.write_text(f"{head}{own}{more}", encoding="utf-8")
-    digest = open_scenery(read_season(file)).digest
+    digest = open_season_benchmark(read_season(file)).digest
     file.write_text(f'{head}digest = "{digest}"\n{own}{more}', encoding="utf-8")
     return read_season(file)
 
@@ -65,10 +65,10 @@ def grounds_of(
     """What entries to `season` are checked against; clips are opened in this process."""
     return EntryCheckContext(
         recipe=season.recipe,
-        scenery=open_scenery(season),
+        scenery=open_season_benchmark(season),
         hidden=hidden,
         folder=root / "played",
-        access=StorageAccess(settings=read_settings(), trusted=True),
+        access=StorageAccess(settings=read_environment_settings(), trusted=True),
     )
 
 
@@ -78,7 +78,7 @@ def write_entry(root: Path, section: str, *, name: str = "entry", **given: Any) 
     lines = [f"{key} = {json.dumps(value)}" for key, value in head.items() if value is not None]
     file = root / f"{name}.toml"
     file.write_text("\n".join([*lines, section]) + "\n", encoding="utf-8")
-    return read_entry(file)
+    return read_entry_file(file)
 
 
 def creator(name: str = "Ours", *, folder: str = "ours", more: str = "") -> str:

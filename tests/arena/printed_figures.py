@@ -9,25 +9,25 @@ from typing import Final, Literal
 from arena.counted_play import Counted, counted_play
 from unreel.arena.answers.play import AnswerTable
 from unreel.arena.boards.comparison import rank_means
-from unreel.arena.boards.ranking import rank
-from unreel.arena.boards.standings import MatrixCell, SeasonLeaderboard
+from unreel.arena.boards.ranking import rank_season_entrants
+from unreel.arena.boards.standings import ReviewerCreatorCell, SeasonLeaderboard
 from unreel.benchmarks.published.tables import (
     COLUMNS,
     COUNT_TABLES,
     REAL,
-    GeneratedCount,
-    PrintedLine,
-    count_tables,
-    creator_lines,
-    human_rows,
-    read_goldens,
-    reviewer_lines,
+    GeneratedAnswerCount,
+    PrintedTableLine,
+    read_count_tables,
+    read_golden_counts,
+    read_printed_creator_lines,
+    read_printed_deeptrace_rows,
+    read_printed_human_rows,
+    read_printed_reviewer_lines,
     round_to_two_places,
-    trace_rows,
 )
 from unreel.benchmarks.published.trace_check import N_FAKE, N_REAL, SPLITS
 from unreel.core.estimate import Estimate, Measured
-from unreel.protocols.formulas import PERCENT, paper_round
+from unreel.protocols.formulas import PERCENT, round_as_printed
 
 NO_VERDICTS: Final = ("DTR overall", "DTR table 1 explained", "VRT human clips", "VRB pairs")
 """Checks of `unreel published check` about other things than who said real or generated."""
@@ -54,20 +54,20 @@ class RecomputedFigure:
 
 
 def recalculate(*, seed: int = 0, resamples: int = 200) -> tuple[RecomputedFigure, ...]:
-    """Every printed verdict figure that has counts, each through `rank`."""
+    """Every printed verdict figure that has counts, each through `rank_season_entrants`."""
     return (
         *_trace_accuracies(seed=seed, resamples=resamples),
-        *_reviewer_cells(rank(table_2(), seed=seed, resamples=resamples)),
-        *_means(reviewer_lines(), "VRT table 2", better="high"),
-        *_creator_cells(rank(table_3(), seed=seed, resamples=resamples)),
-        *_means(creator_lines(), "VRT table 3", better="low"),
+        *_reviewer_cells(rank_season_entrants(table_2(), seed=seed, resamples=resamples)),
+        *_means(read_printed_reviewer_lines(), "VRT table 2", better="high"),
+        *_creator_cells(rank_season_entrants(table_3(), seed=seed, resamples=resamples)),
+        *_means(read_printed_creator_lines(), "VRT table 3", better="low"),
         *_humans(seed=seed, resamples=resamples),
     )
 
 
 def table_2() -> AnswerTable:
     """Video Reality Test's reviewers against the creators of table 2."""
-    tables = count_tables()
+    tables = read_count_tables()
     wanted = {REAL, *COLUMNS.values()}
     return counted_play(
         {
@@ -80,8 +80,8 @@ def table_2() -> AnswerTable:
 
 def table_3() -> AnswerTable:
     """Video Reality Test's creators and settings before the reviewers of table 3."""
-    tables = count_tables()
-    lines = {line.name for line in creator_lines()}
+    tables = read_count_tables()
+    lines = {line.name for line in read_printed_creator_lines()}
     return counted_play(
         {
             name: {
@@ -89,7 +89,7 @@ def table_3() -> AnswerTable:
                 for line, count in tables[COUNT_TABLES[name]].items()
                 if line in lines or line == REAL
             }
-            for name in creator_lines()[0].cells
+            for name in read_printed_creator_lines()[0].cells
         },
         condition="Video Reality Test, table 3",
     )
@@ -97,7 +97,7 @@ def table_3() -> AnswerTable:
 
 def _reviewer_cells(standings: SeasonLeaderboard) -> Iterator[RecomputedFigure]:
     cells = _by_names(standings)
-    for line in reviewer_lines():
+    for line in read_printed_reviewer_lines():
         for column, printed in line.cells.items():
             cell = cells.get((line.name, COLUMNS[column]))
             if cell is not None:
@@ -106,7 +106,7 @@ def _reviewer_cells(standings: SeasonLeaderboard) -> Iterator[RecomputedFigure]:
 
 def _creator_cells(standings: SeasonLeaderboard) -> Iterator[RecomputedFigure]:
     cells = _by_names(standings)
-    for line in creator_lines():
+    for line in read_printed_creator_lines():
         for column, printed in line.cells.items():
             cell = cells.get((column, line.name))
             if cell is not None:
@@ -114,13 +114,16 @@ def _creator_cells(standings: SeasonLeaderboard) -> Iterator[RecomputedFigure]:
 
 
 def _humans(*, seed: int, resamples: int) -> Iterator[RecomputedFigure]:
-    rows = human_rows()
-    real = GeneratedCount(valid=rows[0].n_real, said_fake=rows[0].n_real - rows[0].real_correct)
+    rows = read_printed_human_rows()
+    real = GeneratedAnswerCount(
+        valid=rows[0].n_real, said_fake=rows[0].n_real - rows[0].real_correct
+    )
     made = {
-        row.creator: GeneratedCount(valid=row.n_fake, said_fake=row.fake_correct) for row in rows
+        row.creator: GeneratedAnswerCount(valid=row.n_fake, said_fake=row.fake_correct)
+        for row in rows
     }
     play = counted_play({_HUMAN: {REAL: real, **made}}, condition="Video Reality Test, table 16")
-    cells = _by_names(rank(play, seed=seed, resamples=resamples))
+    cells = _by_names(rank_season_entrants(play, seed=seed, resamples=resamples))
     for row in rows:
         balanced = cells[_HUMAN, row.creator].balanced
         printed = row.score * PERCENT
@@ -130,9 +133,9 @@ def _humans(*, seed: int, resamples: int) -> Iterator[RecomputedFigure]:
 def _trace_accuracies(*, seed: int, resamples: int) -> Iterator[RecomputedFigure]:
     for split in SPLITS:
         play = counted_play(_trace_counts(split), condition=f"DeepTraceReward, {split}")
-        standings = rank(play, seed=seed, resamples=resamples)
+        standings = rank_season_entrants(play, seed=seed, resamples=resamples)
         figures = {one.name: one.figures for one in standings.reviewers}
-        for row in trace_rows(split):
+        for row in read_printed_deeptrace_rows(split):
             if row.model not in figures:
                 continue
             found, cell = figures[row.model], f"{split}, {row.model}"
@@ -148,18 +151,20 @@ def _trace_accuracies(*, seed: int, resamples: int) -> Iterator[RecomputedFigure
 def _trace_counts(split: str) -> Counted:
     return {
         row.model: {
-            REAL: GeneratedCount(valid=N_REAL, said_fake=N_REAL - golden["real_correct"]),
-            _GENERATED: GeneratedCount(valid=N_FAKE[split], said_fake=golden["fake_correct"]),
+            REAL: GeneratedAnswerCount(valid=N_REAL, said_fake=N_REAL - golden["real_correct"]),
+            _GENERATED: GeneratedAnswerCount(valid=N_FAKE[split], said_fake=golden["fake_correct"]),
         }
         for row, golden in zip(
-            trace_rows(split), read_goldens()["deeptracereward"][split], strict=True
+            read_printed_deeptrace_rows(split),
+            read_golden_counts()["deeptracereward"][split],
+            strict=True,
         )
         if golden["fake_correct"] is not None and golden["real_correct"] is not None
     }
 
 
 def _means(
-    lines: Sequence[PrintedLine], table: str, *, better: Literal["high", "low"]
+    lines: Sequence[PrintedTableLine], table: str, *, better: Literal["high", "low"]
 ) -> Iterator[RecomputedFigure]:
     """Averages and ranks from the printed cells, as the board takes them; a line with audio bears its base's rank."""
     means = {line.name: _mean(line) for line in lines}
@@ -181,11 +186,11 @@ def _means(
         )
 
 
-def _mean(line: PrintedLine) -> Fraction:
+def _mean(line: PrintedTableLine) -> Fraction:
     return sum(map(Fraction, line.cells.values()), Fraction()) / len(line.cells)
 
 
-def _by_names(standings: SeasonLeaderboard) -> Mapping[tuple[str, str], MatrixCell]:
+def _by_names(standings: SeasonLeaderboard) -> Mapping[tuple[str, str], ReviewerCreatorCell]:
     return {(cell.reviewer, cell.creator): cell for cell in standings.cells}
 
 
@@ -201,7 +206,7 @@ def _told(check: str, cell: str, printed: Decimal, value: Measured) -> Recompute
         raise TypeError(value.why)  # counts are there, so a figure is
     figures = value.value, value.low, value.high
     if check == "DTR accuracy":
-        arena, low, high = (paper_round(round(figure, 9)) for figure in figures)
+        arena, low, high = (round_as_printed(round(figure, 9)) for figure in figures)
     else:
         arena, low, high = (round_to_two_places(round(figure, 9)) for figure in figures)
     return RecomputedFigure(

@@ -9,9 +9,9 @@ from collections import Counter
 from pathlib import Path
 
 from unreel.arena.run.job import SeasonJob, run_season
-from unreel.arena.season.folder import open_folder
+from unreel.arena.season.folder import resolve_season_folder
 from unreel.arena.season.recipe import read_season
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.engine.progress import JobCallbacks
 from unreel.engine.storage_access import StorageAccess
 
@@ -36,8 +36,8 @@ def main(season: str, out: str, stop_at: str = "") -> None:
     recipe = read_season(Path(season))
     job = SeasonJob(
         season=recipe,
-        folder=open_folder(recipe, out),
-        access=StorageAccess(settings=read_settings(), trusted=True),
+        folder=resolve_season_folder(recipe, out),
+        access=StorageAccess(settings=read_environment_settings(), trusted=True),
     )
     outcome = run_season(job, JobCallbacks(observe=observe))
     for turn in (*outcome.creators, *outcome.reviewers):

@@ -9,10 +9,10 @@ from typing import Any
 from synthesise import ClipRecipe, synthesise
 from unreel.arena.run.job import SeasonJob, run_season
 from unreel.arena.run.outcome import SeasonOutcome
-from unreel.arena.season.folder import SeasonFolder, open_folder
+from unreel.arena.season.folder import SeasonFolder, resolve_season_folder
 from unreel.arena.season.recipe import read_season
-from unreel.arena.season.scenes import open_scenery
-from unreel.core.settings import read_settings
+from unreel.arena.season.scenes import open_season_benchmark
+from unreel.core.settings import read_environment_settings
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import StorageAccess
 from unreel.evaluation.tables import ANSWERS
@@ -81,7 +81,7 @@ class Stadium:
         head = {"name": "spring", "benchmark": "bench", "protocol": "reality"} | self.head
         self._write(head)
         if pin and "digest" not in head:
-            self._write(head | {"digest": open_scenery(read_season(self.file)).digest})
+            self._write(head | {"digest": open_season_benchmark(read_season(self.file)).digest})
         return self.file
 
     def _write(self, head: dict[str, Any]) -> None:
@@ -101,9 +101,12 @@ class Stadium:
     def job(self, **given: Any) -> SeasonJob:
         self.write()
         season = read_season(self.file)
-        access = StorageAccess(settings=read_settings(), trusted=True)
+        access = StorageAccess(settings=read_environment_settings(), trusted=True)
         return SeasonJob(
-            season=season, folder=open_folder(season, self.folder.path), access=access, **given
+            season=season,
+            folder=resolve_season_folder(season, self.folder.path),
+            access=access,
+            **given,
         )
 
     def play(self, **given: Any) -> SeasonOutcome:

@@ -12,9 +12,9 @@ from unreel.arena.answers.play import (
     SAID_REAL,
     SILENT,
     AnswerTable,
-    lay_out,
-    select_generated,
-    select_real,
+    build_answer_grid,
+    select_generated_clips,
+    select_real_clips,
 )
 from unreel.arena.boards.ablations import (
     AS_FILMED,
@@ -22,10 +22,10 @@ from unreel.arena.boards.ablations import (
     DEGRADATION,
     EVERYBODY,
     SETTING,
-    compare_plays,
+    compare_answer_tables,
     measure_ablations,
 )
-from unreel.arena.boards.bias import find_leanings
+from unreel.arena.boards.bias import measure_reviewer_biases
 from unreel.core.estimate import Estimate, Unmeasured
 
 SHOWN = lineup(("Sora", "Wan/image", "Wan/text"), n_scenes=40, controls=("scaled",))
@@ -58,9 +58,9 @@ def test_the_same_answers_differ_by_nothing() -> None:
 def test_a_difference_is_that_of_balanced_accuracy() -> None:
     before, after = play(SHOWN, {"ada": 0.5}), play(SHOWN, {"ada": 3.0}, seed=1, condition="new")
     found = _between([before, after], "ada")
-    first, second = lay_out(after)[0], lay_out(before)[0]
+    first, second = build_answer_grid(after)[0], build_answer_grid(before)[0]
     read = (first >= 0) & (second >= 0)
-    made, filmed = select_generated(SHOWN) & read, select_real(SHOWN) & read
+    made, filmed = select_generated_clips(SHOWN) & read, select_real_clips(SHOWN) & read
 
     def balanced(said: np.ndarray) -> float:
         caught = (said[made] == SAID_GENERATED).mean()
@@ -75,8 +75,8 @@ def test_silent_answers_are_left_out_and_counted() -> None:
     said = one.said.copy()
     said[one.clip < 60] = SILENT
     found = next(a for a in measure_ablations([one, _said(one, said)]) if a.reviewer == "ada")
-    lost = (lay_out(one)[0] < 0) | (np.arange(len(SHOWN.clips)) < 60)
-    counted = select_generated(SHOWN) | select_real(SHOWN)
+    lost = (build_answer_grid(one)[0] < 0) | (np.arange(len(SHOWN.clips)) < 60)
+    counted = select_generated_clips(SHOWN) | select_real_clips(SHOWN)
     assert (found.n_pairs, found.n_left_out) == ((~lost & counted).sum(), (lost & counted).sum())
 
 
@@ -113,7 +113,7 @@ def test_a_control_is_set_against_the_real_clip_of_its_scene() -> None:
     one = play(SHOWN, {"ada": 1.0})
     said = one.said.copy()
     said[SHOWN.control[one.clip] != NOBODY] = SAID_GENERATED
-    said[select_real(SHOWN)[one.clip]] = SAID_REAL
+    said[select_real_clips(SHOWN)[one.clip]] = SAID_REAL
     found = [
         a
         for a in measure_ablations([_said(one, said)])
@@ -141,7 +141,7 @@ def test_plays_of_other_seasons_are_matched_by_name() -> None:
     one = play(SHOWN, ABILITIES)
     other_way = lineup(("Wan/text", "Sora"), n_scenes=40)
     other = play(other_way, {"ada": 1.0, "zoe": 1.0}, condition="pair")
-    found = compare_plays(other, one, knob="pair against single")
+    found = compare_answer_tables(other, one, knob="pair against single")
     assert {a.reviewer for a in found} == {EVERYBODY, "ada"}
     assert all(a.n_pairs + a.n_left_out == 40 * 3 for a in found)
 
@@ -150,7 +150,7 @@ def test_seasons_without_a_common_clip_have_no_difference() -> None:
     one = play(SHOWN, {"ada": 1.0})
     clips = tuple(f"x/{name}" for name in SHOWN.clips)
     other = replace(one, lineup=replace(SHOWN, clips=clips))
-    (everybody, ada) = compare_plays(one, other, knob="season")
+    (everybody, ada) = compare_answer_tables(one, other, knob="season")
     assert isinstance(everybody.difference, Unmeasured)
     assert ada.n_pairs == 0
 
@@ -173,7 +173,7 @@ def test_a_reviewer_that_says_real_leans_there() -> None:
     said = one.said.copy()
     eve = one.reviewer == one.reviewers.index("eve")
     said[eve & (np.arange(len(said)) % 3 > 0)] = SAID_REAL
-    ada, eve_leans = find_leanings(_said(one, said))
+    ada, eve_leans = measure_reviewer_biases(_said(one, said))
     assert _value(eve_leans.criterion).low > 0
     assert _value(eve_leans.said_real).low > 60
     assert _value(ada.sensitivity).low > 0
@@ -182,9 +182,9 @@ def test_a_reviewer_that_says_real_leans_there() -> None:
 def test_leaning_agrees_with_its_formula_on_counts_by_hand() -> None:
     shown = lineup(("Sora",), n_scenes=20)
     one = play(shown, {"ada": 1.0})
-    said = np.where(select_generated(shown)[one.clip], SAID_GENERATED, SAID_REAL)
+    said = np.where(select_generated_clips(shown)[one.clip], SAID_GENERATED, SAID_REAL)
     said[:8] = SAID_REAL  # 4 scenes, real and generated in turn
-    (found,) = find_leanings(_said(one, said))
+    (found,) = measure_reviewer_biases(_said(one, said))
     from statistics import NormalDist
 
     z = NormalDist().inv_cdf
@@ -196,8 +196,8 @@ def test_leaning_agrees_with_its_formula_on_counts_by_hand() -> None:
 
 def test_who_never_saw_a_real_clip_has_no_leaning() -> None:
     one = play(SHOWN, {"ada": 1.0})
-    said = np.where(select_real(SHOWN)[one.clip], SILENT, one.said)
-    (found,) = find_leanings(_said(one, said))
+    said = np.where(select_real_clips(SHOWN)[one.clip], SILENT, one.said)
+    (found,) = measure_reviewer_biases(_said(one, said))
     assert isinstance(found.sensitivity, Unmeasured)
     assert isinstance(found.said_real, Unmeasured)
 
@@ -205,7 +205,7 @@ def test_who_never_saw_a_real_clip_has_no_leaning() -> None:
 def test_a_share_stays_between_0_and_100() -> None:
     shown = lineup(("Sora",), n_scenes=8)
     one = play(shown, {"ada": 1.0})
-    (found,) = find_leanings(_said(one, np.full(len(one.said), SAID_REAL)))
+    (found,) = measure_reviewer_biases(_said(one, np.full(len(one.said), SAID_REAL)))
     assert _value(found.said_real).value == 100
     assert _value(found.said_real).high == 100
     assert 0 < _value(found.said_real).low < 100

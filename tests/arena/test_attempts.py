@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from arena.plays import lineup, play
-from unreel.arena.answers.play import AnswerTable, SeasonClips, exclude_rows
-from unreel.arena.boards.ranking import rank
+from unreel.arena.answers.play import AnswerTable, SeasonClips, exclude_entrants
+from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.arena.fairness.attempts import (
     BestAttempt,
     Kind,
-    correct_best,
-    count_tries,
-    is_row_of,
-    rank_tries,
+    collect_team_attempts,
+    correct_best_attempt,
+    is_leaderboard_row_of_entry,
+    rank_one_attempt_per_team,
 )
-from unreel.arena.submission.log import EntryState, LogEvent, LogLine, SeasonLog
+from unreel.arena.submission.log import EntryState, SeasonLog, SeasonLogEvent, SeasonLogLine
 from unreel.core.estimate import Estimate, Unmeasured
 
 N_TRIES = 10
@@ -52,7 +52,7 @@ def _caught(season: AnswerTable, creator: str) -> float:
 
 
 def _best(season: AnswerTable, entries: Sequence[str], kind: Kind = "creator") -> BestAttempt:
-    found = correct_best(season, entries, kind=kind, seed=0)
+    found = correct_best_attempt(season, entries, kind=kind, seed=0)
     assert isinstance(found, BestAttempt)
     return found
 
@@ -101,7 +101,7 @@ def test_the_best_of_several_reviewers_is_corrected_downwards() -> None:
 
 def test_few_scenes_correct_nothing() -> None:
     shown = lineup(("a", "b"), n_scenes=3)
-    found = correct_best(play(shown, {"ada": 1.0}), ("a", "b"), kind="creator", seed=0)
+    found = correct_best_attempt(play(shown, {"ada": 1.0}), ("a", "b"), kind="creator", seed=0)
     assert isinstance(found, Unmeasured)
 
 
@@ -110,7 +110,7 @@ def _history(
 ) -> SeasonLog:
     lines = []
     for entry, state, *declared in told:
-        event = LogEvent(
+        event = SeasonLogEvent(
             entry=entry,
             state=state,
             at_us=0,
@@ -119,12 +119,12 @@ def _history(
             declared=bool(declared and declared[0]),
             seed=len(lines),
         )
-        lines.append(LogLine(event, "", ""))
+        lines.append(SeasonLogLine(event, "", ""))
     return SeasonLog(lines=tuple(lines))
 
 
 def test_the_first_accepted_try_is_ranked() -> None:
-    (tries,) = count_tries(
+    (tries,) = collect_team_attempts(
         _history(
             ("a", EntryState.SUBMITTED),
             ("a", EntryState.REFUSED),
@@ -140,27 +140,31 @@ def test_the_first_accepted_try_is_ranked() -> None:
 
 
 def test_a_try_that_was_declared_before_any_was_played_is_ranked() -> None:
-    (tries,) = count_tries(_history(("a", EntryState.ACCEPTED), ("b", EntryState.ACCEPTED, True)))
+    (tries,) = collect_team_attempts(
+        _history(("a", EntryState.ACCEPTED), ("b", EntryState.ACCEPTED, True))
+    )
     assert tries.ranked == "b"
 
 
 def test_a_choice_after_the_first_result_comes_too_late() -> None:
     told = (("a", EntryState.ACCEPTED), ("a", EntryState.PLAYED), ("b", EntryState.ACCEPTED, True))
-    (tries,) = count_tries(_history(*told))
+    (tries,) = collect_team_attempts(_history(*told))
     assert tries.ranked == "a"
 
 
 def test_withdrawing_a_bad_first_try_frees_no_place() -> None:
     told = (("a", EntryState.ACCEPTED), ("a", EntryState.PLAYED), ("a", EntryState.WITHDRAWN))
-    (tries,) = count_tries(_history(*told, ("b", EntryState.ACCEPTED)))
+    (tries,) = collect_team_attempts(_history(*told, ("b", EntryState.ACCEPTED)))
     assert tries.ranked == "a"
 
 
 def test_further_tries_keep_their_row_and_lose_their_rank() -> None:
     season = play(lineup(("Sora", "Wan", "Wan-2"), n_scenes=20), {"ada": 1.0, "bob": 0.5})
-    leader, second, third = (s.name for s in rank(season, seed=0).creators)
-    told = count_tries(_history((third, EntryState.ACCEPTED), (leader, EntryState.ACCEPTED)))
-    held = rank_tries(season, told, seed=0)
+    leader, second, third = (s.name for s in rank_season_entrants(season, seed=0).creators)
+    told = collect_team_attempts(
+        _history((third, EntryState.ACCEPTED), (leader, EntryState.ACCEPTED))
+    )
+    held = rank_one_attempt_per_team(season, told, seed=0)
     assert [(s.name, s.rank) for s in held.creators] == [(second, 1), (third, 2), (leader, None)]
     assert held.creators[0].first_class
     assert not held.creators[2].first_class
@@ -171,8 +175,10 @@ def test_further_tries_keep_their_row_and_lose_their_rank() -> None:
 
 def test_a_board_of_one_team_has_one_rank() -> None:
     season = play(lineup(("Sora", "Wan"), n_scenes=10), {"ada": 1.0})
-    told = count_tries(_history(("Wan", EntryState.ACCEPTED), ("Sora", EntryState.ACCEPTED)))
-    held = rank_tries(season, told, seed=0)
+    told = collect_team_attempts(
+        _history(("Wan", EntryState.ACCEPTED), ("Sora", EntryState.ACCEPTED))
+    )
+    held = rank_one_attempt_per_team(season, told, seed=0)
     assert [(s.name, s.rank) for s in held.creators] == [("Wan", 1), ("Sora", None)]
 
 
@@ -180,9 +186,12 @@ def test_nobodys_figures_hang_on_the_further_tries_of_a_team() -> None:
     """Ten tries of one generator must not make it ten times as important for reviewers."""
     abilities = {"ada": 1.0, "bob": 0.5, "eve": 0.8}
     season = play(lineup(("Sora", "Wan", *TRIES), n_scenes=12), abilities)
-    told = count_tries(_history(*((name, EntryState.ACCEPTED) for name in TRIES)))
-    alone = exclude_rows(season, creators=TRIES[1:], reviewers=())
-    held, expected = rank_tries(season, told, seed=0), rank(alone, seed=0)
+    told = collect_team_attempts(_history(*((name, EntryState.ACCEPTED) for name in TRIES)))
+    alone = exclude_entrants(season, creators=TRIES[1:], reviewers=())
+    held, expected = (
+        rank_one_attempt_per_team(season, told, seed=0),
+        rank_season_entrants(alone, seed=0),
+    )
     assert held.reviewers == expected.reviewers
     assert [s for s in held.creators if s.rank is not None] == list(expected.creators)
     assert {s.name for s in held.creators if s.rank is None} == set(TRIES[1:])
@@ -191,7 +200,7 @@ def test_nobodys_figures_hang_on_the_further_tries_of_a_team() -> None:
 def test_a_retired_creator_keeps_its_row_and_nobody_who_came_later_lacks_it() -> None:
     shown, abilities = lineup(("Old", "Sora", "Wan"), n_scenes=12), {"ada": 1.0, "new": 0.5}
     season = play(shown, abilities, never_met=[("new", "Old")])
-    board = rank_tries(season, (), seed=0, retired=["Old"])
+    board = rank_one_attempt_per_team(season, (), seed=0, retired=["Old"])
     assert {s.name: s.rank is not None for s in board.reviewers} == {"ada": True, "new": True}
     assert [s.name for s in board.creators if s.rank is None] == ["Old"]
     assert isinstance(board.creators[-1].figures["fakeness"], Estimate)
@@ -200,8 +209,10 @@ def test_a_retired_creator_keeps_its_row_and_nobody_who_came_later_lacks_it() ->
 def test_further_reviewers_of_a_team_change_no_creator() -> None:
     season = play(lineup(("Sora", "Wan"), n_scenes=12), {"ada": 1.0, "bob": 0.5, "bob-2": 0.6})
     reviewers = replace_kind(_history(("bob", EntryState.ACCEPTED), ("bob-2", EntryState.ACCEPTED)))
-    held = rank_tries(season, count_tries(reviewers), seed=0)
-    alone = rank(exclude_rows(season, creators=(), reviewers=("bob-2",)), seed=0)
+    held = rank_one_attempt_per_team(season, collect_team_attempts(reviewers), seed=0)
+    alone = rank_season_entrants(
+        exclude_entrants(season, creators=(), reviewers=("bob-2",)), seed=0
+    )
     assert held.creators == alone.creators
     assert {s.name: s.rank for s in held.reviewers}["bob-2"] is None
 
@@ -213,10 +224,10 @@ def replace_kind(history: SeasonLog) -> SeasonLog:
 
 def test_a_further_try_takes_no_rank_from_rows_of_like_names() -> None:
     rows = ("Wan", "Wan (2.2)", "Wan-3", "Wan/image", "Wan/image+text/x")
-    assert [row for row in rows if is_row_of(row, "Wan")] == ["Wan", "Wan/image"]
+    assert [row for row in rows if is_leaderboard_row_of_entry(row, "Wan")] == ["Wan", "Wan/image"]
 
 
 def test_nobody_else_moves_where_nobody_tried_twice() -> None:
     season = play(lineup(("Sora", "Wan"), n_scenes=10), {"ada": 1.0})
-    told = count_tries(_history(("Wan", EntryState.ACCEPTED)))
-    assert rank_tries(season, told, seed=0) == rank(season, seed=0)
+    told = collect_team_attempts(_history(("Wan", EntryState.ACCEPTED)))
+    assert rank_one_attempt_per_team(season, told, seed=0) == rank_season_entrants(season, seed=0)

@@ -10,7 +10,7 @@ from arena.seasons import Stadium, write_benchmark
 from unreel.arena.run.forecast import forecast_season
 from unreel.arena.run.job import DRIVER
 from unreel.core.errors import UnreadableSourceError
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 
 ANSWERS = '{"name": "real-0", "text": "<answer>1</answer>"}\n'
 """Recorded answers: one of the four questions of the season has an answer."""
@@ -45,7 +45,7 @@ def test_failures_are_due_again_only_for_the_reasons_that_are_retried(stadium: S
 def test_a_second_driver_of_a_season_is_refused_before_it_writes(stadium: Stadium) -> None:
     job = stadium.job()
     with (
-        writer_lock(job.folder.place / DRIVER),
+        build_writer_lock(job.folder.place / DRIVER),
         pytest.raises(UnreadableSourceError, match="another run writes it"),
     ):
         stadium.play()

@@ -14,22 +14,27 @@ from arena.entrants import (
     write_made,
     write_season,
 )
-from unreel.arena.fairness.attempts import count_tries
-from unreel.arena.submission.accepted import (
+from unreel.arena.fairness.attempts import collect_team_attempts
+from unreel.arena.submission.creator_checks import EntryCheckContext
+from unreel.arena.submission.entry import (
     ENTRIES,
+    FindingSeverity,
     add_accepted_entries,
-    entry_name,
+    format_entry_file_name,
     log_played_entries,
     read_accepted_entries,
+    read_entry_file,
 )
-from unreel.arena.submission.creator_checks import EntryCheckContext
-from unreel.arena.submission.entry import read_entry
-from unreel.arena.submission.finding import FindingSeverity
-from unreel.arena.submission.log import EntryState, read_log
-from unreel.arena.submission.submit import ENTERING, SubmissionResult, submit, withdraw
+from unreel.arena.submission.log import EntryState, read_season_log
+from unreel.arena.submission.submit import (
+    ENTERING,
+    SubmissionResult,
+    submit_team_entry,
+    withdraw_team_entry,
+)
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
 from unreel.engine.location import StorageLocation
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 
 
 class Ground:
@@ -50,7 +55,7 @@ class Ground:
 
     def submit(self, section: str, **given: object) -> SubmissionResult:
         handed = write_entry(self.root, section, **given)
-        return submit(handed, self.grounds, clock=lambda: next(self.ticks))
+        return submit_team_entry(handed, self.grounds, clock=lambda: next(self.ticks))
 
 
 @pytest.fixture
@@ -67,7 +72,7 @@ def test_a_whole_entry_is_accepted_and_plays(ground: Ground) -> None:
     write_made(ground.root / "ours")
     outcome = ground.submit(creator())
     assert outcome.state is EntryState.ACCEPTED
-    history = read_log(ground.folder)
+    history = read_season_log(ground.folder)
     assert [event.state for event in history.events] == [
         EntryState.SUBMITTED,
         EntryState.CHECKED,
@@ -86,7 +91,7 @@ def test_what_was_checked_is_what_is_played(ground: Ground) -> None:
     (entered,) = read_accepted_entries(ground.folder)
     assert entered.recipe.creator is not None
     kept = Path(entered.recipe.creator.keys.folder)  # type: ignore[attr-defined]
-    assert kept == (ground.folder / ENTRIES / entry_name("Ours")).absolute()
+    assert kept == (ground.folder / ENTRIES / format_entry_file_name("Ours")).absolute()
     assert (kept / "scene-0-image+text.mp4").read_bytes() == before
 
 
@@ -109,14 +114,14 @@ def test_missing_and_unknown_scenes_are_named(ground: Ground) -> None:
     told = " ".join(map(str, outcome.findings))
     assert "scene-1-image+text" in told
     assert "scene-77.mp4" in told
-    assert not (ground.folder / ENTRIES / entry_name("Ours")).exists()
+    assert not (ground.folder / ENTRIES / format_entry_file_name("Ours")).exists()
 
 
 def test_hidden_scenes_are_not_asked_for(ground: Ground) -> None:
     ours = write_made(ground.root / "ours")
     (ours / "scene-2.mp4").unlink()
     grounds = grounds_of(ground.season, ground.root, hidden=frozenset({"scene-2"}))
-    outcome = submit(write_entry(ground.root, creator()), grounds, clock=lambda: 1)
+    outcome = submit_team_entry(write_entry(ground.root, creator()), grounds, clock=lambda: 1)
     assert outcome.state is EntryState.ACCEPTED
 
 
@@ -182,7 +187,7 @@ def test_a_longer_clip_is_accepted_with_a_warning(ground: Ground) -> None:
 def test_files_that_tell_the_sides_apart_are_warned_of(tmp_path: Path) -> None:
     season = write_season(tmp_path, n_scenes=6)
     write_made(tmp_path / "ours", n_scenes=6, width=160)
-    outcome = submit(
+    outcome = submit_team_entry(
         write_entry(tmp_path, creator()), grounds_of(season, tmp_path), clock=lambda: 1
     )
     assert outcome.state is EntryState.ACCEPTED
@@ -193,7 +198,7 @@ def test_a_name_of_the_season_is_taken(ground: Ground) -> None:
     write_made(ground.root / "ours")
     with pytest.raises(InvalidSettingError, match="another name"):
         ground.submit(creator("House"))
-    assert read_log(ground.folder).events == ()
+    assert read_season_log(ground.folder).events == ()
 
 
 def test_a_name_that_others_rows_could_be_taken_for_is_refused(tmp_path: Path) -> None:
@@ -203,7 +208,7 @@ def test_a_name_that_others_rows_could_be_taken_for_is_refused(tmp_path: Path) -
     for name in ("Wan", "House/text"):
         handed = write_entry(tmp_path, creator(name))
         with pytest.raises(InvalidSettingError, match="another name"):
-            submit(handed, grounds_of(season, tmp_path), clock=lambda: 1)
+            submit_team_entry(handed, grounds_of(season, tmp_path), clock=lambda: 1)
 
 
 def test_an_entry_that_plays_is_not_submitted_over(ground: Ground) -> None:
@@ -224,11 +229,11 @@ def test_one_entry_at_a_time_is_looked_at(ground: Ground) -> None:
     write_made(ground.root / "ours")
     ground.folder.mkdir()
     with (
-        writer_lock(StorageLocation(str(ground.folder / ENTERING))),
+        build_writer_lock(StorageLocation(str(ground.folder / ENTERING))),
         pytest.raises(UnreadableSourceError, match="Wait for it to end"),
     ):
         ground.submit(creator())
-    assert read_log(ground.folder).events == ()
+    assert read_season_log(ground.folder).events == ()
 
 
 def test_who_plays_in_the_season_already_is_not_entered_again(
@@ -237,7 +242,9 @@ def test_who_plays_in_the_season_already_is_not_entered_again(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
     season = write_season(tmp_path, more='[[reviewer]]\nmodel = "openai/gpt-5"\n')
     section = '[reviewer]\nmodel = "openai/gpt-5"\ntitle = "Ours"\n'
-    outcome = submit(write_entry(tmp_path, section), grounds_of(season, tmp_path), clock=lambda: 1)
+    outcome = submit_team_entry(
+        write_entry(tmp_path, section), grounds_of(season, tmp_path), clock=lambda: 1
+    )
     assert _refused_for(outcome) == {"identity"}
     assert "openai/gpt-5" in str(outcome.findings[0])
 
@@ -248,7 +255,7 @@ def test_tries_are_counted_by_team_refused_ones_too(ground: Ground) -> None:
     assert ground.submit(creator()).attempt == 2
     write_made(ground.root / "others", seed=300)
     assert ground.submit(creator("B", folder="others", more="seed = 9"), name="b").attempt == 3
-    (tries,) = count_tries(read_log(ground.folder))
+    (tries,) = collect_team_attempts(read_season_log(ground.folder))
     assert (tries.submitted, tries.ranked, tries.unranked) == (3, "Ours", ("B",))
     assert tries.seeds == (0, 0, 9)
 
@@ -258,19 +265,19 @@ def test_a_withdrawn_entry_plays_no_more_and_stays_in_the_log(ground: Ground) ->
     ground.submit(creator())
     log_played_entries(ground.folder, ["Ours", "House"], at_us=9)
     log_played_entries(ground.folder, ["Ours", "House"], at_us=10)
-    withdraw(ground.folder, "Ours", reason="a better one comes", retire=False, at_us=11)
+    withdraw_team_entry(ground.folder, "Ours", reason="a better one comes", retire=False, at_us=11)
     assert read_accepted_entries(ground.folder) == []
-    assert [event.state for event in read_log(ground.folder).events][-2:] == [
+    assert [event.state for event in read_season_log(ground.folder).events][-2:] == [
         EntryState.PLAYED,
         EntryState.WITHDRAWN,
     ]
     with pytest.raises(InvalidValueError, match="is withdrawn"):
-        withdraw(ground.folder, "Ours", reason="", retire=False, at_us=12)
+        withdraw_team_entry(ground.folder, "Ours", reason="", retire=False, at_us=12)
 
 
 def test_nobody_can_be_withdrawn_who_never_came(ground: Ground) -> None:
     with pytest.raises(InvalidValueError, match="never submitted"):
-        withdraw(ground.folder, "Nobody", reason="", retire=True, at_us=1)
+        withdraw_team_entry(ground.folder, "Nobody", reason="", retire=True, at_us=1)
 
 
 def test_a_control_cannot_be_entered(ground: Ground) -> None:
@@ -281,7 +288,7 @@ def test_a_control_cannot_be_entered(ground: Ground) -> None:
 def test_a_lost_entry_is_told(ground: Ground) -> None:
     write_made(ground.root / "ours")
     ground.submit(creator())
-    (ground.folder / ENTRIES / f"{entry_name('Ours')}.json").unlink()
+    (ground.folder / ENTRIES / f"{format_entry_file_name('Ours')}.json").unlink()
     with pytest.raises(UnreadableSourceError, match="withdraw"):
         read_accepted_entries(ground.folder)
 
@@ -309,7 +316,9 @@ def test_a_served_reviewer_without_a_price_is_refused_where_money_is_counted(
     season = write_season(tmp_path, more="[budget]\nmax_cost_usd = 5\n")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
     section = '[reviewer]\nmodel = "openai/gpt-5"\ntitle = "Served"\n'
-    outcome = submit(write_entry(tmp_path, section), grounds_of(season, tmp_path), clock=lambda: 1)
+    outcome = submit_team_entry(
+        write_entry(tmp_path, section), grounds_of(season, tmp_path), clock=lambda: 1
+    )
     assert "price" in _refused_for(outcome)
 
 
@@ -319,4 +328,4 @@ def test_an_entry_enters_one_board(tmp_path: Path, text: str) -> None:
     reviewer = '[reviewer]\nmodel = "coin"\n' if text else ""
     file.write_text(f'team = "Blue"\n{text}{reviewer}', encoding="utf-8")
     with pytest.raises(InvalidSettingError, match="one board"):
-        read_entry(file)
+        read_entry_file(file)

@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("lance")
 
 from arena.entrants import creator, write_entry, write_made, write_season
-from unreel.arena.fairness.holdout import PROMISE, hash_secret, open_secret
-from unreel.arena.submission.entry import read_entry
+from unreel.arena.fairness.holdout import PROMISE, hash_holdout_secret, open_holdout_secret
+from unreel.arena.submission.entry import read_entry_file
 from unreel.arena.submission.log import LOG
 from unreel.core.errors import InvalidSettingError
 from warm import Warm
@@ -87,8 +87,8 @@ def test_what_was_accepted_is_played_and_ranked(played: Played) -> None:
 
 def test_the_log_promises_the_secret_before_anything_is_played(played: Played) -> None:
     first = played.json("log", "season.toml")["events"][0]
-    secret = open_secret(played.root / "seasons" / "spring")
-    assert first["reasons"] == [f"{PROMISE} {hash_secret(secret)}"]
+    secret = open_holdout_secret(played.root / "seasons" / "spring")
+    assert first["reasons"] == [f"{PROMISE} {hash_holdout_secret(secret)}"]
 
 
 def test_the_log_is_told_to_people_with_its_last_hash(played: Played) -> None:
@@ -161,14 +161,14 @@ def test_the_program_of_an_entry_is_given_files_of_the_entry_alone(tmp_path: Pat
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "judge.sh").write_text("")
     (tmp_path / "entry.toml").write_text(ENTRY)
-    assert read_entry(tmp_path / "entry.toml").recipe.title == "Program"
+    assert read_entry_file(tmp_path / "entry.toml").recipe.title == "Program"
     (tmp_path / "own" / "judge.sh").unlink()
     (tmp_path / "own" / "judge.sh").symlink_to("/etc/passwd")
     with pytest.raises(InvalidSettingError, match="outside the entry's folder"):
-        read_entry(tmp_path / "entry.toml")
+        read_entry_file(tmp_path / "entry.toml")
     (tmp_path / "entry.toml").write_text(ENTRY.replace("own/judge.sh", "/etc/passwd"))
     with pytest.raises(InvalidSettingError, match="outside the entry's folder"):
-        read_entry(tmp_path / "entry.toml")
+        read_entry_file(tmp_path / "entry.toml")
 
 
 def test_the_program_of_an_entry_is_named_before_it_runs(played: Played) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from unreel.arena.fairness.similar_reviewers import ALARM_BELOW, LEAST_SHARED
 from unreel.arena.season.recipe import SeasonHoldoutSection
-from unreel.arena.submission.copies import COPY_BITS, NEAR_BITS
+from unreel.arena.submission.clip_inspection import COPY_BITS, NEAR_BITS
 from unreel.arena.submission.creator_checks import (
     FASTEST,
     FEWEST_FRAMES,
@@ -16,19 +16,19 @@ from unreel.arena.submission.creator_checks import (
     SMALLEST_SIDE,
 )
 from unreel.arena.submission.entry import EntryRecipe
-from unreel.recipes.check import check_sections
+from unreel.recipes.check import validate_recipe_sections
 
 PAGE = (Path(__file__).parents[2] / "docs" / "arena-entries.md").read_text(encoding="utf-8")
 ENTRY, HOLDOUT = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 
 
 def test_the_entry_of_the_page_can_be_handed_in() -> None:
-    recipe = check_sections(EntryRecipe, tomllib.loads(ENTRY))
+    recipe = validate_recipe_sections(EntryRecipe, tomllib.loads(ENTRY))
     assert (recipe.kind, recipe.title, recipe.declared) == ("creator", "Blue 2", True)
 
 
 def test_the_hold_out_of_the_page_is_one() -> None:
-    found = check_sections(SeasonHoldoutSection, tomllib.loads(HOLDOUT)["holdout"])
+    found = validate_recipe_sections(SeasonHoldoutSection, tomllib.loads(HOLDOUT)["holdout"])
     assert (found.share, found.canaries) == (0.2, 10)
 
 

@@ -14,17 +14,17 @@ from unreel.arena.answers.play import (
     SAID_GENERATED,
     SAID_REAL,
     AnswerTable,
-    select_generated,
-    select_real,
+    select_generated_clips,
+    select_real_clips,
 )
 from unreel.arena.fairness.holdout import (
     SECRET,
     choose_canary_scenes,
     choose_hidden_scenes,
-    compare_hidden,
-    hash_secret,
+    compare_hidden_scenes,
+    hash_holdout_secret,
     measure_canary_answers,
-    open_secret,
+    open_holdout_secret,
 )
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
@@ -35,12 +35,12 @@ ABILITIES = {"ada": 0.6, "bob": 0.5, "eve": 0.4}
 
 
 def _truth(season: AnswerTable) -> np.ndarray:
-    return np.where(select_generated(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL)
+    return np.where(select_generated_clips(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL)
 
 
 def test_a_secret_is_made_once_and_read_by_its_owner_alone(tmp_path: Path) -> None:
-    secret = open_secret(tmp_path)
-    assert open_secret(tmp_path) == secret
+    secret = open_holdout_secret(tmp_path)
+    assert open_holdout_secret(tmp_path) == secret
     assert len(secret) == 32
     assert stat.S_IMODE((tmp_path / SECRET).stat().st_mode) == 0o600
 
@@ -48,11 +48,11 @@ def test_a_secret_is_made_once_and_read_by_its_owner_alone(tmp_path: Path) -> No
 def test_what_is_no_secret_is_refused(tmp_path: Path) -> None:
     (tmp_path / SECRET).write_text("not hexadecimal", encoding="utf-8")
     with pytest.raises(UnreadableSourceError, match="Put the one back"):
-        open_secret(tmp_path)
+        open_holdout_secret(tmp_path)
 
 
 def test_a_promise_holds_one_secret_alone() -> None:
-    assert hash_secret(b"a") != hash_secret(b"b")
+    assert hash_holdout_secret(b"a") != hash_holdout_secret(b"b")
 
 
 @given(
@@ -91,7 +91,7 @@ def test_who_learned_the_known_scenes_is_flagged() -> None:
     known = ~np.isin(np.array(SHOWN.scenes)[SHOWN.scene[season.clip]], sorted(HIDDEN))
     eve = season.reviewer == season.reviewers.index("eve")
     said = np.where(eve & known, _truth(season), season.said).astype(np.int8)
-    found = compare_hidden(replace(season, said=said), HIDDEN)
+    found = compare_hidden_scenes(replace(season, said=said), HIDDEN)
     assert [each.name for each in found if each.flagged] == ["eve"]
     gap = next(each for each in found if each.name == "eve")
     assert isinstance(gap.known, Estimate)
@@ -107,7 +107,7 @@ def test_a_creator_tuned_to_known_scenes_is_flagged() -> None:
     wan = SHOWN.creator[season.clip] == SHOWN.creators.index("Wan")
     said = np.where(wan & known, SAID_REAL, season.said).astype(np.int8)
     said = np.where(wan & ~known, SAID_GENERATED, said).astype(np.int8)
-    found = compare_hidden(replace(season, said=said), HIDDEN)
+    found = compare_hidden_scenes(replace(season, said=said), HIDDEN)
     assert "Wan" in [each.name for each in found if each.flagged and each.kind == "creator"]
 
 
@@ -116,20 +116,23 @@ def test_honest_entrants_are_rarely_flagged() -> None:
     shown = lineup(("Sora", "Wan"), n_scenes=40)
     hidden = choose_hidden_scenes(shown.scenes, share=0.3, secret=b"s", season="spring")
     flags = sum(
-        any(each.flagged for each in compare_hidden(play(shown, ABILITIES, seed=seed), hidden))
+        any(
+            each.flagged
+            for each in compare_hidden_scenes(play(shown, ABILITIES, seed=seed), hidden)
+        )
         for seed in range(200)
     )
     assert flags <= 18
 
 
 def test_without_hidden_scenes_there_is_no_gap() -> None:
-    found = compare_hidden(play(SHOWN, ABILITIES), ())
+    found = compare_hidden_scenes(play(SHOWN, ABILITIES), ())
     assert all(isinstance(each.gap, Unmeasured) and not each.flagged for each in found)
 
 
 CANARIES = {
     clip: SAID_GENERATED
-    for clip, filmed in zip(SHOWN.clips[:36], select_real(SHOWN)[:36], strict=True)
+    for clip, filmed in zip(SHOWN.clips[:36], select_real_clips(SHOWN)[:36], strict=True)
     if filmed
 }
 

@@ -16,12 +16,12 @@ from unreel.core.settings import EnvironmentSettings
 from unreel.core.trace import Category, Trace
 from unreel.creators.config import CreatorSection
 from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput, GeneratedClip
-from unreel.recipes.check import check_sections
+from unreel.recipes.check import validate_recipe_sections
 from unreel.testing.creators import CreatorKit, KitCreatorContext, sample_briefs
 
 
 def section(kind: str = "inject", **keys: Any) -> CreatorSection:
-    return check_sections(CreatorSection, {"name": "known traces", "kind": kind} | keys)
+    return validate_recipe_sections(CreatorSection, {"name": "known traces", "kind": kind} | keys)
 
 
 def opened(told: CreatorSection) -> Creator:

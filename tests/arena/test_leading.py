@@ -9,11 +9,16 @@ from arena.plays import lineup, play
 from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SAID_REAL, AnswerTable
 from unreel.arena.answers.tally import ResampledAnswers
 from unreel.arena.boards import preference
-from unreel.arena.boards.comparison import find_leading
+from unreel.arena.boards.comparison import find_leading_entrants
 from unreel.arena.boards.figures import REAL_CLIPS
-from unreel.arena.boards.preference import TOOK_FIRST, TOOK_SECOND, PairPlay, rank_preferences
-from unreel.arena.boards.ranking import rank
-from unreel.arena.boards.rates import measure
+from unreel.arena.boards.preference import (
+    TOOK_FIRST,
+    TOOK_SECOND,
+    PairAnswerTable,
+    rank_preferences,
+)
+from unreel.arena.boards.ranking import rank_season_entrants
+from unreel.arena.boards.rates import measure_leaderboard_rates
 from unreel.arena.boards.standings import LeaderboardRow
 from unreel.core.estimate import Estimate
 
@@ -49,8 +54,10 @@ def test_the_truly_best_reviewer_is_among_the_leading_in_95_of_100_seasons(
     n_best = n_leading = 0
     for seed in range(N_SEASONS):
         tally = ResampledAnswers.of(play(SHOWN, abilities, seed=seed), seed=seed, resamples=200)
-        accuracy = measure(tally, np.ones((len(abilities), 3), dtype=np.bool_)).accuracy
-        leading = find_leading(accuracy, better="high", n_scenes=40)
+        accuracy = measure_leaderboard_rates(
+            tally, np.ones((len(abilities), 3), dtype=np.bool_)
+        ).accuracy
+        leading = find_leading_entrants(accuracy, better="high", n_scenes=40)
         n_best += int(leading[sorted(abilities).index("best")])
         n_leading += int(leading.sum())
     assert n_best >= least
@@ -58,7 +65,9 @@ def test_the_truly_best_reviewer_is_among_the_leading_in_95_of_100_seasons(
 
 
 def test_who_is_beaten_on_the_same_clips_does_not_lead_though_intervals_overlap() -> None:
-    board = rank(_answers({"Ann": 0.85, "Ben": 0.75}), seed=1, resamples=500).reviewers
+    board = rank_season_entrants(
+        _answers({"Ann": 0.85, "Ben": 0.75}), seed=1, resamples=500
+    ).reviewers
     ann, ben = (one.figures["accuracy"] for one in board)
     assert isinstance(ann, Estimate)
     assert isinstance(ben, Estimate)
@@ -67,15 +76,17 @@ def test_who_is_beaten_on_the_same_clips_does_not_lead_though_intervals_overlap(
 
 
 def test_nobody_at_or_below_the_coin_leads() -> None:
-    board = rank(_answers({"Ann": 0.5, "Ben": 0.4}), seed=1, resamples=200).reviewers
+    board = rank_season_entrants(
+        _answers({"Ann": 0.5, "Ben": 0.4}), seed=1, resamples=200
+    ).reviewers
     assert _leading(board) == set()
     floors = frozenset({"coin"})
     lucky = _answers({"Ann": 0.6, "Ben": 0.7, "coin": 0.65}, floors=floors)
-    assert _leading(rank(lucky, seed=1, resamples=200).reviewers) == {"Ben"}
+    assert _leading(rank_season_entrants(lucky, seed=1, resamples=200).reviewers) == {"Ben"}
 
 
 def test_nobody_leads_a_board_of_one() -> None:
-    board = rank(_answers({"Ann": 0.9}), seed=1, resamples=200).reviewers
+    board = rank_season_entrants(_answers({"Ann": 0.9}), seed=1, resamples=200).reviewers
     assert (board[0].rank, board[0].first_class) == (1, False)
 
 
@@ -90,7 +101,7 @@ def test_in_pairs_leading_is_decided_by_paired_differences_above_the_coin(
         for scene in range(n_scenes)
     ]
     n = len(rows)
-    pairs = PairPlay(
+    pairs = PairAnswerTable(
         condition="main",
         reviewers=tuple(right),
         creators=("Sora",),

@@ -16,13 +16,13 @@ from creators import fault_server
 from creators.fault_server import FaultService
 from synthesise import ClipRecipe, synthesise
 from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SAID_REAL
-from unreel.arena.answers.read_play import read_play
-from unreel.cli.contacted_services import print_external_reviewers, print_services
+from unreel.arena.answers.read_play import read_season_answers
+from unreel.cli.contacted_services import print_creator_services, print_external_reviewers
 from unreel.core.failure import FailureReason
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CreatorSection
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.external.bubblewrap import cage_problem
+from unreel.reviewers.external.bubblewrap import find_program_sandbox_problem
 
 N_SCENES = 2
 DETECTOR = """
@@ -100,7 +100,7 @@ def test_services_and_programs_play_a_season_and_every_fault_is_told(
     # No reviewer is asked while a creator has no usable clip.
     stadium = Stadium(tmp_path, creators=creators[:1], reviewers=reviewers, head={"floors": False})
     stadium.play()
-    found = read_play(stadium.folder)
+    found = read_season_answers(stadium.folder)
     assert set(found.reviewers) == {"program", "service"}
     said: dict[str, set[int]] = {name: set() for name in found.reviewers}
     for who, what in zip(found.reviewer, found.said, strict=True):
@@ -113,7 +113,7 @@ def test_services_and_programs_play_a_season_and_every_fault_is_told(
     assert stadium.answers() == {"program": 3, "service": 3}
 
 
-@pytest.mark.skipif(bool(cage_problem()), reason=cage_problem())
+@pytest.mark.skipif(bool(find_program_sandbox_problem()), reason=find_program_sandbox_problem())
 def test_whom_a_season_runs_and_asks_is_told_before(capsys: pytest.CaptureFixture[str]) -> None:
     url = "https://video.example.org/v1"
     settings = EnvironmentSettings(key_hosts="video.example.org=VIDEO_KEY")
@@ -122,7 +122,7 @@ def test_whom_a_season_runs_and_asks_is_told_before(capsys: pytest.CaptureFixtur
         CreatorSection.model_validate({"name": "Sora", "kind": "endpoint", "shape": "openai"}),
         CreatorSection.model_validate({"name": "Held", "kind": "frozen"}),
     ]
-    print_services(creators, settings)
+    print_creator_services(creators, settings)
     reviewers = [
         ReviewerSection(model="command:x", command=("/bin/sh", "a b.py"), gpus=1),
         ReviewerSection(model="http:y", url=url),

@@ -12,24 +12,28 @@ from unreel.arena.answers.play import (
     SAID_REAL,
     SILENT,
     AnswerTable,
-    select_generated,
+    select_generated_clips,
 )
 from unreel.arena.boards.ablations import EVERYBODY
-from unreel.arena.boards.pair_ablation import compare_pairs
-from unreel.arena.boards.preference import TOOK_FIRST, TOOK_SECOND, PairPlay
+from unreel.arena.boards.preference import (
+    TOOK_FIRST,
+    TOOK_SECOND,
+    PairAnswerTable,
+    compare_pairs_with_singles,
+)
 from unreel.core.estimate import Estimate, Unmeasured
 
 SHOWN = lineup(("Sora", "Wan"), n_scenes=30)
 
 
-def _pairs(*, right: float, seed: int = 0, real_first: bool = True) -> PairPlay:
+def _pairs(*, right: float, seed: int = 0, real_first: bool = True) -> PairAnswerTable:
     rng = np.random.default_rng(seed)
     cells = [(creator, scene) for creator in range(2) for scene in range(30)]
     maker = np.array([creator for creator, _ in cells], dtype=np.int32)
     nobody = np.full(len(cells), NOBODY, dtype=np.int32)
     good, bad = (TOOK_FIRST, TOOK_SECOND) if real_first else (TOOK_SECOND, TOOK_FIRST)
     took = np.where(rng.random(len(cells)) < right, good, bad).astype(np.int8)
-    return PairPlay(
+    return PairAnswerTable(
         condition="main",
         reviewers=("ada",),
         creators=SHOWN.creators,
@@ -44,7 +48,7 @@ def _pairs(*, right: float, seed: int = 0, real_first: bool = True) -> PairPlay:
 
 def _single(*, right: bool) -> AnswerTable:
     season = play(SHOWN, {"ada": 1.0, "bob": 1.0})
-    truth = np.where(select_generated(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL)
+    truth = np.where(select_generated_clips(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL)
     return replace(season, said=(truth if right else 1 - truth).astype(np.int8))
 
 
@@ -55,20 +59,22 @@ def _value(measured: object) -> Estimate:
 
 @pytest.mark.parametrize("real_first", [True, False])
 def test_who_is_always_right_in_both_gains_nothing(*, real_first: bool) -> None:
-    everybody, ada = compare_pairs(_pairs(right=1, real_first=real_first), _single(right=True))
+    everybody, ada = compare_pairs_with_singles(
+        _pairs(right=1, real_first=real_first), _single(right=True)
+    )
     assert (everybody.reviewer, ada.reviewer) == (EVERYBODY, "ada")
     assert _value(ada.difference).value == 0
     assert (ada.n_pairs, ada.n_left_out) == (60, 0)
 
 
 def test_who_needs_the_real_clip_beside_it_gains_all() -> None:
-    _, ada = compare_pairs(_pairs(right=1), _single(right=False))
+    _, ada = compare_pairs_with_singles(_pairs(right=1), _single(right=False))
     assert _value(ada.difference).value == 100
 
 
 def test_a_guess_about_pairs_is_worth_a_guess_about_clips() -> None:
     single = play(SHOWN, {"ada": 0.0})
-    _, ada = compare_pairs(_pairs(right=0.5), single)
+    _, ada = compare_pairs_with_singles(_pairs(right=0.5), single)
     found = _value(ada.difference)
     assert found.low < 0 < found.high
 
@@ -77,12 +83,12 @@ def test_what_cannot_be_read_on_either_side_is_left_out() -> None:
     pairs = _pairs(right=1)
     took = pairs.took.copy()
     took[:10] = SILENT
-    _, ada = compare_pairs(replace(pairs, took=took), _single(right=True))
+    _, ada = compare_pairs_with_singles(replace(pairs, took=took), _single(right=True))
     assert (ada.n_pairs, ada.n_left_out) == (50, 10)
 
 
 def test_pairs_of_two_creators_tell_nothing_of_single_clips() -> None:
     pairs = _pairs(right=1)
     others = replace(pairs, first=(1 - pairs.second).astype(np.int32))
-    _, ada = compare_pairs(others, _single(right=True))
+    _, ada = compare_pairs_with_singles(others, _single(right=True))
     assert isinstance(ada.difference, Unmeasured)

@@ -12,8 +12,8 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 from arena.seasons import Stadium, write_benchmark
 from unreel.arena.boards.figures import REAL_CLIPS
 from unreel.arena.boards.preference import rank_preferences
-from unreel.arena.boards.read_pairs import read_pairs
 from unreel.arena.run.forecast import forecast_season
+from unreel.arena.season_ranking import read_pair_answers
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Estimate
 
@@ -49,13 +49,13 @@ def stadium(tmp_path_factory: pytest.TempPathFactory) -> Stadium:
 
 
 def test_pairs_are_read_as_they_were_shown(stadium: Stadium) -> None:
-    pairs = read_pairs(stadium.folder, "main")
+    pairs = read_pair_answers(stadium.folder, "main")
     assert pairs.creators == ("Sora", "Veo")
     assert len(pairs.took) == 2 * N_SCENES
     assert set(pairs.took.tolist()) == {0, 1}
     assert ((pairs.first == -1) | (pairs.second == -1)).all()
     with pytest.raises(UnknownNameError, match="condition"):
-        read_pairs(stadium.folder, "nowhere")
+        read_pair_answers(stadium.folder, "nowhere")
 
 
 def test_questions_about_pairs_that_have_an_answer_are_not_foreseen(stadium: Stadium) -> None:
@@ -65,7 +65,7 @@ def test_questions_about_pairs_that_have_an_answer_are_not_foreseen(stadium: Sta
 
 def test_who_fools_more_often_ranks_higher(stadium: Stadium) -> None:
     pytest.importorskip("evalica", reason="needs the extra arena: pip install 'unreel[arena]'")
-    pairs = read_pairs(stadium.folder, "main")
+    pairs = read_pair_answers(stadium.folder, "main")
     found = rank_preferences(pairs, seed=0)
     taken = {one.name: one.figures["taken-for-real"] for one in found.creators}
     assert isinstance(taken["Veo"], Estimate)

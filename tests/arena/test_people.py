@@ -19,9 +19,9 @@ from campaigns import CAMPAIGN, in_order, record_of, task_of
 from unreel.annotation.campaign import Annotator
 from unreel.annotation.judgements import VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.arena.answers.people import MAJORITY, PERSON, VoterBallot, add_people
+from unreel.arena.answers.people import MAJORITY, PERSON, VoterBallot, add_human_reviewers
 from unreel.arena.answers.play import SAID_GENERATED, SAID_REAL, SILENT, AnswerTable
-from unreel.arena.boards.ranking import rank
+from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
 
@@ -49,7 +49,7 @@ def _said(found: AnswerTable, name: str) -> dict[str, int]:
     )
 )
 def test_people_are_added_and_what_models_said_stays(ballots: list[VoterBallot]) -> None:
-    found = add_people(MODELS, ballots)
+    found = add_human_reviewers(MODELS, ballots)
     assert list(found.reviewers) == sorted(found.reviewers)
     for name in MODELS.reviewers:
         assert _said(found, name) == _said(MODELS, name)
@@ -71,8 +71,8 @@ def test_people_are_added_and_what_models_said_stays(ballots: list[VoterBallot])
 
 def test_somebody_who_saw_a_part_is_shown_so_and_ranks_nobody_else_anew() -> None:
     right = [VoterBallot(name, "ann", Label.REAL) for name in SHOWN.clips if name.endswith("real")]
-    before = rank(MODELS, seed=0, resamples=200)
-    after = rank(add_people(MODELS, right), seed=0, resamples=200)
+    before = rank_season_entrants(MODELS, seed=0, resamples=200)
+    after = rank_season_entrants(add_human_reviewers(MODELS, right), seed=0, resamples=200)
     found = {each.name: each for each in after.reviewers}
     assert found[MAJORITY].lacks
     assert found[MAJORITY].rank is None
@@ -90,7 +90,7 @@ def test_somebody_who_saw_a_part_is_shown_so_and_ranks_nobody_else_anew() -> Non
 def test_a_model_that_goes_by_a_persons_name_is_refused() -> None:
     taken = play(SHOWN, {"person: ann": 1.0})
     with pytest.raises(InvalidValueError, match="another title"):
-        add_people(taken, [VoterBallot(SHOWN.clips[0], "ann", Label.REAL)])
+        add_human_reviewers(taken, [VoterBallot(SHOWN.clips[0], "ann", Label.REAL)])
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,12 @@ from hypothesis import strategies as st
 
 from arena.plays import lineup
 from unreel.arena.answers.play import SILENT, AnswerTable
-from unreel.arena.run.plan import AnswerCounts, choose, count_known_answers
-from unreel.arena.run.questions import SeasonQuestion
+from unreel.arena.run.plan import (
+    AnswerCounts,
+    SeasonQuestion,
+    choose_informative_questions,
+    count_known_answers,
+)
 
 
 def ask(
@@ -29,7 +33,9 @@ def ask(
 
 def test_nothing_known_every_cell_gets_its_share() -> None:
     questions, makers, scenes = ask(4, 5, 10)
-    chosen = choose(questions, 40, makers=makers, scenes=scenes, known=AnswerCounts(), seed=1)
+    chosen = choose_informative_questions(
+        questions, 40, makers=makers, scenes=scenes, known=AnswerCounts(), seed=1
+    )
     cells = Counter((who, makers[clip]) for who, _, clip in chosen)
     assert len(cells) == 20
     assert set(cells.values()) == {2}
@@ -40,7 +46,9 @@ def test_who_is_known_least_is_asked_most() -> None:
     questions, makers, scenes = ask(3, 3, 30)
     answered = {("r0", f"c{c}"): 200 for c in range(3)}
     known = AnswerCounts(caught=dict.fromkeys(answered, 100), answered=answered)
-    chosen = choose(questions, 60, makers=makers, scenes=scenes, known=known, seed=1)
+    chosen = choose_informative_questions(
+        questions, 60, makers=makers, scenes=scenes, known=known, seed=1
+    )
     asked = Counter(who for who, _, _ in chosen)
     assert asked["r0"] < asked["r1"]
     assert abs(asked["r1"] - asked["r2"]) <= 3
@@ -50,7 +58,9 @@ def test_a_cell_whose_answer_is_sure_tells_less_than_an_open_one() -> None:
     questions, makers, scenes = ask(1, 2, 40)
     answered = {("r0", "c0"): 50, ("r0", "c1"): 50}
     known = AnswerCounts(caught={("r0", "c0"): 50, ("r0", "c1"): 25}, answered=answered)
-    chosen = choose(questions, 20, makers=makers, scenes=scenes, known=known, seed=1)
+    chosen = choose_informative_questions(
+        questions, 20, makers=makers, scenes=scenes, known=known, seed=1
+    )
     asked = Counter(makers[clip] for _, _, clip in chosen)
     assert asked["c1"] > asked["c0"]
 
@@ -65,7 +75,9 @@ def test_an_answered_question_is_not_chosen_again() -> None:
     ]
     left = {(q.reviewer, q.condition, q.clip) for q in done if not q.answered}
     for most in (4, 6, 100):
-        chosen = choose(done, most, makers=makers, scenes=scenes, known=AnswerCounts(), seed=3)
+        chosen = choose_informative_questions(
+            done, most, makers=makers, scenes=scenes, known=AnswerCounts(), seed=3
+        )
         assert len(chosen) == min(most, len(left))
         assert set(chosen) <= left
 
@@ -80,7 +92,9 @@ def test_a_plan_holds_each_question_once_up_to_the_budget_and_comes_out_the_same
 ) -> None:
     questions, makers, scenes = ask(*shape)
     plans = [
-        choose(asked, most, makers=makers, scenes=scenes, known=AnswerCounts(), seed=seed)
+        choose_informative_questions(
+            asked, most, makers=makers, scenes=scenes, known=AnswerCounts(), seed=seed
+        )
         for asked in (questions, questions[::-1])
     ]
     assert len(plans[0]) == min(most, len(questions)) == len(set(plans[0]))

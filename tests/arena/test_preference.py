@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from unreel.arena.answers.play import NOBODY, SILENT
-from unreel.arena.boards.figures import REAL_CLIPS, get_board_column
-from unreel.arena.boards.preference import PairPlay, rank_preferences
+from unreel.arena.boards.figures import REAL_CLIPS, get_leaderboard_column
+from unreel.arena.boards.preference import PairAnswerTable, rank_preferences
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Unmeasured
 
 STRENGTHS = {"crude": -1.5, "fine": 0.8, "so-so": -0.3, REAL_CLIPS: 1.5}
 
 
-def _pairs(n_scenes: int = 40, *, silent: float = 0.0, seed: int = 0) -> PairPlay:
+def _pairs(n_scenes: int = 40, *, silent: float = 0.0, seed: int = 0) -> PairAnswerTable:
     rng = np.random.default_rng(seed)
     names = tuple(sorted(name for name in STRENGTHS if name != REAL_CLIPS))
     strength = [*(STRENGTHS[name] for name in names), STRENGTHS[REAL_CLIPS]]
@@ -25,7 +25,7 @@ def _pairs(n_scenes: int = 40, *, silent: float = 0.0, seed: int = 0) -> PairPla
                 took = SILENT if rng.random() < silent else int(not wins)
                 rows.append((scene % 2, first, second, scene, took))
     columns = np.array(rows, dtype=np.int32).T
-    return PairPlay(
+    return PairAnswerTable(
         condition="pairs",
         reviewers=("ann", "ben"),
         creators=names,
@@ -61,14 +61,14 @@ def test_reviewers_are_told_by_the_pairs_with_a_real_clip_and_by_their_lean() ->
         assert isinstance(lean, Estimate)
         assert accuracy.value > 60
         assert lean.low < 50 < lean.high
-        assert all(get_board_column(name).board == "reviewers" for name in one.figures)
+        assert all(get_leaderboard_column(name).board == "reviewers" for name in one.figures)
 
 
 def test_an_unbeaten_field_has_no_strengths_but_shares() -> None:
     pytest.importorskip("evalica", reason="needs the extra arena: pip install 'unreel[arena]'")
     pairs = _pairs()
     first_is_better = pairs.first.astype(float) % 4 < pairs.second.astype(float) % 4
-    always = PairPlay(
+    always = PairAnswerTable(
         condition="pairs",
         reviewers=pairs.reviewers,
         creators=pairs.creators,
@@ -88,7 +88,7 @@ def test_an_unbeaten_field_has_no_strengths_but_shares() -> None:
 def test_a_pair_of_one_maker_is_refused() -> None:
     one = np.zeros(1, dtype=np.int32)
     with pytest.raises(InvalidValueError, match="different makers"):
-        PairPlay(
+        PairAnswerTable(
             condition="",
             reviewers=("a",),
             creators=("x",),

@@ -5,9 +5,13 @@ import pytest
 
 from arena.counted_play import counted_play
 from arena.printed_figures import NO_VERDICTS, RecomputedFigure, recalculate, table_2, table_3
-from unreel.arena.boards.ranking import rank
-from unreel.benchmarks.published.check import check
-from unreel.benchmarks.published.tables import REAL, GeneratedCount, reviewer_lines
+from unreel.arena.boards.ranking import rank_season_entrants
+from unreel.benchmarks.published.check import check_published_figures
+from unreel.benchmarks.published.tables import (
+    REAL,
+    GeneratedAnswerCount,
+    read_printed_reviewer_lines,
+)
 from unreel.core.estimate import Estimate
 
 
@@ -19,7 +23,7 @@ def recalculated() -> tuple[RecomputedFigure, ...]:
 def test_every_verdict_figure_that_the_check_knows_is_the_arenas_too(
     recalculated: tuple[RecomputedFigure, ...],
 ) -> None:
-    checks = {one.name: one for one in check()}
+    checks = {one.name: one for one in check_published_figures()}
     assert set(checks) == {one.check for one in recalculated} | set(NO_VERDICTS)
     for name in checks.keys() - set(NO_VERDICTS) - {"DTR accuracy"}:
         mine = [one for one in recalculated if one.check == name]
@@ -31,16 +35,16 @@ def test_every_verdict_figure_that_the_check_knows_is_the_arenas_too(
 def test_the_accuracies_of_deeptracereward_follow_from_its_counts(
     recalculated: tuple[RecomputedFigure, ...],
 ) -> None:
-    (known,) = [one for one in check() if one.name == "DTR accuracy"]
+    (known,) = [one for one in check_published_figures() if one.name == "DTR accuracy"]
     mine = [one for one in recalculated if one.check == "DTR accuracy"]
     assert len(mine) == 3 * known.reproduced
     assert all(one.agrees for one in mine)
 
 
 def test_averages_of_lines_whose_cells_all_have_counts_are_those_of_the_board() -> None:
-    board = rank(table_2(), seed=0, resamples=20)
+    board = rank_season_entrants(table_2(), seed=0, resamples=20)
     cells = {(one.cell, one.check): one for one in recalculate(resamples=20)}
-    for line in reviewer_lines():
+    for line in read_printed_reviewer_lines():
         mine = [cells.get((f"{line.name}, {column}", "VRT table 2 cells")) for column in line.cells]
         if not all(one is not None and one.agrees for one in mine):
             continue
@@ -52,7 +56,7 @@ def test_averages_of_lines_whose_cells_all_have_counts_are_those_of_the_board() 
 
 
 def test_a_creator_that_not_all_reviewers_met_ranks_by_those_who_met_everybody() -> None:
-    board = rank(table_3(), seed=0, resamples=20)
+    board = rank_season_entrants(table_3(), seed=0, resamples=20)
     lacking = [one for one in board.reviewers if one.lacks]
     assert all(one.rank is None for one in lacking)
     ranks = [one.rank for one in board.creators]
@@ -62,12 +66,12 @@ def test_a_creator_that_not_all_reviewers_met_ranks_by_those_who_met_everybody()
 def test_a_counted_play_has_exactly_the_counts() -> None:
     counted = {
         "a": {
-            REAL: GeneratedCount(valid=7, said_fake=2),
-            "x": GeneratedCount(valid=5, said_fake=5),
+            REAL: GeneratedAnswerCount(valid=7, said_fake=2),
+            "x": GeneratedAnswerCount(valid=5, said_fake=5),
         },
         "b": {
-            REAL: GeneratedCount(valid=4, said_fake=0),
-            "x": GeneratedCount(valid=9, said_fake=1),
+            REAL: GeneratedAnswerCount(valid=4, said_fake=0),
+            "x": GeneratedAnswerCount(valid=9, said_fake=1),
         },
     }
     play = counted_play(counted, condition="c", seed=3)

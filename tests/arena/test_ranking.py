@@ -14,9 +14,9 @@ from unreel.arena.boards.figures import (
     CREATOR_FIGURES,
     REAL_CLIPS,
     REVIEWER_FIGURES,
-    get_board_column,
+    get_leaderboard_column,
 )
-from unreel.arena.boards.ranking import rank
+from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
 from unreel.core.errors import InvalidValueError, UnknownNameError
 from unreel.core.estimate import Estimate, Unmeasured
@@ -46,7 +46,7 @@ def _value(standing: LeaderboardRow, name: str) -> Estimate:
 
 
 def test_the_sharper_reviewer_and_the_finer_creator_lead() -> None:
-    standings = rank(_played(), seed=0, resamples=200)
+    standings = rank_season_entrants(_played(), seed=0, resamples=200)
     assert [(one.name, one.rank) for one in standings.reviewers] == [
         ("sharp", 1),
         ("dull", 2),
@@ -62,7 +62,7 @@ def test_the_sharper_reviewer_and_the_finer_creator_lead() -> None:
 
 def test_accuracy_pools_real_clips_with_one_creator_at_a_time_and_averages_unrounded() -> None:
     played = _played()
-    standings = rank(played, seed=0, resamples=50)
+    standings = rank_season_entrants(played, seed=0, resamples=50)
     line = played.reviewers.index("sharp")
     mine = played.reviewer == line
     said, clip = played.said[mine], played.clip[mine]
@@ -80,7 +80,7 @@ def test_accuracy_pools_real_clips_with_one_creator_at_a_time_and_averages_unrou
 def test_silence_is_left_out_of_one_figure_and_wrong_in_the_other() -> None:
     always = {"real": 0.0, "crude": 1.0, "fine": 1.0, "so-so": 1.0}
     played = play(lineup(80, CREATORS), {"perfect": always}, silent=0.25, seed=3)
-    perfect = _named(rank(played, seed=0, resamples=200), "perfect")
+    perfect = _named(rank_season_entrants(played, seed=0, resamples=200), "perfect")
     answered = _value(perfect, "answered")
     assert _value(perfect, "accuracy").value == 100
     assert _value(perfect, "plain").value == 100
@@ -92,7 +92,10 @@ def test_silence_is_left_out_of_one_figure_and_wrong_in_the_other() -> None:
 def test_controls_count_as_real_in_their_own_figure_and_nowhere_else() -> None:
     calm = {**SHARP, "recompressed": 0.0}
     alarmed = {**SHARP, "recompressed": 1.0}
-    before, after = (rank(_played(third=third), seed=0, resamples=50) for third in (calm, alarmed))
+    before, after = (
+        rank_season_entrants(_played(third=third), seed=0, resamples=50)
+        for third in (calm, alarmed)
+    )
     assert _value(_named(before, "third"), "control-false-alarms").value == 0
     assert _value(_named(after, "third"), "control-false-alarms").value == 100
     for name in set(_named(before, "third").figures) - {"control-false-alarms", "answered"}:
@@ -104,11 +107,11 @@ def test_controls_count_as_real_in_their_own_figure_and_nowhere_else() -> None:
 
 def test_floors_are_shown_without_a_rank_and_do_not_judge_creators() -> None:
     with_coin, alone = _played(), without(_played(), "coin")
-    board = rank(with_coin, seed=0, resamples=50)
+    board = rank_season_entrants(with_coin, seed=0, resamples=50)
     assert _named(board, "coin").rank is None
     assert "accuracy" in _named(board, "coin").figures
     for name in CREATORS:
-        bare = _named(rank(alone, seed=0, resamples=50), name)
+        bare = _named(rank_season_entrants(alone, seed=0, resamples=50), name)
         assert _named(board, name).figures["fakeness"] == bare.figures["fakeness"]
 
 
@@ -123,8 +126,8 @@ def test_a_reviewer_that_lacks_cells_is_shown_and_changes_nobody(
 ) -> None:
     partial = {name: chance for name in SHARP if name not in leaves_out}
     played = _played(partial=partial)
-    board = rank(played, seed=seed, resamples=60)
-    bare = rank(without(played, "partial"), seed=seed, resamples=60)
+    board = rank_season_entrants(played, seed=seed, resamples=60)
+    bare = rank_season_entrants(without(played, "partial"), seed=seed, resamples=60)
     shown = _named(board, "partial")
     assert shown.rank is None
     assert not shown.first_class
@@ -159,14 +162,14 @@ def test_one_clip_that_was_not_asked_about_is_a_lacking_cell() -> None:
         clip=played.clip[stays],
         said=played.said[stays],
     )
-    board = rank(fewer, seed=0, resamples=50)
+    board = rank_season_entrants(fewer, seed=0, resamples=50)
     assert _named(board, "dull").lacks == ("fine",)
     assert _named(board, "dull").rank is None
     assert _named(board, "sharp").rank == 1
 
 
 def test_who_stands_above_whom_is_told_by_shares_that_add_up() -> None:
-    board = rank(_played(twin=SHARP), seed=0, resamples=200)
+    board = rank_season_entrants(_played(twin=SHARP), seed=0, resamples=200)
     for one in board.reviewers:
         for name, share in one.above.items():
             assert share + _named(board, name).above[one.name] == pytest.approx(1)
@@ -191,7 +194,7 @@ def test_reviewers_that_answer_alike_share_a_place() -> None:
         clip=played.clip,
         said=said,
     )
-    board = rank(alike, seed=0, resamples=50)
+    board = rank_season_entrants(alike, seed=0, resamples=50)
     assert [(one.name, one.rank) for one in board.reviewers][:3] == [
         ("sharp", 1),
         ("twin", 1),
@@ -202,7 +205,7 @@ def test_reviewers_that_answer_alike_share_a_place() -> None:
 
 def test_without_real_clips_creators_are_ranked_and_reviewers_are_not() -> None:
     played = play(lineup(30, CREATORS, real=False), {"dull": DULL, "sharp": SHARP})
-    board = rank(played, seed=0, resamples=50)
+    board = rank_season_entrants(played, seed=0, resamples=50)
     assert [one.rank for one in board.reviewers] == [None, None]
     assert isinstance(board.reviewers[0].figures["accuracy"], Unmeasured)
     assert [one.rank for one in board.creators] == [1, 2, 3]
@@ -210,7 +213,7 @@ def test_without_real_clips_creators_are_ranked_and_reviewers_are_not() -> None:
 
 def test_a_play_without_answers_has_boards_without_figures() -> None:
     played = play(lineup(30, CREATORS), {"dull": {}, "sharp": {}})
-    board = rank(played, seed=0, resamples=50)
+    board = rank_season_entrants(played, seed=0, resamples=50)
     everybody = (*board.reviewers, *board.creators)
     assert all(one.rank is None for one in everybody)
     assert all(isinstance(v, Unmeasured) for one in everybody for v in one.figures.values())
@@ -225,16 +228,16 @@ def test_a_clip_answered_twice_is_refused() -> None:
     }
     twice = AnswerTable(lineup=played.lineup, condition="", reviewers=played.reviewers, **doubled)
     with pytest.raises(InvalidValueError, match="twice"):
-        rank(twice, seed=0, resamples=10)
+        rank_season_entrants(twice, seed=0, resamples=10)
 
 
 def test_every_figure_of_a_board_has_its_words() -> None:
-    board = rank(_played(), seed=0, resamples=20)
+    board = rank_season_entrants(_played(), seed=0, resamples=20)
     shown = {name for one in (*board.reviewers, *board.creators) for name in one.figures}
     assert shown <= set(REVIEWER_FIGURES) | set(CREATOR_FIGURES)
-    assert all(get_board_column(name).words.endswith(".") for name in shown)
+    assert all(get_leaderboard_column(name).words.endswith(".") for name in shown)
     with pytest.raises(UnknownNameError, match="accuracy"):
-        get_board_column("acuracy")
+        get_leaderboard_column("acuracy")
 
 
 def test_who_is_silent_about_most_of_a_creators_clips_has_no_rank() -> None:
@@ -246,7 +249,7 @@ def test_who_is_silent_about_most_of_a_creators_clips_has_no_rank() -> None:
     for n_silent, lacks in ((30, ()), (31, ("fine",))):
         said = played.said.copy()
         said[fine[:n_silent]] = -1
-        board = rank(replace(played, said=said), seed=0, resamples=20)
+        board = rank_season_entrants(replace(played, said=said), seed=0, resamples=20)
         assert _named(board, "dull").lacks == lacks
         assert (_named(board, "dull").rank is None) == bool(lacks)
 
@@ -254,7 +257,7 @@ def test_who_is_silent_about_most_of_a_creators_clips_has_no_rank() -> None:
 def test_constant_and_contrary_reviewers_are_told_by_ability_and_bias() -> None:
     constant = dict.fromkeys(SHARP, 1.0)
     contrary = {name: 1 - chance for name, chance in SHARP.items()}
-    board = rank(_played(always=constant, contrary=contrary), seed=0, resamples=50)
+    board = rank_season_entrants(_played(always=constant, contrary=contrary), seed=0, resamples=50)
     always, contrary_one = _named(board, "always"), _named(board, "contrary")
     assert _value(always, "bias").low > 0
     assert str(always.figures["ability"]) == str(
@@ -269,20 +272,26 @@ def test_a_nuisance_is_told_beside_the_boards_and_an_unknown_one_is_refused() ->
     n_clips = len(played.lineup.clips)
     columns = np.column_stack([np.arange(n_clips) % 7, np.full(n_clips, np.nan)])
     of = replace(played.lineup, nuisances=("length", "motion"), nuisance=columns)
-    board = rank(replace(played, lineup=of), seed=0, resamples=20, nuisances=("motion", "length"))
+    board = rank_season_entrants(
+        replace(played, lineup=of), seed=0, resamples=20, nuisances=("motion", "length")
+    )
     assert isinstance(board.sway["length"], Estimate)
     assert board.sway["length"].low < 0 < board.sway["length"].high
     assert isinstance(board.sway["motion"], Unmeasured)
     with pytest.raises(UnknownNameError, match="length"):
-        rank(replace(played, lineup=of), seed=0, resamples=20, nuisances=("lenght",))
+        rank_season_entrants(
+            replace(played, lineup=of), seed=0, resamples=20, nuisances=("lenght",)
+        )
 
 
 def test_a_creator_without_clips_and_a_single_scene_leave_the_others_standing() -> None:
     played = _played()
     of = replace(played.lineup, creators=(*CREATORS, "none"))
-    board = rank(replace(played, lineup=of), seed=0, resamples=20)
+    board = rank_season_entrants(replace(played, lineup=of), seed=0, resamples=20)
     assert _named(board, "none").rank is None
     assert _named(board, "sharp").rank == 1
-    alone = rank(play(lineup(1, CREATORS), {"dull": DULL, "sharp": SHARP}), seed=0, resamples=20)
+    alone = rank_season_entrants(
+        play(lineup(1, CREATORS), {"dull": DULL, "sharp": SHARP}), seed=0, resamples=20
+    )
     assert {one.rank for one in alone.reviewers} <= {1, 2}
     assert all(not one.surely_above for one in alone.reviewers)

@@ -10,14 +10,13 @@ import pytest
 
 from arena.seasons import N_SCENES, Stadium, write_benchmark, write_clips
 from chat import Reply, says, serve_chat
-from unreel.arena.answers.lineup import read_lineup
 from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT
-from unreel.arena.answers.read_play import read_play
+from unreel.arena.answers.read_play import read_season_answers, read_season_clips
 from unreel.arena.run.forecast import forecast_season
-from unreel.arena.season.benchmark import open_set, read_controls
+from unreel.arena.season.benchmark import open_season_clip_set, read_clip_controls
+from unreel.arena.season.folder import read_stored_season_recipe
 from unreel.arena.season.recipe import read_season
-from unreel.arena.season.scenes import name_files
-from unreel.arena.season.stored_recipe import read_stored_recipe
+from unreel.arena.season.scenes import name_scene_files
 from unreel.benchmarks.entry import Entry
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreelError
 
@@ -79,12 +78,12 @@ def test_a_season_makes_what_is_missing_and_asks_everybody_about_everything(
     later = stadium.play(only=frozenset({"LTX", *FLOORS}))
     assert [turn.done for turn in (*later.creators, *later.reviewers)] == [0, 4, 4, 4, 4, 4]
     assert stadium.answers() == {"Ann": 12} | dict.fromkeys(FLOORS, 16)
-    assert read_play(stadium.folder.path).floors == {*FLOORS}
+    assert read_season_answers(stadium.folder.path).floors == {*FLOORS}
 
 
 def test_a_play_tells_whose_each_clip_is_and_what_was_said(stadium: Stadium) -> None:
     stadium.play()
-    play = read_play(stadium.folder.path)
+    play = read_season_answers(stadium.folder.path)
     assert play.lineup.creators == ("Sora", "Wan/image+text")
     assert play.lineup.scenes == tuple(f"scene-{n}" for n in range(N_SCENES))
     assert (play.lineup.creator == NOBODY).sum() == N_SCENES
@@ -145,11 +144,11 @@ def test_who_is_taken_out_keeps_its_answers_and_is_asked_about_no_more(stadium: 
     assert [turn.done for turn in outcome.reviewers] == [8]
     retired = [each.title for each in stadium.folder.entrants().creators if each.retired]
     assert retired == ["Wan"]
-    play = read_play(stadium.folder.path)
+    play = read_season_answers(stadium.folder.path)
     assert play.lineup.creators == ("Sora",)
     assert play.reviewers == ("Ann", "always-generated")
-    everything = read_lineup(stadium.folder, retired=True)
-    assert read_play(stadium.folder.path, lineup=everything).lineup.creators == (
+    everything = read_season_clips(stadium.folder, retired=True)
+    assert read_season_answers(stadium.folder.path, lineup=everything).lineup.creators == (
         "Sora",
         "Wan/image+text",
     )
@@ -161,7 +160,7 @@ def test_a_changed_creator_under_an_old_title_is_another_row(stadium: Stadium) -
     stadium.play()
     stadium.creators[0] = {"name": "Wan", "kind": "folder", "folder": "ltx", "version": "2"}
     stadium.play()
-    everything = read_lineup(stadium.folder, retired=True)
+    everything = read_season_clips(stadium.folder, retired=True)
     shown = [name for name in everything.creators if name.startswith("Wan (")]
     assert len(shown) == 2
 
@@ -175,7 +174,9 @@ def test_a_scene_without_a_clip_is_a_failure_with_its_reason_and_asked_for_once(
     (stadium.root / "wan" / "scene-2.mp4").write_bytes(b"no video at all")
     outcome = stadium.play()
     assert dict(outcome.creators[0].failures) == {"not-a-file": 1, "format-refused": 1}
-    assert read_play(stadium.folder.path).lineup.clips.count("Wan/image+text/scene-1") == 0
+    assert (
+        read_season_answers(stadium.folder.path).lineup.clips.count("Wan/image+text/scene-1") == 0
+    )
     second = stadium.play()
     (wan, _), (ann,) = second.creators, second.reviewers
     assert (wan.done, dict(wan.failures), wan.failed_before, wan.already) == (0, {}, 2, 2)
@@ -245,7 +246,7 @@ def test_a_file_is_named_after_its_scene_without_folder_and_ending(stadium: Stad
 
 def test_scenes_that_would_share_a_file_name_keep_what_tells_them_apart() -> None:
     scenes = ("a/x.mp4", "b/x.mp4", "clips/y.MP4", "z", "w.mp4", "w", "v1.5")
-    assert name_files(scenes) == {
+    assert name_scene_files(scenes) == {
         "a/x.mp4": "a/x",
         "b/x.mp4": "b/x",
         "clips/y.MP4": "y",
@@ -258,10 +259,10 @@ def test_scenes_that_would_share_a_file_name_keep_what_tells_them_apart() -> Non
 
 def test_all_clips_lie_in_one_set_that_every_other_command_reads(stadium: Stadium) -> None:
     stadium.play()
-    entries = [row for row in open_set(stadium.folder) if isinstance(row, Entry)]
+    entries = [row for row in open_season_clip_set(stadium.folder) if isinstance(row, Entry)]
     assert len(entries) == 3 * N_SCENES
     assert {entry.group for entry in entries} == {f"scene-{n}" for n in range(N_SCENES)}
-    assert read_controls(stadium.folder) == {}
+    assert read_clip_controls(stadium.folder) == {}
     for entry in entries:
         assert (stadium.folder.set / entry.location).is_file()
 
@@ -270,19 +271,19 @@ def test_two_conditions_are_two_plays(stadium: Stadium) -> None:
     stadium.conditions = [{"title": "few"}, {"sampling": "uniform-16"}]
     stadium.play()
     assert stadium.folder.entrants().conditions == ("few", "uniform-16")
-    assert len(read_play(stadium.folder.path, "uniform-16").said) == 3 * N_SCENES
-    assert read_stored_recipe(stadium.folder).knobs["uniform-16"]["sampling"] == "uniform-16"
+    assert len(read_season_answers(stadium.folder.path, "uniform-16").said) == 3 * N_SCENES
+    assert read_stored_season_recipe(stadium.folder).knobs["uniform-16"]["sampling"] == "uniform-16"
     with pytest.raises(UnknownNameError, match="uniform-16"):
-        read_play(stadium.folder.path, "uniform-17")
+        read_season_answers(stadium.folder.path, "uniform-17")
 
 
 def test_a_limit_plays_some_scenes_and_the_same_ones_each_time(stadium: Stadium) -> None:
     stadium.head["limit"] = 2
     stadium.play()
-    first = read_lineup(stadium.folder).scenes
+    first = read_season_clips(stadium.folder).scenes
     stadium.forget()
     stadium.play()
-    assert read_lineup(stadium.folder).scenes == first
+    assert read_season_clips(stadium.folder).scenes == first
     assert len(first) == 2
 
 
@@ -309,7 +310,7 @@ def test_a_floor_that_cannot_learn_is_told_of_and_takes_no_part(stadium: Stadium
     problems = {turn.title: turn.problem for turn in outcome.reviewers if turn.problem}
     assert sorted(problems) == ["metadata", "motion"]
     assert "cannot be fitted" in problems["metadata"]
-    assert read_play(stadium.folder.path).reviewers == ("Ann", "always-real", "coin")
+    assert read_season_answers(stadium.folder.path).reviewers == ("Ann", "always-real", "coin")
 
 
 def test_a_budget_of_questions_is_spent_by_a_plan_that_lies_in_the_folder(stadium: Stadium) -> None:
@@ -381,7 +382,9 @@ def test_hostile_names_stay_names(stadium: Stadium) -> None:
     outcome = stadium.play()
     assert dict(outcome.creators[0].failures) == {"not-a-file": N_SCENES - 1}
     assert outcome.reviewers[0].done == 2 * N_SCENES
-    assert set(read_play(stadium.folder).lineup.scenes) == {scene.strip() for scene in scenes}
+    assert set(read_season_answers(stadium.folder).lineup.scenes) == {
+        scene.strip() for scene in scenes
+    }
     (run,) = (stadium.folder.path / "runs").iterdir()
     assert run.parent.parent == stadium.folder.path
     assert not (stadium.root / "Ann").exists()
@@ -400,7 +403,7 @@ def test_two_real_clips_of_one_scene_are_both_played_and_briefed_once(stadium: S
     stadium.head["benchmark"] = "doubled"
     outcome = stadium.play()
     assert outcome.creators[0].done == 2
-    lineup = read_lineup(stadium.folder)
+    lineup = read_season_clips(stadium.folder)
     assert len(lineup.scenes) == 2
     assert (lineup.creator == NOBODY).sum() == N_SCENES
 
@@ -410,9 +413,9 @@ def test_a_damaged_season_says_what_to_do(stadium: Stadium) -> None:
     controls = stadium.folder.set / "controls.json"
     controls.write_text("[", encoding="utf-8")
     with pytest.raises(UnreelError, match="rewritten"):
-        read_play(stadium.folder)
+        read_season_answers(stadium.folder)
     stadium.play()
-    assert read_play(stadium.folder).lineup.controls == ()
+    assert read_season_answers(stadium.folder).lineup.controls == ()
     entrants = stadium.folder.path / "entrants.json"
     earlier = json.loads(entrants.read_text("utf-8")) | {"knobs": {"main": {"sampling": "all"}}}
     entrants.write_text(json.dumps(earlier), encoding="utf-8")

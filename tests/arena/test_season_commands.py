@@ -12,7 +12,7 @@ from arena.seasons import Stadium, write_benchmark, write_clips
 from unreel.arena.run.job import DRIVER
 from unreel.cli.main import unreel
 from unreel.core.errors import UnreelError
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 
 N_SCENES = 3
 
@@ -68,7 +68,7 @@ def test_a_season_is_pinned_counted_played_and_ranked(stadium: Stadium) -> None:
 def test_two_do_not_play_one_season_at_a_time(stadium: Stadium) -> None:
     stadium.write()
     stadium.folder.path.mkdir()
-    with writer_lock(stadium.folder.place / DRIVER):
+    with build_writer_lock(stadium.folder.place / DRIVER):
         refused = typed(stadium, "run", "--trusted")
     assert isinstance(refused.exception, UnreelError)
     assert not (stadium.folder.path / "made.lance").exists()

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from unreel.arena.season.recipe import read_season
-from unreel.arena.season.template import write_season
+from unreel.arena.season.recipe import read_season, write_season_template
 from unreel.cli.main import unreel
 from unreel.core.errors import InvalidSettingError
 
@@ -27,7 +26,7 @@ def test_the_file_names_the_creators_and_the_benchmark_from_its_own_folder(
 ) -> None:
     (tmp_path / "seasons").mkdir()
     file = tmp_path / "seasons" / "autumn.toml"
-    assert write_season(table, file) == ['First "one"', "Second"]
+    assert write_season_template(table, file) == ['First "one"', "Second"]
     season = read_season(file)
     assert season.benchmark.resolve() == table
     assert [each.name for each in season.recipe.creator] == ['First "one"', "Second"]
@@ -35,7 +34,7 @@ def test_the_file_names_the_creators_and_the_benchmark_from_its_own_folder(
 
 def test_a_benchmark_of_real_clips_gets_a_control(table: Path, tmp_path: Path) -> None:
     table.write_text("location,label\na.mp4,real\n", encoding="utf-8")
-    assert write_season(table, tmp_path / "season.toml") == []
+    assert write_season_template(table, tmp_path / "season.toml") == []
     (creator,) = read_season(tmp_path / "season.toml").recipe.creator
     assert creator.kind == "degrade"
 
@@ -44,7 +43,7 @@ def test_an_existing_file_is_kept(table: Path, tmp_path: Path) -> None:
     file = tmp_path / "season.toml"
     file.write_text("mine", encoding="utf-8")
     with pytest.raises(InvalidSettingError, match="not replaced"):
-        write_season(table, file)
+        write_season_template(table, file)
     assert file.read_text(encoding="utf-8") == "mine"
 
 

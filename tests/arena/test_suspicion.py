@@ -12,9 +12,9 @@ from unreel.arena.answers.play import (
     SILENT,
     AnswerTable,
     SeasonClips,
-    select_generated,
+    select_generated_clips,
 )
-from unreel.arena.fairness.similar_reviewers import find_alike
+from unreel.arena.fairness.similar_reviewers import find_similar_reviewers
 from unreel.core.estimate import Estimate, Unmeasured
 
 SHOWN = lineup(("Sora", "Wan", "LTX"), n_scenes=50)
@@ -28,7 +28,7 @@ def _hard(shown: SeasonClips, n_reviewers: int, *, seed: int, spread: float = 1.
     errs = rng.random((n_reviewers, len(shown.clips))) < 1 / (
         1 + np.exp(skill[:, None] - hard[None])
     )
-    said = np.where(errs != select_generated(shown)[None], SAID_GENERATED, SAID_REAL)
+    said = np.where(errs != select_generated_clips(shown)[None], SAID_GENERATED, SAID_REAL)
     reviewer, clip = np.nonzero(np.ones(said.shape))
     return AnswerTable(
         lineup=shown,
@@ -56,7 +56,7 @@ def _copying(
 @pytest.mark.parametrize("noise", [0.0, 0.02])
 def test_a_copied_reviewer_is_suspected(noise: float) -> None:
     season = _copying(_hard(SHOWN, 8, seed=1), copier="r01", victim="r05", noise=noise)
-    found = find_alike(season, seed=0)
+    found = find_similar_reviewers(season, seed=0)
     assert [(pair.first, pair.second) for pair in found.suspected] == [("r01", "r05")]
     (pair,) = found.suspected
     assert pair.n_shared > 1.5 * pair.expected_shared
@@ -64,16 +64,16 @@ def test_a_copied_reviewer_is_suspected(noise: float) -> None:
 
 def test_identical_answers_of_two_alone_are_suspected() -> None:
     season = _copying(_hard(SHOWN, 2, seed=2), copier="r00", victim="r01", noise=0.0)
-    assert find_alike(season, seed=0).suspected
+    assert find_similar_reviewers(season, seed=0).suspected
 
 
 def test_perfect_reviewers_agree_and_are_not_suspected() -> None:
     season = play(SHOWN, {"ada": 50.0, "bob": 50.0, "eve": 1.0})
-    truth = np.where(select_generated(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL).astype(
+    truth = np.where(select_generated_clips(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL).astype(
         np.int8
     )
     eve = season.reviewer == season.reviewers.index("eve")
-    found = find_alike(replace(season, said=np.where(eve, season.said, truth)), seed=0)
+    found = find_similar_reviewers(replace(season, said=np.where(eve, season.said, truth)), seed=0)
     assert found.suspected == ()
     alike = next(pair for pair in found.pairs if {pair.first, pair.second} == {"ada", "bob"})
     assert isinstance(alike.agreement, Estimate)
@@ -85,30 +85,32 @@ def test_two_that_always_say_the_same_word_prove_nothing() -> None:
     season = _hard(SHOWN, 6, seed=3)
     said = season.said.copy()
     said[season.reviewer < 2] = SAID_REAL
-    assert find_alike(replace(season, said=said), seed=0).suspected == ()
+    assert find_similar_reviewers(replace(season, said=said), seed=0).suspected == ()
 
 
 def test_floors_and_silence_are_left_out() -> None:
     season = _copying(_hard(SHOWN, 5, seed=4), copier="r00", victim="r01", noise=0.0)
-    assert find_alike(replace(season, floors=frozenset({"r01"})), seed=0).suspected == ()
+    assert (
+        find_similar_reviewers(replace(season, floors=frozenset({"r01"})), seed=0).suspected == ()
+    )
     silent = replace(season, said=np.full(len(season.said), SILENT, dtype=np.int8))
-    found = find_alike(silent, seed=0)
+    found = find_similar_reviewers(silent, seed=0)
     assert found.suspected == ()
     assert all(isinstance(pair.agreement, Unmeasured) for pair in found.pairs)
 
 
 def test_nobody_and_one_alone_have_no_pairs() -> None:
-    assert find_alike(_hard(SHOWN, 1, seed=5), seed=0).pairs == ()
+    assert find_similar_reviewers(_hard(SHOWN, 1, seed=5), seed=0).pairs == ()
 
 
 def test_honest_reviewers_are_rarely_suspected() -> None:
     """100 seasons of 8 reviewers who all err on the same hard clips."""
     alarms = sum(
-        bool(find_alike(_hard(SHOWN, 8, seed=seed, spread=2.0), seed=0).suspected)
+        bool(find_similar_reviewers(_hard(SHOWN, 8, seed=seed, spread=2.0), seed=0).suspected)
         for seed in range(100, 120)
     )
     assert alarms <= 1
-    told = find_alike(_hard(SHOWN, 8, seed=99), seed=0).false_alarms
+    told = find_similar_reviewers(_hard(SHOWN, 8, seed=99), seed=0).false_alarms
     assert isinstance(told, Estimate)
     assert told.value <= 5
 
@@ -119,4 +121,4 @@ def test_the_answer_does_not_hang_on_the_order_of_rows() -> None:
     mixed = replace(
         season, reviewer=season.reviewer[order], clip=season.clip[order], said=season.said[order]
     )
-    assert find_alike(mixed, seed=0) == find_alike(season, seed=0)
+    assert find_similar_reviewers(mixed, seed=0) == find_similar_reviewers(season, seed=0)

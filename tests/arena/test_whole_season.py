@@ -14,11 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 from arena.seasons import Stadium, write_benchmark, write_clips
-from unreel.arena.answers.read_play import read_play
-from unreel.arena.boards.ranking import rank
+from unreel.arena.answers.read_play import read_season_answers
+from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.arena.season.folder import SeasonFolder
 from unreel.arena.season.recipe import read_season
-from unreel.arena.season.scenes import open_scenery
+from unreel.arena.season.scenes import open_season_benchmark
 from unreel.cli.main import unreel
 from unreel.core.judgement import Label
 from unreel.engine.table import LanceTable
@@ -71,8 +71,8 @@ def meaning(rows: dict[str, dict[str, Any]]) -> dict[str, tuple[object, ...]]:
 
 
 def require_boards(folder: SeasonFolder, *, n_creators: int, n_reviewers: int) -> None:
-    play = read_play(folder)
-    standings = rank(play, seed=0, resamples=100)
+    play = read_season_answers(folder)
+    standings = rank_season_entrants(play, seed=0, resamples=100)
     made = [each for each in standings.creators if each.kind == "creator"]
     assert len(made) == n_creators
     assert len(standings.reviewers) == n_reviewers
@@ -100,13 +100,13 @@ def killed_twice_and_joined(stadium: Stadium, late: Stadium) -> None:
     assert all(row["attempt"] == 1 for row in whole.values())
     assert set(turns(drive(stadium)).values()) == {0}
 
-    n_clips = len(read_play(stadium.folder).lineup.clips)
+    n_clips = len(read_season_answers(stadium.folder).lineup.clips)
     n_judges = len(stadium.folder.entrants().reviewers)
     late.write()
     asked = turns(drive(late))
     joined = rows_of(late.folder)
     assert meaning(whole).items() <= meaning(joined).items()
-    n_new = len(read_play(late.folder).lineup.clips) - n_clips
+    n_new = len(read_season_answers(late.folder).lineup.clips) - n_clips
     assert n_new > 0
     new = {title: n for title, n in asked.items() if n}
     assert len(new) == 1 + n_judges + 1
@@ -194,7 +194,7 @@ def over_shared_clips(shared: Path, root: Path, *, limit: int | None) -> Stadium
     if limit is not None:
         stadium.head["limit"] = limit
     stadium.write()
-    scenery = open_scenery(read_season(stadium.file))
+    scenery = open_season_benchmark(read_season(stadium.file))
     said = {entry.name: int(entry.label is Label.REAL) for entry in scenery.entries}
     for scene in scenery.scenes:
         said |= {f"recompressed/{scene}": 1, f"scaled/{scene}": 0, f"late/image+text/{scene}": 0}

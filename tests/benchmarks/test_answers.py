@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from unreel.benchmarks.answers import join_answers
-from unreel.benchmarks.deeptrace import read_deeptrace
+from unreel.benchmarks.deeptrace import read_deeptrace_benchmark
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected
-from unreel.benchmarks.realism import read_realism
-from unreel.benchmarks.scored_rows import build_rows
+from unreel.benchmarks.realism import read_realism_table
+from unreel.benchmarks.scored_rows import build_scorable_rows
 from unreel.core.answer import Reply
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -130,7 +130,9 @@ def test_a_file_without_any_answer_says_which_columns_it_needs(tmp_path: Path) -
 
 def test_reality_rows_hold_who_made_the_clip(tmp_path: Path) -> None:
     rows = [{"name": "a", "text": "<answer>0</answer>"}, {"name": "b", "failure": "refused: no"}]
-    scorable = build_rows(join_answers(ENTRIES, answers(tmp_path, rows)), get_protocol("reality"))
+    scorable = build_scorable_rows(
+        join_answers(ENTRIES, answers(tmp_path, rows)), get_protocol("reality")
+    )
     assert [row.truth for row in scorable.rows] == [Generated("Veo"), Real()]
     assert scorable.rows[0].outcome.label is Label.GENERATED
     assert isinstance(scorable.rows[1].outcome, Failure)
@@ -140,7 +142,9 @@ def test_reality_rows_hold_who_made_the_clip(tmp_path: Path) -> None:
 def test_a_perfect_reviewer_of_the_test_split_scores_100_on_440_and_332_rows(
     deeptrace: Path, tmp_path: Path
 ) -> None:
-    entries = [e for e in read_deeptrace(deeptrace) if isinstance(e, Entry) and e.split == "test"]
+    entries = [
+        e for e in read_deeptrace_benchmark(deeptrace) if isinstance(e, Entry) and e.split == "test"
+    ]
     rows = []
     for entry in entries:
         text = "REAL"
@@ -153,7 +157,7 @@ def test_a_perfect_reviewer_of_the_test_split_scores_100_on_440_and_332_rows(
         rows.append({"video_id": entry.name, "text": text})
     joined = join_answers(entries, answers(tmp_path, rows))
     trace = get_protocol("trace")
-    scorable = build_rows(joined, trace, space="pixel")
+    scorable = build_scorable_rows(joined, trace, space="pixel")
     assert len(scorable.rows) == 440 + 332
     card = trace.score(scorable.rows, seed=1)
     for name, n in (("accuracy", 772), ("fake-accuracy", 440), ("real-accuracy", 332)):
@@ -170,8 +174,8 @@ def test_realism_rows_hold_the_agreed_rating(tmp_path: Path) -> None:
     table = tmp_path / "vrb.csv"
     table.write_text("video,score\na.mp4,2\nb.mp4,4\n", encoding="utf-8")
     rows = [{"name": "a.mp4", "text": "<answer>2</answer>"}]
-    joined = join_answers(read_realism(table), answers(tmp_path, rows))
-    scorable = build_rows(joined, get_protocol("realism"))
+    joined = join_answers(read_realism_table(table), answers(tmp_path, rows))
+    scorable = build_scorable_rows(joined, get_protocol("realism"))
     assert [row.truth.score for row in scorable.rows] == [2]
     assert scorable.not_asked == ("b.mp4",)
 
@@ -179,7 +183,7 @@ def test_realism_rows_hold_the_agreed_rating(tmp_path: Path) -> None:
 def test_an_entry_that_lacks_its_truth_is_told_and_not_scored(tmp_path: Path) -> None:
     joined = join_answers(ENTRIES, answers(tmp_path, [{"name": "a", "text": "FAKE"}]))
     for name, space, why in (("trace", "unit", "duration"), ("realism", None, "rating")):
-        scorable = build_rows(joined, get_protocol(name), space=space)
+        scorable = build_scorable_rows(joined, get_protocol(name), space=space)
         assert scorable.rows == ()
         assert [row.name for row in scorable.without_truth] == ["a"]
         assert why in scorable.without_truth[0].why
@@ -191,17 +195,17 @@ def test_boxes_in_pixels_need_the_size_of_the_frame(tmp_path: Path) -> None:
     joined = join_answers([entry], answers(tmp_path, [{"name": "a", "text": "REAL"}]))
     assert (
         "frame size"
-        in build_rows(joined, get_protocol("trace"), space="pixel").without_truth[0].why
+        in build_scorable_rows(joined, get_protocol("trace"), space="pixel").without_truth[0].why
     )
-    assert len(build_rows(joined, get_protocol("trace"), space="permille").rows) == 1
+    assert len(build_scorable_rows(joined, get_protocol("trace"), space="permille").rows) == 1
 
 
 def test_an_unknown_space_or_protocol_is_the_callers_mistake(tmp_path: Path) -> None:
     joined = join_answers(ENTRIES, answers(tmp_path, [{"name": "a", "text": "FAKE"}]))
     with pytest.raises(InvalidValueError, match="no box space is named"):
-        build_rows(joined, get_protocol("trace"), space="inches")
+        build_scorable_rows(joined, get_protocol("trace"), space="inches")
     with pytest.raises(InvalidValueError, match="need their space"):
-        build_rows(
+        build_scorable_rows(
             join_answers(
                 [Entry(name="a", location="a", origin=Real(), facts=DeclaredFacts(duration_us=1))],
                 answers(tmp_path, [{"name": "a", "text": "REAL"}]),
@@ -209,7 +213,7 @@ def test_an_unknown_space_or_protocol_is_the_callers_mistake(tmp_path: Path) -> 
             get_protocol("trace"),
         )
     with pytest.raises(InvalidValueError, match=r"preference is asked about a pair. Join"):
-        build_rows(joined, get_protocol("preference"))
+        build_scorable_rows(joined, get_protocol("preference"))
 
 
 def test_a_file_name_is_enough_where_one_clip_alone_has_it(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_a_count_is_whole_and_not_below_zero(cell: object) -> None:
     ],
 )
 def test_a_location_is_a_plain_path_below_the_root_or_a_url(cell: str, place: str) -> None:
-    assert cells.parse_location(cell, "file") == place
+    assert cells.parse_clip_location(cell, "file") == place
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_location_is_a_plain_path_below_the_root_or_a_url(cell: str, place: st
 )
 def test_a_location_that_leaves_the_root_is_refused(cell: object) -> None:
     with pytest.raises(InvalidValueError):
-        cells.parse_location(cell, "file")
+        cells.parse_clip_location(cell, "file")
 
 
 @given(JSON_VALUES)
@@ -96,7 +96,7 @@ def test_no_cell_does_worse_than_be_refused(cell: object) -> None:
         cells.parse_exact_number,
         cells.parse_count_cell,
         cells.parse_positive_number,
-        cells.parse_location,
+        cells.parse_clip_location,
     ):
         with suppress(InvalidValueError):
             read(cell, "cell")
@@ -105,7 +105,7 @@ def test_no_cell_does_worse_than_be_refused(cell: object) -> None:
 @given(JSON_VALUES)
 def test_a_refusal_can_be_printed(cell: object) -> None:
     with pytest.raises(InvalidValueError) as caught:
-        cells.refuse("cell", cell, "Write another")
+        cells.raise_invalid_cell("cell", cell, "Write another")
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 120
 
@@ -113,7 +113,7 @@ def test_a_refusal_can_be_printed(cell: object) -> None:
 @given(st.text(alphabet="./ab\\:~", max_size=12))
 def test_no_path_that_is_accepted_climbs(cell: str) -> None:
     try:
-        place = cells.parse_location(cell, "file")
+        place = cells.parse_clip_location(cell, "file")
     except InvalidValueError:
         return
     assert not place.startswith("/")

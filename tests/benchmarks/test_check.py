@@ -8,7 +8,7 @@ import pytest
 
 from unreel.benchmarks.check import NAMES_KEPT, OTHERS, check_benchmark
 from unreel.benchmarks.columns import KNOWN, MEANS
-from unreel.benchmarks.examples import EXAMPLES, write_example
+from unreel.benchmarks.examples import EXAMPLES, write_example_benchmark
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.core.errors import UnreadableSourceError
 
@@ -19,7 +19,7 @@ Write = Callable[[str, list[dict[str, Any]]], Path]
 def test_the_example_of_each_layout_is_found_and_sound(
     layout: BenchmarkLayout, tmp_path: Path
 ) -> None:
-    checked = check_benchmark(write_example(layout, tmp_path / "example"))
+    checked = check_benchmark(write_example_benchmark(layout, tmp_path / "example"))
     assert checked.layout is layout
     assert checked.is_sound
     assert checked.n_clips == len(EXAMPLES[layout].clips)
@@ -34,7 +34,7 @@ def test_every_layout_has_an_example_and_every_field_its_words() -> None:
 def test_an_example_overwrites_nothing(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("mine")
     with pytest.raises(UnreadableSourceError, match="not an empty folder"):
-        write_example(BenchmarkLayout.LIST, tmp_path)
+        write_example_benchmark(BenchmarkLayout.LIST, tmp_path)
 
 
 def test_columns_are_told_with_what_they_are_read_as(write_rows: Write) -> None:
@@ -117,7 +117,7 @@ def test_three_rows_are_shown(write_rows: Write) -> None:
 
 
 def test_other_layouts_that_fit_are_told(tmp_path: Path) -> None:
-    write_example(BenchmarkLayout.FOLDERS, tmp_path)
+    write_example_benchmark(BenchmarkLayout.FOLDERS, tmp_path)
     (tmp_path / "manifest.csv").write_text("file,label\nreal/rain.mp4,real\n")
     with pytest.raises(UnreadableSourceError, match="folders or list"):
         check_benchmark(tmp_path)

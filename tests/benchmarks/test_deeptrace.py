@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 
 from benchmarks.census import take_census
 from pace import slowness
-from unreel.benchmarks.deeptrace import FIELDS, read_categories, read_deeptrace, read_row
+from unreel.benchmarks.deeptrace import (
+    FIELDS,
+    parse_annotation_row,
+    parse_trace_categories,
+    read_deeptrace_benchmark,
+)
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
@@ -45,13 +50,13 @@ ROW: dict[str, Any] = {
 
 def read(tmp_path: Path, rows: object) -> tuple[list[Entry], list[Rejected]]:
     (tmp_path / "all_data.json").write_text(json.dumps(rows), encoding="utf-8")
-    found = list(read_deeptrace(tmp_path))
+    found = list(read_deeptrace_benchmark(tmp_path))
     entries = [row for row in found if isinstance(row, Entry)]
     return entries, [row for row in found if isinstance(row, Rejected)]
 
 
 def test_videos_and_units_are_those_of_the_paper(deeptrace: Path) -> None:
-    census = take_census(read_deeptrace(deeptrace))
+    census = take_census(read_deeptrace_benchmark(deeptrace))
     assert census.entries == {
         ("train", FAKE): 2654,
         ("val", FAKE): 332,
@@ -72,14 +77,16 @@ def test_videos_and_units_are_those_of_the_paper(deeptrace: Path) -> None:
 
 
 def test_753_videos_have_two_to_six_traces(deeptrace: Path) -> None:
-    counts = Counter(len(row.traces) for row in read_deeptrace(deeptrace) if isinstance(row, Entry))
+    counts = Counter(
+        len(row.traces) for row in read_deeptrace_benchmark(deeptrace) if isinstance(row, Entry)
+    )
     assert sum(n for traces, n in counts.items() if traces >= 2) == 753
     assert max(counts) == 6
     assert counts[0] == 3318
 
 
 def test_as_many_traces_are_explained_and_tagged_as_in_the_paper(deeptrace: Path) -> None:
-    entries = [row for row in read_deeptrace(deeptrace) if isinstance(row, Entry)]
+    entries = [row for row in read_deeptrace_benchmark(deeptrace) if isinstance(row, Entry)]
     traces = [trace for entry in entries for trace in entry.traces]
     assert len(traces) == 4334
     assert round(100 * sum(bool(trace.explanation) for trace in traces) / 4334, 1) == 62.7
@@ -92,7 +99,7 @@ def test_7652_rows_are_read_within_a_second_and_a_half(deeptrace: Path) -> None:
     seconds = []
     for _ in range(3):
         begin = time.process_time()
-        assert sum(1 for _ in read_deeptrace(deeptrace)) == 6636
+        assert sum(1 for _ in read_deeptrace_benchmark(deeptrace)) == 6636
         seconds.append(time.process_time() - begin)
     assert min(seconds) < 1.5 * slowness()
 
@@ -108,19 +115,19 @@ def test_the_traces_of_one_video_keep_the_order_of_their_rows(tmp_path: Path) ->
 
 
 def test_a_box_in_pixels_is_clipped_to_the_frame() -> None:
-    (trace,) = read_row(ROW).traces
+    (trace,) = parse_annotation_row(ROW).traces
     assert trace.track[0].box == Box(0.0, 0.1, 0.5, 1.0)
 
 
 def test_a_trace_starts_at_first_frame_over_rate_and_ends_after_its_last_frame() -> None:
-    (trace,) = read_row(ROW).traces
+    (trace,) = parse_annotation_row(ROW).traces
     # 30 / 29.97 = 1.001001.. s; frame 59 is on screen until 60 / 29.97 = 2.002002.. s.
     assert trace.span == TimeSpan(1_001_001, 2_002_002)
     assert trace.track[0].at_us == 1_001_001
 
 
 def test_a_row_says_all_that_the_source_says() -> None:
-    entry = read_row(ROW)
+    entry = parse_annotation_row(ROW)
     assert entry.origin == Generated("Pika 1.5")
     assert (entry.split, entry.prompt, entry.location) == ("test", "a cat", "videos/x.mp4")
     assert (entry.facts.width, entry.facts.height, entry.facts.n_frames) == (1000, 500, 150)
@@ -129,14 +136,14 @@ def test_a_row_says_all_that_the_source_says() -> None:
 
 
 def test_a_real_row_has_no_trace() -> None:
-    entry = read_row(ROW | {"video_type": "real_video", "faketrace_bbox": "anything"})
+    entry = parse_annotation_row(ROW | {"video_type": "real_video", "faketrace_bbox": "anything"})
     assert entry.origin == Real()
     assert entry.traces == ()
     assert entry.n_units == 1
 
 
 def test_a_trace_without_a_box_has_no_place() -> None:
-    (trace,) = read_row(ROW | {"faketrace_bbox": None}).traces
+    (trace,) = parse_annotation_row(ROW | {"faketrace_bbox": None}).traces
     assert trace.track == ()
 
 
@@ -157,7 +164,7 @@ def test_a_trace_without_a_box_has_no_place() -> None:
     ],
 )  # fmt: skip
 def test_raw_tags_become_categories(tags: object, kinds: set[Category]) -> None:
-    assert read_categories(tags) == kinds
+    assert parse_trace_categories(tags) == kinds
 
 
 @pytest.mark.parametrize(
@@ -225,12 +232,12 @@ def test_a_second_row_of_a_real_video_is_rejected(tmp_path: Path) -> None:
 def test_a_table_that_is_no_list_cannot_be_read(tmp_path: Path, content: str) -> None:
     (tmp_path / "all_data.json").write_text(content, encoding="utf-8")
     with pytest.raises(UnreadableSourceError, match="Fetch it again"):
-        list(read_deeptrace(tmp_path))
+        list(read_deeptrace_benchmark(tmp_path))
 
 
 def test_a_missing_table_says_where_it_should_be(tmp_path: Path) -> None:
     with pytest.raises(UnreadableSourceError, match="Name the folder that holds it"):
-        list(read_deeptrace(tmp_path))
+        list(read_deeptrace_benchmark(tmp_path))
 
 
 JSON_VALUES = st.recursive(
@@ -248,7 +255,7 @@ CHANGES = st.dictionaries(st.sampled_from(sorted({*ROW, *FIELDS.values()})), LIK
 @given(JSON_VALUES | CHANGES.map(lambda change: ROW | change) | CHANGES)
 def test_any_row_becomes_an_entry_or_is_refused(row: object) -> None:
     try:
-        entry = read_row(row)
+        entry = parse_annotation_row(row)
     except InvalidValueError:
         return
     assert isinstance(entry, Entry)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.folders import read_folders
+from unreel.benchmarks.folders import read_folder_benchmark
 from unreel.core.clip import Generated, Real
 
 
@@ -21,7 +21,7 @@ def test_folders_say_who_made_a_clip(tmp_path: Path) -> None:
         "generated/Wan/text/c.webm",
         "generated/d.gif",
     )
-    entries = [row for row in read_folders(tmp_path) if isinstance(row, Entry)]
+    entries = [row for row in read_folder_benchmark(tmp_path) if isinstance(row, Entry)]
     assert {entry.location: entry.origin for entry in entries} == {
         "real/a.mp4": Real(),
         "generated/Veo/b.MP4": Generated("Veo"),
@@ -32,7 +32,7 @@ def test_folders_say_who_made_a_clip(tmp_path: Path) -> None:
 
 def test_the_order_is_that_of_the_paths(tmp_path: Path) -> None:
     touch(tmp_path, "real/b.mp4", "real/a.mp4", "generated/X/a.mp4")
-    assert [row.name for row in read_folders(tmp_path)] == [
+    assert [row.name for row in read_folder_benchmark(tmp_path)] == [
         "real/a.mp4",
         "real/b.mp4",
         "generated/X/a.mp4",
@@ -48,18 +48,18 @@ def test_junk_and_other_files_are_passed_over(tmp_path: Path) -> None:
         "generated/__MACOSX/b.mp4",
         "c.mp4",
     )
-    assert [row.name for row in read_folders(tmp_path)] == ["real/a.mp4"]
+    assert [row.name for row in read_folder_benchmark(tmp_path)] == ["real/a.mp4"]
 
 
 def test_a_name_that_cannot_be_written_down_is_rejected(tmp_path: Path) -> None:
     touch(tmp_path, "real/new\nline.mp4", "real/ok.mp4")
-    rejected, entry = read_folders(tmp_path)
+    rejected, entry = read_folder_benchmark(tmp_path)
     assert isinstance(rejected, Rejected)
     assert rejected.name.isprintable()
     assert isinstance(entry, Entry)
 
 
 def test_the_shared_clips_are_folders(shared: Path) -> None:
-    entries = [row for row in read_folders(shared / "clips") if isinstance(row, Entry)]
+    entries = [row for row in read_folder_benchmark(shared / "clips") if isinstance(row, Entry)]
     assert sum(entry.origin == Real() for entry in entries) == 57
     assert len(entries) == 144

@@ -8,9 +8,9 @@ from unreel.benchmarks.human_scores import (
     PEOPLE,
     HumanScoreRow,
     HumanScores,
-    human_row,
-    read_people,
-    write_people,
+    build_human_score_row,
+    read_human_scores,
+    write_human_scores,
 )
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Coverage, Estimate, Metric, Scorecard, Unmeasured
@@ -32,15 +32,15 @@ CARD = Scorecard(
 
 
 def _people() -> HumanScores:
-    row = human_row("ann", "annotator", CARD, against="origin")
+    row = build_human_score_row("ann", "annotator", CARD, against="origin")
     return HumanScores(campaign="spring", fingerprint="1-ab", rows=(row,))
 
 
 def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
-    write_people(OutputDirectory(tmp_path), _people())
-    assert read_people(tmp_path) == _people()
+    write_human_scores(OutputDirectory(tmp_path), _people())
+    assert read_human_scores(tmp_path) == _people()
     (tmp_path / "metadata.jsonl").touch()
-    assert read_people(tmp_path / "metadata.jsonl") == _people()
+    assert read_human_scores(tmp_path / "metadata.jsonl") == _people()
 
 
 def test_a_row_has_the_figures_of_the_whole_benchmark_and_no_other(tmp_path: Path) -> None:
@@ -52,22 +52,22 @@ def test_a_row_has_the_figures_of_the_whole_benchmark_and_no_other(tmp_path: Pat
 
 
 def test_a_benchmark_without_people_has_no_rows(tmp_path: Path) -> None:
-    assert read_people(tmp_path) is None
+    assert read_human_scores(tmp_path) is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"campaign": "x", "rows": 3}', "\x00"])
 def test_a_damaged_file_is_refused_with_what_to_do(tmp_path: Path, text: str) -> None:
     (tmp_path / PEOPLE).write_text(text)
     with pytest.raises(UnreadableSourceError, match="Publish the campaign again"):
-        read_people(tmp_path)
+        read_human_scores(tmp_path)
 
 
 def test_a_figure_outside_its_interval_is_refused(tmp_path: Path) -> None:
-    write_people(OutputDirectory(tmp_path), _people())
+    write_human_scores(OutputDirectory(tmp_path), _people())
     damaged = (tmp_path / PEOPLE).read_text().replace("75.0", "175.0")
     (tmp_path / PEOPLE).write_text(damaged)
     with pytest.raises(UnreadableSourceError):
-        read_people(tmp_path)
+        read_human_scores(tmp_path)
 
 
 def test_a_link_that_leads_out_of_the_folder_is_refused(tmp_path: Path) -> None:
@@ -77,4 +77,4 @@ def test_a_link_that_leads_out_of_the_folder_is_refused(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / PEOPLE).symlink_to(outside)
     with pytest.raises(UnreadableSourceError, match="leads out"):
-        read_people(folder)
+        read_human_scores(folder)

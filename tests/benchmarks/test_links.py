@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from unreel.benchmarks.cells import FOLDER_DEPTH
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.folders import walk_videos
-from unreel.benchmarks.limits import FOLDER_DEPTH
 from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import UnreadableSourceError
 

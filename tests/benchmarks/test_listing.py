@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from benchmarks.census import take_census
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.listing import read_list
 from unreel.benchmarks.loader import open_benchmark
+from unreel.benchmarks.records import read_clip_table
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import UnknownNameError, UnreadableSourceError
 from unreel.core.judgement import Label, Rating
@@ -23,13 +23,13 @@ Write = Callable[[str, list[dict[str, Any]]], Path]
 
 
 def only(table: Path, mapping: dict[str, str] | None = None) -> Entry:
-    (entry,) = read_list(table, mapping)
+    (entry,) = read_clip_table(table, mapping)
     assert isinstance(entry, Entry), entry
     return entry
 
 
 def test_the_shared_manifest_is_a_list(shared: Path) -> None:
-    rows = list(read_list(shared / "clips" / "manifest.csv"))
+    rows = list(read_clip_table(shared / "clips" / "manifest.csv"))
     census = take_census(rows)
     assert census.entries == {("", Label.REAL): 57, ("", Label.GENERATED): 87}
     assert census.n_rejected == 0
@@ -67,7 +67,7 @@ def test_columns_of_other_names_are_mapped(write_rows: Write) -> None:
 
 def test_a_later_row_of_jsonl_may_say_more(write_rows: Write) -> None:
     rows = [{"file": "a", "label": "real"}, {"file": "b", "label": "real", "score": 5}]
-    first, second = read_list(write_rows("l.jsonl", rows))
+    first, second = read_clip_table(write_rows("l.jsonl", rows))
     assert isinstance(first, Entry)
     assert isinstance(second, Entry)
     assert first.rating is None
@@ -75,7 +75,7 @@ def test_a_later_row_of_jsonl_may_say_more(write_rows: Write) -> None:
 
 
 def test_a_number_for_a_label_is_rejected_because_its_side_is_not_known(write_rows: Write) -> None:
-    (row,) = read_list(write_rows("l.csv", [{"file": "a.mp4", "label": "1"}]))
+    (row,) = read_clip_table(write_rows("l.csv", [{"file": "a.mp4", "label": "1"}]))
     assert isinstance(row, Rejected)
     assert "Write one of real, generated" in row.why
 
@@ -101,20 +101,20 @@ def test_a_damaged_row_is_rejected_and_spares_the_others(
 ) -> None:
     sound = {"file": "ok.mp4", "label": "real", "width": "", "fps": "", "traces": "", "votes": "",
              "score": ""}  # fmt: skip
-    rejected, entry = read_list(write_rows("l.csv", [sound | change, sound]))
+    rejected, entry = read_clip_table(write_rows("l.csv", [sound | change, sound]))
     assert isinstance(rejected, Rejected)
     assert isinstance(entry, Entry)
 
 
 def test_a_rejected_row_goes_by_its_name(write_rows: Write) -> None:
     rows = [{"name": "n1", "file": "../x", "label": "real"}, {"name": "", "file": "", "label": "x"}]
-    first, second = read_list(write_rows("l.csv", rows))
+    first, second = read_clip_table(write_rows("l.csv", rows))
     assert (first.name, second.name) == ("n1", "row 2")
 
 
 def test_bytes_that_are_no_utf_8_reject_their_row_alone(tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_bytes(b"file,label\nb\xe9b\xe9.mp4,real\nok.mp4,real\n")
-    rejected, entry = read_list(tmp_path / "l.csv")
+    rejected, entry = read_clip_table(tmp_path / "l.csv")
     assert isinstance(rejected, Rejected)
     assert "UTF-8" in rejected.why
     assert rejected.name.isprintable()
@@ -123,15 +123,15 @@ def test_bytes_that_are_no_utf_8_reject_their_row_alone(tmp_path: Path) -> None:
 
 def test_a_table_without_a_label_asks_for_one(write_rows: Write) -> None:
     with pytest.raises(UnreadableSourceError, match="label=COLUMN"):
-        list(read_list(write_rows("l.csv", [{"file": "a.mp4"}])))
+        list(read_clip_table(write_rows("l.csv", [{"file": "a.mp4"}])))
 
 
 def test_a_mapping_that_does_not_fit_is_an_error(write_rows: Write) -> None:
     table = write_rows("l.csv", [{"file": "a.mp4", "label": "real"}])
     with pytest.raises(UnknownNameError, match="Did you mean 'label'"):
-        list(read_list(table, {"lable": "label"}))
+        list(read_clip_table(table, {"lable": "label"}))
     with pytest.raises(UnreadableSourceError, match="Known: file, label"):
-        list(read_list(table, {"label": "side"}))
+        list(read_clip_table(table, {"label": "side"}))
 
 
 CELLS = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r"), max_size=12)
@@ -149,12 +149,14 @@ def test_any_cells_become_entries_or_rejected_rows(
         writer = csv.DictWriter(file, fieldnames=COLUMNS, restval="")
         writer.writeheader()
         writer.writerows(rows)
-    assert len(list(read_list(table))) == len(rows)
+    assert len(list(read_clip_table(table))) == len(rows)
 
 
 def test_a_list_reads_the_scores_of_three_annotators(write_rows: Write) -> None:
     row = {"file": "a.mp4", "label": "fake", "score_1": "2", "score_2": "2", "score_3": "5"}
-    rated, unrated = read_list(write_rows("l.csv", [row, row | dict.fromkeys(list(row)[2:], "")]))
+    rated, unrated = read_clip_table(
+        write_rows("l.csv", [row, row | dict.fromkeys(list(row)[2:], "")])
+    )
     assert isinstance(rated, Entry)
     assert isinstance(unrated, Entry)
     assert rated.rating is not None

@@ -11,10 +11,18 @@ from pydantic_core import to_jsonable_python
 
 from unreel.benchmarks.answers import join_answers
 from unreel.benchmarks.loader import open_benchmark
-from unreel.benchmarks.published.paper_tables import ScorecardFile, make_table, read_scored
+from unreel.benchmarks.published.paper_tables import (
+    ReviewerScorecard,
+    build_paper_table,
+    read_scorecard_file,
+)
 from unreel.benchmarks.published.reality_check import check_creator_cells
-from unreel.benchmarks.published.tables import PublishedTable, count_tables, show
-from unreel.benchmarks.scored_rows import build_rows
+from unreel.benchmarks.published.tables import (
+    PublishedTable,
+    read_count_tables,
+    read_published_table,
+)
+from unreel.benchmarks.scored_rows import build_scorable_rows
 from unreel.benchmarks.votes import join_votes, score_votes
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.estimate import Coverage, Estimate, Metric, Scorecard, Unmeasured
@@ -38,24 +46,24 @@ def save(path: Path, document: object) -> Path:
     return path
 
 
-def scored(folder: Path, name: str, instrument: str, *, prompts: bool) -> list[ScorecardFile]:
+def scored(folder: Path, name: str, instrument: str, *, prompts: bool) -> list[ReviewerScorecard]:
     """What `unreel score --json` writes for each file of answers, read back."""
-    found: list[ScorecardFile] = []
+    found: list[ReviewerScorecard] = []
     for path in sorted(folder.glob("*.jsonl")):
         reviewer, _, prompt = path.stem.rpartition(".") if prompts else (path.stem, "", "paper")
         chosen = get_protocol(instrument)
         joined = join_answers(open_benchmark(folder / "clips.csv"), path, chosen.subject)
-        rows = build_rows(joined, chosen, prompt=prompt).rows
+        rows = build_scorable_rows(joined, chosen, prompt=prompt).rows
         document = {"scorecard": chosen.score(rows, seed=0), "prompt": prompt}
         kept = save(path.with_suffix(".json"), document)
-        found += read_scored(f"{name or reviewer}={kept}")
+        found += read_scorecard_file(f"{name or reviewer}={kept}")
     return found
 
 
 @pytest.fixture(scope="module")
 def creators(written: Path) -> PublishedTable:
     found = scored(written / "table3", "", "reality", prompts=False)
-    return make_table("reality_creators", found)
+    return build_paper_table("reality_creators", found)
 
 
 def cells(table: PublishedTable) -> dict[str, str]:
@@ -72,13 +80,15 @@ def cells(table: PublishedTable) -> dict[str, str]:
 def test_table_3_has_the_printed_cells_but_for_those_that_do_not_follow_from_counts(
     creators: PublishedTable,
 ) -> None:
-    printed = show("reality_creators")
+    printed = read_published_table("reality_creators")
     assert creators.columns == printed.columns
     names = ("creator", "setting", "image", "text")
     assert [[row[k] for k in names] for row in creators.rows] == [
         [row[k] for k in names] for row in printed.rows
     ]
-    misprints = {m.cell: str(m.calculated) for m in check_creator_cells(count_tables()).misprints}
+    misprints = {
+        m.cell: str(m.calculated) for m in check_creator_cells(read_count_tables()).misprints
+    }
     assert len(misprints) == 6
     assert cells(creators) == {
         name: "" if name in NO_COUNTS else misprints.get(name, cell)
@@ -108,8 +118,8 @@ def test_table_3_averages_its_own_cells_and_ranks_a_line_with_audio_with_its_bas
 def test_tables_4_and_5_have_every_printed_cell(
     written: Path, name: str, folder: str, reviewer: str, instrument: str
 ) -> None:
-    made = make_table(name, scored(written / folder, reviewer, instrument, prompts=True))
-    printed = show(name)
+    made = build_paper_table(name, scored(written / folder, reviewer, instrument, prompts=True))
+    printed = read_published_table(name)
     assert made.columns == printed.columns
     assert [*map(numbers, made.rows)] == [*map(numbers, printed.rows)]
 
@@ -125,10 +135,12 @@ def test_table_16_has_every_printed_cell(written: Path) -> None:
     folder = written / "table16"
     joined = join_votes(open_benchmark(folder / "clips.csv"), folder / "votes.csv")
     document = {"scores": score_votes(joined.ballots, seed=0)}
-    made = make_table("reality_human", read_scored(str(save(folder / "people.json", document))))
+    made = build_paper_table(
+        "reality_human", read_scorecard_file(str(save(folder / "people.json", document)))
+    )
     assert (made.columns, made.rows) == (
-        show("reality_human").columns,
-        show("reality_human").rows,
+        read_published_table("reality_human").columns,
+        read_published_table("reality_human").rows,
     )
 
 
@@ -147,12 +159,12 @@ def card(**values: float | None) -> Scorecard:
     return Scorecard(instrument=instrument, n_questions=10, n_answered=10, metrics=metrics)
 
 
-def of(reviewer: str, **values: float | None) -> ScorecardFile:
-    return ScorecardFile(reviewer=reviewer, card=card(**values), thinks=False)
+def of(reviewer: str, **values: float | None) -> ReviewerScorecard:
+    return ReviewerScorecard(reviewer=reviewer, card=card(**values), thinks=False)
 
 
 def test_lines_and_reviewers_that_the_paper_lacks_come_last_and_gaps_stay_empty() -> None:
-    made = make_table(
+    made = build_paper_table(
         "reality_creators",
         [
             of("mine", **{"caught: New": 10, "caught: sora2": 5, "caught: sora2/text2vid": 5}),
@@ -180,7 +192,7 @@ def test_sound_and_watermarks_of_a_run_are_lines_of_their_own(tmp_path: Path) ->
         for n, condition in enumerate(conditions)
     ]
     path = save(tmp_path / "judge.json", {"run": "x", "scores": scores})
-    made = make_table("reality_creators", read_scored(str(path)))
+    made = build_paper_table("reality_creators", read_scorecard_file(str(path)))
     assert [(row["setting"], row["judge"], row["rank"]) for row in made.rows] == [
         ("ImgText2Vid", "0.00", "1"),
         ("ImgText2Vid + Audio", "10.00", "1"),
@@ -190,19 +202,19 @@ def test_sound_and_watermarks_of_a_run_are_lines_of_their_own(tmp_path: Path) ->
 
 def test_two_figures_for_one_cell_are_refused() -> None:
     with pytest.raises(InvalidSettingError, match=r"two figures for Wan, a\..*NAME=FILE"):
-        make_table("reality_creators", [of("a", **{"caught: Wan": 1})] * 2)
+        build_paper_table("reality_creators", [of("a", **{"caught: Wan": 1})] * 2)
     figures = {"real-accuracy": 50, "caught: Wan": 1}
     with pytest.raises(InvalidSettingError, match="two figures for a 0"):
-        make_table("reality_think", [of("a", **figures), of("a", **figures)])
+        build_paper_table("reality_think", [of("a", **figures), of("a", **figures)])
 
 
 def test_figures_of_another_instrument_are_refused() -> None:
     with pytest.raises(InvalidSettingError, match="no figure 'caught' of any creator"):
-        make_table("reality_human", [of("a", accuracy=1)])
+        build_paper_table("reality_human", [of("a", accuracy=1)])
     with pytest.raises(InvalidSettingError, match="Name one file"):
-        make_table("reality_human", [])
+        build_paper_table("reality_human", [])
     with pytest.raises(UnknownNameError, match="Known: reality_creators, reality_human"):
-        make_table("deeptrace_test", [])
+        build_paper_table("deeptrace_test", [])
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "{", '{"scorecard": {}}', '{"scores": [1]}'])
@@ -210,4 +222,4 @@ def test_a_file_that_holds_no_scores_says_what_to_give(tmp_path: Path, text: str
     path = tmp_path / "a=b.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UnreadableSourceError, match="Give what `unreel score"):
-        read_scored(str(path))
+        read_scorecard_file(str(path))

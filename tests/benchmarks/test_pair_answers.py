@@ -8,7 +8,7 @@ import pytest
 
 from unreel.benchmarks.answers import join_answers
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.scored_rows import build_rows
+from unreel.benchmarks.scored_rows import build_scorable_rows
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Estimate, Scorecard, Unmeasured
@@ -39,7 +39,7 @@ def write(tmp_path: Path, rows: list[dict[str, Any]]) -> Path:
 def scored(texts: dict[str, str]) -> Scorecard:
     preference = get_protocol("preference")
     joined = join_answers(ENTRIES, texts, "pair")
-    return preference.score(build_rows(joined, preference).rows, seed=0)
+    return preference.score(build_scorable_rows(joined, preference).rows, seed=0)
 
 
 def value(card: Scorecard, name: str) -> float:
@@ -55,7 +55,7 @@ def test_a_pair_is_named_as_exports_name_it_or_in_two_columns(tmp_path: Path) ->
         {"name": "x", "first": "Wan/s3", "second": "real/s3", "text": "1"},
     ]
     joined = join_answers(ENTRIES, write(tmp_path, rows), "pair")
-    scorable = build_rows(joined, get_protocol("preference"))
+    scorable = build_scorable_rows(joined, get_protocol("preference"))
     assert [row.truth for row in scorable.rows] == [
         Position.FIRST,
         Position.SECOND,
@@ -87,7 +87,7 @@ def test_pairs_without_a_group_are_scored_by_their_names() -> None:
         Entry(name="c", location="c.mp4", origin=Generated("Wan")),
     ]
     joined = join_answers(entries, {"b | a": "2"}, "pair")
-    assert len(build_rows(joined, get_protocol("preference")).rows) == 1
+    assert len(build_scorable_rows(joined, get_protocol("preference")).rows) == 1
     assert [row.name for row in joined.rejected] == ["c"]
 
 

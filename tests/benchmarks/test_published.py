@@ -7,31 +7,36 @@ from pathlib import Path
 
 import pytest
 
-from unreel.benchmarks.published.causes import PrintedCell, explain_cell
-from unreel.benchmarks.published.check import check, ordered_pairs
+from unreel.benchmarks.published.check import check_published_figures, count_untied_pairs
+from unreel.benchmarks.published.misprints import (
+    MisprintCause,
+    PrintedCell,
+    PrintedFigureCheck,
+    PrintedMisprint,
+    explain_cell_misprint,
+)
 from unreel.benchmarks.published.reality_check import (
     check_creator_cells,
     check_reviewer_cells,
-    creator_cells,
-    reviewer_cells,
+    list_creator_cells,
+    list_reviewer_cells,
 )
 from unreel.benchmarks.published.tables import (
     COUNT_TABLES,
     REAL,
     SOURCES,
-    GeneratedCount,
-    count_tables,
-    read_goldens,
-    reviewer_lines,
+    GeneratedAnswerCount,
+    read_count_tables,
+    read_golden_counts,
+    read_printed_deeptrace_rows,
+    read_printed_reviewer_lines,
+    read_printed_source_rows,
+    read_published_table,
     round_to_two_places,
-    show,
-    source_rows,
-    trace_rows,
 )
-from unreel.benchmarks.published.verdicts import FigureCheck, MisprintCause, PrintedMisprint
 from unreel.core.errors import UnknownNameError
 
-CHECKS = {found.name: found for found in check()}
+CHECKS = {found.name: found for found in check_published_figures()}
 
 PINNED = {
     "DTR overall": (42, 42),
@@ -55,7 +60,7 @@ CAUSES = {
     "Human, real clips": MisprintCause.TEXT_AGAINST_TABLE,
     **{
         f"Qwen2.5-VL-72B, {column}": MisprintCause.REPEATED_TABLE
-        for column in reviewer_lines()[0].cells
+        for column in read_printed_reviewer_lines()[0].cells
     },
     f"Qwen3-VL-8B, {VEO}": MisprintCause.COUNT_SLIP,
     f"Qwen3-VL-30B-A3B, {VEO}": MisprintCause.COUNT_SLIP,
@@ -126,8 +131,8 @@ def test_cells_without_counts_are_listed_and_not_counted() -> None:
 
 
 def test_one_changed_count_fails_the_check() -> None:
-    tables = {number: dict(rows) for number, rows in count_tables().items()}
-    tables[9]["Sora2 ImgText2Vid"] = GeneratedCount(valid=97, said_fake=89)
+    tables = {number: dict(rows) for number, rows in read_count_tables().items()}
+    tables[9]["Sora2 ImgText2Vid"] = GeneratedAnswerCount(valid=97, said_fake=89)
     changed = check_reviewer_cells(tables)
     assert (changed.reproduced, changed.total) == (52, 69)
     assert not changed.ok
@@ -135,22 +140,22 @@ def test_one_changed_count_fails_the_check() -> None:
 
 
 def test_a_cell_that_begins_to_reproduce_fails_the_check_too() -> None:
-    tables = {number: dict(rows) for number, rows in count_tables().items()}
-    tables[12]["Sora2 Text2Vid"] = GeneratedCount(valid=95, said_fake=93)
+    tables = {number: dict(rows) for number, rows in read_count_tables().items()}
+    tables[12]["Sora2 Text2Vid"] = GeneratedAnswerCount(valid=95, said_fake=93)
     assert check_creator_cells(tables).reproduced == 42
     assert not check_creator_cells(tables).ok
 
 
 def test_a_check_whose_misprints_lack_a_cause_is_not_ok() -> None:
-    assert not FigureCheck(
+    assert not PrintedFigureCheck(
         name="n", formula="f", reproduced=1, total=2, expected=1, expected_total=2
     ).ok
 
 
 def test_the_veo_rows_of_four_tables_are_rotated_by_one() -> None:
-    tables = count_tables()
+    tables = read_count_tables()
     veo = "Veo-3.1-fast ImgText2Vid"
-    cells = [cell for cell in creator_cells(tables) if cell.creator == veo]
+    cells = [cell for cell in list_creator_cells(tables) if cell.creator == veo]
     assert [(cell.table, cell.printed) for cell in cells] == [
         (15, Decimal("11.00")),
         (14, Decimal("5.00")),
@@ -165,13 +170,13 @@ def test_the_veo_rows_of_four_tables_are_rotated_by_one() -> None:
 
 
 def test_table_8_repeats_table_7_but_for_one_row() -> None:
-    tables = count_tables()
+    tables = read_count_tables()
     differ = [source for source, count in tables[8].items() if tables[7][source] != count]
     assert differ == ["Veo-3.1-fast ImgText2Vid"]
 
 
 def test_a_cause_is_given_only_when_its_arithmetic_gives_the_printed_figure() -> None:
-    tables = count_tables()
+    tables = read_count_tables()
     veo = "Veo-3.1-fast ImgText2Vid"
     cell = PrintedCell(
         line="x",
@@ -182,11 +187,13 @@ def test_a_cause_is_given_only_when_its_arithmetic_gives_the_printed_figure() ->
         real=None,
         fake=tables[13][veo],
     )
-    assert explain_cell(cell, tables)[0] is MisprintCause.ERROR_OF_PRINT
+    assert explain_cell_misprint(cell, tables)[0] is MisprintCause.ERROR_OF_PRINT
 
 
 def test_no_whole_count_gives_the_row_that_val_took_from_test() -> None:
-    test, val = ({row.model: row for row in trace_rows(split)} for split in ("test", "val"))
+    test, val = (
+        {row.model: row for row in read_printed_deeptrace_rows(split)} for split in ("test", "val")
+    )
     (misprint,) = CHECKS["DTR accuracy"].misprints
     assert isinstance(misprint, PrintedMisprint)
     assert misprint.calculated is None
@@ -203,8 +210,8 @@ def test_no_whole_count_of_38_rows_gives_the_share_of_sora() -> None:
 
 
 def test_the_rows_of_table_1_are_those_of_the_splits() -> None:
-    splits = show("deeptrace_splits").rows
-    assert sum(row.annotations for row in source_rows()) == 4334
+    splits = read_published_table("deeptrace_splits").rows
+    assert sum(row.annotations for row in read_printed_source_rows()) == 4334
     assert sum(int(row["fake_annotations"]) for row in splits) == 4334
 
 
@@ -218,14 +225,14 @@ def test_people_saw_40_real_clips_by_the_table_and_30_by_the_text() -> None:
 
 
 def test_cells_agree_with_the_calculations_of_the_goldens() -> None:
-    given = read_goldens()["video_reality_test"]
-    tables = count_tables()
-    of_table_2 = {(f"(T{cell.table})", cell.fake): cell for cell in reviewer_cells(tables)}
+    given = read_golden_counts()["video_reality_test"]
+    tables = read_count_tables()
+    of_table_2 = {(f"(T{cell.table})", cell.fake): cell for cell in list_reviewer_cells(tables)}
     compared = 0
     for row in given["table2"]:
         if row["status"] == "no_counts":
             continue
-        count = GeneratedCount(valid=row["fake_n"], said_fake=row["fake_correct"])
+        count = GeneratedAnswerCount(valid=row["fake_n"], said_fake=row["fake_correct"])
         cell = of_table_2[row["model"].split()[-1], count]
         assert cell.printed == Decimal(str(row["printed"]))
         assert cell.value() == Decimal(str(row["calc"]))
@@ -235,28 +242,31 @@ def test_cells_agree_with_the_calculations_of_the_goldens() -> None:
 
 
 def test_table_3_agrees_with_the_calculations_of_the_goldens() -> None:
-    rows = [row for row in read_goldens()["video_reality_test"]["table3"] if row["col"] != "Avg"]
+    rows = [
+        row for row in read_golden_counts()["video_reality_test"]["table3"] if row["col"] != "Avg"
+    ]
     wanted = Counter(
         (row["col"].split(" (")[0], Decimal(str(row["printed"])), Decimal(str(row["calc"])))
         for row in rows
         if row["status"] != "no_counts"
     )
     found = Counter(
-        (cell.column, cell.printed, cell.value()) for cell in creator_cells(count_tables())
+        (cell.column, cell.printed, cell.value())
+        for cell in list_creator_cells(read_count_tables())
     )
     assert found == wanted
 
 
 def test_counts_agree_with_the_counts_of_the_goldens() -> None:
-    given = read_goldens()["video_reality_test"]["counts"]
-    tables = count_tables()
+    given = read_golden_counts()["video_reality_test"]["counts"]
+    tables = read_count_tables()
     for reviewer, rows in given.items():
         number = int(reviewer.split("(T")[1].rstrip(")"))
         found = Counter(tables[number].values())
         assert found == Counter(
-            GeneratedCount(valid=n, said_fake=fake) for n, fake, _ in rows.values()
+            GeneratedAnswerCount(valid=n, said_fake=fake) for n, fake, _ in rows.values()
         )
-        assert tables[number][REAL] == GeneratedCount(
+        assert tables[number][REAL] == GeneratedAnswerCount(
             valid=rows["real"][0], said_fake=rows["real"][1]
         )
     assert len(given) == len(tables) == len(COUNT_TABLES)
@@ -265,7 +275,9 @@ def test_counts_agree_with_the_counts_of_the_goldens() -> None:
 def test_overall_agrees_with_the_goldens() -> None:
     for split in ("test", "val"):
         for row, golden in zip(
-            trace_rows(split), read_goldens()["deeptracereward"][split], strict=True
+            read_printed_deeptrace_rows(split),
+            read_golden_counts()["deeptracereward"][split],
+            strict=True,
         ):
             assert row.overall == Decimal(str(golden["printed"]["overall"]))
             assert row.fake_accuracy == Decimal(str(golden["printed"]["fake_acc"]))
@@ -273,9 +285,9 @@ def test_overall_agrees_with_the_goldens() -> None:
 
 
 def test_thirty_clips_give_345_ordered_pairs() -> None:
-    assert ordered_pairs((3, 7, 10, 6, 4)) == 345
-    assert ordered_pairs((1, 1)) == 1
-    assert ordered_pairs((2,)) == 0
+    assert count_untied_pairs((3, 7, 10, 6, 4)) == 345
+    assert count_untied_pairs((1, 1)) == 1
+    assert count_untied_pairs((2,)) == 0
 
 
 @pytest.mark.parametrize(
@@ -287,7 +299,7 @@ def test_video_reality_test_rounds_half_up_in_one_step(value: float, printed: st
 
 @pytest.mark.parametrize("name", sorted(SOURCES))
 def test_every_table_can_be_shown_with_its_place_in_print(name: str) -> None:
-    table = show(name)
+    table = read_published_table(name)
     assert table.source.paper
     assert table.source.table
     assert table.rows
@@ -296,7 +308,7 @@ def test_every_table_can_be_shown_with_its_place_in_print(name: str) -> None:
 
 def test_an_unknown_table_lists_the_known_ones() -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'reality_human'"):
-        show("reality_humans")
+        read_published_table("reality_humans")
 
 
 def test_the_package_carries_the_shared_figures_byte_for_byte(shared: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.census import take_census
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.ratings import merge_ratings
-from unreel.benchmarks.realism import read_realism
+from unreel.benchmarks.realism import read_realism_table
+from unreel.benchmarks.records import merge_ratings
 from unreel.core.clip import Generated
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.judgement import ErrorFamily, Label, Rating
@@ -69,7 +69,7 @@ def test_two_annotators_agree_on_nothing() -> None:
 def test_the_whole_benchmark_is_read_from_any_table(
     write_rows: Write, realism_rows: list[dict[str, Any]], name: str
 ) -> None:
-    rows = list(read_realism(write_rows(name, realism_rows)))
+    rows = list(read_realism_table(write_rows(name, realism_rows)))
     census = take_census(rows)
     assert census.entries == {("train", Label.GENERATED): 2309, ("test", Label.GENERATED): 988}
     assert census.n_rejected == 0
@@ -82,7 +82,7 @@ def test_the_whole_benchmark_is_read_from_any_table(
 
 def test_an_agreed_score_is_taken_as_it_is(write_rows: Write) -> None:
     table = write_rows("vrb.csv", [{"video": "a.mp4", "score": 4, "problem_description": "hand"}])
-    (entry,) = read_realism(table)
+    (entry,) = read_realism_table(table)
     assert isinstance(entry, Entry)
     assert entry.rating == Rating(score=4, problem="hand")
     assert entry.ratings == ()
@@ -91,7 +91,7 @@ def test_an_agreed_score_is_taken_as_it_is(write_rows: Write) -> None:
 def test_columns_of_other_names_are_mapped(write_rows: Write) -> None:
     table = write_rows("vrb.csv", [{"clip": "a.mp4", "physics": 2, "why": "it floats"}])
     mapping = {"location": "clip", "score": "physics", "problem": "why"}
-    (entry,) = read_realism(table, mapping)
+    (entry,) = read_realism_table(table, mapping)
     assert isinstance(entry, Entry)
     assert entry.rating == Rating(score=2, problem="it floats")
 
@@ -99,19 +99,19 @@ def test_columns_of_other_names_are_mapped(write_rows: Write) -> None:
 @pytest.mark.parametrize("score", [0, 6, 2.5, "good", "", None])
 def test_a_score_off_the_scale_is_rejected(write_rows: Write, score: object) -> None:
     rows = [{"video": "a.mp4", "score": score}, {"video": "b.mp4", "score": 3}]
-    rejected, entry = read_realism(write_rows("vrb.jsonl", rows))
+    rejected, entry = read_realism_table(write_rows("vrb.jsonl", rows))
     assert isinstance(rejected, Rejected)
     assert isinstance(entry, Entry)
 
 
 def test_a_table_without_scores_cannot_be_read(write_rows: Write) -> None:
     with pytest.raises(UnreadableSourceError, match="score=COLUMN"):
-        list(read_realism(write_rows("vrb.csv", [{"video": "a.mp4", "score_1": 1}])))
+        list(read_realism_table(write_rows("vrb.csv", [{"video": "a.mp4", "score_1": 1}])))
 
 
 def test_a_line_that_is_no_json_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "vrb.jsonl").write_text('{"video": "a", "score": 1}\n{\n', encoding="utf-8")
-    entry, rejected = read_realism(tmp_path / "vrb.jsonl")
+    entry, rejected = read_realism_table(tmp_path / "vrb.jsonl")
     assert isinstance(entry, Entry)
     assert rejected.name == "row 2"
 
@@ -121,13 +121,13 @@ def test_a_family_of_errors_is_part_of_the_agreed_rating(write_rows: Write, spel
     agreed = {"video": "a.mp4", "score": 2, "error_family": spelt}
     by_three = {"video": "b.mp4", "error_family": spelt} | {f"score_{i}": 2 for i in (1, 2, 3)}
     for row in (agreed, by_three):
-        (entry,) = read_realism(write_rows("clips.jsonl", [row]))
+        (entry,) = read_realism_table(write_rows("clips.jsonl", [row]))
         assert isinstance(entry, Entry)
         assert entry.rating == Rating(score=2, family=ErrorFamily.HUMAN_STATES)
 
 
 def test_an_unknown_family_of_errors_names_the_three(write_rows: Write) -> None:
     rows = [{"video": "a.mp4", "score": 2, "error_family": "lighting"}]
-    (rejected,) = read_realism(write_rows("clips.jsonl", rows))
+    (rejected,) = read_realism_table(write_rows("clips.jsonl", rows))
     assert isinstance(rejected, Rejected)
     assert "human-states, object-states, human-object-interactions" in rejected.why

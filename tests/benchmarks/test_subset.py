@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.subset import choose
+from unreel.benchmarks.statistics import sample_balanced_entries
 from unreel.core.clip import Generated, Real
 
 CREATORS = ("a", "b", "c")
@@ -24,21 +24,21 @@ def crossed(n_scenes: int) -> list[Entry]:
 
 
 def test_the_first_rows_of_a_sorted_table_are_not_all_there_is() -> None:
-    chosen = choose(crossed(100), 24, seed=0).entries
+    chosen = sample_balanced_entries(crossed(100), 24, seed=0).entries
     makers = Counter(getattr(one.origin, "creator", None) for one in chosen)
     assert makers == {None: 12, "a": 4, "b": 4, "c": 4}
 
 
 def test_how_many_were_drawn_of_how_many_is_told() -> None:
-    drawn = choose(crossed(100), 24, seed=7).drawn
+    drawn = sample_balanced_entries(crossed(100), 24, seed=7).drawn
     assert str(drawn) == "24 of 400 rows, drawn by seed 7: 12 real, 12 generated"
 
 
 def test_clips_of_one_scene_come_together() -> None:
-    scenes = Counter(one.group for one in choose(crossed(100), 12, seed=3).entries)
+    scenes = Counter(one.group for one in sample_balanced_entries(crossed(100), 12, seed=3).entries)
     real = {
         one.group
-        for one in choose(crossed(100), 12, seed=3).entries
+        for one in sample_balanced_entries(crossed(100), 12, seed=3).entries
         if isinstance(one.origin, Real)
     }
     assert {one for one, n in scenes.items() if n > 1} <= real
@@ -46,8 +46,8 @@ def test_clips_of_one_scene_come_together() -> None:
 
 
 def test_another_seed_takes_others_and_the_same_one_the_same() -> None:
-    first, again = (choose(crossed(100), 10, seed=1) for _ in range(2))
-    assert first == again != choose(crossed(100), 10, seed=2)
+    first, again = (sample_balanced_entries(crossed(100), 10, seed=1) for _ in range(2))
+    assert first == again != sample_balanced_entries(crossed(100), 10, seed=2)
 
 
 @given(
@@ -59,7 +59,7 @@ def test_as_many_as_there_are_in_their_order_and_each_once(
     makers: list[str | None], n: int, seed: int
 ) -> None:
     entries = [entry(str(i), maker) for i, maker in enumerate(makers)]
-    chosen = choose(iter(entries), n, seed=seed).entries
+    chosen = sample_balanced_entries(iter(entries), n, seed=seed).entries
     places = [int(one.name) for one in chosen]
     assert places == sorted(set(places))
     assert len(chosen) == min(n, len(entries))

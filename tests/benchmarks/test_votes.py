@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.published.tables import human_rows
+from unreel.benchmarks.published.tables import read_printed_human_rows
 from unreel.benchmarks.votes import VoteScores, join_votes, score_votes
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import UnknownNameError, UnreadableSourceError
@@ -172,7 +172,7 @@ def test_agreement_is_told_beyond_chance() -> None:
 
 
 def test_the_votes_that_table_16_counts_give_its_scores() -> None:
-    rows = human_rows()
+    rows = read_printed_human_rows()
     n_real, right = rows[0].n_real, rows[0].real_correct
     voted = [
         (

@@ -24,7 +24,7 @@ from unreel.core.identity import digest
 from unreel.engine import crash_suspects
 from unreel.engine.committer import CommitPace
 from unreel.engine.location import StorageLocation
-from unreel.engine.run import ALL_FAILURES, run
+from unreel.engine.run import ALL_FAILURES, run_pending_questions
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.table import LanceTable
 from unreel.evaluation.tables import ANSWERS
@@ -185,7 +185,7 @@ def main() -> None:
     if given.plain:
         append_plainly(given.folder, rows, stage, steps)
         return
-    summary = run(
+    summary = run_pending_questions(
         rows,
         [stage],
         table=LanceTable(StorageLocation(str(given.folder / "answers.lance")), ANSWERS),

@@ -10,19 +10,19 @@ import lance
 import pyarrow as pa
 
 from unreel.benchmarks.questions import PlannedQuestion
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.engine.committer import CommitPace
 from unreel.engine.location import StorageLocation
 from unreel.engine.progress import JobCallbacks
 from unreel.engine.run import ALL_FAILURES
-from unreel.engine.run import run as run_stages
-from unreel.engine.stage import Row, to_stored_row
+from unreel.engine.run import run_pending_questions as run_stages
+from unreel.engine.stage import Row, drop_scratch_columns
 from unreel.engine.stage_worker import StageWorker
 from unreel.engine.storage_access import StorageAccess
-from unreel.engine.survey import SurveyStage, survey_rows
-from unreel.evaluation.baseline_fitting import describe_reviewer
-from unreel.evaluation.recipe import check_recipe
-from unreel.evaluation.review_stage import ReviewStage, answer_row
+from unreel.engine.survey import ClipProbeStage, iter_clip_file_rows
+from unreel.evaluation.baseline_fitting import build_reviewer_factory
+from unreel.evaluation.recipe import check_eval_recipe
+from unreel.evaluation.review_stage import ReviewStage, build_unanswered_row
 from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.tables import ANSWERS
 
@@ -42,8 +42,8 @@ def run_in(folder: Path) -> EvalRun:
     }
     return EvalRun(
         place=StorageLocation(job["uri"], job["options"]),
-        recipe=check_recipe(recipe),
-        access=StorageAccess(settings=read_settings(), trusted=job["trusted"]),
+        recipe=check_eval_recipe(recipe),
+        access=StorageAccess(settings=read_environment_settings(), trusted=job["trusted"]),
         ledgers=folder,
     )
 
@@ -65,10 +65,14 @@ def append_plainly(folder: Path, *, pace_rows: int, observe: Callable[[str, int]
     """The control: surveys well, then asks everything and appends, whatever is there."""
     run = run_in(folder)
     benchmark = run.benchmark()
-    clips = survey_rows(benchmark, run.entries(benchmark), run.access)
-    run_stages(clips, [SurveyStage(run.access)], table=run.clips)
-    opener = describe_reviewer(run.recipe, access=run.access, learn_from=lambda: iter(()))
-    rows = [answer_row(one, opener.name) for one in run.plan() if isinstance(one, PlannedQuestion)]
+    clips = iter_clip_file_rows(benchmark, run.entries(benchmark), run.access)
+    run_stages(clips, [ClipProbeStage(run.access)], table=run.clips)
+    opener = build_reviewer_factory(run.recipe, access=run.access, learn_from=lambda: iter(()))
+    rows = [
+        build_unanswered_row(one, opener.name)
+        for one in run.plan()
+        if isinstance(one, PlannedQuestion)
+    ]
     stage = ReviewStage(opener, run.access, in_flight=IN_FLIGHT)
     place = folder / "plain.lance"
 
@@ -76,7 +80,7 @@ def append_plainly(folder: Path, *, pace_rows: int, observe: Callable[[str, int]
         async with StageWorker(stage) as worker:
             for start in range(0, len(rows), pace_rows):
                 done = await asyncio.gather(*map(worker.apply, rows[start : start + pace_rows]))
-                append(place, [to_stored_row(row) for row in done], observe)
+                append(place, [drop_scratch_columns(row) for row in done], observe)
 
     asyncio.run(ask())
 

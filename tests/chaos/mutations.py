@@ -84,8 +84,8 @@ MUTATIONS = (
     Mutation(
         "the writer's lock is not taken",
         "engine/committer.py",
-        "lock = self._held.enter_context(writer_lock(self._table.place))",
-        "lock = writer_lock(self._table.place)",
+        "lock = self._held.enter_context(build_writer_lock(self._table.place))",
+        "lock = build_writer_lock(self._table.place)",
         (TABLE + "test_a_second_committer_of_this_process_is_refused",),
     ),
     Mutation(
@@ -253,7 +253,7 @@ MUTATIONS = (
     Mutation(
         "on local a suspect runs beside the others",
         "engine/local_runner.py",
-        "if self._ledger.is_suspect(ledger_item(row)):",
+        "if self._ledger.is_suspect(format_start_log_item(row)):",
         "if False:",
         (RECORDED + "test_a_suspect_runs_alone_and_is_stored",),
     ),
@@ -344,13 +344,13 @@ MUTATIONS = (
     Mutation(
         "a worker that never began counts as a death",
         "engine/crash_suspects.py",
-        "if isinstance(outcome, WorkerCrashed) and not outcome.began:",
+        "if isinstance(outcome, WorkerCrash) and not outcome.began:",
         "if False:",
         (SUSPECTS + "test_a_worker_that_ends_before_it_began_counts_for_nobody",),
     ),
     Mutation(
         "a suspect's process outlives its driver",
-        "engine/isolated_process.py",
+        "engine/crash_suspects.py",
         "        connection.wait([driver.sentinel])\n        os._exit(1)\n",
         "        pass\n",
         (SUSPECTS + "test_a_lone_process_does_not_outlive_its_driver",),
@@ -358,44 +358,44 @@ MUTATIONS = (
     Mutation(
         "the lock of an eval's driver is not taken",
         "evaluation/run_job.py",
-        "with writer_lock(location / DRIVER):",
+        "with build_writer_lock(location / DRIVER):",
         "if True:",
         (DUE_ROWS + "test_a_second_driver_of_an_eval_is_refused_before_it_writes",),
     ),
     Mutation(
         "the lock of a season's driver is not taken",
         "arena/run/job.py",
-        "with writer_lock(folder.place / DRIVER):",
+        "with build_writer_lock(folder.place / DRIVER):",
         "if True:",
         (SEASON + "test_a_second_driver_of_a_season_is_refused_before_it_writes",),
     ),
     Mutation(
         "the lock of a curation is not taken",
         "curation/pieces.py",
-        "return writer_lock(StorageLocation(str(self.folder.root)))",
+        "return build_writer_lock(StorageLocation(str(self.folder.root)))",
         "return __import__('contextlib').nullcontext()",
         (FREEZE + "test_a_second_curation_of_the_same_folder_is_refused_while_one_works",),
     ),
     Mutation(
         "the last character of an answer is changed before its commit",
         "engine/committer.py",
-        "kept = to_stored_row(row)",
-        'kept = to_stored_row(row) | ({"text": row["text"][:-1] + "?"} if row.get("text") else {})',
+        "kept = drop_scratch_columns(row)",
+        'kept = drop_scratch_columns(row) | ({"text": row["text"][:-1] + "?"} if row.get("text") else {})',
         (STORED + "test_texts_are_stored_character_by_character",),
     ),
     Mutation(
         "a character in the middle of a long answer is changed before its commit",
         "engine/committer.py",
-        "kept = to_stored_row(row)",
-        'kept = to_stored_row(row); t = kept.get("text") or ""; m = len(t) // 2\n'
+        "kept = drop_scratch_columns(row)",
+        'kept = drop_scratch_columns(row); t = kept.get("text") or ""; m = len(t) // 2\n'
         '            kept |= {"text": t[:m] + "?" + t[m + 1 :]} if m > 1_000 else {}',
         (STORED + "test_texts_are_stored_character_by_character",),
     ),
     Mutation(
         "the end of an answer is stripped before its commit",
         "engine/committer.py",
-        "kept = to_stored_row(row)",
-        'kept = to_stored_row(row) | ({"text": row["text"].rstrip()} if row.get("text") else {})',
+        "kept = drop_scratch_columns(row)",
+        'kept = drop_scratch_columns(row) | ({"text": row["text"].rstrip()} if row.get("text") else {})',
         (STORED + "test_texts_are_stored_character_by_character",),
     ),
     Mutation(
@@ -421,7 +421,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a stored answer is scored although it is not the received reply",
-        "evaluation/stored_answers.py",
+        "evaluation/scoring.py",
         'if answer.get("reply_digest") not in (None, digest_text(answer["text"])):',
         "if False:",
         (TEXTS + "test_a_text_that_is_not_the_received_reply_counts_as_failed",),
@@ -473,15 +473,15 @@ MUTATIONS = (
     Mutation(
         "a stage that fails gives a row without a failure",
         "engine/stage.py",
-        'return to_stored_row(row) | {"failure_reason": failure.reason.value, "failure_detail": detail}',
-        'return to_stored_row(row) | {"text": "0", "notes": detail}',
+        'return drop_scratch_columns(row) | {"failure_reason": failure.reason.value, "failure_detail": detail}',
+        'return drop_scratch_columns(row) | {"text": "0", "notes": detail}',
         (LOCAL + "test_rows_failures_and_scratch_columns_are_the_same_on_every_engine",),
     ),
     Mutation(
         "a failed request to a judge is stored as the score 0",
         "evaluation/judge.py",
-        "return to_failed_row(row | usage_columns(add_usages(usages)), outcome)",
-        "return row | columns_of(JudgeRuling(score=0.0, usage=add_usages(usages)))",
+        "return to_failed_row(row | build_token_columns(sum_token_usages(usages)), outcome)",
+        "return row | build_ruling_columns(JudgeRuling(score=0.0, usage=sum_token_usages(usages)))",
         (
             JUDGE
             + "test_a_failed_request_is_unscored_with_its_cause_and_asked_again_in_the_next_call",
@@ -489,8 +489,8 @@ MUTATIONS = (
     ),
     Mutation(
         "a failure is read back from the table as a wrong answer",
-        "evaluation/stored_answers.py",
-        'return read_failure(answer["failure_reason"], answer["failure_detail"])',
+        "evaluation/scoring.py",
+        'return parse_stored_failure(answer["failure_reason"], answer["failure_detail"])',
         'answer = {**answer, "text": "<answer>0</answer>"}',
         (
             "tests/evaluation/test_run_job.py::test_a_server_that_refuses_everything_leaves_no_accuracy",
@@ -572,9 +572,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a failure counts as answered in a season",
-        "arena/run/questions.py",
-        "PendingKeys(run.answers, NEVER_PUT.union(retry))",
-        "PendingKeys(run.answers)",
+        "arena/run/plan.py",
+        "PendingQuestionFilter(run.answers, NEVER_PUT.union(retry))",
+        "PendingQuestionFilter(run.answers)",
         (SEASON + "test_failures_are_due_again_only_for_the_reasons_that_are_retried",),
     ),
     Mutation(

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from unreel.annotation.browser_copies import CopyRequest
+from unreel.annotation.browser_copies import ClipCopyRequest
 from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
@@ -20,10 +20,10 @@ from unreel.annotation.campaign import (
 )
 from unreel.annotation.judgements import AnnotationRecord, PreferenceAnswer
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.annotation.pairs.plan import read_pairs
-from unreel.annotation.tasks import TaskSubject, make_tasks, select_subjects
+from unreel.annotation.pairs import read_pair_file
+from unreel.annotation.tasks import TaskClip, build_annotation_tasks, select_task_clips
 from unreel.core.errors import InvalidSettingError
-from unreel.core.identity import digest_id
+from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.verdict import Position
 
 NAMES = [f"c{number:02d}" for number in range(40)]
@@ -31,7 +31,14 @@ NAMES = [f"c{number:02d}" for number in range(40)]
 
 def copy(name: str) -> ClipCopy:
     rate = Fraction(25)
-    return ClipCopy(clip=digest_id(name), location=name, rate=rate, n_frames=9, width=9, height=9)
+    return ClipCopy(
+        clip=compute_placeholder_clip_id(name),
+        location=name,
+        rate=rate,
+        n_frames=9,
+        width=9,
+        height=9,
+    )
 
 
 @pytest.fixture
@@ -97,7 +104,7 @@ def typed(run: Any, *words: object, status: int = 0) -> Any:
 
 def test_the_strict_plan_writes_345_pairs_for_push(run: Any, bench: Path, tmp_path: Path) -> None:
     done = typed(run, "pairs", bench, "--plan", "strict", "--clips", "all", "--json")
-    assert json.loads(done.stdout)["n_pairs"] == len(read_pairs(tmp_path / "pairs.csv")) == 640
+    assert json.loads(done.stdout)["n_pairs"] == len(read_pair_file(tmp_path / "pairs.csv")) == 640
     done = typed(run, "pairs", bench, "--plan", "strict", status=2)
     assert "--clips all" in done.stderr
 
@@ -107,7 +114,7 @@ def test_the_telling_plan_asks_of_clips_that_nobody_compared(
 ) -> None:
     asked = ("--plan", "gain", "--n", "17", "--campaign", "liked", "--ledger", ledger)
     typed(run, "pairs", bench, *asked, "--out", "next.csv")
-    chosen = read_pairs(tmp_path / "next.csv")
+    chosen = read_pair_file(tmp_path / "next.csv")
     assert len(chosen) == 17
     assert {name for pair in chosen for name in pair} == set(NAMES[6:])
 
@@ -125,13 +132,13 @@ def test_clips_are_ranked_with_intervals(run: Any, ledger: Path) -> None:
 
 
 def test_a_campaign_asks_about_the_chosen_pairs_alone() -> None:
-    subjects = [TaskSubject(wanted=CopyRequest(name, Path(name))) for name in NAMES[:4]]
+    subjects = [TaskClip(wanted=ClipCopyRequest(name, Path(name))) for name in NAMES[:4]]
     copies = {name: copy(name) for name in NAMES[:3]}
     pairs = [("c00", "c02"), ("c01", "c03")]
-    tasks = make_tasks(
+    tasks = build_annotation_tasks(
         subjects, copies, interface=AnnotationInterface.PREFERENCE, prefill={}, pairs=tuple(pairs)
     )
     assert [task.names for task in tasks] == [("c00", "c02")]
-    assert select_subjects(subjects, [("c00", "c02")]) == [subjects[0], subjects[2]]
+    assert select_task_clips(subjects, [("c00", "c02")]) == [subjects[0], subjects[2]]
     with pytest.raises(InvalidSettingError, match="--pairs"):
-        select_subjects(subjects, [("c00", "c99")])
+        select_task_clips(subjects, [("c00", "c99")])

@@ -24,7 +24,7 @@ from unreel.annotation.judgements import AnnotationRecord, RatingAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.loader import open_benchmark
-from unreel.core.identity import bytes_id
+from unreel.core.identity import compute_bytes_clip_id
 from unreel.core.judgement import Rating
 
 PEOPLE = ("ann", "bob", "cho")
@@ -83,7 +83,12 @@ def ledger(tmp_path: Path) -> Path:
 def _task(name: str) -> AnnotationTask:
     rate = Fraction(25)
     copy = ClipCopy(
-        clip=bytes_id(name.encode()), location=name, rate=rate, n_frames=9, width=9, height=9
+        clip=compute_bytes_clip_id(name.encode()),
+        location=name,
+        rate=rate,
+        n_frames=9,
+        width=9,
+        height=9,
     )
     return AnnotationTask(names=(name,), copies=(copy,))
 

@@ -9,8 +9,8 @@ import click
 import pytest
 from rich.console import Console
 
-from unreel.cli.lazy_group import wrap_help
-from unreel.cli.table_layout import lay_out
+from unreel.cli.console import build_terminal_table
+from unreel.cli.lazy_group import fit_help_to_terminal
 
 MAIN = "import sys; sys.argv[0] = 'unreel'; from unreel.cli.main import main; main()"
 
@@ -98,7 +98,7 @@ def _shown(width: int) -> list[str]:
     heads = ["clip", "label", "location"]
     lines = [["a-clip-of-the-harbour", "real", "clips/real/harbour.mp4"], ["b", "", "b.mp4"]]
     with console.capture() as captured:
-        console.print(lay_out(heads, lines, title="two", console=console))
+        console.print(build_terminal_table(heads, lines, title="two", console=console))
     return [line.rstrip() for line in captured.get().splitlines() if line.strip()]
 
 
@@ -125,7 +125,7 @@ def test_help_fits_the_terminal_and_leaves_room_for_words(width: int) -> None:
     def command(*, a_rather_long_option: str) -> None:
         """Do it."""
 
-    fitted = wrap_help(command)
+    fitted = fit_help_to_terminal(command)
     with fitted.make_context("do", ["--a-rather-long-option", "x"], terminal_width=width) as made:
         lines = fitted.get_help(made).splitlines()
     assert max(map(len, lines)) <= width

@@ -116,10 +116,10 @@ def test_a_trace_is_put_into_a_clip_and_its_truth_is_printed(run, recipe, tmp_pa
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the drawn sample."""
-    from unreel.curation.start.sample import write_sample
+    from unreel.curation.recipe_template import write_sample_curation
 
     folder = tmp_path_factory.mktemp("drawn")
-    write_sample(folder)
+    write_sample_curation(folder)
     return folder
 
 

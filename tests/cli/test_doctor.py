@@ -8,7 +8,7 @@ from importlib.metadata import requires
 import pytest
 
 from unreel.cli.doctor import BRINGS, ProviderStatus
-from unreel.reviewers.external.bubblewrap import cage_problem
+from unreel.reviewers.external.bubblewrap import find_program_sandbox_problem
 
 
 def test_extras_are_named_with_what_they_bring(run) -> None:
@@ -28,7 +28,7 @@ def test_bubblewrap_is_reported_with_what_to_do(run) -> None:
     problem = json.loads(run("doctor", "--json").stdout)["cage"]["problem"]
     shown = run("doctor").stdout
     assert f"{'no' if problem else 'yes'}  bubblewrap" in shown.replace("no   ", "no  ")
-    assert problem == cage_problem()
+    assert problem == find_program_sandbox_problem()
 
 
 def test_a_store_that_is_configured_is_knocked_at(run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,21 +6,21 @@ import sys
 import click
 import pytest
 
-from unreel.cli.options import InstrumentName
+from unreel.cli.options import ProtocolParamType
 from unreel.core import registry
 
 
 def test_our_own_names_are_taken_without_a_look_at_other_packages() -> None:
     registry._read_entry_points.cache_clear()
-    assert InstrumentName("clip").convert("trace", None, None) == "trace"
-    assert InstrumentName().convert("preference", None, None) == "preference"
+    assert ProtocolParamType("clip").convert("trace", None, None) == "trace"
+    assert ProtocolParamType().convert("preference", None, None) == "preference"
     assert registry._read_entry_points.cache_info().misses == 0
 
 
 @pytest.mark.parametrize("name", ["preference", "nope"])
 def test_a_name_that_does_not_fit_is_refused_with_those_that_do(name: str) -> None:
     with pytest.raises(click.BadParameter, match="'trace', 'realism', 'reality'"):
-        InstrumentName("clip").convert(name, None, None)
+        ProtocolParamType("clip").convert(name, None, None)
 
 
 def test_a_review_loads_no_parser_before_there_is_something_to_read() -> None:

@@ -15,17 +15,17 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from synthesise import ClipRecipe, synthesise
-from unreel.cli.output import SilenceWatch
+from unreel.cli.output import IdleOutputNotifier
 from unreel.cli.progress import ProgressMeter
 from unreel.cli.safe_streams import OUTPUT
-from unreel.engine.progress import Progress, describe, format_cost, format_duration
+from unreel.engine.progress import Progress, format_cost, format_duration, format_progress_line
 
 
 def test_the_line_tells_rate_share_time_left_money_and_causes() -> None:
     progress = Progress(
         done=90, failures=Counter({"rate-limited": 8, "refused": 2}), totals={"cost_usd": 1.2345}
     )
-    line = describe("answers", progress, due=400, seconds=20)
+    line = format_progress_line("answers", progress, due=400, seconds=20)
     assert line == (
         "answers: 100 of 400, 5.0/s, 1 min 00 s left, 1.23 USD, "
         "10 failed (8 rate-limited, 2 refused)"
@@ -33,8 +33,8 @@ def test_the_line_tells_rate_share_time_left_money_and_causes() -> None:
 
 
 def test_what_is_not_known_is_not_told() -> None:
-    assert describe("clips", Progress(done=3), due=None, seconds=0) == "clips: 3, 0.0/s"
-    assert "left" not in describe("clips", Progress(done=3), due=3, seconds=1)
+    assert format_progress_line("clips", Progress(done=3), due=None, seconds=0) == "clips: 3, 0.0/s"
+    assert "left" not in format_progress_line("clips", Progress(done=3), due=3, seconds=1)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_silence_is_told_once_for_each_pause(monkeypatch: pytest.MonkeyPatch) ->
 
     for screen, expected in ((Terminal(), ["working ...", "working ..."]), (io.StringIO(), [])):
         monkeypatch.setattr("sys.stderr", screen)
-        watch = SilenceWatch(seconds=0.12)
+        watch = IdleOutputNotifier(seconds=0.12)
         watch.start()
         time.sleep(0.5)
         OUTPUT.note_output()

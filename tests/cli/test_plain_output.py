@@ -213,8 +213,8 @@ def test_the_signer_of_a_file_is_shown_plainly(tell: Tell, tmp_path: Path) -> No
 @pytest.mark.parametrize("last", ["raise RuntimeError(t)", "warn(t)", "getLogger().error(t)"])
 def test_tracebacks_warnings_and_logs_of_others_are_plain(tell: Tell, last: str) -> None:
     code = (
-        "from unreel.cli.safe_streams import guard_streams; from warnings import warn; "
-        f"from logging import getLogger; guard_streams(); t = {UTTERABLE.replace('FORGED', '')!r}; {last}"
+        "from unreel.cli.safe_streams import sanitise_std_streams; from warnings import warn; "
+        f"from logging import getLogger; sanitise_std_streams(); t = {UTTERABLE.replace('FORGED', '')!r}; {last}"
     )
     assert "\ufffd[2J" in tell(code=code)
 

@@ -16,7 +16,7 @@ import pytest
 from chat import Reply, says, serve_chat
 from pace import slowness
 from pdf import words_of
-from unreel.report.review.browser_pdf import find_browser, write_pdf
+from unreel.report.review.browser_pdf import find_browser, print_page_as_pdf
 
 FAKE = (
     "FAKE <coordinates>[48, 32, 96, 64]</coordinates> <start_time>0.5</start_time> "
@@ -382,6 +382,6 @@ def test_without_a_browser_a_pdf_is_refused_before_anything_is_asked(
 def test_a_browser_that_fails_costs_the_pdf_alone(tmp_path) -> None:
     page = tmp_path / "evidence.html"
     page.write_text("<p>", encoding="utf-8")
-    assert write_pdf(page, browser="false").startswith("false printed none")
-    assert write_pdf(page, browser="true") == "true printed none"
+    assert print_page_as_pdf(page, browser="false").startswith("false printed none")
+    assert print_page_as_pdf(page, browser="true") == "true printed none"
     assert not (tmp_path / "evidence.pdf").exists()

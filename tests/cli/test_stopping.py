@@ -8,7 +8,7 @@ import time
 JOB = """
 import time
 from unreel.cli.progress import ProgressMeter
-from unreel.cli.stop_signals import StopSignal, note_resume_command, install_signal_handlers
+from unreel.cli.process import StopSignal, note_resume_command, install_signal_handlers
 install_signal_handlers()
 try:
     with note_resume_command("runs/x", ProgressMeter()):

@@ -8,10 +8,10 @@ import pytest
 
 from unreel.core.address_check import (
     RefusedAddressError,
-    is_refused,
-    require_allowed,
+    is_forbidden_address,
+    require_allowed_addresses,
     resolve_host,
-    unwrap_addresses,
+    unwrap_ipv6_address,
 )
 
 REFUSED = (
@@ -28,17 +28,17 @@ ALLOWED = (
 
 @pytest.mark.parametrize("address", REFUSED)
 def test_link_local_metadata_and_group_addresses_are_refused_in_every_form(address: str) -> None:
-    assert is_refused(ip_address(address))
+    assert is_forbidden_address(ip_address(address))
 
 
 @pytest.mark.parametrize("address", ALLOWED)
 def test_loopback_private_and_public_addresses_are_allowed(address: str) -> None:
-    assert not is_refused(ip_address(address))
+    assert not is_forbidden_address(ip_address(address))
 
 
 def test_an_address_that_carries_none_is_its_own_innermost_one() -> None:
     for text in ("::1", "10.0.0.1", "2606:4700::1111"):
-        assert unwrap_addresses(ip_address(text)) == (ip_address(text),)
+        assert unwrap_ipv6_address(ip_address(text)) == (ip_address(text),)
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_an_address_that_carries_none_is_its_own_innermost_one() -> None:
 )
 def test_a_refused_address_written_as_a_number_is_refused_without_resolving_it(text: str) -> None:
     with pytest.raises(RefusedAddressError, match="never connects"):
-        require_allowed(text, [text])
-    require_allowed("example.org", ["example.org"])
+        require_allowed_addresses(text, [text])
+    require_allowed_addresses("example.org", ["example.org"])
 
 
 def test_one_refused_address_among_several_refuses_the_host(

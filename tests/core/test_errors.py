@@ -14,12 +14,12 @@ from unreel.core.errors import (
     UnreadableSourceError,
     UnreelError,
     UnsafeTargetError,
-    format_error,
-    raise_refusal,
+    convert_to_unreel_error,
+    raise_machine_error,
 )
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.registry import LazyImport, NameRegistry
-from unreel.core.settings import EnvironmentSettings, read_settings
+from unreel.core.settings import EnvironmentSettings, read_environment_settings
 
 ERRORS = [
     InvalidValueError("no such box"),
@@ -79,21 +79,21 @@ def test_our_own_missing_module_is_shown_as_it_is(lazy: LazyImport) -> None:
 
 
 def test_settings_come_from_the_environment_in_one_place() -> None:
-    assert read_settings({"PATH": "/bin"}) == EnvironmentSettings()
-    assert read_settings({"UNREEL_MEDIA_SECONDS": "3"}).media_seconds == 3
+    assert read_environment_settings({"PATH": "/bin"}) == EnvironmentSettings()
+    assert read_environment_settings({"UNREEL_MEDIA_SECONDS": "3"}).media_seconds == 3
 
 
 @pytest.mark.parametrize("given", [{"UNREEL_MEDIA_SECOND": "3"}, {"UNREEL_MEDIA_MB": "lots"}])
 def test_a_setting_that_cannot_be_used_is_refused(given: dict[str, str]) -> None:
     with pytest.raises(InvalidSettingError):
-        read_settings(given)
+        read_environment_settings(given)
 
 
 def test_settings_default_to_the_environment_of_the_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("UNREEL_MEDIA_MB", "77")
-    assert read_settings().media_mb == 77
+    assert read_environment_settings().media_mb == 77
 
 
 def _behind(cause: BaseException) -> Exception:
@@ -120,13 +120,13 @@ def test_a_refusal_of_the_machine_is_told_with_what_to_do_however_it_is_wrapped(
     error: Exception,
 ) -> None:
     with pytest.raises(MachineError, match=r"No space left on device.*\. Make room\. Run the same"):
-        raise_refusal(error)
-    assert str(format_error(error)).startswith(("No space", "LanceError", "[Errno 28]"))
+        raise_machine_error(error)
+    assert str(convert_to_unreel_error(error)).startswith(("No space", "LanceError", "[Errno 28]"))
 
 
 def test_an_error_of_one_item_is_no_refusal_and_a_bug_is_not_told() -> None:
     missing = FileNotFoundError(errno.ENOENT, "No such file", "clip.mp4")
-    raise_refusal(missing)
-    raise_refusal(UnreadableSourceError("list.csv", "no column 'file'", "Name it with --map"))
-    assert "Run the same command again" in str(format_error(missing))
-    assert format_error(KeyError("bug")) is None
+    raise_machine_error(missing)
+    raise_machine_error(UnreadableSourceError("list.csv", "no column 'file'", "Name it with --map"))
+    assert "Run the same command again" in str(convert_to_unreel_error(missing))
+    assert convert_to_unreel_error(KeyError("bug")) is None

@@ -5,18 +5,28 @@ import pytest
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import FailureReason
-from unreel.core.identity import LARGEST_CLIP_BYTES, bytes_id, clip_id, digest, digest_id
+from unreel.core.identity import (
+    LARGEST_CLIP_BYTES,
+    compute_bytes_clip_id,
+    compute_clip_id,
+    compute_placeholder_clip_id,
+    digest,
+)
 
 
 def test_a_clip_is_known_by_its_bytes(tmp_path: Path) -> None:
     file = tmp_path / "clip"
     file.write_bytes(b"film")
-    assert clip_id(file) == bytes_id(b"film") == hashlib.sha256(b"film").hexdigest()
+    assert (
+        compute_clip_id(file)
+        == compute_bytes_clip_id(b"film")
+        == hashlib.sha256(b"film").hexdigest()
+    )
 
 
 def test_lists_of_parts_do_not_collide() -> None:
     assert digest("ab", "c") != digest("a", "bc")
-    assert digest_id("a") == digest("a")
+    assert compute_placeholder_clip_id("a") == digest("a")
 
 
 def test_a_hole_larger_than_any_clip_is_not_read(tmp_path: Path) -> None:
@@ -24,5 +34,5 @@ def test_a_hole_larger_than_any_clip_is_not_read(tmp_path: Path) -> None:
     with file.open("wb") as out:
         out.truncate(LARGEST_CLIP_BYTES + 1)
     with pytest.raises(MediaError) as raised:
-        clip_id(file)
+        compute_clip_id(file)
     assert raised.value.failure.reason is FailureReason.TOO_LARGE

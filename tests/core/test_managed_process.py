@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from unreel.core import managed_process
-from unreel.core.managed_process import ManagedProcess, hold
+from unreel.core.managed_process import ManagedProcess, run_supervised_command
 
 STUBBORN = (
     "import os, signal, subprocess, sys, time\n"
@@ -111,7 +111,7 @@ def test_holding_ends_with_the_command_and_kills_what_it_left_behind(tmp_path: P
     )
     reading, writing = os.pipe()
     try:
-        assert hold(reading, [sys.executable, "-W", "ignore", "-c", code]) == 0
+        assert run_supervised_command(reading, [sys.executable, "-W", "ignore", "-c", code]) == 0
     finally:
         os.close(writing)
         os.close(reading)
@@ -124,7 +124,7 @@ def test_holding_ends_with_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
     os.close(writing)
     try:
-        assert hold(reading, [sys.executable, "-c", STUBBORN]) > 128
+        assert run_supervised_command(reading, [sys.executable, "-c", STUBBORN]) > 128
     finally:
         os.close(reading)
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import InvalidSettingError, MachineError
-from unreel.core.managed_server import HeldServer, require_free
+from unreel.core.managed_server import ManagedServer, require_free_port
 
 
-class Shouting(HeldServer):
+class Shouting(ManagedServer):
     def plain_line(self, line: str) -> str:
         return line.removeprefix("INFO ")
 
 
-def started(folder: Path, script: str) -> HeldServer:
+def started(folder: Path, script: str) -> ManagedServer:
     environment = {"PATH": os.defpath}
     command = ["sh", "-c", script]
     return Shouting("Cook", command, folder=folder, log="cook.log", environment=environment)
@@ -64,5 +64,5 @@ def test_a_port_where_somebody_listens_is_refused(family: socket.AddressFamily, 
         listening.listen()
         port = listening.getsockname()[1]
         with pytest.raises(InvalidSettingError, match="give another with --port"):
-            require_free(host, port)
-    require_free(host, port)
+            require_free_port(host, port)
+    require_free_port(host, port)

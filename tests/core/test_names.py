@@ -4,7 +4,12 @@ import pytest
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.identity import digest
-from unreel.core.names import plain_name, plain_suffix, read_clip_id, relative_name
+from unreel.core.names import (
+    get_safe_suffix,
+    make_safe_file_name,
+    read_clip_id,
+    require_relative_name,
+)
 
 GOOD = digest("a clip")
 BAD_IDS = [
@@ -53,12 +58,12 @@ def test_an_id_is_taken_as_it_is() -> None:
 )
 def test_a_name_that_leaves_its_folder_is_refused(name: str) -> None:
     with pytest.raises(InvalidValueError, match="inside its folder"):
-        relative_name(name)
+        require_relative_name(name)
 
 
 @pytest.mark.parametrize("name", ["a", "a/b.mp4", "...", "a..b", "..a/b", "a b\nc", "~", "-rf"])
 def test_a_name_that_stays_is_taken_as_it_is(name: str) -> None:
-    assert relative_name(name) == name
+    assert require_relative_name(name) == name
 
 
 @pytest.mark.parametrize(
@@ -79,8 +84,8 @@ def test_a_name_that_stays_is_taken_as_it_is(name: str) -> None:
     ],
 )
 def test_any_text_becomes_one_plain_name(text: str, plain: str) -> None:
-    assert plain_name(text) == plain
-    assert relative_name(plain_name(text)) == plain
+    assert make_safe_file_name(text) == plain
+    assert require_relative_name(make_safe_file_name(text)) == plain
 
 
 @pytest.mark.parametrize(
@@ -100,4 +105,4 @@ def test_any_text_becomes_one_plain_name(text: str, plain: str) -> None:
     ],
 )
 def test_only_a_plain_ending_is_kept(location: str, suffix: str) -> None:
-    assert plain_suffix(location) == suffix
+    assert get_safe_suffix(location) == suffix

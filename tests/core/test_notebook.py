@@ -8,7 +8,7 @@ from unreel.core.clip import Clip
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Coverage, Estimate, Metric, Scorecard, Unmeasured
 from unreel.core.question import Instrument
-from unreel.core.sheet import html_table
+from unreel.core.sheet import build_html_table
 from unreel.testing.reviewers import sample_exhibit
 
 CARD = Scorecard(
@@ -39,7 +39,7 @@ def make_clip(*, audio: bool) -> Clip:
 
 
 def test_a_table_shows_text_and_runs_nothing() -> None:
-    page = html_table("<i>", ["<b>"], [["<script>", "\x1b[2Kx"]])
+    page = build_html_table("<i>", ["<b>"], [["<script>", "\x1b[2Kx"]])
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert "\x1b" not in page

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError, UnsafeTargetError
-from unreel.core.names import plain_name
-from unreel.core.output_files import OutputDirectory, open_regular
+from unreel.core.names import make_safe_file_name
+from unreel.core.output_files import OutputDirectory, open_regular_user_file
 
 APPEND = os.O_WRONLY | os.O_APPEND
 
@@ -126,8 +126,8 @@ def test_any_name_is_refused_or_stays_inside(tmp_path_factory, name: str) -> Non
         path = folder.write(name, b"x")
         assert path.resolve().is_relative_to(folder.root)
     assert {path.name for path in above.iterdir()} <= {"out"}
-    folder.write(plain_name(name), b"x")
-    assert (folder.root / plain_name(name)).is_file()
+    folder.write(make_safe_file_name(name), b"x")
+    assert (folder.root / make_safe_file_name(name)).is_file()
 
 
 @pytest.mark.parametrize("use", USES)
@@ -364,7 +364,7 @@ def test_a_pipe_is_not_waited_for_when_a_clip_is_copied(
         folder.copy(tmp_path / "clip.mp4", "copy.mp4")
     assert not folder.root.exists()
     with pytest.raises(OSError, match="no regular file"):
-        open_regular(tmp_path)
+        open_regular_user_file(tmp_path)
 
 
 def test_a_folder_goes_with_all_it_holds_and_what_its_links_name_stays(

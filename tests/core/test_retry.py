@@ -12,7 +12,7 @@ from unreel.core.retry import (
     RetryBudget,
     RetryPolicy,
     backoff_s,
-    read_retry_after,
+    parse_retry_after,
 )
 
 NOW = datetime(2026, 11, 1, 12, 0, 0, tzinfo=UTC)
@@ -78,4 +78,4 @@ def test_patience_that_contradicts_itself_is_refused() -> None:
     ],
 )
 def test_retry_after_is_read_as_seconds_or_as_a_date(header: str | None, wait_s: float) -> None:
-    assert read_retry_after(header, now=NOW) == wait_s
+    assert parse_retry_after(header, now=NOW) == wait_s

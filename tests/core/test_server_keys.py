@@ -6,10 +6,10 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.server_keys import (
     OWN_KEY,
     ServerAddress,
-    key_variable,
-    read_host,
-    read_server,
-    require_secret_way,
+    find_key_variable,
+    normalise_host,
+    parse_server_url,
+    require_encrypted_connection,
 )
 
 
@@ -22,7 +22,7 @@ from unreel.core.server_keys import (
     ],
 )  # fmt: skip
 def test_an_address_has_one_spelling(url: str, server: ServerAddress, told: str) -> None:
-    assert read_server(url) == server
+    assert parse_server_url(url) == server
     assert str(server) == told
 
 
@@ -41,12 +41,12 @@ def test_an_address_has_one_spelling(url: str, server: ServerAddress, told: str)
 )
 def test_anything_else_is_no_address(url: str) -> None:
     with pytest.raises(InvalidSettingError, match="scheme, host, port and path"):
-        read_server(url)
+        parse_server_url(url)
 
 
 def test_what_is_no_host_has_no_spelling() -> None:
-    assert read_host("[1::2::3]") is None
-    assert read_host("A.example") == "a.example"
+    assert normalise_host("[1::2::3]") is None
+    assert normalise_host("A.example") == "a.example"
 
 
 @pytest.mark.parametrize(
@@ -79,17 +79,17 @@ def test_this_machine_is_known_without_asking_anybody(host: str, here: bool) -> 
 def test_a_key_goes_to_the_host_and_port_that_are_named(
     url: str, named: str, variable: str | None
 ) -> None:
-    assert key_variable(read_server(url), named) == variable
+    assert find_key_variable(parse_server_url(url), named) == variable
 
 
 @pytest.mark.parametrize("named", ["http://a.example", "a.example=1KEY", "[1::2::3]"])
 def test_a_setting_that_names_no_host_is_refused(named: str) -> None:
     with pytest.raises(InvalidSettingError, match="UNREEL_KEY_HOSTS"):
-        key_variable(read_server("https://a.example"), named)
+        find_key_variable(parse_server_url("https://a.example"), named)
 
 
 def test_no_key_travels_in_clear() -> None:
-    require_secret_way(read_server("https://a.example"), "A_KEY")
-    require_secret_way(read_server("http://127.0.0.1:8000"), "A_KEY")
+    require_encrypted_connection(parse_server_url("https://a.example"), "A_KEY")
+    require_encrypted_connection(parse_server_url("http://127.0.0.1:8000"), "A_KEY")
     with pytest.raises(InvalidSettingError, match=r"A_KEY would travel to a\.example in clear"):
-        require_secret_way(read_server("http://a.example"), "A_KEY")
+        require_encrypted_connection(parse_server_url("http://a.example"), "A_KEY")

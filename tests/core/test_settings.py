@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from unreel.core.settings import (
-    lend_environment,
+    build_child_environment,
+    override_environment,
+    read_environment_settings,
     read_ray_address,
     read_secret,
-    read_settings,
-    read_storage,
-    server_environment,
+    read_storage_options,
 )
 
 
@@ -21,7 +21,7 @@ def test_our_own_address_goes_before_the_usual_variables() -> None:
         "AWS_ACCESS_KEY_ID": "k",
         "AWS_SECRET_ACCESS_KEY": "s",
     }
-    assert read_storage(read_settings(given), given) == {
+    assert read_storage_options(read_environment_settings(given), given) == {
         "aws_endpoint": "http://127.0.0.1:9000",
         "aws_region": "us-east-1",
         "allow_http": "true",
@@ -36,7 +36,7 @@ def test_the_usual_variables_are_enough() -> None:
         "AWS_DEFAULT_REGION": "eu-west-1",
         "AWS_SESSION_TOKEN": "t",
     }
-    assert read_storage(read_settings(given), given) == {
+    assert read_storage_options(read_environment_settings(given), given) == {
         "aws_endpoint": "https://store.example",
         "aws_region": "eu-west-1",
         "aws_session_token": "t",
@@ -44,12 +44,14 @@ def test_the_usual_variables_are_enough() -> None:
 
 
 def test_nothing_named_is_nothing_given() -> None:
-    assert read_storage(read_settings({}), {}) == {}
+    assert read_storage_options(read_environment_settings({}), {}) == {}
 
 
 def test_a_role_of_the_machine_is_asked_for_by_name() -> None:
     given = {"UNREEL_S3_ROLE": "1"}
-    assert read_storage(read_settings(given), given) == {"aws_skip_signature": "false"}
+    assert read_storage_options(read_environment_settings(given), given) == {
+        "aws_skip_signature": "false"
+    }
 
 
 def test_a_child_process_inherits_what_is_known_to_hold_no_key() -> None:
@@ -62,18 +64,18 @@ def test_a_child_process_inherits_what_is_known_to_hold_no_key() -> None:
         "secret",
     )
     plain = {"PATH": "/bin", "LC_ALL": "C", "CUDA_VISIBLE_DEVICES": "0", "VLLM_PORT": "1"}
-    assert server_environment({}, {}, environment=secret | plain) == plain
-    kept = server_environment(
+    assert build_child_environment({}, {}, environment=secret | plain) == plain
+    kept = build_child_environment(
         {"PATH": "/usr/bin"}, {"TZ": "UTC"}, keep=frozenset({"VLLM_API_KEY"}), environment=secret
     )
     assert kept == {"PATH": "/usr/bin", "TZ": "UTC", "VLLM_API_KEY": "secret"}
 
 
 def test_what_stays_here_lies_in_the_users_state_folder_or_in_ours() -> None:
-    assert read_settings({}).state_folder == Path.home() / ".local" / "state" / "unreel"
+    assert read_environment_settings({}).state_folder == Path.home() / ".local" / "state" / "unreel"
     usual = {"XDG_STATE_HOME": "/var/state"}
-    assert read_settings(usual).state_folder == Path("/var/state/unreel")
-    assert read_settings(usual | {"UNREEL_STATE": "here"}).state_folder == Path("here")
+    assert read_environment_settings(usual).state_folder == Path("/var/state/unreel")
+    assert read_environment_settings(usual | {"UNREEL_STATE": "here"}).state_folder == Path("here")
 
 
 def test_a_cluster_of_ray_is_named_by_its_variable() -> None:
@@ -84,6 +86,6 @@ def test_a_cluster_of_ray_is_named_by_its_variable() -> None:
 def test_what_is_lent_to_a_library_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UNREEL_LENT", "before")
     monkeypatch.delenv("UNREEL_NEW", raising=False)
-    with lend_environment({"UNREEL_LENT": "during", "UNREEL_NEW": "during"}):
+    with override_environment({"UNREEL_LENT": "during", "UNREEL_NEW": "during"}):
         assert (read_secret("UNREEL_LENT"), read_secret("UNREEL_NEW")) == ("during", "during")
     assert (read_secret("UNREEL_LENT"), read_secret("UNREEL_NEW")) == ("before", None)

@@ -9,12 +9,12 @@ import pytest
 from markdown_it import MarkdownIt
 
 from unreel.core.safe_text import MARK
-from unreel.core.sheet import csv_text, latex_text, markdown_table
+from unreel.core.sheet import build_csv_table, build_latex_table, build_markdown_table
 
 
 def test_csv_keeps_columns_rows_and_words_with_commas_and_quotes() -> None:
     rows = [{"name": 'a, "b"', "value": 1.5}, {"name": "", "value": "93.1 [90, 95]"}]
-    found = list(csv.reader(io.StringIO(csv_text(("name", "value"), rows))))
+    found = list(csv.reader(io.StringIO(build_csv_table(("name", "value"), rows))))
     assert found == [["name", "value"], ['a, "b"', "1.5"], ["", "93.1 [90, 95]"]]
 
 
@@ -35,7 +35,7 @@ def test_csv_keeps_columns_rows_and_words_with_commas_and_quotes() -> None:
     ],
 )
 def test_no_cell_of_a_csv_starts_a_formula(cell: str) -> None:
-    text = csv_text((cell,), [{cell: cell}])
+    text = build_csv_table((cell,), [{cell: cell}])
     for line in csv.reader(io.StringIO(text)):
         assert line[0].startswith(("'", MARK))
         assert line[0].endswith(cell.strip("\t\r"))
@@ -43,17 +43,17 @@ def test_no_cell_of_a_csv_starts_a_formula(cell: str) -> None:
 
 @pytest.mark.parametrize("cell", [-0.5, "-0.5", "+3", "-1e-05", -7])
 def test_a_negative_number_stays_a_number(cell: object) -> None:
-    assert csv_text(("x",), [{"x": cell}]) == f"x\n{cell}\n"
+    assert build_csv_table(("x",), [{"x": cell}]) == f"x\n{cell}\n"
 
 
 def test_a_line_end_in_a_cell_ends_no_row() -> None:
-    assert csv_text(("x",), [{"x": "a\r\nb"}]) == f"x\na{MARK}{MARK}b\n"
-    assert f"a{MARK}{MARK}b" in latex_text(("x",), [{"x": "a\r\nb"}])
+    assert build_csv_table(("x",), [{"x": "a\r\nb"}]) == f"x\na{MARK}{MARK}b\n"
+    assert f"a{MARK}{MARK}b" in build_latex_table(("x",), [{"x": "a\r\nb"}])
 
 
 def test_latex_is_a_booktabs_table_with_numbers_to_the_right() -> None:
     rows = [{"name": "a_1", "value": "93.10"}, {"name": "b & c", "value": "-4"}]
-    assert latex_text(("name", "value"), rows, caption="50 % of it") == "\n".join(
+    assert build_latex_table(("name", "value"), rows, caption="50 % of it") == "\n".join(
         (
             r"% needs \usepackage{booktabs}",
             r"\begin{table}",
@@ -74,7 +74,7 @@ def test_latex_is_a_booktabs_table_with_numbers_to_the_right() -> None:
 
 def test_no_word_of_a_stranger_is_a_command_in_latex() -> None:
     hostile = r"\input{/etc/passwd}%$^_#~&{}"
-    shown = latex_text(("x",), [{"x": hostile}])
+    shown = build_latex_table(("x",), [{"x": hostile}])
     assert (
         r"\textbackslash{}input\{/etc/passwd\}\%\$\textasciicircum{}\_\#\textasciitilde{}\&\{\}"
         in shown
@@ -83,20 +83,20 @@ def test_no_word_of_a_stranger_is_a_command_in_latex() -> None:
 
 @pytest.mark.parametrize("cell", ["[1, 2]", "*"])
 def test_a_cell_at_the_start_of_a_row_is_no_argument_of_the_row_before(cell: str) -> None:
-    assert f"\n{{}}{cell} " in latex_text(("x",), [{"x": cell}])
+    assert f"\n{{}}{cell} " in build_latex_table(("x",), [{"x": cell}])
 
 
 def test_dashes_and_angles_show_as_they_are_written() -> None:
-    assert r"a-{}-b \textless{}c\textgreater{} d\textbar{}e" in latex_text(
+    assert r"a-{}-b \textless{}c\textgreater{} d\textbar{}e" in build_latex_table(
         ("x",), [{"x": "a--b <c> d|e"}]
     )
 
 
 def test_columns_read_as_words_and_a_cell_that_a_row_lacks_is_an_error() -> None:
-    assert "real total" in latex_text(("real_total",), [])
-    assert csv_text(("real_total",), []) == "real_total\n"
+    assert "real total" in build_latex_table(("real_total",), [])
+    assert build_csv_table(("real_total",), []) == "real_total\n"
     with pytest.raises(KeyError):
-        csv_text(("x",), [{}])
+        build_csv_table(("x",), [{}])
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_columns_read_as_words_and_a_cell_that_a_row_lacks_is_an_error() -> None
 )
 def test_a_cell_of_a_markdown_table_is_shown_as_it_is_written(cell: str) -> None:
     page = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-    shown = page.render(markdown_table(("x", "y"), [(cell, "end")]))
+    shown = page.render(build_markdown_table(("x", "y"), [(cell, "end")]))
     cells = re.findall(r"<td>(.*?)</td>", shown)
     assert [html.unescape(each) for each in cells] == [cell, "end"]
     assert "<" not in "".join(cells)
@@ -125,4 +125,4 @@ def test_a_cell_of_a_markdown_table_is_shown_as_it_is_written(cell: str) -> None
 
 def test_a_bare_address_in_a_markdown_table_is_no_link() -> None:
     # Hubs make links of bare addresses; an escaped colon ends that, and is shown as a colon.
-    assert r"https\://evil.example" in markdown_table(("x",), [("https://evil.example",)])
+    assert r"https\://evil.example" in build_markdown_table(("x",), [("https://evil.example",)])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError
-from unreel.core.span import TimeSpan, add_seconds, to_us
+from unreel.core.span import TimeSpan, add_second_fields, convert_to_microseconds
 
 spans = st.tuples(st.integers(0, 10**9), st.integers(1, 10**9)).map(
     lambda pair: TimeSpan(pair[0], pair[0] + pair[1])
@@ -35,13 +35,13 @@ def test_a_span_overlaps_itself_wholly(span: TimeSpan) -> None:
 
 
 def test_a_frame_of_ntsc_video_rounds_to_the_nearest_microsecond() -> None:
-    assert to_us(Fraction(1001, 30000)) == 33_367
-    assert to_us(0.5) == 500_000
+    assert convert_to_microseconds(Fraction(1001, 30000)) == 33_367
+    assert convert_to_microseconds(0.5) == 500_000
 
 
 def test_seconds_stand_beside_whole_microseconds_wherever_a_document_has_them() -> None:
     told = {"start_us": 1_500_000, "parts": [{"at_us": 250_000}], "end_us": None, "name": "a"}
-    assert add_seconds(told) == {
+    assert add_second_fields(told) == {
         "start_us": 1_500_000,
         "start_s": 1.5,
         "parts": [{"at_us": 250_000, "at_s": 0.25}],
@@ -52,6 +52,6 @@ def test_seconds_stand_beside_whole_microseconds_wherever_a_document_has_them() 
 
 @given(st.fractions())
 def test_microseconds_are_the_nearest_with_ties_to_even(seconds: Fraction) -> None:
-    assert to_us(seconds) == round(seconds * 1_000_000)
+    assert convert_to_microseconds(seconds) == round(seconds * 1_000_000)
     tie = Fraction(2 * seconds.numerator + 1, 2_000_000)
-    assert to_us(tie) == round(tie * 1_000_000)
+    assert convert_to_microseconds(tie) == round(tie * 1_000_000)

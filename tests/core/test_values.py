@@ -12,10 +12,15 @@ from unreel.core.estimate import (
     Metric,
     Scorecard,
     Unmeasured,
-    describe_coverage,
+    describe_interval_coverage,
 )
-from unreel.core.failure import Failure, FailureReason, build_damaged_row_failure, read_failure
-from unreel.core.identity import clip_id, digest
+from unreel.core.failure import (
+    Failure,
+    FailureReason,
+    build_damaged_row_failure,
+    parse_stored_failure,
+)
+from unreel.core.identity import compute_clip_id, digest
 from unreel.core.judgement import Pair, Rating
 from unreel.core.question import Condition, Instrument, Question
 from unreel.core.span import TimeSpan
@@ -99,9 +104,9 @@ def test_parts_do_not_run_into_each_other() -> None:
 def test_a_clip_is_known_by_its_bytes(tmp_path: Path) -> None:
     (tmp_path / "one").write_bytes(b"reel")
     (tmp_path / "two").write_bytes(b"reel")
-    assert clip_id(tmp_path / "one") == clip_id(tmp_path / "two")
+    assert compute_clip_id(tmp_path / "one") == compute_clip_id(tmp_path / "two")
     (tmp_path / "two").write_bytes(b"real")
-    assert clip_id(tmp_path / "one") != clip_id(tmp_path / "two")
+    assert compute_clip_id(tmp_path / "one") != compute_clip_id(tmp_path / "two")
 
 
 @pytest.mark.parametrize(
@@ -120,8 +125,8 @@ def test_intervals_on_few_clusters_are_told_apart_from_those_that_are_known_to_h
         return Estimate(value=0.5, low=0.4, high=0.6, n=99, n_clusters=n_clusters)
 
     enough = [resting_on(20), resting_on(None), Unmeasured("no rows")]
-    assert describe_coverage(enough) == "Intervals hold the truth 95 times of 100."
-    few = describe_coverage([*enough, resting_on(7), resting_on(12)])
+    assert describe_interval_coverage(enough) == "Intervals hold the truth 95 times of 100."
+    few = describe_interval_coverage([*enough, resting_on(7), resting_on(12)])
     assert "2 of 3 here rest on fewer, the least on 7" in few
 
 
@@ -130,7 +135,7 @@ def test_kinds_of_intervals_that_hold_less_often_or_were_not_measured_promise_no
     kind: IntervalKind,
 ) -> None:
     sure = Estimate(value=3.0, low=2.0, high=4.0, n=99, n_clusters=99)
-    assert "95" not in describe_coverage([sure], kind=kind)
+    assert "95" not in describe_interval_coverage([sure], kind=kind)
 
 
 def test_an_estimate_prints_its_interval_and_count() -> None:
@@ -158,8 +163,8 @@ def test_a_scorecard_is_read_by_metric_name() -> None:
 
 
 def test_a_stored_failure_is_read_whatever_its_reason() -> None:
-    assert read_failure("undecodable", "cut") == Failure(FailureReason.UNDECODABLE, "cut")
-    unknown = read_failure("of-a-later-release", None)
+    assert parse_stored_failure("undecodable", "cut") == Failure(FailureReason.UNDECODABLE, "cut")
+    unknown = parse_stored_failure("of-a-later-release", None)
     assert unknown.reason is FailureReason.UNSTATED
     assert "of-a-later-release" in unknown.detail
     assert "damaged" in build_damaged_row_failure("no text").detail

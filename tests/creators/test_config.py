@@ -13,11 +13,11 @@ from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CREATORS, CreatorSection
 from unreel.creators.contract import ClipClass, CreatorInput
 from unreel.creators.kind import CreatorKeys
-from unreel.recipes.check import check_sections
+from unreel.recipes.check import validate_recipe_sections
 
 
 def section(**keys: Any) -> CreatorSection:
-    return check_sections(CreatorSection, {"name": "Wan 2.2", "kind": "folder"} | keys)
+    return validate_recipe_sections(CreatorSection, {"name": "Wan 2.2", "kind": "folder"} | keys)
 
 
 def test_a_misspelt_key_is_told_with_the_nearest_of_its_kind() -> None:

@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 
 from synthesise import ClipRecipe, synthesise
+from unreel.core.clip import ClipFacts
 from unreel.core.errors import InvalidSettingError
-from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CreatorSection
 from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput, GeneratedClip
-from unreel.media.reader import MediaReader, run_trusted
+from unreel.media.reader import MediaReader, run_trusted_task
 from unreel.media.sound import ClipSound
-from unreel.recipes.check import check_sections
+from unreel.recipes.check import validate_recipe_sections
 from unreel.testing.creators import CreatorKit, KitCreatorContext, sample_briefs
 
-READER = MediaReader(run_trusted)
+READER = MediaReader(run_trusted_task)
 
 
 def section(**keys: Any) -> CreatorSection:
-    return check_sections(CreatorSection, {"name": "control", "kind": "degrade"} | keys)
+    return validate_recipe_sections(CreatorSection, {"name": "control", "kind": "degrade"} | keys)
 
 
 def opened(*, trusted: bool = True, **keys: Any) -> Creator:

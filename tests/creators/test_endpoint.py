@@ -21,14 +21,18 @@ pytest.importorskip("obstore", reason="needs the extra eval: pip install 'unreel
 
 from creators.fault_server import CLIP, FAULTS, FaultService
 from pace import slowness
-from unreel.arena.run.clip_folder import DiskWorkplace
+from unreel.arena.run.make_clips import DiskCreatorContext
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CreatorSection
 from unreel.creators.contract import ClipBrief, Creator, CreatorInput, GeneratedClip
-from unreel.creators.endpoint.config import EndpointKeys
-from unreel.creators.endpoint.request_template import fill, look_up, read_id
+from unreel.creators.endpoint.config import EndpointCreatorConfig
+from unreel.creators.endpoint.request_template import (
+    fill_body_template,
+    look_up_reply_value,
+    read_job_id,
+)
 from unreel.creators.kind import CreatorEnvironment
 from unreel.engine.storage_access import StorageAccess
 from unreel.testing.creators import CreatorKit, sample_frame
@@ -38,11 +42,11 @@ SECRET = "sk-8e1f-never-shown"
 TESTS = Path(__file__).parents[1]
 
 
-def desk(folder: Path, name: str = "one") -> DiskWorkplace:
+def desk(folder: Path, name: str = "one") -> DiskCreatorContext:
     """The arena's own workplace: its notes lie on disk."""
     folder.mkdir(parents=True, exist_ok=True)
     access = StorageAccess(settings=EnvironmentSettings(fetch_mb=1, fetch_seconds=2))
-    return DiskWorkplace(root=folder, key=name, access=access)
+    return DiskCreatorContext(root=folder, key=name, access=access)
 
 
 def brief(number: int = 0, setting: CreatorInput = CreatorInput.IMAGE_AND_TEXT) -> ClipBrief:
@@ -282,7 +286,7 @@ def test_a_key_goes_only_where_the_environment_says_and_is_never_shown(
 
 def test_the_home_of_a_shape_is_not_asked_without_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    keys = EndpointKeys(shape="openai", model="sora-2")
+    keys = EndpointCreatorConfig(shape="openai", model="sora-2")
     with pytest.raises(InvalidSettingError, match="OPENAI_API_KEY"):
         keys.open("x", CreatorEnvironment(settings=EnvironmentSettings()))
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
@@ -292,7 +296,7 @@ def test_the_home_of_a_shape_is_not_asked_without_its_key(monkeypatch: pytest.Mo
 
 
 def test_a_key_never_travels_in_clear() -> None:
-    keys = EndpointKeys(url="http://video.example.org/v1")
+    keys = EndpointCreatorConfig(url="http://video.example.org/v1")
     with pytest.raises(InvalidSettingError, match="in clear"):
         keys.way("video.example.org")
 
@@ -434,8 +438,8 @@ JSON = st.recursive(
 
 @given(reply=JSON, place=st.text(max_size=12))
 def test_any_reply_is_looked_up_without_an_error(reply: Any, place: str) -> None:
-    look_up(reply, place)
-    found = read_id(reply, place)
+    look_up_reply_value(reply, place)
+    found = read_job_id(reply, place)
     assert found is None or (".." not in found.split("/") and not found.startswith("/"))
 
 
@@ -443,5 +447,7 @@ def test_any_reply_is_looked_up_without_an_error(reply: Any, place: str) -> None
 def test_a_body_without_places_stays_as_it_is_and_a_text_is_never_read_as_one(
     template: dict[str, Any], text: str
 ) -> None:
-    filled = fill({"fixed": template or 1, "said": "{text}"}, {"text": text, "seed": 3})
+    filled = fill_body_template(
+        {"fixed": template or 1, "said": "{text}"}, {"text": text, "seed": 3}
+    )
     assert filled["said"] == text

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CreatorSection
-from unreel.creators.families import FAMILIES, fit_frames, fit_size
-from unreel.recipes.check import check_sections
+from unreel.creators.families import FAMILIES, fit_frame_count, fit_frame_size
+from unreel.recipes.check import validate_recipe_sections
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 families = st.sampled_from(sorted(FAMILIES.values(), key=lambda family: family.from_text))
@@ -21,12 +21,12 @@ sides = st.integers(16, 8192)
 
 def section(**keys: Any) -> CreatorSection:
     named = {"name": "LTX", "kind": "diffusers", "family": "ltx", "model": "Lightricks/LTX-Video"}
-    return check_sections(CreatorSection, named | keys)
+    return validate_recipe_sections(CreatorSection, named | keys)
 
 
 @given(families, sides, sides)
 def test_every_side_is_one_that_the_family_takes(family: Any, width: int, height: int) -> None:
-    fitted = fit_size(family, width, height)
+    fitted = fit_frame_size(family, width, height)
     assert all(side >= family.multiple and side % family.multiple == 0 for side in fitted)
     longest = max(width, height) / min(width, height)
     if longest < 4:
@@ -34,16 +34,16 @@ def test_every_side_is_one_that_the_family_takes(family: Any, width: int, height
 
 
 def test_a_real_clips_shape_is_kept() -> None:
-    assert fit_size(FAMILIES["wan"], 1920, 1080) == (832, 480)
-    assert fit_size(FAMILIES["wan"], 1080, 1920) == (480, 832)
-    assert fit_size(FAMILIES["ltx"], 320, 192) == (320, 192)
+    assert fit_frame_size(FAMILIES["wan"], 1920, 1080) == (832, 480)
+    assert fit_frame_size(FAMILIES["wan"], 1080, 1920) == (480, 832)
+    assert fit_frame_size(FAMILIES["ltx"], 320, 192) == (320, 192)
 
 
 @given(families, st.integers(0, 10**9), st.fractions(1, 240))
 def test_every_length_is_one_that_the_family_takes(
     family: Any, duration_us: int, rate: Fraction
 ) -> None:
-    n_frames = fit_frames(family, duration_us, rate)
+    n_frames = fit_frame_count(family, duration_us, rate)
     assert 1 < n_frames <= family.most_frames
     assert (n_frames - 1) % family.frames_multiple == 0
 

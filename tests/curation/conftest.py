@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from synthesise import ClipRecipe, synthesise
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.engine.storage_access import StorageAccess
 
 pytest.importorskip("lance", reason="needs the extra `eval`")
 
 from unreel.curation.curation_run import CurationRun
-from unreel.curation.recipe import check_recipe
+from unreel.curation.recipe import parse_curation_recipe
 from unreel.curation.step import CurationContext
 from unreel.engine.location import StorageLocation
 
@@ -58,11 +58,11 @@ def curation(tmp_path: Path) -> Callable[..., CurationRun]:
         values |= sections
         folder = tmp_path / out
         return CurationRun(
-            recipe=check_recipe(values),
+            recipe=parse_curation_recipe(values),
             root=tmp_path,
             bench=CurationContext(
                 place=StorageLocation(str(folder)),
-                access=StorageAccess(settings=read_settings(), trusted=True),
+                access=StorageAccess(settings=read_environment_settings(), trusted=True),
                 ledgers=folder / "ledgers",
                 engine=engine,
             ),

@@ -9,9 +9,9 @@ import sys
 import threading
 from pathlib import Path
 
-from unreel.core.settings import read_settings
-from unreel.curation.curation_run import CurationRun, curate
-from unreel.curation.recipe import read_recipe
+from unreel.core.settings import read_environment_settings
+from unreel.curation.curation_run import CurationRun, run_curation
+from unreel.curation.recipe import read_curation_recipe
 from unreel.curation.step import CurationContext
 from unreel.engine.committer import CommitPace
 from unreel.engine.location import StorageLocation
@@ -57,14 +57,14 @@ def main() -> None:
         ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     bench = CurationContext(
         place=StorageLocation(str(given.out.absolute())),
-        access=StorageAccess(settings=read_settings(), trusted=given.trusted),
+        access=StorageAccess(settings=read_environment_settings(), trusted=given.trusted),
         ledgers=given.out.absolute() / "ledgers",
         engine=given.engine,
         pace=CommitPace(rows=4, seconds=0.5),
         callbacks=JobCallbacks(observe=Events(given.stop_at)),
     )
-    recipe = read_recipe(given.recipe, given.set)
-    state = curate(
+    recipe = read_curation_recipe(given.recipe, given.set)
+    state = run_curation(
         CurationRun(
             recipe=recipe, root=given.recipe.absolute().parent, bench=bench, accept_leak=True
         )

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from unreel.curation.lengths import TOO_SHORT, ClipLengths, draw_lengths
+from unreel.curation.lengths import TOO_SHORT, ClipLengths, draw_target_lengths
 
 
 def match_lengths(
@@ -19,7 +19,7 @@ def match_lengths(
         names=np.array([*lengths_s]),
     )
     wanted = np.array([occurring.index(length_s) for length_s in wanted_s], np.int64)
-    drawn = draw_lengths(real, wanted, seed=seed)
+    drawn = draw_target_lengths(real, wanted, seed=seed)
     return {
         name: None if place == TOO_SHORT else occurring[place]
         for name, place in zip(lengths_s, drawn.tolist(), strict=True)

@@ -9,22 +9,28 @@ import numpy as np
 import pytest
 
 from unreel.core.box import Box
+from unreel.core.clip import AudioFacts, ClipFacts, FileTag, VideoFacts
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.core.facts import AudioFacts, ClipFacts, FileTag, VideoFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
-from unreel.curation.audit.audit import MOST_PER_SIDE, AuditFinding, AuditResult, audit, judge
+from unreel.curation.audit.audit import (
+    MOST_PER_SIDE,
+    LabelLeakAudit,
+    LabelLeakFinding,
+    audit,
+    judge_label_leak,
+)
 from unreel.curation.audit.card import AUDIT_JSON, UNGROUPED_ALARMS, to_markdown
-from unreel.curation.audit.cross_fit import cross_fit, relabel
-from unreel.curation.audit.features import ClipObservation, FeatureView
-from unreel.curation.audit.frame import frame_features
-from unreel.curation.watermark.mark import MarkKind, WatermarkRegion, WatermarkSearch
-from unreel.reviewers.baselines.folds import FoldGroup, fold
+from unreel.curation.audit.cross_fit import permute_labels, score_cross_fit
+from unreel.curation.audit.features import AuditFeatureSet, ClipAuditData
+from unreel.curation.audit.frame import compute_frame_features
+from unreel.curation.watermark.mark import WatermarkKind, WatermarkRegion, WatermarkSearchResult
+from unreel.reviewers.baselines.folds import FoldGroup, assign_clip_folds
 
-Plant = Callable[[ClipObservation, random.Random], ClipObservation]
+Plant = Callable[[ClipAuditData, random.Random], ClipAuditData]
 
 
-def unremarkable(number: int, *, n_creators: int = 5) -> ClipObservation:
+def unremarkable(number: int, *, n_creators: int = 5) -> ClipAuditData:
     """A clip whose file, frame and overlays have nothing to do with its label."""
     dice = random.Random(number)
     width, height = dice.choice([(1280, 720), (720, 1280), (640, 480), (854, 480)])
@@ -45,57 +51,57 @@ def unremarkable(number: int, *, n_creators: int = 5) -> ClipObservation:
         FileTag("major_brand", "isom"),
         FileTag("signature", dice.choice(["x264 155", "x264 164"])),
     )
-    return ClipObservation(
+    return ClipAuditData(
         clip=f"clip {number:04}",
         creator=None if number % 2 else f"creator {number // 2 % n_creators}",
         facts=ClipFacts(
             container="mp4", size_bytes=dice.randint(10**6, 4 * 10**6), video=video, tags=tags
         ),
         frame={name: dice.gauss(0, 1) for name in ("noise", "sharpness", "contrast")},
-        watermarks=WatermarkSearch(),
+        watermarks=WatermarkSearchResult(),
     )
 
 
-def planted(plant: Plant, *, n: int = 60) -> list[ClipObservation]:
+def planted(plant: Plant, *, n: int = 60) -> list[ClipAuditData]:
     return [plant(unremarkable(i), random.Random(i)) for i in range(n)]
 
 
-def with_facts(one: ClipObservation, **facts: object) -> ClipObservation:
+def with_facts(one: ClipAuditData, **facts: object) -> ClipAuditData:
     assert isinstance(one.facts, ClipFacts)
     return replace(one, facts=replace(one.facts, **facts))  # type: ignore[arg-type]
 
 
-def with_video(one: ClipObservation, **video: object) -> ClipObservation:
+def with_video(one: ClipAuditData, **video: object) -> ClipAuditData:
     assert isinstance(one.facts, ClipFacts)
     return with_facts(one, video=replace(one.facts.video, **video))  # type: ignore[arg-type]
 
 
-def sound_on_reals(one: ClipObservation, dice: random.Random) -> ClipObservation:
+def sound_on_reals(one: ClipAuditData, dice: random.Random) -> ClipAuditData:
     sound = AudioFacts(codec="aac", sample_rate_hz=44_100, channels=2, duration_s=Fraction(5))
     return with_facts(one, audio=(sound,)) if one.creator is None else one
 
 
-def tag_on_generated(one: ClipObservation, dice: random.Random) -> ClipObservation:
+def tag_on_generated(one: ClipAuditData, dice: random.Random) -> ClipAuditData:
     tags = (FileTag("encoder", "Lavf61"),) if one.creator else (FileTag("encoder", "Lavf58"),)
     return with_facts(one, tags=tags)
 
 
-def size_of_generated(one: ClipObservation, dice: random.Random) -> ClipObservation:
+def size_of_generated(one: ClipAuditData, dice: random.Random) -> ClipAuditData:
     return with_video(one, width=768, height=512) if one.creator else one
 
 
-def logo_on_generated(one: ClipObservation, dice: random.Random) -> ClipObservation:
-    mark = WatermarkRegion(box=Box(0.9, 0.9, 0.98, 0.97), kind=MarkKind.LOGO, stability=1.0)
-    return replace(one, watermarks=WatermarkSearch(found=(mark,))) if one.creator else one
+def logo_on_generated(one: ClipAuditData, dice: random.Random) -> ClipAuditData:
+    mark = WatermarkRegion(box=Box(0.9, 0.9, 0.98, 0.97), kind=WatermarkKind.LOGO, stability=1.0)
+    return replace(one, watermarks=WatermarkSearchResult(found=(mark,))) if one.creator else one
 
 
-def noise_of_generated(one: ClipObservation, dice: random.Random) -> ClipObservation:
+def noise_of_generated(one: ClipAuditData, dice: random.Random) -> ClipAuditData:
     assert not isinstance(one.frame, Failure)
     shift = 5.0 if one.creator else 0.0
     return replace(one, frame={**one.frame, "noise": dice.gauss(shift, 1)})
 
 
-def one_length_for_generated(one: ClipObservation, dice: random.Random) -> ClipObservation:
+def one_length_for_generated(one: ClipAuditData, dice: random.Random) -> ClipAuditData:
     """Real clips are shorter as often as longer: no threshold tells, a value in the middle does."""
     n_frames = 120 if one.creator else dice.choice([dice.randint(60, 110), dice.randint(130, 200)])
     rate = Fraction(24)
@@ -104,7 +110,7 @@ def one_length_for_generated(one: ClipObservation, dice: random.Random) -> ClipO
     )
 
 
-def value(found: AuditResult, view: FeatureView) -> float:
+def value(found: LabelLeakAudit, view: AuditFeatureSet) -> float:
     auc = found[view].auc
     assert isinstance(auc, Estimate)
     return auc.value
@@ -113,27 +119,29 @@ def value(found: AuditResult, view: FeatureView) -> float:
 @pytest.mark.parametrize(
     ("plant", "view", "feature"),
     [
-        (sound_on_reals, FeatureView.METADATA, "sound"),
-        (tag_on_generated, FeatureView.METADATA, "tag encoder"),
-        (size_of_generated, FeatureView.METADATA, "size"),
-        (one_length_for_generated, FeatureView.METADATA, "length"),
-        (logo_on_generated, FeatureView.WATERMARK, "any overlay"),
-        (noise_of_generated, FeatureView.FRAME, "noise"),
+        (sound_on_reals, AuditFeatureSet.METADATA, "sound"),
+        (tag_on_generated, AuditFeatureSet.METADATA, "tag encoder"),
+        (size_of_generated, AuditFeatureSet.METADATA, "size"),
+        (one_length_for_generated, AuditFeatureSet.METADATA, "length"),
+        (logo_on_generated, AuditFeatureSet.WATERMARK, "any overlay"),
+        (noise_of_generated, AuditFeatureSet.FRAME, "noise"),
     ],
 )
-def test_a_planted_leak_is_found_and_named(plant: Plant, view: FeatureView, feature: str) -> None:
+def test_a_planted_leak_is_found_and_named(
+    plant: Plant, view: AuditFeatureSet, feature: str
+) -> None:
     found = audit(planted(plant), seed=1)
     assert value(found, view) >= 0.95
-    assert found[view].finding is AuditFinding.LEAKS
+    assert found[view].finding is LabelLeakFinding.LEAKS
     assert found[view].leaks[0].feature == feature
     others = {one.finding for one in found.views if one.view is not view}
-    assert AuditFinding.LEAKS not in others
+    assert LabelLeakFinding.LEAKS not in others
     assert found[view].n_giveaways >= 20
     assert feature in found[view].giveaways[0].because
 
 
 def test_a_leak_says_what_either_side_is_like() -> None:
-    leak = audit(planted(sound_on_reals), seed=1)[FeatureView.METADATA].leaks[0]
+    leak = audit(planted(sound_on_reals), seed=1)[AuditFeatureSet.METADATA].leaks[0]
     assert (leak.generated, leak.real) == ("0% sound", "100% sound")
 
 
@@ -148,21 +156,21 @@ def test_labels_dealt_at_random_are_told_no_better_than_by_a_coin() -> None:
     for view in found.views:
         assert isinstance(view.auc, Estimate)
         assert view.auc.low <= 0.5 <= view.auc.high, view.view
-        assert view.finding is not AuditFinding.LEAKS
+        assert view.finding is not LabelLeakFinding.LEAKS
 
 
 def test_a_frame_that_tells_is_a_warning_and_no_failure() -> None:
     found = audit(planted(noise_of_generated, n=200), seed=1)
-    assert found[FeatureView.FRAME].finding is AuditFinding.LEAKS
-    assert found.finding is not AuditFinding.LEAKS
+    assert found[AuditFeatureSet.FRAME].finding is LabelLeakFinding.LEAKS
+    assert found.finding is not LabelLeakFinding.LEAKS
     assert "warning" in to_markdown(found)
 
 
 def test_the_mark_of_one_creator_tells_its_own_clips_and_nothing_of_the_others() -> None:
-    def of_one(one: ClipObservation, dice: random.Random) -> ClipObservation:
+    def of_one(one: ClipAuditData, dice: random.Random) -> ClipAuditData:
         return logo_on_generated(one, dice) if one.creator == "creator 0" else one
 
-    found = audit(planted(of_one), seed=1)[FeatureView.WATERMARK]
+    found = audit(planted(of_one), seed=1)[AuditFeatureSet.WATERMARK]
     assert isinstance(found.auc, Estimate)
     assert isinstance(found.transfer, Estimate)
     assert found.auc.value == pytest.approx(0.6, abs=0.02)
@@ -172,14 +180,14 @@ def test_the_mark_of_one_creator_tells_its_own_clips_and_nothing_of_the_others()
 SIZES = tuple(range(640, 1280, 128))
 
 
-def sized(real_sizes: Sequence[int], seed: int) -> list[ClipObservation]:
+def sized(real_sizes: Sequence[int], seed: int) -> list[ClipAuditData]:
     """Five creators with 20 clips in a size of their own, and 100 real clips of the given sizes."""
     return [
         with_video(
             replace(
                 unremarkable(i + 200 * seed),
                 creator=f"creator {i // 20}" if i < 100 else None,
-                watermarks=WatermarkSearch(),
+                watermarks=WatermarkSearchResult(),
             ),
             width=SIZES[i // 20] if i < 100 else real_sizes[i - 100],
             height=720,
@@ -190,9 +198,9 @@ def sized(real_sizes: Sequence[int], seed: int) -> list[ClipObservation]:
 
 def test_creators_with_sizes_of_their_own_are_clean_if_real_clips_have_the_same_sizes() -> None:
     audits = [audit(sized(SIZES * 20, seed), seed=seed) for seed in range(4)]
-    assert [found.finding for found in audits] == [AuditFinding.CLEAN] * 4
+    assert [found.finding for found in audits] == [LabelLeakFinding.CLEAN] * 4
     for found in audits:
-        transfer = found[FeatureView.METADATA].transfer
+        transfer = found[AuditFeatureSet.METADATA].transfer
         assert isinstance(transfer, Estimate)
         assert transfer.high < 0.5
         assert "unseen creators" in to_markdown(found)
@@ -202,14 +210,14 @@ def test_sizes_that_real_clips_have_more_often_are_found_without_any_order_among
     rates = (5, 40, 5, 40, 10)  # the best model of the size alone reaches an AUC of 0.71
     real = [size for size, n in zip(SIZES, rates, strict=True) for _ in range(n)]
     found = audit(sized(real, seed=1), seed=1)
-    assert found.finding is AuditFinding.LEAKS
-    assert found[FeatureView.METADATA].leaks[0].feature == "size"
+    assert found.finding is LabelLeakFinding.LEAKS
+    assert found[AuditFeatureSet.METADATA].leaks[0].feature == "size"
 
 
 def test_clean_above_chance_says_what_that_means() -> None:
     found = audit(planted(untouched, n=200), seed=1)
     auc = Estimate(value=0.57, low=0.52, high=0.62, n=200)
-    view = replace(found[FeatureView.METADATA], auc=auc, finding=AuditFinding.CLEAN)
+    view = replace(found[AuditFeatureSet.METADATA], auc=auc, finding=LabelLeakFinding.CLEAN)
     card = to_markdown(replace(found, views=(view, *found.views[1:])))
     assert "in 57% of pairs; up to 60% is not called a leak" in card
     assert "of pairs" not in to_markdown(found)
@@ -222,11 +230,11 @@ def test_a_set_without_groups_is_warned_with_the_rate_of_false_alarms() -> None:
 
 
 def test_a_tag_that_only_one_side_carries_tells_whatever_it_says() -> None:
-    def prompts(one: ClipObservation, dice: random.Random) -> ClipObservation:
+    def prompts(one: ClipAuditData, dice: random.Random) -> ClipAuditData:
         own = (FileTag("encoder", f"build {one.clip}"),) if one.creator else ()
         return with_facts(one, tags=own)
 
-    assert value(audit(planted(prompts), seed=1), FeatureView.METADATA) >= 0.95
+    assert value(audit(planted(prompts), seed=1), AuditFeatureSet.METADATA) >= 0.95
 
 
 def test_clips_of_one_scene_are_never_on_both_sides() -> None:
@@ -234,31 +242,31 @@ def test_clips_of_one_scene_are_never_on_both_sides() -> None:
     owners = [
         FoldGroup(None if i % 2 else f"creator {i // 2 % 5}", f"scene {i // 2}") for i in range(60)
     ]
-    folding = fold(owners, seed=1)
+    folding = assign_clip_folds(owners, seed=1)
     assert not isinstance(folding, Unmeasured)
-    fitted = cross_fit(np.eye(30).repeat(2, axis=0), folding, np.arange(60))
+    fitted = score_cross_fit(np.eye(30).repeat(2, axis=0), folding, np.arange(60))
     assert fitted.n_unjudged == 0
     assert np.all(fitted.won == fitted.met / 2)
 
 
 def test_few_clips_are_inconclusive_whatever_they_show() -> None:
     found = audit(planted(lambda one, _: one, n=12), seed=1)
-    assert found[FeatureView.METADATA].finding is AuditFinding.INCONCLUSIVE
-    assert found.finding is AuditFinding.INCONCLUSIVE
+    assert found[AuditFeatureSet.METADATA].finding is LabelLeakFinding.INCONCLUSIVE
+    assert found.finding is LabelLeakFinding.INCONCLUSIVE
 
 
 @pytest.mark.parametrize("creators", [[], [None] * 20, ["c"] * 20])
 def test_a_set_without_two_sides_is_inconclusive(creators: list[str | None]) -> None:
     items = [replace(unremarkable(i), creator=own) for i, own in enumerate(creators)]
     found = audit(items, seed=1)
-    assert found.finding is AuditFinding.INCONCLUSIVE
+    assert found.finding is LabelLeakFinding.INCONCLUSIVE
     assert all(isinstance(view.auc, Unmeasured) for view in found.views)
     assert "not measured" in to_markdown(found)
 
 
 def test_a_set_by_one_creator_is_judged_by_held_out_clips() -> None:
     items = [size_of_generated(unremarkable(i, n_creators=1), random.Random(i)) for i in range(60)]
-    assert value(audit(items, seed=1), FeatureView.METADATA) >= 0.95
+    assert value(audit(items, seed=1), AuditFeatureSet.METADATA) >= 0.95
 
 
 def test_clips_that_could_not_be_read_are_counted_and_left_out() -> None:
@@ -267,7 +275,7 @@ def test_clips_that_could_not_be_read_are_counted_and_left_out() -> None:
     items[0] = replace(items[0], facts=lost, frame=lost, watermarks=lost)
     found = audit(items, seed=1)
     assert [view.n_unread for view in found.views] == [1, 1, 1]
-    assert found[FeatureView.METADATA].n_generated == 29
+    assert found[AuditFeatureSet.METADATA].n_generated == 29
 
 
 def test_the_order_of_the_clips_changes_nothing() -> None:
@@ -276,7 +284,7 @@ def test_the_order_of_the_clips_changes_nothing() -> None:
 
 
 def test_a_giveaway_names_its_side() -> None:
-    found = audit(planted(sound_on_reals), seed=1)[FeatureView.METADATA]
+    found = audit(planted(sound_on_reals), seed=1)[AuditFeatureSet.METADATA]
     sides = {int(one.clip[-4:]) % 2: one.label for one in found.giveaways}
     assert sides.get(1, Label.REAL) is Label.REAL
     assert sides.get(0, Label.GENERATED) is Label.GENERATED
@@ -286,34 +294,36 @@ def test_a_giveaway_names_its_side() -> None:
 @pytest.mark.parametrize(
     ("ends", "finding"),
     [
-        ((0.55, 0.65, 0.75), AuditFinding.LEAKS),
-        ((0.49, 0.65, 0.75), AuditFinding.INCONCLUSIVE),
-        ((0.55, 0.60, 0.65), AuditFinding.CLEAN),
-        ((0.40, 0.50, 0.71), AuditFinding.INCONCLUSIVE),
-        ((0.45, 0.50, 0.55), AuditFinding.CLEAN),
-        ((0.30, 0.42, 0.49), AuditFinding.CLEAN),
-        ((0.30, 0.38, 0.51), AuditFinding.CLEAN),
-        ((0.20, 0.30, 0.40), AuditFinding.CLEAN),
+        ((0.55, 0.65, 0.75), LabelLeakFinding.LEAKS),
+        ((0.49, 0.65, 0.75), LabelLeakFinding.INCONCLUSIVE),
+        ((0.55, 0.60, 0.65), LabelLeakFinding.CLEAN),
+        ((0.40, 0.50, 0.71), LabelLeakFinding.INCONCLUSIVE),
+        ((0.45, 0.50, 0.55), LabelLeakFinding.CLEAN),
+        ((0.30, 0.42, 0.49), LabelLeakFinding.CLEAN),
+        ((0.30, 0.38, 0.51), LabelLeakFinding.CLEAN),
+        ((0.20, 0.30, 0.40), LabelLeakFinding.CLEAN),
     ],
 )
 def test_the_rule_is_the_one_of_the_decision(
-    ends: tuple[float, float, float], finding: AuditFinding
+    ends: tuple[float, float, float], finding: LabelLeakFinding
 ) -> None:
     low, middle, high = ends
     auc = Estimate(value=middle, low=low, high=high, n=100)
-    assert judge(auc, n_least=20, p_value=0.05) is finding
-    assert judge(auc, n_least=19, p_value=0.05) is AuditFinding.INCONCLUSIVE
-    assert judge(auc, n_least=20, p_value=0.06) is not AuditFinding.LEAKS
-    assert judge(auc, n_least=20, p_value=0.05, n_unjudged=1) is not AuditFinding.CLEAN
+    assert judge_label_leak(auc, n_least=20, p_value=0.05) is finding
+    assert judge_label_leak(auc, n_least=19, p_value=0.05) is LabelLeakFinding.INCONCLUSIVE
+    assert judge_label_leak(auc, n_least=20, p_value=0.06) is not LabelLeakFinding.LEAKS
+    assert (
+        judge_label_leak(auc, n_least=20, p_value=0.05, n_unjudged=1) is not LabelLeakFinding.CLEAN
+    )
 
 
 def test_a_huge_set_is_judged_by_a_sample() -> None:
     base = unremarkable(0)
-    thin: Sequence[ClipObservation] = [
+    thin: Sequence[ClipAuditData] = [
         replace(base, clip=str(i), creator=None if i % 2 else "abc"[i // 2 % 3], frame={})
         for i in range(2 * MOST_PER_SIDE + 200)
     ]
-    found = audit(thin, seed=1)[FeatureView.METADATA]
+    found = audit(thin, seed=1)[AuditFeatureSet.METADATA]
     assert (found.n_real, found.n_generated) == (MOST_PER_SIDE, MOST_PER_SIDE)
 
 
@@ -323,7 +333,7 @@ def test_an_audit_survives_its_json() -> None:
 
 
 def test_a_tag_cannot_break_out_of_its_table() -> None:
-    def hostile(one: ClipObservation, dice: random.Random) -> ClipObservation:
+    def hostile(one: ClipAuditData, dice: random.Random) -> ClipAuditData:
         tag = FileTag("encoder", "x | <b>y</b>") if one.creator else FileTag("encoder", "z")
         return with_facts(one, tags=(tag,))
 
@@ -347,7 +357,7 @@ def picture(*, blur: float = 0.0, blocks: int = 0, bars: int = 0) -> dict[str, f
     if bars:
         grey[:bars] = grey[-bars:] = 0
     rgb = np.clip(grey, 0, 255).astype(np.uint8)
-    return dict(frame_features(np.stack([rgb] * 3, axis=-1)))
+    return dict(compute_frame_features(np.stack([rgb] * 3, axis=-1)))
 
 
 def test_the_numbers_of_a_frame_measure_what_they_are_called() -> None:
@@ -362,12 +372,12 @@ def test_the_numbers_of_a_frame_measure_what_they_are_called() -> None:
 @pytest.mark.parametrize("level", [0, 128, 255])
 @pytest.mark.parametrize("size", [(2, 2), (9, 40)])
 def test_a_flat_or_tiny_frame_still_gives_finite_numbers(level: int, size: tuple[int, int]) -> None:
-    numbers = frame_features(np.full((*size, 3), level, np.uint8))
+    numbers = compute_frame_features(np.full((*size, 3), level, np.uint8))
     assert all(np.isfinite(number) for number in numbers.values())
     assert numbers.keys() == picture().keys()
 
 
-def paired(n_scenes: int, creators: Sequence[str], plant: Plant) -> list[ClipObservation]:
+def paired(n_scenes: int, creators: Sequence[str], plant: Plant) -> list[ClipAuditData]:
     """Every creator covers every scene, beside the real clip of it."""
     makers = (None, *creators)
     return [
@@ -385,11 +395,11 @@ def paired(n_scenes: int, creators: Sequence[str], plant: Plant) -> list[ClipObs
     ]
 
 
-def untouched(one: ClipObservation, dice: random.Random) -> ClipObservation:
+def untouched(one: ClipAuditData, dice: random.Random) -> ClipAuditData:
     return one
 
 
-def other_files(one: ClipObservation, dice: random.Random) -> ClipObservation:
+def other_files(one: ClipAuditData, dice: random.Random) -> ClipAuditData:
     """Real: 1080p, VP9, 30 frames a second, with sound. Generated: 720p, H.264, 24, mute."""
     if one.creator is not None:
         return with_video(one, width=1280, height=720, average_rate=Fraction(24))
@@ -400,22 +410,22 @@ def other_files(one: ClipObservation, dice: random.Random) -> ClipObservation:
 @pytest.mark.parametrize("creators", ["A", "ABC", "ABCDEFG"])
 def test_a_set_in_which_every_creator_covers_every_scene_is_seen_to_leak(creators: str) -> None:
     found = audit(paired(24, creators, other_files), seed=1)
-    assert found.finding is AuditFinding.LEAKS
-    assert value(found, FeatureView.METADATA) == 1
-    assert found[FeatureView.METADATA].p_value == pytest.approx(1 / 200)
-    assert found[FeatureView.METADATA].n_unjudged == 0
+    assert found.finding is LabelLeakFinding.LEAKS
+    assert value(found, AuditFeatureSet.METADATA) == 1
+    assert found[AuditFeatureSet.METADATA].p_value == pytest.approx(1 / 200)
+    assert found[AuditFeatureSet.METADATA].n_unjudged == 0
 
 
 def test_a_paired_set_without_a_leak_is_not_called_leaking() -> None:
     found = audit(paired(24, "ABC", untouched), seed=1)
-    assert found.finding is not AuditFinding.LEAKS
-    assert found[FeatureView.METADATA].n_unjudged == 0
+    assert found.finding is not LabelLeakFinding.LEAKS
+    assert found[AuditFeatureSet.METADATA].n_unjudged == 0
 
 
 def test_a_leak_in_a_set_of_one_scene_is_inconclusive_and_says_what_is_missing() -> None:
     items = [replace(one, group="the only one") for one in planted(other_files)]
     found = audit(items, seed=1)
-    assert found.finding is AuditFinding.INCONCLUSIVE
+    assert found.finding is LabelLeakFinding.INCONCLUSIVE
     assert "Add scenes" in to_markdown(found)
 
 
@@ -426,8 +436,11 @@ def test_real_clips_of_scenes_that_nobody_generated_count_too() -> None:
         if one.creator is None or int(one.clip[:3]) % 2 == 0
     ]
     found = audit(half, seed=1)
-    assert (found[FeatureView.METADATA].n_real, found[FeatureView.METADATA].n_generated) == (40, 40)
-    assert found.finding is AuditFinding.LEAKS
+    assert (
+        found[AuditFeatureSet.METADATA].n_real,
+        found[AuditFeatureSet.METADATA].n_generated,
+    ) == (40, 40)
+    assert found.finding is LabelLeakFinding.LEAKS
 
 
 def test_groups_may_be_known_for_some_clips_only() -> None:
@@ -435,7 +448,7 @@ def test_groups_may_be_known_for_some_clips_only() -> None:
         replace(one, group=one.group if i % 3 else "")
         for i, one in enumerate(paired(24, "AB", other_files))
     ]
-    assert audit(some, seed=1).finding is AuditFinding.LEAKS
+    assert audit(some, seed=1).finding is LabelLeakFinding.LEAKS
 
 
 def test_a_creator_for_each_clip_is_judged() -> None:
@@ -443,7 +456,7 @@ def test_a_creator_for_each_clip_is_judged() -> None:
         replace(one, creator=one.creator and f"{one.creator} {i}")
         for i, one in enumerate(planted(other_files))
     ]
-    assert audit(many, seed=1).finding is AuditFinding.LEAKS
+    assert audit(many, seed=1).finding is LabelLeakFinding.LEAKS
 
 
 def test_twenty_generated_clips_among_six_hundred_real_ones_are_told() -> None:
@@ -455,14 +468,14 @@ def test_twenty_generated_clips_among_six_hundred_real_ones_are_told() -> None:
         audit([plant(one, random.Random(i)) for i, one in enumerate(items)], seed=1)
         for plant in (untouched, other_files)
     )
-    assert plain[FeatureView.METADATA].n_generated == 20
-    assert plain.finding is not AuditFinding.LEAKS
-    assert leaking.finding is AuditFinding.LEAKS
+    assert plain[AuditFeatureSet.METADATA].n_generated == 20
+    assert plain.finding is not LabelLeakFinding.LEAKS
+    assert leaking.finding is LabelLeakFinding.LEAKS
 
 
 def test_two_clips_are_no_set() -> None:
     found = audit(planted(other_files, n=2), seed=1)
-    assert found.finding is AuditFinding.INCONCLUSIVE
+    assert found.finding is LabelLeakFinding.INCONCLUSIVE
     assert all(isinstance(view.auc, Unmeasured) for view in found.views)
 
 
@@ -476,17 +489,17 @@ def test_what_no_model_can_judge_is_counted_and_never_clean() -> None:
         for i, one in enumerate(map(unremarkable, range(200)))
     ]
     found = audit(items, seed=1)
-    assert found[FeatureView.WATERMARK].n_unjudged > 0
-    assert found[FeatureView.WATERMARK].finding is not AuditFinding.CLEAN
+    assert found[AuditFeatureSet.WATERMARK].n_unjudged > 0
+    assert found[AuditFeatureSet.WATERMARK].finding is not LabelLeakFinding.CLEAN
     assert "could not be judged" in to_markdown(found)
 
 
 def test_labels_are_dealt_anew_within_their_scene_or_by_whole_scenes() -> None:
     owners = [FoldGroup(None if i % 2 else "A", f"both {i // 2}") for i in range(20)]
     owners += [FoldGroup(None if i < 10 else "B", f"one {i // 2}") for i in range(20)]
-    folding = fold(owners, seed=1)
+    folding = assign_clip_folds(owners, seed=1)
     assert not isinstance(folding, Unmeasured)
-    for labels in relabel(owners, folding, seed=1):
+    for labels in permute_labels(owners, folding, seed=1):
         makers = [owners[i].creator for i in labels]
         assert all({makers[i], makers[i + 1]} == {None, "A"} for i in range(0, 20, 2))
         assert all(makers[i] == makers[i + 1] for i in range(20, 40, 2))

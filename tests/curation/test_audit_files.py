@@ -12,11 +12,11 @@ from synthesise import ClipRecipe, synthesise
 from unreel.core.estimate import Estimate
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
-from unreel.curation.audit.audit import AuditFinding, audit
-from unreel.curation.audit.features import FeatureView, observe
-from unreel.media.access import media_reader
+from unreel.curation.audit.audit import LabelLeakFinding, audit
+from unreel.curation.audit.features import AuditFeatureSet, observe
+from unreel.media.access import open_media_reader
 from unreel.media.decode import Rgb
-from unreel.media.encode import ClipWriter, VideoTrack
+from unreel.media.encode import ClipWriter, VideoTrackSettings
 
 Make = Callable[[int, bool], bytes]
 N = 40
@@ -69,7 +69,7 @@ def _with_logo(number: int, generated: bool) -> bytes:  # noqa: FBT001
 
 def _encoded(frames: list[Rgb]) -> bytes:
     height, width, _ = frames[0].shape
-    track = VideoTrack(
+    track = VideoTrackSettings(
         codec="libx264",
         width=width,
         height=height,
@@ -86,17 +86,17 @@ def _encoded(frames: list[Rgb]) -> bytes:
 @pytest.mark.parametrize(
     ("make", "view", "feature"),
     [
-        (_with_sound_on_reals, FeatureView.METADATA, "sound"),
-        (_with_tag, FeatureView.METADATA, "tag comment"),
-        (_with_size, FeatureView.METADATA, "size"),
-        (_with_logo, FeatureView.WATERMARK, "any overlay"),
+        (_with_sound_on_reals, AuditFeatureSet.METADATA, "sound"),
+        (_with_tag, AuditFeatureSet.METADATA, "tag comment"),
+        (_with_size, AuditFeatureSet.METADATA, "size"),
+        (_with_logo, AuditFeatureSet.WATERMARK, "any overlay"),
     ],
 )
 def test_a_leak_in_real_files_is_found(
-    make: Make, view: FeatureView, feature: str, tmp_path: Path
+    make: Make, view: AuditFeatureSet, feature: str, tmp_path: Path
 ) -> None:
     observations = []
-    with media_reader(EnvironmentSettings(), trusted=True) as reader:
+    with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
         for number in range(N):
             generated = number % 2 == 0
             path = tmp_path / f"{number:02}.mp4"
@@ -106,13 +106,13 @@ def test_a_leak_in_real_files_is_found(
     found = audit(observations, seed=1)
     assert isinstance(found[view].auc, Estimate)
     assert found[view].auc.value >= 0.95
-    assert found.finding is AuditFinding.LEAKS
+    assert found.finding is LabelLeakFinding.LEAKS
     assert feature in {leak.feature for leak in found[view].leaks}
 
 
 def test_a_broken_file_is_observed_as_such(tmp_path: Path) -> None:
     path = tmp_path / "a.mp4"
     path.write_bytes(b"nothing")
-    with media_reader(EnvironmentSettings(), trusted=True) as reader:
+    with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
         one = observe(path, clip="a", creator=None, reader=reader)
     assert all(isinstance(part, Failure) for part in (one.facts, one.frame, one.watermarks))

@@ -6,10 +6,10 @@ from PIL import Image
 
 from footage import film, write_clip
 from unreel.core.box import Box
-from unreel.media.borders import BorderWidths, find_borders
-from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import Rgb
-from unreel.media.scan import scan
+from unreel.media.fingerprint import BorderWidths, find_frame_borders
+from unreel.media.messages import MAX_PIXELS
+from unreel.media.scan import scan_clip
 
 FILLS = {"black": (0, 0, 0), "white": (255, 255, 255), "blue": (20, 40, 160)}
 BARS = {
@@ -37,7 +37,7 @@ def padded(pictures: list[Rgb], bars: BorderWidths, fill: tuple[int, int, int]) 
 
 def found(pictures: list[Rgb], *, crf: int = 26) -> BorderWidths:
     data = write_clip(pictures, crf=crf)
-    return find_borders(scan(io.BytesIO(data), max_pixels=MAX_PIXELS).picked)
+    return find_frame_borders(scan_clip(io.BytesIO(data), max_pixels=MAX_PIXELS).picked)
 
 
 @pytest.mark.parametrize("fill", FILLS.values(), ids=FILLS)
@@ -117,7 +117,7 @@ def test_padded_clips_of_the_shared_set_are_cropped_within_two_pixels(shared, re
     import csv
 
     from unreel.media.decode import decode_frames
-    from unreel.media.timeline import read_timeline
+    from unreel.media.timeline import read_frame_timeline
 
     draw = np.random.default_rng(0)
     kept, within = 0, 0
@@ -125,7 +125,7 @@ def test_padded_clips_of_the_shared_set_are_cropped_within_two_pixels(shared, re
         rows = list(csv.DictReader(file))
     for number, row in enumerate(rows):
         with (shared / "clips" / row["file"]).open("rb") as clip:
-            timeline = read_timeline(clip, max_pixels=MAX_PIXELS)
+            timeline = read_frame_timeline(clip, max_pixels=MAX_PIXELS)
             wanted = sorted({place * (timeline.n_frames - 1) // 7 for place in range(8)})
             frames = decode_frames(clip, timeline, indices=wanted, max_pixels=MAX_PIXELS)
             pictures = [frame.rgb for frame in frames]

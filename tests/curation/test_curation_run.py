@@ -11,7 +11,7 @@ import pytest
 from small_recipe import RECIPE
 from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import InvalidSettingError
-from unreel.curation.curation_run import curate
+from unreel.curation.curation_run import run_curation
 
 # How busy this machine is must not decide which clips a benchmark has.
 PATIENT = {"UNREEL_MEDIA_SECONDS": "600"}
@@ -90,12 +90,12 @@ def test_a_second_run_asks_nothing_and_a_changed_setting_only_what_depends_on_it
 ) -> None:
     source = {"path": str(footage)}
     job = curation(source, **SECTIONS)
-    first = curate(job)
+    first = run_curation(job)
     counts = {step: job.bench.table(step).count() for step in ("ingest", "scan", "render")}
-    assert curate(job).frozen == first.frozen
+    assert run_curation(job).frozen == first.frozen
     assert {step: job.bench.table(step).count() for step in counts} == counts
     other = SECTIONS | {"normalise": {"width": 64, "height": 64, "rate": 12}}
-    second = curate(curation(source, **other))
+    second = run_curation(curation(source, **other))
     assert second.frozen != first.frozen
     again = {step: job.bench.table(step).count() for step in counts}
     assert again == counts | {"render": 2 * counts["render"]}
@@ -105,7 +105,7 @@ def test_normalised_clips_share_one_form_and_real_ones_the_generated_lengths(
     footage, curation
 ) -> None:
     job = curation({"path": str(footage)}, **SECTIONS)
-    curate(job)
+    run_curation(job)
     entries = list(open_benchmark(job.bench.place.path / "benchmark"))
     assert {(one.facts.width, one.facts.height, one.facts.rate) for one in entries} == {
         (96, 64, 12)
@@ -119,14 +119,14 @@ def test_normalised_clips_share_one_form_and_real_ones_the_generated_lengths(
 
 def test_a_step_alone_goes_no_further(footage, curation) -> None:
     job = curation({"path": str(footage)}, **SECTIONS)
-    state = curate(job, until="split")
+    state = run_curation(job, until="split")
     assert state.steps == ("ingest", "scan", "split")
     assert not (job.bench.place.path / "benchmark").exists()
 
 
 def test_a_step_that_the_recipe_does_not_take_is_refused(footage, curation) -> None:
     with pytest.raises(InvalidSettingError, match="It takes: ingest, freeze"):
-        curate(curation({"path": str(footage)}), until="crop")
+        run_curation(curation({"path": str(footage)}), until="crop")
 
 
 @pytest.mark.slow

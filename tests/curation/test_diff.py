@@ -2,19 +2,19 @@
 
 import shutil
 
-from unreel.curation.curation_run import curate
-from unreel.curation.diff import BYTES, FieldChange, compare
+from unreel.curation.curation_run import run_curation
+from unreel.curation.diff import BYTES, ClipFieldChange, compare_benchmarks
 
 
 def frozen(curation, source, out, **sections):
     job = curation(source, out=out, **sections)
-    curate(job)
+    run_curation(job)
     return job.bench.place.path / "benchmark"
 
 
 def test_a_benchmark_does_not_differ_from_itself(footage, curation) -> None:
     folder = frozen(curation, {"path": str(footage)}, "one")
-    found = compare(folder, folder)
+    found = compare_benchmarks(folder, folder)
     assert found.is_empty
     assert found.n_same == 10
 
@@ -29,11 +29,11 @@ def test_clips_that_come_go_and_change_are_told(footage, curation, tmp_path) -> 
     (films / "real/new.mp4").write_bytes((footage / "real/clip3.mp4").read_bytes() + b" ")
     (films / "real/clip5.mp4").write_bytes((footage / "real/clip5.mp4").read_bytes() + b" ")
     after = frozen(curation, {"path": "films", "licence": "MIT"}, "two", freeze=whole)
-    found = compare(before, after)
+    found = compare_benchmarks(before, after)
     assert found.added == ("real/new.mp4",)
     assert found.removed == ("real/clip3.mp4",)
     assert found.renamed == (("real/clip1.mp4", "real/clip1b.mp4"),)
-    assert FieldChange("real/clip7.mp4", "licence", "CC0", "MIT") in found.changed
+    assert ClipFieldChange("real/clip7.mp4", "licence", "CC0", "MIT") in found.changed
     assert [change.name for change in found.changed if change.field == BYTES] == ["real/clip5.mp4"]
     assert found.n_same == 0
 
@@ -42,7 +42,7 @@ def test_other_splits_are_told(footage, curation) -> None:
     source = {"path": str(footage)}
     before = frozen(curation, source, "one", freeze={"shares": [1, 0, 0]})
     after = frozen(curation, source, "two", freeze={"shares": [0, 0, 1]})
-    found = compare(before, after)
+    found = compare_benchmarks(before, after)
     assert {(one.field, one.before, one.after) for one in found.changed} == {
         ("split", "train", "test")
     }
@@ -51,5 +51,5 @@ def test_other_splits_are_told(footage, curation) -> None:
 
 def test_any_benchmark_can_be_compared(footage, curation, tmp_path) -> None:
     folder = frozen(curation, {"path": str(footage)}, "one", freeze={"shares": [1, 0, 0]})
-    found = compare(footage, folder)
+    found = compare_benchmarks(footage, folder)
     assert {change.field for change in found.changed} == {"split"}

@@ -11,14 +11,19 @@ from pydantic import TypeAdapter
 
 from footage import film, write_clip
 from unreel.core.errors import InvalidValueError
-from unreel.media.borders import BorderWidths, find_borders
-from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import Rgb, decode_frames
-from unreel.media.fingerprint import ClipFingerprint, HeldPrints, fingerprint
-from unreel.media.near_duplicates import find_matches
-from unreel.media.scan import scan
-from unreel.media.timeline import read_timeline
-from unreel.stats.connected_groups import join
+from unreel.media.fingerprint import (
+    BorderWidths,
+    ClipFingerprint,
+    InMemoryFingerprints,
+    compute_clip_fingerprint,
+    find_frame_borders,
+)
+from unreel.media.messages import MAX_PIXELS
+from unreel.media.near_duplicates import find_near_duplicates
+from unreel.media.scan import scan_clip
+from unreel.media.timeline import read_frame_timeline
+from unreel.stats.connected_groups import group_connected_names
 
 pytest.importorskip("pdqhash", reason="needs the extra `curate`")
 
@@ -26,12 +31,12 @@ Change = Callable[[Rgb, int], Rgb]
 
 
 def printed(data: bytes) -> ClipFingerprint:
-    found = scan(io.BytesIO(data), max_pixels=MAX_PIXELS)
-    return fingerprint(found, find_borders(found.picked))
+    found = scan_clip(io.BytesIO(data), max_pixels=MAX_PIXELS)
+    return compute_clip_fingerprint(found, find_frame_borders(found.picked))
 
 
 def match(first: ClipFingerprint, second: ClipFingerprint) -> bool:
-    return bool(find_matches(HeldPrints([("first", first), ("second", second)])))
+    return bool(find_near_duplicates(InMemoryFingerprints([("first", first), ("second", second)])))
 
 
 def scaled(picture: Rgb, _number: int) -> Rgb:
@@ -95,7 +100,7 @@ def recall_and_precision(clips: list[list[Rgb]]) -> tuple[dict[str, float], floa
         prints += [(f"{number}/{kind}", printed(data)) for kind, data in copies(clip, number)]
     found = {
         (match.first.partition("/")[::2], match.second.partition("/")[::2])
-        for match in find_matches(HeldPrints(prints))
+        for match in find_near_duplicates(InMemoryFingerprints(prints))
     }
     right = [(one, other) for one, other in found if one[0] == other[0]]
     caught = {(one[0], other[1]) for one, other in right if one[1] == "original"}
@@ -119,7 +124,7 @@ def shared_clips(shared: Path, *, every: int, n_frames: int) -> list[list[Rgb]]:
         rows = list(csv.DictReader(file))[::every]
     for row in rows:
         with (shared / "clips" / row["file"]).open("rb") as clip:
-            timeline = read_timeline(clip, max_pixels=MAX_PIXELS)
+            timeline = read_frame_timeline(clip, max_pixels=MAX_PIXELS)
             last = timeline.n_frames - 1
             wanted = sorted({place * last // (n_frames - 1) for place in range(n_frames)})
             frames = decode_frames(clip, timeline, indices=wanted, max_pixels=MAX_PIXELS)
@@ -150,9 +155,9 @@ def test_a_letterboxed_copy_matches_once_its_borders_are_known() -> None:
     clip = film(3, n_frames=10)
     plain = printed(write_clip(clip))
     data = write_clip([boxed(picture, 0) for picture in clip])
-    found = scan(io.BytesIO(data), max_pixels=MAX_PIXELS)
-    assert match(plain, fingerprint(found, find_borders(found.picked)))
-    assert not match(plain, fingerprint(found, BorderWidths()))
+    found = scan_clip(io.BytesIO(data), max_pixels=MAX_PIXELS)
+    assert match(plain, compute_clip_fingerprint(found, find_frame_borders(found.picked)))
+    assert not match(plain, compute_clip_fingerprint(found, BorderWidths()))
 
 
 def test_a_short_clip_matches_its_copy() -> None:
@@ -178,8 +183,10 @@ def test_matches_do_not_depend_on_who_comes_first() -> None:
         printed(write_clip(film(seed, n_frames=8), crf=crf)) for seed in (1, 2) for crf in (20, 34)
     ]
     names = ["a", "b", "c", "d"]
-    forwards = find_matches(HeldPrints(list(zip(names, clips, strict=True))))
-    backwards = find_matches(HeldPrints(list(zip(names[::-1], clips[::-1], strict=True))))
+    forwards = find_near_duplicates(InMemoryFingerprints(list(zip(names, clips, strict=True))))
+    backwards = find_near_duplicates(
+        InMemoryFingerprints(list(zip(names[::-1], clips[::-1], strict=True)))
+    )
     assert {(m.first, m.second) for m in forwards} == {("a", "b"), ("c", "d")}
     assert {(m.second, m.first) for m in backwards} == {("a", "b"), ("c", "d")}
 
@@ -187,21 +194,24 @@ def test_matches_do_not_depend_on_who_comes_first() -> None:
 def test_blank_clips_match_each_other() -> None:
     blank = [np.full((64, 96, 3), 128, np.uint8)] * 8
     one, other = printed(write_clip(blank)), printed(write_clip(blank, crf=30))
-    assert len(find_matches(HeldPrints([("one", one), ("other", other)]))) == 1
+    assert len(find_near_duplicates(InMemoryFingerprints([("one", one), ("other", other)]))) == 1
 
 
 def test_no_clips_have_no_matches() -> None:
-    assert find_matches(HeldPrints([])) == []
+    assert find_near_duplicates(InMemoryFingerprints([])) == []
 
 
 def test_groups_are_joined_through_others_and_led_by_the_first_named() -> None:
     names = ["e", "d", "c", "b", "a"]
-    assert join(names, [("a", "b"), ("b", "c"), ("e", "d")]) == [["e", "d"], ["c", "b", "a"]]
+    assert group_connected_names(names, [("a", "b"), ("b", "c"), ("e", "d")]) == [
+        ["e", "d"],
+        ["c", "b", "a"],
+    ]
 
 
 def test_what_nothing_joins_is_alone() -> None:
-    assert join(["a", "b"], []) == [["a"], ["b"]]
-    assert join([], []) == []
+    assert group_connected_names(["a", "b"], []) == [["a"], ["b"]]
+    assert group_connected_names([], []) == []
 
 
 def test_a_new_batch_is_compared_with_the_known_and_with_itself_alone() -> None:
@@ -209,7 +219,7 @@ def test_a_new_batch_is_compared_with_the_known_and_with_itself_alone() -> None:
         printed(write_clip(film(seed, n_frames=4), crf=crf))
         for seed, crf in [(1, 20), (1, 34), (2, 20), (2, 34), (1, 28)]
     ]
-    prints = HeldPrints(list(zip("abcde", clips, strict=True)))
-    fresh = [(match.first, match.second) for match in find_matches(prints, known=3)]
+    prints = InMemoryFingerprints(list(zip("abcde", clips, strict=True)))
+    fresh = [(match.first, match.second) for match in find_near_duplicates(prints, known=3)]
     assert sorted(fresh) == [("a", "e"), ("b", "e"), ("c", "d")]
-    assert find_matches(prints, known=5) == []
+    assert find_near_duplicates(prints, known=5) == []

@@ -10,27 +10,27 @@ import pytest
 from benchmarks.census import take_census
 from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.core.identity import clip_id
+from unreel.core.identity import compute_clip_id
 from unreel.core.output_files import OutputDirectory
-from unreel.core.settings import read_settings
-from unreel.curation.curation_run import curate
-from unreel.curation.freeze.media import BenchmarkMedia, copy_media
-from unreel.curation.freeze.step import run_step
-from unreel.curation.hub_dataset import AcceptedRisks, publish
-from unreel.curation.pieces import WorkDirectory
+from unreel.core.settings import read_environment_settings
+from unreel.curation.curation_run import run_curation
+from unreel.curation.freeze.media import BenchmarkMedia, copy_benchmark_media
+from unreel.curation.freeze.step import run_freeze_step
+from unreel.curation.hub_dataset import AcceptedPublishingRisks, write_hub_dataset
+from unreel.curation.pieces import SegmentWorkDirectory
 from unreel.curation.recipe import FreezeSection
-from unreel.curation.sorted_runs import SortedRuns
 from unreel.curation.state import CurationJob
 from unreel.curation.step import CurationContext
+from unreel.curation.working_table import SortedRunWriter
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import StorageAccess
-from unreel.evaluation.recipe import check_recipe as check_run
+from unreel.evaluation.recipe import check_eval_recipe as check_run
 from unreel.evaluation.run_job import EvalRun, evaluate
 
 
 def test_it_is_read_back_with_labels_creators_rights_and_splits(footage, curation) -> None:
     job = curation({"path": str(footage), "licence": "CC0", "source": "us"})
-    frozen = curate(job).frozen
+    frozen = run_curation(job).frozen
     benchmark = open_benchmark(job.bench.place.path / "benchmark")
     census = take_census(benchmark)
     assert census.n_rejected == 0
@@ -44,7 +44,7 @@ def test_it_is_read_back_with_labels_creators_rights_and_splits(footage, curatio
 
 def test_a_reviewer_can_be_evaluated_on_it(footage, curation, tmp_path) -> None:
     job = curation({"path": str(footage)})
-    curate(job)
+    run_curation(job)
     values = {
         "benchmark": str(job.bench.place.path / "benchmark"),
         "protocol": "reality",
@@ -53,7 +53,7 @@ def test_a_reviewer_can_be_evaluated_on_it(footage, curation, tmp_path) -> None:
     run = EvalRun(
         place=StorageLocation(str(tmp_path / "run")),
         recipe=check_run(values),
-        access=StorageAccess(settings=read_settings(), trusted=True),
+        access=StorageAccess(settings=read_environment_settings(), trusted=True),
         ledgers=tmp_path / "run",
     )
     assert evaluate(run).answers.done == 10
@@ -62,7 +62,7 @@ def test_a_reviewer_can_be_evaluated_on_it(footage, curation, tmp_path) -> None:
 def test_dataset_libraries_read_it_with_its_splits(footage, curation, tmp_path) -> None:
     datasets = pytest.importorskip("datasets", reason="needs `datasets`")
     job = curation({"path": str(footage)})
-    frozen = curate(job).frozen
+    frozen = run_curation(job).frozen
     found = datasets.load_dataset(
         "videofolder", data_dir=frozen.place, cache_dir=str(tmp_path / "cache")
     )
@@ -77,7 +77,7 @@ def test_dataset_libraries_read_it_with_its_splits(footage, curation, tmp_path) 
 
 def test_every_file_has_its_checksum(footage, curation, tree) -> None:
     job = curation({"path": str(footage)})
-    curate(job)
+    run_curation(job)
     folder = job.bench.place.path / "benchmark"
     lines = (folder / "checksums.sha256").read_text().splitlines()
     stated = {name: value for value, name in (line.split("  ", 1) for line in lines)}
@@ -95,8 +95,8 @@ def test_the_same_clips_give_the_same_bytes_whatever_their_order(
     )
     first = curation([real, generated], out="first")
     second = curation([generated, real], out="second")
-    curate(first)
-    curate(second)
+    run_curation(first)
+    run_curation(second)
     trees = [tree(job.bench.place.path / "benchmark") for job in (first, second)]
     told = {"README.md", "recipe.json", "checksums.sha256"}  # the recipe itself differs
     assert trees[0].keys() == trees[1].keys()
@@ -105,11 +105,11 @@ def test_the_same_clips_give_the_same_bytes_whatever_their_order(
 
 def test_freezing_again_changes_nothing_and_takes_strays_away(footage, curation, tree) -> None:
     job = curation({"path": str(footage)})
-    frozen = curate(job).frozen
+    frozen = run_curation(job).frozen
     folder = job.bench.place.path / "benchmark"
     before = tree(folder)
     (folder / "train" / "stray.mp4").write_bytes(b"stray")
-    again = curate(job).frozen
+    again = run_curation(job).frozen
     assert tree(folder) == before
     assert again == frozen
 
@@ -119,12 +119,12 @@ def test_a_file_that_changed_since_it_was_ingested_is_not_frozen(
 ) -> None:
     shutil.copytree(footage, tmp_path / "films")
     job = curation({"path": "films"})
-    state = curate(job, until="ingest")
+    state = run_curation(job, until="ingest")
     path = tmp_path / "films/real/clip1.mp4"
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     work = CurationJob(recipe=job.recipe, root=job.root, bench=job.bench)
     with pytest.raises(UnreadableSourceError, match="not the one that was ingested"):
-        run_step(FreezeSection(shares=(3, 1, 1)), work, state)
+        run_freeze_step(FreezeSection(shares=(3, 1, 1)), work, state)
     assert not (job.bench.place.path / "benchmark/checksums.sha256").exists()
 
 
@@ -134,10 +134,10 @@ def lost_among_many(
     """One file under many names, the first of which leads nowhere."""
     film = tmp_path / "film.mp4"
     film.write_bytes(b"a film")
-    runs = SortedRuns(OutputDirectory(tmp_path), "media")
+    runs = SortedRunWriter(OutputDirectory(tmp_path), "media")
     for number in range(n_clips):
         place = film if number else tmp_path / "gone.mp4"
-        runs.add((f"train/media/{number:04}.mp4", clip_id(film), str(place), 6))
+        runs.add((f"train/media/{number:04}.mp4", compute_clip_id(film), str(place), 6))
     return BenchmarkMedia(OutputDirectory(tmp_path), runs.end()), curation({"path": "films"}).bench
 
 
@@ -145,7 +145,7 @@ def test_copying_ends_at_the_first_file_that_is_lost(curation, tmp_path) -> None
     media, bench = lost_among_many(curation, tmp_path, n_clips=1_000)
     target = bench.place / "benchmark"
     with pytest.raises(UnreadableSourceError, match=r"gone\.mp4.*Put it back"):
-        copy_media(media, target, bench)
+        copy_benchmark_media(media, target, bench)
     assert len(target.names()) < 500
 
 
@@ -156,7 +156,7 @@ def test_a_target_that_cannot_be_written_to_is_not_blamed_on_the_source(curation
     (target.path / "train").mkdir(parents=True)
     (target.path / "train/media").symlink_to(tmp_path)
     with pytest.raises(UnreadableSourceError, match="is a link") as told:
-        copy_media(media, target, bench)
+        copy_benchmark_media(media, target, bench)
     assert "cannot be copied" in str(told.value)
     assert "Put it back" not in str(told.value)
 
@@ -166,7 +166,7 @@ def test_nothing_to_freeze_is_told_and_the_reasons_are_kept(tmp_path, curation, 
     (tmp_path / "films/a.mp4").write_text("no video")
     job = curation({"path": "films", "label": "real"})
     with pytest.raises(InvalidSettingError, match="no clip is left"):
-        curate(job)
+        run_curation(job)
     assert quarantine(job) == {"a.mp4": "ingest: format-refused"}
 
 
@@ -174,7 +174,7 @@ def test_the_card_tells_sources_licences_and_what_was_left_out(footage, curation
     shutil.copytree(footage, tmp_path / "films")
     (tmp_path / "films/real/bad.mp4").write_text("no video")
     job = curation({"path": "films", "licence": "CC0 | not [a] <table>"})
-    curate(job)
+    run_curation(job)
     card = (job.bench.place.path / "benchmark/README.md").read_text()
     assert "| real | 5 |" in card
     assert "| Veo | 2 |" in card
@@ -186,7 +186,7 @@ def test_the_card_tells_sources_licences_and_what_was_left_out(footage, curation
 
 def test_the_folder_holds_no_path_of_this_machine(footage, curation, tmp_path) -> None:
     job = curation({"path": str(footage)})
-    curate(job)
+    run_curation(job)
     folder = job.bench.place.path / "benchmark"
     texts = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".mp4"]
     assert len(texts) >= 5
@@ -197,7 +197,7 @@ def test_the_folder_holds_no_path_of_this_machine(footage, curation, tmp_path) -
 
 def test_first_frames_are_published_where_asked_for(footage, curation) -> None:
     job = curation({"path": str(footage)}, freeze={"first_frames": True, "shares": [3, 1, 1]})
-    curate(job)
+    run_curation(job)
     folder = job.bench.place.path / "benchmark"
     clips = {path.stem for path in folder.rglob("media/*/*.mp4")}
     pictures = {path.stem for path in folder.rglob("first_frames/*/*.jpg")}
@@ -207,7 +207,7 @@ def test_first_frames_are_published_where_asked_for(footage, curation) -> None:
 
 def test_the_digest_is_that_of_the_checksums(footage, curation) -> None:
     job = curation({"path": str(footage)})
-    frozen = curate(job).frozen
+    frozen = run_curation(job).frozen
     data = (job.bench.place.path / "benchmark/checksums.sha256").read_bytes()
     assert frozen.digest == hashlib.sha256(data).hexdigest()
     recipe = json.loads((job.bench.place.path / "benchmark/recipe.json").read_text())
@@ -217,7 +217,7 @@ def test_the_digest_is_that_of_the_checksums(footage, curation) -> None:
 def test_media_can_stay_where_they_lie(footage, curation, tmp_path) -> None:
     here = {"media": "in_place", "shares": [3, 1, 1], "labels": []}
     job = curation({"path": str(footage)}, freeze=here)
-    frozen = curate(job).frozen
+    frozen = run_curation(job).frozen
     folder = job.bench.place.path / "benchmark"
     assert not list(folder.rglob("*.mp4"))
     lines = (folder / "checksums.sha256").read_text().splitlines()
@@ -228,35 +228,35 @@ def test_media_can_stay_where_they_lie(footage, curation, tmp_path) -> None:
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == value
     benchmark = open_benchmark(folder, outside=True)
     assert {benchmark.find(entry) for entry in benchmark} == set(clips)
-    assert curate(job).frozen == frozen
+    assert run_curation(job).frozen == frozen
 
 
 def test_a_benchmark_whose_media_lie_elsewhere_is_not_published(footage, curation) -> None:
     here = {"media": "in_place", "shares": [3, 1, 1], "labels": []}
     job = curation({"path": str(footage), "licence": "CC0"}, freeze=here)
-    curate(job)
-    accepted = AcceptedRisks(leak=True, no_licence=True)
+    run_curation(job)
+    accepted = AcceptedPublishingRisks(leak=True, no_licence=True)
     with pytest.raises(InvalidSettingError, match="lie elsewhere"):
-        publish(job.bench.place.path, accepted=accepted, out=None, repo=None)
+        write_hub_dataset(job.bench.place.path, accepted=accepted, out=None, repo=None)
 
 
 def test_copies_that_were_in_place_go_when_media_stay(footage, curation) -> None:
     copied = {"shares": [3, 1, 1], "labels": []}
     job = curation({"path": str(footage)}, freeze=copied)
-    curate(job)
+    run_curation(job)
     folder = job.bench.place.path / "benchmark"
     assert len(list(folder.rglob("*.mp4"))) == 10
-    curate(curation({"path": str(footage)}, freeze=copied | {"media": "in_place"}))
+    run_curation(curation({"path": str(footage)}, freeze=copied | {"media": "in_place"}))
     assert not list(folder.rglob("*.mp4"))
 
 
 def test_a_second_curation_of_the_same_folder_is_refused_while_one_works(footage, curation) -> None:
     job = curation({"path": str(footage)})
     with (
-        WorkDirectory.of(job.bench).lock(),
+        SegmentWorkDirectory.of(job.bench).lock(),
         pytest.raises(UnreadableSourceError, match="another run"),
     ):
-        curate(job)
+        run_curation(job)
 
 
 def test_videos_in_a_folder_called_pieces_outlive_a_curation_beside_it(
@@ -265,5 +265,5 @@ def test_videos_in_a_folder_called_pieces_outlive_a_curation_beside_it(
     shutil.copytree(footage, tmp_path / "pieces")
     before = tree(tmp_path / "pieces")
     job = curation({"path": "pieces"}, out=".")
-    assert sum(curate(job).frozen.clips.values()) == 10
+    assert sum(run_curation(job).frozen.clips.values()) == 10
     assert tree(tmp_path / "pieces") == before

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from unreel.core.identity import clip_id
+from unreel.core.identity import compute_clip_id
 from unreel.core.output_files import OutputDirectory
-from unreel.curation.freeze.media import BenchmarkMedia, copy_media
-from unreel.curation.sorted_runs import SortedRuns
+from unreel.curation.freeze.media import BenchmarkMedia, copy_benchmark_media
+from unreel.curation.working_table import SortedRunWriter
 
 N_FILES = 6
 
@@ -14,12 +14,12 @@ N_FILES = 6
 def write_media(folder: Path) -> tuple[BenchmarkMedia, dict[str, bytes]]:
     """Return the media of a freeze, and the bytes of each file by its published name."""
     folder.mkdir()
-    runs, contents = SortedRuns(OutputDirectory(folder), "media"), {}
+    runs, contents = SortedRunWriter(OutputDirectory(folder), "media"), {}
     for number in range(N_FILES):
         film = folder / f"film{number}.mp4"
         film.write_bytes(f"film number {number}".encode())
         name = f"train/media/{number:04}.mp4"
-        runs.add((name, clip_id(film), str(film), film.stat().st_size))
+        runs.add((name, compute_clip_id(film), str(film), film.stat().st_size))
         contents[name] = film.read_bytes()
     return BenchmarkMedia(OutputDirectory(folder), runs.end()), contents
 
@@ -37,7 +37,7 @@ def resume(curation: Any, tmp_path: Path, already: dict[str, bytes]) -> dict[str
     target = bench.place / "benchmark"
     for name, data in already.items():
         target.put(name, data, published=True)
-    copy_media(media, target, bench)
+    copy_benchmark_media(media, target, bench)
     return read_files(target.path)
 
 

@@ -10,10 +10,10 @@ import pytest
 from unreel.benchmarks.entry import Rejected
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.core.settings import read_settings
-from unreel.curation.curation_run import curate
+from unreel.core.settings import read_environment_settings
+from unreel.curation.curation_run import run_curation
 from unreel.curation.recipe import SourceSection
-from unreel.curation.source.sources import SourceClip, SourceContext, list_sources
+from unreel.curation.source.sources import SourceClip, SourceReadContext, list_source_clips
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import StorageAccess
 
@@ -23,11 +23,11 @@ def listed(tmp_path):
     """The clips that a source names, by name."""
 
     def read(options=None, **section) -> dict[str, SourceClip | Rejected]:
-        access = StorageAccess(settings=read_settings(), storage=options or {})
-        around = SourceContext(
+        access = StorageAccess(settings=read_environment_settings(), storage=options or {})
+        around = SourceReadContext(
             root=tmp_path, access=access, place=StorageLocation(str(tmp_path / "kept"))
         )
-        rows = list(list_sources([SourceSection(**section)], around))
+        rows = list(list_source_clips([SourceSection(**section)], around))
         return {row.name if isinstance(row, Rejected) else row.entry.name: row for row in rows}
 
     return read
@@ -115,7 +115,7 @@ def test_a_rejected_file_is_quarantined_with_its_reason(
     (films / "real" / "again.mp4").write_bytes(whole)
     (films / "generated" / "Veo" / "both.mp4").write_bytes((films / "real/clip3.mp4").read_bytes())
     job = curation({"path": "films"})
-    state = curate(job, until="ingest")
+    state = run_curation(job, until="ingest")
     told = quarantine(job)
     assert told.pop("real/clip1.mp4") == "ingest: duplicate"
     assert told.pop("real/broken.mp4").startswith("ingest: ")
@@ -130,7 +130,7 @@ def test_a_rejected_file_is_quarantined_with_its_reason(
 def test_names_of_two_sources_may_meet_under_their_prefixes(footage, curation) -> None:
     path = str(footage)
     job = curation([{"path": path, "name": "one"}, {"path": path, "name": "two"}])
-    state = curate(job, until="ingest")
+    state = run_curation(job, until="ingest")
     assert {piece.entry.name.partition("/")[0] for piece in state.pieces} == {"one"}
     assert state.reasons == {"ingest: duplicate": 10}
 
@@ -138,12 +138,12 @@ def test_names_of_two_sources_may_meet_under_their_prefixes(footage, curation) -
 def test_a_changed_file_is_hashed_again_and_the_others_are_not(footage, tmp_path, curation) -> None:
     shutil.copytree(footage, tmp_path / "films")
     job = curation({"path": "films"})
-    before = {piece.entry.name: piece.clip.id for piece in curate(job, until="ingest").pieces}
+    before = {piece.entry.name: piece.clip.id for piece in run_curation(job, until="ingest").pieces}
     table = job.bench.table("ingest")
     (tmp_path / "films/real/clip1.mp4").write_bytes(
         (footage / "real/clip5.mp4").read_bytes() + b" "
     )
-    after = {piece.entry.name: piece.clip.id for piece in curate(job, until="ingest").pieces}
+    after = {piece.entry.name: piece.clip.id for piece in run_curation(job, until="ingest").pieces}
     assert [name for name in before if before[name] != after[name]] == ["real/clip1.mp4"]
     assert table.count() == 11
 
@@ -177,8 +177,8 @@ def test_clips_of_a_store_give_the_same_benchmark_as_those_of_a_folder(
     from dataclasses import replace
 
     access = replace(there.bench.access, storage=bucket.options)
-    curate(here)
-    curate(replace(there, bench=replace(there.bench, access=access)))
+    run_curation(here)
+    run_curation(replace(there, bench=replace(there.bench, access=access)))
     trees = [tree(job.bench.place.path / "benchmark") for job in (here, there)]
     told = {"README.md", "recipe.json", "checksums.sha256"}  # they tell where clips came from
     assert {name for name in trees[0] if trees[0][name] != trees[1][name]} == told

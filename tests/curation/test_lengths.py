@@ -8,8 +8,8 @@ from scenes.ball import read_index
 from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
-from unreel.curation.freeze.first_frames import first_frame
-from unreel.media.access import media_reader
+from unreel.curation.freeze.media import read_first_frame
+from unreel.media.access import open_media_reader
 
 WANTED = [Fraction(n, 24) for n in (48, 120, 120, 121, 97, 240)]
 
@@ -62,9 +62,9 @@ def test_the_draw_follows_from_the_seed_and_not_from_the_order() -> None:
 def test_the_first_frame_is_kept_at_full_size(tmp_path) -> None:
     path = tmp_path / "clip.mp4"
     path.write_bytes(synthesise(ClipRecipe(width=320, height=192, n_frames=30)))
-    with media_reader(EnvironmentSettings(), trusted=True) as reader:
-        kept = first_frame(reader, path)
-        gone = first_frame(reader, tmp_path / "absent.mp4")
+    with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
+        kept = read_first_frame(reader, path)
+        gone = read_first_frame(reader, tmp_path / "absent.mp4")
     assert not isinstance(kept, Failure)
     assert (kept.index, kept.width, kept.height) == (0, 320, 192)
     assert read_index(kept.rgb()) == 0

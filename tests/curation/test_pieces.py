@@ -19,25 +19,28 @@ from curation.matched import match_lengths
 from facts import FACTS
 from unreel.benchmarks.entry import Entry
 from unreel.core.box import Box
-from unreel.core.clip import Clip, Generated, Real
-from unreel.core.facts import AudioFacts, FileTag
-from unreel.core.identity import digest, digest_id
+from unreel.core.clip import AudioFacts, Clip, FileTag, Generated, Real
+from unreel.core.identity import compute_placeholder_clip_id, digest
 from unreel.core.judgement import Label, Rating, Vote
 from unreel.core.output_files import OutputDirectory
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
-from unreel.curation.duplicates import StoredPrints
-from unreel.curation.exclusions import LeavingOut
+from unreel.curation.duplicates import StoredFingerprints
 from unreel.curation.freeze.manifest import ManifestWriter
-from unreel.curation.freeze.splits import SplitMember, assign_splits, draw_splits
-from unreel.curation.keys import SubjectKeys
-from unreel.curation.measures import MeasuredShot
-from unreel.curation.piece import CONTRADICTION, ClipSegment, ExcludedSegment, MadeFile
-from unreel.curation.pieces import NO_PIECES, WorkDirectory, keep_once
-from unreel.curation.sorted_runs import SortedRuns, read_runs
-from unreel.media.borders import BorderWidths
-from unreel.media.bounds import N_PICKED
-from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, ClipFingerprint
+from unreel.curation.freeze.splits import SplitMember, assign_segment_splits, assign_splits
+from unreel.curation.piece import (
+    CONTRADICTION,
+    ClipSegment,
+    ExcludedSegment,
+    ExclusionWriter,
+    FileToPublish,
+    MeasuredShot,
+)
+from unreel.curation.pieces import NO_PIECES, SegmentWorkDirectory, deduplicate_segments
+from unreel.curation.step_table import StepRequestKeys
+from unreel.curation.working_table import SortedRunWriter, merge_sorted_runs
+from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, BorderWidths, ClipFingerprint
+from unreel.media.messages import N_PICKED
 from unreel.media.render import FrameRange, PixelCrop
 
 THIRD = Fraction(1, 3)
@@ -48,7 +51,7 @@ def clip_of(name: str) -> Clip:
     video = replace(FACTS.video, rotation_deg=90, average_rate=Fraction(30000, 1001), **times)
     sound = AudioFacts(codec="aac", sample_rate_hz=48_000, channels=2, duration_s=THIRD)
     facts = replace(FACTS, video=video, audio=(sound,), tags=(FileTag("encoder", "x"),))
-    return Clip(id=digest_id(name), location=f"films/{name}.mp4", facts=facts)
+    return Clip(id=compute_placeholder_clip_id(name), location=f"films/{name}.mp4", facts=facts)
 
 
 def piece_of(name: str, *, label: Label = Label.REAL, clip: str | None = None) -> ClipSegment:
@@ -98,7 +101,7 @@ def whole_piece(name: str) -> ClipSegment:
         ),
         start_s=Fraction(1, 24),
         cleaned=clip_of("cleaned"),
-        first_frame=MadeFile(sha256="0" * 64, location="f.jpg", size_bytes=3),
+        first_frame=FileToPublish(sha256="0" * 64, location="f.jpg", size_bytes=3),
         family=digest("family"),
         shots=(shot, shot),
         fingerprint=ClipFingerprint(sketch=bytes(SKETCH_SIDE**2), hashes=hashes),
@@ -107,8 +110,8 @@ def whole_piece(name: str) -> ClipSegment:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> WorkDirectory:
-    return WorkDirectory(OutputDirectory(tmp_path))
+def shelf(tmp_path: Path) -> SegmentWorkDirectory:
+    return SegmentWorkDirectory(OutputDirectory(tmp_path))
 
 
 def test_pieces_come_back_as_they_were_and_in_their_order(shelf) -> None:
@@ -132,7 +135,7 @@ def test_hashes_come_in_blocks_with_the_places_of_their_clips(shelf) -> None:
     found = shelf.sift("any", [whole_piece("x" * length) for length in (3, 1, 4, 2, 5)]).pieces
     some = found.where(np.array([True, True, False, True, True]))
     for pieces in (found, some):
-        prints = StoredPrints(pieces)
+        prints = StoredFingerprints(pieces)
         blocks = list(prints.blocks())
         places = np.concatenate([block[0] for block in blocks])
         assert sorted(places.tolist()) == list(range(len(pieces)))
@@ -144,7 +147,7 @@ def test_hashes_come_in_blocks_with_the_places_of_their_clips(shelf) -> None:
 def test_no_pieces_are_no_trouble(shelf) -> None:
     for none in (NO_PIECES, shelf.sift("any", []).pieces):
         assert (len(none), list(none), list(none.by_name())) == (0, [], [])
-        assert list(keep_once(none, step="any")[0]) == []
+        assert list(deduplicate_segments(none, step="any")[0]) == []
 
 
 def test_the_same_bytes_are_kept_once_and_not_at_all_under_two_labels(shelf) -> None:
@@ -156,7 +159,7 @@ def test_the_same_bytes_are_kept_once_and_not_at_all_under_two_labels(shelf) -> 
         piece_of("e", clip="odd", label=Label.GENERATED),
         piece_of("f", clip="same"),
     ]
-    kept, out = keep_once(shelf.sift("any", put).pieces, step="any")
+    kept, out = deduplicate_segments(shelf.sift("any", put).pieces, step="any")
     assert [piece.entry.name for piece in kept] == ["a", "b"]
     told = {left.name: (left.reason, left.detail) for left in out}
     assert told["d"] == told["f"] == ("duplicate", "the bytes of b")
@@ -167,7 +170,7 @@ def test_the_same_bytes_are_kept_once_and_not_at_all_under_two_labels(shelf) -> 
 def test_two_cuts_of_one_file_are_two_pieces(shelf) -> None:
     piece = piece_of("a")
     put = [piece, replace(piece, cut=FrameRange(first_frame=0, end_frame=3))]
-    kept, out = keep_once(shelf.sift("any", put).pieces, step="any")
+    kept, out = deduplicate_segments(shelf.sift("any", put).pieces, step="any")
     assert list(kept) == put
     assert list(out) == []
 
@@ -181,31 +184,31 @@ def test_a_shelf_is_cleared_of_what_no_step_reads_and_of_nothing_below_it(shelf)
 
 
 def test_lines_in_many_runs_are_read_with_few_files_open(shelf, monkeypatch) -> None:
-    monkeypatch.setattr("unreel.curation.sorted_runs._RUN", 2)
+    monkeypatch.setattr("unreel.curation.working_table._RUN", 2)
     lines = [(number, "x") for number in np.random.default_rng(0).permutation(1_001).tolist()]
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     n_open = max(int(own.name) for own in Path("/proc/self/fd").iterdir())
     resource.setrlimit(resource.RLIMIT_NOFILE, (n_open + 25, hard))
     try:
-        runs = SortedRuns(shelf.folder, "many")
+        runs = SortedRunWriter(shelf.folder, "many")
         for line in lines:
             runs.add(line)
         files = runs.end()
-        assert list(read_runs(shelf.folder, files)) == sorted(lines)
+        assert list(merge_sorted_runs(shelf.folder, files)) == sorted(lines)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert shelf.folder.files() == sorted(files)
 
 
 def test_what_is_left_out_is_told_in_one_order_whoever_left_it(shelf, monkeypatch) -> None:
-    monkeypatch.setattr("unreel.curation.sorted_runs._RUN", 7)
+    monkeypatch.setattr("unreel.curation.working_table._RUN", 7)
     rng = np.random.default_rng(0)
     every = [
         ExcludedSegment(f"n{number}", step, reason, "d\u2028", "", at_us)
         for number in rng.permutation(40)
         for step, reason, at_us in (("b", "x", None), ("a", "y", 5), ("b", "x", 0))
     ]
-    leaving = LeavingOut(shelf.folder, "one"), LeavingOut(shelf.folder, "other")
+    leaving = ExclusionWriter(shelf.folder, "one"), ExclusionWriter(shelf.folder, "other")
     for number, left in enumerate(every):
         leaving[number % 2].add(left)
     whole = leaving[0].end() + leaving[1].end()
@@ -217,7 +220,7 @@ def test_what_is_left_out_is_told_in_one_order_whoever_left_it(shelf, monkeypatc
 @given(st.lists(st.text(max_size=3), max_size=30))
 def test_keys_have_the_digest_and_the_order_of_their_texts(words: list[str]) -> None:
     keys = [digest(word) for word in words]
-    packed = SubjectKeys(keys)
+    packed = StepRequestKeys(keys)
     order = packed.order()
     assert [keys[place] for place in order] == sorted(set(keys))
     assert packed.digest(order) == digest(*sorted(set(keys)))
@@ -241,13 +244,16 @@ def test_a_manifest_has_the_same_bytes_as_if_it_were_written_at_once() -> None:
 
 def test_the_same_bytes_go_one_way_whatever_video_they_come_from(shelf, curation) -> None:
     put = [
-        replace(piece_of(f"{number}-{twin}", clip=f"{number}"), source=digest_id(f"{number}{twin}"))
+        replace(
+            piece_of(f"{number}-{twin}", clip=f"{number}"),
+            source=compute_placeholder_clip_id(f"{number}{twin}"),
+        )
         for number in range(12)
         for twin in "ab"
     ]
     pieces = shelf.sift("any", put).pieces
     bench = curation({"path": "films"}).bench
-    splits = draw_splits(bench, pieces, shares=(1, 1, 1), seed=0)
+    splits = assign_segment_splits(bench, pieces, shares=(1, 1, 1), seed=0)
     assert splits[::2].tolist() == splits[1::2].tolist()
     assert set(splits) == {0, 1, 2}
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.curation.curation_run import curate
+from unreel.curation.curation_run import run_curation
 from unreel.curation.hub_dataset import (
-    AcceptedRisks,
-    front_matter,
-    hub_identifier,
-    publish,
-    write_licences,
+    AcceptedPublishingRisks,
+    find_hub_licence_id,
+    format_licence_file,
+    format_licence_header,
+    write_hub_dataset,
 )
 from unreel.curation.recipe import SPLITS
 
@@ -29,14 +29,16 @@ def frozen(footage, curation):
     def make(**changes) -> Path:
         source = {"path": str(footage), "licence": "CC BY 4.0", "source": "our own films"}
         job = curation(source | changes.pop("source", {}), freeze=FREEZE | changes)
-        curate(job)
+        run_curation(job)
         return job.bench.place.path
 
     return make
 
 
 def made(folder: Path, *, out: Path | None = None, repo: str | None = None, **accepted: bool):
-    return publish(folder, accepted=AcceptedRisks(**accepted), out=out, repo=repo)
+    return write_hub_dataset(
+        folder, accepted=AcceptedPublishingRisks(**accepted), out=out, repo=repo
+    )
 
 
 def header(card: Path) -> dict:
@@ -170,13 +172,13 @@ def test_a_folder_that_holds_something_is_not_touched(frozen, tmp_path) -> None:
     ],
 )
 def test_licences_in_the_words_of_a_hub(said, known) -> None:
-    assert hub_identifier(said) == known
+    assert find_hub_licence_id(said) == known
 
 
 def test_several_licences_are_all_told() -> None:
     both = {("CC0", "a"): 1, ("CC BY 4.0", "b"): 2}
-    assert front_matter(both) == ["license:", "- cc-by-4.0", "- cc0-1.0"]
+    assert format_licence_header(both) == ["license:", "- cc-by-4.0", "- cc0-1.0"]
     odd = {("ours: 1", ""): 1}
-    assert front_matter(odd)[:2] == ["license: other", 'license_name: "ours--1"']
-    assert front_matter(both | odd)[1] == 'license_name: "mixed"'
-    assert r"| a \| b |" in write_licences("x", {("a | b", ""): 1})
+    assert format_licence_header(odd)[:2] == ["license: other", 'license_name: "ours--1"']
+    assert format_licence_header(both | odd)[1] == 'license_name: "mixed"'
+    assert r"| a \| b |" in format_licence_file("x", {("a | b", ""): 1})

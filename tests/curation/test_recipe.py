@@ -5,16 +5,16 @@ from fractions import Fraction
 import pytest
 
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.curation.curation_run import plan_steps
-from unreel.curation.recipe import check_recipe, read_recipe
+from unreel.curation.curation_run import list_recipe_steps
+from unreel.curation.recipe import parse_curation_recipe, read_curation_recipe
 
 SOURCE = {"path": "clips", "label": "real"}
 
 
 def test_an_absent_section_is_a_step_not_taken() -> None:
-    assert plan_steps(check_recipe({"name": "x", "source": SOURCE})) == ["ingest"]
+    assert list_recipe_steps(parse_curation_recipe({"name": "x", "source": SOURCE})) == ["ingest"]
     everything = {"duplicates": {}, "split": {}, "crop": {}, "screen": {}, "normalise": {}}
-    taken = plan_steps(check_recipe({"name": "x", "source": SOURCE} | everything))
+    taken = list_recipe_steps(parse_curation_recipe({"name": "x", "source": SOURCE} | everything))
     assert taken == [
         "ingest",
         "scan",
@@ -27,8 +27,8 @@ def test_an_absent_section_is_a_step_not_taken() -> None:
 
 
 def test_one_source_or_several() -> None:
-    one = check_recipe({"name": "x", "source": SOURCE})
-    two = check_recipe({"name": "x", "source": [SOURCE, SOURCE | {"name": "b"}]})
+    one = parse_curation_recipe({"name": "x", "source": SOURCE})
+    two = parse_curation_recipe({"name": "x", "source": [SOURCE, SOURCE | {"name": "b"}]})
     assert [len(recipe.source) for recipe in (one, two)] == [1, 2]
 
 
@@ -56,7 +56,7 @@ def test_one_source_or_several() -> None:
 )
 def test_what_is_unknown_or_impossible_is_named(values, setting, remedy) -> None:
     with pytest.raises(InvalidSettingError) as caught:
-        check_recipe({"name": "x", "source": SOURCE} | values)
+        parse_curation_recipe({"name": "x", "source": SOURCE} | values)
     assert caught.value.setting.startswith(setting)
     assert remedy in caught.value.remedy
 
@@ -64,7 +64,7 @@ def test_what_is_unknown_or_impossible_is_named(values, setting, remedy) -> None
 def test_flags_go_before_the_file(tmp_path) -> None:
     file = tmp_path / "recipe.toml"
     file.write_text('name = "x"\n[source]\npath = "clips"\n[normalise]\nwidth = 640\n')
-    recipe = read_recipe(
+    recipe = read_curation_recipe(
         file, ["normalise.width=320", "normalise.rate=30000/1001", "freeze.shares=[1, 0, 0]"]
     )
     assert recipe.normalise.form.width == 320
@@ -75,10 +75,10 @@ def test_flags_go_before_the_file(tmp_path) -> None:
 def test_a_flag_reaches_into_a_list_of_one_source(tmp_path) -> None:
     file = tmp_path / "recipe.toml"
     file.write_text('name = "x"\n[[source]]\npath = "clips"\n')
-    assert read_recipe(file, ["source.licence=CC0"]).source[0].licence == "CC0"
+    assert read_curation_recipe(file, ["source.licence=CC0"]).source[0].licence == "CC0"
     file.write_text('name = "x"\n[[source]]\npath = "clips"\n[[source]]\npath = "more"\n')
     with pytest.raises(InvalidSettingError, match="Change it in the file"):
-        read_recipe(file, ["source.licence=CC0"])
+        read_curation_recipe(file, ["source.licence=CC0"])
 
 
 @pytest.mark.parametrize("change", ["width", "=3", "name.width=3"])
@@ -86,10 +86,10 @@ def test_a_flag_that_names_no_key_is_refused(tmp_path, change) -> None:
     file = tmp_path / "recipe.toml"
     file.write_text('name = "x"\n[source]\npath = "clips"\n')
     with pytest.raises(InvalidSettingError):
-        read_recipe(file, [change])
+        read_curation_recipe(file, [change])
 
 
 def test_what_is_no_toml_is_refused(tmp_path) -> None:
     (tmp_path / "recipe.toml").write_text("name: x")
     with pytest.raises(UnreadableSourceError, match="Write TOML"):
-        read_recipe(tmp_path / "recipe.toml")
+        read_curation_recipe(tmp_path / "recipe.toml")

@@ -9,15 +9,15 @@ import pytest
 from scenes.ball import read_index
 from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.settings import read_settings
-from unreel.media.access import media_reader
-from unreel.media.normalise import NormalForm
+from unreel.core.settings import read_environment_settings
+from unreel.media.access import open_media_reader
+from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.render import WHOLE, FrameRange, PixelCrop
 
 
 @pytest.fixture(scope="module")
 def reader():
-    with media_reader(read_settings(), trusted=True) as opened:
+    with open_media_reader(read_environment_settings(), trusted=True) as opened:
         yield opened
 
 
@@ -29,7 +29,7 @@ def clip(tmp_path: Path) -> Path:
     return path
 
 
-def made(reader, clip: Path, cut: FrameRange, form: NormalForm | None = None) -> Path:
+def made(reader, clip: Path, cut: FrameRange, form: NormalisedClipFormat | None = None) -> Path:
     data = reader.render(clip, cut, form=form)
     assert isinstance(data, bytes), data
     path = clip.with_name("made.mp4")
@@ -70,7 +70,7 @@ def test_a_length_ends_the_piece_before_the_first_frame_behind_it(reader, clip) 
 
 
 def test_in_a_form_a_piece_lasts_exactly_its_length_in_frames_of_the_form(reader, clip) -> None:
-    form = NormalForm(width=96, height=64, rate=Fraction(10))
+    form = NormalisedClipFormat(width=96, height=64, rate=Fraction(10))
     path = made(reader, clip, FrameRange(first_frame=4, length_s=Fraction(11, 10)), form)
     facts = reader.probe(path)
     assert (facts.video.n_frames, facts.video.average_rate) == (11, 10)
@@ -104,12 +104,12 @@ def test_the_same_piece_is_the_same_bytes_in_a_confined_child_too(reader, clip) 
     )
     here = reader.render(clip, cut)
     assert here == reader.render(clip, cut)
-    with media_reader(read_settings(), trusted=False) as confined:
+    with open_media_reader(read_environment_settings(), trusted=False) as confined:
         assert confined.render(clip, cut) == here
 
 
 def test_the_whole_clip_in_a_form_is_the_normalised_clip(reader, clip) -> None:
-    form = NormalForm(width=96, height=64, sound="kept")
+    form = NormalisedClipFormat(width=96, height=64, sound="kept")
     assert reader.render(clip, WHOLE, form=form) == reader.normalise(clip, form)
 
 

@@ -6,10 +6,14 @@ import shutil
 import pytest
 
 from unreel.core.errors import InvalidSettingError
-from unreel.curation.curation_run import curate
-from unreel.curation.freeze.citation import list_missing_citation_keys, write_bibtex, write_cff
-from unreel.curation.freeze.splits import find_lack
-from unreel.curation.recipe import CitationSection, FreezeSection, check_recipe
+from unreel.curation.curation_run import run_curation
+from unreel.curation.freeze.card import (
+    format_bibtex,
+    format_citation_cff,
+    list_missing_citation_keys,
+)
+from unreel.curation.freeze.splits import find_missing_labels
+from unreel.curation.recipe import CitationSection, FreezeSection, parse_curation_recipe
 
 LICENSED = """file,label,licence
 real/clip1.mp4,real,CC0
@@ -29,7 +33,7 @@ def table(footage, tmp_path):
 
 def test_a_clip_without_a_licence_is_left_out_by_default(table, curation) -> None:
     job = curation({"path": str(table)}, require_licence=True, freeze={"shares": [1, 0, 0]})
-    state = curate(job)
+    state = run_curation(job)
     assert {piece.entry.name for piece in state.pieces} == {
         "real/clip1.mp4",
         "generated/Veo/clip2.mp4",
@@ -40,7 +44,7 @@ def test_a_clip_without_a_licence_is_left_out_by_default(table, curation) -> Non
     assert "require_licence = false" in left["detail"]
     assert left["location"].endswith("real/clip3.mp4")
     assert state.n_failed == 0
-    assert check_recipe({"name": "x", "source": {"path": "x"}}).require_licence
+    assert parse_curation_recipe({"name": "x", "source": {"path": "x"}}).require_licence
 
 
 @pytest.mark.parametrize(
@@ -49,14 +53,14 @@ def test_a_clip_without_a_licence_is_left_out_by_default(table, curation) -> Non
 def test_a_licence_of_the_recipe_or_a_word_lets_it_in(table, curation, change) -> None:
     source = change.get("source", {}) | {"path": str(table)}
     wanted = change.get("require_licence", True)
-    state = curate(curation(source, require_licence=wanted), until="ingest")
+    state = run_curation(curation(source, require_licence=wanted), until="ingest")
     assert len(state.pieces) == 3
 
 
 @pytest.mark.parametrize("sections", [{}, {"audit": {"texts": False}}])
 def test_where_nothing_is_left_the_reasons_are_counted(footage, curation, sections) -> None:
     with pytest.raises(InvalidSettingError) as caught:
-        curate(curation({"path": str(footage)}, require_licence=True, **sections))
+        run_curation(curation({"path": str(footage)}, require_licence=True, **sections))
     assert "(10 ingest: no-licence)" in caught.value.problem
     assert "source.licence" in caught.value.remedy
 
@@ -66,37 +70,37 @@ def test_a_split_without_one_of_the_labels_is_refused_and_nothing_is_written(
 ) -> None:
     job = curation({"path": str(footage)}, freeze={"shares": [8, 1, 1]})
     with pytest.raises(InvalidSettingError) as caught:
-        curate(job)
+        run_curation(job)
     assert "train has 4 real and 4 generated" in caught.value.problem
     assert "shares = [3, 1, 1]" in caught.value.remedy
     assert not (job.bench.place.path / "benchmark").exists()
-    assert curate(curation({"path": str(footage)}, freeze={"shares": [3, 1, 1]})).frozen
+    assert run_curation(curation({"path": str(footage)}, freeze={"shares": [3, 1, 1]})).frozen
 
 
 def test_a_set_of_one_label_says_so(footage, curation) -> None:
     source = {"path": str(footage / "generated"), "label": "generated", "layout": "files"}
     with pytest.raises(InvalidSettingError, match=r'write labels = \["generated"\] under \[freeze'):
-        curate(curation(source, freeze={"shares": [3, 1, 1]}))
+        run_curation(curation(source, freeze={"shares": [3, 1, 1]}))
     meant = {"shares": [3, 1, 1], "labels": ["generated"]}
-    assert curate(curation(source, freeze=meant)).frozen
+    assert run_curation(curation(source, freeze=meant)).frozen
 
 
 def test_a_split_that_is_not_made_lacks_nothing() -> None:
     tally = {("train", "real"): 2, ("train", "generated"): 2}
-    assert find_lack(tally, FreezeSection(shares=(1, 0, 0))) is None
-    assert find_lack(tally, FreezeSection(shares=(1, 0, 1))) is not None
+    assert find_missing_labels(tally, FreezeSection(shares=(1, 0, 0))) is None
+    assert find_missing_labels(tally, FreezeSection(shares=(1, 0, 1))) is not None
 
 
 def test_the_card_cites_what_the_recipe_gives_and_names_what_is_missing(footage, curation) -> None:
     whole = {"version": "1.2", "shares": [1, 0, 0]}
     silent = curation({"path": str(footage)}, freeze=whole)
-    curate(silent)
+    run_curation(silent)
     card = (silent.bench.place.path / "benchmark/README.md").read_text()
     assert "Not stated yet: `authors`, `year`, `url`." in card
     assert "@misc{small," in card
     given = {"authors": ["Doe, Jane", "The Film Lab"], "year": 2026, "doi": "10.1/x_y"}
     told = curation({"path": str(footage)}, freeze=whole | {"citation": given})
-    curate(told)
+    run_curation(told)
     card = (told.bench.place.path / "benchmark/README.md").read_text()
     assert "author = {Doe, Jane and {The Film Lab}}," in card
     assert "Not stated yet" not in card
@@ -104,21 +108,21 @@ def test_the_card_cites_what_the_recipe_gives_and_names_what_is_missing(footage,
 
 def test_a_whole_entry_is_taken_as_it_is() -> None:
     own = CitationSection(bibtex="@inproceedings{x, title = {A {B}}}\n")
-    assert write_bibtex("n", "1", own) == "@inproceedings{x, title = {A {B}}}"
+    assert format_bibtex("n", "1", own) == "@inproceedings{x, title = {A {B}}}"
     assert list_missing_citation_keys(own) == []
 
 
 def test_names_cannot_break_out_of_an_entry() -> None:
-    entry = write_bibtex("50 % {of}\nA_B", "1", None)
+    entry = format_bibtex("50 % {of}\nA_B", "1", None)
     assert r"title = {{50 \% of A\_B}}," in entry
     assert entry.count("{") == entry.count("}")
 
 
 def test_cff_is_valid_yaml_and_needs_an_author() -> None:
     yaml = pytest.importorskip("yaml")
-    assert write_cff("n", "1", CitationSection(year=2026)) is None
+    assert format_citation_cff("n", "1", CitationSection(year=2026)) is None
     given = CitationSection(authors=("Doe, Jane", "Lab: A"), url="https://example.org/x")
-    text = write_cff('a "name"', "1.0", given)
+    text = format_citation_cff('a "name"', "1.0", given)
     assert yaml.safe_load(text) == {
         "cff-version": "1.2.0",
         "message": "If you use this benchmark, please cite it as below.",

@@ -9,20 +9,20 @@ from footage import film, write_clip
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.curation.screen import (
     SCREENS,
-    FailedScreen,
+    ClipScreenInput,
+    FailedClipScreen,
     LengthScreen,
     MotionScreen,
-    PassedScreen,
+    PassedClipScreen,
     QualityScreen,
-    ScreenInput,
-    build_screen,
-    judge,
-    measure,
+    apply_clip_screens,
+    build_clip_screen,
+    build_scan_screen_input,
 )
-from unreel.media.bounds import MAX_PIXELS
-from unreel.media.scan import scan
+from unreel.media.messages import MAX_PIXELS
+from unreel.media.scan import scan_clip
 
-GOOD = ScreenInput(
+GOOD = ClipScreenInput(
     clip="c",
     duration_s=Fraction(5),
     n_frames=120,
@@ -36,29 +36,36 @@ GOOD = ScreenInput(
 )
 
 
-def measured(pictures) -> ScreenInput:
+def measured(pictures) -> ClipScreenInput:
     data = write_clip(pictures)
-    return measure(scan(io.BytesIO(data), max_pixels=MAX_PIXELS), clip="c")
+    return build_scan_screen_input(scan_clip(io.BytesIO(data), max_pixels=MAX_PIXELS), clip="c")
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_clip_that_moves_passes_every_screen(seed) -> None:
     findings = measured(film(seed, n_frames=36))
-    assert judge(findings, [build_screen(name) for name in SCREENS.entries]) == PassedScreen()
+    assert (
+        apply_clip_screens(findings, [build_clip_screen(name) for name in SCREENS.entries])
+        == PassedClipScreen()
+    )
 
 
 def test_a_still_picture_is_removed_for_its_lack_of_motion() -> None:
     judgement = MotionScreen().judge(measured([film(1)[0]] * 36))
-    assert isinstance(judgement, FailedScreen)
+    assert isinstance(judgement, FailedClipScreen)
     assert judgement.screen == "motion"
     assert "below 5" in judgement.reason
 
 
 def test_motion_does_not_depend_on_the_frame_rate() -> None:
     frames = film(2, n_frames=48)
-    full = measure(scan(io.BytesIO(write_clip(frames, rate=24)), max_pixels=MAX_PIXELS), clip="c")
+    full = build_scan_screen_input(
+        scan_clip(io.BytesIO(write_clip(frames, rate=24)), max_pixels=MAX_PIXELS), clip="c"
+    )
     doubled = [frame for frame in frames for _ in range(2)]
-    twice = measure(scan(io.BytesIO(write_clip(doubled, rate=48)), max_pixels=MAX_PIXELS), clip="c")
+    twice = build_scan_screen_input(
+        scan_clip(io.BytesIO(write_clip(doubled, rate=48)), max_pixels=MAX_PIXELS), clip="c"
+    )
     assert twice.motion == pytest.approx(full.motion, rel=0.25)
 
 
@@ -72,7 +79,7 @@ def test_motion_does_not_depend_on_the_frame_rate() -> None:
 )
 def test_what_cannot_be_seen_is_removed(pictures, word) -> None:
     judgement = QualityScreen(least_sharpness=0.1).judge(measured(pictures))
-    assert isinstance(judgement, FailedScreen)
+    assert isinstance(judgement, FailedClipScreen)
     assert word in judgement.reason
 
 
@@ -82,29 +89,35 @@ def test_what_cannot_be_seen_is_removed(pictures, word) -> None:
     ids=str,
 )
 def test_each_limit_of_quality_removes_alone(change) -> None:
-    assert QualityScreen().judge(GOOD) == PassedScreen()
-    assert isinstance(QualityScreen().judge(replace(GOOD, **change)), FailedScreen)
+    assert QualityScreen().judge(GOOD) == PassedClipScreen()
+    assert isinstance(QualityScreen().judge(replace(GOOD, **change)), FailedClipScreen)
 
 
 def test_lengths_are_compared_exactly() -> None:
     screen = LengthScreen(shortest_s=2.4, longest_s=5.0)
-    assert screen.judge(replace(GOOD, duration_s=Fraction(12, 5))) == PassedScreen()
-    assert isinstance(screen.judge(replace(GOOD, duration_s=Fraction(2399, 1000))), FailedScreen)
-    assert isinstance(screen.judge(replace(GOOD, duration_s=Fraction(5001, 1000))), FailedScreen)
+    assert screen.judge(replace(GOOD, duration_s=Fraction(12, 5))) == PassedClipScreen()
+    assert isinstance(
+        screen.judge(replace(GOOD, duration_s=Fraction(2399, 1000))), FailedClipScreen
+    )
+    assert isinstance(
+        screen.judge(replace(GOOD, duration_s=Fraction(5001, 1000))), FailedClipScreen
+    )
 
 
 def test_people_overrule_screens_both_ways() -> None:
     still = replace(GOOD, motion=0.0)
     screens = [MotionScreen()]
-    assert judge(still, screens, decided="keep") == PassedScreen()
-    assert judge(GOOD, screens, decided="remove") == FailedScreen("people", "a person removed it")
-    assert isinstance(judge(still, screens), FailedScreen)
+    assert apply_clip_screens(still, screens, decided="keep") == PassedClipScreen()
+    assert apply_clip_screens(GOOD, screens, decided="remove") == FailedClipScreen(
+        "people", "a person removed it"
+    )
+    assert isinstance(apply_clip_screens(still, screens), FailedClipScreen)
 
 
 def test_the_first_screen_that_objects_gives_the_reason() -> None:
     bad = replace(GOOD, motion=0.0, lightness=0.0)
-    judgement = judge(bad, [QualityScreen(), MotionScreen()])
-    assert isinstance(judgement, FailedScreen)
+    judgement = apply_clip_screens(bad, [QualityScreen(), MotionScreen()])
+    assert isinstance(judgement, FailedClipScreen)
     assert judgement.screen == "quality"
 
 
@@ -114,21 +127,21 @@ class NoPortraits:
 
     name: str = "no-portraits"
 
-    def judge(self, findings: ScreenInput) -> PassedScreen | FailedScreen:
+    def judge(self, findings: ClipScreenInput) -> PassedClipScreen | FailedClipScreen:
         if findings.height > findings.width:
-            return FailedScreen(self.name, "taller than wide")
-        return PassedScreen()
+            return FailedClipScreen(self.name, "taller than wide")
+        return PassedClipScreen()
 
 
 def test_a_policy_of_another_package_is_found_by_its_entry_point(tmp_path, monkeypatch) -> None:
     module = tmp_path / "house_policy.py"
     module.write_text(
-        "from unreel.curation.screen import PassedScreen, FailedScreen\n"
+        "from unreel.curation.screen import PassedClipScreen, FailedClipScreen\n"
         "class Landscape:\n"
         "    name = 'landscape'\n"
         "    def judge(self, findings):\n"
         "        wide = findings.width >= findings.height\n"
-        "        return PassedScreen() if wide else FailedScreen(self.name, 'taller than wide')\n"
+        "        return PassedClipScreen() if wide else FailedClipScreen(self.name, 'taller than wide')\n"
     )
     about = tmp_path / "house_policy-1.0.dist-info"
     about.mkdir()
@@ -137,23 +150,25 @@ def test_a_policy_of_another_package_is_found_by_its_entry_point(tmp_path, monke
         "[unreel.screens]\nlandscape = house_policy:Landscape\nmotion = house_policy:Landscape\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    screen = build_screen("landscape")
-    assert screen.judge(GOOD) == PassedScreen()
-    assert screen.judge(replace(GOOD, width=10)) == FailedScreen("landscape", "taller than wide")
-    assert isinstance(build_screen("motion"), MotionScreen), "our names cannot be taken"
+    screen = build_clip_screen("landscape")
+    assert screen.judge(GOOD) == PassedClipScreen()
+    assert screen.judge(replace(GOOD, width=10)) == FailedClipScreen(
+        "landscape", "taller than wide"
+    )
+    assert isinstance(build_clip_screen("motion"), MotionScreen), "our names cannot be taken"
 
 
 def test_a_screen_of_ones_own_can_be_passed_in() -> None:
-    assert judge(replace(GOOD, width=10), [NoPortraits()]) == FailedScreen(
+    assert apply_clip_screens(replace(GOOD, width=10), [NoPortraits()]) == FailedClipScreen(
         "no-portraits", "taller than wide"
     )
 
 
 def test_an_unknown_screen_lists_the_known_ones() -> None:
     with pytest.raises(UnknownNameError, match="length, motion, quality"):
-        build_screen("motoin")
+        build_clip_screen("motoin")
 
 
 def test_a_setting_that_a_screen_lacks_is_refused() -> None:
     with pytest.raises(InvalidSettingError, match=r"screen\.motion"):
-        build_screen("motion", {"speed": 3})
+        build_clip_screen("motion", {"speed": 3})

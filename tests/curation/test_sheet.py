@@ -6,10 +6,15 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.core.settings import read_settings
-from unreel.curation.contact_sheet import SheetWish, choose_frozen, choose_left_out, write_sheet
-from unreel.curation.curation_run import curate
-from unreel.media.access import media_reader
+from unreel.core.settings import read_environment_settings
+from unreel.curation.contact_sheet import (
+    ContactSheetSettings,
+    choose_benchmark_clips,
+    choose_excluded_clips,
+    write_contact_sheet_page,
+)
+from unreel.curation.curation_run import run_curation
+from unreel.media.access import open_media_reader
 
 HOSTILE = '<img src=x onerror="alert(1)">\u202e'
 
@@ -18,7 +23,7 @@ HOSTILE = '<img src=x onerror="alert(1)">\u202e'
 def frozen(footage, curation) -> Path:
     """The working folder of ten frozen clips, with three files left out."""
     job = curation({"path": str(footage)}, freeze={"version": "1.0", "shares": [3, 1, 1]})
-    curate(job)
+    run_curation(job)
     folder = job.bench.place.path
     lines = [
         {"name": HOSTILE, "step": "ingest", "reason": "rejected", "detail": "no <b>file</b>"},
@@ -38,9 +43,9 @@ def frozen(footage, curation) -> Path:
 
 
 def write(folder: Path, *, most: int = 12, roots: tuple[Path, ...] = (), **given):
-    wish = SheetWish(most=most, seed=0, roots=roots)
-    with media_reader(read_settings(), trusted=True) as reader:
-        return write_sheet(folder, wish=wish, reader=reader, **given)
+    wish = ContactSheetSettings(most=most, seed=0, roots=roots)
+    with open_media_reader(read_environment_settings(), trusted=True) as reader:
+        return write_contact_sheet_page(folder, wish=wish, reader=reader, **given)
 
 
 def test_every_split_label_and_reason_has_its_group(frozen) -> None:
@@ -58,7 +63,7 @@ def test_every_split_label_and_reason_has_its_group(frozen) -> None:
 
 def test_few_are_shown_by_a_seed_and_that_is_told(frozen) -> None:
     folder = frozen / "benchmark"
-    one, again, other = (choose_frozen(folder, most=1, seed=seed) for seed in (1, 1, 3))
+    one, again, other = (choose_benchmark_clips(folder, most=1, seed=seed) for seed in (1, 1, 3))
     assert one == again
     assert [len(group.chosen) for group in one] == [1] * 6
     assert one != other
@@ -80,7 +85,7 @@ def test_a_benchmark_alone_has_a_sheet_without_a_quarantine(frozen, tmp_path) ->
     assert sheet.page == tmp_path / "alone" / "contact-sheet.html"
     assert sheet.n_left_out == 0
     assert "Nothing was excluded, or" in sheet.page.read_text()
-    assert choose_left_out(tmp_path / "none.jsonl", most=1, seed=0) == []
+    assert choose_excluded_clips(tmp_path / "none.jsonl", most=1, seed=0) == []
 
 
 def test_a_folder_without_a_frozen_benchmark_is_refused(tmp_path) -> None:

@@ -8,14 +8,17 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
-from unreel.core.settings import read_settings
-from unreel.curation.curation_run import curate
-from unreel.curation.forecast import check
-from unreel.curation.recipe import check_recipe, read_recipe
-from unreel.curation.recipe_docs import describe_recipe, find_sections
-from unreel.curation.start.folder import start_recipe
-from unreel.curation.start.recipe import write_recipe
-from unreel.curation.start.sample import write_sample
+from unreel.core.settings import read_environment_settings
+from unreel.curation.curation_run import run_curation
+from unreel.curation.forecast import forecast_curation
+from unreel.curation.recipe import parse_curation_recipe, read_curation_recipe
+from unreel.curation.recipe_template import (
+    describe_recipe_sections,
+    find_recipe_sections,
+    format_recipe_template,
+    write_folder_recipe,
+    write_sample_curation,
+)
 from unreel.engine.storage_access import StorageAccess
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -24,14 +27,16 @@ DOCS = Path(__file__).parents[2] / "docs"
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The recipe of the drawn sample; nobody may change it or its clips."""
-    recipe, n_clips = write_sample(tmp_path_factory.mktemp("drawn"))
+    recipe, n_clips = write_sample_curation(tmp_path_factory.mktemp("drawn"))
     assert n_clips == 15
     return recipe
 
 
 def looked_at(recipe: Path, *changes: str):
-    access = StorageAccess(settings=read_settings())
-    return check(read_recipe(recipe, changes), root=recipe.parent, access=access)
+    access = StorageAccess(settings=read_environment_settings())
+    return forecast_curation(
+        read_curation_recipe(recipe, changes), root=recipe.parent, access=access
+    )
 
 
 def test_the_pages_and_the_example_say_what_the_sections_say() -> None:
@@ -44,7 +49,7 @@ def test_the_pages_and_the_example_say_what_the_sections_say() -> None:
 
 
 def test_every_key_has_a_type_and_a_meaning_and_numbers_that_count_something_a_unit() -> None:
-    told = {f"{one.name}.{key.key}": key for one in describe_recipe() for key in one.keys}
+    told = {f"{one.name}.{key.key}": key for one in describe_recipe_sections() for key in one.keys}
     assert [name for name, key in told.items() if not (key.kind and key.meaning)] == []
     assert told["split.shortest_s"].unit == "seconds"
     assert told["normalise.width"].unit == "pixels"
@@ -54,15 +59,15 @@ def test_every_key_has_a_type_and_a_meaning_and_numbers_that_count_something_a_u
 
 
 def test_an_unknown_section_names_the_nearest() -> None:
-    assert [one.name for one in find_sections("freeze")] == ["freeze", "freeze.citation"]
+    assert [one.name for one in find_recipe_sections("freeze")] == ["freeze", "freeze.citation"]
     with pytest.raises(UnknownNameError, match="Did you mean 'freeze'"):
-        find_sections("freze")
+        find_recipe_sections("freze")
 
 
 def test_every_line_behind_a_hash_is_a_line_that_a_recipe_may_have() -> None:
-    text = write_recipe({"name": "x", "source": [{"path": "films"}]}, head="")
+    text = format_recipe_template({"name": "x", "source": [{"path": "films"}]}, head="")
     bare = "\n".join(line.removeprefix("# ") for line in text.splitlines())
-    recipe = check_recipe(tomllib.loads(bare))
+    recipe = parse_curation_recipe(tomllib.loads(bare))
     assert recipe.describe.model == "openai/gpt-5"
     assert set(recipe.screen.screens) == {"length", "motion", "quality"}
     assert recipe.freeze.citation.year == 2026
@@ -77,7 +82,7 @@ def test_the_drawn_sample_is_curated_anywhere_and_shows_what_is_left_out(
         source | {"path": str(sample.parent / source["path"])},
         **(values | {"require_licence": True}),
     )
-    state = curate(job)
+    state = run_curation(job)
     assert quarantine(job) == {
         "real/again.mp4": "ingest: duplicate",
         "real/still.mp4": "screen: motion",
@@ -87,7 +92,7 @@ def test_the_drawn_sample_is_curated_anywhere_and_shows_what_is_left_out(
 
 
 def test_each_sample_has_the_same_bytes(sample, tmp_path, tree) -> None:
-    write_sample(tmp_path / "again")
+    write_sample_curation(tmp_path / "again")
     assert tree(tmp_path / "again") == tree(sample.parent)
 
 
@@ -98,10 +103,10 @@ def test_a_check_leaves_out_the_names_that_a_run_leaves_out(sample, curation, tm
         (tmp_path / f"films{number}/a.mp4").write_bytes(film)
     without = {"path": "films1", "label": "real"}
     job = curation([without, without | {"path": "films2", "licence": "CC0"}], require_licence=True)
-    checked = check(job.recipe, root=tmp_path, access=job.bench.access)
+    checked = forecast_curation(job.recipe, root=tmp_path, access=job.bench.access)
     assert [count.left_out for count in checked.sources] == [{"no-licence": 1}, {"rejected": 1}]
     with pytest.raises(InvalidSettingError, match="no clip is left"):
-        curate(job)
+        run_curation(job)
     lines = (job.bench.place.path / "quarantine.jsonl").read_text().splitlines()
     assert [json.loads(line)["reason"] for line in lines] == ["no-licence", "rejected"]
 
@@ -137,7 +142,7 @@ def test_what_could_not_run_is_told_beforehand(sample, change, words, monkeypatc
 
 def test_a_form_that_cannot_be_encoded_is_refused_with_the_recipe(sample) -> None:
     with pytest.raises(InvalidSettingError, match="cannot encode 641 pixels"):
-        read_recipe(sample, ["normalise.width=641"])
+        read_curation_recipe(sample, ["normalise.width=641"])
 
 
 def test_a_recipe_whose_clips_have_no_licence_could_not_run(footage, tmp_path) -> None:
@@ -167,12 +172,12 @@ def test_a_store_is_not_asked(tmp_path) -> None:
 
 
 def test_a_folder_with_sides_needs_its_licence_alone(footage, tmp_path) -> None:
-    guess = start_recipe(footage, recipe=tmp_path / "curate.toml")
+    guess = write_folder_recipe(footage, recipe=tmp_path / "curate.toml")
     (question,) = guess.open_questions
     assert "require_licence = false" in question
-    recipe = read_recipe(tmp_path / "curate.toml", ['source=[{path="x", licence="CC0"}]'])
+    recipe = read_curation_recipe(tmp_path / "curate.toml", ['source=[{path="x", licence="CC0"}]'])
     assert recipe.name == footage.name
-    made = read_recipe(tmp_path / "curate.toml")
+    made = read_curation_recipe(tmp_path / "curate.toml")
     assert (tmp_path / made.source[0].path).resolve() == footage.resolve()
     assert str(tmp_path) not in (tmp_path / "curate.toml").read_text()
 
@@ -180,7 +185,7 @@ def test_a_folder_with_sides_needs_its_licence_alone(footage, tmp_path) -> None:
 def test_a_recipe_that_is_there_is_never_replaced(footage, tmp_path) -> None:
     (tmp_path / "curate.toml").write_text("mine")
     with pytest.raises(InvalidSettingError, match="is there already"):
-        start_recipe(footage, recipe=tmp_path / "curate.toml")
+        write_folder_recipe(footage, recipe=tmp_path / "curate.toml")
     assert (tmp_path / "curate.toml").read_text() == "mine"
 
 
@@ -188,7 +193,7 @@ def test_a_folder_that_holds_something_gets_no_sample(tmp_path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "note").write_text("keep")
     with pytest.raises(InvalidSettingError, match="is there already"):
-        write_sample(tmp_path / "mine")
+        write_sample_curation(tmp_path / "mine")
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["note"]
 
 
@@ -196,7 +201,7 @@ def test_folders_of_other_names_become_sources_whose_label_is_asked_for(footage,
     for name in ("phones", "fake"):
         (tmp_path / "films" / name).mkdir(parents=True)
         (tmp_path / "films" / name / "a.mp4").write_bytes(b"")
-    guess = start_recipe(tmp_path / "films", recipe=tmp_path / "curate.toml")
+    guess = write_folder_recipe(tmp_path / "films", recipe=tmp_path / "curate.toml")
     assert [source.get("label") for source in guess.sources] == ["generated", None]
     assert "phones" in guess.open_questions[0]
     assert (tmp_path / "curate.toml").read_text().count("# licence = ") == 2
@@ -205,17 +210,17 @@ def test_folders_of_other_names_become_sources_whose_label_is_asked_for(footage,
 
 def test_a_table_whose_columns_are_unknown_is_told_with_its_columns(tmp_path) -> None:
     (tmp_path / "t.csv").write_text("clip,kind\na.mp4,real\n")
-    guess = start_recipe(tmp_path / "t.csv", recipe=tmp_path / "curate.toml")
+    guess = write_folder_recipe(tmp_path / "t.csv", recipe=tmp_path / "curate.toml")
     assert "the table has: clip, kind" in guess.open_questions[0]
 
 
 def test_nothing_to_curate_is_told_with_the_sample(tmp_path) -> None:
     with pytest.raises(UnreadableSourceError, match="unreel curate init --sample"):
-        start_recipe(tmp_path, recipe=tmp_path / "curate.toml")
+        write_folder_recipe(tmp_path, recipe=tmp_path / "curate.toml")
     assert not (tmp_path / "curate.toml").exists()
 
 
 def test_what_is_told_is_plain_data() -> None:
     from dataclasses import asdict
 
-    assert json.loads(json.dumps([asdict(one) for one in describe_recipe()]))
+    assert json.loads(json.dumps([asdict(one) for one in describe_recipe_sections()]))

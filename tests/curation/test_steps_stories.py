@@ -10,8 +10,8 @@ import pytest
 from chat import Reply, refuses, says, serve_chat
 from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import InvalidSettingError
-from unreel.curation.curation_run import curate
-from unreel.curation.recipe import check_recipe
+from unreel.curation.curation_run import run_curation
+from unreel.curation.recipe import parse_curation_recipe
 
 STORIES = (
     "A red ball bounces across the floor of an empty room, and its thuds echo from the walls.",
@@ -51,14 +51,14 @@ def test_real_clips_are_described_once_and_sorted_into_easy_and_hard(
     footage, curation, teller
 ) -> None:
     job = curation({"path": str(footage)}, describe={"model": teller.model})
-    curate(job)
+    run_curation(job)
     assert len(teller.asked) == 5
     entries = list(open_benchmark(job.bench.place.path / "benchmark"))
     real = [entry for entry in entries if entry.label == "real"]
     assert {entry.prompt for entry in real} <= set(STORIES)
     assert {entry.difficulty for entry in real} <= {"easy", "hard"}
     assert {entry.prompt for entry in entries if entry.label == "generated"} == {""}
-    curate(job)
+    run_curation(job)
     assert len(teller.asked) == 5
 
 
@@ -67,15 +67,15 @@ def test_a_clip_that_nobody_can_describe_is_left_out_with_the_reason(
 ) -> None:
     teller.status = 400
     job = curation({"path": str(footage)}, describe={"model": teller.model})
-    assert len(curate(job).pieces) == 5
+    assert len(run_curation(job).pieces) == 5
     assert set(quarantine(job).values()) == {"describe: request-rejected"}
 
 
 def test_the_same_number_is_kept_of_each_group_of_stories(footage, curation, teller) -> None:
     pytest.importorskip("sentence_transformers", reason="needs the extra `sts`")
-    pytest.importorskip("sklearn", reason="needs the extra `curate`")
+    pytest.importorskip("sklearn", reason="needs the extra `run_curation`")
     job = curation({"path": str(footage)}, describe={"model": teller.model}, cluster={})
-    state = curate(job)
+    state = run_curation(job)
     groups = [piece.notes["cluster"] for piece in state.pieces if "cluster" in piece.notes]
     counts = {groups.count(group) for group in groups}
     assert len(counts) == 1
@@ -84,4 +84,4 @@ def test_the_same_number_is_kept_of_each_group_of_stories(footage, curation, tel
 
 def test_groups_need_stories() -> None:
     with pytest.raises(InvalidSettingError, match=r"Add \[describe\]"):
-        check_recipe({"name": "x", "source": {"path": "a"}, "cluster": {}})
+        parse_curation_recipe({"name": "x", "source": {"path": "a"}, "cluster": {}})

@@ -11,8 +11,8 @@ from pydantic import TypeAdapter
 from unreel.core.clip import ClipId
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import clip_id
-from unreel.curation.step import CurationContext, StepName, StepSubject
+from unreel.core.identity import compute_clip_id
+from unreel.curation.step import CurationContext, StepRequest, VersionedStep
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class Ranked:
     rank: int
 
 
-STEP = StepName(name="tried", version=1, finds=TypeAdapter(Seen))
+STEP = VersionedStep(name="tried", version=1, finds=TypeAdapter(Seen))
 
 
-def subjects(tmp_path: Path) -> list[StepSubject]:
+def subjects(tmp_path: Path) -> list[StepRequest]:
     file = tmp_path / "a"
     file.write_text("a")
-    return [StepSubject(clip=clip_id(file), name="a", location=str(file))]
+    return [StepRequest(clip=compute_clip_id(file), name="a", location=str(file))]
 
 
 class Looker:
@@ -85,7 +85,7 @@ def test_a_set_is_decided_once_whatever_its_order_and_anew_with_another_member(
     tmp_path, curation
 ) -> None:
     members = [
-        StepSubject(clip=ClipId(name * 64), name=name, location="", given={"n": n})
+        StepRequest(clip=ClipId(name * 64), name=name, location="", given={"n": n})
         for n, name in enumerate("cab")
     ]
     decided: list[list[str]] = []
@@ -94,7 +94,7 @@ def test_a_set_is_decided_once_whatever_its_order_and_anew_with_another_member(
         decided.append(sorted(subject.clip for subject in asked))
         return lambda place: Ranked(rank=decided[-1].index(asked[place].clip))
 
-    step = StepName(name="ranked", version=1, finds=TypeAdapter(Ranked))
+    step = VersionedStep(name="ranked", version=1, finds=TypeAdapter(Ranked))
     bench = bench_of(curation)
     asked = members
     first = list(bench.settle(step, asked, decide))
@@ -109,7 +109,7 @@ def test_a_set_is_decided_once_whatever_its_order_and_anew_with_another_member(
 def test_a_row_that_says_something_else_is_refused(tmp_path, curation) -> None:
     bench, asked = bench_of(curation), subjects(tmp_path)
     bench.ask(STEP, asked, Looker(FailureReason.UNDECODABLE, 0))
-    other = StepName(name=STEP.name, version=STEP.version, finds=TypeAdapter(Ranked))
+    other = VersionedStep(name=STEP.name, version=STEP.version, finds=TypeAdapter(Ranked))
     with pytest.raises(UnreadableSourceError, match="make it again"):
         list(bench.ask(other, asked, Looker(FailureReason.UNDECODABLE, 0)))
 
@@ -128,6 +128,6 @@ def test_a_step_travels_to_other_processes_whatever_it_finds(tmp_path, curation)
             return super().ask_stage(step, subjects, sent[-1])
 
     away = Elsewhere(place=bench.place, access=bench.access, ledgers=bench.ledgers)
-    step = StepName(name="coloured", version=1, finds=TypeAdapter(Coloured))
+    step = VersionedStep(name="coloured", version=1, finds=TypeAdapter(Coloured))
     assert list(away.ask(step, asked, see_red)) == [Coloured(colour=Colour.RED)]
     assert len(sent) == 1

@@ -18,27 +18,27 @@ from unreel.core.answer import Reply
 from unreel.core.clip import Clip, ClipId
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import clip_id
-from unreel.core.settings import read_settings
+from unreel.core.identity import compute_clip_id
+from unreel.core.settings import read_environment_settings
 from unreel.curation import cluster as take
-from unreel.curation.cluster import cluster, embed, sample_evenly
+from unreel.curation.cluster import cluster_vectors, embed_descriptions, sample_evenly_by_group
 from unreel.curation.describe import (
+    ClipDifficulty,
     ClipDiversity,
-    DifficultyLevel,
-    count_actions,
-    count_objects,
+    count_described_actions,
+    count_described_objects,
     describe_clip,
     measure_background_detail,
-    measure_diversity,
+    measure_clip_diversity,
 )
-from unreel.curation.step import StepSubject
-from unreel.media.access import media_reader
+from unreel.curation.step import StepRequest
+from unreel.media.access import open_media_reader
 from unreel.protocols.reality.prompts import STORYBOARD
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
-from unreel.reviewers.endpoint.chat import build_body
-from unreel.reviewers.endpoint.families import find_family
-from unreel.reviewers.factory import OpenReviewer
+from unreel.reviewers.endpoint.families import match_model_family
+from unreel.reviewers.endpoint.reviewer import build_chat_request_body
+from unreel.reviewers.factory import OpenedReviewer
 
 pytest.importorskip("sklearn", reason="needs the extra `curate`")
 
@@ -57,7 +57,7 @@ def planted(k: int, *, each: int = 7, seed: int = 0) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("k", [2, 3, 5, 8])
 def test_the_planted_number_of_groups_is_found(k) -> None:
-    found = cluster(planted(k), seed=0)
+    found = cluster_vectors(planted(k), seed=0)
     assert found.k == k
     assert max(found.silhouettes, key=found.silhouettes.__getitem__) == k
     for name, group in found.groups.items():
@@ -69,20 +69,22 @@ def test_the_order_of_the_items_changes_nothing() -> None:
     vectors = planted(4, each=5)
     names = list(vectors)
     random.Random(1).shuffle(names)
-    assert cluster({name: vectors[name] for name in names}, seed=3) == cluster(vectors, seed=3)
+    assert cluster_vectors({name: vectors[name] for name in names}, seed=3) == cluster_vectors(
+        vectors, seed=3
+    )
 
 
 def test_groups_are_numbered_from_the_largest() -> None:
     vectors = planted(3, each=4) | {
         f"more-{i}-x": vector for i, vector in enumerate(planted(1, each=3).values())
     }
-    groups = cluster(vectors, seed=0).groups
+    groups = cluster_vectors(vectors, seed=0).groups
     sizes = [list(groups.values()).count(number) for number in sorted(set(groups.values()))]
     assert sizes == sorted(sizes, reverse=True)
 
 
 def test_a_bound_on_the_number_of_groups_is_kept() -> None:
-    found = cluster(planted(6), seed=0, most=4)
+    found = cluster_vectors(planted(6), seed=0, most=4)
     assert max(found.silhouettes) == 4
     assert found.k <= 4
 
@@ -90,17 +92,17 @@ def test_a_bound_on_the_number_of_groups_is_kept() -> None:
 @pytest.mark.parametrize("n", [1, 2])
 def test_too_few_items_are_one_group(n) -> None:
     vectors = dict(list(planted(2).items())[:n])
-    found = cluster(vectors, seed=0)
+    found = cluster_vectors(vectors, seed=0)
     assert (found.k, found.silhouettes) == (1, {})
 
 
 def test_equal_items_are_one_group() -> None:
-    assert cluster({name: np.ones(3) for name in "abcd"}, seed=0).k == 1
+    assert cluster_vectors({name: np.ones(3) for name in "abcd"}, seed=0).k == 1
 
 
 def test_nothing_cannot_be_grouped() -> None:
     with pytest.raises(InvalidValueError, match="nothing to group"):
-        cluster({}, seed=0)
+        cluster_vectors({}, seed=0)
 
 
 GROUPS = st.dictionaries(st.text(min_size=1, max_size=4), st.integers(0, 4), min_size=1)
@@ -108,7 +110,7 @@ GROUPS = st.dictionaries(st.text(min_size=1, max_size=4), st.integers(0, 4), min
 
 @given(GROUPS, st.integers(0, 9))
 def test_every_group_gives_the_same_number(groups, seed) -> None:
-    kept = sample_evenly(groups, seed=seed)
+    kept = sample_evenly_by_group(groups, seed=seed)
     counts = [sum(groups[name] == group for name in kept) for group in set(groups.values())]
     sizes = [list(groups.values()).count(group) for group in set(groups.values())]
     assert set(counts) == {min(sizes)}
@@ -120,21 +122,21 @@ def test_the_sample_follows_from_names_and_seed_alone(groups, seed, shuffler) ->
     names = list(groups)
     shuffler.shuffle(names)
     again = {name: groups[name] for name in names}
-    assert sample_evenly(again, seed=seed) == sample_evenly(groups, seed=seed)
+    assert sample_evenly_by_group(again, seed=seed) == sample_evenly_by_group(groups, seed=seed)
 
 
 def test_a_larger_sample_keeps_the_smaller_one() -> None:
     groups = {f"clip{n}": n % 3 for n in range(30)}
-    few, more = (set(sample_evenly(groups, seed=1, per_group=n)) for n in (3, 6))
+    few, more = (set(sample_evenly_by_group(groups, seed=1, per_group=n)) for n in (3, 6))
     assert len(few) == 9
     assert few < more
-    assert set(sample_evenly(groups, seed=2, per_group=3)) != few
+    assert set(sample_evenly_by_group(groups, seed=2, per_group=3)) != few
 
 
 def test_no_group_can_give_more_than_it_has() -> None:
     with pytest.raises(InvalidValueError, match="the smallest has 1"):
-        sample_evenly({"a": 0, "b": 0, "c": 1}, seed=0, per_group=2)
-    assert sample_evenly({}, seed=0) == ()
+        sample_evenly_by_group({"a": 0, "b": 0, "c": 1}, seed=0, per_group=2)
+    assert sample_evenly_by_group({}, seed=0) == ()
 
 
 class Letters:
@@ -147,7 +149,7 @@ class Letters:
 
 
 def test_stories_without_a_direction_are_left_out() -> None:
-    found = embed({"one": "aab", "two": "zzz", "three": "bb"}, Letters())
+    found = embed_descriptions({"one": "aab", "two": "zzz", "three": "bb"}, Letters())
     assert set(found) == {"one", "three"}
     assert found["three"].tolist() == [0, 1]
 
@@ -157,10 +159,10 @@ def test_a_clip_that_is_asked_about_twice_takes_no_other_group(monkeypatch) -> N
     monkeypatch.setattr(take, "MiniLmEncoder", Letters)
     told = {"1": "aaaaaaab", "2": "b", "3": "a", "4": "b"}
     asked = [
-        StepSubject(clip=ClipId(clip), name=clip, location="", given={"story": told[clip]})
+        StepRequest(clip=ClipId(clip), name=clip, location="", given={"story": told[clip]})
         for clip in "11234"
     ]
-    grouped = take.group_stories(asked, seed=0)
+    grouped = take.build_cluster_lookup(asked, seed=0)
     groups = [grouped(place).group for place in range(5)]
     assert groups[0] == groups[1] == groups[3]
     assert groups[2] == groups[4] != groups[0]
@@ -188,7 +190,7 @@ class Teller:
 
 @pytest.fixture
 def reader():
-    with media_reader(read_settings(), trusted=True) as reader:
+    with open_media_reader(read_environment_settings(), trusted=True) as reader:
         yield reader
 
 
@@ -196,12 +198,12 @@ def reader():
 def clip(tmp_path: Path, reader) -> Clip:
     path = tmp_path / "0.mp4"
     path.write_bytes(synthesise(ClipRecipe(n_frames=20, seed=0)))
-    return Clip(id=clip_id(path), location=str(path), facts=reader.probe(path))
+    return Clip(id=compute_clip_id(path), location=str(path), facts=reader.probe(path))
 
 
 def told(clip: Clip, teller: Teller, reader) -> str | Failure:
     with closing(ReviewDispatcher(reader)) as desk:
-        return asyncio.run(describe_clip(clip, OpenReviewer(teller), desk=desk))
+        return asyncio.run(describe_clip(clip, OpenedReviewer(teller), desk=desk))
 
 
 def test_a_story_is_asked_for_with_eight_frames_and_the_storyboard_prompt(clip, reader) -> None:
@@ -230,7 +232,9 @@ def test_a_name_of_a_file_is_no_part_of_the_question_and_a_story_is_one_plain_li
     story = told(replace(clip, location=str(hostile)), teller, reader)
     [sheet] = teller.sheets
     assert sheet.prompt == STORYBOARD.text
-    body = build_body(sheet, family=find_family("x"), show="frames", fields={"model": "x"})
+    body = build_chat_request_body(
+        sheet, family=match_model_family("x"), show="frames", fields={"model": "x"}
+    )
     assert isinstance(body, bytes)
     texts = [part["text"] for part in json.loads(body)["messages"][0]["content"] if "text" in part]
     assert texts == [STORYBOARD.text.removesuffix("<video>")]
@@ -258,11 +262,11 @@ SEVERAL = (
 
 
 def test_steps_and_things_are_counted_in_the_story() -> None:
-    assert count_actions(ONE_STEP) == 1
-    assert count_actions(SEVERAL) == 4
-    assert count_objects(ONE_STEP) == 3
-    assert count_objects(SEVERAL) > 6
-    assert count_objects("") == 0
+    assert count_described_actions(ONE_STEP) == 1
+    assert count_described_actions(SEVERAL) == 4
+    assert count_described_objects(ONE_STEP) == 3
+    assert count_described_objects(SEVERAL) > 6
+    assert count_described_objects("") == 0
 
 
 def test_a_plain_wall_is_plain_and_a_mosaic_is_not() -> None:
@@ -284,12 +288,12 @@ def test_a_plain_wall_is_plain_and_a_mosaic_is_not() -> None:
 @pytest.mark.parametrize(
     ("length_s", "n_actions", "n_objects", "background", "difficulty"),
     [
-        (Fraction(4), 1, 3, 0.1, DifficultyLevel.EASY),
-        (Fraction(5), 2, 3, 0.1, DifficultyLevel.EASY),
-        (Fraction(5), 2, 3, 0.6, DifficultyLevel.HARD),
-        (Fraction(5), 2, 9, 0.1, DifficultyLevel.HARD),
-        (Fraction(51, 10), 1, 1, 0.0, DifficultyLevel.HARD),
-        (Fraction(20), 6, 9, 0.9, DifficultyLevel.HARD),
+        (Fraction(4), 1, 3, 0.1, ClipDifficulty.EASY),
+        (Fraction(5), 2, 3, 0.1, ClipDifficulty.EASY),
+        (Fraction(5), 2, 3, 0.6, ClipDifficulty.HARD),
+        (Fraction(5), 2, 9, 0.1, ClipDifficulty.HARD),
+        (Fraction(51, 10), 1, 1, 0.0, ClipDifficulty.HARD),
+        (Fraction(20), 6, 9, 0.9, ClipDifficulty.HARD),
     ],
 )
 def test_long_clips_and_clips_with_two_more_diversities_are_hard(
@@ -303,7 +307,7 @@ def test_long_clips_and_clips_with_two_more_diversities_are_hard(
 
 def test_the_diversities_of_a_clip_are_measured_together() -> None:
     frames = [np.full((60, 90, 3), 120, np.uint8)]
-    easy = measure_diversity(ONE_STEP, frames, length_s=Fraction(4))
-    assert easy.difficulty is DifficultyLevel.EASY
-    hard = measure_diversity(SEVERAL, frames, length_s=Fraction(4))
-    assert hard.difficulty is DifficultyLevel.HARD
+    easy = measure_clip_diversity(ONE_STEP, frames, length_s=Fraction(4))
+    assert easy.difficulty is ClipDifficulty.EASY
+    hard = measure_clip_diversity(SEVERAL, frames, length_s=Fraction(4))
+    assert hard.difficulty is ClipDifficulty.HARD

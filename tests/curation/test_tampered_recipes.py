@@ -8,7 +8,7 @@ import pytest
 
 from pace import slowness
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
-from unreel.curation.recipe import read_recipe
+from unreel.curation.recipe import read_curation_recipe
 
 REFUSALS = (UnreadableSourceError, InvalidSettingError, InvalidValueError)
 SOUND = """
@@ -82,7 +82,7 @@ SPOILED = _spoiled()
 
 def test_the_sound_recipe_is_read(tmp_path: Path) -> None:
     (tmp_path / "recipe.toml").write_text(SOUND)
-    assert read_recipe(tmp_path / "recipe.toml").name == "films"
+    assert read_curation_recipe(tmp_path / "recipe.toml").name == "films"
 
 
 def test_a_spoiled_recipe_is_read_or_refused_in_words(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_spoiled_recipe_is_read_or_refused_in_words(tmp_path: Path) -> None:
     for name, text in SPOILED.items():
         (tmp_path / "recipe.toml").write_bytes(text)
         try:
-            read_recipe(tmp_path / "recipe.toml")
+            read_curation_recipe(tmp_path / "recipe.toml")
         except REFUSALS:
             refused += 1
         except Exception as error:  # noqa: BLE001  the name of what was spoiled is what helps

@@ -13,18 +13,23 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
 from unreel.curation.watermark.clip import (
-    clean_clip,
+    compute_inpaint_slices,
     find_clip_watermarks,
-    grow_box,
     remove_watermarks,
+    write_unmarked_clip,
 )
-from unreel.curation.watermark.find import find_watermarks
-from unreel.curation.watermark.mark import MarkKind, WatermarkRegion, WatermarkSearch
-from unreel.curation.watermark.stillness import median
-from unreel.curation.watermark.text import ReadText, TextLine, build_text_reader
-from unreel.media.access import media_reader
+from unreel.curation.watermark.find import compute_pixel_median, find_watermarks
+from unreel.curation.watermark.mark import (
+    OcrTextLine,
+    ReadText,
+    WatermarkKind,
+    WatermarkRegion,
+    WatermarkSearchResult,
+    build_ocr_reader,
+)
+from unreel.media.access import open_media_reader
 from unreel.media.decode import Rgb
-from unreel.media.encode import ClipWriter, VideoTrack
+from unreel.media.encode import ClipWriter, VideoTrackSettings
 
 N = 40
 KINDS = ("text", "logo")
@@ -65,9 +70,9 @@ def test_marks_are_found_where_they_are_and_nowhere_else() -> None:
 def test_painting_over_changes_nothing_outside_the_grown_box() -> None:
     pytest.importorskip("cv2", reason="needs the extra `curate`")
     clean, shown, box = marked(1)
-    mark = WatermarkRegion(box=box, kind=MarkKind.TEXT, stability=1.0)
+    mark = WatermarkRegion(box=box, kind=WatermarkKind.TEXT, stability=1.0)
     painted = remove_watermarks(shown, [mark])
-    rows, columns = grow_box(box, width=384, height=216)
+    rows, columns = compute_inpaint_slices(box, width=384, height=216)
     outside = np.ones((216, 384), bool)
     outside[rows, columns] = False
     for before, after, truth in zip(shown, painted, clean, strict=True):
@@ -87,7 +92,7 @@ def test_a_scene_that_stands_still_cannot_tell(kind: str) -> None:
 
 
 def test_a_moving_scene_without_marks_is_called_free_of_them() -> None:
-    assert find_watermarks(moving_scene(5)) == WatermarkSearch()
+    assert find_watermarks(moving_scene(5)) == WatermarkSearchResult()
 
 
 def test_frames_of_two_sizes_or_too_few_are_refused() -> None:
@@ -101,18 +106,20 @@ def test_frames_of_two_sizes_or_too_few_are_refused() -> None:
 @pytest.mark.parametrize("n", [1, 2, 5, 6, 11, 12])
 def test_our_median_is_the_usual_one(n: int) -> None:
     rows = np.random.default_rng(n).integers(0, 255, (n, 7, 5)).astype(np.uint8)
-    assert np.array_equal(median(list(rows)), np.median(rows, axis=0).astype(np.uint8))
+    assert np.array_equal(
+        compute_pixel_median(list(rows)), np.median(rows, axis=0).astype(np.uint8)
+    )
 
 
 def says(text: str, box: Box) -> ReadText:
     """A reader that reads the same line off every picture."""
-    return lambda picture: (TextLine(text=text, box=box, confidence=0.9),)
+    return lambda picture: (OcrTextLine(text=text, box=box, confidence=0.9),)
 
 
 def test_a_line_read_off_what_stays_is_a_mark_with_its_words() -> None:
     _, shown, box = marked(3)
     told = find_watermarks(shown, read_text=says("made by AI", box))
-    assert [(mark.kind, mark.text) for mark in told.found] == [(MarkKind.TEXT, "made by AI")]
+    assert [(mark.kind, mark.text) for mark in told.found] == [(WatermarkKind.TEXT, "made by AI")]
     assert told.found[0].box.iou(box) > 0.5
 
 
@@ -129,9 +136,9 @@ def test_a_text_that_jumps_about_is_told() -> None:
     frames = moving_scene(2)
     places = {id(frame): Box(0.1 + 0.3 * (i // 4), 0.1, 0.2 + 0.3 * (i // 4), 0.2) for i, frame in enumerate(frames)}  # fmt: skip
 
-    def jumping(picture: Rgb) -> tuple[TextLine, ...]:
+    def jumping(picture: Rgb) -> tuple[OcrTextLine, ...]:
         own = places.get(id(picture))
-        return (TextLine(text="Sora", box=own, confidence=0.9),) if own else ()
+        return (OcrTextLine(text="Sora", box=own, confidence=0.9),) if own else ()
 
     assert find_watermarks(frames, read_text=jumping).roaming == ("sora",)
     here = Box(0.1, 0.1, 0.2, 0.2)
@@ -141,7 +148,7 @@ def test_a_text_that_jumps_about_is_told() -> None:
 def test_rapidocr_reads_a_mark_without_the_network() -> None:
     pytest.importorskip("rapidocr", reason="needs the extra `curate`")
     shown, box = plant(moving_scene(9), 9, kind="text", alpha=1.0)
-    lines = build_text_reader()(median(shown))
+    lines = build_ocr_reader()(compute_pixel_median(shown))
     told = find_watermarks(shown, read_text=lambda picture: lines)
     assert len(told.found) == 1
     assert told.found[0].text is not None
@@ -150,7 +157,7 @@ def test_rapidocr_reads_a_mark_without_the_network() -> None:
 
 def write(path: Path, frames: list[Rgb]) -> Path:
     height, width, _ = frames[0].shape
-    track = VideoTrack(
+    track = VideoTrackSettings(
         codec="libx264",
         width=width,
         height=height,
@@ -169,14 +176,14 @@ def test_a_cleaned_file_has_no_mark_left_and_the_same_frames(tmp_path: Path) -> 
     pytest.importorskip("cv2", reason="needs the extra `curate`")
     _, shown, box = marked(2)
     path, into, again = write(tmp_path / "a.mp4", shown), tmp_path / "b.mp4", tmp_path / "c.mp4"
-    with media_reader(EnvironmentSettings(), trusted=False) as reader:
-        told = clean_clip(path, reader=reader, into=into)
+    with open_media_reader(EnvironmentSettings(), trusted=False) as reader:
+        told = write_unmarked_clip(path, reader=reader, into=into)
         assert not isinstance(told, Failure)
         assert told.found[0].box.iou(box) > 0.5
         left = find_clip_watermarks(into, reader=reader)
         assert not isinstance(left, Failure)
         assert left.found == ()
-        clean_clip(path, reader=reader, into=again)
+        write_unmarked_clip(path, reader=reader, into=again)
         before, after = reader.probe(path), reader.probe(into)
         assert not isinstance(before, Failure)
         assert not isinstance(after, Failure)
@@ -189,8 +196,8 @@ def test_sound_stays_beside_its_picture(tmp_path: Path) -> None:
     pytest.importorskip("cv2", reason="needs the extra `curate`")
     path, into = tmp_path / "a.mp4", tmp_path / "b.mp4"
     path.write_bytes(synthesise(ClipRecipe(tone_hz=440, n_frames=24)))
-    with media_reader(EnvironmentSettings(), trusted=True) as reader:
-        assert not isinstance(clean_clip(path, reader=reader, into=into), Failure)
+    with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
+        assert not isinstance(write_unmarked_clip(path, reader=reader, into=into), Failure)
         before, after = reader.sound(path), reader.sound(into)
     assert not isinstance(before, Failure)
     assert not isinstance(after, Failure)
@@ -205,9 +212,9 @@ def test_a_clip_of_few_frames_is_inconclusive_and_a_broken_one_a_failure(tmp_pat
     short.write_bytes(synthesise(ClipRecipe(n_frames=3)))
     broken = tmp_path / "broken.mp4"
     broken.write_bytes(b"no clip")
-    with media_reader(EnvironmentSettings(), trusted=True) as reader:
+    with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
         told = find_clip_watermarks(short, reader=reader)
-        assert isinstance(told, WatermarkSearch)
+        assert isinstance(told, WatermarkSearchResult)
         assert "too few" in str(told.inconclusive)
         assert isinstance(find_clip_watermarks(broken, reader=reader), Failure)
-        assert isinstance(clean_clip(broken, reader=reader, into=tmp_path / "x"), Failure)
+        assert isinstance(write_unmarked_clip(broken, reader=reader, into=tmp_path / "x"), Failure)

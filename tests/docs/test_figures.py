@@ -10,7 +10,7 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 from report.contenders import FAKE, clip, entrant
 from unreel.protocols.figures import MetricDefinition
 from unreel.protocols.protocol import PROTOCOLS, get_protocol
-from unreel.report.boards.own_figures import OWN
+from unreel.report.boards.figures import OWN
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "docs" / "make_figures.py"

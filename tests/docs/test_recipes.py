@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from unreel.core.small_documents import read_toml
-from unreel.evaluation.recipe import EvalRecipe, check_recipe
+from unreel.core.input_files import read_toml_file
+from unreel.evaluation.recipe import EvalRecipe, check_eval_recipe
 from unreel.recipes.section import RecipeSection
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.config import ReviewerSection
@@ -32,6 +32,6 @@ def test_the_example_is_a_recipe(tmp_path: Path) -> None:
     assert found is not None
     file = tmp_path / "recipe.toml"
     file.write_text(found[1], encoding="utf-8")
-    recipe = check_recipe(read_toml(file, "recipe"))
+    recipe = check_eval_recipe(read_toml_file(file, "recipe"))
     assert recipe.reviewer.deadline_s == 60
     assert len(recipe.conditions) == 2

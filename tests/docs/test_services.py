@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 from unreel.creators.config import CreatorSection
-from unreel.creators.endpoint.config import EndpointKeys
+from unreel.creators.endpoint.config import EndpointCreatorConfig
 
 PAGE = (Path(__file__).parents[2] / "docs" / "creators-endpoint.md").read_text(encoding="utf-8")
 
@@ -18,7 +18,7 @@ def test_the_recipes_of_the_page_are_creators() -> None:
         "endpoint:ours",
     ]
     keys = [each.keys for each in found]
-    assert all(isinstance(each, EndpointKeys) for each in keys)
+    assert all(isinstance(each, EndpointCreatorConfig) for each in keys)
 
 
 def test_every_key_has_its_row() -> None:
@@ -27,4 +27,4 @@ def test_every_key_has_its_row() -> None:
         for row in re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE)
         for word in re.findall(r"`(\w+)`", row)
     }
-    assert set(EndpointKeys.model_fields) <= told
+    assert set(EndpointCreatorConfig.model_fields) <= told

@@ -19,7 +19,7 @@ from pace import slowness
 from raylets import Raylets, raylets
 from small_recipe import RECIPE
 from synthesise import ClipRecipe, synthesise
-from unreel.core.settings import lend_environment
+from unreel.core.settings import override_environment
 from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 from unreel.evaluation.tables import ANSWERS
@@ -36,9 +36,9 @@ MEETING = """
 import json, sys
 from pathlib import Path
 from unreel.engine.location import StorageLocation
-from unreel.engine.run import run
+from unreel.engine.run import run_pending_questions
 from unreel.engine.stage import WorkerResources, Stage
-from unreel.engine.stored_rows import StoredRows
+from unreel.engine.stored_rows import TableQuestionSource
 from unreel.engine.table import LanceTable
 from unreel.evaluation.tables import ANSWERS
 
@@ -64,13 +64,13 @@ def ask(row):
 
 place = StorageLocation(sys.argv[3])
 source, table = LanceTable(place / "source.lance", ANSWERS), LanceTable(place / "answers.lance", ANSWERS)
-run([{"key": str(n), "reviewer": "r"} for n in range(40)], [Keep()], table=source)
-summary = run(StoredRows(source, ask), [Meet()], table=table, engine="ray")
+run_pending_questions([{"key": str(n), "reviewer": "r"} for n in range(40)], [Keep()], table=source)
+summary = run_pending_questions(TableQuestionSource(source, ask), [Meet()], table=table, engine="ray")
 print(json.dumps([summary.done, summary.failed, len(list(folder.iterdir()))]))
 """
 JOIN = """
-from unreel.engine.private_ray import joined_ray
-with joined_ray():
+from unreel.engine.private_ray import connect_to_ray
+with connect_to_ray():
     print("joined")
 """
 
@@ -83,7 +83,7 @@ def pair() -> Iterator[Raylets]:
 
 
 def follow(command: Sequence[str], **words: str) -> subprocess.CompletedProcess[str]:
-    with lend_environment(PATIENT | words):
+    with override_environment(PATIENT | words):
         return subprocess.run(list(command), check=False, capture_output=True, text=True)
 
 
@@ -120,7 +120,7 @@ def test_a_door_for_drivers_outside_is_refused_with_what_to_do() -> None:
 
 @contextmanager
 def started(command: Sequence[str], **words: str) -> Iterator[subprocess.Popen[str]]:
-    with lend_environment(PATIENT | words):
+    with override_environment(PATIENT | words):
         process = subprocess.Popen(
             list(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

@@ -9,7 +9,7 @@ from unreel.engine.committer import CommitPace, TableCommitter
 from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.tables import ANSWERS
 
 
@@ -29,7 +29,7 @@ def test_a_compaction_that_outlasts_its_lease_deletes_nothing(
             store.put(f"outlasted-{moment}.lance.lock", b'{"owner": "another"}')
             store.put(others, b"not committed yet")
 
-    with writer_lock(table.place) as lock:
+    with build_writer_lock(table.place) as lock:
         writer = TableWriter(table, lock=lock, observe=lose_the_lease)
         with pytest.raises(UnreadableSourceError, match="took over"):
             writer.compact(keep=timedelta(0))

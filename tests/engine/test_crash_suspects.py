@@ -9,22 +9,26 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import InvalidSettingError, InvalidValueError
-from unreel.engine.crash_suspects import DEATHS_ALONE, CrashSuspects, WorkerCrashed
-from unreel.engine.isolated_process import IsolatedProcess
+from unreel.engine.crash_suspects import (
+    DEATHS_ALONE,
+    CrashSuspectQueue,
+    IsolatedProcess,
+    WorkerCrash,
+)
 from unreel.engine.stage import Row, Stage
 from unreel.engine.start_log import DEATHS_IN_COMPANY
 
-KILLED = WorkerCrashed("SIGKILL", began=True)
+KILLED = WorkerCrash("SIGKILL", began=True)
 
 
-def suspects(*keys: str) -> CrashSuspects:
-    waiting = CrashSuspects()
+def suspects(*keys: str) -> CrashSuspectQueue:
+    waiting = CrashSuspectQueue()
     for key in keys:
         waiting.add({"key": key})
     return waiting
 
 
-def die(waiting: CrashSuspects, times: int, how: WorkerCrashed = KILLED) -> Row | None:
+def die(waiting: CrashSuspectQueue, times: int, how: WorkerCrash = KILLED) -> Row | None:
     row = None
     for _ in range(times):
         row = waiting.judge(waiting.take(), how)
@@ -67,19 +71,19 @@ def test_between_two_tries_of_a_suspect_the_others_have_their_turn() -> None:
 def test_a_worker_that_ends_before_it_began_counts_for_nobody() -> None:
     waiting = suspects("a")
     die(waiting, DEATHS_ALONE - 1)
-    assert die(waiting, 3, WorkerCrashed("exit code 1", began=False)) is None
+    assert die(waiting, 3, WorkerCrash("exit code 1", began=False)) is None
     assert waiting.judge(waiting.take(), {"key": "a"}) == {"key": "a"}
 
 
 def test_a_run_whose_workers_never_begin_ends_and_says_what_to_do() -> None:
     with pytest.raises(InvalidSettingError, match=r"exit code 1.*run again"):
-        die(suspects("a"), 50, WorkerCrashed("exit code 1", began=False))
+        die(suspects("a"), 50, WorkerCrash("exit code 1", began=False))
 
 
 CHILD = """
 import asyncio, ctypes, os, sys, time
 from unreel.core.failure import FailureReason
-from unreel.engine.isolated_process import IsolatedProcess
+from unreel.engine.crash_suspects import IsolatedProcess
 from unreel.engine.stage import Stage
 
 class Does(Stage):
@@ -119,8 +123,8 @@ def test_a_lone_process_gives_the_row_back_or_tells_how_it_died(
     ran = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path)
     calm, segfault, left, raised = ran.stdout.splitlines()
     assert calm == str({"key": "calm", "text": "not False"})
-    assert segfault == str(WorkerCrashed("SIGSEGV", began=True))
-    assert left == str(WorkerCrashed("exit code 7", began=True))
+    assert segfault == str(WorkerCrash("SIGSEGV", began=True))
+    assert left == str(WorkerCrash("exit code 7", began=True))
     assert "'failure_reason': 'out-of-memory'" in raised
 
 
@@ -131,7 +135,7 @@ def test_a_lone_process_that_dies_in_its_set_up_never_began(
     ran = subprocess.run(
         [*script, "calm"], check=True, capture_output=True, text=True, cwd=tmp_path
     )
-    assert ran.stdout.strip() == str(WorkerCrashed("exit code 3", began=False))
+    assert ran.stdout.strip() == str(WorkerCrash("exit code 3", began=False))
 
 
 def test_a_lone_process_does_not_outlive_its_driver(script: list[str], tmp_path: Path) -> None:

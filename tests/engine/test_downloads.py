@@ -21,11 +21,11 @@ from certificates import write_certificate
 from pace import slowness
 from unreel.core.errors import InvalidSettingError, MediaError
 from unreel.core.failure import FailureReason
-from unreel.core.settings import read_settings
-from unreel.engine.allowed_locations import read_places
-from unreel.engine.downloads import FetchPolicy
-from unreel.engine.downloads import fetch as fetch_into
-from unreel.engine.storage_access import StorageAccess, local_copy
+from unreel.core.settings import read_environment_settings
+from unreel.engine.allowed_locations import parse_allowed_locations
+from unreel.engine.downloads import DownloadPolicy
+from unreel.engine.downloads import download_file as fetch_into
+from unreel.engine.storage_access import StorageAccess, open_local_copy
 
 MB = 1 << 20
 Answer = Callable[[BaseHTTPRequestHandler], None]
@@ -146,16 +146,16 @@ def server(start: Callable[[], Server]) -> Server:
     return start()
 
 
-def _reach(*named: str, max_bytes: int = 8 * MB, seconds: float = 10) -> FetchPolicy:
-    return FetchPolicy(named=named, max_bytes=max_bytes, seconds=seconds)
+def _reach(*named: str, max_bytes: int = 8 * MB, seconds: float = 10) -> DownloadPolicy:
+    return DownloadPolicy(named=named, max_bytes=max_bytes, seconds=seconds)
 
 
-def fetch(location: str, copy: Path, *, reach: FetchPolicy, storage: dict[str, str]) -> None:
+def fetch(location: str, copy: Path, *, reach: DownloadPolicy, storage: dict[str, str]) -> None:
     with copy.open("wb") as file:
         fetch_into(location, file, reach=reach, storage=storage)
 
 
-def _refused(location: str, tmp_path: Path, reach: FetchPolicy, **storage: str) -> Any:
+def _refused(location: str, tmp_path: Path, reach: DownloadPolicy, **storage: str) -> Any:
     with pytest.raises(MediaError) as caught:
         fetch(location, tmp_path / "copy", reach=reach, storage=storage)
     assert (tmp_path / "copy").stat().st_size <= reach.max_bytes
@@ -292,11 +292,11 @@ def test_a_store_is_held_to_the_same_caps(server: Server, tmp_path: Path) -> Non
 
 CLIENTS = """
 import sys
-from unreel.core.settings import read_settings, read_storage
+from unreel.core.settings import read_environment_settings, read_storage_options
 from unreel.evaluation.tables import ANSWERS
 from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
-place = StorageLocation("s3://bucket/run", read_storage(read_settings()))
+place = StorageLocation("s3://bucket/run", read_storage_options(read_environment_settings()))
 for ask in (
     lambda: place.objects(patience_s=1).get("x"),
     lambda: LanceTable(place / "answers.lance", ANSWERS).exists(),
@@ -345,15 +345,15 @@ def test_the_machines_role_is_looked_for_only_on_demand(
 
 def test_what_a_person_names_is_read_from_the_setting(server: Server) -> None:
     server.answers["/a.mp4"] = _body(b"clip")
-    settings = read_settings({"UNREEL_FETCH_FROM": f"s3://bucket/clips, {server.url}"})
+    settings = read_environment_settings({"UNREEL_FETCH_FROM": f"s3://bucket/clips, {server.url}"})
     access = StorageAccess(settings=settings)
-    with local_copy(f"{server.url}/a.mp4", access) as copy:
+    with open_local_copy(f"{server.url}/a.mp4", access) as copy:
         assert copy.read_bytes() == b"clip"
     assert not copy.exists()
-    silent = replace(access, settings=read_settings({}))
+    silent = replace(access, settings=read_environment_settings({}))
     with (
         pytest.raises(MediaError, match="which is not allowed"),
-        local_copy(f"{server.url}/a.mp4", silent),
+        open_local_copy(f"{server.url}/a.mp4", silent),
     ):
         pass
 
@@ -363,7 +363,7 @@ def test_what_a_person_names_is_read_from_the_setting(server: Server) -> None:
 )
 def test_a_setting_that_names_no_place_is_refused(text: str) -> None:
     with pytest.raises(InvalidSettingError, match="UNREEL_FETCH_FROM"):
-        read_places(text)
+        parse_allowed_locations(text)
 
 
 def test_keys_of_a_store_are_letters(server: Server, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from unreel.core.errors import MachineError
 from unreel.engine.committer import CommitPace, TableCommitter
-from unreel.engine.run import run
+from unreel.engine.run import run_pending_questions
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
@@ -43,7 +43,7 @@ def test_a_failed_commit_ends_the_asking_and_says_what_is_lost(
     monkeypatch.setattr(TableWriter, "add", fail)
     stage = CountedStage()
     with pytest.raises(MachineError, match="Make room") as raised:
-        run(QUESTIONS, [stage], table=table, pace=SOON)
+        run_pending_questions(QUESTIONS, [stage], table=table, pace=SOON)
     lost = re.search(r"(\d+) results came and could not be stored", str(raised.value))
     assert lost
     assert 0 < int(lost[1]) <= stage.n_asked < len(QUESTIONS)
@@ -55,11 +55,11 @@ def test_nothing_is_asked_that_the_disk_has_no_room_for(
 ) -> None:
     disk = SimpleNamespace(f_bavail=1000, f_frsize=4096, f_blocks=1000)
     stage = CountedStage()
-    run(QUESTIONS[:20], [stage], table=table, pace=SOON)
+    run_pending_questions(QUESTIONS[:20], [stage], table=table, pace=SOON)
     monkeypatch.setattr("unreel.core.errors.os.statvfs", lambda _folder: disk)
     disk.f_bavail = 100
     with pytest.raises(MachineError, match=r"No space left on device.*Make room"):
-        run(QUESTIONS, [stage], table=table, pace=SOON)
+        run_pending_questions(QUESTIONS, [stage], table=table, pace=SOON)
     assert stage.n_asked == table.count() == 20
 
 
@@ -78,7 +78,7 @@ def test_what_was_asked_before_the_disk_filled_is_stored(
 
     stage = FillingStage()
     with pytest.raises(MachineError, match="No space left on device") as raised:
-        run(QUESTIONS, [stage], table=table, pace=SOON)
+        run_pending_questions(QUESTIONS, [stage], table=table, pace=SOON)
     assert "could not be stored" not in str(raised.value)
     assert 50 <= stage.n_asked == table.count() < 60
 

@@ -16,13 +16,13 @@ from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.identity import digest
 from unreel.engine.key_index import KeyHasher, KeyHashIndex, KeyIndex
 from unreel.engine.location import StorageLocation
-from unreel.engine.pending import PendingKeys
-from unreel.engine.run import ALL_FAILURES, run
+from unreel.engine.pending import PendingQuestionFilter
+from unreel.engine.run import ALL_FAILURES, run_pending_questions
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.survey import CLIPS
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.tables import ANSWERS
 
 KEYS = st.one_of(
@@ -51,7 +51,7 @@ class Counts(Stage):
 
 
 def write(table: LanceTable, rows: Sequence[Row], *, how: str = "add") -> None:
-    with writer_lock(table.place) as lock:
+    with build_writer_lock(table.place) as lock:
         writer = TableWriter(table, lock=lock, observe=lambda _step, _rows: None)
         if rows:
             getattr(writer, how)([table.schema.batch(rows)])
@@ -135,7 +135,7 @@ def test_what_is_due_is_what_a_set_of_all_keys_would_tell(
                 for key, (reason, attempt, mark) in stored.items()
             ],
         )
-        due = PendingKeys(table, retry)
+        due = PendingQuestionFilter(table, retry)
         found = [(row["key"], row["attempt"]) for row in due.sift(questions)]
     assert found == list(expected.items())
     assert due.already == len(questions) - len(found)
@@ -148,7 +148,7 @@ def test_a_key_is_found_exactly_when_all_marks_collide(table: LanceTable, collid
     assert [row["text"] for row in table.get([keys[3], keys[45]])] == [f"text of {keys[3]}"]
     table.check()
     assert [
-        row["key"] for row in PendingKeys(table).sift(named(*keys, "no hash", keys[45]))
+        row["key"] for row in PendingQuestionFilter(table).sift(named(*keys, "no hash", keys[45]))
     ] == keys[40:]
 
 
@@ -178,7 +178,7 @@ def test_rows_that_were_replaced_are_found_as_they_are_now(table: LanceTable) ->
     assert (table.held(["b"])["b"].reason, table.held(["b"])["b"].attempt) == (None, 2)
     assert [row["text"] for row in table.get(["b"])] == ["now"]
     assert table.held(["a"])["a"].reason == "refused"
-    with writer_lock(table.place) as lock:
+    with build_writer_lock(table.place) as lock:
         TableWriter(table, lock=lock, observe=lambda _step, _rows: None).compact()
     assert set(table.held(["a", "b", "c", "d"])) == {"a", "b", "c"}
     table.check()
@@ -240,7 +240,7 @@ def test_questions_that_come_twice_are_asked_once_however_far_apart(
     monkeypatch.setattr("unreel.engine.pending._PACKED", 50)
     write(table, named(*map(str, range(100, 150))))
     numbers = [*range(1_000), *range(999, -1, -1), *range(5)]
-    due = PendingKeys(table)
+    due = PendingQuestionFilter(table)
     asked = [int(row["key"]) for row in due.sift({"key": str(number)} for number in numbers)]
     assert asked == [number for number in range(1_000) if not 100 <= number < 150]
     assert due.already == len(numbers) - len(asked)
@@ -252,18 +252,18 @@ def test_a_run_asks_what_is_missing_and_failures_only_on_demand(table: LanceTabl
     write(table, [*failed, *named(*keys[10:250])])
     questions = [{"key": key} for key in keys]
     first = Counts()
-    summary = run(iter(questions), [first], table=table)
+    summary = run_pending_questions(iter(questions), [first], table=table)
     assert sorted(first.asked) == sorted((key, 1) for key in keys[250:])
     assert (summary.already, summary.done) == (250, 50)
     second = Counts()
-    run(iter(questions), [second], table=table, retry_failed=ALL_FAILURES)
+    run_pending_questions(iter(questions), [second], table=table, retry_failed=ALL_FAILURES)
     assert sorted(second.asked) == sorted((key, 3) for key in keys[:10])
     third = Counts()
-    assert run(iter(questions), [third], table=table).already == 300
+    assert run_pending_questions(iter(questions), [third], table=table).already == 300
     assert third.asked == []
 
 
 def test_a_key_that_no_table_can_hold_is_refused_with_words(table: LanceTable) -> None:
     for key in (5, "\ud800"):
         with pytest.raises(InvalidValueError, match="no text that a table can hold"):
-            list(PendingKeys(table).sift([{"key": key}]))
+            list(PendingQuestionFilter(table).sift([{"key": key}]))

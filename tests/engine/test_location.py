@@ -14,10 +14,10 @@ import pytest
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.engine.location import StorageLocation, require_conditional_puts
-from unreel.engine.run import run
+from unreel.engine.run import run_pending_questions
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.table import LanceTable
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.tables import ANSWERS
 
 
@@ -66,7 +66,7 @@ def test_a_store_that_ignores_conditions_is_refused_before_anything_is_asked(
     careless: StorageLocation, tmp_path: Path
 ) -> None:
     with pytest.raises(UnreadableSourceError, match="does not enforce conditional puts"):
-        run(
+        run_pending_questions(
             [{"key": "a"}],
             [Yes()],
             table=LanceTable(careless, ANSWERS),
@@ -93,8 +93,8 @@ def test_a_run_writes_its_table_to_a_store_and_resumes_there(
 ) -> None:
     table = LanceTable(s3 / "runs" / "one.lance", ANSWERS)
     questions = [{"key": str(number)} for number in range(50)]
-    first = run(questions[:30], [Yes()], table=table, ledger=tmp_path / "ledger")
-    second = run(questions, [Yes()], table=table, ledger=tmp_path / "ledger")
+    first = run_pending_questions(questions[:30], [Yes()], table=table, ledger=tmp_path / "ledger")
+    second = run_pending_questions(questions, [Yes()], table=table, ledger=tmp_path / "ledger")
     assert (first.done, second.already, second.done) == (30, 30, 20)
     assert {row["key"] for row in table.rows()} == {row["key"] for row in questions}
 
@@ -102,9 +102,9 @@ def test_a_run_writes_its_table_to_a_store_and_resumes_there(
 def test_a_lease_is_refused_while_its_holder_moves(s3: StorageLocation) -> None:
     place = s3 / "held.lance"
     with (
-        writer_lock(place, lease_s=2),
+        build_writer_lock(place, lease_s=2),
         pytest.raises(UnreadableSourceError, match="another run writes it"),
-        writer_lock(place, lease_s=4),
+        build_writer_lock(place, lease_s=4),
     ):
         pass
 
@@ -113,7 +113,7 @@ def test_a_lease_that_nobody_renews_is_taken_over(s3: StorageLocation) -> None:
     place = s3 / "stale.lance"
     dead = {"owner": "x", "host": "elsewhere", "boot": "x", "pid": 1, "beat": 1}
     s3.objects().put("stale.lance.lock", json.dumps(dead).encode())
-    with writer_lock(place, lease_s=0.5) as lock:
+    with build_writer_lock(place, lease_s=0.5) as lock:
         lock.verify()
 
 
@@ -122,10 +122,10 @@ def test_the_lease_of_a_killed_process_is_taken_over_before_its_parent_buried_it
 ) -> None:
     place = s3 / "unburied.lance"
     code = (
-        "import json, sys; from unreel.engine.writer_lock import writer_lock; "
+        "import json, sys; from unreel.engine.writer_lock import build_writer_lock; "
         "from unreel.engine.location import StorageLocation; "
         "place = StorageLocation(sys.argv[1], json.loads(sys.argv[2])); "
-        "writer_lock(place).__enter__(); print('held', flush=True); sys.stdin.read()"
+        "build_writer_lock(place).__enter__(); print('held', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code, place.uri, json.dumps(dict(place.options))]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
@@ -133,12 +133,12 @@ def test_the_lease_of_a_killed_process_is_taken_over_before_its_parent_buried_it
         assert holder.stdout.readline() == b"held\n"
         holder.kill()
         os.waitid(os.P_PID, holder.pid, os.WEXITED | os.WNOWAIT)  # dead, and not buried
-        with writer_lock(place, lease_s=3600) as lock:
+        with build_writer_lock(place, lease_s=3600) as lock:
             lock.verify()
 
 
 def test_a_holder_whose_lease_was_taken_may_not_commit(s3: StorageLocation) -> None:
-    with writer_lock(s3 / "lost.lance") as lock:
+    with build_writer_lock(s3 / "lost.lance") as lock:
         lock.verify()
         s3.objects().put("lost.lance.lock", b'{"owner": "another"}')
         with pytest.raises(UnreadableSourceError, match="took over"):
@@ -146,7 +146,7 @@ def test_a_holder_whose_lease_was_taken_may_not_commit(s3: StorageLocation) -> N
 
 
 def test_a_lease_is_still_held_when_the_reply_to_its_renewal_is_lost(s3: StorageLocation) -> None:
-    with writer_lock(s3 / "lost-reply.lance") as lock:
+    with build_writer_lock(s3 / "lost-reply.lance") as lock:
         tag = lock._tag  # type: ignore[attr-defined]
         lock.verify()
         lock._tag = tag  # type: ignore[attr-defined]  # as if the store had not told the new one

@@ -12,12 +12,12 @@ pytest.importorskip("lance", reason="needs the extra `eval`")
 from synthesise import ClipRecipe, synthesise
 from unreel.core.identity import digest
 from unreel.engine.location import StorageLocation
-from unreel.engine.run import run
+from unreel.engine.run import run_pending_questions
 from unreel.engine.stage import Row, Stage, WorkerResources
-from unreel.engine.storage_access import file_key
+from unreel.engine.storage_access import compute_file_name_key
 from unreel.engine.survey import CLIPS, FACTS
 from unreel.engine.table import LanceTable
-from unreel.media.probe import probe
+from unreel.media.probe import probe_clip
 
 MOST_MB = 50
 JOINING_MB = 200
@@ -30,7 +30,7 @@ import sys
 from unreel.core.identity import digest
 from unreel.evaluation.tables import ANSWERS
 from unreel.engine.location import StorageLocation
-from unreel.engine.run import run
+from unreel.engine.run import run_pending_questions
 from unreel.engine.stage import WorkerResources, Stage
 from unreel.engine.table import LanceTable
 
@@ -40,27 +40,27 @@ class Recorded(Stage):
         return row | {{"text": "real " * 100}}
 
 rows = ({{"key": digest(str(number)), "clip": digest("c", str(number))}} for number in range(int(sys.argv[2])))
-summary = run(rows, [Recorded()], table=LanceTable(StorageLocation(sys.argv[1]), ANSWERS))
+summary = run_pending_questions(rows, [Recorded()], table=LanceTable(StorageLocation(sys.argv[1]), ANSWERS))
 print(summary.already, summary.done, {PEAK})
 """
 
 EVAL = f"""
 import sys
 from pathlib import Path
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.engine.storage_access import StorageAccess
 from unreel.engine.location import StorageLocation
 from unreel.evaluation.run_job import EvalRun, evaluate
-from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.recipe import check_eval_recipe
 from unreel.evaluation.scoring import score_run
 
 folder = Path(sys.argv[1])
-recipe = check_recipe({{
+recipe = check_eval_recipe({{
     "benchmark": str(folder / "manifest.csv"), "protocol": "reality", "model": "recorded",
     "recorded": str(folder / "answers.jsonl"), "max_connections": 32,
 }})
 place = StorageLocation(str(folder / "run"))
-run = EvalRun(place=place, recipe=recipe, access=StorageAccess(settings=read_settings()), ledgers=folder)
+run = EvalRun(place=place, recipe=recipe, access=StorageAccess(settings=read_environment_settings()), ledgers=folder)
 if sys.argv[3] == "score":
     (score,) = score_run(run)
     print(0, score.scorecard.n_answered, {PEAK})
@@ -107,12 +107,17 @@ def prepare(folder: Path, n_clips: int) -> Path:
             text = f"<think>{digest(name) * 8}</think><answer>{number % 3 % 2}</answer>"
             answers.write(json.dumps({"clip": name, "text": text}) + "\n")
     with (folder / "one.mp4").open("rb") as file:
-        facts = FACTS.dump_json(probe(file)).decode()
+        facts = FACTS.dump_json(probe_clip(file)).decode()
     rows = (
-        {"key": file_key(name), "name": name, "location": str(folder / name), "mark": ""}
+        {
+            "key": compute_file_name_key(name),
+            "name": name,
+            "location": str(folder / name),
+            "mark": "",
+        }
         for name in names
     )
-    run(
+    run_pending_questions(
         rows,
         [_Surveyed(facts)],
         table=LanceTable(StorageLocation(str(folder / "run" / "clips.lance")), CLIPS),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from unreel.core.settings import lend_environment
+from unreel.core.settings import override_environment
 
 pytest.importorskip("ray", reason="needs the extra `ray`")
 
@@ -66,7 +66,7 @@ print(GcsClient(address=sys.argv[1]).internal_kv_keys(b"", None, timeout=10))
 def driver(tmp_path_factory) -> Iterator[subprocess.Popen[str]]:
     """A run on Ray twice in one process, each held open until a line comes."""
     folder = tmp_path_factory.mktemp("driver")
-    with lend_environment({"HOME": str(folder)}):
+    with override_environment({"HOME": str(folder)}):
         started = subprocess.Popen(
             [sys.executable, "-c", DRIVER, "2"],
             stdin=subprocess.PIPE,
@@ -105,7 +105,7 @@ def test_its_token_is_in_the_environment_of_its_processes_and_nowhere_else(told,
 
 
 def _knock(address: str, **words: str) -> subprocess.CompletedProcess[str]:
-    with lend_environment(words):
+    with override_environment(words):
         return subprocess.run(
             [sys.executable, "-c", KNOCK, address], check=False, capture_output=True, text=True
         )

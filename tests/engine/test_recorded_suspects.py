@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from unreel.engine import crash_suspects
-from unreel.engine.run import run
+from unreel.engine.run import run_pending_questions
 from unreel.engine.stage import Row, Stage, WorkerResources
-from unreel.engine.start_log import DEATHS_IN_COMPANY, StartLog
+from unreel.engine.start_log import DEATHS_IN_COMPANY, ItemStartLog
 from unreel.engine.table import LanceTable
 
 QUESTIONS = [{"key": key} for key in "abc"]
@@ -51,24 +51,24 @@ def test_a_row_in_flight_is_on_record_until_it_is_finished(
     table: LanceTable, tmp_path: Path
 ) -> None:
     book = tmp_path / "book"
-    run(QUESTIONS, [StartLogReader(book)], table=table, ledger=book)
+    run_pending_questions(QUESTIONS, [StartLogReader(book)], table=table, ledger=book)
     for row in table.rows():
         lines = row["text"].splitlines()
         assert f"+{row['key']}/1" in lines
         assert f"-{row['key']}/1" not in lines
-    with StartLog(book) as log:
+    with ItemStartLog(book) as log:
         assert [log.deaths(f"{key}/1") for key in "abc"] == [0, 0, 0]
 
 
 def test_a_suspect_runs_alone_and_is_stored(table: LanceTable, tmp_path: Path) -> None:
     book = tmp_path / "book"
     book.write_text(TWO_STARTS)
-    summary = run(QUESTIONS, [ProcessNumber()], table=table, ledger=book)
+    summary = run_pending_questions(QUESTIONS, [ProcessNumber()], table=table, ledger=book)
     assert (summary.done, summary.failed) == (3, 0)
     process = {row["key"]: row["text"] for row in table.rows()}
     assert process["a"] == process["c"] == str(os.getpid())
     assert process["b"] != process["a"]
-    with StartLog(book) as log:
+    with ItemStartLog(book) as log:
         assert log.deaths("b/1") == 0
 
 
@@ -78,7 +78,7 @@ def test_a_suspect_that_kills_its_process_each_time_is_quarantined_and_the_other
     monkeypatch.setattr(crash_suspects, "DEATHS_ALONE", 2)  # each costs a start of Python
     book = tmp_path / "book"
     book.write_text(TWO_STARTS)
-    summary = run(QUESTIONS, [DeadlyElsewhere()], table=table, ledger=book)
+    summary = run_pending_questions(QUESTIONS, [DeadlyElsewhere()], table=table, ledger=book)
     assert (summary.done, summary.quarantined) == (2, 1)
     (row,) = table.rows(where="failure_reason IS NOT NULL")
     assert (row["key"], row["failure_reason"]) == ("b", "quarantined")

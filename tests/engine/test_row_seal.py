@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.engine.row_seal import compute_seals, seal_of
+from unreel.engine.row_seal import compute_row_seal, compute_row_seals
 
 CELLS = st.one_of(
     st.lists(st.one_of(st.none(), st.text()), min_size=3, max_size=3),
@@ -18,4 +18,4 @@ CELLS = st.one_of(
 @given(st.dictionaries(st.text(min_size=1), CELLS, min_size=1, max_size=5))
 def test_a_batch_has_the_seals_of_its_rows(columns: dict[str, list[Any]]) -> None:
     rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-    assert compute_seals(columns) == [seal_of(row) for row in rows]
+    assert compute_row_seals(columns) == [compute_row_seal(row) for row in rows]

@@ -22,11 +22,11 @@ from unreel.engine.committer import CommitPace
 from unreel.engine.crash_suspects import DEATHS_ALONE
 from unreel.engine.local_runner import LocalRunner
 from unreel.engine.location import StorageLocation
-from unreel.engine.run import ALL_FAILURES, run
+from unreel.engine.run import ALL_FAILURES, run_pending_questions
 from unreel.engine.runner import StageRunner
 from unreel.engine.stage import Row, Stage, WorkerResources
-from unreel.engine.start_log import DEATHS_IN_COMPANY, StartLog
-from unreel.engine.stored_rows import StoredRows
+from unreel.engine.start_log import DEATHS_IN_COMPANY, ItemStartLog
+from unreel.engine.stored_rows import TableQuestionSource
 from unreel.engine.table import LanceTable
 from unreel.evaluation.tables import ANSWERS
 
@@ -181,7 +181,9 @@ class RunnerKit:
     def test_rows_failures_and_scratch_columns_are_the_same_on_every_engine(
         self, runner: StageRunner, table: LanceTable
     ) -> None:
-        summary = run(questions(40), [Decode(), Ask()], table=table, engine=runner, pace=PACE)
+        summary = run_pending_questions(
+            questions(40), [Decode(), Ask()], table=table, engine=runner, pace=PACE
+        )
         rows = {row["key"]: row for row in table.rows()}
         assert len(rows) == 40
         assert summary.done == 28
@@ -197,10 +199,10 @@ class RunnerKit:
         self, runner: StageRunner, table: LanceTable
     ) -> None:
         stages = [Decode(), Ask()]
-        run(questions(20), stages, table=table, engine=runner, pace=PACE)
-        again = run(questions(20), stages, table=table, engine=runner, pace=PACE)
+        run_pending_questions(questions(20), stages, table=table, engine=runner, pace=PACE)
+        again = run_pending_questions(questions(20), stages, table=table, engine=runner, pace=PACE)
         assert (again.already, again.done, again.failed) == (20, 0, 0)
-        retried = run(
+        retried = run_pending_questions(
             questions(20), stages, table=table, engine=runner, pace=PACE, retry_failed=["no-video"]
         )
         assert dict(retried.failures) == {"no-video": 2}
@@ -212,7 +214,7 @@ class RunnerKit:
     ) -> None:
         asked = questions(40)
         for attempt in (1, 2):
-            summary = run(
+            summary = run_pending_questions(
                 asked, [Hostile()], table=table, engine=runner, retry_failed=["stage-failed"]
             )
             rows = {row["key"]: row for row in table.rows()}
@@ -238,7 +240,9 @@ class RunnerKit:
     def test_no_more_rows_are_in_a_stage_than_it_allows(
         self, runner: StageRunner, table: LanceTable, tmp_path: Path
     ) -> None:
-        run(questions(30), [Crowded(tmp_path)], table=table, engine=runner, pace=PACE)
+        run_pending_questions(
+            questions(30), [Crowded(tmp_path)], table=table, engine=runner, pace=PACE
+        )
         inside = {int(path.name.partition("-")[2]) for path in tmp_path.glob("inside-*")}
         assert max(inside) <= 3
         assert max(inside) > 1
@@ -247,9 +251,11 @@ class RunnerKit:
         self, runner: StageRunner, table: LanceTable, tmp_path: Path
     ) -> None:
         source = LanceTable(StorageLocation(str(tmp_path / "source.lance")), ANSWERS)
-        run(questions(70), [Quiet()], table=source)
-        stored = StoredRows(source, _remade, where="key >= '0010'")
-        summary = run(stored, [Decode(), Ask()], table=table, engine=runner, pace=PACE)
+        run_pending_questions(questions(70), [Quiet()], table=source)
+        stored = TableQuestionSource(source, _remade, where="key >= '0010'")
+        summary = run_pending_questions(
+            stored, [Decode(), Ask()], table=table, engine=runner, pace=PACE
+        )
         assert (summary.done, summary.failed) == (42, 18)
         rows = {row["key"]: row for row in table.rows()}
         assert rows["0011"]["reviewer"] == "yes again"
@@ -284,9 +290,9 @@ class TestLocalRunner(RunnerKit):
 
         book = tmp_path / "book"
         with pytest.raises(KeyboardInterrupt):
-            run(questions(90), [Slow()], table=table, engine=runner, ledger=book)
+            run_pending_questions(questions(90), [Slow()], table=table, engine=runner, ledger=book)
         assert {row["key"] for row in table.rows()} == {f"{n:04d}" for n in range(30)}
-        with StartLog(book) as ledger:
+        with ItemStartLog(book) as ledger:
             assert ledger.deaths("0030/1") == 0
 
     def test_an_error_in_the_questions_ends_the_run_and_keeps_what_is_finished(
@@ -298,7 +304,7 @@ class TestLocalRunner(RunnerKit):
             raise OSError(msg)
 
         with pytest.raises(OSError, match="middle of a line"):
-            run(broken(), [Decode()], table=table, engine=runner)
+            run_pending_questions(broken(), [Decode()], table=table, engine=runner)
         assert table.count() == 64 + 128
 
     def test_a_slow_committer_slows_the_stages(
@@ -320,24 +326,28 @@ class TestLocalRunner(RunnerKit):
             committed[0] += n_rows if step == "committed" else 0
 
         pace = CommitPace(rows=5, seconds=9)
-        run(questions(200), [Quick()], table=table, engine=runner, pace=pace, observe=slowly)
+        run_pending_questions(
+            questions(200), [Quick()], table=table, engine=runner, pace=pace, observe=slowly
+        )
         assert max(gap) <= 4 + 4 * 5
 
     def test_a_question_that_comes_twice_is_asked_once(
         self, runner: StageRunner, table: LanceTable
     ) -> None:
         twice = questions(300) + questions(300)
-        summary = run(twice, [Quiet()], table=table, engine=runner)
+        summary = run_pending_questions(twice, [Quiet()], table=table, engine=runner)
         assert (summary.done, summary.already) == (300, 300)
 
     def test_a_row_that_is_asked_again_begins_without_deaths(
         self, runner: StageRunner, table: LanceTable, tmp_path: Path
     ) -> None:
         book, rows = tmp_path / "book", [{"key": "0003"}]
-        run(rows, [Decode()], table=table, engine=runner, ledger=book)
+        run_pending_questions(rows, [Decode()], table=table, engine=runner, ledger=book)
         book.write_text("+0003/1\n+0003/1\n")
         stage = Here(os.getpid())
-        run(rows, [stage], table=table, engine=runner, ledger=book, retry_failed=ALL_FAILURES)
+        run_pending_questions(
+            rows, [stage], table=table, engine=runner, ledger=book, retry_failed=ALL_FAILURES
+        )
         assert [row["text"] for row in table.rows()] == ["here"]
 
 
@@ -401,14 +411,18 @@ class TestRayRunner(RunnerKit):
         self, runner: StageRunner, table: LanceTable, tmp_path: Path
     ) -> None:
         stage = Deadly(tmp_path, "0005", times=1)
-        summary = run(questions(24), [stage], table=table, engine=runner, pace=PACE)
+        summary = run_pending_questions(
+            questions(24), [stage], table=table, engine=runner, pace=PACE
+        )
         assert (summary.done, summary.failed) == (24, 0)
 
     def test_a_row_that_kills_its_worker_each_time_is_quarantined_and_all_others_finish(
         self, runner: StageRunner, table: LanceTable, tmp_path: Path
     ) -> None:
         stage = Deadly(tmp_path, "0005", times=99)
-        summary = run(questions(24), [stage], table=table, engine=runner, pace=PACE)
+        summary = run_pending_questions(
+            questions(24), [stage], table=table, engine=runner, pace=PACE
+        )
         assert (summary.done, summary.quarantined) == (23, 1)
         deaths, needed = len(list(tmp_path.glob("death-*"))), DEATHS_IN_COMPANY + DEATHS_ALONE
         # Ray may start the block of a dead worker once more before each death is in the ledger.
@@ -420,7 +434,9 @@ class TestRayRunner(RunnerKit):
         self, runner: StageRunner, table: LanceTable, tmp_path: Path
     ) -> None:
         stage = Deadly(tmp_path, "0005", times=DEATHS_IN_COMPANY + DEATHS_ALONE - 1)
-        summary = run(questions(24), [Early(), stage, Late()], table=table, engine=runner)
+        summary = run_pending_questions(
+            questions(24), [Early(), stage, Late()], table=table, engine=runner
+        )
         assert (summary.done, summary.failed) == (24, 0)
         rows = {row["key"]: row for row in table.rows()}
         assert rows["0005"]["text"] == "lived"
@@ -431,7 +447,9 @@ class TestRayRunner(RunnerKit):
     ) -> None:
         log, n_rows = tmp_path / "log", 100
         stages = [Film(log), Ponder(log)]
-        summary = run(questions(n_rows), stages, table=table, engine=runner, pace=PACE)
+        summary = run_pending_questions(
+            questions(n_rows), stages, table=table, engine=runner, pace=PACE
+        )
         assert (summary.done, summary.failed) == (n_rows, 0)
         ahead = list(itertools.accumulate(1 if sign == "+" else -1 for sign in log.read_text()))
         assert ahead[-1] == 0
@@ -443,7 +461,7 @@ class TestRayRunner(RunnerKit):
     ) -> None:
         book = tmp_path / "book"
         stage = OneByOne(tmp_path, "0005", times=1, book=book)
-        run(questions(12), [stage], table=table, engine=runner, ledger=book)
+        run_pending_questions(questions(12), [stage], table=table, engine=runner, ledger=book)
         began = Counter(line[1:] for line in (tmp_path / "seen").read_text().splitlines())
         assert set(began) == {"0005/1/0"}
 
@@ -456,7 +474,9 @@ def test_both_engines_write_the_same_table(ray_cluster: None, tmp_path: Path) ->
     tables = {}
     for engine in ("local", "ray"):
         table = LanceTable(StorageLocation(str(tmp_path / engine)), ANSWERS)
-        run(questions(60), [Decode(), Ask()], table=table, engine=engine, pace=PACE)
+        run_pending_questions(
+            questions(60), [Decode(), Ask()], table=table, engine=engine, pace=PACE
+        )
         tables[engine] = {row["key"]: row for row in table.rows()}
     assert tables["local"] == tables["ray"]
 
@@ -468,10 +488,10 @@ from ray import cloudpickle
 sys.path.insert(0, sys.argv[2])
 import test_runners
 from test_runners import *
-from unreel.engine.run import shared_runner
+from unreel.engine.run import open_shared_runner
 cloudpickle.register_pickle_by_value(test_runners)
 addresses = []
-with shared_runner("ray") as runner:
+with open_shared_runner("ray") as runner:
     print(ray.is_initialized())
     for name in "ab":
         table = LanceTable(StorageLocation(sys.argv[1]) / name, ANSWERS)
@@ -496,12 +516,14 @@ def test_a_stage_is_a_plain_object_that_pickles(make: Callable[[], Stage]) -> No
 
 def test_an_unknown_engine_names_the_known_ones(table: LanceTable) -> None:
     with pytest.raises(UnknownNameError, match="Known: local, ray"):
-        run([], [Quiet()], table=table, engine="dask")
+        run_pending_questions([], [Quiet()], table=table, engine="dask")
 
 
 def test_a_table_in_a_store_needs_a_ledger_of_its_own() -> None:
     with pytest.raises(InvalidSettingError, match="Name a local file"):
-        run([], [Quiet()], table=LanceTable(StorageLocation("s3://bucket/answers"), ANSWERS))
+        run_pending_questions(
+            [], [Quiet()], table=LanceTable(StorageLocation("s3://bucket/answers"), ANSWERS)
+        )
 
 
 def test_retrying_all_failures_covers_every_reason() -> None:

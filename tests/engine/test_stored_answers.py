@@ -14,7 +14,7 @@ from unreel.engine.location import StorageLocation
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 
 Observe = Callable[[str, int], None]
 LONG = "".join(f"{number:06d} " for number in range(10_000))
@@ -46,7 +46,7 @@ def test_a_replaced_text_is_stored_character_by_character(table: LanceTable) -> 
 
 def test_every_batch_of_a_commit_is_stored(table: LanceTable) -> None:
     batches = [table.schema.batch([{"key": f"{n}", "text": f"answer {n}"}]) for n in range(3)]
-    with writer_lock(table.place) as lock:
+    with build_writer_lock(table.place) as lock:
         writer = TableWriter(table, lock=lock, observe=lambda _step, _rows: None)
         writer.add(batches)
         assert sorted(row["text"] for row in table.rows()) == [f"answer {n}" for n in range(3)]

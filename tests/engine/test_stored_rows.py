@@ -10,10 +10,10 @@ import pytest
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.engine.location import StorageLocation
-from unreel.engine.run import run
+from unreel.engine.run import run_pending_questions
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row, Stage
-from unreel.engine.stored_rows import LoadedQuestions, StoredRows
+from unreel.engine.stored_rows import LoadedQuestions, TableQuestionSource
 from unreel.engine.table import LanceTable
 from unreel.evaluation.tables import ANSWERS
 
@@ -49,15 +49,15 @@ def pieces(tmp_path: Path) -> LanceTable:
 
 def put(pieces: LanceTable, first: int, last: int) -> None:
     rows = [{"key": f"p{n}", "text": f"piece {n}", "length": n} for n in range(first, last)]
-    run(rows, [Keep()], table=pieces)
+    run_pending_questions(rows, [Keep()], table=pieces)
 
 
 def test_rows_of_a_table_are_questions_under_a_key_of_their_own(
     pieces: LanceTable, table: LanceTable
 ) -> None:
     put(pieces, 0, 600)
-    questions = StoredRows(pieces, ask, key=by_length, columns=["length"])
-    summary = run(questions, [Echo()], table=table)
+    questions = TableQuestionSource(pieces, ask, key=by_length, columns=["length"])
+    summary = run_pending_questions(questions, [Echo()], table=table)
     assert (summary.done, dict(summary.failures)) == (599, {"stage-failed": 1})
     rows = {row["key"]: row for row in table.rows()}
     assert rows["q599"]["text"] == "PIECE 599"
@@ -67,21 +67,25 @@ def test_rows_of_a_table_are_questions_under_a_key_of_their_own(
 
 def test_what_has_an_answer_is_not_read_again(pieces: LanceTable, table: LanceTable) -> None:
     put(pieces, 0, 40)
-    run(StoredRows(pieces, ask, where="length < 10"), [Echo()], table=table)
+    run_pending_questions(
+        TableQuestionSource(pieces, ask, where="length < 10"), [Echo()], table=table
+    )
     read: list[str] = []
 
     def noting(row: Row) -> Row:
         read.append(row["key"])
         return ask(row)
 
-    summary = run(StoredRows(pieces, noting, where="length < 12"), [Echo()], table=table)
+    summary = run_pending_questions(
+        TableQuestionSource(pieces, noting, where="length < 12"), [Echo()], table=table
+    )
     assert (summary.already, summary.done) == (10, 2)
     assert read == ["p10", "p11"]
 
 
 def test_the_driver_sends_a_key_and_an_address_and_no_row(pieces: LanceTable) -> None:
     put(pieces, 0, 300)
-    source = StoredRows(pieces, ask)
+    source = TableQuestionSource(pieces, ask)
     sent = [len(pickle.dumps(row | {"attempt": 1})) for row in source]
     assert len(sent) == 300
     assert max(sent) < 100
@@ -94,7 +98,7 @@ def test_rows_that_come_later_are_no_questions_of_a_source_that_was_opened(
     pieces: LanceTable,
 ) -> None:
     put(pieces, 0, 5)
-    source = StoredRows(pieces, ask)
+    source = TableQuestionSource(pieces, ask)
     addresses = iter(source)
     first = next(addresses)
     put(pieces, 5, 9)
@@ -107,13 +111,13 @@ def test_a_failed_row_is_no_question_and_an_absent_table_says_so(
     pieces: LanceTable, table: LanceTable
 ) -> None:
     put(pieces, 13, 15)
-    source = StoredRows(pieces, ask)
-    run(source, [Echo()], table=table)
-    again = StoredRows(LanceTable(table.place, ANSWERS), lambda row: row)
+    source = TableQuestionSource(pieces, ask)
+    run_pending_questions(source, [Echo()], table=table)
+    again = TableQuestionSource(LanceTable(table.place, ANSWERS), lambda row: row)
     assert [row["key"] for row in again] == ["p14"]
     nowhere = LanceTable(StorageLocation(str(pieces.place.path.with_name("none.lance"))), PIECES)
     with pytest.raises(UnreadableSourceError, match="no pieces table"):
-        list(StoredRows(nowhere, ask))
+        list(TableQuestionSource(nowhere, ask))
 
 
 def test_the_driver_handles_a_tenth_of_the_bytes_of_the_rows() -> None:
@@ -128,4 +132,4 @@ def test_the_driver_handles_a_tenth_of_the_bytes_of_the_rows() -> None:
 def test_a_key_that_cannot_be_made_is_not_blamed_on_the_table(pieces: LanceTable) -> None:
     put(pieces, 0, 2)
     with pytest.raises(ValueError, match="invalid literal"):
-        list(StoredRows(pieces, ask, key=lambda row: str(int(row["key"]))))
+        list(TableQuestionSource(pieces, ask, key=lambda row: str(int(row["key"]))))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine.allowed_locations import get_site, require_public
-from unreel.engine.downloads import fetch_public
+from unreel.engine.allowed_locations import get_url_origin, require_public_addresses
+from unreel.engine.downloads import download_public_file
 
 PUBLIC = "93.184.216.34"
 VISITS: list[str] = []
@@ -50,7 +50,7 @@ def port() -> Iterator[int]:
 def _fetched(location: str) -> bytes | Failure:
     into = io.BytesIO()
     try:
-        fetch_public(location, into, max_bytes=1000, seconds=5)
+        download_public_file(location, into, max_bytes=1000, seconds=5)
     except MediaError as error:
         return error.failure
     return into.getvalue()
@@ -137,13 +137,13 @@ def test_private_addresses_are_refused_however_ipv6_carries_them(address: Any) -
     forms.append(f"2002:{number >> 16:x}:{number & 0xFFFF:x}::")
     for form in forms:
         with pytest.raises(InvalidValueError, match="open internet"):
-            require_public([(form, 80)])
+            require_public_addresses([(form, 80)])
 
 
 @given(st.text(max_size=40))
 def test_a_site_is_read_or_refused_and_names_itself(text: str) -> None:
     try:
-        site = get_site(f"http://{text}")
+        site = get_url_origin(f"http://{text}")
     except InvalidValueError:
         return
-    assert get_site(site) == site
+    assert get_url_origin(site) == site

@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.engine.committer import CommitPace, TableCommitter
 from unreel.engine.location import StorageLocation
-from unreel.engine.pending import PendingKeys
+from unreel.engine.pending import PendingQuestionFilter
 from unreel.engine.progress import Progress
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
 from unreel.engine.survey import CLIPS
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.tables import ANSWERS
 
 
@@ -131,7 +131,7 @@ def test_a_doubled_key_is_an_error_that_says_what_to_do_and_can_be_mended(
         list(table.rows())
     with pytest.raises(UnreadableSourceError, match="more than once"):
         commit(table, answers("c"))
-    with writer_lock(table.place) as lock:
+    with build_writer_lock(table.place) as lock:
         assert TableWriter(table, lock=lock, observe=lambda _step, _rows: None).mend() == 1
     assert {row["key"]: row["text"] for row in table.rows()} == {
         "a": "text of a",
@@ -151,8 +151,8 @@ def test_a_second_committer_of_this_process_is_refused(table: LanceTable) -> Non
 def test_a_second_committer_of_another_process_is_refused(table: LanceTable) -> None:
     code = (
         "import sys; from unreel.engine.location import StorageLocation\n"
-        "from unreel.engine.writer_lock import writer_lock\n"
-        "with writer_lock(StorageLocation(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+        "from unreel.engine.writer_lock import build_writer_lock\n"
+        "with build_writer_lock(StorageLocation(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code, table.place.uri]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE) as other:
@@ -183,7 +183,7 @@ def test_a_foreign_commit_during_a_run_ends_it(table: LanceTable) -> None:
 def test_compaction_joins_fragments_and_lets_old_versions_go(table: LanceTable) -> None:
     for key in "abcdefgh":
         commit(table, answers(key))
-    with writer_lock(table.place) as lock:
+    with build_writer_lock(table.place) as lock:
         writer = TableWriter(table, lock=lock, observe=lambda _step, _rows: None)
         writer.compact(keep=timedelta(0))
         writer.append(answers("i"))
@@ -197,7 +197,7 @@ def test_a_reader_goes_on_with_its_version_after_a_compaction(table: LanceTable)
     for key in "abcdefgh":
         commit(table, answers(key))
     reader = lance.dataset(table.place.uri)
-    with writer_lock(table.place) as lock:
+    with build_writer_lock(table.place) as lock:
         TableWriter(table, lock=lock, observe=lambda _step, _rows: None).compact()
     assert set(reader.to_table(columns=["key"])["key"].to_pylist()) == set("abcdefgh")
 
@@ -300,7 +300,7 @@ def test_a_table_that_cannot_be_read_is_not_taken_for_an_absent_one(table: Lance
 def test_a_row_with_another_mark_is_due_and_replaces_the_old_one(tmp_path: Path) -> None:
     table = LanceTable(StorageLocation(str(tmp_path / "clips.lance")), CLIPS)
     commit(table, [{"key": "a", "mark": "10 x"}])
-    assert not list(PendingKeys(table).sift([{"key": "a", "mark": "10 x"}]))
-    assert not list(PendingKeys(table).sift([{"key": "a"}]))
-    commit(table, PendingKeys(table).sift([{"key": "a", "mark": "10 y"}]))
+    assert not list(PendingQuestionFilter(table).sift([{"key": "a", "mark": "10 x"}]))
+    assert not list(PendingQuestionFilter(table).sift([{"key": "a"}]))
+    commit(table, PendingQuestionFilter(table).sift([{"key": "a", "mark": "10 y"}]))
     assert [row["mark"] for row in table.rows()] == ["10 y"]

@@ -10,7 +10,7 @@ from judges import dies_of_b, nothing
 from unreel.core.errors import UnreadableSourceError
 from unreel.engine.committer import CommitPace, TableCommitter
 from unreel.engine.location import StorageLocation
-from unreel.engine.row_seal import seal_of
+from unreel.engine.row_seal import compute_row_seal
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
 from unreel.engine.table_check import (
@@ -18,10 +18,10 @@ from unreel.engine.table_check import (
     UNKNOWN_REASON,
     TableChecker,
     UnreadableFragment,
-    examine,
+    check_stored_table,
 )
 from unreel.engine.table_writer import TableWriter
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.tables import ANSWERS
 
 
@@ -37,7 +37,7 @@ def test_a_file_that_ends_its_reader_is_unreadable_and_the_others_are_read(
     for key in "abc":
         commit(table, {"key": key})
     with TableChecker() as examiner:
-        found = examine(table, examiner, dies_of_b)
+        found = check_stored_table(table, examiner, dies_of_b)
     assert [isinstance(how, UnreadableFragment) for _, how in found.pieces] == [False, True, False]
     assert found.n_rows == 2
     assert found.whole_version == 2
@@ -47,9 +47,9 @@ def test_a_file_that_ends_its_reader_is_unreadable_and_the_others_are_read(
 def test_failures_are_whole_unless_nobody_knows_their_reason(table: LanceTable) -> None:
     commit(table, {"key": "a", "failure_reason": "refused"}, {"key": "b", "text": "yes"})
     with TableChecker() as examiner:
-        assert examine(table, examiner, nothing).is_whole
+        assert check_stored_table(table, examiner, nothing).is_whole
         commit(table, {"key": "c", "failure_reason": "boredom"})
-        assert examine(table, examiner, nothing).faults == {UNKNOWN_REASON: 1}
+        assert check_stored_table(table, examiner, nothing).faults == {UNKNOWN_REASON: 1}
 
 
 def test_a_row_that_was_changed_is_found_and_never_handed_out(table: LanceTable) -> None:
@@ -63,7 +63,7 @@ def test_a_row_that_was_changed_is_found_and_never_handed_out(table: LanceTable)
         table.get(["a"])
     assert table.get(["b"])[0]["text"] == "yes"
     with TableChecker() as examiner:
-        assert examine(table, examiner, nothing).faults == {CHANGED: 1}
+        assert check_stored_table(table, examiner, nothing).faults == {CHANGED: 1}
 
 
 def test_rows_of_before_seals_are_read_and_joined_by_sealed_ones(table: LanceTable) -> None:
@@ -74,13 +74,13 @@ def test_rows_of_before_seals_are_read_and_joined_by_sealed_ones(table: LanceTab
     seals = lance.dataset(table.place.uri).to_table(columns=["seal"]).column("seal").to_pylist()
     assert [seal is None for seal in seals] == [True, False]
     with TableChecker() as examiner:
-        assert examine(table, examiner, nothing).is_whole
+        assert check_stored_table(table, examiner, nothing).is_whole
 
 
 def test_a_seal_does_not_mind_columns_of_later_releases_that_are_empty() -> None:
     row = {"key": "a", "text": "yes"}
-    assert seal_of(row) == seal_of(row | {"mood": None, "seal": 7})
-    assert seal_of(row) != seal_of(row | {"mood": "good"})
+    assert compute_row_seal(row) == compute_row_seal(row | {"mood": None, "seal": 7})
+    assert compute_row_seal(row) != compute_row_seal(row | {"mood": "good"})
 
 
 def test_a_table_that_is_not_there_is_no_damaged_one_and_the_other_way_round(
@@ -111,7 +111,7 @@ def test_what_a_first_commit_left_that_was_killed_is_no_table(tmp_path: Path) ->
 def test_compaction_of_a_table_with_a_cut_file_says_what_to_do(table: LanceTable) -> None:
     for key in "abc":
         commit(table, {"key": key})
-    with writer_lock(table.place) as lock:
+    with build_writer_lock(table.place) as lock:
         writer = TableWriter(table, lock=lock, observe=lambda _step, _n: None)
         file = table.open().get_fragments()[1].data_files()[0].path
         (table.place.path / "data" / file).write_bytes(b"")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.engine.table_writer import FULL_BYTES, FULL_ROWS, TableFragment, find_joins
+from unreel.engine.table_writer import FULL_BYTES, FULL_ROWS, TableFragment, find_fragments_to_join
 
 EVERY = 32
 ROW_BYTES = 300
@@ -24,7 +24,7 @@ def grow(
         fragments.append(TableFragment(id=number, rows=rows, n_bytes=rows * row_bytes))
         if n_commits % EVERY:
             continue
-        for joined in find_joins(fragments, growth=growth):
+        for joined in find_fragments_to_join(fragments, growth=growth):
             at = fragments.index(joined[0])
             assert fragments[at : at + len(joined)] == joined, "only neighbours become one"
             n_joined = sum(fragment.rows for fragment in joined)
@@ -67,7 +67,7 @@ def test_a_full_fragment_is_never_copied_and_no_join_is_much_more_than_full(
         TableFragment(id=number, rows=rows, n_bytes=rows * row_bytes)
         for number, rows in enumerate(sizes)
     ]
-    for joined in find_joins(fragments, growth=2):
+    for joined in find_fragments_to_join(fragments, growth=2):
         assert not any(fragment.is_full for fragment in joined)
         assert sum(fragment.rows for fragment in joined) < 2 * FULL_ROWS
         assert sum(fragment.n_bytes for fragment in joined) < 2 * FULL_BYTES
@@ -76,10 +76,10 @@ def test_a_full_fragment_is_never_copied_and_no_join_is_much_more_than_full(
 def test_a_fragment_is_written_anew_once_a_tenth_of_it_was_replaced() -> None:
     worn = TableFragment(id=0, rows=FULL_ROWS, gone=FULL_ROWS // 8)
     fresh = TableFragment(id=1, rows=FULL_ROWS, gone=FULL_ROWS // 10)
-    assert find_joins([worn, fresh], growth=8) == [[worn]]
+    assert find_fragments_to_join([worn, fresh], growth=8) == [[worn]]
 
 
 def test_few_fragments_are_left_alone() -> None:
     few = [TableFragment(id=number, rows=5, gone=5) for number in range(31)]
-    assert find_joins(few, growth=2, at_least=32) == []
-    assert find_joins(few, growth=2, at_least=31) == [few]
+    assert find_fragments_to_join(few, growth=2, at_least=32) == []
+    assert find_fragments_to_join(few, growth=2, at_least=31) == [few]

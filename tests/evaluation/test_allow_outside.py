@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 import unreel
-from unreel.benchmarks.cells import parse_location
+from unreel.benchmarks.cells import parse_clip_location
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 
 Typed = Callable[..., Any]
@@ -104,10 +104,10 @@ def test_scores_and_exports_of_such_a_table_are_allowed_too(table: Path, typed: 
     ],
 )
 def test_a_path_that_leads_out_is_made_plain(written: str, read: str) -> None:
-    assert parse_location(written, "file", outside=True) == read
+    assert parse_clip_location(written, "file", outside=True) == read
 
 
 @pytest.mark.parametrize("written", ["/", "..", "../..", "C:/c.mp4", "a/..", "file:///c.mp4"])
 def test_what_names_no_file_is_refused_all_the_same(written: str) -> None:
     with pytest.raises(InvalidValueError):
-        parse_location(written, "file", outside=True)
+        parse_clip_location(written, "file", outside=True)

@@ -17,31 +17,31 @@ from PIL import Image
 
 from scenes.ball import read_index
 from synthesise import ClipRecipe, Container, synthesise
-from unreel.benchmarks.export.item import ExportItem, ExportRecipe
-from unreel.benchmarks.export.writer import show as show_exported
+from unreel.benchmarks.export.item import BenchmarkExportRecipe, ExportedQuestion
+from unreel.benchmarks.export.questions import build_question_parts as show_exported
 from unreel.core.clip import Clip
-from unreel.core.identity import clip_id
+from unreel.core.identity import compute_clip_id
 from unreel.core.judgement import Label
 from unreel.core.question import Condition
-from unreel.core.span import TimeSpan, to_us
+from unreel.core.span import TimeSpan, convert_to_microseconds
 from unreel.core.trace import Category, Trace
 from unreel.curation.inject.clip import inject_clip
 from unreel.media.decode import Rgb
-from unreel.media.reader import MediaReader, SampledFrame, run_trusted
+from unreel.media.reader import MediaReader, SampledFrame, run_trusted_task
 from unreel.media.render import FrameRange
-from unreel.protocols.parse_answer import read_text
-from unreel.protocols.presentation import mark_instant
+from unreel.protocols.answer_text import parse_answer_text
+from unreel.protocols.presentation import format_frame_time
 from unreel.protocols.protocol import ScoredQuestion, get_protocol
 from unreel.protocols.trace.truth import TraceTruth
-from unreel.reviewers.clip_input import show
+from unreel.reviewers.ask import build_clip_input
 from unreel.reviewers.contract import InputKind, ReviewRequest
-from unreel.reviewers.endpoint.chat import build_body
 from unreel.reviewers.endpoint.families import FAMILIES, ModelFamily
+from unreel.reviewers.endpoint.reviewer import build_chat_request_body
 
 NTSC = Fraction(30000, 1001)
 EVERY_FRAME = "fps-1000"
 TRACE = get_protocol("trace")
-READER = MediaReader(run_trusted)
+READER = MediaReader(run_trusted_task)
 MARK_S = Fraction(1, 200)
 """Marks are written to a hundredth of a second."""
 
@@ -69,11 +69,13 @@ def shown_frames(recipe: ClipRecipe) -> dict[int, Fraction]:
 def asked_in_chat(clip: Clip, path: Path, family: ModelFamily) -> Shown:
     condition = Condition(sampling=EVERY_FRAME)
     wants = frozenset({InputKind.FRAMES})
-    exhibit = show(clip, path, reader=READER, condition=condition, wants=wants)
+    exhibit = build_clip_input(clip, path, reader=READER, condition=condition, wants=wants)
     sheet = ReviewRequest(
         key="k", instrument=TRACE.instrument, prompt="?", exhibits=(exhibit,), condition=condition
     )
-    body = json.loads(build_body(sheet, family=family, show="frames", fields={"model": "m"}))
+    body = json.loads(
+        build_chat_request_body(sheet, family=family, show="frames", fields={"model": "m"})
+    )
     *parts, _prompt = body["messages"][0]["content"]
     for mark, picture in zip(parts[::2], parts[1::2], strict=True):
         data = b64decode(picture["image_url"]["url"].partition(",")[2])
@@ -81,8 +83,10 @@ def asked_in_chat(clip: Clip, path: Path, family: ModelFamily) -> Shown:
 
 
 def asked_in_an_export(path: Path) -> Shown:
-    recipe = ExportRecipe(name="x", protocol="trace", box_space="pixel", sampling=EVERY_FRAME)
-    item = ExportItem(id="x", clips="", videos=json.dumps([path.name]), answer="", truth="")
+    recipe = BenchmarkExportRecipe(
+        name="x", protocol="trace", box_space="pixel", sampling=EVERY_FRAME
+    )
+    item = ExportedQuestion(id="x", clips="", videos=json.dumps([path.name]), answer="", truth="")
     parts = show_exported(recipe, item, media=path.parent, reader=READER)
     for mark, frame in pairwise(parts):
         if isinstance(frame, SampledFrame):
@@ -97,7 +101,7 @@ def see_it_begin(shown: Shown, index: int) -> str:
 
 
 def time_distance(text: str, truth: TraceTruth) -> float:
-    verdict = read_text(
+    verdict = parse_answer_text(
         text, TRACE, prompt="paper", mode="lenient", box_space="pixel", size=(96, 64)
     )
     card = TRACE.score([ScoredQuestion(subject="c", truth=truth, outcome=verdict)], seed=0)
@@ -123,9 +127,9 @@ def test_a_perfect_reviewer_is_on_time_wherever_the_container_begins(
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"clip.{container}"
         path.write_bytes(synthesise(recipe))
-        clip = Clip(id=clip_id(path), location=str(path), facts=READER.probe(path))
-        duration_us = to_us(clip.facts.video.duration_s)
-        start_us = to_us(instants[index])
+        clip = Clip(id=compute_clip_id(path), location=str(path), facts=READER.probe(path))
+        duration_us = convert_to_microseconds(clip.facts.video.duration_s)
+        start_us = convert_to_microseconds(instants[index])
         trace = Trace(span=TimeSpan(start_us, max(duration_us, start_us + 1)))
         truth = TraceTruth(label=Label.GENERATED, duration_us=duration_us, trace=trace)
         rounded = 100 * (MARK_S + Fraction(1, 900)) / clip.facts.video.duration_s
@@ -134,9 +138,9 @@ def test_a_perfect_reviewer_is_on_time_wherever_the_container_begins(
 
 
 def test_a_mark_never_has_a_second_60() -> None:
-    assert mark_instant(Fraction(59_999, 1000), "clock") == "01:00.00"
-    assert mark_instant(Fraction(3725, 60), "clock") == "01:02.08"
-    assert mark_instant(Fraction(59_999, 1000)) == "60.00 s"
+    assert format_frame_time(Fraction(59_999, 1000), "clock") == "01:00.00"
+    assert format_frame_time(Fraction(3725, 60), "clock") == "01:02.08"
+    assert format_frame_time(Fraction(59_999, 1000)) == "60.00 s"
 
 
 def test_what_a_clip_holds_is_found_at_the_same_instants_wherever_it_begins(tmp_path) -> None:

@@ -17,7 +17,7 @@ from unreel.core.comparison import Difference
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import digest_id
+from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label, Pair, Rating
 from unreel.core.question import Condition, Instrument
 from unreel.core.span import TimeSpan
@@ -29,10 +29,10 @@ from unreel.core.verdict import (
     RealityVerdict,
     TraceVerdict,
 )
-from unreel.evaluation.comparison import ComparedReviewer, compare_sides
-from unreel.protocols.protocol import ParserOptions, ScoredQuestion, get_protocol
+from unreel.evaluation.comparison import ComparedReviewer, compare_reviewers
+from unreel.protocols.protocol import AnswerContext, ScoredQuestion, get_protocol
 from unreel.protocols.trace.truth import TraceTruth
-from unreel.stats.cluster_ids import SharedLabels
+from unreel.stats.clusters import SharedLabelNumbering
 from unreel.stats.jackknife_values import (
     MOST_GROUPS,
     JackknifeEstimate,
@@ -73,7 +73,7 @@ def _reality(rng: Rng, *, scenes: int = 40, skill: float = 0.7, shared: float = 
             label = Label.GENERATED if right == bool(creator) else Label.REAL
             rows.append(
                 ScoredQuestion(
-                    subject=digest_id("clip", f"{creator}{scene}"),
+                    subject=compute_placeholder_clip_id("clip", f"{creator}{scene}"),
                     truth=Generated(creator) if creator else Real(),
                     outcome=RealityVerdict(label=label),
                     source=f"scene {scene}",
@@ -87,7 +87,7 @@ def _realism(rng: Rng, n: int = 40) -> list[Any]:
     given = np.clip(np.round(truth + rng.normal(size=n)), 1, 5).astype(int)
     return [
         ScoredQuestion(
-            subject=digest_id("clip", str(i)),
+            subject=compute_placeholder_clip_id("clip", str(i)),
             truth=Rating(score=int(truth[i]), problem="hands"),
             outcome=RealismVerdict(score=int(given[i]), problem="a hand", adherence=""),
             text_score=float(rng.uniform()),
@@ -99,7 +99,10 @@ def _realism(rng: Rng, n: int = 40) -> list[Any]:
 def _preference(rng: Rng, n: int = 40) -> list[Any]:
     rows = []
     for i in range(n):
-        real, fake = digest_id("real", str(i // 2)), digest_id("fake", str(i))
+        real, fake = (
+            compute_placeholder_clip_id("real", str(i // 2)),
+            compute_placeholder_clip_id("fake", str(i)),
+        )
         first = i % 3 == 0
         rows.append(
             ScoredQuestion(
@@ -137,7 +140,7 @@ def _trace(rng: Rng, n: int = 30) -> list[Any]:
             )
             rows.append(
                 ScoredQuestion(
-                    subject=digest_id("clip", str(i)),
+                    subject=compute_placeholder_clip_id("clip", str(i)),
                     truth=truth,
                     outcome=said,
                     text_score=float(rng.integers(3)) / 2 if fake else None,
@@ -158,7 +161,7 @@ def test_a_figure_without_a_group_is_what_scoring_the_other_rows_gives(
     with jackknife_context(groups):
         card = asked.score(rows, seed=1)
     clusters = [_cluster(row) for row in rows]
-    shared = SharedLabels(groups.scenes)
+    shared = SharedLabelNumbering(groups.scenes)
     for cluster in clusters:
         shared.add(cluster)
     group = dict(zip(clusters, shared.numbers().tolist(), strict=True))
@@ -185,7 +188,7 @@ def _cluster(row: ScoredQuestion[Any, Any]) -> str:
 def test_all_that_an_instrument_declares_is_compared(rng: Rng) -> None:
     for instrument, make in MADE.items():
         sides = [_side(name, instrument, make(rng)) for name in ("one", "two")]
-        (found,) = compare_sides(sides)
+        (found,) = compare_reviewers(sides)
         card = get_protocol(instrument).score(sides[0].rows, seed=0)
         plain = {metric.name for metric in card.metrics}
         declared = [f.metric for f in get_protocol(instrument).figures if f.metric in plain]
@@ -208,7 +211,7 @@ def _value(measured: Any) -> float:
 
 def test_swapping_two_reviewers_turns_the_sign_and_keeps_the_chance(rng: Rng) -> None:
     one, two = _side("one", "reality", _reality(rng)), _side("two", "reality", _reality(rng))
-    (there,), (back,) = compare_sides([one, two]), compare_sides([two, one])
+    (there,), (back,) = compare_reviewers([one, two]), compare_reviewers([two, one])
     for ours, theirs in zip(there.differences, back.differences, strict=True):
         if isinstance(ours.difference, Unmeasured):
             assert ours.difference == theirs.difference
@@ -222,9 +225,11 @@ def test_clips_that_one_of_two_did_not_judge_are_left_out_of_both_and_counted(rn
     ours, theirs = _reality(rng), _reality(rng)
     ours[0] = replace(ours[0], outcome=Failure(FailureReason.REFUSED, "no"))
     theirs[4] = replace(
-        theirs[4], outcome=get_protocol("reality").parse("well ...", ParserOptions())
+        theirs[4], outcome=get_protocol("reality").parse("well ...", AnswerContext())
     )
-    (found,) = compare_sides([_side("one", "reality", ours), _side("two", "reality", theirs[:-1])])
+    (found,) = compare_reviewers(
+        [_side("one", "reality", ours), _side("two", "reality", theirs[:-1])]
+    )
     assert (found.n_common, found.n_invalid, found.n_unshared) == (117, 2, 1)
     assert found.n_sources == 40
     assert not found.is_complete
@@ -235,12 +240,12 @@ def test_clips_that_one_of_two_did_not_judge_are_left_out_of_both_and_counted(rn
 
 def test_all_clips_figures_count_what_either_side_left_unreadable_as_wrong(rng: Rng) -> None:
     ours, theirs = _reality(rng, scenes=48), _reality(rng, scenes=48)
-    unread = get_protocol("reality").parse("well ...", ParserOptions())
+    unread = get_protocol("reality").parse("well ...", AnswerContext())
     hard = [i for i, row in enumerate(theirs) if i % 2 == 0 and i < 140]
     ours = [replace(row, outcome=unread) if i in hard else row for i, row in enumerate(ours)]
     sides = [_side("shy", "reality", ours), _side("bold", "reality", theirs)]
     names = ["accuracy", "accuracy-all-clips", "pooled-all-clips: Veo"]
-    (found,) = compare_sides(sides, metrics=names)
+    (found,) = compare_reviewers(sides, metrics=names)
     cards = [get_protocol("reality").score(rows, seed=0) for rows in (ours, theirs)]
     for difference in found.differences[1:]:
         expected = [_value(card[difference.metric]) for card in cards]
@@ -260,7 +265,7 @@ def test_a_better_reviewer_is_found_where_pairing_helps(rng: Rng) -> None:
         for i, row in enumerate(same)
     ]
     sides = [_side("better", "reality", better), _side("plain", "reality", same)]
-    (found,) = compare_sides(sides, metrics=["fake-accuracy"])
+    (found,) = compare_reviewers(sides, metrics=["fake-accuracy"])
     (caught,) = found.differences
     alone = [
         get_protocol("reality").score(rows, seed=0)["fake-accuracy"] for rows in (better, same)
@@ -272,15 +277,19 @@ def test_a_better_reviewer_is_found_where_pairing_helps(rng: Rng) -> None:
 
 def test_where_nothing_is_found_the_smallest_difference_that_would_be_is_told(rng: Rng) -> None:
     sides = [_side(name, "reality", _reality(rng)) for name in ("one", "two")]
-    (found,) = compare_sides(sides, metrics=["accuracy"])
+    (found,) = compare_reviewers(sides, metrics=["accuracy"])
     (alone,) = found.differences
     assert alone.p_corrected > 0.05
     assert abs(alone.difference.value) < alone.difference.high - alone.difference.value
     assert alone.detectable > alone.difference.high - alone.difference.value
-    among = compare_sides(sides, metrics=["accuracy", "f1", "pooled"]).comparisons[0].differences[0]
+    among = (
+        compare_reviewers(sides, metrics=["accuracy", "f1", "pooled"]).comparisons[0].differences[0]
+    )
     assert among.detectable > alone.detectable
     always = [replace(row, outcome=RealityVerdict(label=Label.REAL)) for row in sides[0].rows]
-    (clear,) = compare_sides([sides[0], _side("blind", "reality", always)], metrics=["accuracy"])
+    (clear,) = compare_reviewers(
+        [sides[0], _side("blind", "reality", always)], metrics=["accuracy"]
+    )
     assert clear.differences[0].p_corrected < 0.05
     assert clear.differences[0].detectable is None
 
@@ -288,28 +297,29 @@ def test_where_nothing_is_found_the_smallest_difference_that_would_be_is_told(rn
 def test_clips_with_and_without_watermark_are_matched_by_name(rng: Rng) -> None:
     kept = _reality(rng)
     removed = [
-        replace(row, subject=digest_id("cleaned", row.subject), source="") for row in _reality(rng)
+        replace(row, subject=compute_placeholder_clip_id("cleaned", row.subject), source="")
+        for row in _reality(rng)
     ]
     sides = [
         _side("one", "reality", kept),
         _side("one", "reality", removed, watermark="removed"),
     ]
-    (found,) = compare_sides(sides)
+    (found,) = compare_reviewers(sides)
     assert (found.first, found.second) == ("one · watermark kept", "one · watermark removed")
     assert (found.n_common, found.n_sources) == (120, 40)
 
 
 def test_one_figure_can_be_chosen_and_one_of_every_creator(rng: Rng) -> None:
     sides = [_side(name, "reality", _reality(rng)) for name in ("one", "two")]
-    (found,) = compare_sides(sides, metrics=["caught", "balanced"])
+    (found,) = compare_reviewers(sides, metrics=["caught", "balanced"])
     assert [d.metric for d in found.differences] == ["caught: Sora", "caught: Veo", "balanced"]
     with pytest.raises(UnknownNameError, match="fake-accuracy"):
-        compare_sides(sides, metrics=["fake-acuracy"])
+        compare_reviewers(sides, metrics=["fake-acuracy"])
 
 
 def test_the_correction_counts_every_difference_that_is_shown(rng: Rng) -> None:
     sides = [_side(name, "reality", _reality(rng)) for name in ("one", "two", "three", "four")]
-    found = compare_sides(sides)
+    found = compare_reviewers(sides)
     assert len(found.comparisons) == 6
     tested = [d for comparison in found for d in comparison.differences if d.p is not None]
     assert found.n_tests == len(tested) > 6
@@ -323,7 +333,11 @@ def test_what_cannot_be_compared_is_refused_with_what_to_do(rng: Rng) -> None:
         one, instrument=replace(one.instrument, instrument=Instrument("reality", 1)), reviewer="old"
     )
     elsewhere = replace(
-        one, rows=[replace(row, subject=digest_id("other", row.subject)) for row in one.rows]
+        one,
+        rows=[
+            replace(row, subject=compute_placeholder_clip_id("other", row.subject))
+            for row in one.rows
+        ],
     )
     renewed = replace(one, rows=[replace(row, truth=Real()) for row in one.rows])
     for others, why in (
@@ -334,7 +348,7 @@ def test_what_cannot_be_compared_is_refused_with_what_to_do(rng: Rng) -> None:
         ([renewed], "different truths.*one version"),
     ):
         with pytest.raises(InvalidSettingError, match=why):
-            compare_sides([one, *others])
+            compare_reviewers([one, *others])
 
 
 def _crossed(rng: Rng) -> list[Any]:
@@ -342,7 +356,7 @@ def _crossed(rng: Rng) -> list[Any]:
     ease = 0.7 * rng.normal(size=7)
     return [
         ScoredQuestion(
-            subject=digest_id("clip", f"{maker} {scene}"),
+            subject=compute_placeholder_clip_id("clip", f"{maker} {scene}"),
             truth=Generated(f"maker {maker}"),
             outcome=RealityVerdict(label=list(Label)[int(rng.normal() < 0.6 + ease[maker])]),
             source=f"scene {scene}",
@@ -359,7 +373,7 @@ def _called(seed: int) -> tuple[Difference, float]:
     caught = [[row.outcome.label is Label.GENERATED for row in rows] for rows in pair]
     gaps = 100.0 * np.subtract(*np.array(caught, dtype=float)).reshape(30, 7).mean(axis=1)
     sides = [_side("r", "reality", rows) for rows in pair]
-    (found,) = compare_sides(sides, metrics=["fake-accuracy"])
+    (found,) = compare_reviewers(sides, metrics=["fake-accuracy"])
     assert found.differences[0].difference.value == pytest.approx(gaps.mean())
     return found.differences[0], gaps.std(ddof=1) / np.sqrt(30)
 
@@ -380,7 +394,9 @@ def _rates(tries: int) -> dict[str, float]:
     called: dict[str, list[bool]] = {}
     for seed in range(tries):
         rngs = (np.random.default_rng([seed, side]) for side in (1, 2))
-        (found,) = compare_sides([_side("r", "reality", _reality(rng, scenes=20)) for rng in rngs])
+        (found,) = compare_reviewers(
+            [_side("r", "reality", _reality(rng, scenes=20)) for rng in rngs]
+        )
         for difference in (d for d in found.differences if d.p is not None):
             called.setdefault(difference.metric, []).append(difference.p < 0.05)
     return {metric: sum(told) / tries for metric, told in called.items()}
@@ -404,7 +420,7 @@ def test_among_six_reviewers_of_one_skill_hardly_ever_any_two_are_called_differe
     tries, n_false = 100, 0
     for seed in range(tries):
         rngs = (np.random.default_rng([seed, side]) for side in range(6))
-        found = compare_sides([_side("r", "reality", _reality(rng, scenes=20)) for rng in rngs])
+        found = compare_reviewers([_side("r", "reality", _reality(rng, scenes=20)) for rng in rngs])
         n_false += any((d.p_corrected or 1) < 0.05 for c in found for d in c.differences)
     assert n_false <= 0.09 * tries
 

@@ -15,9 +15,9 @@ from unreel.core.errors import InvalidSettingError
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from synthesise import ClipRecipe, synthesise
-from unreel.core.identity import clip_id
+from unreel.core.identity import compute_clip_id
 from unreel.core.question import Condition
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.engine.storage_access import StorageAccess
 from unreel.evaluation.run_job import evaluate, open_run
 from unreel.evaluation.scoring import score_run
@@ -68,7 +68,9 @@ def test_thinking_goes_over_the_wire_with_a_prompt_that_suits_it(start, server) 
         (True, "null"),
     }
     again = open_run(
-        run.place, StorageAccess(settings=read_settings(), trusted=True), ledgers=run.ledgers
+        run.place,
+        StorageAccess(settings=read_environment_settings(), trusted=True),
+        ledgers=run.ledgers,
     )
     assert again.scope == run.scope
 
@@ -137,7 +139,7 @@ def test_a_clip_is_shown_without_its_watermark_where_there_is_such_a_copy(
     kept, removed = score_run(run)
     assert (kept.scorecard.n_questions, removed.scorecard.n_questions) == (8, 2)
     shown = {row["clip"] for row in run.answers.rows() if "watermark=removed" in row["condition"]}
-    assert shown == {clip_id(cleaned.parent / "clean" / f"c{n}.mp4") for n in (0, 2)}
+    assert shown == {compute_clip_id(cleaned.parent / "clean" / f"c{n}.mp4") for n in (0, 2)}
 
 
 def test_a_pair_is_shown_without_watermarks_where_both_clips_have_such_a_copy(

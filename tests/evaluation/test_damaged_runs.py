@@ -14,12 +14,12 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 import lance
 import pyarrow as pa
 
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.engine.committer import CommitPace
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import StorageAccess
 from unreel.engine.table import LanceTable
-from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.recipe import check_eval_recipe
 from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.tables import ANSWERS
 
@@ -30,8 +30,8 @@ Type = Callable[..., Any]
 def whole(clips: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of eight answers in four commits."""
     folder = tmp_path_factory.mktemp("whole") / "run"
-    recipe = check_recipe({"benchmark": str(clips), "protocol": "reality", "model": "coin"})
-    access = StorageAccess(settings=read_settings(), trusted=True)
+    recipe = check_eval_recipe({"benchmark": str(clips), "protocol": "reality", "model": "coin"})
+    access = StorageAccess(settings=read_environment_settings(), trusted=True)
     run = EvalRun(place=StorageLocation(str(folder)), recipe=recipe, access=access, ledgers=folder)
     evaluate(run, pace=CommitPace(rows=2, seconds=60))
     return folder
@@ -325,10 +325,10 @@ def test_what_was_compacted_away_an_hour_ago_replaces_a_file_that_cannot_be_read
     damaged: Path, typed: Type
 ) -> None:
     from unreel.engine.table_writer import TableWriter
-    from unreel.engine.writer_lock import writer_lock
+    from unreel.engine.writer_lock import build_writer_lock
 
     table = answers_of(damaged)
-    with writer_lock(table.place) as lock:
+    with build_writer_lock(table.place) as lock:
         TableWriter(table, lock=lock, observe=lambda _step, _n: None).compact()
     data_file(damaged, 0).write_bytes(b"")
     done = json.loads(typed("runs", "repair", damaged, "--json").out)["tables"]["answers"]

@@ -10,10 +10,10 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.engine.location import StorageLocation
-from unreel.engine.pending import PendingKeys
+from unreel.engine.pending import PendingQuestionFilter
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.run_job import DRIVER, evaluate
 from unreel.evaluation.tables import ANSWERS
 
@@ -24,7 +24,7 @@ QUESTIONS = [{"key": key} for key in ("answered", "refused", "too-slow", "new")]
 def table(tmp_path: Path) -> LanceTable:
     """Table with an answer and two failures."""
     table = LanceTable(StorageLocation(str(tmp_path / "answers.lance")), ANSWERS)
-    with writer_lock(table.place) as lock:
+    with build_writer_lock(table.place) as lock:
         TableWriter(table, lock=lock, observe=lambda _step, _rows: None).append(
             [
                 {"key": "answered", "text": "yes"},
@@ -46,15 +46,15 @@ def table(tmp_path: Path) -> LanceTable:
 def test_a_failed_row_is_due_only_for_a_reason_that_is_retried(
     table: LanceTable, retry: tuple[str, ...], due: list[str]
 ) -> None:
-    assert [row["key"] for row in PendingKeys(table, retry).sift(2 * QUESTIONS)] == due
+    assert [row["key"] for row in PendingQuestionFilter(table, retry).sift(2 * QUESTIONS)] == due
     keys = 2 * [row["key"] for row in QUESTIONS]
-    assert PendingKeys(table, retry).are_due(keys) == [key in due for key in keys]
+    assert PendingQuestionFilter(table, retry).are_due(keys) == [key in due for key in keys]
 
 
 def test_a_second_driver_of_an_eval_is_refused_before_it_writes(start: Callable[..., Any]) -> None:
     run = start()
     with (
-        writer_lock(run.place / DRIVER),
+        build_writer_lock(run.place / DRIVER),
         pytest.raises(UnreadableSourceError, match="another run writes it"),
     ):
         evaluate(run)

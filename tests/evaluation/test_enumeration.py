@@ -11,18 +11,18 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from unreel.benchmarks.entry import Row
-from unreel.benchmarks.export.item import ExportItem, ExportRecipe
-from unreel.benchmarks.export.questions import ask_about
+from unreel.benchmarks.export.item import BenchmarkExportRecipe, ExportedQuestion
+from unreel.benchmarks.export.questions import iter_exported_questions
 from unreel.benchmarks.loader import Benchmark
 from unreel.benchmarks.questions import PlannedQuestion
-from unreel.benchmarks.truth import write_truths
+from unreel.benchmarks.truth import format_truths_json
 from unreel.core.errors import InvalidSettingError
 from unreel.engine.progress import JobCallbacks
 from unreel.engine.run import PrefetchedIterator
-from unreel.evaluation.export import export_rows
+from unreel.evaluation.export import iter_question_rows
 from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.scoring import score_run
-from unreel.media.reader import MediaReader, run_trusted
+from unreel.media.reader import MediaReader, run_trusted_task
 
 
 class CountedRun(EvalRun):
@@ -72,7 +72,7 @@ def test_an_eval_goes_through_its_benchmark_twice_and_a_score_once(
     assert told == {"clips": outcome.clips.done, "answers": answers.done + answers.failed}
     score_run(run)
     assert CountedRun.passes == 3
-    assert len(list(export_rows(run))) == answers.done + answers.failed
+    assert len(list(iter_question_rows(run))) == answers.done + answers.failed
     assert CountedRun.passes == 4
 
 
@@ -131,12 +131,14 @@ def test_an_export_and_a_run_ask_the_same_questions_in_the_same_order(
     run = counted(protocol=protocol, seed=7)
     evaluate(run)
     asked = [planned for planned in run.plan() if isinstance(planned, PlannedQuestion)]
-    recipe = ExportRecipe(name="same", protocol=protocol, seed=7)
-    reader = MediaReader(run_trusted)
+    recipe = BenchmarkExportRecipe(name="same", protocol=protocol, seed=7)
+    reader = MediaReader(run_trusted_task)
     items = [
-        i for i in ask_about(run.benchmark(), recipe, reader=reader) if isinstance(i, ExportItem)
+        i
+        for i in iter_exported_questions(run.benchmark(), recipe, reader=reader)
+        if isinstance(i, ExportedQuestion)
     ]
     assert [(item.id, item.subject, item.truth) for item in items] == [
-        (planned.name, planned.question.subject, write_truths(protocol, planned.truths))
+        (planned.name, planned.question.subject, format_truths_json(protocol, planned.truths))
         for planned in asked
     ]

@@ -12,11 +12,11 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.evaluation.export import COLUMNS, export_rows, write_run
+from unreel.evaluation.export import COLUMNS, export_run, iter_question_rows
 from unreel.evaluation.run_job import evaluate
-from unreel.report.clips.browser import status_of
-from unreel.report.clips.pages import FAILED, RIGHT, UNREADABLE, WRONG
-from unreel.report.entrants import read_run
+from unreel.report.clips.browser import get_answer_status
+from unreel.report.clips.clip_files import FAILED, RIGHT, UNREADABLE, WRONG
+from unreel.report.entrants import read_report_entrants
 
 
 def read_jsonl(path: Path) -> list[dict]:
@@ -33,7 +33,7 @@ def test_every_question_is_a_row_with_its_truth_answer_and_cost(start, server, t
         model=server.model, condition=conditions, prices=str(prices), limit=3, choice="first"
     )
     evaluate(run)
-    rows = list(export_rows(run))
+    rows = list(iter_question_rows(run))
     assert Counter(row["prompt"] for row in rows) == {"paper": 3, "direct": 3}
     assert all(list(row) == list(COLUMNS) for row in rows)
     assert [(row["label"], row["creator"]) for row in rows[::2]] == [
@@ -66,7 +66,7 @@ def test_what_failed_or_was_not_put_is_a_row_too(start, clips: Path, tmp_path: P
     evaluate(start(**settings))
     # The same run with one condition more, which was not asked yet.
     wider = start(**settings, condition=[{}, {"sampling": "uniform-2"}])
-    rows = {(row["name"], row["sampling"]): row for row in export_rows(wider)}
+    rows = {(row["name"], row["sampling"]): row for row in iter_question_rows(wider)}
     assert {key: row["status"] for key, row in rows.items()} == {
         ("c0.mp4", "uniform-8"): "failed",
         ("c0.mp4", "uniform-2"): "failed",
@@ -83,7 +83,7 @@ def test_what_failed_or_was_not_put_is_a_row_too(start, clips: Path, tmp_path: P
 def test_pairs_name_both_clips(start) -> None:
     run = start(protocol="preference")
     evaluate(run)
-    rows = list(export_rows(run))
+    rows = list(iter_question_rows(run))
     assert len(rows) == 4
     for row in rows:
         assert row["clip"] != row["second"]
@@ -98,8 +98,8 @@ def test_parquet_and_jsonl_hold_the_same(start, tmp_path: Path) -> None:
 
     run = start()
     evaluate(run)
-    assert write_run(run, tmp_path / "out" / "a.jsonl", form="jsonl") == 8
-    assert write_run(run, tmp_path / "out" / "a.parquet", form="parquet") == 8
+    assert export_run(run, tmp_path / "out" / "a.jsonl", form="jsonl") == 8
+    assert export_run(run, tmp_path / "out" / "a.parquet", form="parquet") == 8
     flat = pq.read_table(tmp_path / "out" / "a.parquet").to_pylist()
     for row in flat:
         row["truth"], row["verdict"] = json.loads(row["truth"]), json.loads(row["verdict"])
@@ -110,12 +110,12 @@ def test_csv_holds_the_same_for_a_spreadsheet(start, server, tmp_path: Path) -> 
     server.text = "=1+1\n<answer>0</answer>\x1b[31m"
     run = start(model=server.model, limit=2, choice="first")
     evaluate(run)
-    assert write_run(run, tmp_path / "a.csv", form="csv") == 2
+    assert export_run(run, tmp_path / "a.csv", form="csv") == 2
     with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == list(COLUMNS)
     assert {row["text"] for row in rows} == {"'=1+1\n<answer>0</answer>\ufffd[31m"}
-    for row, exact in zip(rows, export_rows(run), strict=True):
+    for row, exact in zip(rows, iter_question_rows(run), strict=True):
         assert json.loads(row["truth"]) == exact["truth"]
         assert row["correct"] == ("true" if exact["correct"] else "false")
         assert (row["input_tokens"], row["cost_usd"]) == ("100", "")
@@ -126,9 +126,9 @@ def test_correct_is_what_the_report_says(start, rated: Path, tmp_path: Path, pro
     run = start(protocol=protocol, benchmark=rated)
     evaluate(run)
     told = {RIGHT: True, WRONG: False, UNREADABLE: None, FAILED: None}
-    (entrant,) = read_run(run)
-    shown = sorted((item.key, told[status_of(item)]) for item in entrant.items)
-    rows = list(export_rows(run))
+    (entrant,) = read_report_entrants(run)
+    shown = sorted((item.key, told[get_answer_status(item)]) for item in entrant.items)
+    rows = list(iter_question_rows(run))
     keys = ["+".join(filter(None, (row["clip"], row["second"]))) for row in rows]
     assert sorted(zip(keys, (row["correct"] for row in rows), strict=True)) == shown
     assert {row["correct"] for row in rows} <= {True, False}
@@ -150,9 +150,9 @@ def test_a_file_that_exists_is_kept_and_a_broken_export_leaves_none(start, tmp_p
     kept = tmp_path / "kept.jsonl"
     kept.write_text("mine", encoding="utf-8")
     with pytest.raises(UnreadableSourceError, match="exists already"):
-        write_run(run, kept, form="jsonl")
+        export_run(run, kept, form="jsonl")
     assert kept.read_text(encoding="utf-8") == "mine"
     gone = start(limit=1, benchmark=tmp_path / "nowhere.csv")
     with pytest.raises(UnreadableSourceError, match="no such file"):
-        write_run(gone, tmp_path / "part.jsonl", form="jsonl")
+        export_run(gone, tmp_path / "part.jsonl", form="jsonl")
     assert not list(tmp_path.glob("*part*"))

@@ -14,8 +14,8 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 from report.reported import accuse, entry, lay_out, trace
 from unreel.core.judgement import Rating
 from unreel.core.verdict import Unparsed
-from unreel.evaluation.explanation_scores import ReasonSimilarity
-from unreel.protocols.protocol import ParserOptions, ScoredQuestion, get_protocol
+from unreel.evaluation.explanation_scores import ReasonSimilarityScorer
+from unreel.protocols.protocol import AnswerContext, ScoredQuestion, get_protocol
 
 NAMES = ("veo-1", "veo-2", "veo-3")
 Type = Callable[..., Any]
@@ -97,23 +97,25 @@ class Letters:
 
 @pytest.mark.parametrize("prompt", ["no-structure", "no-structure-verbal"])
 def test_a_free_thought_is_compared_as_a_whole(prompt: str) -> None:
-    realism, reading = get_protocol("realism"), ParserOptions(prompt=prompt)
+    realism, reading = get_protocol("realism"), AnswerContext(prompt=prompt)
     thought = "the hand melts into the cup, which breaks the laws of matter"
     said = realism.parse(f"<think>{thought}</think>\n<answer>2</answer>", reading)
     assert said.problem == thought
     truth = Rating(score=2, problem="the hand melts into the cup", adherence="which breaks laws")
-    (row,) = ReasonSimilarity(Letters())([ScoredQuestion(subject="c", truth=truth, outcome=said)])
+    (row,) = ReasonSimilarityScorer(Letters())(
+        [ScoredQuestion(subject="c", truth=truth, outcome=said)]
+    )
     assert row.text_score > 0.9
 
 
 def test_a_thought_is_no_reason_where_headings_were_asked_for() -> None:
     said = get_protocol("realism").parse(
-        "<think>it melts</think><answer>2</answer>", ParserOptions()
+        "<think>it melts</think><answer>2</answer>", AnswerContext()
     )
     assert isinstance(said.problem, Unparsed)
 
 
 def test_headings_that_nobody_asked_for_still_tell_the_reasons() -> None:
     text = "<think>Problem Description: melts. Standard Adherence: poor.</think><answer>2</answer>"
-    said = get_protocol("realism").parse(text, ParserOptions(prompt="no-structure"))
+    said = get_protocol("realism").parse(text, AnswerContext(prompt="no-structure"))
     assert (said.problem, said.adherence) == ("melts.", "poor.")

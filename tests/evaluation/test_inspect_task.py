@@ -24,13 +24,17 @@ from inspect_ai.model import (
 )
 
 from synthesise import ClipRecipe, synthesise
-from unreel.benchmarks.export.item import ExportItem, ExportRecipe
-from unreel.benchmarks.export.questions import ask_about
-from unreel.benchmarks.export.scoring import list_figures, score_replies
+from unreel.benchmarks.export.item import (
+    BenchmarkExportRecipe,
+    ExportedQuestion,
+    list_scorecard_metrics,
+    score_exported_replies,
+)
+from unreel.benchmarks.export.questions import iter_exported_questions
 from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.evaluation.inspect_task import review
-from unreel.media.reader import MediaReader, run_trusted
+from unreel.media.reader import MediaReader, run_trusted_task
 from unreel.protocols.protocol import get_protocol
 
 # inspect_ai leaves streams open, which Python tells when it sweeps them up.
@@ -93,9 +97,11 @@ def samples_of(log: EvalLog) -> list[EvalSample]:
     return sorted(log.samples, key=lambda sample: CLIPS.index(str(sample.id).partition(" | ")[0]))
 
 
-def items(bench: Path, recipe: ExportRecipe) -> Iterator[ExportItem]:
-    questions = ask_about(open_benchmark(bench), recipe, reader=MediaReader(run_trusted))
-    return (question for question in questions if isinstance(question, ExportItem))
+def items(bench: Path, recipe: BenchmarkExportRecipe) -> Iterator[ExportedQuestion]:
+    questions = iter_exported_questions(
+        open_benchmark(bench), recipe, reader=MediaReader(run_trusted_task)
+    )
+    return (question for question in questions if isinstance(question, ExportedQuestion))
 
 
 @pytest.mark.parametrize(("cap", "size"), [(None, (96, 64)), (1_000, (38, 25))])
@@ -120,8 +126,10 @@ def test_frames_and_the_exact_prompt_are_shown(
 def test_the_figures_are_those_of_our_scorer(bench: Path, tmp_path: Path) -> None:
     replies = ["<answer>1</answer>", "<answer>0</answer>", "<answer>0</answer>", "Real, I think."]
     log = ask(bench, answering(*replies), tmp_path)
-    recipe = ExportRecipe(name="review", protocol="reality")
-    ours = list_figures(score_replies(recipe, zip(items(bench, recipe), replies, strict=True)))
+    recipe = BenchmarkExportRecipe(name="review", protocol="reality")
+    ours = list_scorecard_metrics(
+        score_exported_replies(recipe, zip(items(bench, recipe), replies, strict=True))
+    )
     assert figures_of(log) == pytest.approx(ours)
     assert ours["real-accuracy"] == 50
 

@@ -11,7 +11,7 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 
 from report.reported import accuse, ask, entry, lay_out, record, trace
 from unreel.engine.table_writer import TableWriter
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.run_job import EvalRun
 
 NAMES = ("veo-1", "veo-2", "veo-3")
@@ -60,7 +60,7 @@ def test_a_ruling_that_is_none_is_found_set_aside_and_asked_again(
     run = accused.place.uri
     assert typed("score", run, "--judge", server.model).status == 0
     row, *_ = accused.rulings.rows()
-    with writer_lock(accused.rulings.place) as lock:
+    with build_writer_lock(accused.rulings.place) as lock:
         writer = TableWriter(accused.rulings, lock=lock, observe=lambda _step, _n: None)
         writer.replace([accused.rulings.schema.batch([row | {"score": 0.7}])])
     found = typed("runs", "check", run)
@@ -76,7 +76,7 @@ def test_a_ruling_that_is_none_is_found_set_aside_and_asked_again(
 def test_a_score_is_told_who_else_has_the_run_judged(
     accused: EvalRun, server: Any, typed: Type
 ) -> None:
-    with writer_lock(accused.rulings.place):
+    with build_writer_lock(accused.rulings.place):
         refused = typed("score", accused.place.uri, "--judge", server.model)
         assert typed("score", accused.place.uri).status == 0
     assert refused.status == 2

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
 
-from unreel.evaluation.export import export_rows
+from unreel.evaluation.export import iter_question_rows
 from unreel.evaluation.run_job import evaluate
 from unreel.evaluation.scoring import OTHER_NAMES, score_run
 from unreel.report.site import write_report
@@ -38,7 +38,7 @@ def test_another_model_is_stored_with_its_answers_counted_and_shown(
     run = start(model=server.model, limit=2)
     evaluate(run)
     assert [row["answered_by"] for row in run.answers.rows()] == [DATED, DATED]
-    assert [row["answered_by"] for row in export_rows(run)] == [DATED, DATED]
+    assert [row["answered_by"] for row in iter_question_rows(run)] == [DATED, DATED]
     (score,) = score_run(run)
     assert score.scorecard.answered_by == {DATED: 2}
     assert f"answered by another model: 2 {DATED}" in str(score.scorecard)

@@ -11,13 +11,13 @@ from synthesise import ClipRecipe, synthesise
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
-from unreel.evaluation.perturbation import ask_again
-from unreel.evaluation.review import Review, build_review_questions, review_clip, survey_clip
-from unreel.evaluation.stability import ASKED_TIMES
-from unreel.media.access import media_reader
+from unreel.evaluation.opinion import ASKED_TIMES
+from unreel.evaluation.perturbation import review_clip_variants
+from unreel.evaluation.review import Review, build_review_questions, probe_clip_file, review_clip
+from unreel.media.access import open_media_reader
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
-from unreel.reviewers.factory import OpenReviewer
+from unreel.reviewers.factory import OpenedReviewer
 
 RECIPE = ClipRecipe(n_frames=12, width=200, height=120, seed=3)
 Says = Callable[[str], str | Failure]
@@ -53,16 +53,16 @@ def clip(tmp_path_factory) -> Path:
 
 def asked(file: Path, reviewer: Weathercock, *, protocol: str = "trace", **settings) -> Review:
     inquiry = build_review_questions([protocol], {"sampling": "uniform-2"})
-    held = [OpenReviewer(reviewer)]
+    held = [OpenedReviewer(reviewer)]
 
     async def go(reader) -> Review:
-        found = survey_clip(file, reader)
+        found = probe_clip_file(file, reader)
         assert not isinstance(found, Failure)
         desk = ReviewDispatcher(reader)
         review = await review_clip(found, held, inquiry=inquiry, desk=desk)
-        return await ask_again(review, held, inquiry=inquiry, desk=desk, reader=reader)
+        return await review_clip_variants(review, held, inquiry=inquiry, desk=desk, reader=reader)
 
-    with media_reader(EnvironmentSettings(**settings), trusted=not settings) as reader:
+    with open_media_reader(EnvironmentSettings(**settings), trusted=not settings) as reader:
         return asyncio.run(go(reader))
 
 

@@ -18,12 +18,12 @@ from unreel.core.verdict import RealismVerdict, TraceVerdict, Unparsed
 from unreel.evaluation.review import (
     Review,
     build_review_questions,
-    describe_reviewers,
+    build_reviewer_factories,
+    probe_clip_file,
     review_clip,
-    survey_clip,
 )
-from unreel.evaluation.sample import sample_reviewers, sample_truth, write_sample
-from unreel.media.access import media_reader
+from unreel.evaluation.sample import build_sample_reviewers, read_sample_traces, write_sample_clip
+from unreel.media.access import open_media_reader
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.factory import ReviewerPool
 
@@ -43,10 +43,10 @@ def clip_file(tmp_path_factory) -> Path:
 
 def ask(file: Path, models, *, protocols=("trace",), heard=None, **files) -> Review:
     inquiry = build_review_questions(protocols, {})
-    openers = describe_reviewers(models, inquiry, settings=SETTINGS, **files)
+    openers = build_reviewer_factories(models, inquiry, settings=SETTINGS, **files)
 
     async def go(reader) -> Review:
-        clip = survey_clip(file, reader)
+        clip = probe_clip_file(file, reader)
         assert not isinstance(clip, Failure)
         async with ReviewerPool() as pool:
             return await review_clip(
@@ -57,7 +57,7 @@ def ask(file: Path, models, *, protocols=("trace",), heard=None, **files) -> Rev
                 on_opinion=[].append if heard is None else heard.append,
             )
 
-    with media_reader(SETTINGS, trusted=True) as reader:
+    with open_media_reader(SETTINGS, trusted=True) as reader:
         return asyncio.run(go(reader))
 
 
@@ -131,13 +131,13 @@ def test_cost_is_known_only_with_tokens_and_a_price(clip_file, tmp_path) -> None
 def test_what_cannot_be_asked_is_refused() -> None:
     inquiry = build_review_questions(("trace",), {})
     with pytest.raises(InvalidSettingError, match="learns from a benchmark"):
-        describe_reviewers(["metadata"], inquiry, settings=SETTINGS)
+        build_reviewer_factories(["metadata"], inquiry, settings=SETTINGS)
     with pytest.raises(InvalidSettingError, match="one clip"):
         build_review_questions(("preference",), {})
     with pytest.raises(UnknownNameError):
         build_review_questions(("trace", "realism"), {"prompt": "score-only"})
     with pytest.raises(UnreelError, match="'nobody'"):
-        describe_reviewers(["nobody"], inquiry, settings=SETTINGS)
+        build_reviewer_factories(["nobody"], inquiry, settings=SETTINGS)
 
 
 def test_a_condition_is_spelt_one_way() -> None:
@@ -151,8 +151,8 @@ def test_a_condition_is_spelt_one_way() -> None:
 
 
 def test_the_sample_sees_what_was_put_in() -> None:
-    (trace,) = sample_truth()
-    attentive, hasty = (cast.build() for cast in sample_reviewers())
+    (trace,) = read_sample_traces()
+    attentive, hasty = (cast.build() for cast in build_sample_reviewers())
     assert attentive.name != hasty.name
     assert all(name.startswith("recorded:") for name in (attentive.name, hasty.name))
     assert trace.span.start_us == 2_000_000
@@ -161,19 +161,19 @@ def test_the_sample_sees_what_was_put_in() -> None:
 
 
 def test_the_recorded_box_of_the_sample_holds_the_fault(tmp_path) -> None:
-    path = write_sample(tmp_path)
+    path = write_sample_clip(tmp_path)
     inquiry = build_review_questions(("trace", "realism", "reality"), {})
 
     async def go(reader) -> Review:
-        clip = survey_clip(path, reader)
-        reviewers = [opener.open() for opener in sample_reviewers()]
+        clip = probe_clip_file(path, reader)
+        reviewers = [opener.open() for opener in build_sample_reviewers()]
         return await review_clip(clip, reviewers, inquiry=inquiry, desk=ReviewDispatcher(reader))
 
-    with media_reader(SETTINGS, trusted=True) as reader:
+    with open_media_reader(SETTINGS, trusted=True) as reader:
         review = asyncio.run(go(reader))
     assert review.is_complete
     said = review.opinions[0].verdict
-    (trace,) = sample_truth()
+    (trace,) = read_sample_traces()
     at = next(mark for mark in trace.track if mark.at_us >= said.start_us)
     assert said.box.iou(at.box) > 0.4
     assert len(review.opinions[0].exhibit.frames) == 8

@@ -13,8 +13,8 @@ from chat import Reply, refuses, says, serve_chat
 from unreel.core.errors import MachineError
 from unreel.engine.progress import JobCallbacks
 from unreel.evaluation.run_job import evaluate
-from unreel.report.boards.figures import sum_cost
-from unreel.report.entrants import read_run
+from unreel.report.boards.figures import sum_answer_cost
+from unreel.report.entrants import read_report_entrants
 
 PRICES = """
 [models."compatible/tiny"]
@@ -148,8 +148,8 @@ def test_a_paid_failure_keeps_its_tokens_and_cost(paid: Any, reply: Any, reason:
         )
         assert row["cost_usd"] == pytest.approx(ANSWER_USD)
     assert totals["cost_usd"] == pytest.approx(2 * ANSWER_USD)
-    (entrant,) = read_run(run)
-    assert sum_cost(entrant).cost_usd == pytest.approx(2 * ANSWER_USD)
+    (entrant,) = read_report_entrants(run)
+    assert sum_answer_cost(entrant).cost_usd == pytest.approx(2 * ANSWER_USD)
 
 
 def test_a_reply_that_is_too_long_is_paid_for_by_estimate(paid: Any) -> None:

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from protocols.drawn_rows import INSTRUMENTS, SHAPES, draw_rows
 from unreel.core.clip import ClipId, Real
-from unreel.core.judgement import Pair, get_subject
-from unreel.evaluation.scored_columns import KeptRows
+from unreel.core.judgement import Pair, build_question_subject
+from unreel.evaluation.scored_columns import ScoredQuestionColumns
 from unreel.protocols.protocol import ScoredQuestion, get_protocol
 
 
-def _keep(rows: Sequence[ScoredQuestion[Any, Any]]) -> KeptRows:
-    kept = KeptRows()
+def _keep(rows: Sequence[ScoredQuestion[Any, Any]]) -> ScoredQuestionColumns:
+    kept = ScoredQuestionColumns()
     for row in rows:
         kept.append(row)
     return kept
@@ -49,7 +49,7 @@ def test_packed_rows_of_trace_are_scored_and_told_apart_as_they_were(shape: str)
     rows = draw_rows("trace", 300, **SHAPES[shape])
     rows = [replace(row, text_score=None) for row in rows]
     trace = get_protocol("trace")
-    packed = KeptRows(trace.packed)
+    packed = ScoredQuestionColumns(trace.packed)
     for row in rows:
         packed.append(row)
     assert trace.score(packed, seed=1) == trace.score(rows, seed=1)
@@ -67,7 +67,7 @@ def test_whatever_stands_for_an_id_or_a_source_comes_back(
     shown: list[tuple[str, ...]], source: str
 ) -> None:
     subjects: list[ClipId | Pair] = [
-        get_subject(*map(ClipId, dict.fromkeys(clips))) for clips in shown
+        build_question_subject(*map(ClipId, dict.fromkeys(clips))) for clips in shown
     ]
     rows = [
         ScoredQuestion(subject=each, truth=Real(), outcome=None, source=source) for each in subjects

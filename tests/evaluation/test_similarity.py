@@ -10,7 +10,7 @@ import pytest
 
 from unreel.core.errors import InvalidValueError, MissingExtraError
 from unreel.core.verdict import Unparsed, UnparsedReason
-from unreel.evaluation.similarity import (
+from unreel.evaluation.explanation_scores import (
     MiniLmEncoder,
     ReasonCosines,
     ReasonPair,

@@ -12,7 +12,7 @@ from unreel.core.answer import digest_text
 from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.scoring import score_run
 from unreel.evaluation.tables import ANSWERS
@@ -54,7 +54,7 @@ def run(start: Callable[..., Any], server: Any) -> EvalRun:
 def rewrite(run: EvalRun, **changes: Any) -> EvalRun:
     """Store the only answer again with changed values and the seal that belongs to them."""
     (row,) = run.answers.rows()
-    with writer_lock(run.answers.place) as lock:
+    with build_writer_lock(run.answers.place) as lock:
         writer = TableWriter(run.answers, lock=lock, observe=lambda _step, _rows: None)
         writer.replace([ANSWERS.batch([row | changes])])
     return replace(run)

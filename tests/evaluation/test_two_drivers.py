@@ -16,10 +16,10 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from unreel.engine.location import StorageLocation
-from unreel.engine.writer_lock import find_holder, writer_lock
+from unreel.engine.writer_lock import build_writer_lock, find_lock_holder
 
 BEATS_SOON = (
-    "from unreel.engine.writer_lock import writer_lock; writer_lock.__kwdefaults__['lease_s'] = 4; "
+    "from unreel.engine.writer_lock import build_writer_lock; build_writer_lock.__kwdefaults__['lease_s'] = 4; "
     "from unreel.cli.main import main; main()"
 )
 SAID = json.dumps(
@@ -142,7 +142,7 @@ def test_what_a_driver_of_a_dead_machine_left_in_a_folder_is_taken_over(
 def test_what_a_driver_of_a_dead_machine_left_in_a_store_is_taken_over_after_the_lease(
     left: bytes, store: Any, clips: Path, typed: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(writer_lock.__kwdefaults__, "lease_s", 0.5)
+    monkeypatch.setitem(build_writer_lock.__kwdefaults__, "lease_s", 0.5)
     for name in ("run.lock", "clips.lance.lock", "answers.lance.lock"):
         store.objects().put(f"run/{name}", left)
     place = store / "run"
@@ -158,19 +158,19 @@ def test_what_a_driver_of_a_dead_machine_left_in_a_store_is_taken_over_after_the
 
 def test_the_holder_of_a_folder_is_seen_without_letting_its_lock_go(tmp_path: Path) -> None:
     place = StorageLocation(str(tmp_path / "table.lance"))
-    assert find_holder(place) is None
-    with writer_lock(place):
-        holder = find_holder(place)
+    assert find_lock_holder(place) is None
+    with build_writer_lock(place):
+        holder = find_lock_holder(place)
         assert holder is not None
         assert f"pid {os.getpid()}" in holder.name
         code = (
             "import sys; from unreel.engine.location import StorageLocation; "
-            "from unreel.engine.writer_lock import find_holder, writer_lock; "
-            "place = StorageLocation(sys.argv[1]); print(find_holder(place).name); "
-            "writer_lock(place).__enter__()"
+            "from unreel.engine.writer_lock import find_lock_holder, build_writer_lock; "
+            "place = StorageLocation(sys.argv[1]); print(find_lock_holder(place).name); "
+            "build_writer_lock(place).__enter__()"
         )
         command = [sys.executable, "-c", code, place.uri]
         other = subprocess.run(command, check=False, capture_output=True, text=True)
     assert f"pid {os.getpid()}" in other.stdout
     assert "another run writes it" in other.stderr
-    assert find_holder(place) is None
+    assert find_lock_holder(place) is None

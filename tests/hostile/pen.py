@@ -26,9 +26,9 @@ LOADED = (
     "scipy.stats",
     "unreel.cli.curate.curate_job",
     "unreel.cli.evaluation.eval_job",
-    "unreel.cli.evaluation.export_run",
+    "unreel.cli.evaluation.runs_job",
     "unreel.cli.evaluation.report",
-    "unreel.cli.evaluation.score_run",
+    "unreel.cli.evaluation.score_job",
     "unreel.media.sandbox",
     "unreel.report.site",
 )

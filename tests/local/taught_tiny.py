@@ -16,8 +16,13 @@ from local.sheets import ask, shown
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.local.checkpoint import digest_weights
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
-from unreel.reviewers.local.input_format import FamilyName, Form, InputSpec, write_taught
-from unreel.reviewers.local.loading import load_model
+from unreel.reviewers.local.input_format import (
+    CheckpointInputSpec,
+    FamilyName,
+    Form,
+    write_checkpoint_input_spec,
+)
+from unreel.reviewers.local.loading import load_local_model
 
 N_CLIPS = 20
 FORMS: tuple[Form, ...] = ("frames", "video")
@@ -26,8 +31,8 @@ OTHER = "REAL [{}, {}] {}.5 s"
 _BATCH = 10
 
 
-def taught(family: FamilyName, form: Form, **more: Any) -> InputSpec:
-    return InputSpec(family=family, input=form, box_space="permille", **more)
+def taught(family: FamilyName, form: Form, **more: Any) -> CheckpointInputSpec:
+    return CheckpointInputSpec(family=family, input=form, box_space="permille", **more)
 
 
 def sheets() -> list[ReviewRequest]:
@@ -72,12 +77,12 @@ def teach(
 
 def write_base(tiny: Path, folder: Path, family: FamilyName, *, steps: int) -> float:
     """A checkpoint that answers all clips in both forms; it declares the first."""
-    model = load_model(tiny, device="cpu", dtype=torch.float32)
+    model = load_local_model(tiny, device="cpu", dtype=torch.float32)
     encoder = RequestEncoder.open(tiny, taught(family, "frames"))
     loss = teach(model, _lessons(tiny, family, answers(FIRST)), encoder, steps=steps, rate=2e-3)
     model.save_pretrained(folder)
     encoder.save(folder)
-    write_taught(encoder.taught, folder)
+    write_checkpoint_input_spec(encoder.taught, folder)
     return loss
 
 
@@ -85,7 +90,7 @@ def write_adapter(base: Path, folder: Path, family: FamilyName, *, steps: int) -
     """An adapter on `base` that answers in other words; it declares the second form."""
     from peft import LoraConfig, get_peft_model
 
-    plain = load_model(base, device="cpu", dtype=torch.float32)
+    plain = load_local_model(base, device="cpu", dtype=torch.float32)
     layers = r".*language_model.*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"
     torch.manual_seed(0)
     model = get_peft_model(plain, LoraConfig(r=16, lora_alpha=32, target_modules=layers))
@@ -94,7 +99,7 @@ def write_adapter(base: Path, folder: Path, family: FamilyName, *, steps: int) -
     loss = teach(model, _lessons(base, family, answers(OTHER)), encoder, steps=steps, rate=2e-3)
     model.save_pretrained(folder)
     encoder.save(folder)
-    write_taught(told, folder)
+    write_checkpoint_input_spec(told, folder)
     return loss
 
 

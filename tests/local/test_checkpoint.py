@@ -20,18 +20,22 @@ from local.sheets import ask, shown
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.reviewers.local.checkpoint import LocalCheckpoint, digest_weights, read_checkpoint
-from unreel.reviewers.local.input_format import FamilyName, InputSpec, write_taught
-from unreel.reviewers.local.loading import load_model
+from unreel.reviewers.local.input_format import (
+    CheckpointInputSpec,
+    FamilyName,
+    write_checkpoint_input_spec,
+)
+from unreel.reviewers.local.loading import load_local_model
 from unreel.reviewers.local.reviewer import LocalReviewer
 from unreel.testing.reviewers import run
 
 pytestmark = pytest.mark.filterwarnings("default")
 Tiny = Callable[[FamilyName], Path]
-VIDEO = InputSpec(family="qwen2.5-vl", input="video", box_space="model-input")
+VIDEO = CheckpointInputSpec(family="qwen2.5-vl", input="video", box_space="model-input")
 
 
 def load(folder: Path) -> Any:
-    return load_model(folder, device="cpu", dtype=torch.float32)
+    return load_local_model(folder, device="cpu", dtype=torch.float32)
 
 
 @pytest.fixture
@@ -51,19 +55,21 @@ def adapter(tiny: Tiny, tmp_path: Path) -> Path:
         if "token" in file.name or "processor" in file.name or "chat" in file.name:
             shutil.copy(file, folder)
     told = {"base": str(base), "base_digest": digest_weights(base)}
-    write_taught(VIDEO.model_copy(update=told), folder)
+    write_checkpoint_input_spec(VIDEO.model_copy(update=told), folder)
     return folder
 
 
 def test_a_model_that_unreel_did_not_train_is_asked_like_its_family(tiny: Tiny) -> None:
     found = read_checkpoint(tiny("qwen3-vl"))
     assert not found.is_ours
-    assert found.taught == InputSpec(family="qwen3-vl", input="frames", box_space="permille")
+    assert found.taught == CheckpointInputSpec(
+        family="qwen3-vl", input="frames", box_space="permille"
+    )
     assert read_checkpoint(tiny("qwen3-vl"), form="video").taught.input == "video"
 
 
 def test_a_checkpoint_is_asked_as_it_was_taught_and_in_no_other_form(copy: Path) -> None:
-    write_taught(VIDEO, copy)
+    write_checkpoint_input_spec(VIDEO, copy)
     assert read_checkpoint(copy).taught == VIDEO
     with pytest.raises(InvalidSettingError, match="taught on video and would be asked on frames"):
         read_checkpoint(copy, form="frames")
@@ -80,7 +86,7 @@ def test_the_same_weights_have_the_same_name_wherever_they_lie(copy: Path, tmp_p
 def test_what_changes_answers_changes_the_name(copy: Path, change: str) -> None:
     before = read_checkpoint(copy).name
     if change == "unreel.json":
-        write_taught(VIDEO, copy)
+        write_checkpoint_input_spec(VIDEO, copy)
     else:
         (copy / change).write_bytes((copy / change).read_bytes() + b" ")
     assert read_checkpoint(copy).name != before
@@ -130,7 +136,7 @@ def test_an_adapter_of_other_weights_is_refused(adapter: Path, tmp_path: Path, t
     weights[-1] ^= 1
     (other / "model.safetensors").write_bytes(weights)
     told = {"base": str(other), "base_digest": digest_weights(tiny("qwen2.5-vl"))}
-    write_taught(VIDEO.model_copy(update=told), adapter)
+    write_checkpoint_input_spec(VIDEO.model_copy(update=told), adapter)
     with pytest.raises(InvalidSettingError, match="adapter of other weights"):
         load(adapter)
 
@@ -244,7 +250,7 @@ def test_an_adapter_of_another_kind_is_refused(adapter: Path) -> None:
 def test_an_adapter_on_an_adapter_is_refused(adapter: Path, tmp_path: Path) -> None:
     twice = Path(shutil.copytree(adapter, tmp_path / "twice"))
     told = {"base": str(adapter), "base_digest": None}
-    write_taught(VIDEO.model_copy(update=told), twice)
+    write_checkpoint_input_spec(VIDEO.model_copy(update=told), twice)
     with pytest.raises(InvalidSettingError, match="is an adapter itself"):
         load(twice)
 

@@ -17,15 +17,15 @@ pytest.importorskip("transformers")
 diffusers = pytest.importorskip("diffusers", reason="needs the extra `diffusers`")
 
 from tiny_pipelines import write_tiny_image_pipeline, write_tiny_pipeline
+from unreel.core.clip import ClipFacts
 from unreel.core.errors import InvalidSettingError
-from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CreatorSection
 from unreel.creators.contract import ClipBrief, Creator, CreatorInput, GeneratedClip
-from unreel.creators.diffusers import DiffusersKeys
+from unreel.creators.diffusers import DiffusersCreatorConfig
 from unreel.creators.families import FAMILIES, FamilyName
-from unreel.media.reader import MediaReader, run_trusted
+from unreel.media.reader import MediaReader, run_trusted_task
 from unreel.testing.creators import CreatorKit, KitCreatorContext, sample_frame
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -86,7 +86,7 @@ def test_every_family_makes_a_clip_from_words(
 ) -> None:
     made = make(section(family, tiny(family)), BRIEF, tmp_path / "desk")
     assert isinstance(made, GeneratedClip), made
-    facts = MediaReader(run_trusted).probe(made.file)
+    facts = MediaReader(run_trusted_task).probe(made.file)
     assert isinstance(facts, ClipFacts)
     video = facts.video
     assert (video.n_frames, video.width, video.height) == (9, 32, 32)
@@ -189,7 +189,7 @@ def test_other_weights_are_another_name_and_another_place_is_not(
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_both_pipelines_of_a_family_take_what_they_are_told(family: FamilyName) -> None:
-    told = DiffusersKeys(
+    told = DiffusersCreatorConfig(
         family=family, model="m", steps=2, guidance=3.0, negative="blur", device="cpu"
     )
     for kind in (FAMILIES[family].from_text, FAMILIES[family].from_image):

@@ -18,7 +18,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.question import Condition
 from unreel.reviewers.local.encoder import IGNORED, EncodedRequest, RequestEncoder
-from unreel.reviewers.local.input_format import FamilyName, Form, InputSpec
+from unreel.reviewers.local.input_format import CheckpointInputSpec, FamilyName, Form
 
 pytestmark = pytest.mark.filterwarnings("default")
 FORMS: tuple[Form, ...] = ("frames", "video")
@@ -32,7 +32,7 @@ def opened(tiny: Callable[[FamilyName], Path]) -> Open:
     def open_encoder(
         family: FamilyName, form: Form, box_space: str = "model-input"
     ) -> RequestEncoder:
-        taught = InputSpec(family=family, input=form, box_space=box_space)
+        taught = CheckpointInputSpec(family=family, input=form, box_space=box_space)
         key = (family, form, box_space)
         if key not in known:
             known[key] = RequestEncoder.open(tiny(family), taught)
@@ -209,7 +209,7 @@ def test_an_encoder_reaches_data_workers(opened: Open) -> None:
 
 
 def test_the_processor_of_another_family_is_refused(tiny: Callable[[FamilyName], Path]) -> None:
-    taught = InputSpec(family="qwen3-vl", input="frames", box_space="permille")
+    taught = CheckpointInputSpec(family="qwen3-vl", input="frames", box_space="permille")
     with pytest.raises(InvalidSettingError, match="Qwen2_5_VLProcessor"):
         RequestEncoder.open(tiny("qwen2.5-vl"), taught)
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.sheets import shown
-from unreel.reviewers.frame_times import (
-    compute_even_timing,
-    compute_exact_timing,
-    explain_uneven_timing,
+from unreel.reviewers.message_parts import (
+    compute_even_frame_timing,
+    compute_exact_frame_timing,
+    explain_uneven_frame_timing,
 )
 
 INSTANTS = st.lists(
@@ -23,7 +23,7 @@ INSTANTS = st.lists(
 
 @given(INSTANTS)
 def test_any_instants_are_told_exactly(instants: list[Fraction]) -> None:
-    timing = compute_exact_timing(shown(instants).frames)
+    timing = compute_exact_frame_timing(shown(instants).frames)
     assert list(timing.seconds) == instants
     marks = [index / float(timing.fps) for index in timing.indices]
     assert marks == pytest.approx([float(at_s) for at_s in instants], abs=1e-9)
@@ -32,29 +32,29 @@ def test_any_instants_are_told_exactly(instants: list[Fraction]) -> None:
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
 def test_frames_at_a_rate_are_told_by_their_distance(n: int) -> None:
     frames = shown([Fraction(i, 2) for i in range(n)]).frames
-    assert explain_uneven_timing(frames) == ""
+    assert explain_uneven_frame_timing(frames) == ""
     if n > 1:
-        assert list(compute_even_timing(frames).seconds) == [frame.at_s for frame in frames]
+        assert list(compute_even_frame_timing(frames).seconds) == [frame.at_s for frame in frames]
 
 
 def test_the_middles_of_equal_shares_rounded_to_frames_are_even_enough() -> None:
     middles = [Fraction(2 * i + 1, 16) * Fraction(101, 25) for i in range(8)]
     rounded = [Fraction(round(at_s * 25), 25) for at_s in middles]
-    assert explain_uneven_timing(shown(rounded).frames) == ""
+    assert explain_uneven_frame_timing(shown(rounded).frames) == ""
 
 
 def test_a_gap_is_told_with_its_size() -> None:
-    assert "1.00 s off the even distance of 1.00 s" in explain_uneven_timing(
+    assert "1.00 s off the even distance of 1.00 s" in explain_uneven_frame_timing(
         shown([0, Fraction(1, 2), 1, 3]).frames
     )
 
 
 def test_frames_of_the_end_alone_are_not_taken_for_the_beginning() -> None:
-    assert "4.00 s after the clip's start" in explain_uneven_timing(
+    assert "4.00 s after the clip's start" in explain_uneven_frame_timing(
         shown([4, Fraction(9, 2), 5]).frames
     )
 
 
 def test_frames_without_a_distance_are_told_some() -> None:
     frame = shown([3]).frames[0]
-    assert compute_even_timing([frame, frame]).indices == (0, 1)
+    assert compute_even_frame_timing([frame, frame]).indices == (0, 1)

@@ -17,10 +17,10 @@ from unreel.cli.main import unreel
 from unreel.core.errors import InvalidSettingError
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.local.input_format import (
+    CheckpointInputSpec,
     FamilyName,
-    InputSpec,
-    TaughtInstrument,
-    write_taught,
+    TrainedProtocol,
+    write_checkpoint_input_spec,
 )
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -33,11 +33,11 @@ def checkpoint(
     folder = tmp_path_factory.mktemp("trained") / "dtr" / "model"
     shutil.copytree(tiny("qwen2.5-vl"), folder)
     way = ConditionSection(sampling="uniform-4", prompt="fine-tuning-no-both", max_pixels=9_408)
-    known = TaughtInstrument(protocol="trace", version=1, condition=way)
-    told = InputSpec(
+    known = TrainedProtocol(protocol="trace", version=1, condition=way)
+    told = CheckpointInputSpec(
         family="qwen2.5-vl", input="video", box_space="model-input", instruments=(known,)
     )
-    write_taught(told, folder)
+    write_checkpoint_input_spec(told, folder)
     return folder
 
 

@@ -11,14 +11,14 @@ pytest.importorskip("transformers")
 pytest.importorskip("lance")
 
 from arena.seasons import Stadium, write_benchmark, write_clips
-from unreel.arena.answers.read_play import read_play
-from unreel.arena.boards.ranking import rank
+from unreel.arena.answers.read_play import read_season_answers
+from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.local.input_format import (
+    CheckpointInputSpec,
     FamilyName,
-    InputSpec,
-    TaughtInstrument,
-    write_taught,
+    TrainedProtocol,
+    write_checkpoint_input_spec,
 )
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -30,11 +30,11 @@ def checkpoint(tiny: Callable[[FamilyName], Path], tmp_path: Path) -> Path:
     folder = tmp_path / "model"
     shutil.copytree(tiny("qwen2.5-vl"), folder)
     way = ConditionSection(sampling="uniform-2", prompt="fine-tuning-no-both", max_pixels=9_408)
-    known = TaughtInstrument(protocol="trace", version=1, condition=way)
-    told = InputSpec(
+    known = TrainedProtocol(protocol="trace", version=1, condition=way)
+    told = CheckpointInputSpec(
         family="qwen2.5-vl", input="video", box_space="model-input", instruments=(known,)
     )
-    write_taught(told, folder)
+    write_checkpoint_input_spec(told, folder)
     return folder
 
 
@@ -55,11 +55,11 @@ def test_a_tiny_local_model_plays_beside_the_floors(checkpoint: Path, tmp_path: 
     stadium.creators.append({"name": "Wan", "kind": "folder", "folder": "wan"})
     second = stadium.play()
     assert [turn.done for turn in second.reviewers] == [N_SCENES] * 2
-    play = read_play(stadium.folder)
+    play = read_season_answers(stadium.folder)
     assert play.reviewers == ("Tiny", "coin")
     # Each asks as it was taught, or as the instrument's makers did: one condition of the season.
     heard = {each.title: each.conditions["main"] for each in stadium.folder.entrants().reviewers}
     assert heard["Tiny"].startswith("sampling=uniform-2 ")
     assert not heard["coin"].startswith("sampling=uniform-2 ")
-    standings = rank(play, seed=0, resamples=100)
+    standings = rank_season_entrants(play, seed=0, resamples=100)
     assert {each.name for each in standings.reviewers} == {"Tiny", "coin"}

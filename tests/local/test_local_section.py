@@ -11,19 +11,24 @@ from unreel.core.errors import InvalidSettingError, MissingExtraError, Unreadabl
 from unreel.core.registry import require_extra
 from unreel.core.settings import EnvironmentSettings
 from unreel.engine.storage_access import StorageAccess
-from unreel.evaluation.recipe import EvalRecipe, check_recipe
+from unreel.evaluation.recipe import EvalRecipe, check_eval_recipe
 from unreel.evaluation.review import (
     build_review_questions,
-    describe_reviewers,
+    build_reviewer_factories,
     get_trained_protocols,
 )
 from unreel.evaluation.review_stage import ReviewStage
 from unreel.protocols.protocol import get_protocol
-from unreel.recipes.check import check_sections
+from unreel.recipes.check import validate_recipe_sections
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.endpoint.keys import list_model_endpoints
-from unreel.reviewers.local.input_format import Form, InputSpec, TaughtInstrument, write_taught
+from unreel.reviewers.endpoint.servers import list_model_endpoints
+from unreel.reviewers.local.input_format import (
+    CheckpointInputSpec,
+    Form,
+    TrainedProtocol,
+    write_checkpoint_input_spec,
+)
 
 LESSONS = ConditionSection(
     sampling="fps-2-max-20", prompt="fine-tuning-no-explanation", max_pixels=50_176, marks="on"
@@ -40,22 +45,22 @@ def checkpoint(tmp_path: Path) -> Callable[..., str]:
         (folder / "model.safetensors").write_bytes(b"weights")
         (folder / "config.json").write_text('{"model_type": "qwen2_5_vl"}')
         if ours:
-            known = TaughtInstrument(protocol="trace", version=1, condition=LESSONS)
-            told = InputSpec(
+            known = TrainedProtocol(protocol="trace", version=1, condition=LESSONS)
+            told = CheckpointInputSpec(
                 family="qwen2.5-vl", input=form, box_space="model-input", instruments=(known,)
             )
-            write_taught(told, folder)
+            write_checkpoint_input_spec(told, folder)
         return f"local/{folder}"
 
     return written
 
 
 def section(model: str, **keys: Any) -> ReviewerSection:
-    return check_sections(ReviewerSection, {"model": model, **keys})
+    return validate_recipe_sections(ReviewerSection, {"model": model, **keys})
 
 
 def recipe(model: str, **keys: Any) -> EvalRecipe:
-    return check_recipe({"benchmark": "b", "protocol": "trace", "model": model, **keys})
+    return check_eval_recipe({"benchmark": "b", "protocol": "trace", "model": model, **keys})
 
 
 def test_a_folder_is_no_provider_and_nobody_is_contacted(checkpoint: Callable[..., str]) -> None:
@@ -87,7 +92,7 @@ def test_a_stored_recipe_is_read_without_the_checkpoint(checkpoint: Callable[...
     for file in folder.iterdir():
         file.unlink()
     folder.rmdir()
-    again = check_recipe(stored)
+    again = check_eval_recipe(stored)
     assert again.reviewer.show == "video"
     assert again.conditions == (LESSONS.resolved(get_protocol("trace")).as_condition(),)
     assert "gpus" not in stored
@@ -112,7 +117,7 @@ def test_a_review_asks_a_checkpoint_what_and_how_it_was_taught(
     assert inquiry.condition.sampling == "fps-2-max-20"
     assert inquiry.condition.max_pixels == 1000
     with pytest.raises(InvalidSettingError, match="was not taught realism"):
-        describe_reviewers(
+        build_reviewer_factories(
             [model], build_review_questions(("realism",), {}), settings=EnvironmentSettings()
         )
 

@@ -17,21 +17,20 @@ from tiny_models import FAMILIES
 from training.sets import clip, fake, real, recipe, write_set
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure
-from unreel.core.settings import read_settings
-from unreel.engine.resolve_location import open_access
-from unreel.engine.storage_access import StorageAccess, find_change, local_copy
-from unreel.media.access import media_reader
-from unreel.reviewers.ask import PresentationSettings, ReviewDispatcher, ReviewResult
+from unreel.core.settings import read_environment_settings
+from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.storage_access import StorageAccess, find_clip_change, open_local_copy
+from unreel.media.access import open_media_reader
+from unreel.reviewers.ask import ClipInputLoader, ReviewDispatcher, ReviewResult
 from unreel.reviewers.contract import ReviewRequest
-from unreel.reviewers.factory import OpenReviewer
+from unreel.reviewers.factory import OpenedReviewer
 from unreel.reviewers.local.checkpoint import read_checkpoint
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.input_format import FamilyName, Form
 from unreel.reviewers.local.reviewer import LocalReviewer
 from unreel.testing.reviewers import run
-from unreel.training.examples.example import ShownExample, TrainingExample
-from unreel.training.examples.presentation import lay_out
-from unreel.training.examples.reading import read_examples
+from unreel.training.examples.example import ShownExample, TrainingExample, build_shown_example
+from unreel.training.examples.reading import read_training_examples
 
 pytestmark = pytest.mark.filterwarnings("default")
 PROMPTS = {"trace": "fine-tuning", "preference": "paper"}
@@ -52,7 +51,7 @@ class Overheard(RequestEncoder):
 class Bench:
     """Examples of each instrument, and what shows their clips."""
 
-    showing: PresentationSettings
+    showing: ClipInputLoader
     desk: Callable[[], ReviewDispatcher]
     examples: Mapping[str, tuple[TrainingExample, ...]]
 
@@ -61,11 +60,17 @@ class Bench:
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     folder = tmp_path_factory.mktemp("set")
     entries = [(real("r", group="1"), clip(1)), (fake("f", group="1"), clip(2))]
-    root, access = write_set(folder / "bench", entries), open_access(read_settings(), trusted=True)
-    opening = {"open_file": partial(local_copy, access=access), "find_change": find_change}
-    with media_reader(access.settings, trusted=True) as reader:
+    root, access = (
+        write_set(folder / "bench", entries),
+        build_storage_access(read_environment_settings(), trusted=True),
+    )
+    opening = {
+        "open_file": partial(open_local_copy, access=access),
+        "find_change": find_clip_change,
+    }
+    with open_media_reader(access.settings, trusted=True) as reader:
         yield Bench(
-            PresentationSettings(reader=reader, **opening),
+            ClipInputLoader(reader=reader, **opening),
             lambda: ReviewDispatcher(reader, **opening),
             {name: read(root, name, access, folder / name) for name in PROMPTS},
         )
@@ -75,7 +80,7 @@ def read(root: Path, name: str, access: StorageAccess, folder: Path) -> tuple[Tr
     condition = {"sampling": "fps-8", "prompt": PROMPTS[name], "max_pixels": 5_000}
     data = {"benchmark": str(root), "split": None, "protocol": name, "condition": condition}
     wanted = recipe(root, data=[data], holdout={"share": 0, "near_duplicates": False})
-    return read_examples(wanted, access=access, folder=folder).train
+    return read_training_examples(wanted, access=access, folder=folder).train
 
 
 @pytest.mark.parametrize("name", PROMPTS)
@@ -93,14 +98,14 @@ def test_a_lesson_is_the_question_that_is_asked_to_the_last_number(
     async def ask() -> list[ReviewResult]:
         with closing(bench.desk()) as desk:
             return [
-                await desk.ask(e.question, e.clips, OpenReviewer(reviewer), name=e.name)
+                await desk.ask(e.question, e.clips, OpenedReviewer(reviewer), name=e.name)
                 for e in asked_about
             ]
 
     answered = run(reviewer, ask)
     encoder = RequestEncoder.open(checkpoint.folder, checkpoint.taught)
     for example, asked, (sheet, heard) in zip(asked_about, answered, overheard.heard, strict=True):
-        lesson = lay_out(example, bench.showing, encoder)
+        lesson = build_shown_example(example, bench.showing, encoder)
         assert isinstance(lesson, ShownExample)
         learned = encoder.encode(lesson.sheet, lesson.target)
         assert isinstance(asked.outcome, Reply), asked.outcome

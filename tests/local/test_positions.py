@@ -15,8 +15,8 @@ from local.sheets import ask, shown
 from tiny_models import FAMILIES
 from unreel.core.errors import InvalidSettingError
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
-from unreel.reviewers.local.input_format import FamilyName, Form, InputSpec
-from unreel.reviewers.local.positions import patch_positions, require_known
+from unreel.reviewers.local.input_format import CheckpointInputSpec, FamilyName, Form
+from unreel.reviewers.local.loading import patch_rope_positions, require_known_rope_method
 
 pytestmark = pytest.mark.filterwarnings("default")
 SHAPES = [
@@ -31,7 +31,7 @@ Tiny = Callable[[FamilyName], Path]
 
 def opened(folder: Path, family: FamilyName, form: Form) -> tuple[Any, RequestEncoder]:
     model = transformers.AutoModelForImageTextToText.from_pretrained(folder)
-    taught = InputSpec(family=family, input=form, box_space="model-input")
+    taught = CheckpointInputSpec(family=family, input=form, box_space="model-input")
     return model, RequestEncoder.open(folder, taught)
 
 
@@ -90,7 +90,7 @@ def test_text_behind_a_video_of_qwen25_starts_behind_its_last_instant(tiny: Tiny
         return same.count(False)
 
     assert differing() > 0, "transformers counts as the server does: the mend is needless"
-    patch_positions(model)
+    patch_rope_positions(model)
     assert differing() == 0
 
 
@@ -109,7 +109,7 @@ def test_the_mend_is_in_training_and_in_asking(tiny: Tiny) -> None:
         return loss, torch.stack(scores)
 
     loss, scores = heard()
-    patch_positions(model)
+    patch_rope_positions(model)
     mended_loss, mended_scores = heard()
     assert not torch.equal(loss, mended_loss)
     assert not torch.equal(scores, mended_scores)
@@ -117,7 +117,7 @@ def test_the_mend_is_in_training_and_in_asking(tiny: Tiny) -> None:
 
 def test_answers_go_on_from_where_the_prompt_ends(tiny: Tiny) -> None:
     model, encoder = opened(tiny("qwen2.5-vl"), "qwen2.5-vl", "video")
-    patch_positions(model)
+    patch_rope_positions(model)
     batch = encoder.collate([film(encoder, (16, 1, (56, 56)))], pad="left")
     with torch.no_grad():
         made = model.generate(**batch, max_new_tokens=4, min_new_tokens=4, do_sample=False)
@@ -158,14 +158,14 @@ def test_a_way_of_counting_that_nobody_looked_through_is_refused() -> None:
         return input_ids
 
     with pytest.raises(InvalidSettingError, match=r"counts Qwen2\.5-VL's positions"):
-        require_known(get_rope_index)
+        require_known_rope_method(get_rope_index)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_mended_model_can_be_mended_again(tiny: Tiny, family: FamilyName) -> None:
     model = transformers.AutoModelForImageTextToText.from_pretrained(tiny(family))
-    patch_positions(model)
-    patch_positions(model)
+    patch_rope_positions(model)
+    patch_rope_positions(model)
 
 
 @pytest.mark.slow

@@ -13,17 +13,23 @@ from unreel.core.failure import Failure
 from unreel.core.question import Condition
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.contract import ClipInput, InputKind
-from unreel.reviewers.endpoint.chat import build_body
-from unreel.reviewers.endpoint.families import find_family
-from unreel.reviewers.endpoint.reviewer import EndpointReviewer, ModelIOFormat
+from unreel.reviewers.endpoint.families import match_model_family
+from unreel.reviewers.endpoint.reviewer import (
+    EndpointReviewer,
+    ModelIOFormat,
+    build_chat_request_body,
+)
 
 IRREGULAR = [Fraction(0), Fraction(1001, 30_000), Fraction(9, 2), Fraction(81, 10)]
 QWEN25, QWEN3, LLAMA = "qwen2.5-vl.mine", "qwen3-vl.mine", "videollama3.mine"
 
 
 def body(model: str, *exhibits: ClipInput, **asked: Any) -> dict[str, Any] | Failure:
-    built = build_body(
-        ask(exhibits, **asked), family=find_family(model), show="video", fields={"model": model}
+    built = build_chat_request_body(
+        ask(exhibits, **asked),
+        family=match_model_family(model),
+        show="video",
+        fields={"model": model},
     )
     return built if isinstance(built, Failure) else json.loads(built)
 
@@ -83,7 +89,9 @@ def test_marks_cannot_be_off_where_the_processor_writes_them() -> None:
 
 def test_frames_and_clips_are_asked_as_before() -> None:
     sheet = ask([shown([0, 1])])
-    built = build_body(sheet, family=find_family(QWEN3), show="frames", fields={"model": "m"})
+    built = build_chat_request_body(
+        sheet, family=match_model_family(QWEN3), show="frames", fields={"model": "m"}
+    )
     assert isinstance(built, bytes)
     assert set(json.loads(built)) == {"model", "messages"}
 

@@ -8,8 +8,8 @@ import pytest
 
 from local.stand_in import write_adapter, write_model
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.reviewers.endpoint.families import find_family
-from unreel.reviewers.local.input_format import InputSpec, write_taught
+from unreel.reviewers.endpoint.families import match_model_family
+from unreel.reviewers.local.input_format import CheckpointInputSpec, write_checkpoint_input_spec
 from unreel.reviewers.local.serving import ServingAddress, ServingPlan, plan_serving
 
 
@@ -23,7 +23,7 @@ def taken(planned: ServingPlan, flag: str) -> str:
 
 def teach(folder: Path, form: str = "video", **more: Any) -> Path:
     taught = {"family": "qwen2.5-vl", "input": form, "box_space": "model-input", **more}
-    write_taught(InputSpec(**taught), folder)
+    write_checkpoint_input_spec(CheckpointInputSpec(**taught), folder)
     return folder
 
 
@@ -62,7 +62,7 @@ def test_no_sampling_settings_come_from_the_folder(tmp_path: Path) -> None:
 def test_its_name_tells_the_family_to_whoever_asks(tmp_path: Path, kind: str, family: str) -> None:
     planned = plan(write_model(tmp_path / "Great Model!", kind))
     assert planned.models[0].name.startswith(f"{family}.Great-Model.")
-    assert find_family(planned.models[0].name).name == family
+    assert match_model_family(planned.models[0].name).name == family
 
 
 def test_a_checkpoint_is_served_in_the_form_that_it_was_taught_only(tmp_path: Path) -> None:

@@ -39,10 +39,14 @@ from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.retry import RetryPolicy
 from unreel.reviewers.contract import Reviewer, ReviewRequest
-from unreel.reviewers.endpoint.chat import build_body
-from unreel.reviewers.endpoint.families import detect_family
-from unreel.reviewers.endpoint.providers import read_address
-from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer, ModelIOFormat
+from unreel.reviewers.endpoint.families import detect_model_family
+from unreel.reviewers.endpoint.providers import parse_model_address
+from unreel.reviewers.endpoint.reviewer import (
+    EndpointLimits,
+    EndpointReviewer,
+    ModelIOFormat,
+    build_chat_request_body,
+)
 from unreel.reviewers.local.checkpoint import read_checkpoint
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.input_format import FamilyName, Form
@@ -165,7 +169,7 @@ def test_without_the_mend_of_positions_the_two_part_ways(
     from unreel.reviewers.local import loading
 
     there = texts(reply_to(served.endpoint("base", "video"), sheets()))
-    monkeypatch.setattr(loading, "patch_positions", lambda _model: None)
+    monkeypatch.setattr(loading, "patch_rope_positions", lambda _model: None)
     here = texts(reply_to(served.local("base", "video"), sheets()))
     assert sum(a == b for a, b in zip(here, there, strict=True)) < N_CLIPS / 2
 
@@ -179,9 +183,11 @@ def test_the_same_frames_at_other_instants_are_another_question(served: Served) 
 
 def prompt_ids(model: str, form: Form, sheet: ReviewRequest) -> list[int]:
     """The prompt as the server fed it to the model."""
-    address = read_address(model)
+    address = parse_model_address(model)
     fields = {"model": address.model, "max_tokens": 1, "return_token_ids": True}
-    body = build_body(sheet, family=detect_family(address), show=form, fields=fields)
+    body = build_chat_request_body(
+        sheet, family=detect_model_family(address), show=form, fields=fields
+    )
     assert isinstance(body, bytes), body
     headers = {"Content-Type": "application/json"}
     with urlopen(Request(f"{address.base_url}/chat/completions", body, headers)) as reply:

@@ -17,13 +17,13 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.media.access import media_reader
-from unreel.media.annotated_copy import annotate
-from unreel.media.annotated_copy_wire import CopyTaker
+from unreel.media.access import open_media_reader
+from unreel.media.annotated_copy import iter_annotated_copy
+from unreel.media.annotated_copy_wire import AnnotatedCopyReceiver
 from unreel.media.encode import ClipWriter
-from unreel.media.overlay import NARROWEST, PALETTE, MovingMark, OverlayCommentary, TimelineLane
-from unreel.media.payload import TaskPayload
-from unreel.media.sound import NoSound, read_sound
+from unreel.media.messages import TaskPayload
+from unreel.media.overlay import NARROWEST, PALETTE, OverlayCommentary, OverlayTrace, TimelineLane
+from unreel.media.sound import NoSound, read_mono_sound
 
 SECOND = 1_000_000
 CLIP = ClipRecipe(n_frames=24, tone_hz=440, seed=3)
@@ -32,7 +32,7 @@ SAID = OverlayCommentary(
         TimelineLane(
             says="somebody: generated",
             marks=(
-                MovingMark(
+                OverlayTrace(
                     span=TimeSpan(SECOND // 2, SECOND),
                     track=(BoxAt(SECOND // 2, Box(0.25, 0.25, 0.75, 0.75)),),
                 ),
@@ -46,7 +46,7 @@ SAID = OverlayCommentary(
 
 def copied(clip: bytes, said: OverlayCommentary = SAID) -> bytes:
     whole = io.BytesIO()
-    for piece in annotate(io.BytesIO(clip), said):
+    for piece in iter_annotated_copy(io.BytesIO(clip), said):
         whole.seek(piece.at)
         whole.write(piece.data)
     return whole.getvalue()
@@ -71,7 +71,7 @@ def test_every_frame_is_there_in_full_size_with_its_box_from_its_instant_on() ->
 
 
 def test_the_sound_is_the_clips() -> None:
-    heard = read_sound(io.BytesIO(copied(synthesise(CLIP))))
+    heard = read_mono_sound(io.BytesIO(copied(synthesise(CLIP))))
     assert not isinstance(heard, NoSound)
     assert float(heard.duration_s) == pytest.approx(1, abs=0.05)
     spectrum = np.abs(np.fft.rfft(heard.as_float()[4000:12000]))
@@ -80,7 +80,7 @@ def test_the_sound_is_the_clips() -> None:
 
 def test_a_mute_clip_stays_mute() -> None:
     made = copied(synthesise(replace(CLIP, tone_hz=None)))
-    assert isinstance(read_sound(io.BytesIO(made)), NoSound)
+    assert isinstance(read_mono_sound(io.BytesIO(made)), NoSound)
 
 
 def test_a_strange_sound_costs_the_sound_and_not_the_copy(monkeypatch) -> None:
@@ -161,7 +161,7 @@ def test_a_confined_child_makes_the_same_copy_and_tells_how_far_it_is(tmp_path, 
     clip.write_bytes(synthesise(CLIP))
     told: list[int] = []
     made = io.BytesIO()
-    with media_reader(EnvironmentSettings(), trusted=trusted) as reader:
+    with open_media_reader(EnvironmentSettings(), trusted=trusted) as reader:
         found = reader.annotate(clip, SAID, into=made, on_frames=told.append)
     assert not isinstance(found, Failure), found
     assert (found.n_frames, found.size_bytes) == (24, len(made.getvalue()))
@@ -183,7 +183,7 @@ def test_the_time_limit_grows_with_the_clip(tmp_path) -> None:
 
 def limit_of(settings: EnvironmentSettings, clip: Path, said: OverlayCommentary) -> float:
     asked: list[float] = []
-    with media_reader(settings, trusted=False) as reader:
+    with open_media_reader(settings, trusted=False) as reader:
         run = reader.run.sandbox.run
 
         def note(*args, limits, **keys):
@@ -198,7 +198,7 @@ def limit_of(settings: EnvironmentSettings, clip: Path, said: OverlayCommentary)
 def test_frames_are_found_by_their_instants(tmp_path) -> None:
     clip = tmp_path / "clip.mp4"
     clip.write_bytes(synthesise(replace(CLIP, rate=Fraction(30), n_frames=9)))
-    with media_reader(EnvironmentSettings(), trusted=True) as reader:
+    with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
         # 1/30 s is 33,333.3 us: a frame is found by its rounded instant too.
         taken = reader.frames_at(clip, [0, 33_333, 66_667, 70_000, 10 * SECOND])
     assert not isinstance(taken, Failure), taken
@@ -219,7 +219,7 @@ START = b"\0\0\0\x18ftypisom" + bytes(12)
     ],
 )
 def test_pieces_that_cannot_be_are_not_written(at, data, n_frames, told) -> None:
-    taker = CopyTaker(io.BytesIO(), duration_us=SECOND, on_frames=lambda _: None)
+    taker = AnnotatedCopyReceiver(io.BytesIO(), duration_us=SECOND, on_frames=lambda _: None)
     taker.add(TaskPayload({"at": 0, "n_frames": 5}, (START,)))
     with pytest.raises(ValueError, match=told):
         taker.add(TaskPayload({"at": at, "n_frames": n_frames}, (data,)))
@@ -229,7 +229,7 @@ def test_a_copy_that_never_ends_is_cut_off(monkeypatch) -> None:
     monkeypatch.setattr("unreel.media.annotated_copy_wire._LEAST_BYTES", 100)
     monkeypatch.setattr("unreel.media.annotated_copy_wire._BYTES_PER_S", 100)
     into = io.BytesIO()
-    taker = CopyTaker(into, duration_us=SECOND, on_frames=lambda _: None)
+    taker = AnnotatedCopyReceiver(into, duration_us=SECOND, on_frames=lambda _: None)
     taker.add(TaskPayload({"at": 0, "n_frames": 1}, (START,)))
     with pytest.raises(MediaError) as caught:
         taker.add(TaskPayload({"at": 24, "n_frames": 1}, (bytes(200),)))

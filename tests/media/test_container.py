@@ -12,10 +12,9 @@ import pytest
 from pace import slowness
 from unreel.core.errors import InvalidSettingError, MediaError
 from unreel.core.failure import FailureReason
-from unreel.media.bounds import MAX_PIXELS
-from unreel.media.container import media_errors, open_clip
-from unreel.media.payload import finish
-from unreel.media.probe import probe
+from unreel.media.container import open_clip, translate_media_errors
+from unreel.media.messages import MAX_PIXELS, finish_task_result
+from unreel.media.probe import probe_clip
 from unreel.media.tasks import TASKS
 
 PLAYLIST = (
@@ -120,17 +119,17 @@ def test_ffmpeg_never_learns_the_name_of_the_file(make, tmp_path) -> None:
 
 def test_our_own_errors_pass_unchanged_and_strange_ones_become_failures() -> None:
     ours = InvalidSettingError("a", "b", "c")
-    with pytest.raises(InvalidSettingError), media_errors():
+    with pytest.raises(InvalidSettingError), translate_media_errors():
         raise ours
     for error in (
         IndexError("x"),
         UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"),
         OverflowError(),
     ):
-        with pytest.raises(MediaError) as caught, media_errors():
+        with pytest.raises(MediaError) as caught, translate_media_errors():
             raise error
         assert caught.value.failure.reason is FailureReason.UNDECODABLE
-    with pytest.raises(MediaError) as caught, media_errors():
+    with pytest.raises(MediaError) as caught, translate_media_errors():
         raise MemoryError
     assert caught.value.failure.reason is FailureReason.OUT_OF_MEMORY
 
@@ -149,7 +148,7 @@ def test_a_damaged_clip_gives_a_result_or_a_media_error_and_nothing_else(make, c
         del data[rng.choice([len(data), rng.randrange(len(data))]) :]
         for task, asked in (("probe", {}), ("frames", request), ("sound", {})):
             try:
-                finish(TASKS[task](io.BytesIO(bytes(data)), asked), lambda _part: None)
+                finish_task_result(TASKS[task](io.BytesIO(bytes(data)), asked), lambda _part: None)
                 outcomes["read"] += 1
             except MediaError:
                 outcomes["failed"] += 1
@@ -159,5 +158,5 @@ def test_a_damaged_clip_gives_a_result_or_a_media_error_and_nothing_else(make, c
 
 def test_probing_leaves_the_file_open_for_its_owner(make) -> None:
     file = make()
-    probe(file)
+    probe_clip(file)
     assert not file.closed

@@ -13,15 +13,15 @@ from scenes.ball import SampleScene, read_index
 from unreel.core.failure import FailureReason
 from unreel.media import container as container_module
 from unreel.media import decode as decode_module
-from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import DecodedFrame, decode_frames
-from unreel.media.timeline import FrameTimeline, read_timeline
+from unreel.media.messages import MAX_PIXELS
+from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
 GROWING_GAPS = tuple(Fraction(i * i + 3 * i, 100) for i in range(20))
 
 
 def take(file: io.BytesIO, indices: Sequence[int]) -> list[DecodedFrame]:
-    timeline = read_timeline(file, max_pixels=MAX_PIXELS)
+    timeline = read_frame_timeline(file, max_pixels=MAX_PIXELS)
     return list(decode_frames(file, timeline, indices=indices, max_pixels=MAX_PIXELS))
 
 
@@ -95,7 +95,7 @@ def test_jumps_give_the_pixels_of_a_plain_decode(encode, muxer, codec, options) 
 
 def test_the_decoder_jumps_only_over_a_key_frame(make) -> None:
     file = make(n_frames=48, gop=12)
-    timeline = read_timeline(file, max_pixels=MAX_PIXELS)
+    timeline = read_frame_timeline(file, max_pixels=MAX_PIXELS)
     assert n_decoded(file, timeline, [13, 14, 15]) < 12
     assert n_decoded(file, timeline, [0, 11]) >= 12
     assert n_decoded(file, timeline, [0, 47]) < 24
@@ -113,7 +113,7 @@ def n_decoded(file: io.BytesIO, timeline: FrameTimeline, indices: list[int]) -> 
     """How many frames leave the decoder on the way to `indices`."""
     count = 0
 
-    class Counting(decode_module._DecoderPass):
+    class Counting(decode_module._VerifyingDecoder):
         def _step(self) -> av.VideoFrame:
             nonlocal count
             count += 1
@@ -135,7 +135,7 @@ def test_a_turned_clip_shows_the_upright_scene(make) -> None:
 
 
 def test_a_timeline_of_another_clip_is_found_out(make, failure_of) -> None:
-    other = read_timeline(make(rate=Fraction(25)), max_pixels=MAX_PIXELS)
+    other = read_frame_timeline(make(rate=Fraction(25)), max_pixels=MAX_PIXELS)
     decode = decode_frames(make(), other, indices=[0, 7], max_pixels=MAX_PIXELS)
     failure = failure_of(list, decode)
     assert failure.reason is FailureReason.UNDECODABLE
@@ -143,7 +143,7 @@ def test_a_timeline_of_another_clip_is_found_out(make, failure_of) -> None:
 
 
 def test_a_clip_that_ends_early_is_found_out(make, failure_of) -> None:
-    longer = read_timeline(make(n_frames=48), max_pixels=MAX_PIXELS)
+    longer = read_frame_timeline(make(n_frames=48), max_pixels=MAX_PIXELS)
     decode = decode_frames(make(n_frames=24), longer, indices=[40], max_pixels=MAX_PIXELS)
     assert "stopped before frame 24" in failure_of(list, decode).detail
 
@@ -155,7 +155,7 @@ def test_half_a_file_is_an_error_and_not_fewer_frames(make, failure_of) -> None:
     start = data.index(b"mdat") + 4
     middle = (start + boxes) // 2
     broken = io.BytesIO(data[:middle] + bytes(boxes - middle) + data[boxes:])
-    timeline = read_timeline(broken, max_pixels=MAX_PIXELS)
+    timeline = read_frame_timeline(broken, max_pixels=MAX_PIXELS)
     assert timeline.n_frames == 48
     decode = decode_frames(broken, timeline, indices=[47], max_pixels=MAX_PIXELS)
     assert failure_of(list, decode).reason is FailureReason.UNDECODABLE
@@ -163,7 +163,7 @@ def test_half_a_file_is_an_error_and_not_fewer_frames(make, failure_of) -> None:
 
 def test_reordered_frames_without_times_are_refused_and_not_guessed(encode, failure_of) -> None:
     file = encode("avi", "libx264", bf="3", b_strategy="0", g="12")
-    failure = failure_of(read_timeline, file, max_pixels=MAX_PIXELS)
+    failure = failure_of(read_frame_timeline, file, max_pixels=MAX_PIXELS)
     assert failure.reason is FailureReason.UNDECODABLE
     assert "out of order" in failure.detail
 

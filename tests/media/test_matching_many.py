@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from reliability.disk import disk
 from unreel.media import near_duplicates
-from unreel.media.bands import CROWD, HashedFrames, draw_band
-from unreel.media.fingerprint import ClipFingerprint, HeldPrints
-from unreel.media.near_duplicates import ClipFamilies, find_matches
-from unreel.stats.connected_groups import join
+from unreel.media.bands import CROWD, HashedFrames, sample_hash_band
+from unreel.media.fingerprint import ClipFingerprint, InMemoryFingerprints
+from unreel.media.near_duplicates import DuplicateClipFamilies, find_near_duplicates
+from unreel.stats.connected_groups import group_connected_names
 
 __all__ = ["disk"]  # a fixture
 WAYS, FRAMES, WORDS = 13, 8, 4
@@ -66,8 +66,8 @@ def copied(prints: Arrays, places: NDArray[np.intp], *, bits: int, seed: int = 1
 
 
 def families(prints: Arrays, *, known: int = 0, seed: int = 0) -> list[list[str]]:
-    found = find_matches(prints, known=known, seed=seed)
-    groups = join(prints.names, [(match.first, match.second) for match in found])
+    found = find_near_duplicates(prints, known=known, seed=seed)
+    groups = group_connected_names(prints.names, [(match.first, match.second) for match in found])
     return [group for group in groups if len(group) > 1]
 
 
@@ -81,7 +81,7 @@ def banded(monkeypatch) -> None:
 @pytest.mark.usefixtures("banded")
 def test_copies_are_found_among_many(bits) -> None:
     prints = copied(drawn(2_000), np.arange(100), bits=bits)
-    found = {(match.first, match.second) for match in find_matches(prints)}
+    found = {(match.first, match.second) for match in find_near_duplicates(prints)}
     planted = {(prints.names[place], prints.names[2_000 + place]) for place in range(100)}
     assert found <= planted
     assert len(found) >= 99
@@ -107,20 +107,24 @@ def test_a_large_set_has_the_families_that_all_pairs_make(monkeypatch) -> None:
     monkeypatch.setattr(near_duplicates, "FEW", 0)
     assert len(every) == 40
     assert families(prints) == every
-    assert find_matches(prints, seed=3) == find_matches(prints, seed=3)
+    assert find_near_duplicates(prints, seed=3) == find_near_duplicates(prints, seed=3)
 
 
 @pytest.mark.usefixtures("banded")
 def test_pairs_are_looked_at_in_parts_and_match_as_they_do_at_once(monkeypatch) -> None:
     prints = copied(drawn(400), np.arange(200) // 5, bits=8)
-    at_once, sizes, levelled = find_matches(prints), [0], near_duplicates._normalise_sketches
+    at_once, sizes, levelled = (
+        find_near_duplicates(prints),
+        [0],
+        near_duplicates._normalise_sketches,
+    )
     monkeypatch.setattr(near_duplicates, "_CODES_AT_ONCE", 50)
     monkeypatch.setattr(
         near_duplicates,
         "_normalise_sketches",
         lambda grids: sizes.append(len(grids)) or levelled(grids),
     )
-    assert find_matches(prints) == at_once
+    assert find_near_duplicates(prints) == at_once
     assert max(sizes) == 50
 
 
@@ -128,8 +132,8 @@ def test_pairs_are_looked_at_in_parts_and_match_as_they_do_at_once(monkeypatch) 
 def test_a_crowd_of_one_scene_is_one_family_told_by_fewer_pairs_than_all(monkeypatch, few) -> None:
     monkeypatch.setattr(near_duplicates, "FEW", few)
     prints = copied(drawn(50), np.zeros(600, np.intp), bits=6)
-    found = find_matches(prints)
-    groups = join(prints.names, [(match.first, match.second) for match in found])
+    found = find_near_duplicates(prints)
+    groups = group_connected_names(prints.names, [(match.first, match.second) for match in found])
     assert [len(group) for group in groups if len(group) > 1] == [601]
     assert len(found) < 600 * 200
 
@@ -147,7 +151,7 @@ def test_clips_that_are_all_black_are_one_family(monkeypatch, few) -> None:
 def test_every_pair_of_a_crowd_is_told_to_who_asks_for_it() -> None:
     prints = copied(drawn(3), np.zeros(CROWD + 5, np.intp), bits=6)
     n_alike = CROWD + 6
-    assert len(find_matches(prints, every=True)) == n_alike * (n_alike - 1) // 2
+    assert len(find_near_duplicates(prints, every=True)) == n_alike * (n_alike - 1) // 2
 
 
 @pytest.mark.usefixtures("banded")
@@ -176,7 +180,7 @@ def test_clips_of_other_sketches_are_no_match_in_a_large_set_either() -> None:
 @pytest.mark.usefixtures("banded")
 def test_of_a_new_batch_only_pairs_with_one_of_it_are_told() -> None:
     prints = copied(drawn(300), np.repeat(np.arange(5), 2), bits=5)
-    found = find_matches(prints, known=309)
+    found = find_near_duplicates(prints, known=309)
     assert {match.second for match in found} == {prints.names[309]}
     assert {match.first for match in found} == {prints.names[4], prints.names[308]}
 
@@ -184,7 +188,7 @@ def test_of_a_new_batch_only_pairs_with_one_of_it_are_told() -> None:
 @pytest.mark.usefixtures("banded")
 def test_hashes_of_a_large_set_are_read_once_and_in_blocks() -> None:
     prints = drawn(5_000)
-    find_matches(prints)
+    find_near_duplicates(prints)
     assert prints.readings == 1
     assert prints.most_read <= 1_000
 
@@ -192,33 +196,33 @@ def test_hashes_of_a_large_set_are_read_once_and_in_blocks() -> None:
 @pytest.mark.usefixtures("banded")
 def test_a_large_set_leaves_no_file_behind(tmp_path: Path) -> None:
     prints = copied(drawn(200), np.arange(10), bits=5)
-    assert find_matches(prints, inside=tmp_path) == find_matches(prints)
+    assert find_near_duplicates(prints, inside=tmp_path) == find_near_duplicates(prints)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.usefixtures("banded")
 def test_a_disk_without_room_for_a_large_set_is_told_as_the_system_tells_it(disk: Path) -> None:
     with pytest.raises(OSError, match="No space left on device"):
-        find_matches(drawn(4_000), inside=disk)
+        find_near_duplicates(drawn(4_000), inside=disk)
     assert not list(disk.iterdir())
 
 
 @pytest.mark.usefixtures("banded")
 def test_held_fingerprints_come_in_blocks_too() -> None:
     looks = copied(drawn(5_000), np.arange(10), bits=5)
-    held = HeldPrints(
+    held = InMemoryFingerprints(
         [
             (name, ClipFingerprint(sketch=sketch.tobytes(), hashes=hashes.tobytes()))
             for name, sketch, hashes in zip(looks.names, looks.sketches, looks.hashes, strict=True)
         ]
     )
-    assert find_matches(held) == find_matches(looks)
+    assert find_near_duplicates(held) == find_near_duplicates(looks)
 
 
 @given(st.integers(0, 2**32), st.lists(st.integers(0, 255), max_size=12))
 def test_keys_of_a_band_are_equal_exactly_where_its_bits_are(seed, flips) -> None:
     draw = np.random.default_rng(seed)
-    band = draw_band(draw, 24)
+    band = sample_hash_band(draw, 24)
     one = draw.integers(0, 1 << 64, (1, WORDS), np.uint64)
     other = one.copy()
     for bit in flips:
@@ -229,11 +233,11 @@ def test_keys_of_a_band_are_equal_exactly_where_its_bits_are(seed, flips) -> Non
 
 @given(st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=20))
 def test_families_are_those_that_joining_all_pairs_makes(pairs) -> None:
-    own = ClipFamilies(12)
+    own = DuplicateClipFamilies(12)
     for one, other in pairs:
         own.join(one, other)
     names = [str(place) for place in range(12)]
-    groups = join(names, [(str(one), str(other)) for one, other in pairs])
+    groups = group_connected_names(names, [(str(one), str(other)) for one, other in pairs])
     tops = own.of(np.arange(12))
     assert {tuple(np.flatnonzero(tops == top).tolist()) for top in tops} == {
         tuple(map(int, group)) for group in groups
@@ -244,6 +248,6 @@ def test_families_are_those_that_joining_all_pairs_makes(pairs) -> None:
 def test_a_crowd_is_not_looked_at_pair_by_pair() -> None:
     hashes = np.zeros((CROWD + 1, WORDS), np.uint64)
     hashed = HashedFrames(sides=(hashes,), known=0, most_bits=64)
-    pairs, crowded = hashed.meet(draw_band(np.random.default_rng(0), 16))
+    pairs, crowded = hashed.meet(sample_hash_band(np.random.default_rng(0), 16))
     assert len(pairs) == 0
     assert len(crowded) == CROWD + 1

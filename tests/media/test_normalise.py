@@ -11,15 +11,20 @@ from scenes.ball import read_index
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.media import normalise as normalise_module
-from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import decode_frames
-from unreel.media.normalise import NormalForm, compute_shown_frames, fit_inside, normalise
-from unreel.media.probe import probe
-from unreel.media.sound import ClipSound, read_sound
-from unreel.media.timeline import FrameTimeline, read_timeline
+from unreel.media.messages import MAX_PIXELS
+from unreel.media.normalise import (
+    NormalisedClipFormat,
+    compute_frames_at_rate,
+    fit_picture_inside,
+    normalise_clip,
+)
+from unreel.media.probe import probe_clip
+from unreel.media.sound import ClipSound, read_mono_sound
+from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
-FORM = NormalForm(width=192, height=128, rate=Fraction(12), sound="kept")
-MUTE = NormalForm(width=192, height=128, rate=Fraction(12))
+FORM = NormalisedClipFormat(width=192, height=128, rate=Fraction(12), sound="kept")
+MUTE = NormalisedClipFormat(width=192, height=128, rate=Fraction(12))
 SECONDS = 2
 INPUTS = (
     {"tone_hz": 440},
@@ -55,10 +60,10 @@ def marks(data: bytes) -> list[object]:
 
 @pytest.mark.parametrize("form", [FORM, MUTE], ids=["kept", "dropped"])
 def test_very_different_clips_end_in_the_same_form(make, form) -> None:
-    results = [normalise(make(**recipe), form) for recipe in INPUTS]
+    results = [normalise_clip(make(**recipe), form) for recipe in INPUTS]
     assert all(marks(data) == marks(results[0]) for data in results)
     for data in results:
-        facts = probe(io.BytesIO(data))
+        facts = probe_clip(io.BytesIO(data))
         video = facts.video
         assert (facts.container, video.codec, video.pixel_format) == ("mp4", "h264", "yuv420p")
         assert (video.width, video.height, video.rotation_deg) == (192, 128, 0)
@@ -69,7 +74,7 @@ def test_very_different_clips_end_in_the_same_form(make, form) -> None:
 
 
 def test_no_tag_and_no_signature_is_left(make) -> None:
-    data = normalise(make(tone_hz=440), FORM)
+    data = normalise_clip(make(tone_hz=440), FORM)
     assert not any(name in data for name in (b"x264", b"Lav", b"\xa9too"))
     assert data.endswith(b"\x00\x00\x00\x08ilst")  # the list of tags, empty
     with av.open(io.BytesIO(data)) as container:
@@ -89,14 +94,14 @@ def nal_heads(packet: bytes) -> list[int]:
 
 @pytest.mark.parametrize("recipe", INPUTS[:4], ids=str)
 def test_the_same_clip_gives_the_same_bytes(make, recipe) -> None:
-    assert normalise(make(**recipe), FORM) == normalise(make(**recipe), FORM)
+    assert normalise_clip(make(**recipe), FORM) == normalise_clip(make(**recipe), FORM)
 
 
 @pytest.mark.parametrize("recipe", [INPUTS[0], INPUTS[1], INPUTS[3]], ids=str)
 def test_each_instant_shows_what_the_clip_showed_there(make, recipe) -> None:
     rate = recipe.get("rate", Fraction(24))
-    data = io.BytesIO(normalise(make(**recipe), MUTE))
-    timeline = read_timeline(data, max_pixels=MAX_PIXELS)
+    data = io.BytesIO(normalise_clip(make(**recipe), MUTE))
+    timeline = read_frame_timeline(data, max_pixels=MAX_PIXELS)
     frames = decode_frames(data, timeline, indices=range(24), max_pixels=MAX_PIXELS)
     seen = [read_index(frame.rgb) for frame in frames]
     assert seen == [int(tick * rate / 12) for tick in range(24)]
@@ -104,9 +109,9 @@ def test_each_instant_shows_what_the_clip_showed_there(make, recipe) -> None:
 
 def test_a_slow_clip_repeats_frames_and_a_fast_one_loses_some() -> None:
     slow = FrameTimeline.at_rate(Fraction(4), n_frames=3)
-    assert compute_shown_frames(slow, Fraction(8)) == [0, 0, 1, 1, 2, 2]
+    assert compute_frames_at_rate(slow, Fraction(8)) == [0, 0, 1, 1, 2, 2]
     fast = FrameTimeline.at_rate(Fraction(60), n_frames=13)
-    assert compute_shown_frames(fast, Fraction(12)) == [0, 5, 10]
+    assert compute_frames_at_rate(fast, Fraction(12)) == [0, 5, 10]
 
 
 def test_a_clip_that_claims_to_last_for_ever_is_refused(failure_of) -> None:
@@ -119,30 +124,30 @@ def test_a_clip_that_claims_to_last_for_ever_is_refused(failure_of) -> None:
         declared_rate=Fraction(1),
         declared_s=Fraction(1),
     )
-    failure = failure_of(compute_shown_frames, endless, Fraction(24))
+    failure = failure_of(compute_frames_at_rate, endless, Fraction(24))
     assert failure.reason is FailureReason.TOO_LONG
 
 
 def test_the_sound_is_kept_in_time(make) -> None:
-    sound = read_sound(io.BytesIO(normalise(make(tone_hz=440), FORM)))
+    sound = read_mono_sound(io.BytesIO(normalise_clip(make(tone_hz=440), FORM)))
     assert isinstance(sound, ClipSound)
     middle = sound.as_float()[8_000:24_000]
     assert np.argmax(np.abs(np.fft.rfft(middle))) == 440
 
 
 def test_a_mute_clip_gets_a_silent_track(make) -> None:
-    sound = read_sound(io.BytesIO(normalise(make(), FORM)))
+    sound = read_mono_sound(io.BytesIO(normalise_clip(make(), FORM)))
     assert isinstance(sound, ClipSound)
     assert np.abs(sound.samples).max() <= 1
 
 
 def test_the_picture_is_centred_on_black() -> None:
     white = np.full((100, 100, 3), 255, np.uint8)
-    wide = fit_inside(white, width=192, height=96)
+    wide = fit_picture_inside(white, width=192, height=96)
     assert (wide[:, 48:144] == 255).all()
     assert not wide[:, :48].any()
     assert not wide[:, 144:].any()
-    tall = fit_inside(white, width=50, height=80)
+    tall = fit_picture_inside(white, width=50, height=80)
     assert (tall[15:65] == 255).all()
     assert not tall[:15].any()
 
@@ -152,10 +157,10 @@ def test_the_picture_is_centred_on_black() -> None:
 )
 def test_a_form_that_cannot_be_encoded_is_refused(wrong) -> None:
     with pytest.raises(InvalidSettingError):
-        NormalForm(**wrong)
+        NormalisedClipFormat(**wrong)
 
 
 def test_hours_of_sound_are_refused(make, failure_of, monkeypatch) -> None:
     monkeypatch.setattr(normalise_module, "LONGEST_WITH_SOUND_S", 1)
-    failure = failure_of(normalise, make(tone_hz=440), FORM)
+    failure = failure_of(normalise_clip, make(tone_hz=440), FORM)
     assert failure.reason is FailureReason.TOO_LONG

@@ -9,13 +9,13 @@ from unreel.core.trace import BoxAt
 from unreel.media.overlay import (
     NARROWEST,
     PALETTE,
-    MovingMark,
     OverlayCommentary,
     OverlayPainter,
     OverlayPen,
+    OverlayTrace,
     TimelineLane,
-    add_caption,
-    draw_outline,
+    add_caption_panel,
+    draw_box_outline,
 )
 
 SECOND = 1_000_000
@@ -30,9 +30,11 @@ def has_colour(rgb: np.ndarray, colour: tuple[int, int, int]) -> bool:
     return bool((np.abs(rgb.astype(int) - colour).sum(axis=-1) < 30).any())
 
 
-def fault(*, start_s: float = 0, ends: bool = True, box: Box = WHERE) -> MovingMark:
+def fault(*, start_s: float = 0, ends: bool = True, box: Box = WHERE) -> OverlayTrace:
     start_us = round(start_s * SECOND)
-    return MovingMark(span=TimeSpan(start_us, 4 * SECOND), track=(BoxAt(start_us, box),), ends=ends)
+    return OverlayTrace(
+        span=TimeSpan(start_us, 4 * SECOND), track=(BoxAt(start_us, box),), ends=ends
+    )
 
 
 def commentary(*lanes: TimelineLane, notes: tuple[str, ...] = ()) -> OverlayCommentary:
@@ -42,7 +44,7 @@ def commentary(*lanes: TimelineLane, notes: tuple[str, ...] = ()) -> OverlayComm
 @pytest.mark.parametrize("dashed", [False, True])
 def test_a_box_is_drawn_around_its_place_and_covers_nothing_of_it(dashed) -> None:
     drawn = grey()
-    draw_outline(drawn, WHERE, PALETTE[0], line=3, dashed=dashed)
+    draw_box_outline(drawn, WHERE, PALETTE[0], line=3, dashed=dashed)
     assert has_colour(drawn[90:270, 150:160], PALETTE[0])
     assert has_colour(drawn[90:270, 480:490], PALETTE[0])
     assert (drawn[92:268, 162:478] == 128).all()
@@ -51,8 +53,8 @@ def test_a_box_is_drawn_around_its_place_and_covers_nothing_of_it(dashed) -> Non
 
 def test_a_dashed_box_has_gaps_and_a_solid_one_none() -> None:
     solid, dashed = grey(), grey()
-    draw_outline(solid, WHERE, PALETTE[0], line=3)
-    draw_outline(dashed, WHERE, PALETTE[0], line=3, dashed=True)
+    draw_box_outline(solid, WHERE, PALETTE[0], line=3)
+    draw_box_outline(dashed, WHERE, PALETTE[0], line=3, dashed=True)
     column = [
         (np.abs(rgb[95:265, 157:160].astype(int) - PALETTE[0]).sum(-1) < 30).any(-1).mean()
         for rgb in (solid, dashed)
@@ -68,7 +70,7 @@ def test_a_dashed_box_has_gaps_and_a_solid_one_none() -> None:
 )
 def test_every_box_can_be_seen(box) -> None:
     drawn = grey()
-    draw_outline(drawn, box, PALETTE[1], line=3)
+    draw_box_outline(drawn, box, PALETTE[1], line=3)
     assert has_colour(drawn, PALETTE[1])
 
 
@@ -152,7 +154,7 @@ def test_words_are_broken_to_fit_and_strange_letters_are_told_as_such() -> None:
 
 
 def test_a_caption_makes_the_picture_longer_and_changes_nothing_of_it() -> None:
-    drawn = add_caption(grey(640, 360), ["one", "two"])
+    drawn = add_caption_panel(grey(640, 360), ["one", "two"])
     assert (drawn[:360] == 128).all()
     assert drawn.shape[0] > 360
-    assert add_caption(grey(40, 30), ["one"]).shape[1] == NARROWEST
+    assert add_caption_panel(grey(40, 30), ["one"]).shape[1] == NARROWEST

@@ -11,11 +11,11 @@ from synthesise import ClipRecipe, synthesise
 from unreel.core.box import Box
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure
-from unreel.core.identity import clip_id
+from unreel.core.identity import compute_clip_id
 from unreel.core.settings import EnvironmentSettings
-from unreel.media.access import media_reader
-from unreel.media.perturb import plan_variants
-from unreel.media.probe import probe
+from unreel.media.access import open_media_reader
+from unreel.media.perturb import plan_clip_variants
+from unreel.media.probe import probe_clip
 
 CLIP = ClipRecipe(n_frames=12, width=200, height=120, tone_hz=440, seed=3)
 
@@ -23,13 +23,17 @@ CLIP = ClipRecipe(n_frames=12, width=200, height=120, tone_hz=440, seed=3)
 def clip_of(folder: Path, recipe: ClipRecipe) -> Clip:
     file = folder / f"clip.{recipe.container}"
     file.write_bytes(synthesise(recipe))
-    return Clip(id=clip_id(file), location=str(file), facts=probe(io.BytesIO(file.read_bytes())))
+    return Clip(
+        id=compute_clip_id(file),
+        location=str(file),
+        facts=probe_clip(io.BytesIO(file.read_bytes())),
+    )
 
 
 def made_of(clip: Clip) -> dict[str, bytes]:
     found = {}
-    with media_reader(EnvironmentSettings(), trusted=True) as reader:
-        for variant in plan_variants(clip):
+    with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
+        for variant in plan_clip_variants(clip):
             data = variant.make(clip.location, reader)
             assert not isinstance(data, Failure), data
             found[variant.name] = data
@@ -39,7 +43,7 @@ def made_of(clip: Clip) -> dict[str, bytes]:
 def test_each_variant_is_what_its_name_says(tmp_path) -> None:
     clip = clip_of(tmp_path, CLIP)
     made = made_of(clip)
-    facts = {name: probe(io.BytesIO(data)) for name, data in made.items()}
+    facts = {name: probe_clip(io.BytesIO(data)) for name, data in made.items()}
     sizes = {name: (f.video.width, f.video.height) for name, f in facts.items()}
     assert sizes == {"recompressed": (200, 120), "scaled": (100, 60), "cropped": (180, 108)}
     assert all(f.video.n_frames == 12 and f.video.average_rate == 24 for f in facts.values())
@@ -51,13 +55,14 @@ def test_the_same_clip_gives_the_same_bytes_and_another_one_another_crop(tmp_pat
     clip = clip_of(tmp_path, CLIP)
     assert made_of(clip) == made_of(clip)
     crops = {
-        str(plan_variants(replace(clip, id=f"{n:08x}" + clip.id[8:]))[2]) for n in range(40, 60)
+        str(plan_clip_variants(replace(clip, id=f"{n:08x}" + clip.id[8:]))[2])
+        for n in range(40, 60)
     }
     assert len(crops) > 10
 
 
 def test_the_parameters_tell_every_number(tmp_path) -> None:
-    recompressed, scaled, cropped = plan_variants(clip_of(tmp_path, CLIP))
+    recompressed, scaled, cropped = plan_clip_variants(clip_of(tmp_path, CLIP))
     same = {"rate": "24", "sound": "kept"}
     assert recompressed.parameters == {"width": 200, "height": 120, "crf": 34, **same}
     assert scaled.parameters == {"width": 100, "height": 60, "crf": 14, **same}
@@ -66,7 +71,7 @@ def test_the_parameters_tell_every_number(tmp_path) -> None:
 
 def test_a_box_of_the_crop_is_found_again_in_the_clip(tmp_path) -> None:
     clip = clip_of(tmp_path, CLIP)
-    recompressed, scaled, cropped = plan_variants(clip)
+    recompressed, scaled, cropped = plan_clip_variants(clip)
     box = Box(0.25, 0.25, 0.5, 0.5)
     assert recompressed.map_back(box) == scaled.map_back(box) == box
     crop = cropped.parameters
@@ -89,4 +94,4 @@ def test_a_box_of_the_crop_is_found_again_in_the_clip(tmp_path) -> None:
 )
 def test_any_clip_has_its_variants(tmp_path, recipe) -> None:
     for data in made_of(clip_of(tmp_path, recipe)).values():
-        assert probe(io.BytesIO(data)).video.n_frames >= 1
+        assert probe_clip(io.BytesIO(data)).video.n_frames >= 1

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenes.ball import SampleScene, read_index
-from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
+from unreel.media.picture import decode_jpeg, encode_jpeg, scale_down_picture
 
 RGB = SampleScene(320, 180, 0).draw(9)
 
@@ -30,16 +30,16 @@ def test_a_jpeg_carries_no_more_than_it_must() -> None:
     [(160, (90, 160, 3)), (320, (180, 320, 3)), (None, (180, 320, 3)), (900, (180, 320, 3))],
 )
 def test_pictures_shrink_and_never_grow(longest, shape) -> None:
-    assert fit_longest(RGB, longest).shape == shape
+    assert scale_down_picture(RGB, longest).shape == shape
 
 
 def test_an_upright_picture_shrinks_by_its_height() -> None:
-    assert fit_longest(np.rot90(RGB).copy(), 80).shape == (80, 45, 3)
+    assert scale_down_picture(np.rot90(RGB).copy(), 80).shape == (80, 45, 3)
 
 
 @given(st.integers(1, 400), st.integers(1, 400), st.integers(1, 60_000))
 def test_a_cap_on_pixels_is_kept_and_the_shape_too(width, height, most) -> None:
-    small = fit_longest(np.zeros((height, width, 3), np.uint8), None, most_pixels=most)
+    small = scale_down_picture(np.zeros((height, width, 3), np.uint8), None, most_pixels=most)
     rows, columns, _ = small.shape
     assert rows * columns <= most
     if width * height <= most:
@@ -49,5 +49,5 @@ def test_a_cap_on_pixels_is_kept_and_the_shape_too(width, height, most) -> None:
 
 
 def test_the_cap_of_video_real_bench_on_a_full_frame() -> None:
-    small = fit_longest(np.zeros((1080, 1920, 3), np.uint8), 1024, most_pixels=50_176)
+    small = scale_down_picture(np.zeros((1080, 1920, 3), np.uint8), 1024, most_pixels=50_176)
     assert small.shape == (168, 298, 3)

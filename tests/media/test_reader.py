@@ -11,25 +11,24 @@ import numpy as np
 import pytest
 
 from scenes.ball import read_index
+from unreel.core.clip import ClipFacts
 from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.media import frame_collector as gathering_module
-from unreel.media.annotated_copy_wire import commentary_request
-from unreel.media.bounds import MAX_PIXELS
+from unreel.media.annotated_copy_wire import build_commentary_request
 from unreel.media.decode import decode_frames
-from unreel.media.normalise import NormalForm, normalise
+from unreel.media.messages import MAX_PIXELS, OnPart, TaskPayload
+from unreel.media.normalise import NormalisedClipFormat, normalise_clip
 from unreel.media.overlay import OverlayCommentary
-from unreel.media.payload import OnPart, TaskPayload
 from unreel.media.picture import encode_jpeg
-from unreel.media.probe import probe
-from unreel.media.reader import MediaReader, SampledFrames, run_trusted
-from unreel.media.sound import ClipSound, NoSound, read_sound
+from unreel.media.probe import probe_clip
+from unreel.media.reader import MediaReader, SampledFrames, run_trusted_task
+from unreel.media.sound import ClipSound, NoSound, read_mono_sound
 from unreel.media.tasks import TASKS
-from unreel.media.timeline import read_timeline
+from unreel.media.timeline import read_frame_timeline
 
-FORM = NormalForm(width=96, height=64, rate=Fraction(8))
-READER = MediaReader(run_trusted)
+FORM = NormalisedClipFormat(width=96, height=64, rate=Fraction(8))
+READER = MediaReader(run_trusted_task)
 
 
 @pytest.fixture
@@ -42,7 +41,7 @@ def clip(make, tmp_path: Path) -> Path:
 def test_facts_survive_the_journey(clip) -> None:
     facts = READER.probe(clip)
     with clip.open("rb") as file:
-        assert facts == probe(file)
+        assert facts == probe_clip(file)
     assert isinstance(facts, ClipFacts)
     assert facts.video.average_rate == Fraction(30000, 1001)
 
@@ -63,7 +62,7 @@ def test_plain_pixels_are_those_of_the_decoder(clip) -> None:
     taken = READER.frames(clip, sampling="paper-8", encoding="rgb24")
     assert isinstance(taken, SampledFrames)
     with clip.open("rb") as file:
-        timeline = read_timeline(file, max_pixels=MAX_PIXELS)
+        timeline = read_frame_timeline(file, max_pixels=MAX_PIXELS)
         indices = [frame.index for frame in taken.frames]
         ours = list(decode_frames(file, timeline, indices=indices, max_pixels=MAX_PIXELS))
     for frame, own in zip(taken.frames, ours, strict=True):
@@ -81,7 +80,7 @@ def test_sound_and_silence_are_values(clip, make, tmp_path) -> None:
     heard = READER.sound(clip)
     assert isinstance(heard, ClipSound)
     with clip.open("rb") as file:
-        assert np.array_equal(heard.samples, read_sound(file).samples)
+        assert np.array_equal(heard.samples, read_mono_sound(file).samples)
     mute = tmp_path / "mute.gif"
     mute.write_bytes(make(container="gif").getvalue())
     assert READER.sound(mute) == NoSound()
@@ -89,7 +88,7 @@ def test_sound_and_silence_are_values(clip, make, tmp_path) -> None:
 
 def test_a_clip_is_normalised_by_path(clip) -> None:
     with clip.open("rb") as file:
-        assert READER.normalise(clip, FORM) == normalise(file, FORM)
+        assert READER.normalise(clip, FORM) == normalise_clip(file, FORM)
 
 
 def test_headers_are_plain_json(clip) -> None:
@@ -107,18 +106,18 @@ def test_headers_are_plain_json(clip) -> None:
         },
         "scan": {},
         "instants": {"at_us": [0]},
-        "annotate": commentary_request(OverlayCommentary(lanes=(), duration_us=1_000_000)),
+        "annotate": build_commentary_request(OverlayCommentary(lanes=(), duration_us=1_000_000)),
     }
     assert requests.keys() == TASKS.keys()
     for task, request in requests.items():
-        payload = run_trusted(task, clip, request)
+        payload = run_trusted_task(task, clip, request)
         assert isinstance(payload, TaskPayload)
         assert json.loads(json.dumps(payload.header)) == payload.header
         assert all(type(blob) is bytes for blob in payload.blobs)
 
 
 def test_a_rate_travels_as_a_fraction_in_words(clip) -> None:
-    payload = run_trusted("probe", clip, {})
+    payload = run_trusted_task("probe", clip, {})
     assert isinstance(payload, TaskPayload)
     assert payload.header["facts"]["video"]["average_rate"] == "30000/1001"
 
@@ -154,7 +153,7 @@ def test_a_broken_clip_is_a_failure_of_every_method(tmp_path) -> None:
 
 
 def test_the_cap_on_pixels_is_the_readers(clip) -> None:
-    small = MediaReader(run_trusted, max_pixels=1000)
+    small = MediaReader(run_trusted_task, max_pixels=1000)
     assert reason(small.probe(clip)) is FailureReason.TOO_MANY_PIXELS
     assert reason(small.frames(clip, sampling="uniform-8")) is FailureReason.TOO_MANY_PIXELS
 
@@ -180,12 +179,12 @@ def test_frames_that_fill_the_memory_are_a_failure(clip, monkeypatch) -> None:
 )
 def test_a_wrong_request_is_the_callers_error(clip, task, request_) -> None:
     with pytest.raises(InvalidSettingError):
-        run_trusted(task, clip, request_)
+        run_trusted_task(task, clip, request_)
 
 
 def test_unknown_names_list_the_known_ones(clip) -> None:
     with pytest.raises(UnknownNameError, match="normalise"):
-        run_trusted("transcribe", clip, {})
+        run_trusted_task("transcribe", clip, {})
     with pytest.raises(UnknownNameError, match="uniform-N"):
         READER.frames(clip, sampling="all")
 
@@ -206,14 +205,14 @@ class Liar:
 
 
 def honest(task: str, clip: Path, **request: Any) -> TaskPayload:
-    payload = run_trusted(task, clip, request)
+    payload = run_trusted_task(task, clip, request)
     assert isinstance(payload, TaskPayload)
     return TaskPayload(json.loads(json.dumps(payload.header)), payload.blobs)
 
 
 def honest_frames(clip: Path, sampling: str) -> tuple[TaskPayload, list[TaskPayload]]:
     parts: list[TaskPayload] = []
-    payload = run_trusted("frames", clip, {"sampling": sampling}, parts.append)
+    payload = run_trusted_task("frames", clip, {"sampling": sampling}, parts.append)
     assert isinstance(payload, TaskPayload)
     return payload, parts
 

@@ -15,7 +15,7 @@ from unreel.media.sampling import (
     FramePlan,
     PerSecondSampling,
     UniformSampling,
-    parse_plan,
+    parse_sampling,
     plan_frames,
 )
 from unreel.media.timeline import FrameTimeline
@@ -66,7 +66,7 @@ names = st.one_of(
 
 
 def indices(name: str, timeline: FrameTimeline = FIVE_SECONDS) -> tuple[int, ...]:
-    return plan_frames(parse_plan(name), timeline).indices
+    return plan_frames(parse_sampling(name), timeline).indices
 
 
 @pytest.mark.parametrize(
@@ -172,9 +172,9 @@ def test_plans_of_other_tools_follow_a_wrong_count_where_their_code_does(
 
 
 def test_the_plans_of_a_paper_are_short_for_rules_of_their_own() -> None:
-    assert str(parse_plan("dtr")) == "fps-2"
-    assert str(parse_plan("dtr-video-llava")) == "video-llava-8"
-    assert str(parse_plan("dtr-llava-onevision")) == "fps-1-max-20"
+    assert str(parse_sampling("dtr")) == "fps-2"
+    assert str(parse_sampling("dtr-video-llava")) == "video-llava-8"
+    assert str(parse_sampling("dtr-llava-onevision")) == "fps-1-max-20"
 
 
 def test_an_absurd_claim_of_the_header_neither_hangs_nor_escapes_the_clip() -> None:
@@ -202,7 +202,7 @@ def test_a_clip_too_short_for_a_beat_still_gives_its_first_frame() -> None:
 def test_a_plan_is_sorted_in_range_and_at_exact_instants(
     name: str, timeline: FrameTimeline
 ) -> None:
-    plan = plan_frames(parse_plan(name), timeline)
+    plan = plan_frames(parse_sampling(name), timeline)
     assert list(plan.indices) == sorted(set(plan.indices))
     assert 0 <= plan.indices[0] <= plan.indices[-1] < timeline.n_frames
     assert plan.at_s == tuple(timeline.at_s(index) for index in plan.indices)
@@ -210,9 +210,9 @@ def test_a_plan_is_sorted_in_range_and_at_exact_instants(
 
 @given(names, timelines)
 def test_the_name_of_a_plan_gives_the_same_plan(name: str, timeline: FrameTimeline) -> None:
-    rule = parse_plan(name)
-    assert parse_plan(str(rule)) == rule
-    assert plan_frames(rule, timeline) == plan_frames(parse_plan(str(rule)), timeline)
+    rule = parse_sampling(name)
+    assert parse_sampling(str(rule)) == rule
+    assert plan_frames(rule, timeline) == plan_frames(parse_sampling(str(rule)), timeline)
 
 
 @given(counts, steady)
@@ -256,13 +256,13 @@ def test_a_cap_is_kept_and_a_clip_below_it_is_not_touched(fps, at_most, timeline
 )
 def test_an_unknown_name_lists_the_patterns(name) -> None:
     with pytest.raises(UnknownNameError, match="uniform-N"):
-        parse_plan(name)
+        parse_sampling(name)
 
 
 @pytest.mark.parametrize("name", ["uniform-0", "fps-0", "fps-1/0", "fps-2000", "uniform-999999"])
 def test_a_number_that_cannot_be_says_what_can(name) -> None:
     with pytest.raises(InvalidSettingError, match="Give"):
-        parse_plan(name)
+        parse_sampling(name)
 
 
 def test_a_plan_prints_and_refuses_disorder() -> None:
@@ -273,4 +273,4 @@ def test_a_plan_prints_and_refuses_disorder() -> None:
 
 
 def test_the_default_condition_names_a_plan() -> None:
-    assert parse_plan(Condition().sampling) == UniformSampling(8)
+    assert parse_sampling(Condition().sampling) == UniformSampling(8)

@@ -11,24 +11,23 @@ from footage import film, write_clip
 from scenes.ball import read_index
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
-from unreel.media.access import media_reader
-from unreel.media.bounds import MAX_PIXELS
-from unreel.media.payload import TaskPayload
+from unreel.media.access import open_media_reader
+from unreel.media.messages import MAX_PIXELS, TaskPayload
 from unreel.media.reader import MediaReader
 from unreel.media.scan import (
     FULL,
     HISTOGRAM_BINS,
     PICKED_SIDE,
     FrameSide,
-    colour_histogram,
-    scan,
+    compute_colour_histogram,
+    scan_clip,
 )
-from unreel.media.scan_wire import read_scan, scan_payload
+from unreel.media.scan_wire import build_scan_payload, parse_scan_payload
 
 
 def scanned(data: io.BytesIO | bytes):
     file = io.BytesIO(data) if isinstance(data, bytes) else data
-    return scan(file, max_pixels=MAX_PIXELS)
+    return scan_clip(file, max_pixels=MAX_PIXELS)
 
 
 def test_every_frame_is_measured_at_its_exact_time(make) -> None:
@@ -51,7 +50,7 @@ def test_exact_times_survive_the_way_out_of_the_child(make) -> None:
         scanned(make(n_frames=3, instants_s=(Fraction(0), Fraction(7, 9000), Fraction(1, 90)))),
         scanned(make(n_frames=1)),
     ):
-        again = read_scan(scan_payload(found))
+        again = parse_scan_payload(build_scan_payload(found))
         assert again.instants_s == found.instants_s
         assert again.end_s == found.end_s
 
@@ -86,7 +85,7 @@ def test_every_container_can_be_scanned(make, container) -> None:
 def test_a_histogram_holds_the_roots_of_the_shares() -> None:
     picture = np.zeros((4, 4, 3), np.uint8)
     picture[0] = 255
-    histogram = colour_histogram(picture)
+    histogram = compute_colour_histogram(picture)
     assert histogram[0] == round(FULL * 0.75**0.5)
     assert histogram[-1] == round(FULL * 0.25**0.5)
     assert np.count_nonzero(histogram) == 2
@@ -141,8 +140,8 @@ def test_what_comes_out_of_the_sandbox_is_what_the_task_measured(tmp_path, make)
     path = tmp_path / "clip.mp4"
     path.write_bytes(make(n_frames=12).getvalue())
     with (
-        media_reader(EnvironmentSettings(), trusted=True) as ours,
-        media_reader(EnvironmentSettings(), trusted=False) as confined,
+        open_media_reader(EnvironmentSettings(), trusted=True) as ours,
+        open_media_reader(EnvironmentSettings(), trusted=False) as confined,
     ):
         here, there = ours.scan(path), confined.scan(path)
     assert not isinstance(here, Failure)
@@ -159,7 +158,7 @@ def test_a_damaged_clip_is_a_failure(tmp_path, make) -> None:
     path = tmp_path / "clip.mkv"
     data = make(container="mkv", n_frames=60, width=320, height=192).getvalue()
     path.write_bytes(data[: len(data) // 2] + bytes(len(data) // 4) + data[-len(data) // 4 :])
-    with media_reader(EnvironmentSettings(), trusted=False) as reader:
+    with open_media_reader(EnvironmentSettings(), trusted=False) as reader:
         found = reader.scan(path)
     assert isinstance(found, Failure)
     assert found.reason is FailureReason.UNDECODABLE
@@ -168,7 +167,7 @@ def test_a_damaged_clip_is_a_failure(tmp_path, make) -> None:
 def test_a_clip_with_too_many_pixels_is_refused(tmp_path, make) -> None:
     path = tmp_path / "clip.mp4"
     path.write_bytes(make().getvalue())
-    with media_reader(EnvironmentSettings(media_pixels=100), trusted=True) as reader:
+    with open_media_reader(EnvironmentSettings(media_pixels=100), trusted=True) as reader:
         found = reader.scan(path)
     assert isinstance(found, Failure)
     assert found.reason is FailureReason.TOO_MANY_PIXELS
@@ -177,7 +176,7 @@ def test_a_clip_with_too_many_pixels_is_refused(tmp_path, make) -> None:
 @pytest.fixture(scope="module")
 def honest() -> TaskPayload:
     framed = [np.pad(p, ((8, 8), (0, 0), (0, 0))) for p in film(5, n_frames=10)]
-    return scan_payload(scanned(write_clip(framed)))
+    return build_scan_payload(scanned(write_clip(framed)))
 
 
 class TestWhatAHostileChildMaySend:
@@ -190,7 +189,7 @@ class TestWhatAHostileChildMaySend:
         return found
 
     def test_an_honest_reply_is_believed(self, honest) -> None:
-        assert read_scan(honest).n_frames == 10
+        assert parse_scan_payload(honest).n_frames == 10
 
     @pytest.mark.parametrize("place", range(5 + 2 * 8))
     def test_a_blob_of_another_length_is_refused(self, honest, tmp_path, place) -> None:

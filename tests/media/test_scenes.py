@@ -12,7 +12,7 @@ from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.media.overlay import MovingMark
+from unreel.media.overlay import OverlayTrace
 
 SECOND = 1_000_000
 SMALL = ClipRecipe(width=160, height=90, n_frames=6)
@@ -70,7 +70,7 @@ def test_a_fault_needs_a_scene_that_has_one_and_a_clip_that_lasts() -> None:
 
 
 def test_a_mark_moves_straight_between_its_boxes_and_rests_outside_them() -> None:
-    mark = MovingMark(
+    mark = OverlayTrace(
         span=TimeSpan(SECOND, 4 * SECOND),
         track=(
             BoxAt(2 * SECOND, Box(0, 0, 0.2, 0.2)),
@@ -83,4 +83,4 @@ def test_a_mark_moves_straight_between_its_boxes_and_rests_outside_them() -> Non
     assert at[1] == at[2] == Box(0, 0, 0.2, 0.2)
     assert at[2.5] == Box(0.2, 0.2, 0.5, 0.4)
     assert at[3] == at[3.9] == Box(0.4, 0.4, 0.8, 0.6)
-    assert MovingMark(span=TimeSpan(0, SECOND)).box_at(0) is None
+    assert OverlayTrace(span=TimeSpan(0, SECOND)).box_at(0) is None

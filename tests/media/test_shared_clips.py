@@ -10,12 +10,12 @@ import av
 import numpy as np
 import pytest
 
-from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import decode_frames
-from unreel.media.probe import probe
-from unreel.media.sampling import FramePlan, parse_plan, plan_frames
-from unreel.media.sound import ClipSound, NoSound, read_sound
-from unreel.media.timeline import FrameTimeline, read_timeline
+from unreel.media.messages import MAX_PIXELS
+from unreel.media.probe import probe_clip
+from unreel.media.sampling import FramePlan, parse_sampling, plan_frames
+from unreel.media.sound import ClipSound, NoSound, read_mono_sound
+from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
 PLANS = ("uniform-8", "paper-8")
 N_PARTS = 9
@@ -30,7 +30,7 @@ MANIFEST_COUNTS_ONE_LESS = {"g081", "r003"}
 
 
 def plans_of(timeline: FrameTimeline) -> list[FramePlan]:
-    return [plan_frames(parse_plan(name), timeline) for name in PLANS]
+    return [plan_frames(parse_sampling(name), timeline) for name in PLANS]
 
 
 def plain_decode(path: Path, wanted: set[int]) -> tuple[list[Fraction], dict[int, int]]:
@@ -52,7 +52,7 @@ def test_every_frame_of_every_clip_is_at_its_exact_time(shared_clips, part) -> N
     with_jumps = 0
     for place, clip in enumerate(shared_clips[part::N_PARTS]):
         with clip.path.open("rb") as file:
-            timeline = read_timeline(file, max_pixels=MAX_PIXELS)
+            timeline = read_frame_timeline(file, max_pixels=MAX_PIXELS)
             # Pixels where the decoder may jump, and in a sample of the clips where it cannot.
             compare = len(timeline.keys) > 1 or place == 0
             plans = plans_of(timeline) if compare else []
@@ -69,7 +69,7 @@ def test_every_frame_of_every_clip_is_at_its_exact_time(shared_clips, part) -> N
 def test_every_clip_has_the_facts_of_the_manifest(shared_clips) -> None:
     for clip in shared_clips:
         with clip.path.open("rb") as file:
-            facts = probe(file)
+            facts = probe_clip(file)
         video = facts.video
         assert (video.width, video.height) == (clip.width, clip.height), clip.id
         assert video.n_frames == clip.n_frames + (clip.id in MANIFEST_COUNTS_ONE_LESS), clip.id
@@ -82,7 +82,7 @@ def test_rates_of_the_set_are_exact(shared_clips) -> None:
     for clip in shared_clips:
         if clip.id in {"r018", "r036", "r051", "r014", "g080", "r007"}:
             with clip.path.open("rb") as file:
-                rates[clip.id] = probe(file).video
+                rates[clip.id] = probe_clip(file).video
     assert rates["r018"].average_rate == Fraction(30000, 1001)
     assert rates["r036"].average_rate == Fraction(24000, 1001)
     assert rates["r051"].average_rate == Fraction(2997, 100)
@@ -94,7 +94,7 @@ def test_rates_of_the_set_are_exact(shared_clips) -> None:
 def test_sound_comes_where_the_manifest_says_so(shared_clips) -> None:
     for clip in shared_clips[::3]:
         with clip.path.open("rb") as file:
-            sound = read_sound(file)
+            sound = read_mono_sound(file)
         assert isinstance(sound, ClipSound if clip.has_audio else NoSound), clip.id
 
 
@@ -113,11 +113,11 @@ def test_llamafactory_plans_take_what_its_loader_takes(shared_clips, make) -> No
             length_s = 0.0 if length is None else float(length * stream.time_base)
             n_decoded = sum(1 for _ in container.decode(stream))
         claims.add(claimed == n_decoded)
-        timeline = read_timeline(file, max_pixels=MAX_PIXELS)
+        timeline = read_frame_timeline(file, max_pixels=MAX_PIXELS)
         for fps, at_most in ((2, 20), (1, 180), (8, 64)):
             count = min(claimed, at_most, max(1, math.floor(length_s * fps)))
             spread = np.linspace(0, claimed - 1, count).astype(np.int32)
             chosen = set(spread.tolist() if claimed else range(at_most))
-            plan = plan_frames(parse_plan(f"llamafactory-{fps}-max-{at_most}"), timeline)
+            plan = plan_frames(parse_sampling(f"llamafactory-{fps}-max-{at_most}"), timeline)
             assert list(plan.indices) == [i for i in range(n_decoded) if i in chosen]
     assert claims == {True, False}

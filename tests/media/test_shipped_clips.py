@@ -6,10 +6,10 @@ import pytest
 
 from shipped_clips import PACKAGE, RECIPES, REVIEW_SAMPLE
 from synthesise import planted_trace, synthesise
-from unreel.evaluation.sample import sample_truth
-from unreel.media.bounds import MAX_PIXELS
+from unreel.evaluation.sample import read_sample_traces
 from unreel.media.decode import decode_frames
-from unreel.media.timeline import read_timeline
+from unreel.media.messages import MAX_PIXELS
+from unreel.media.timeline import read_frame_timeline
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -17,8 +17,8 @@ def test_a_shipped_clip_shows_what_its_recipe_draws(name: str) -> None:
     shipped, drawn = (
         BytesIO(data) for data in ((PACKAGE / name).read_bytes(), synthesise(RECIPES[name]))
     )
-    timeline = read_timeline(shipped, max_pixels=MAX_PIXELS)
-    assert timeline == read_timeline(drawn, max_pixels=MAX_PIXELS)
+    timeline = read_frame_timeline(shipped, max_pixels=MAX_PIXELS)
+    assert timeline == read_frame_timeline(drawn, max_pixels=MAX_PIXELS)
     ends = sorted({0, timeline.n_frames - 1})
     here, there = (
         list(decode_frames(file, timeline, indices=ends, max_pixels=MAX_PIXELS))
@@ -29,4 +29,4 @@ def test_a_shipped_clip_shows_what_its_recipe_draws(name: str) -> None:
 
 
 def test_the_shipped_trace_is_the_fault_that_the_recipe_draws() -> None:
-    assert sample_truth() == (planted_trace(REVIEW_SAMPLE),)
+    assert read_sample_traces() == (planted_trace(REVIEW_SAMPLE),)

@@ -9,12 +9,12 @@ import pytest
 
 from unreel.core.failure import FailureReason
 from unreel.media import sound as sound_module
-from unreel.media.sound import ClipSound, NoSound, read_sound
+from unreel.media.sound import ClipSound, NoSound, read_mono_sound
 
 
 @pytest.mark.parametrize("container", ["mp4", "mkv", "webm", "ts"])
 def test_a_tone_comes_out_at_its_pitch_at_16_khz(make, container) -> None:
-    sound = read_sound(make(container=container, tone_hz=440))
+    sound = read_mono_sound(make(container=container, tone_hz=440))
     assert isinstance(sound, ClipSound)
     assert sound.rate_hz == 16_000
     assert abs(sound.duration_s - 2) < Fraction(1, 10)
@@ -25,12 +25,12 @@ def test_a_tone_comes_out_at_its_pitch_at_16_khz(make, container) -> None:
 
 
 def test_a_mute_clip_is_a_value(make) -> None:
-    assert read_sound(make()) == NoSound()
-    assert read_sound(make(container="gif")) == NoSound()
+    assert read_mono_sound(make()) == NoSound()
+    assert read_mono_sound(make(container="gif")) == NoSound()
 
 
 def test_the_wav_file_holds_the_samples(make) -> None:
-    sound = read_sound(make(tone_hz=440))
+    sound = read_mono_sound(make(tone_hz=440))
     with wave.open(io.BytesIO(sound.as_wav())) as file:
         assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, 16_000)
         assert file.readframes(file.getnframes()) == sound.samples.tobytes()
@@ -38,12 +38,12 @@ def test_the_wav_file_holds_the_samples(make) -> None:
 
 def test_sound_without_end_is_left_at_the_cap(make, failure_of, monkeypatch) -> None:
     monkeypatch.setattr(sound_module, "MAX_SAMPLES", 16_000)
-    failure = failure_of(read_sound, make(tone_hz=440))
+    failure = failure_of(read_mono_sound, make(tone_hz=440))
     assert failure.reason is FailureReason.TOO_LONG
 
 
 def test_the_start_is_on_the_clock_of_the_frames(make) -> None:
-    sound = read_sound(make(container="ts", tone_hz=440))
+    sound = read_mono_sound(make(container="ts", tone_hz=440))
     assert abs(sound.start_s) < Fraction(1, 10)
     assert "16000 Hz" in repr(sound)
 
@@ -51,5 +51,5 @@ def test_the_start_is_on_the_clock_of_the_frames(make) -> None:
 @pytest.mark.parametrize("container", ["mp4", "mkv"])
 def test_sound_that_begins_before_the_pictures_says_so(make, container) -> None:
     instants = tuple(7 + Fraction(i, 24) for i in range(48))
-    sound = read_sound(make(container=container, tone_hz=440, instants_s=instants))
+    sound = read_mono_sound(make(container=container, tone_hz=440, instants_s=instants))
     assert abs(sound.start_s + 7) < Fraction(1, 10)

@@ -5,8 +5,8 @@ import io
 import av
 
 from synthesise import ClipRecipe, synthesise
-from unreel.core.facts import FileTag
-from unreel.media.probe import probe
+from unreel.core.clip import FileTag
+from unreel.media.probe import probe_clip
 
 
 def _tagged(**tags: str) -> io.BytesIO:
@@ -36,26 +36,26 @@ def _signed() -> io.BytesIO:
 
 
 def test_a_program_is_named_and_a_personal_word_is_not() -> None:
-    tags = {tag.name: tag.value for tag in probe(_tagged(comment="a secret prompt")).tags}
+    tags = {tag.name: tag.value for tag in probe_clip(_tagged(comment="a secret prompt")).tags}
     assert tags["comment"] == ""
     assert tags["encoder"].startswith("Lavf")
 
 
 def test_tags_are_short_and_printable() -> None:
-    tags = {tag.name: tag.value for tag in probe(_tagged(software="ü\n|" + "x" * 500)).tags}
+    tags = {tag.name: tag.value for tag in probe_clip(_tagged(software="ü\n|" + "x" * 500)).tags}
     assert len(tags["software"]) == 120
     assert tags["software"].isascii()
     assert tags["software"].isprintable()
 
 
 def test_the_encoders_signature_is_read_off_the_first_picture() -> None:
-    signatures = [tag.value for tag in probe(_signed()).tags if tag.name == "signature"]
+    signatures = [tag.value for tag in probe_clip(_signed()).tags if tag.name == "signature"]
     assert len(signatures) == 1
     assert signatures[0].startswith("x264 ")
 
 
 def test_our_own_clips_carry_no_signature() -> None:
-    tags = probe(io.BytesIO(synthesise(ClipRecipe(n_frames=4)))).tags
+    tags = probe_clip(io.BytesIO(synthesise(ClipRecipe(n_frames=4)))).tags
     assert "signature" not in {tag.name for tag in tags}
     assert FileTag("major_brand", "isom") in tags
     assert tags == tuple(sorted(tags, key=lambda tag: (tag.name, tag.value)))

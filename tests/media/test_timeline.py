@@ -9,8 +9,8 @@ import pytest
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import FailureReason
-from unreel.media.bounds import MAX_PIXELS
-from unreel.media.timeline import FrameTimeline, read_timeline
+from unreel.media.messages import MAX_PIXELS
+from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
 RATE = Fraction(30000, 1001)
 
@@ -90,7 +90,7 @@ def test_a_timeline_that_cannot_be_is_refused(broken) -> None:
 @pytest.mark.parametrize("rate", [Fraction(24), RATE])
 def test_packets_and_a_full_decode_agree(make, container, rate) -> None:
     file = make(container=container, rate=rate)
-    timeline = read_timeline(file, max_pixels=MAX_PIXELS)
+    timeline = read_frame_timeline(file, max_pixels=MAX_PIXELS)
     assert timeline.n_frames == 48
     assert instants(timeline) == full_decode(file.getvalue())
 
@@ -109,13 +109,13 @@ def test_packets_and_a_full_decode_agree(make, container, rate) -> None:
 )
 def test_the_rarer_codecs_agree_too(encode, muxer, codec, options) -> None:
     file = encode(muxer, codec, **options)
-    timeline = read_timeline(file, max_pixels=MAX_PIXELS)
+    timeline = read_frame_timeline(file, max_pixels=MAX_PIXELS)
     assert timeline.n_frames == 60
     assert instants(timeline) == full_decode(file.getvalue())
 
 
 def test_key_frames_lie_where_the_encoder_put_them(make) -> None:
-    timeline = read_timeline(make(gop=12, b_frames=3), max_pixels=MAX_PIXELS)
+    timeline = read_frame_timeline(make(gop=12, b_frames=3), max_pixels=MAX_PIXELS)
     assert timeline.keys == (0, 12, 24, 36)
 
 
@@ -137,7 +137,7 @@ def test_frames_that_lean_on_what_was_cut_away_are_not_counted(
     file = cut_before_key(whole.getvalue(), key=2, muxer=muxer)
     with av.open(io.BytesIO(file.getvalue())) as container:
         n_packets = sum(1 for packet in container.demux(video=0) if packet.size)
-    timeline = read_timeline(file, max_pixels=MAX_PIXELS)
+    timeline = read_frame_timeline(file, max_pixels=MAX_PIXELS)
     assert timeline.n_frames < n_packets
     assert instants(timeline) == full_decode(file.getvalue())
 
@@ -158,21 +158,21 @@ def test_a_hidden_picture_of_vp8_is_not_counted(encode) -> None:
             copy.pts, copy.dts, copy.time_base = packet.pts, packet.dts, packet.time_base
             copy.is_keyframe, copy.stream = packet.is_keyframe, stream
             after.mux(copy)
-    timeline = read_timeline(io.BytesIO(out.getvalue()), max_pixels=MAX_PIXELS)
+    timeline = read_frame_timeline(io.BytesIO(out.getvalue()), max_pixels=MAX_PIXELS)
     assert timeline.n_frames == 59
     assert instants(timeline) == full_decode(out.getvalue())
 
 
 def test_a_file_without_end_is_left_at_the_cap(make, failure_of) -> None:
-    assert read_timeline(make(), max_pixels=MAX_PIXELS, max_packets=49).n_frames == 48
-    failure = failure_of(read_timeline, make(), max_pixels=MAX_PIXELS, max_packets=48)
+    assert read_frame_timeline(make(), max_pixels=MAX_PIXELS, max_packets=49).n_frames == 48
+    failure = failure_of(read_frame_timeline, make(), max_pixels=MAX_PIXELS, max_packets=48)
     assert failure.reason is FailureReason.TOO_LONG
     assert "48 packets" in failure.detail
 
 
 def test_the_declared_pace_is_kept_for_tools_that_sample_by_it(make) -> None:
     file = make(rate=RATE)
-    timeline = read_timeline(file, max_pixels=MAX_PIXELS)
+    timeline = read_frame_timeline(file, max_pixels=MAX_PIXELS)
     with av.open(io.BytesIO(file.getvalue())) as container:
         stream = container.streams.video[0]
         assert timeline.declared_rate == stream.average_rate == RATE

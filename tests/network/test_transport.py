@@ -16,11 +16,10 @@ import pytest
 from certificates import write_certificate
 from unreel.core import address_check
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.server_keys import read_server
-from unreel.creators.endpoint.client import ServiceClient
-from unreel.creators.endpoint.service_endpoint import ServiceEndpoint
-from unreel.network.client import HttpReply
-from unreel.network.transport import find_proxy
+from unreel.core.server_keys import parse_server_url
+from unreel.creators.endpoint.client import VideoServiceClient
+from unreel.creators.endpoint.service import ServiceEndpoint
+from unreel.network.client import HttpReply, find_proxy
 from unreel.reviewers.endpoint.providers import ModelAddress
 from unreel.reviewers.endpoint.transport import HttpTransport
 
@@ -100,7 +99,7 @@ def _ask_reviewer(url: str) -> HttpReply | Failure:
 
 def _ask_creator(url: str) -> Any:
     async def ask() -> Any:
-        client = ServiceClient(ServiceEndpoint(url=url), max_connections=2)
+        client = VideoServiceClient(ServiceEndpoint(url=url), max_connections=2)
         try:
             outcomes = [
                 await client.get("jobs/1"),
@@ -192,7 +191,7 @@ def test_the_proxy_of_the_environment_is_used_but_never_towards_this_machine(
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert (find_proxy(read_server(f"http://{host}/v1")) is not None) == proxied
+    assert (find_proxy(parse_server_url(f"http://{host}/v1")) is not None) == proxied
 
 
 def test_a_proxy_is_never_handed_a_refused_address(monkeypatch: pytest.MonkeyPatch) -> None:

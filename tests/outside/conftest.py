@@ -121,16 +121,16 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def finished(bench: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was really asked."""
-    from unreel.core.settings import read_settings
+    from unreel.core.settings import read_environment_settings
     from unreel.engine.location import StorageLocation
     from unreel.engine.storage_access import StorageAccess
-    from unreel.evaluation.recipe import check_recipe
+    from unreel.evaluation.recipe import check_eval_recipe
     from unreel.evaluation.run_job import EvalRun, evaluate
 
     folder = tmp_path_factory.mktemp("finished") / "run"
     values = {"benchmark": str(bench), "protocol": "reality", "model": "always-real"}
-    access = StorageAccess(settings=read_settings(), trusted=True)
-    recipe = check_recipe(values)
+    access = StorageAccess(settings=read_environment_settings(), trusted=True)
+    recipe = check_eval_recipe(values)
     evaluate(
         EvalRun(place=StorageLocation(str(folder)), recipe=recipe, access=access, ledgers=folder)
     )

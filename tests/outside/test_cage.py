@@ -26,11 +26,11 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.external import confined_program
 from unreel.reviewers.external.bubblewrap import (
-    bubblewrap_command,
-    cage_problem,
-    find_readable,
+    build_bubblewrap_command,
+    find_program_readable_paths,
+    find_program_sandbox_problem,
 )
-from unreel.reviewers.external.syscall_filter import NEWEST, build_filter
+from unreel.reviewers.external.syscall_filter import NEWEST, build_syscall_filter
 from unreel.reviewers.external.watchdog import OVER_LIMIT
 
 MARK = "b7c1-never-outside"
@@ -44,7 +44,9 @@ SECRETS = (
     "HTTPS_PROXY",
     "AWS_PROFILE",
 )
-needs_bubblewrap = pytest.mark.skipif(bool(cage_problem()), reason=cage_problem())
+needs_bubblewrap = pytest.mark.skipif(
+    bool(find_program_sandbox_problem()), reason=find_program_sandbox_problem()
+)
 
 
 class Yard:
@@ -190,8 +192,10 @@ def run_in_cage(
     plan = {
         "folder": str(yard.scratch),
         "memory_mb": memory_mb,
-        "filter": build_filter().hex(),
-        "bubblewrap": bubblewrap_command(find_readable(command), clip=yard.clip),
+        "filter": build_syscall_filter().hex(),
+        "bubblewrap": build_bubblewrap_command(
+            find_program_readable_paths(command), clip=yard.clip
+        ),
         "graphics": False,
     }
     return subprocess.run(
@@ -368,9 +372,9 @@ def without_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(
         shutil, "which", lambda name, **rest: None if name == "bwrap" else find(name, **rest)
     )
-    cage_problem.cache_clear()
+    find_program_sandbox_problem.cache_clear()
     yield
-    cage_problem.cache_clear()
+    find_program_sandbox_problem.cache_clear()
 
 
 @pytest.mark.usefixtures("without_bubblewrap")
@@ -395,9 +399,11 @@ def test_a_program_beside_files_of_others_is_refused(
     monkeypatch.setenv("HOME", str(home))
     for folder in (home, home.parent):
         with pytest.raises(InvalidSettingError, match="folder of its own"):
-            find_readable(["python3", str(folder / "detector.py")])
-    assert home / "own" in find_readable(["python3", str(home / "own" / "detector.py")])
-    assert find_readable(["/usr/bin/env", "x"]) == ()
+            find_program_readable_paths(["python3", str(folder / "detector.py")])
+    assert home / "own" in find_program_readable_paths(
+        ["python3", str(home / "own" / "detector.py")]
+    )
+    assert find_program_readable_paths(["/usr/bin/env", "x"]) == ()
 
 
 def run_filter(rules: bytes, number: int, *arguments: int, machine: int) -> int:
@@ -424,7 +430,7 @@ def run_filter(rules: bytes, number: int, *arguments: int, machine: int) -> int:
 
 def test_the_filter_denies_what_nobody_reviewed_and_what_changes_files() -> None:
     pyseccomp = pytest.importorskip("pyseccomp")
-    rules, machine = build_filter(), int(pyseccomp.system_arch())
+    rules, machine = build_syscall_filter(), int(pyseccomp.system_arch())
     allow, refuse, unknown = 0x7FFF0000, 0x00050001, 0x00050026
 
     def call(name: str | int, *arguments: int) -> int:

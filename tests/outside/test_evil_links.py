@@ -15,8 +15,8 @@ from unreel.core.answer import Reply
 from unreel.core.errors import UnreelError
 from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
-from unreel.evaluation.judge import ExplanationPair, JudgeRulings, judge_all
-from unreel.evaluation.judge_rulings import KeptRulings
+from unreel.evaluation.judge import ExplanationPair, JudgeRulings, judge_explanations
+from unreel.evaluation.judge_rulings import JudgeRulingStore
 from unreel.evaluation.tables import RULINGS
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.factory import wrap_open_reviewer
@@ -145,7 +145,7 @@ CASES = [
 @pytest.fixture
 def scene(world, run, bench) -> SimpleNamespace:
     """All that the commands name."""
-    from unreel.core.identity import clip_id
+    from unreel.core.identity import compute_clip_id
 
     recipe = (
         f'name = "set"\n[source]\npath = "{bench}"\nlicence = "CC0"\n[screen]\n[normalise]\nwidth = 64\nheight = 48\n'
@@ -155,7 +155,7 @@ def scene(world, run, bench) -> SimpleNamespace:
     for number, name in enumerate(("a.mp4", "b.mp4")):
         clip = synthesise(ClipRecipe(width=96, height=64, n_frames=12, seed=number))
         (world.work / name).write_bytes(clip)
-    words = {"{bench}": str(bench), "{clip}": clip_id(bench / "real/c0.mp4")}
+    words = {"{bench}": str(bench), "{clip}": compute_clip_id(bench / "real/c0.mp4")}
     return SimpleNamespace(words=words)
 
 
@@ -268,11 +268,11 @@ class _Judge:
 
 
 def _judge(run: Path) -> JudgeRulings:
-    kept = KeptRulings(
+    kept = JudgeRulingStore(
         table=LanceTable(StorageLocation(str(run / "rulings.lance")), RULINGS), ledgers=run
     )
     pair = ExplanationPair(clip="c", truth="a hand", predicted="a hand")
-    return judge_all([pair], wrap_open_reviewer(_Judge()), kept=kept)
+    return judge_explanations([pair], wrap_open_reviewer(_Judge()), kept=kept)
 
 
 def _put_in_the_way(path: Path, kind: str, world) -> None:

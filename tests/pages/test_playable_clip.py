@@ -8,24 +8,24 @@ import pytest
 
 from synthesise import ClipRecipe, synthesise
 from unreel.core.clip import Clip
-from unreel.core.identity import clip_id
+from unreel.core.identity import compute_clip_id
 from unreel.core.settings import EnvironmentSettings
-from unreel.media.access import media_reader
+from unreel.media.access import open_media_reader
 from unreel.media.reader import MediaReader
-from unreel.pages.playable_clip import PlayerFootage, prepare_footage
+from unreel.pages.playable_clip import PlayerVideo, prepare_player_video
 
 BALL = ClipRecipe(n_frames=12, seed=3)
 
 
 @pytest.fixture(scope="module")
 def reader() -> Iterator[MediaReader]:
-    with media_reader(EnvironmentSettings(), trusted=True) as opened:
+    with open_media_reader(EnvironmentSettings(), trusted=True) as opened:
         yield opened
 
 
-def prepare(file: Path, out: Path, reader: MediaReader, **limits: int) -> PlayerFootage:
-    clip = Clip(id=clip_id(file), location=str(file), facts=reader.probe(file))
-    return prepare_footage(clip, out, reader=reader, **limits)
+def prepare(file: Path, out: Path, reader: MediaReader, **limits: int) -> PlayerVideo:
+    clip = Clip(id=compute_clip_id(file), location=str(file), facts=reader.probe(file))
+    return prepare_player_video(clip, out, reader=reader, **limits)
 
 
 def test_a_clip_above_the_limit_lies_beside_the_page(reader, tmp_path) -> None:

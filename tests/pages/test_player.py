@@ -13,18 +13,18 @@ from pages.specs import read_spec
 from unreel.core.box import Box
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.pages.playable_clip import PlayerFootage
+from unreel.pages.playable_clip import PlayerVideo
 from unreel.pages.player import (
-    BoxSpec,
+    PlayerBoxSpec,
     PlayerSpec,
-    TraceSpec,
-    TrackSpec,
-    moving_marks,
-    play,
-    track_colours,
+    PlayerTraceSpec,
+    PlayerTrackSpec,
+    build_player_spec,
+    iter_overlay_marks,
+    iter_track_colours,
 )
 
-CLIP = PlayerFootage(
+CLIP = PlayerVideo(
     src="clip.mp4",
     width=192,
     height=128,
@@ -33,14 +33,18 @@ CLIP = PlayerFootage(
     first_us=0,
     is_copy=False,
 )
-BOX = BoxSpec.of(BoxAt(250_000, Box(0.1, 0.2, 0.3, 0.4)))
-BENT = TraceSpec(start_us=250_000, end_us=None, boxes=(BOX,), label="bends", text="It bends.")
-KNOWN = TrackSpec(name="what is known", kind="truth", traces=(replace(BENT, end_us=500_000),))
-NAMED = TrackSpec(name="a reviewer", kind="answer", traces=(BENT, replace(BENT, start_us=None)))
+BOX = PlayerBoxSpec.of(BoxAt(250_000, Box(0.1, 0.2, 0.3, 0.4)))
+BENT = PlayerTraceSpec(start_us=250_000, end_us=None, boxes=(BOX,), label="bends", text="It bends.")
+KNOWN = PlayerTrackSpec(name="what is known", kind="truth", traces=(replace(BENT, end_us=500_000),))
+NAMED = PlayerTrackSpec(
+    name="a reviewer", kind="answer", traces=(BENT, replace(BENT, start_us=None))
+)
 
 
-def spec_of(*tracks: TrackSpec) -> PlayerSpec:
-    return play(CLIP, title="A clip", duration_us=133_467, shown_us=[66_733, 0, 0], tracks=tracks)
+def spec_of(*tracks: PlayerTrackSpec) -> PlayerSpec:
+    return build_player_spec(
+        CLIP, title="A clip", duration_us=133_467, shown_us=[66_733, 0, 0], tracks=tracks
+    )
 
 
 def found_in(spec: PlayerSpec) -> Any:
@@ -81,7 +85,7 @@ def test_what_the_spec_does_not_say_is_found(place, change) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "part"), [("spec", PlayerSpec), ("track", TrackSpec), ("trace", TraceSpec)]
+    ("name", "part"), [("spec", PlayerSpec), ("track", PlayerTrackSpec), ("trace", PlayerTraceSpec)]
 )
 def test_the_player_reads_every_field_and_no_other(name: str, part: Any) -> None:
     script = files("unreel.pages").joinpath("static", "player.js").read_text(encoding="utf-8")
@@ -91,10 +95,10 @@ def test_the_player_reads_every_field_and_no_other(name: str, part: Any) -> None
 
 def test_the_overlay_draws_the_same_in_the_players_colours() -> None:
     other = replace(NAMED, name="another")
-    assert list(track_colours([KNOWN, NAMED, other])) == [1, 0, 2]
-    (known,) = moving_marks(KNOWN, duration_us=1_000_000)
+    assert list(iter_track_colours([KNOWN, NAMED, other])) == [1, 0, 2]
+    (known,) = iter_overlay_marks(KNOWN, duration_us=1_000_000)
     assert (known.span, known.ends) == (TimeSpan(250_000, 500_000), True)
-    first, second = moving_marks(NAMED, duration_us=1_000_000)
+    first, second = iter_overlay_marks(NAMED, duration_us=1_000_000)
     assert (first.span, first.ends) == (TimeSpan(250_000, 1_000_000), False)
     assert second.span == TimeSpan(0, 1_000_000)
     assert first.track == (BoxAt(250_000, Box(0.1, 0.2, 0.3, 0.4)),)

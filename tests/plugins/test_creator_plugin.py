@@ -11,7 +11,7 @@ import pytest
 
 from footage import film, write_clip
 from unreel.creators.config import CREATORS, CreatorSection
-from unreel.recipes.check import check_sections
+from unreel.recipes.check import validate_recipe_sections
 
 pytest.importorskip("lance", reason="needs the extra `eval`")
 
@@ -84,6 +84,6 @@ def test_the_kit_passes_on_the_pages_own_creator(site: Path) -> None:
 
 def test_every_creator_of_the_page_can_be_written_so_and_every_kind_is_shown() -> None:
     shown = [creator for block in blocks("creator") for creator in tomllib.loads(block)["creator"]]
-    sections = [check_sections(CreatorSection, keys) for keys in shown]
+    sections = [validate_recipe_sections(CreatorSection, keys) for keys in shown]
     assert {section.kind for section in sections} == set(CREATORS.entries)
     assert len({section.stable_name for section in sections}) == len(sections)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from unreel.core.verdict import Unparsed
-from unreel.protocols.protocol import Mode, ParserOptions, get_protocol
-from unreel.protocols.space import declare_space
+from unreel.protocols.protocol import AnswerContext, Mode, get_protocol
+from unreel.protocols.space import parse_box_space
 
 HALF_A_PIXEL = 0.5
 """Two people who round differently have read the same box."""
@@ -58,8 +58,8 @@ def _parts(row: dict[str, Any], mode: Mode) -> Iterator[Part]:
     space = None
     if "space" in row:
         width, height = row["frame"]
-        space = declare_space(row["space"], width=width, height=height)
-    reading = ParserOptions(mode=mode, prompt=row.get("prompt", "paper"), space=space)
+        space = parse_box_space(row["space"], width=width, height=height)
+    reading = AnswerContext(mode=mode, prompt=row.get("prompt", "paper"), space=space)
     verdict = get_protocol(row["protocol"]).parse(row["text"], reading)
     due = mode == "lenient" or row["follows_the_form"]
     for name, read in _readings(row["protocol"], verdict, row.get("frame", (0, 0))):

@@ -5,7 +5,7 @@ import pytest
 from unreel.core.judgement import ErrorFamily, Label
 from unreel.core.verdict import Position, Unparsed, UnparsedReason
 from unreel.protocols.preference.parser import parse as parse_preference
-from unreel.protocols.protocol import Mode, ParserOptions
+from unreel.protocols.protocol import AnswerContext, Mode
 from unreel.protocols.realism.parser import parse as parse_realism
 from unreel.protocols.reality.parser import parse as parse_reality
 
@@ -21,8 +21,8 @@ def outcome(part: object) -> object:
     return part.reason if isinstance(part, Unparsed) else part
 
 
-def reading(mode: Mode = "strict", prompt: str = "paper") -> ParserOptions:
-    return ParserOptions(mode=mode, prompt=prompt)
+def reading(mode: Mode = "strict", prompt: str = "paper") -> AnswerContext:
+    return AnswerContext(mode=mode, prompt=prompt)
 
 
 @pytest.mark.parametrize(

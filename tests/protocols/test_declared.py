@@ -19,22 +19,22 @@ from unreel.core.verdict import (
     Unparsed,
     UnparsedReason,
 )
-from unreel.protocols.presentation import shows_times
+from unreel.protocols.presentation import shows_frame_times
 from unreel.protocols.protocol import (
     REVIEWED,
     TASKED,
-    ParserOptions,
+    AnswerContext,
     Protocol,
     ScoredQuestion,
     get_protocol,
-    protocol_names,
+    list_protocol_names,
 )
 from unreel.protocols.space import BoxSpace
 from unreel.protocols.trace.truth import TraceTruth
 
-NAMES = protocol_names()
+NAMES = list_protocol_names()
 MISSING = Unparsed(UnparsedReason.MISSING)
-UNIT = ParserOptions(space=BoxSpace("unit", 1, 1))
+UNIT = AnswerContext(space=BoxSpace("unit", 1, 1))
 
 
 @dataclass(frozen=True)
@@ -60,21 +60,21 @@ def shown(asked: Protocol, *, real: bool = True) -> list[Clip]:
 
 def test_names_are_told_in_the_order_of_the_table_and_by_subject() -> None:
     assert NAMES == ("trace", "realism", "reality", "preference")
-    assert protocol_names("clip") == ("trace", "realism", "reality")
-    assert protocol_names("pair") == ("preference",)
-    assert {*REVIEWED, TASKED} <= set(protocol_names("clip"))
+    assert list_protocol_names("clip") == ("trace", "realism", "reality")
+    assert list_protocol_names("pair") == ("preference",)
+    assert {*REVIEWED, TASKED} <= set(list_protocol_names("clip"))
 
 
 def test_only_an_instrument_that_asks_where_and_when_needs_a_space_and_shows_instants() -> None:
     assert [name for name in NAMES if get_protocol(name).needs_box_space] == ["trace"]
-    assert [name for name in NAMES if shows_times(name)] == ["trace"]
+    assert [name for name in NAMES if shows_frame_times(name)] == ["trace"]
     assert [name for name in NAMES if get_protocol(name).needs_facts] == ["trace"]
-    assert not shows_times("storyboard")
+    assert not shows_frame_times("storyboard")
 
 
 def test_a_condition_can_mark_frames_or_leave_them_bare_whatever_is_asked() -> None:
-    assert all(shows_times(name, "on") for name in (*NAMES, "storyboard"))
-    assert not any(shows_times(name, "off") for name in (*NAMES, "storyboard"))
+    assert all(shows_frame_times(name, "on") for name in (*NAMES, "storyboard"))
+    assert not any(shows_frame_times(name, "off") for name in (*NAMES, "storyboard"))
 
 
 def test_trace_shows_the_papers_two_frames_a_second_and_the_others_8_frames() -> None:
@@ -127,7 +127,7 @@ def test_the_truth_of_a_pair_is_the_place_of_the_real_clip() -> None:
 def test_the_right_answer_is_read_as_right(name: str, *, real: bool) -> None:
     asked = get_protocol(name)
     (truth,) = asked.truths.of(shown(asked, real=real), duration_us=1_000_000)
-    reading = ParserOptions(mode="lenient", space=UNIT.space)
+    reading = AnswerContext(mode="lenient", space=UNIT.space)
     said = asked.parse(asked.wording.right(truth), reading)
     assert (
         asked.wording.right(truth)
@@ -158,7 +158,7 @@ def test_a_belief_is_phrased_in_the_form_that_each_prompt_asks_for(
     beliefs = [p_real, 1.0 - p_real][: asked.n_clips]
     for prompt in asked.prompts:
         said = asked.parse(
-            asked.wording.phrase(beliefs, prompt), ParserOptions(prompt=prompt, space=UNIT.space)
+            asked.wording.phrase(beliefs, prompt), AnswerContext(prompt=prompt, space=UNIT.space)
         )
         decision = asked.wording.decision(said)
         if name == "realism":

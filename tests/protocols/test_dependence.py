@@ -10,7 +10,7 @@ from unreel.core.estimate import Estimate
 from unreel.core.identity import digest
 from unreel.core.judgement import Label, Rating
 from unreel.core.verdict import RealismVerdict, RealityVerdict
-from unreel.protocols.measure import mean_percent
+from unreel.protocols.measure import measure_mean_percent
 from unreel.protocols.protocol import ScoredQuestion, get_protocol
 
 CREATORS = ("a", "b", "c", "d", "e", "f", "g")
@@ -50,7 +50,7 @@ def test_an_interval_by_scene_holds_the_truth_and_one_by_clip_does_not(n_scenes:
         scenes = [str(number // len(CREATORS)) for number in range(len(values))]
         clips = [str(number) for number in range(len(values))]
         for name, clusters in (("scene", scenes), ("clip", clips)):
-            measured = mean_percent(values, clips=clusters, seed=seed)
+            measured = measure_mean_percent(values, clips=clusters, seed=seed)
             assert isinstance(measured, Estimate)
             held[name] += measured.low <= 100 * 2 / 3 <= measured.high
     assert held["scene"] >= 0.91 * 200

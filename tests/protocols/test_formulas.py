@@ -9,26 +9,31 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError
 from unreel.protocols.formulas import (
-    balanced_accuracy,
-    compute_overall_score,
-    paper_round,
-    pooled_accuracy,
+    compute_balanced_accuracy,
+    compute_pooled_accuracy,
+    compute_trace_overall_score,
+    round_as_printed,
 )
 
 
 def test_overall_weighs_four_figures_alike_and_wants_a_small_time_distance() -> None:
-    assert compute_overall_score(
+    assert compute_trace_overall_score(
         accuracy=80, explanation=40, box_iou=20, time_distance=30
     ) == pytest.approx(52.5)
-    assert compute_overall_score(accuracy=100, explanation=100, box_iou=100, time_distance=0) == 100
-    assert compute_overall_score(accuracy=0, explanation=0, box_iou=0, time_distance=100) == 0
+    assert (
+        compute_trace_overall_score(accuracy=100, explanation=100, box_iou=100, time_distance=0)
+        == 100
+    )
+    assert compute_trace_overall_score(accuracy=0, explanation=0, box_iou=0, time_distance=100) == 0
 
 
 def test_overall_refuses_what_is_no_percentage() -> None:
     with pytest.raises(InvalidValueError, match="Give percentages"):
-        compute_overall_score(accuracy=100.1, explanation=0, box_iou=0, time_distance=0)
+        compute_trace_overall_score(accuracy=100.1, explanation=0, box_iou=0, time_distance=0)
     with pytest.raises(InvalidValueError):
-        compute_overall_score(accuracy=50, explanation=float("nan"), box_iou=0, time_distance=0)
+        compute_trace_overall_score(
+            accuracy=50, explanation=float("nan"), box_iou=0, time_distance=0
+        )
 
 
 def test_overall_reproduces_every_printed_row(shared: Path) -> None:
@@ -36,7 +41,7 @@ def test_overall_reproduces_every_printed_row(shared: Path) -> None:
     rows = [row["printed"] for split in tables["deeptracereward"].values() for row in split]
     assert len(rows) == 42
     for row in rows:
-        value = compute_overall_score(
+        value = compute_trace_overall_score(
             accuracy=row["acc"],
             explanation=row["explanation"],
             box_iou=row["bbox_iou"],
@@ -47,16 +52,16 @@ def test_overall_reproduces_every_printed_row(shared: Path) -> None:
 
 def test_pooled_weighs_clips_and_balanced_weighs_sides() -> None:
     counts = {"real_correct": 90, "n_real": 100, "fake_correct": 3, "n_fake": 10}
-    assert pooled_accuracy(**counts) == pytest.approx(100 * 93 / 110)
-    assert balanced_accuracy(**counts) == pytest.approx((90 + 30) / 2)
+    assert compute_pooled_accuracy(**counts) == pytest.approx(100 * 93 / 110)
+    assert compute_balanced_accuracy(**counts) == pytest.approx((90 + 30) / 2)
 
 
 @pytest.mark.parametrize(("correct", "n"), [(0, 0), (-1, 3), (4, 3)])
 def test_counts_that_cannot_be_are_refused(correct: int, n: int) -> None:
     with pytest.raises(InvalidValueError):
-        pooled_accuracy(real_correct=correct, n_real=n, fake_correct=1, n_fake=2)
+        compute_pooled_accuracy(real_correct=correct, n_real=n, fake_correct=1, n_fake=2)
     with pytest.raises(InvalidValueError):
-        balanced_accuracy(real_correct=1, n_real=2, fake_correct=correct, n_fake=n)
+        compute_balanced_accuracy(real_correct=1, n_real=2, fake_correct=correct, n_fake=n)
 
 
 @pytest.mark.parametrize(
@@ -83,13 +88,13 @@ def test_counts_that_cannot_be_are_refused(correct: int, n: int) -> None:
 def test_paper_round_rounds_twice_and_half_up(
     value: Fraction | float, places: int, printed: str
 ) -> None:
-    assert str(paper_round(value, places)) == printed
+    assert str(round_as_printed(value, places)) == printed
 
 
 def test_paper_round_refuses_what_is_no_number() -> None:
     for value, places in ((float("nan"), 1), (float("inf"), 1), (1.0, -1)):
         with pytest.raises(InvalidValueError):
-            paper_round(value, places)
+            round_as_printed(value, places)
 
 
 @given(st.integers(0, 10**7), st.integers(0, 4))
@@ -97,15 +102,15 @@ def test_paper_round_by_hand_on_digits(thousandths: int, places: int) -> None:
     finer, half = 10 ** (places + 1), 10
     by_hand = (2 * thousandths * finer + 1000) // 2000  # half up to one place more
     by_hand = (2 * by_hand + half) // (2 * half)  # then half up again
-    assert paper_round(Fraction(thousandths, 1000), places) == Decimal(by_hand) / 10**places
-    assert paper_round(thousandths / 1000, places) == Decimal(by_hand) / 10**places
+    assert round_as_printed(Fraction(thousandths, 1000), places) == Decimal(by_hand) / 10**places
+    assert round_as_printed(thousandths / 1000, places) == Decimal(by_hand) / 10**places
 
 
 @given(st.fractions(0, 100), st.fractions(0, 100), st.integers(0, 3))
 def test_paper_round_keeps_the_order(a: Fraction, b: Fraction, places: int) -> None:
     low, high = sorted((a, b))
-    assert paper_round(low, places) <= paper_round(high, places)
+    assert round_as_printed(low, places) <= round_as_printed(high, places)
     assert (
-        abs(paper_round(a, places) - Decimal(a.numerator) / a.denominator)
+        abs(round_as_printed(a, places) - Decimal(a.numerator) / a.denominator)
         <= Decimal("0.551") / 10**places
     )

@@ -16,8 +16,8 @@ from unreel.core.verdict import (
     Unparsed,
     UnparsedReason,
 )
-from unreel.protocols.calibration import calibrate_labels, compute_calibration_curve
-from unreel.protocols.groups import UNCATEGORISED, score_groups, trace_categories
+from unreel.protocols.calibration import calibrate_labels, compute_realism_calibration
+from unreel.protocols.groups import UNCATEGORISED, compute_group_scorecards, get_trace_categories
 from unreel.protocols.protocol import ScoredQuestion, get_protocol
 from unreel.protocols.trace.truth import TraceTruth
 
@@ -47,7 +47,9 @@ def test_a_trace_of_two_kinds_counts_in_both_and_one_without_a_kind_apart() -> N
         accused("b", Category.OTHER, said=Label.REAL),
         accused("c", said=Label.GENERATED),
     ]
-    cards = score_groups(get_protocol("trace"), rows, groups_of=trace_categories, seed=0)
+    cards = compute_group_scorecards(
+        get_protocol("trace"), rows, groups_of=get_trace_categories, seed=0
+    )
     caught = {name: card["fake-accuracy"] for name, card in cards.items()}
     assert list(caught) == ["object-merging", "other", UNCATEGORISED]
     values = {name: (e.value, e.n) for name, e in caught.items() if isinstance(e, Estimate)}
@@ -87,14 +89,14 @@ def test_realism_scores_stand_beside_peoples() -> None:
         verdict = RealismVerdict(score=given, problem=GAP, adherence=GAP)
         return ScoredQuestion(subject=ClipId(clip), truth=Rating(score=people), outcome=verdict)
 
-    found = compute_calibration_curve(
+    found = compute_realism_calibration(
         [row("a", 2, 3), row("b", 4, 3), row("c", 5, 5), row("d", 1, GAP)], seed=0
     )
     rungs = {r.score: r.people.value for r in found.rungs if isinstance(r.people, Estimate)}
     assert rungs == {3: 3.0, 5: 5.0}
     assert isinstance(found.leniency, Estimate)
     assert found.leniency.value == 0
-    assert isinstance(compute_calibration_curve([row("d", 1, GAP)], seed=0).leniency, Unmeasured)
+    assert isinstance(compute_realism_calibration([row("d", 1, GAP)], seed=0).leniency, Unmeasured)
 
 
 def judged(clip: int, difficulty: str, said: Label) -> ScoredQuestion[object, RealityVerdict]:

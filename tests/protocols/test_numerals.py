@@ -2,7 +2,7 @@
 
 import pytest
 
-from unreel.protocols.numerals import spell_in_digits
+from unreel.protocols.claim_words import replace_number_words
 
 
 @pytest.mark.parametrize(
@@ -14,4 +14,4 @@ from unreel.protocols.numerals import spell_in_digits
     ],
 )
 def test_a_word_before_an_apostrophe_and_letters_is_no_number(said: str, read: str) -> None:
-    assert spell_in_digits(said) == read
+    assert replace_number_words(said) == read

@@ -2,13 +2,13 @@
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, TraceVerdict
-from unreel.protocols.parse_answer import read_text
-from unreel.protocols.presentation import mark_clip, mark_instant
+from unreel.protocols.answer_text import parse_answer_text
+from unreel.protocols.presentation import format_clip_heading, format_frame_time
 from unreel.protocols.protocol import get_protocol
 
 
 def test_boxes_are_read_in_the_space_and_size_that_were_declared() -> None:
-    said = read_text(
+    said = parse_answer_text(
         "FAKE <coordinates>[96, 64, 480, 320]</coordinates>",
         get_protocol("trace"),
         prompt="paper",
@@ -21,7 +21,7 @@ def test_boxes_are_read_in_the_space_and_size_that_were_declared() -> None:
 
 
 def test_an_instrument_without_boxes_needs_no_space() -> None:
-    said = read_text(
+    said = parse_answer_text(
         "<answer>1</answer>",
         get_protocol("reality"),
         prompt="paper",
@@ -36,6 +36,6 @@ def test_an_instrument_without_boxes_needs_no_space() -> None:
 def test_marks_tell_seconds_or_a_clock_and_number_clips_from_one() -> None:
     from fractions import Fraction
 
-    assert mark_instant(Fraction(75, 2)) == "37.50 s"
-    assert mark_instant(Fraction(151, 2), "clock") == "01:15.50"
-    assert mark_clip(1) == "Video 1:"
+    assert format_frame_time(Fraction(75, 2)) == "37.50 s"
+    assert format_frame_time(Fraction(151, 2), "clock") == "01:15.50"
+    assert format_clip_heading(1) == "Video 1:"

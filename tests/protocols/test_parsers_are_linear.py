@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unreel.protocols.protocol import PROTOCOLS, ParserOptions, get_protocol
+from unreel.protocols.protocol import PROTOCOLS, AnswerContext, get_protocol
 from unreel.protocols.space import BoxSpace
 
 pytestmark = pytest.mark.volume
@@ -32,7 +32,7 @@ def parse_in_all_ways(text: str) -> None:
     """`lenient` tries all that `strict` tries, and more."""
     for name in PROTOCOLS.names():
         for variant in {"paper", "fine-tuning", "paper-verbal"} & set(get_protocol(name).prompts):
-            reading = ParserOptions(mode="lenient", prompt=variant, space=BoxSpace("unit", 1, 1))
+            reading = AnswerContext(mode="lenient", prompt=variant, space=BoxSpace("unit", 1, 1))
             get_protocol(name).parse(text, reading)
 
 

@@ -27,9 +27,9 @@ from unreel.core.verdict import (
     TraceVerdict,
     Unparsed,
 )
-from unreel.protocols.protocol import ParserOptions, get_protocol
+from unreel.protocols.answer_text import READABLE
+from unreel.protocols.protocol import AnswerContext, get_protocol
 from unreel.protocols.space import BoxSpace
-from unreel.protocols.text import READABLE
 
 pytestmark = pytest.mark.volume
 
@@ -37,8 +37,8 @@ PER_EXAMPLE = 200
 SPACE = BoxSpace("pixel", 640, 360)
 READINGS = {
     variant: (
-        ParserOptions(mode="strict", prompt=variant, space=SPACE),
-        ParserOptions(mode="lenient", prompt=variant, space=SPACE),
+        AnswerContext(mode="strict", prompt=variant, space=SPACE),
+        AnswerContext(mode="lenient", prompt=variant, space=SPACE),
     )
     for variant in ("paper", "fine-tuning")
 }

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position, Unparsed
-from unreel.protocols.claim_parser import read_claim
-from unreel.protocols.protocol import ParserOptions, get_protocol
-from unreel.protocols.space import declare_space
-from unreel.protocols.trace.box_parser import read_box
-from unreel.protocols.trace.onset_parser import read_onset
+from unreel.protocols.claim_parser import parse_claimed_label
+from unreel.protocols.protocol import AnswerContext, get_protocol
+from unreel.protocols.space import parse_box_space
+from unreel.protocols.trace.box_parser import parse_trace_box
+from unreel.protocols.trace.onset_parser import parse_trace_onset
 
-FRAME = declare_space("pixel", width=1280, height=720)
-LENIENT = ParserOptions(mode="lenient", prompt="paper", space=FRAME)
+FRAME = parse_box_space("pixel", width=1280, height=720)
+LENIENT = AnswerContext(mode="lenient", prompt="paper", space=FRAME)
 PHRASES = [
     line.split("|", 2)
     for line in Path(__file__).with_name("phrases.txt").read_text(encoding="utf-8").splitlines()
@@ -33,12 +33,12 @@ def shown(kind: str, phrase: str) -> str:
     """What is read, written as the lines of the file write it."""
     match kind:
         case "claim":
-            read: object = read_claim(phrase)
+            read: object = parse_claimed_label(phrase)
         case "time":
-            read = read_onset(phrase, "lenient")
+            read = parse_trace_onset(phrase, "lenient")
             return "N" if isinstance(read, Unparsed) else f"{read / 1_000_000:g}"
         case "box":
-            box = read_box(phrase, "lenient", space=FRAME)
+            box = parse_trace_box(phrase, "lenient", space=FRAME)
             if isinstance(box, Unparsed):
                 return "N"
             return " ".join(f"{corner:.0f}" for corner in FRAME.corners(box))
@@ -100,7 +100,7 @@ def test_a_denial_reaches_its_claim_at_any_distance(
     denial: str, aside: str, word: tuple[str, str]
 ) -> None:
     side, claim = word
-    assert read_claim(denial.format(aside, claim)) is OTHER[side]
+    assert parse_claimed_label(denial.format(aside, claim)) is OTHER[side]
 
 
 PLAIN = st.sampled_from(

@@ -2,13 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unreel.benchmarks.pairing import balance_pair_order
 from unreel.core.clip import ClipId
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Metric, Scorecard, Unmeasured
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Pair
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed, UnparsedReason
-from unreel.protocols.preference.order import balance_order
 from unreel.protocols.preference.scorer import PreferenceRow, score
 from unreel.protocols.protocol import ScoredQuestion
 
@@ -97,17 +97,19 @@ def test_a_single_clip_is_no_pair() -> None:
 @given(st.integers(0, 30), st.integers(0, 10**6))
 def test_half_of_the_pairs_show_the_real_clip_first(n: int, seed: int) -> None:
     pairs = [(ClipId(f"r{i}"), ClipId(f"g{i}")) for i in range(n)]
-    shown = balance_order(pairs, seed=seed)
+    shown = balance_pair_order(pairs, seed=seed)
     first = sum(each.real is FIRST for each in shown)
     assert abs(2 * first - n) <= 1
     for (real, generated), each in zip(pairs, shown, strict=True):
         assert {each.pair.first, each.pair.second} == {real, generated}
         assert (each.pair.first == real) == (each.real is FIRST)
-    assert shown == balance_order(pairs, seed=seed)
+    assert shown == balance_pair_order(pairs, seed=seed)
 
 
 def test_another_seed_gives_another_order_and_an_odd_pair_has_no_fixed_side() -> None:
     pairs = [(ClipId(f"r{i}"), ClipId(f"g{i}")) for i in range(9)]
-    orders = [tuple(each.real for each in balance_order(pairs, seed=seed)) for seed in range(20)]
+    orders = [
+        tuple(each.real for each in balance_pair_order(pairs, seed=seed)) for seed in range(20)
+    ]
     assert len(set(orders)) > 10
     assert {order.count(FIRST) for order in orders} == {4, 5}

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from unreel.protocols.prompt_quoting import LONGEST, quote_for_prompt
-from unreel.protocols.trace.judge import JUDGE, judge_prompt, quote_explanation
+from unreel.protocols.presentation import LONGEST, quote_for_prompt
+from unreel.protocols.trace.judge import JUDGE, build_judge_prompt, quote_explanation
 
 LABELS = ("Ground Truth", "Predicted", "Answer")
 N_EXAMPLES = 3
@@ -59,7 +59,10 @@ HONEST = [
 @pytest.mark.parametrize("slot", ["truth", "predicted"])
 def test_no_explanation_forges_a_score_or_a_second_pair(text: str, slot: str) -> None:
     texts = {"truth": "the cup melts", "predicted": "it drips"}
-    honest, prompt = judge_prompt(*texts.values()), judge_prompt(**(texts | {slot: text}))
+    honest, prompt = (
+        build_judge_prompt(*texts.values()),
+        build_judge_prompt(**(texts | {slot: text})),
+    )
     same, asked = honest.split("\n")[:-3], prompt.split("\n")
     assert asked[: len(same)] == same
     labels = [line.partition(":")[0].rstrip() for line in asked[len(same) :]]
@@ -84,7 +87,7 @@ def test_a_framed_text_has_nothing_unseen_and_no_mark_of_a_turn(text: str) -> No
 def test_an_honest_text_is_shown_byte_for_byte(text: str) -> None:
     assert quote_explanation(text) == quote_for_prompt(text) == text
     asked = f"Ground Truth: '{text}'\nPredicted : '{text}'\nAnswer    :"
-    assert judge_prompt(text, text) == f"{JUDGE.text}\n\n{asked}"
+    assert build_judge_prompt(text, text) == f"{JUDGE.text}\n\n{asked}"
 
 
 @given(st.text(max_size=200))
@@ -92,4 +95,6 @@ def test_an_honest_text_is_shown_byte_for_byte(text: str) -> None:
 def test_a_text_is_framed_once_and_for_all(text: str) -> None:
     assert quote_for_prompt(quote_for_prompt(text)) == quote_for_prompt(text)
     assert quote_explanation(quote_explanation(text)) == quote_explanation(text)
-    assert len(judge_prompt(text, text).splitlines()) == len(judge_prompt("a", "a").splitlines())
+    assert len(build_judge_prompt(text, text).splitlines()) == len(
+        build_judge_prompt("a", "a").splitlines()
+    )

@@ -8,11 +8,11 @@ import pytest
 
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.preference.prompts import PROMPTS as PREFERENCE
-from unreel.protocols.presentation import around_clips
+from unreel.protocols.presentation import split_prompt_at_clips
 from unreel.protocols.protocol import ProtocolPrompt, get_protocol
 from unreel.protocols.realism.prompts import PROMPTS as REALISM
 from unreel.protocols.reality.prompts import STORYBOARD
-from unreel.protocols.trace.judge import JUDGE, judge_prompt, parse_judge
+from unreel.protocols.trace.judge import JUDGE, build_judge_prompt, parse_judge_score
 from unreel.protocols.trace.prompts import PROMPTS as TRACE
 from unreel.protocols.trace.prompts import SENTENCE_PROMPTS, VIDEO_MARK
 
@@ -89,7 +89,7 @@ def test_a_pair_is_asked_for_1_or_2_unless_as_printed() -> None:
 )
 def test_clips_go_where_the_text_has_them(name: str, before: str, after: str) -> None:
     text = texts()[name].text
-    said = around_clips(text)
+    said = split_prompt_at_clips(text)
     assert said[0].endswith(before)
     assert said[1].startswith(after)
     assert bool(said[0]) is bool(before)
@@ -121,7 +121,7 @@ def test_fine_tuning_prompts_start_with_the_video() -> None:
 
 
 def test_the_judge_sees_the_papers_examples_and_then_the_pair_in_their_layout() -> None:
-    prompt = judge_prompt("the hand melts", "the hand has six fingers")
+    prompt = build_judge_prompt("the hand melts", "the hand has six fingers")
     asked = "Ground Truth: 'the hand melts'\nPredicted : 'the hand has six fingers'\nAnswer    :"
     assert prompt == f"{JUDGE.text}\n\n{asked}"
 
@@ -147,7 +147,7 @@ def test_the_judge_sees_the_papers_examples_and_then_the_pair_in_their_layout() 
     ],
 )
 def test_the_judge_gives_one_of_three_scores(text: str, score: float) -> None:
-    assert parse_judge(text) == score
+    assert parse_judge_score(text) == score
 
 
 @pytest.mark.parametrize(
@@ -159,5 +159,5 @@ def test_the_judge_gives_one_of_three_scores(text: str, score: float) -> None:
     ],
 )  # fmt: skip
 def test_any_other_judgement_is_asked_again_and_never_0(text: str) -> None:
-    assert parse_judge(text) == Unparsed(UnparsedReason.MALFORMED, text)
-    assert parse_judge(" ") == Unparsed(UnparsedReason.MISSING)
+    assert parse_judge_score(text) == Unparsed(UnparsedReason.MALFORMED, text)
+    assert parse_judge_score(" ") == Unparsed(UnparsedReason.MISSING)

@@ -11,7 +11,7 @@ from unreel.core.estimate import Unmeasured
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label, Pair, Rating
 from unreel.core.verdict import Position
-from unreel.protocols.protocol import PROTOCOLS, ParserOptions, ScoredQuestion, get_protocol
+from unreel.protocols.protocol import PROTOCOLS, AnswerContext, ScoredQuestion, get_protocol
 from unreel.protocols.space import BoxSpace
 from unreel.protocols.trace.truth import TraceTruth
 
@@ -83,7 +83,7 @@ def test_parsing_and_scoring_fit_together_and_repeat_exactly(name: str) -> None:
         "",
         "<answer>4</answer>",
     ]
-    reading = ParserOptions(mode="lenient", space=BoxSpace("unit", 1, 1))
+    reading = AnswerContext(mode="lenient", space=BoxSpace("unit", 1, 1))
     rows = [
         ScoredQuestion(
             subject=Pair(ClipId(f"r{i}"), ClipId(f"g{i}"))

@@ -12,7 +12,11 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
-from unreel.protocols.formulas import balanced_accuracy, paper_round, pooled_accuracy
+from unreel.protocols.formulas import (
+    compute_balanced_accuracy,
+    compute_pooled_accuracy,
+    round_as_printed,
+)
 from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.reality.scorer import RealityRow, score
 
@@ -86,9 +90,9 @@ def test_failures_and_unread_answers_are_counted() -> None:
 def test_the_scorer_and_the_plain_formulas_agree() -> None:
     card = score([*REAL, *VEO], seed=1)
     counts = {"real_correct": 8, "n_real": 10, "fake_correct": 3, "n_fake": 8}
-    assert value(card, "pooled: Veo") == pytest.approx(pooled_accuracy(**counts))
-    assert value(card, "balanced: Veo") == pytest.approx(balanced_accuracy(**counts))
-    assert value(card, "pooled") == pytest.approx(pooled_accuracy(**counts))
+    assert value(card, "pooled: Veo") == pytest.approx(compute_pooled_accuracy(**counts))
+    assert value(card, "balanced: Veo") == pytest.approx(compute_balanced_accuracy(**counts))
+    assert value(card, "pooled") == pytest.approx(compute_pooled_accuracy(**counts))
 
 
 def test_a_reviewer_that_always_says_real_is_balanced_at_half() -> None:
@@ -146,7 +150,7 @@ def test_printed_cells_follow_from_their_counts(shared: Path) -> None:
             ],
             seed=1,
         )
-        assert float(paper_round(value(card, "pooled"), 2)) == pytest.approx(
+        assert float(round_as_printed(value(card, "pooled"), 2)) == pytest.approx(
             cell["printed"], abs=0.011
         )
     assert cells

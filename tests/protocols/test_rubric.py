@@ -9,7 +9,12 @@ from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Trace
-from unreel.protocols.rubric import TraceExtent, measure_extent, union_area, union_us
+from unreel.protocols.rubric import (
+    TraceExtent,
+    measure_box_union_area,
+    measure_span_union_us,
+    measure_trace_extent,
+)
 
 SECOND = 1_000_000
 CLIP_US = 10 * SECOND
@@ -21,7 +26,7 @@ def trace(box: Box | None, start_us: int = 0, end_us: int = 1) -> Trace:
 
 
 def level(*traces: Trace) -> int:
-    return measure_extent(traces, duration_us=CLIP_US).level
+    return measure_trace_extent(traces, duration_us=CLIP_US).level
 
 
 sides = st.tuples(st.integers(0, 20), st.integers(0, 20)).filter(lambda p: p[0] != p[1]).map(sorted)
@@ -73,18 +78,18 @@ def test_all_boxes_of_a_track_count() -> None:
     moving = Trace(
         span=TimeSpan(0, 2), track=(BoxAt(0, Box(0, 0, 0.3, 1)), BoxAt(1, Box(0.5, 0, 0.8, 1)))
     )
-    assert measure_extent([moving], duration_us=CLIP_US).picture == Fraction(6, 10)
+    assert measure_trace_extent([moving], duration_us=CLIP_US).picture == Fraction(6, 10)
 
 
 def test_time_after_the_end_of_the_clip_does_not_count() -> None:
     late = trace(None, 9 * SECOND, 20 * SECOND)
     after = trace(None, 10 * SECOND, 20 * SECOND)
-    assert measure_extent([late, after], duration_us=CLIP_US).time == Fraction(1, 10)
+    assert measure_trace_extent([late, after], duration_us=CLIP_US).time == Fraction(1, 10)
 
 
 def test_a_clip_lasts_some_time() -> None:
     with pytest.raises(InvalidValueError):
-        measure_extent([], duration_us=0)
+        measure_trace_extent([], duration_us=0)
 
 
 @given(st.lists(boxes, max_size=7))
@@ -95,7 +100,7 @@ def test_the_union_is_the_cells_that_a_grid_counts(given_boxes: list[Box]) -> No
         for i in range(round(box.x0 * 20), round(box.x1 * 20))
         for j in range(round(box.y0 * 20), round(box.y1 * 20))
     }
-    assert union_area(given_boxes) == Fraction(len(covered), 400)
+    assert measure_box_union_area(given_boxes) == Fraction(len(covered), 400)
 
 
 @given(st.lists(spans, max_size=7), st.integers(1, 70))
@@ -104,7 +109,7 @@ def test_the_covered_time_is_the_microseconds_that_a_set_counts(
 ) -> None:
     covered = {us for span in given_spans for us in range(span.start_us, span.end_us)}
     expected = len(covered & set(range(duration_us)))
-    assert union_us(given_spans, duration_us=duration_us) == expected
+    assert measure_span_union_us(given_spans, duration_us=duration_us) == expected
 
 
 floats = st.tuples(st.floats(0, 1), st.floats(0, 1)).filter(lambda p: p[0] != p[1]).map(sorted)
@@ -113,8 +118,8 @@ any_box = st.tuples(floats, floats).map(lambda p: Box(p[0][0], p[1][0], p[0][1],
 
 @given(st.lists(any_box, min_size=1, max_size=6))
 def test_the_union_lies_between_the_largest_box_and_the_sum(given_boxes: list[Box]) -> None:
-    union = union_area(given_boxes)
-    areas = [union_area([box]) for box in given_boxes]
+    union = measure_box_union_area(given_boxes)
+    areas = [measure_box_union_area([box]) for box in given_boxes]
     assert max(areas) <= union <= min(Fraction(1), sum(areas, Fraction(0)))
     assert float(areas[0]) == pytest.approx(given_boxes[0].area, abs=1e-8)
 
@@ -123,8 +128,8 @@ def test_the_union_lies_between_the_largest_box_and_the_sum(given_boxes: list[Bo
 def test_another_trace_never_raises_the_level(
     known: list[Trace], another: Trace, duration_us: int
 ) -> None:
-    before = measure_extent(known, duration_us=duration_us)
-    after = measure_extent([*known, another], duration_us=duration_us)
+    before = measure_trace_extent(known, duration_us=duration_us)
+    after = measure_trace_extent([*known, another], duration_us=duration_us)
     assert after.level <= before.level
     assert after.picture >= before.picture
     assert after.time >= before.time
@@ -132,7 +137,7 @@ def test_another_trace_never_raises_the_level(
 
 @given(st.lists(traces, max_size=4), st.integers(1, 60))
 def test_the_order_of_traces_does_not_matter(known: list[Trace], duration_us: int) -> None:
-    found = {measure_extent(order, duration_us=duration_us) for order in permutations(known)}
+    found = {measure_trace_extent(order, duration_us=duration_us) for order in permutations(known)}
     assert len(found) == 1
 
 

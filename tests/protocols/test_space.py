@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
-from unreel.protocols.space import BoxSpace, declare_space
+from unreel.protocols.space import BoxSpace, parse_box_space
 
 
 def corners(*numbers: float) -> list[Fraction]:
@@ -23,17 +23,17 @@ def corners(*numbers: float) -> list[Fraction]:
     ],
 )
 def test_the_same_box_in_every_space(declared: str, numbers: tuple[float, ...]) -> None:
-    space = declare_space(declared, width=1280, height=720)
+    space = parse_box_space(declared, width=1280, height=720)
     assert space.box(corners(*numbers)) == Box(0.25, 0.125, 0.5, 0.25)
     assert space.corners(Box(0.25, 0.125, 0.5, 0.25)) == numbers
 
 
 def test_the_numbers_never_choose_the_space() -> None:
     looks_like_unit = corners(0.1, 0.1, 0.9, 0.9)
-    box = declare_space("pixel", width=100, height=100).box(looks_like_unit)
+    box = parse_box_space("pixel", width=100, height=100).box(looks_like_unit)
     assert box == Box(0.001, 0.001, 0.009, 0.009)
     looks_like_pixels = corners(100, 100, 300, 300)
-    assert declare_space("unit", width=640, height=360).box(looks_like_pixels) is None
+    assert parse_box_space("unit", width=640, height=360).box(looks_like_pixels) is None
 
 
 def test_a_box_is_clipped_to_the_frame() -> None:
@@ -51,12 +51,12 @@ def test_no_box_is_left_of_reversed_empty_or_outside_corners(numbers: tuple[floa
 @pytest.mark.parametrize("declared", ["", "pixels", "model-input", "model-input 0x5", "Unit", "model-input 4x4x4"])  # fmt: skip
 def test_an_unknown_space_is_refused(declared: str) -> None:
     with pytest.raises(InvalidValueError):
-        declare_space(declared, width=640, height=360)
+        parse_box_space(declared, width=640, height=360)
 
 
 def test_a_frame_without_pixels_is_refused() -> None:
     with pytest.raises(InvalidValueError, match="at least 1"):
-        declare_space("pixel", width=0, height=360)
+        parse_box_space("pixel", width=0, height=360)
 
 
 @given(st.lists(st.fractions(-2, 3), min_size=4, max_size=4), st.integers(1, 5000))

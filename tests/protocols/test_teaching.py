@@ -13,7 +13,7 @@ from unreel.core.judgement import ErrorFamily, Label, Rating
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import Position, Unparsed
-from unreel.protocols.protocol import ParserOptions, get_protocol, protocol_names
+from unreel.protocols.protocol import AnswerContext, get_protocol, list_protocol_names
 from unreel.protocols.realism.prompts import FAMILY_PROMPTS, FREE_PROMPTS
 from unreel.protocols.space import BoxSpace
 from unreel.protocols.trace.truth import TraceTruth
@@ -74,7 +74,7 @@ MELTING = Trace(
 
 
 def verdict(name: str, text: str, prompt: str, space: BoxSpace | None = None) -> Any:
-    return get_protocol(name).parse(text, ParserOptions(mode="strict", prompt=prompt, space=space))
+    return get_protocol(name).parse(text, AnswerContext(mode="strict", prompt=prompt, space=space))
 
 
 def plain(text: str) -> str:
@@ -266,7 +266,7 @@ def test_a_taught_preference_reads_back(position: Position) -> None:
 
 
 def test_a_prompt_that_asks_for_what_no_truth_holds_is_refused_by_name() -> None:
-    for name in protocol_names():
+    for name in list_protocol_names():
         own = get_protocol(name)
         for prompt in {*own.prompts, "unheard-of"} - own.wording.teaches:
             with pytest.raises(UnknownNameError, match=prompt):

@@ -1,12 +1,12 @@
 import pytest
 
 from unreel.core.verdict import Unparsed, UnparsedReason
-from unreel.protocols.text import (
+from unreel.protocols.answer_text import (
     READABLE,
     build_unparsed,
-    find_tagged,
-    is_no_answer,
-    parse_first,
+    choose_first_parsed,
+    find_tag_contents,
+    is_refusal_or_error,
     strip_thinking,
 )
 
@@ -25,7 +25,7 @@ from unreel.protocols.text import (
     ],
 )
 def test_strict_pieces_stand_between_a_tag_and_its_end(text: str, pieces: list[str]) -> None:
-    assert find_tagged(text, "answer", "strict") == pieces
+    assert find_tag_contents(text, "answer", "strict") == pieces
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_strict_pieces_stand_between_a_tag_and_its_end(text: str, pieces: list[s
     ],
 )
 def test_lenient_pieces_need_no_end_and_no_letter_case(text: str, pieces: list[str]) -> None:
-    assert find_tagged(text, "answer", "lenient") == pieces
+    assert find_tag_contents(text, "answer", "lenient") == pieces
 
 
 def test_thoughts_are_left_out_closed_or_not() -> None:
@@ -80,7 +80,7 @@ def test_thoughts_are_left_out_closed_or_not() -> None:
     ],
 )
 def test_refusals_and_error_messages_are_no_answers(text: str) -> None:
-    assert is_no_answer(text)
+    assert is_refusal_or_error(text)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_refusals_and_error_messages_are_no_answers(text: str) -> None:
     ],
 )
 def test_honest_answers_are_not_taken_for_refusals(text: str) -> None:
-    assert not is_no_answer(text)
+    assert not is_refusal_or_error(text)
 
 
 def test_what_was_found_is_cut_to_a_readable_length() -> None:
@@ -112,17 +112,17 @@ def test_the_first_reading_wins_and_later_attempts_are_not_made() -> None:
         yield 3
         raise AssertionError
 
-    assert parse_first(attempts()) == 3  # type: ignore[arg-type]
+    assert choose_first_parsed(attempts()) == 3  # type: ignore[arg-type]
 
 
 def test_the_reason_of_the_attempt_that_understood_most_stays() -> None:
     missing, malformed = Unparsed(UnparsedReason.MISSING), Unparsed(UnparsedReason.MALFORMED, "x")
     out_of_range = Unparsed(UnparsedReason.OUT_OF_RANGE, "9")
-    assert parse_first([missing, malformed, missing]) == malformed
+    assert choose_first_parsed([missing, malformed, missing]) == malformed
     assert (
-        parse_first([malformed, out_of_range])
-        == parse_first([out_of_range, malformed])
+        choose_first_parsed([malformed, out_of_range])
+        == choose_first_parsed([out_of_range, malformed])
         == out_of_range
     )
-    assert parse_first([missing]) == missing
-    assert parse_first([]) == missing
+    assert choose_first_parsed([missing]) == missing
+    assert choose_first_parsed([]) == missing

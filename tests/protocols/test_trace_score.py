@@ -16,7 +16,7 @@ from unreel.core.judgement import Label
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import TraceVerdict, Unparsed, UnparsedReason
-from unreel.protocols.formulas import compute_overall_score, paper_round
+from unreel.protocols.formulas import compute_trace_overall_score, round_as_printed
 from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.trace.scorer import TraceRow, score
 from unreel.protocols.trace.truth import TraceTruth
@@ -88,7 +88,7 @@ def test_a_table_computed_by_hand() -> None:
     # f5 has no text to compare with; f3 said REAL, so that the judge's score does not count.
     assert value(card, "explanation") == pytest.approx(100 * (1 + 0.5 + 0 + 0) / 4)
     assert value(card, "overall") == pytest.approx(
-        compute_overall_score(
+        compute_trace_overall_score(
             accuracy=value(card, "accuracy"),
             explanation=value(card, "explanation"),
             box_iou=value(card, "box-iou"),
@@ -282,8 +282,8 @@ def test_the_printed_accuracies_follow_from_their_counts(shared: Path) -> None:
         ("fake-accuracy", "fake_acc"),
         ("real-accuracy", "real_acc"),
     ):
-        assert float(paper_round(value(card, name))) == gpt["printed"][printed]
-    assert paper_round(Fraction(37200, 440)) == paper_round(value(card, "fake-accuracy"))
+        assert float(round_as_printed(value(card, name))) == gpt["printed"][printed]
+    assert round_as_printed(Fraction(37200, 440)) == round_as_printed(value(card, "fake-accuracy"))
 
 
 boxes = st.tuples(st.integers(0, 8), st.integers(0, 8), st.integers(1, 2), st.integers(1, 2)).map(

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from unreel.core.errors import InvalidSettingError
-from unreel.recipes.check import apply_change
+from unreel.recipes.check import apply_recipe_change
 
 
 def changed(change: str, values: dict[str, Any]) -> dict[str, Any]:
-    apply_change(change, values)
+    apply_recipe_change(change, values)
     return values
 
 
@@ -35,4 +35,4 @@ def test_one_of_several_sections_is_named_by_its_number() -> None:
 )
 def test_what_names_no_section_is_refused_with_what_to_do(change: str) -> None:
     with pytest.raises(InvalidSettingError, match=r"number|SECTION\.KEY"):
-        apply_change(change, {"name": "x", "data": [{}, {}]})
+        apply_recipe_change(change, {"name": "x", "data": [{}, {}]})

@@ -12,7 +12,7 @@ import pytest
 
 from chaos.clips import free_box
 from reliability.trial import Trial, require_kept
-from unreel.core.identity import clip_id
+from unreel.core.identity import compute_clip_id
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_clip_replaced_during_a_run_is_never_answered_for_the_old_one(
     started = trial.start_and_stand(3)
     before = trial.texts()
     last = mine.parent / "c00015.mp4"
-    old = clip_id(last)
+    old = compute_clip_id(last)
     stamp = last.stat()
     last.write_bytes(last.read_bytes()[:-16] + free_box(99))  # the same size
     os.utime(last, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # and the same time
@@ -56,7 +56,7 @@ def test_a_clip_replaced_during_a_run_is_never_answered_for_the_old_one(
     last.touch()
     again = trial.run()
     assert again.status == 0, again.stderr
-    assert clip_id(last) in {row["clip"] for row in trial.rows().values() if row["text"]}
+    assert compute_clip_id(last) in {row["clip"] for row in trial.rows().values() if row["text"]}
     require_kept(before, trial.texts())
 
 

@@ -59,13 +59,13 @@ _READER = """
 import sys
 from pathlib import Path
 from unreel.evaluation.tables import ANSWERS
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 
 table = LanceTable(StorageLocation(sys.argv[1]), ANSWERS)
-with writer_lock(table.place) as lock:
+with build_writer_lock(table.place) as lock:
     writer = TableWriter(table, lock=lock, observe=lambda step, rows: None)
     for n in range(4):
         writer.append([{"key": f"k{n}"}])
@@ -98,7 +98,7 @@ def test_the_wall_clock_is_read_only_where_no_decision_hangs_on_it() -> None:
     }
     # A date on a page, a Retry-After that is a date, how far the clock was set, and a server without a Date header.
     asking = {
-        "creators/endpoint/call.py",
+        "creators/endpoint/client.py",
         "reviewers/endpoint/client.py",
         "annotation/studio/client.py",
     }

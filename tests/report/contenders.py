@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from unreel.benchmarks.entry import Entry
 from unreel.core.clip import ClipId, Generated, Real, get_creator
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.judgement import Rating, get_subject
+from unreel.core.judgement import Rating, build_question_subject
 from unreel.core.question import Condition
-from unreel.protocols.protocol import ParserOptions, ScoredQuestion, get_protocol
-from unreel.protocols.space import declare_space
-from unreel.report.boards.board import ReportBoard, set_up_board
-from unreel.report.entrants import ReportEntrant, ReportSubject, RunItem
+from unreel.protocols.protocol import AnswerContext, ScoredQuestion, get_protocol
+from unreel.protocols.space import parse_box_space
+from unreel.report.boards.board import ReportBoard, build_board_without_panels
+from unreel.report.entrants import AnsweredQuestion, ReportEntrant, ReportSubject
 
 FAILED = Failure(FailureReason.RATE_LIMITED, "429")
 REAL, FAKE = "<answer>1</answer>", "<answer>0</answer>"
@@ -38,7 +38,7 @@ def entrant(
 ) -> ReportEntrant:
     """A reviewer that said `said` of each clip, or of the first of each pair, by its name."""
     asked = get_protocol(instrument)
-    reading = ParserOptions(space=declare_space("unit", width=1, height=1))
+    reading = AnswerContext(space=parse_box_space("unit", width=1, height=1))
     items = []
     for one in shown:
         entries = one if isinstance(one, tuple) else (one,)
@@ -47,7 +47,7 @@ def entrant(
         ids = [ClipId(entry.name) for entry in entries]
         rows = tuple(
             ScoredQuestion(
-                subject=get_subject(*ids),
+                subject=build_question_subject(*ids),
                 truth=truth,
                 outcome=outcome,
                 source=entries[0].group,
@@ -57,7 +57,7 @@ def entrant(
             for truth in asked.truths.of(entries, duration_us=1_000_000)
         )
         subjects = tuple(ReportSubject(entry=entry, clip=FAILED) for entry in entries)
-        items.append(RunItem(key="+".join(ids), subjects=subjects, rows=rows, stored={}))
+        items.append(AnsweredQuestion(key="+".join(ids), subjects=subjects, rows=rows, stored={}))
     return ReportEntrant(
         reviewer=name,
         is_floor=is_floor,
@@ -76,4 +76,4 @@ def entrant(
 
 def board_of(*entrants: ReportEntrant) -> ReportBoard:
     """The board that these share."""
-    return set_up_board(entrants, range(len(entrants)), number=0)
+    return build_board_without_panels(entrants, range(len(entrants)), number=0)

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from synthesise import ClipRecipe, synthesise
-from unreel.core.facts import ClipFacts, VideoFacts
+from unreel.core.clip import ClipFacts, VideoFacts
 from unreel.core.identity import digest
 from unreel.core.question import Condition, Question
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess, compute_file_mark
+from unreel.engine.storage_access import StorageAccess, compute_file_identity
 from unreel.engine.survey import FACTS
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.engine.writer_lock import writer_lock
-from unreel.evaluation.recipe import check_recipe
+from unreel.engine.writer_lock import build_writer_lock
+from unreel.evaluation.recipe import check_eval_recipe
 from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.stored_recipe import RECIPE_FILE
 from unreel.protocols.protocol import get_protocol
@@ -112,7 +112,7 @@ def write_large_run(folder: Path, *, n_answers: int) -> EvalRun:
         location, clip = str(bench / row["file_name"]), digest("clip", row["name"])
         clips.append(
             {
-                "key": compute_file_mark(location),
+                "key": compute_file_identity(location),
                 "name": row["name"],
                 "location": location,
                 "clip": clip,
@@ -164,7 +164,7 @@ def _facts() -> ClipFacts:
 
 
 def _append(table: LanceTable, rows: Sequence[dict[str, Any]]) -> None:
-    with writer_lock(table.place) as lock:
+    with build_writer_lock(table.place) as lock:
         TableWriter(table, lock=lock, observe=lambda _step, _rows: None).append(rows)
 
 
@@ -172,10 +172,10 @@ def _run(folder: Path, settings: Mapping[str, Any]) -> EvalRun:
     values = (
         {"recorded": "large.jsonl", **settings} if settings["model"] == "recorded" else settings
     )
-    access = StorageAccess(settings=read_settings(), trusted=True)
+    access = StorageAccess(settings=read_environment_settings(), trusted=True)
     return EvalRun(
         place=StorageLocation(str(folder)),
-        recipe=check_recipe(dict(values)),
+        recipe=check_eval_recipe(dict(values)),
         access=access,
         ledgers=folder,
     )

@@ -9,19 +9,23 @@ from pathlib import Path
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.trace import Trace
-from unreel.evaluation.review import Review, build_review_questions, review_clip, survey_clip
+from unreel.evaluation.review import Review, build_review_questions, probe_clip_file, review_clip
 from unreel.evaluation.sample import SampleReviewer
-from unreel.media.access import media_reader
+from unreel.media.access import open_media_reader
 from unreel.media.annotated_copy_wire import OnFrames
-from unreel.report.review.evidence import EvidenceBackground, EvidenceFiles, write_evidence
-from unreel.report.review.file_check import FileCheck, build_unchecked_marks
-from unreel.report.review.origin import describe_origin
-from unreel.report.review.provenance import ManifestState, ProvenanceResult
+from unreel.report.review.evidence import EvidenceFiles, EvidencePageContext, write_evidence
+from unreel.report.review.origin import build_file_origin_checks
+from unreel.report.review.provenance import (
+    FileCheck,
+    ManifestState,
+    ProvenanceResult,
+    build_skipped_watermark_check,
+)
 from unreel.reviewers.ask import ReviewDispatcher
-from unreel.reviewers.factory import OpenReviewer
+from unreel.reviewers.factory import OpenedReviewer
 
 NO_MANIFEST = ProvenanceResult(state=ManifestState.ABSENT, says="The file carries no credentials.")
-DRAWN = build_unchecked_marks("the clip was drawn.")
+DRAWN = build_skipped_watermark_check("the clip was drawn.")
 MADE_AT = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
 
@@ -39,11 +43,11 @@ def review_with(
     """What reviewers of those names say of the clip; each text answers one instrument."""
     protocols = list(dict.fromkeys(name for texts in said.values() for name in texts))
     inquiry = build_review_questions(protocols, {"sampling": sampling})
-    reviewers = [OpenReviewer(SampleReviewer(name, texts)) for name, texts in said.items()]
+    reviewers = [OpenedReviewer(SampleReviewer(name, texts)) for name, texts in said.items()]
 
     async def go() -> Review:
-        with media_reader(EnvironmentSettings(), trusted=True) as reader:
-            clip = survey_clip(file, reader)
+        with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
+            clip = probe_clip_file(file, reader)
             assert not isinstance(clip, Failure), clip
             return await review_clip(
                 clip, reviewers, inquiry=inquiry, desk=ReviewDispatcher(reader)
@@ -63,9 +67,9 @@ def write(
     marks: FileCheck = DRAWN,
     on_frames: OnFrames = lambda _n_frames: None,
 ) -> EvidenceFiles:
-    origin = describe_origin(review.clip.facts, marks=marks, provenance=NO_MANIFEST)
-    background = EvidenceBackground(origin=origin, made_at=MADE_AT, truth=truth, note=note)
-    with media_reader(EnvironmentSettings(), trusted=True) as reader:
+    origin = build_file_origin_checks(review.clip.facts, marks=marks, provenance=NO_MANIFEST)
+    background = EvidencePageContext(origin=origin, made_at=MADE_AT, truth=truth, note=note)
+    with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
         return write_evidence(
             review, out, reader=reader, background=background, on_frames=on_frames
         )

@@ -19,12 +19,15 @@ from unreel.report.boards.bias_and_calibration import (
 )
 from unreel.report.boards.board import ReportBoard
 from unreel.report.boards.coverage_and_cost import build_coverage_panel
-from unreel.report.boards.differences import compare, format_difference
-from unreel.report.boards.figures import metric_of
-from unreel.report.boards.more import build_other_figures_panel
+from unreel.report.boards.detail_panels import (
+    build_creators_panel,
+    build_other_metrics_panel,
+    iter_benchmark_part_panels,
+)
+from unreel.report.boards.differences import compare_report_entrants, format_contender_difference
+from unreel.report.boards.figures import get_entrant_metric
 from unreel.report.boards.pairwise import build_differences_panel
-from unreel.report.boards.parts import build_creators_panel, named_parts
-from unreel.report.boards.ranking import build_difficulty_panel, leaderboard
+from unreel.report.boards.ranking import build_difficulty_panel, build_leaderboard_panel
 from unreel.report.boards.tables import BoardTable, TableCell, TableColumn
 from unreel.report.entrants import ReportEntrant
 
@@ -51,12 +54,12 @@ def floor(name: str, said: str, clips: Sequence[Entry] = CLIPS) -> ReportEntrant
 
 
 def ranks(board: ReportBoard) -> list[tuple[str, str]]:
-    (table,) = leaderboard(board).tables
+    (table,) = build_leaderboard_panel(board).tables
     return [(line.cells[0].text, line.cells[1].text) for line in table.lines]
 
 
 def reasons(board: ReportBoard) -> Mapping[str, str]:
-    (table,) = leaderboard(board).tables
+    (table,) = build_leaderboard_panel(board).tables
     return {line.cells[1].text: line.cells[1].doubt for line in table.lines if line.cells[1].doubt}
 
 
@@ -100,8 +103,14 @@ def test_a_broken_reviewer_changes_nobodys_place_and_is_told_why_it_has_none(
     assert ranks(before)[:3] == [("1", "best"), ("2", "middle"), ("3", "last")]
     assert reasons(before) == {}
     assert reasons(after) == {"broken": why}
-    assert leaderboard(after).charts[0].alt == leaderboard(before).charts[0].alt
-    assert leaderboard(after).charts[0].spec == leaderboard(before).charts[0].spec
+    assert (
+        build_leaderboard_panel(after).charts[0].alt
+        == build_leaderboard_panel(before).charts[0].alt
+    )
+    assert (
+        build_leaderboard_panel(after).charts[0].spec
+        == build_leaderboard_panel(before).charts[0].spec
+    )
 
 
 def test_whoever_failed_on_a_whole_creator_is_unranked_although_its_figure_exists() -> None:
@@ -122,7 +131,7 @@ def test_intervals_that_overlap_do_not_hide_a_difference_on_the_same_clips() -> 
     assert isinstance(first, Estimate)
     assert isinstance(second, Estimate)
     assert first.low < second.high
-    told = leaderboard(board_of(bad, good)).charts[0].alt
+    told = build_leaderboard_panel(board_of(bad, good)).charts[0].alt
     assert "good is ahead of bad, the second" in told
     assert "overlap" not in told
 
@@ -132,7 +141,7 @@ def test_the_difference_is_that_of_the_figure_that_ranks() -> None:
     clips = [*CLIPS[:8], *CLIPS[12:], *(clip(f"veo-{i}", "Veo") for i in range(12, 60))]
     careful = reviewer("careful", *(f"veo-{i}" for i in range(20)), clips=clips)
     naive = floor("always-generated", FAKE, clips)
-    difference = compare(careful, naive).measured
+    difference = compare_report_entrants(careful, naive).measured
     figures = [one.card["balanced"] for one in (careful, naive)]
     assert isinstance(difference, Estimate)
     assert [isinstance(each, Estimate) for each in figures] == [True, True]
@@ -144,10 +153,10 @@ def test_the_difference_is_that_of_the_figure_that_ranks() -> None:
 
 def test_best_and_floor_are_told_apart_only_where_their_paired_difference_leaves_0_out() -> None:
     near = reviewer("near", *(f"film-{i}" for i in range(3)), *(f"sora-{i}" for i in range(4)))
-    told = leaderboard(board_of(near, floor("always-real", REAL))).charts[0].alt
+    told = build_leaderboard_panel(board_of(near, floor("always-real", REAL))).charts[0].alt
     assert "near beats the baseline always-real" in told
     guess = reviewer("guess", *(f"film-{i}" for i in range(6)), *(f"sora-{i}" for i in range(11)))
-    told = leaderboard(board_of(guess, floor("always-real", REAL))).charts[0].alt
+    told = build_leaderboard_panel(board_of(guess, floor("always-real", REAL))).charts[0].alt
     assert "guess has not shown that it beats the baseline always-real" in told
 
 
@@ -157,7 +166,7 @@ def test_a_floor_far_above_the_best_reviewer_is_told_as_that() -> None:
         "poor", *(f"{maker}-{i}" for maker in ("film", "veo", "sora") for i in range(4))
     )
     strong = entrant("metadata", CLIPS, judge(CLIPS), is_floor=True)
-    told = leaderboard(board_of(poor, strong)).charts[0].alt
+    told = build_leaderboard_panel(board_of(poor, strong)).charts[0].alt
     assert "poor does worse than the baseline metadata" in told
     assert "overlap" not in told
 
@@ -165,8 +174,10 @@ def test_a_floor_far_above_the_best_reviewer_is_told_as_that() -> None:
 def test_a_difference_of_few_clips_says_how_few() -> None:
     few = [one for one in CLIPS if one.name.endswith(("0", "1", "2", "3"))]
     board = board_of(reviewer("one", "veo-0", clips=few), floor("always-real", REAL, few))
-    assert f"from as few as {len(few)} clips or scenes" in leaderboard(board).charts[0].alt
-    assert "as few as" not in leaderboard(board_of(*SOUND)).charts[0].alt
+    assert (
+        f"from as few as {len(few)} clips or scenes" in build_leaderboard_panel(board).charts[0].alt
+    )
+    assert "as few as" not in build_leaderboard_panel(board_of(*SOUND)).charts[0].alt
 
 
 def test_clips_of_one_scene_are_drawn_together_in_a_difference() -> None:
@@ -177,7 +188,9 @@ def test_clips_of_one_scene_are_drawn_together_in_a_difference() -> None:
             for i in range(36)
         ]
         wrong = [one.name for one in clips if one.name.endswith(("0", "6"))]
-        measured = compare(reviewer("a", clips=clips), reviewer("b", *wrong, clips=clips)).measured
+        measured = compare_report_entrants(
+            reviewer("a", clips=clips), reviewer("b", *wrong, clips=clips)
+        ).measured
         assert isinstance(measured, Estimate)
         return measured
 
@@ -189,10 +202,10 @@ def test_clips_of_one_scene_are_drawn_together_in_a_difference() -> None:
 def test_reviewers_of_other_clips_are_not_compared() -> None:
     others = [clip(f"other-{one.name}", getattr(one.origin, "creator", "")) for one in CLIPS]
     here, there = reviewer("here"), reviewer("there", clips=others)
-    measured = compare(here, there).measured
+    measured = compare_report_entrants(here, there).measured
     assert measured == Unmeasured("here and there were asked about other clips")
     board = board_of(here, there)
-    told = format_difference(board, *board.contenders)
+    told = format_contender_difference(board, *board.contenders)
     assert told == (
         "here and there cannot be compared clip by clip: here and there were asked about other clips."
     )
@@ -207,7 +220,7 @@ def test_pairs_are_compared_by_order_and_scores_by_the_figure_that_ranks() -> No
     ]
     first = entrant("first", pairs, {a.name: "1" for a, _ in pairs}, instrument="preference")
     second = entrant("second", pairs, {a.name: "2" for a, _ in pairs}, instrument="preference")
-    measured = compare(first, second).measured
+    measured = compare_report_entrants(first, second).measured
     assert isinstance(measured, Estimate)
     expected = first.card["accuracy"].value - second.card["accuracy"].value  # type: ignore[union-attr]
     assert measured.value == pytest.approx(expected)
@@ -217,7 +230,7 @@ def test_pairs_are_compared_by_order_and_scores_by_the_figure_that_ranks() -> No
     middle = {name: f"<answer>{2 + i % 3}</answer>" for i, name in enumerate(exact)}
     near = entrant("near", rated, exact, instrument="realism")
     far = entrant("far", rated, middle, instrument="realism")
-    difference = compare(near, far)
+    difference = compare_report_entrants(near, far)
     assert isinstance(difference.measured, Estimate)
     assert difference.measured.low > 0
     assert difference.figure.metric == near.instrument.figures.ranking
@@ -236,13 +249,13 @@ def test_no_number_with_an_interval_lacks_its_definition(instrument: str) -> Non
         *(entrant(name, clips, answers, instrument=instrument) for name in ("one", "other"))
     )
     panels = (
-        leaderboard,
+        build_leaderboard_panel,
         build_differences_panel,
         build_difficulty_panel,
         build_creators_panel,
         build_bias_panel,
         build_calibration_panel,
-        build_other_figures_panel,
+        build_other_metrics_panel,
         build_whole_frame_panel,
     )
     for panel in (make(board) for make in (*panels, build_coverage_panel)):
@@ -256,8 +269,8 @@ def test_no_number_with_an_interval_lacks_its_definition(instrument: str) -> Non
 def test_few_clips_or_scenes_make_no_promise_of_95_in_100() -> None:
     def promise(clips: Sequence[Entry]) -> str:
         board = board_of(reviewer("one", "veo-0", "film-1", clips=clips))
-        assert "95 times" not in leaderboard(board).lead
-        return leaderboard(board).tables[0].promise
+        assert "95 times" not in build_leaderboard_panel(board).lead
+        return build_leaderboard_panel(board).tables[0].promise
 
     many = [clip(f"{maker or 'film'}-{i}", maker) for maker in ("", "Veo") for i in range(40)]
     assert promise(many).startswith(
@@ -281,7 +294,9 @@ def test_creators_are_drawn_in_a_difference_as_in_the_figure_where_there_are_man
             clip(f"{maker}-{i}", f"maker {maker}") for maker in range(n_creators) for i in range(8)
         ]
         half = [one.name for one in clips if one.name[0] in "02468"]
-        measured = compare(reviewer("a", clips=clips), reviewer("b", *half, clips=clips)).measured
+        measured = compare_report_entrants(
+            reviewer("a", clips=clips), reviewer("b", *half, clips=clips)
+        ).measured
         assert isinstance(measured, Estimate)
         assert measured.value == pytest.approx(25)
         return measured
@@ -293,22 +308,27 @@ def test_creators_are_drawn_in_a_difference_as_in_the_figure_where_there_are_man
 def test_every_declared_figure_that_was_measured_is_shown_and_parts_have_panels() -> None:
     clips = [replace(one, difficulty="hard" if i % 2 else "easy") for i, one in enumerate(CLIPS)]
     board = board_of(reviewer("one", "veo-0", "veo-1", clips=clips), floor("coin", FAKE, clips))
-    (by_difficulty,) = named_parts(board)
+    (by_difficulty,) = iter_benchmark_part_panels(board)
     assert by_difficulty.heading == "By difficulty"
     table = by_difficulty.tables[0]
     assert [line.cells[0].text for line in table.lines] == ["easy", "hard"]
     assert [line.cells[0].link for line in table.lines] == ["", ""]
     assert isinstance(table.lines[0].cells[1].number, Estimate)
-    panel = build_other_figures_panel(board)
+    panel = build_other_metrics_panel(board)
     assert panel is not None
     counts = {c.title: cell.number for c, cell in zip(*_first_line(panel.tables[-1]), strict=True)}
     assert sorted(n for n in counts.values() if isinstance(n, int)) == [0, 2, 12, 22]
-    panels = (leaderboard(board), build_bias_panel(board), build_creators_panel(board), panel)
+    panels = (
+        build_leaderboard_panel(board),
+        build_bias_panel(board),
+        build_creators_panel(board),
+        panel,
+    )
     shown = {f.metric for each in panels if each for t in each.all_tables for f in t.figures}
     known = [
         f
         for f in board.asked.figures
-        if isinstance(metric_of(board.entrants[0], f.metric), Estimate)
+        if isinstance(get_entrant_metric(board.entrants[0], f.metric), Estimate)
     ]
     assert {figure.metric for figure in known} <= shown
 
@@ -325,7 +345,7 @@ def test_every_two_are_compared_and_told_apart_only_beyond_the_chance_of_so_many
     told = {tuple(cell.text for cell in line.cells[:2]): line.cells for line in table.lines}
     assert len(told) == 9  # ten pairs of five, less that of the floors
     assert "9 comparisons" in panel.lead
-    alone = compare(SOUND[0], SOUND[2]).measured
+    alone = compare_report_entrants(SOUND[0], SOUND[2]).measured
     together = told["best", "last"][2].number
     assert isinstance(alone, Estimate)
     assert isinstance(together, Estimate)

@@ -10,7 +10,7 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
 
 from report.reported import write_large_run
-from unreel.report.clips.pages import CHUNK
+from unreel.report.clips.clip_files import CHUNK
 from unreel.report.site import write_report
 
 N = 2 * CHUNK + 3

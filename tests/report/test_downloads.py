@@ -12,33 +12,37 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.report.boards.board import BoardPanel
-from unreel.report.boards.downloads import name_tables, table_csv, table_latex
+from unreel.report.boards.downloads import (
+    add_table_file_names,
+    format_table_csv,
+    format_table_latex,
+)
 from unreel.report.boards.tables import (
     BoardTable,
-    FootnoteMarks,
     TableCell,
     TableColumn,
+    TableFootnotes,
     TableLine,
-    exact_cell,
-    measured_cell,
+    build_count_cell,
+    build_estimate_cell,
 )
 
-NOTES = FootnoteMarks()
+NOTES = TableFootnotes()
 HALF = Estimate(value=50.04, low=-2.5, high=97.51, n=4, n_clusters=4)
 LINES = (
     TableLine(
         cells=(
             TableCell(text="=HYPERLINK(1)", doubt="not ranked: why"),
-            measured_cell(HALF, NOTES),
-            exact_cell(12_345),
+            build_estimate_cell(HALF, NOTES),
+            build_count_cell(12_345),
         ),
         kind="reviewer",
     ),
     TableLine(
         cells=(
             TableCell(text=r"a_b & \input{x}", badge="floor"),
-            measured_cell(Unmeasured("no judge"), NOTES),
-            exact_cell(0),
+            build_estimate_cell(Unmeasured("no judge"), NOTES),
+            build_count_cell(0),
         ),
         kind="floor",
     ),
@@ -56,7 +60,7 @@ TABLE = BoardTable(
 
 
 def test_a_csv_has_each_number_in_a_column_of_its_own_and_the_reason_of_each_gap() -> None:
-    rows = list(csv.DictReader(io.StringIO(table_csv(TABLE))))
+    rows = list(csv.DictReader(io.StringIO(format_table_csv(TABLE))))
     assert rows[0] == {
         "Reviewer": "'=HYPERLINK(1)",
         "Reviewer, note": "not ranked: why",
@@ -74,7 +78,7 @@ def test_a_csv_has_each_number_in_a_column_of_its_own_and_the_reason_of_each_gap
 
 
 def test_latex_has_the_intervals_and_says_in_its_caption_what_the_page_says_below() -> None:
-    shown = table_latex(TABLE)
+    shown = format_table_latex(TABLE)
     assert r"'=HYPERLINK" not in shown
     assert r"50.0 [-2.5, 97.5]" in shown
     assert r"a\_b \& \textbackslash{}input\{x\} (floor) & (a) & 0 \\" in shown
@@ -90,9 +94,9 @@ def test_columns_of_contenders_with_one_name_stay_apart() -> None:
     table = BoardTable(
         caption="",
         columns=tuple(TableColumn(title=name) for name in names),
-        lines=(TableLine(cells=tuple(exact_cell(i) for i in range(3))),),
+        lines=(TableLine(cells=tuple(build_count_cell(i) for i in range(3))),),
     )
-    told = table_csv(table).splitlines()
+    told = format_table_csv(table).splitlines()
     assert told == ["Reviewer,Reviewer (2),Reviewer (2) (2)", "0,1,2"]
 
 
@@ -100,7 +104,7 @@ def test_every_table_of_a_panel_has_files_of_its_own() -> None:
     panel = BoardPanel(
         id="board-0-x", heading="X", lead="", tables=(TABLE, TABLE), extras=(("more", (TABLE,)),)
     )
-    named = name_tables(panel)
+    named = add_table_file_names(panel)
     assert [table.file for table in named.all_tables] == [
         "tables/board-0-x",
         "tables/board-0-x-2",
@@ -121,7 +125,7 @@ COMMANDS = {
 def test_latex_is_one_well_formed_table_whatever_names_hold(name: str) -> None:
     line = TableLine(cells=(TableCell(text=name), *LINES[0].cells[1:]))
     columns = (TableColumn(title=name, numbers=False), *TABLE.columns[1:])
-    latex = table_latex(replace(TABLE, caption=name, columns=columns, lines=(line, *LINES)))
+    latex = format_table_latex(replace(TABLE, caption=name, columns=columns, lines=(line, *LINES)))
     written = re.sub(r"\\[&%$#_{}]", "", "\n".join(latex.splitlines()[1:]))
     assert set(re.findall(r"\\([a-zA-Z]+)", written)) <= COMMANDS
     assert re.findall(r"\\(?:begin|end)\{\w+\}", written) == [

@@ -18,7 +18,7 @@ from unreel.core.box import Box
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
-from unreel.media.access import media_reader
+from unreel.media.access import open_media_reader
 
 SECOND = 1_000_000
 BALL = ClipRecipe(width=384, height=216, n_frames=48, seed=3)
@@ -240,7 +240,7 @@ def test_a_real_clip_seeks_to_the_frame_that_unreel_decodes(watched, real_page) 
     at_us = int(watched.page.evaluate("document.querySelector('.player').dataset.atUs"))
     bare, found = outline(watched, 0)
     assert found == pytest.approx((0.2, 0.3, 0.6, 0.7), abs=0.008)
-    with media_reader(EnvironmentSettings(), trusted=False) as reader:
+    with open_media_reader(EnvironmentSettings(), trusted=False) as reader:
         facts = reader.probe(clip)
         sampled = reader.frames(clip, sampling=f"fps-{facts.video.average_rate}", longest_side=160)
     small = [np.asarray(Image.fromarray(f.rgb())).astype(int) for f in sampled.frames]

@@ -12,16 +12,20 @@ from footage import write_clip
 from synthesise import ClipRecipe, synthesise
 from unreel.core.box import Box
 from unreel.core.settings import EnvironmentSettings
-from unreel.curation.watermark.mark import MarkKind, WatermarkRegion, WatermarkSearch
-from unreel.media.access import media_reader
-from unreel.report.review.file_check import FileCheckResult
-from unreel.report.review.marks import check_marks, find_generator_name, look_for_marks
+from unreel.curation.watermark.mark import WatermarkKind, WatermarkRegion, WatermarkSearchResult
+from unreel.media.access import open_media_reader
+from unreel.report.review.marks import (
+    build_watermark_check,
+    check_visible_watermarks,
+    find_generator_name,
+)
+from unreel.report.review.provenance import FileCheckOutcome
 
 CORNER = Box(0.8, 0.85, 0.95, 0.92)
 
 
 def mark(text: str | None) -> WatermarkRegion:
-    kind = MarkKind.TEXT if text else MarkKind.LOGO
+    kind = WatermarkKind.TEXT if text else WatermarkKind.LOGO
     return WatermarkRegion(box=CORNER, kind=kind, text=text, stability=1.0)
 
 
@@ -47,8 +51,8 @@ def test_a_generators_name_is_known_by_its_letters(text, named) -> None:
 
 
 def test_a_mark_that_names_a_generator_is_the_files_own_claim() -> None:
-    told = check_marks(WatermarkSearch(found=(mark(None), mark("KlingAl"))))
-    assert told.found is FileCheckResult.SOMETHING
+    told = build_watermark_check(WatermarkSearchResult(found=(mark(None), mark("KlingAl"))))
+    assert told.found is FileCheckOutcome.SOMETHING
     assert told.claim == (
         "The words \u201cKlingAl\u201d can be read in its lower right corner, as on clips made with Kling."
     )
@@ -56,7 +60,9 @@ def test_a_mark_that_names_a_generator_is_the_files_own_claim() -> None:
 
 
 def test_other_words_claim_nothing() -> None:
-    told = check_marks(WatermarkSearch(found=(mark("CHANNEL 4"),), suspected=(mark("EXIT"),)))
+    told = build_watermark_check(
+        WatermarkSearchResult(found=(mark("CHANNEL 4"),), suspected=(mark("EXIT"),))
+    )
     assert told.claim == ""
     assert "\u201cCHANNEL 4\u201d stay" in told.says
     assert (
@@ -66,14 +72,14 @@ def test_other_words_claim_nothing() -> None:
 
 def test_what_could_not_be_told_is_said() -> None:
     why = "70% of the picture is still"
-    told = check_marks(WatermarkSearch(inconclusive=why))
-    assert told.found is FileCheckResult.NOTHING
+    told = build_watermark_check(WatermarkSearchResult(inconclusive=why))
+    assert told.found is FileCheckOutcome.NOTHING
     assert "None was found in the part of the picture that moves." in told.says
     assert why in told.says
 
 
 def test_strangers_words_stay_on_one_short_line() -> None:
-    told = check_marks(WatermarkSearch(found=(mark("sora\x1b[31m " + "x" * 500),)))
+    told = build_watermark_check(WatermarkSearchResult(found=(mark("sora\x1b[31m " + "x" * 500),)))
     assert "\x1b" not in told.claim + told.says
     assert len(told.claim) < 200
 
@@ -90,9 +96,9 @@ def write_marked_clip(path: Path) -> Path:
 def test_a_mark_is_read_off_a_file_that_a_confined_child_opens(tmp_path: Path) -> None:
     pytest.importorskip("rapidocr", reason="needs the extra `review`")
     path = write_marked_clip(tmp_path / "kling.mp4")
-    with media_reader(EnvironmentSettings(), trusted=False) as reader:
-        found = look_for_marks(path, reader)
-    assert found.found is FileCheckResult.SOMETHING
+    with open_media_reader(EnvironmentSettings(), trusted=False) as reader:
+        found = check_visible_watermarks(path, reader)
+    assert found.found is FileCheckOutcome.SOMETHING
     assert "as on clips made with Kling" in found.claim
     assert "lower right corner" in found.claim
 
@@ -100,14 +106,16 @@ def test_a_mark_is_read_off_a_file_that_a_confined_child_opens(tmp_path: Path) -
 def test_words_that_were_not_searched_are_never_none_found(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "rapidocr", None)  # as if it were not installed
     path = write_marked_clip(tmp_path / "kling.mp4")
-    with media_reader(EnvironmentSettings(), trusted=True) as reader:
-        check = look_for_marks(path, reader)
+    with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
+        check = check_visible_watermarks(path, reader)
     assert check.says.startswith("Words over the picture were not searched: ")
     assert "pip install 'unreel[review]'" in check.says
     assert "None was found" not in check.says
 
-    empty = check_marks(WatermarkSearch(), unread="Words over the picture were not searched: why.")
-    assert empty.found is FileCheckResult.NOT_LOOKED
+    empty = build_watermark_check(
+        WatermarkSearchResult(), unread="Words over the picture were not searched: why."
+    )
+    assert empty.found is FileCheckOutcome.NOT_LOOKED
     assert "No logo was found." in empty.says
     assert "None was found" not in empty.says
 
@@ -115,8 +123,11 @@ def test_words_that_were_not_searched_are_never_none_found(tmp_path: Path, monke
 def test_a_clip_of_few_frames_or_none_is_told_as_not_looked_at(tmp_path: Path) -> None:
     short = tmp_path / "short.mp4"
     short.write_bytes(synthesise(ClipRecipe(n_frames=3)))
-    with media_reader(EnvironmentSettings(), trusted=True) as reader:
-        found = [look_for_marks(path, reader) for path in (short, tmp_path / "gone.mp4")]
-    assert [one.found for one in found] == [FileCheckResult.NOT_LOOKED, FileCheckResult.NOT_LOOKED]
+    with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
+        found = [check_visible_watermarks(path, reader) for path in (short, tmp_path / "gone.mp4")]
+    assert [one.found for one in found] == [
+        FileCheckOutcome.NOT_LOOKED,
+        FileCheckOutcome.NOT_LOOKED,
+    ]
     assert "has 3 frames" in found[0].says
     assert "not-a-file" in found[1].says

@@ -10,10 +10,14 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from report.contenders import FAKE, REAL, board_of, clip, entrant
 from unreel.core.question import Condition
-from unreel.report.boards.board import ReportBoard, set_up_board
-from unreel.report.boards.board_names import name_boards, name_contenders
+from unreel.report.boards.board import (
+    ReportBoard,
+    add_distinct_board_names,
+    build_board_without_panels,
+    build_contender_names,
+)
 from unreel.report.boards.pairwise import build_differences_panel
-from unreel.report.entrants import ReportEntrant, shared_boards
+from unreel.report.entrants import ReportEntrant, group_entrants_by_questions
 
 CLIPS = [clip(f"real-{i}") for i in range(12)] + [clip(f"veo-{i}", "Veo") for i in range(12)]
 RIGHT = {one.name: FAKE if one.name.startswith("veo") else REAL for one in CLIPS}
@@ -28,10 +32,10 @@ def seer(**changes: Any) -> ReportEntrant:
 def boards_of(*entrants: ReportEntrant) -> list[ReportBoard]:
     """The boards of a report on these."""
     places = {id(one): place for place, one in enumerate(entrants)}
-    shared = shared_boards(entrants)
-    return name_boards(
+    shared = group_entrants_by_questions(entrants)
+    return add_distinct_board_names(
         [
-            set_up_board(each, [places[id(one)] for one in each], number=number)
+            build_board_without_panels(each, [places[id(one)] for one in each], number=number)
             for number, each in enumerate(shared)
         ]
     )
@@ -50,7 +54,7 @@ def test_boards_that_differ_in_limit_alone_are_told_apart_by_it() -> None:
         "Real or generated: bench, all clips",
         "Real or generated: bench, first 24 clips",
     ]
-    assert name_contenders(boards) == {0: "seer · all clips", 1: "seer · first 24 clips"}
+    assert build_contender_names(boards) == {0: "seer · all clips", 1: "seer · first 24 clips"}
 
 
 def test_boards_that_differ_in_condition_too_say_so() -> None:
@@ -60,7 +64,7 @@ def test_boards_that_differ_in_condition_too_say_so() -> None:
         ("all clips", "audio off"),
         ("first 24 clips", "audio on"),
     ]
-    assert name_contenders(boards) == {
+    assert build_contender_names(boards) == {
         0: "seer · all clips · audio off",
         1: "seer (1) · first 24 clips · audio on",
         2: "seer (2) · first 24 clips · audio on",

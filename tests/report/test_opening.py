@@ -9,11 +9,14 @@ import pytest
 from report.reviewed import review_with, trace_text
 from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure, FailureReason
-from unreel.evaluation.opinion import Opinion
+from unreel.evaluation.opinion import Opinion, VariantTrial
 from unreel.evaluation.review import Review
-from unreel.evaluation.stability import VariantTrial
-from unreel.media.perturb import plan_variants
-from unreel.report.review.headline import first_onset_us, format_headline, name_kind
+from unreel.media.perturb import plan_clip_variants
+from unreel.report.review.result import (
+    find_first_onset_us,
+    format_review_headline,
+    get_reviewer_kind_name,
+)
 
 FAKE = trace_text((0, 0, 96, 64), start_s=0.25)
 LATER = trace_text((0, 0, 96, 64), start_s=0.75)
@@ -103,20 +106,23 @@ def traces(*texts: str) -> list[dict[str, str]]:
     ],
 )
 def test_one_sentence_tells_who_calls_it_what(ball, said, told) -> None:
-    assert format_headline(hear(ball, *said)) == told
+    assert format_review_headline(hear(ball, *said)) == told
 
 
 def test_models_behind_a_server_are_called_ai_models(ball) -> None:
     two = {"openai/gpt-5": {"trace": FAKE}, "vllm/qwen3-vl": {"trace": "REAL"}}
-    assert format_headline(review_with(ball, two)) == (
+    assert format_review_headline(review_with(ball, two)) == (
         "1 of 2 AI models says this clip looks AI-generated, from 0.25 s; the other says it looks real."
     )
     one = {"openai/gpt-5": {"trace": FAKE}}
-    assert format_headline(review_with(ball, one)) == (
+    assert format_review_headline(review_with(ball, one)) == (
         "The AI model openai/gpt-5 says this clip looks AI-generated, from 0.25 s."
     )
     mixed = {"openai/gpt-5": {"trace": "REAL"}, "coin": {"trace": "REAL"}}
-    assert format_headline(review_with(ball, mixed)) == "Both reviewers say this clip looks real."
+    assert (
+        format_review_headline(review_with(ball, mixed))
+        == "Both reviewers say this clip looks real."
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,20 +137,20 @@ def test_models_behind_a_server_are_called_ai_models(ball) -> None:
     ],
 )
 def test_the_kind_of_a_reviewer_is_named(name, kind) -> None:
-    assert name_kind(name) == kind
+    assert get_reviewer_kind_name(name) == kind
 
 
 def test_the_first_onset_is_the_earliest_that_anybody_names(ball) -> None:
-    assert first_onset_us(hear(ball, *traces("REAL", LATER, FAKE)).opinions) == 250_000
-    assert first_onset_us(hear(ball, *traces("REAL", "FAKE")).opinions) is None
+    assert find_first_onset_us(hear(ball, *traces("REAL", LATER, FAKE)).opinions) == 250_000
+    assert find_first_onset_us(hear(ball, *traces("REAL", "FAKE")).opinions) is None
 
 
 def test_a_verdict_that_turns_is_told_as_unsure(ball) -> None:
     review = hear(ball, *traces(FAKE, "REAL"))
     turned = hear(ball, *traces("REAL", "REAL"))
-    changed = plan_variants(review.clip)[0]
+    changed = plan_clip_variants(review.clip)[0]
     trials = (VariantTrial(variant=changed, opinions=turned.opinions),)
-    assert format_headline(replace(review, trials=trials)) == (
+    assert format_review_headline(replace(review, trials=trials)) == (
         "1 of 2 reviewers is unsure (its verdict changes when the clip is changed a little); "
         "the other says it looks real."
     )

@@ -5,14 +5,19 @@ from dataclasses import replace
 import pytest
 
 from facts import FACTS
-from unreel.core.facts import ClipFacts, FileTag
-from unreel.report.review.file_check import FileCheckResult, build_unchecked_marks
-from unreel.report.review.origin import check_encoding_passes, check_programs, describe_origin
+from unreel.core.clip import ClipFacts, FileTag
+from unreel.report.review.origin import (
+    build_file_origin_checks,
+    check_for_reencoding,
+    check_writing_programs,
+)
 from unreel.report.review.provenance import (
     C2paManifest,
+    FileCheckOutcome,
     ManifestState,
     ProvenanceResult,
-    check_credentials,
+    build_credentials_check,
+    build_skipped_watermark_check,
 )
 
 PHONE = (FileTag("video handler_name", "Core Media Video"), FileTag("location"))
@@ -26,8 +31,8 @@ def tagged(*tags: FileTag) -> ClipFacts:
 
 
 def test_programs_are_told_by_the_names_that_they_left() -> None:
-    told = check_programs(tagged(*FFMPEG, *X264, FileTag("major_brand", "isom")))
-    assert told.found is FileCheckResult.SOMETHING
+    told = check_writing_programs(tagged(*FFMPEG, *X264, FileTag("major_brand", "isom")))
+    assert told.found is FileCheckOutcome.SOMETHING
     assert "\u201cLavf61.7.100\u201d (FFmpeg) in the container" in told.says
     assert "\u201cx264 164\u201d in the picture" in told.says
     assert "isom" not in told.says
@@ -35,21 +40,22 @@ def test_programs_are_told_by_the_names_that_they_left() -> None:
 
 def test_a_tag_that_may_be_private_is_named_and_not_shown() -> None:
     assert (
-        "also carries location; their content is not shown" in check_programs(tagged(*PHONE)).says
+        "also carries location; their content is not shown"
+        in check_writing_programs(tagged(*PHONE)).says
     )
 
 
 @pytest.mark.parametrize(
     ("tags", "found", "told"),
     [
-        ((), FileCheckResult.NOTHING, "proves nothing"),
-        (PHONE, FileCheckResult.NOTHING, "proves nothing"),
-        ((*PHONE, *FFMPEG), FileCheckResult.SOMETHING, "FFmpeg and Apple both left names"),
-        (X264, FileCheckResult.SOMETHING, "x264, an encoder in software"),
+        ((), FileCheckOutcome.NOTHING, "proves nothing"),
+        (PHONE, FileCheckOutcome.NOTHING, "proves nothing"),
+        ((*PHONE, *FFMPEG), FileCheckOutcome.SOMETHING, "FFmpeg and Apple both left names"),
+        (X264, FileCheckOutcome.SOMETHING, "x264, an encoder in software"),
     ],
 )
 def test_signs_of_a_second_pass_are_signs_only(tags, found, told) -> None:
-    check = check_encoding_passes(tagged(*tags))
+    check = check_for_reencoding(tagged(*tags))
     assert check.found is found
     assert told in check.says
     assert "were not looked for" in check.says
@@ -74,15 +80,19 @@ def test_signs_of_a_second_pass_are_signs_only(tags, found, told) -> None:
 )
 def test_credentials_that_say_generated_are_the_files_own_claim(state, actions, claim) -> None:
     manifest = C2paManifest(found="manifest", signer="Some Lab", actions=actions)
-    told = check_credentials(ProvenanceResult(state=state, says="It is so.", manifest=manifest))
-    assert (told.found, told.claim) == (FileCheckResult.SOMETHING, claim)
+    told = build_credentials_check(
+        ProvenanceResult(state=state, says="It is so.", manifest=manifest)
+    )
+    assert (told.found, told.claim) == (FileCheckOutcome.SOMETHING, claim)
 
 
 def test_what_was_not_looked_for_is_not_told_as_absent() -> None:
     none = ProvenanceResult(state=ManifestState.NOT_LOOKED_FOR, says="Not looked for.")
-    origin = describe_origin(FACTS, marks=build_unchecked_marks("no time."), provenance=none)
+    origin = build_file_origin_checks(
+        FACTS, marks=build_skipped_watermark_check("no time."), provenance=none
+    )
     assert [check.found for check in origin.checks[:2]] == [
-        FileCheckResult.NOT_LOOKED,
-        FileCheckResult.NOT_LOOKED,
+        FileCheckOutcome.NOT_LOOKED,
+        FileCheckOutcome.NOT_LOOKED,
     ]
     assert origin.claims == ()

@@ -10,12 +10,12 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from report.contenders import FAKE, REAL, board_of, clip, entrant
 from report.reported import HOSTILE
-from unreel.benchmarks.human_scores import PEOPLE, HumanScoreRow, HumanScores, write_people
+from unreel.benchmarks.human_scores import PEOPLE, HumanScoreRow, HumanScores, write_human_scores
 from unreel.core.estimate import Estimate
 from unreel.core.output_files import OutputDirectory
 from unreel.report.boards.board import ReportBoard
-from unreel.report.boards.downloads import table_files
-from unreel.report.boards.ranking import leaderboard
+from unreel.report.boards.downloads import build_table_files
+from unreel.report.boards.ranking import build_leaderboard_panel
 from unreel.report.entrants import ReportEntrant
 
 CLIPS = [*(clip(f"film-{i}") for i in range(4)), *(clip(f"veo-{i}", "Veo") for i in range(4))]
@@ -48,14 +48,14 @@ def _board(
 ) -> ReportBoard:
     version = entrant("model", CLIPS, SAID).instrument.instrument.version
     told = tuple(replace(row, version=version) if row.version == 2 else row for row in rows)
-    write_people(
+    write_human_scores(
         OutputDirectory(folder), HumanScores(campaign="spring", fingerprint=about, rows=told)
     )
     return board_of(_entrant(folder, fingerprint=fingerprint))
 
 
 def _lines(board: ReportBoard) -> list[tuple[str, str, str]]:
-    (table,) = leaderboard(board).tables
+    (table,) = build_leaderboard_panel(board).tables
     return [(line.cells[0].text, line.cells[1].text, line.kind) for line in table.lines]
 
 
@@ -69,14 +69,16 @@ def test_people_stand_below_reviewers_without_a_rank_the_majority_first(tmp_path
         ("", "people: ann", "people"),
     ]
     assert "3" not in [place for place, _, _ in _lines(board)]
-    assert "2 people judged these clips in the campaign spring" in leaderboard(board).lead
+    assert (
+        "2 people judged these clips in the campaign spring" in build_leaderboard_panel(board).lead
+    )
 
 
 def test_whoever_lacks_the_ranking_figure_has_an_empty_place_with_its_reason(
     tmp_path: Path,
 ) -> None:
     board = _board(tmp_path, _row("ann", None), _row("bob", 60.0))
-    panel = leaderboard(board)
+    panel = build_leaderboard_panel(board)
     (table,) = panel.tables
     last = table.lines[-1]
     assert last.cells[1].text == "people: ann"
@@ -88,9 +90,11 @@ def test_whoever_lacks_the_ranking_figure_has_an_empty_place_with_its_reason(
 
 def test_what_they_were_held_against_stands_in_the_table_and_in_its_file(tmp_path: Path) -> None:
     board = _board(tmp_path, _row("ann", 70.0, against="others"))
-    (table,) = leaderboard(board).tables
+    (table,) = build_leaderboard_panel(board).tables
     assert table.lines[-1].cells[1].doubt == "against what the others settled on"
-    (sheet,) = [t for n, t in table_files(replace(table, file="x")).items() if n.endswith("csv")]
+    (sheet,) = [
+        t for n, t in build_table_files(replace(table, file="x")).items() if n.endswith("csv")
+    ]
     assert "people: ann" in sheet
     assert "against what the others settled on" in sheet
 
@@ -103,7 +107,7 @@ def test_rows_of_another_instrument_are_not_shown(tmp_path: Path) -> None:
 def test_rows_of_another_version_of_the_benchmark_are_told_and_not_shown(tmp_path: Path) -> None:
     board = _board(tmp_path, _row("ann", 70.0), about="1-aa", fingerprint="1-bb")
     assert [kind for _, _, kind in _lines(board)] == ["reviewer"]
-    assert "another version of this benchmark" in leaderboard(board).lead
+    assert "another version of this benchmark" in build_leaderboard_panel(board).lead
     same = _board(tmp_path, _row("ann", 70.0), about="1-aa", fingerprint="1-aa")
     assert len(_lines(same)) == 2
 
@@ -112,4 +116,4 @@ def test_a_damaged_file_of_people_does_not_take_the_report_away(tmp_path: Path) 
     (tmp_path / PEOPLE).write_text(HOSTILE)
     board = board_of(_entrant(tmp_path))
     assert [kind for _, _, kind in _lines(board)] == ["reviewer"]
-    assert "People's rows are not shown" in leaderboard(board).lead
+    assert "People's rows are not shown" in build_leaderboard_panel(board).lead

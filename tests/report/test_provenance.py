@@ -6,7 +6,7 @@ import pytest
 
 from credentials import sign
 from synthesise import ClipRecipe, synthesise
-from unreel.report.review.provenance import C2paManifest, ManifestState, read_provenance
+from unreel.report.review.provenance import C2paManifest, ManifestState, read_c2pa_manifest
 
 c2pa = pytest.importorskip("c2pa", reason="c2pa-python is not installed: unreel[provenance]")
 
@@ -20,7 +20,7 @@ def signed(tmp_path_factory) -> Path:
 
 
 def test_a_signature_that_holds_is_told_with_its_doubt(signed) -> None:
-    found = read_provenance(signed)
+    found = read_c2pa_manifest(signed)
     assert found.state is ManifestState.VALID
     assert "signed as test signer" in found.says
     assert "No trust list is in use" in found.says
@@ -33,7 +33,7 @@ def test_a_changed_picture_breaks_the_signature(signed, tmp_path) -> None:
     data[-2000] ^= 0xFF
     changed = tmp_path / "changed.mp4"
     changed.write_bytes(data)
-    found = read_provenance(changed)
+    found = read_c2pa_manifest(changed)
     assert found.state is ManifestState.INVALID
     assert "do not hold (assertion.bmffHash.mismatch)" in found.says
 
@@ -41,7 +41,7 @@ def test_a_changed_picture_breaks_the_signature(signed, tmp_path) -> None:
 def test_a_file_without_a_manifest_proves_nothing(tmp_path) -> None:
     path = tmp_path / "plain.mp4"
     path.write_bytes(synthesise(ClipRecipe(n_frames=4)))
-    found = read_provenance(path)
+    found = read_c2pa_manifest(path)
     assert found.state is ManifestState.ABSENT
     assert "proves nothing" in found.says
     assert found.manifest is None
@@ -52,17 +52,17 @@ def test_a_broken_file_is_a_state_and_no_crash(signed, tmp_path, size) -> None:
     path = tmp_path / "broken.mp4"
     path.write_bytes(signed.read_bytes()[:size])
     doubtful = {ManifestState.UNREADABLE, ManifestState.ABSENT, ManifestState.NOT_LOOKED_FOR}
-    assert read_provenance(path).state in doubtful
+    assert read_c2pa_manifest(path).state in doubtful
 
 
 @pytest.mark.parametrize("container", ["webm", "ts"])
 def test_a_form_that_the_library_does_not_read_is_said_plainly(tmp_path, container) -> None:
     path = tmp_path / "clip.mp4"
     path.write_bytes(synthesise(ClipRecipe(container=container, n_frames=4)))
-    found = read_provenance(path)
+    found = read_c2pa_manifest(path)
     assert found.state is ManifestState.NOT_LOOKED_FOR
     assert "does not read this kind" in found.says
-    assert read_provenance(tmp_path / "nowhere").state is ManifestState.NOT_LOOKED_FOR
+    assert read_c2pa_manifest(tmp_path / "nowhere").state is ManifestState.NOT_LOOKED_FOR
 
 
 def test_a_manifest_longer_than_it_may_be_is_refused() -> None:

@@ -21,14 +21,14 @@ from report.reported import accuse, ask, entry, lay_out, record, trace
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate
 from unreel.evaluation.explanation_scores import ExplanationJudges, open_run_rulings
-from unreel.evaluation.judge import judge_all
+from unreel.evaluation.judge import judge_explanations
 from unreel.evaluation.review_stage import CLIP_CLOCK
 from unreel.evaluation.scoring import score_run
-from unreel.report.boards.board import set_up_board
-from unreel.report.boards.ranking import leaderboard
-from unreel.report.clips.browser import shown_us
-from unreel.report.clips.pages import FAILED, RIGHT, UNREADABLE, WRONG
-from unreel.report.entrants import read_run
+from unreel.report.boards.board import build_board_without_panels
+from unreel.report.boards.ranking import build_leaderboard_panel
+from unreel.report.clips.browser import iter_shown_frame_times
+from unreel.report.clips.clip_files import FAILED, RIGHT, UNREADABLE, WRONG
+from unreel.report.entrants import read_report_entrants
 from unreel.report.site import write_report
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer
 from unreel.reviewers.factory import wrap_open_reviewer
@@ -203,11 +203,13 @@ def test_kept_rulings_score_explanations_and_nobody_is_asked(bench: Path, tmp_pa
 
             return Reply(text="0.5")
 
-    judge = partial(judge_all, opener=wrap_open_reviewer(Judge(model)), kept=open_run_rulings(run))
+    judge = partial(
+        judge_explanations, opener=wrap_open_reviewer(Judge(model)), kept=open_run_rulings(run)
+    )
     score_run(run, score_texts=ExplanationJudges([judge], 0))
     before = files_of(run.place.path)
-    (judged,) = read_run(run, judge=model)
-    (bare,) = read_run(run)
+    (judged,) = read_report_entrants(run, judge=model)
+    (bare,) = read_report_entrants(run)
     assert isinstance(judged.card["explanation"], Estimate)
     assert judged.card["explanation"].value == 50
     assert not isinstance(bare.card["explanation"], Estimate)
@@ -281,7 +283,7 @@ def read_back(page: Path) -> tuple[Any, list[Any]]:
 
 
 def test_frames_shown_count_from_the_first_frame_in_answers_new_and_old(trace_run: Any) -> None:
-    (entrant,) = read_run(trace_run)
+    (entrant,) = read_report_entrants(trace_run)
     item = entrant.items[0]
     (subject,) = item.subjects
     video = replace(subject.clip.facts.video, first_at_s=Fraction(7))
@@ -292,7 +294,7 @@ def test_frames_shown_count_from_the_first_frame_in_answers_new_and_old(trace_ru
     from_zero = {"box_space": "pixel", "frames": [[[0, "0"], [12, "1/2"]]]}
     for asked, notes in ((late, new), (late, old), (item, new), (item, from_zero)):
         noted = replace(asked, stored={**item.stored, "notes": json.dumps(notes)})
-        assert list(shown_us(noted)) == [[0, 500_000]]
+        assert list(iter_shown_frame_times(noted)) == [[0, 500_000]]
 
 
 def test_a_broken_reviewer_changes_nobodys_place_and_has_no_rank(
@@ -323,7 +325,7 @@ def test_a_broken_reviewer_changes_nobodys_place_and_has_no_rank(
 
 
 def ranks(runs: list[Any]) -> list[tuple[str, str]]:
-    entrants = [entrant for run in runs for entrant in read_run(run)]
-    board = set_up_board(entrants, range(len(entrants)), number=1)
-    (table,) = leaderboard(board).tables
+    entrants = [entrant for run in runs for entrant in read_report_entrants(run)]
+    board = build_board_without_panels(entrants, range(len(entrants)), number=1)
+    (table,) = build_leaderboard_panel(board).tables
     return [(line.cells[0].text, line.cells[1].text) for line in table.lines]

@@ -13,10 +13,9 @@ from scenes.ball import read_index
 from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.core.box import Box
 from unreel.core.errors import UnsafeTargetError
-from unreel.core.identity import clip_id
+from unreel.core.identity import compute_clip_id
 from unreel.media.overlay import NARROWEST, PALETTE
-from unreel.media.still import FaultSpot, draw_crop
-from unreel.report.review.stills import MOST_STILLS
+from unreel.report.review.stills import MOST_STILLS, FaultSpot, draw_fault_crop
 
 CLIP = ClipRecipe(n_frames=24, width=500, height=300, seed=3)
 PLACED = trace_text((250, 150, 375, 225), start_s=0.5)
@@ -40,7 +39,7 @@ def test_a_marked_fault_is_shown_whole_and_cut_out_with_instant_and_hashes(clip,
     assert (row["reviewer"], row["frame"], row["at_us"], row["at_s"]) == ("one", 12, 500_000, 0.5)
     assert row["box"] == {"x0": 0.5, "y0": 0.5, "x1": 0.75, "y1": 0.75}
     assert row["category"] is None
-    assert row["source_sha256"] == clip_id(clip)
+    assert row["source_sha256"] == compute_clip_id(clip)
     for picture in (row["whole"], row["crop"]):
         data = (tmp_path / picture["file"]).read_bytes()
         assert picture["sha256"] == hashlib.sha256(data).hexdigest()
@@ -152,6 +151,6 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed(clip, tmp_path) -> No
 @pytest.mark.parametrize("size", [(640, 360), (33, 17), (90, 1600)])
 def test_any_box_of_any_picture_can_be_cut_out(box, size) -> None:
     rgb = np.full((size[1], size[0], 3), 128, np.uint8)
-    drawn = draw_crop(rgb, FaultSpot(box=box, colour=2), ["words"])
+    drawn = draw_fault_crop(rgb, FaultSpot(box=box, colour=2), ["words"])
     assert drawn.shape[1] >= NARROWEST
     assert (np.abs(drawn.astype(int) - PALETTE[2]).sum(-1) < 30).any()

@@ -18,22 +18,24 @@ from unreel.core.retry import (
     RetryPolicy,
 )
 from unreel.network.client import HttpReply
-from unreel.protocols.space import declare_space
+from unreel.protocols.space import parse_box_space
 from unreel.reviewers.endpoint.budget import RequestBudget, TokenPrice
-from unreel.reviewers.endpoint.circuit_breaker import (
+from unreel.reviewers.endpoint.client import EndpointClient
+from unreel.reviewers.endpoint.families import FAMILIES, get_model_family, match_model_family
+from unreel.reviewers.endpoint.load_control import (
+    FIRST_LIMIT,
     LONGEST_PAUSE_S,
     STREAK,
     CircuitBreaker,
-    CircuitOpen,
+    CircuitOpenWait,
+    ConcurrencyLimiter,
     RequestPermit,
+    ServerLoadSignal,
 )
-from unreel.reviewers.endpoint.client import EndpointClient
-from unreel.reviewers.endpoint.concurrency import FIRST_LIMIT, ConcurrencyLimit, LoadSignal
-from unreel.reviewers.endpoint.families import FAMILIES, find_family, get_family
-from unreel.reviewers.endpoint.replies import (
+from unreel.reviewers.endpoint.transport import (
     MOST_TOKENS,
     RequestFailure,
-    read_raw,
+    parse_chat_response,
 )
 
 NOW = datetime(2026, 11, 1, 12, 0, 0, tzinfo=UTC)
@@ -44,11 +46,11 @@ def completion(**message: Any) -> bytes:
     return json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
 
 
-async def fill(pace: ConcurrencyLimit) -> list[int]:
+async def fill(pace: ConcurrencyLimiter) -> list[int]:
     return [await pace.enter() for _ in range(pace.limit - pace.in_flight)]
 
 
-def finish(pace: ConcurrencyLimit, signal: LoadSignal, numbers: list[int]) -> None:
+def finish(pace: ConcurrencyLimiter, signal: ServerLoadSignal, numbers: list[int]) -> None:
     for number in numbers:
         pace.record(signal, number=number)
     for _ in numbers:
@@ -57,11 +59,11 @@ def finish(pace: ConcurrencyLimit, signal: LoadSignal, numbers: list[int]) -> No
 
 def test_the_limit_doubles_with_each_good_round_up_to_the_ceiling() -> None:
     async def limits() -> list[int]:
-        pace = ConcurrencyLimit(max_connections=12)
+        pace = ConcurrencyLimiter(max_connections=12)
         seen = [pace.limit]
         for _ in range(3):
             for number in await fill(pace):
-                pace.record(LoadSignal.FINE, number=number)
+                pace.record(ServerLoadSignal.FINE, number=number)
                 pace.leave()
                 await pace.enter()
             while pace.in_flight:
@@ -76,10 +78,10 @@ def test_the_limit_doubles_with_each_good_round_up_to_the_ceiling() -> None:
 
 def test_one_burst_of_429_halves_the_limit_once_and_a_second_one_again() -> None:
     async def limits() -> list[int]:
-        pace = ConcurrencyLimit(max_connections=4)
+        pace = ConcurrencyLimiter(max_connections=4)
         seen = []
         for _ in range(3):
-            finish(pace, LoadSignal.THROTTLED, await fill(pace))
+            finish(pace, ServerLoadSignal.THROTTLED, await fill(pace))
             seen.append(pace.limit)
         return seen
 
@@ -88,16 +90,16 @@ def test_one_burst_of_429_halves_the_limit_once_and_a_second_one_again() -> None
 
 def test_trouble_stops_growth_and_calm_lets_it_grow_by_one_a_round() -> None:
     async def limits() -> tuple[int, int, int]:
-        pace = ConcurrencyLimit(max_connections=64)
-        pace.record(LoadSignal.TROUBLED, number=1)
+        pace = ConcurrencyLimiter(max_connections=64)
+        pace.record(ServerLoadSignal.TROUBLED, number=1)
         numbers = await fill(pace)
         after_trouble = pace.limit
-        finish(pace, LoadSignal.FINE, numbers)
+        finish(pace, ServerLoadSignal.FINE, numbers)
         one_round = pace.limit
         for _ in range(3):
             numbers = await fill(pace)
             for number in numbers:
-                pace.record(LoadSignal.FINE, number=number)
+                pace.record(ServerLoadSignal.FINE, number=number)
             for _ in numbers:
                 pace.leave()
         return after_trouble, one_round, pace.limit
@@ -109,7 +111,7 @@ def test_trouble_stops_growth_and_calm_lets_it_grow_by_one_a_round() -> None:
 
 def test_the_nearest_deadline_goes_first_and_a_cancelled_wait_takes_no_place() -> None:
     async def order() -> list[str]:
-        pace, came = ConcurrencyLimit(max_connections=1), []
+        pace, came = ConcurrencyLimiter(max_connections=1), []
 
         async def come(name: str, *, before_s: float = math.inf) -> None:
             await pace.enter(before_s=before_s)
@@ -135,7 +137,7 @@ def test_the_nearest_deadline_goes_first_and_a_cancelled_wait_takes_no_place() -
 
 def test_a_place_given_to_a_task_that_is_cancelled_is_given_back() -> None:
     async def in_flight() -> int:
-        pace = ConcurrencyLimit(max_connections=1)
+        pace = ConcurrencyLimiter(max_connections=1)
         await pace.enter()
         waiting = asyncio.create_task(pace.enter())
         await asyncio.sleep(0)
@@ -149,7 +151,7 @@ def test_a_place_given_to_a_task_that_is_cancelled_is_given_back() -> None:
 
 def test_no_connection_at_all_is_no_setting() -> None:
     with pytest.raises(InvalidSettingError):
-        ConcurrencyLimit(max_connections=0)
+        ConcurrencyLimiter(max_connections=0)
 
 
 def tripped(*, outage_s: float = 60) -> CircuitBreaker:
@@ -165,7 +167,7 @@ def test_a_streak_of_failures_opens_the_breaker_and_one_answer_closes_it() -> No
         breaker.record_failure(DOWN, now_s=0, probe=False, wait_s=0)
     assert breaker.check(0) == RequestPermit(probe=False)
     breaker.record_failure(DOWN, now_s=0, probe=False, wait_s=0)
-    assert isinstance(breaker.check(0), CircuitOpen)
+    assert isinstance(breaker.check(0), CircuitOpenWait)
     breaker.record_answer()
     assert breaker.check(0) == RequestPermit(probe=False)
 
@@ -173,9 +175,9 @@ def test_a_streak_of_failures_opens_the_breaker_and_one_answer_closes_it() -> No
 def test_one_probe_at_a_time_looks_whether_the_server_is_back() -> None:
     breaker = tripped()
     assert breaker.check(5) == RequestPermit(probe=True)
-    assert isinstance(breaker.check(5), CircuitOpen)
+    assert isinstance(breaker.check(5), CircuitOpenWait)
     breaker.record_failure(DOWN, now_s=5, probe=True, wait_s=0)
-    assert isinstance(breaker.check(5.5), CircuitOpen)
+    assert isinstance(breaker.check(5.5), CircuitOpenWait)
     assert breaker.check(5 + LONGEST_PAUSE_S) == RequestPermit(probe=True)
 
 
@@ -200,7 +202,7 @@ def test_the_probe_waits_as_long_as_the_server_asks() -> None:
     breaker = CircuitBreaker(outage_s=60)
     for _ in range(STREAK):
         breaker.record_failure(DOWN, now_s=0, probe=False, wait_s=20)
-    assert isinstance(breaker.check(19), CircuitOpen)
+    assert isinstance(breaker.check(19), CircuitOpenWait)
     assert breaker.check(20) == RequestPermit(probe=True)
 
 
@@ -227,7 +229,7 @@ def test_the_probe_waits_as_long_as_the_server_asks() -> None:
 def test_what_is_no_reply_is_named(
     status: int, body: bytes, reason: FailureReason, *, final: bool
 ) -> None:
-    outcome = read_raw(HttpReply(status, body), now=NOW)
+    outcome = parse_chat_response(HttpReply(status, body), now=NOW)
     assert isinstance(outcome, RequestFailure)
     assert (outcome.failure.reason, outcome.final) == (reason, final)
     assert len(outcome.failure.detail) < 300
@@ -235,7 +237,9 @@ def test_what_is_no_reply_is_named(
 
 def test_a_reply_with_odd_token_counts_keeps_its_text() -> None:
     body = json.loads(completion(content="REAL")) | {"usage": {"prompt_tokens": "many"}}
-    assert read_raw(HttpReply(200, json.dumps(body).encode()), now=NOW) == Reply(text="REAL")
+    assert parse_chat_response(HttpReply(200, json.dumps(body).encode()), now=NOW) == Reply(
+        text="REAL"
+    )
 
 
 ODD_NUMBERS = [
@@ -254,7 +258,7 @@ def test_a_number_that_counts_nothing_is_unknown_and_the_reply_stays(
     body = (
         completion(content="REAL")[:-1] + f', "created": {number}, "usage": {{{usage}}}}}'.encode()
     )
-    assert read_raw(HttpReply(200, body), now=NOW) == Reply(text="REAL")
+    assert parse_chat_response(HttpReply(200, body), now=NOW) == Reply(text="REAL")
 
 
 @pytest.mark.parametrize("number", [*ODD_NUMBERS, "1" + "0" * 5000], ids=lambda text: text[:20])
@@ -265,7 +269,7 @@ def test_an_odd_number_anywhere_costs_no_more_than_the_answer(number: str) -> No
         f'{{"choices": [{{"message": {{"content": ""}}, "finish_reason": {number}}}]}}',
         f'{{"error": {{"code": {number}, "message": {number}}}}}',
     ):
-        outcome = read_raw(HttpReply(200, body.encode()), now=NOW)
+        outcome = parse_chat_response(HttpReply(200, body.encode()), now=NOW)
         assert isinstance(outcome, RequestFailure)
         assert len(outcome.failure.detail) < 300
 
@@ -274,7 +278,7 @@ def test_words_of_a_server_in_a_failure_can_be_stored() -> None:
     deep = "[" * 900 + "]" * 900
     for ending in ('"\\ud800"', '"a\\u0000\\nb"', f'"{"x" * 100_000}"', deep):
         body = f'{{"choices": [{{"message": {{"content": ""}}, "finish_reason": {ending}}}]}}'
-        outcome = read_raw(HttpReply(200, body.encode()), now=NOW)
+        outcome = parse_chat_response(HttpReply(200, body.encode()), now=NOW)
         assert isinstance(outcome, RequestFailure)
         outcome.failure.detail.encode()
         assert len(outcome.failure.detail) < 300
@@ -313,7 +317,7 @@ def test_a_reply_that_breaks_its_reader_is_a_failure_of_that_question() -> None:
     async def ask() -> Reply | Failure:
         asker = EndpointClient(
             Odd(),
-            pace=ConcurrencyLimit(max_connections=1),
+            pace=ConcurrencyLimiter(max_connections=1),
             patience=RetryPolicy(deadline_s=0.2, attempt_s=0.1, backoff_s=0.01, outage_s=0.1),
             budget=RequestBudget(),
             redact=str,
@@ -330,7 +334,7 @@ def test_a_reply_that_breaks_its_reader_is_a_failure_of_that_question() -> None:
 def test_a_refusal_still_counts_its_tokens() -> None:
     usage = {"prompt_tokens": 5, "completion_tokens": 1}
     body = json.loads(completion(content=None, refusal="No.")) | {"usage": usage}
-    outcome = read_raw(HttpReply(200, json.dumps(body).encode()), now=NOW)
+    outcome = parse_chat_response(HttpReply(200, json.dumps(body).encode()), now=NOW)
     assert outcome.usage == Usage(input_tokens=5, output_tokens=1)
 
 
@@ -352,14 +356,14 @@ def test_a_refusal_still_counts_its_tokens() -> None:
     ],
 )
 def test_a_model_is_known_by_its_name(model: str, name: str) -> None:
-    assert find_family(model).name == name
+    assert match_model_family(model).name == name
 
 
 def test_every_family_declares_a_box_space_that_can_be_read() -> None:
     for known in FAMILIES:
         declared = known.box_space(1280, 720)
-        assert declare_space(declared, width=1280, height=720).name == declared
-        assert get_family(known.name) is known
+        assert parse_box_space(declared, width=1280, height=720).name == declared
+        assert get_model_family(known.name) is known
 
 
 @pytest.mark.parametrize(
@@ -368,12 +372,14 @@ def test_every_family_declares_a_box_space_that_can_be_read() -> None:
     ids=["to multiples", "grown", "shrunk"],
 )
 def test_qwen_boxes_live_in_the_resized_frame(size: tuple[int, int], seen: tuple[int, int]) -> None:
-    assert get_family("qwen2.5-vl").box_space(*size) == f"model-input {seen[0]}x{seen[1]}"
+    assert get_model_family("qwen2.5-vl").box_space(*size) == f"model-input {seen[0]}x{seen[1]}"
 
 
 def test_half_characters_become_ones_that_a_table_can_hold() -> None:
     body = b'{"choices": [{"message": {"content": "REAL \\ud83d\\ude00 \\ud800"}}]}'
-    assert read_raw(HttpReply(200, body), now=NOW) == Reply(text="REAL \U0001f600 \ufffd")
+    assert parse_chat_response(HttpReply(200, body), now=NOW) == Reply(
+        text="REAL \U0001f600 \ufffd"
+    )
 
 
 @given(
@@ -396,6 +402,6 @@ def test_half_characters_become_ones_that_a_table_can_hold() -> None:
     header=st.none() | st.text(max_size=12),
 )
 def test_no_bytes_of_a_server_raise(status: int, body: bytes, header: str | None) -> None:
-    outcome = read_raw(HttpReply(status, body, header), now=NOW)
+    outcome = parse_chat_response(HttpReply(status, body, header), now=NOW)
     assert isinstance(outcome, Reply | RequestFailure)
     repr(outcome).encode()

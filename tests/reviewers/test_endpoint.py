@@ -23,11 +23,15 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition, Marks
 from unreel.core.retry import RetryPolicy
 from unreel.reviewers.contract import ReviewRequest, WholeClip
-from unreel.reviewers.endpoint.budget import TokenPrice, read_prices
-from unreel.reviewers.endpoint.chat import build_body
-from unreel.reviewers.endpoint.families import detect_family, find_family
-from unreel.reviewers.endpoint.providers import read_address
-from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer, ModelIOFormat
+from unreel.reviewers.endpoint.budget import TokenPrice, read_token_prices
+from unreel.reviewers.endpoint.families import detect_model_family, match_model_family
+from unreel.reviewers.endpoint.providers import parse_model_address
+from unreel.reviewers.endpoint.reviewer import (
+    EndpointLimits,
+    EndpointReviewer,
+    ModelIOFormat,
+    build_chat_request_body,
+)
 from unreel.reviewers.message_parts import Showing
 from unreel.testing.reviewers import run
 
@@ -49,7 +53,9 @@ def answer_all(model: str, sheets: list[ReviewRequest], **options: Any) -> tuple
 
 
 def body_of(sheet: ReviewRequest, model: str, show: Showing = "frames") -> dict[str, Any]:
-    body = build_body(sheet, family=find_family(model), show=show, fields={"model": model})
+    body = build_chat_request_body(
+        sheet, family=match_model_family(model), show=show, fields={"model": model}
+    )
     assert isinstance(body, bytes)
     found: dict[str, Any] = json.loads(body)
     return found
@@ -151,7 +157,9 @@ def test_a_condition_that_cannot_be_met_is_not_asked(
     model: str, condition: Condition, make_sheet: MakeSheet
 ) -> None:
     sheet = make_sheet(condition=condition)
-    found = build_body(sheet, family=find_family(model), show="frames", fields={})
+    found = build_chat_request_body(
+        sheet, family=match_model_family(model), show="frames", fields={}
+    )
     assert isinstance(found, Failure)
     assert found.reason is FailureReason.REQUEST_REJECTED
 
@@ -171,9 +179,9 @@ def test_thinking_is_switched_in_the_words_of_the_family(make_sheet: MakeSheet) 
 
 
 def test_openrouter_is_told_in_its_own_words() -> None:
-    known = detect_family(read_address("openrouter/openai/gpt-5.1"))
+    known = detect_model_family(parse_model_address("openrouter/openai/gpt-5.1"))
     assert known.thinking["off"] == {"reasoning": {"effort": "none"}}
-    silent = detect_family(read_address("openrouter/openai/gpt-4.1"))
+    silent = detect_model_family(parse_model_address("openrouter/openai/gpt-4.1"))
     assert silent.thinking == {"off": {}}
 
 
@@ -182,7 +190,9 @@ def test_a_prompt_that_asks_for_thoughts_is_thinking_and_cannot_be_without(
 ) -> None:
     def asked(thinking: Any) -> bytes | Failure:
         sheet = replace(make_sheet(condition=Condition(thinking=thinking)), prompt="<think>?")
-        return build_body(sheet, family=find_family("gpt-4.1"), show="frames", fields={})
+        return build_chat_request_body(
+            sheet, family=match_model_family("gpt-4.1"), show="frames", fields={}
+        )
 
     assert isinstance(asked("on"), bytes)
     assert isinstance(asked("off"), Failure)
@@ -215,7 +225,7 @@ def test_the_key_goes_to_the_server_and_nowhere_else(
 
 def test_an_unreadable_model_name_does_not_repeat_its_password() -> None:
     with pytest.raises(InvalidSettingError) as caught:
-        read_address(f"vllm/tiny@http://me:{SECRET}@host/v1")
+        parse_model_address(f"vllm/tiny@http://me:{SECRET}@host/v1")
     assert SECRET not in str(caught.value)
 
 
@@ -312,7 +322,7 @@ def test_a_price_file_is_read_exactly(tmp_path: Path) -> None:
     file.write_text(
         '[models."openai/gpt-5"]\ninput_usd_per_million = 1.25\noutput_usd_per_million = 10\n'
     )
-    price = read_prices(file)["openai/gpt-5"]
+    price = read_token_prices(file)["openai/gpt-5"]
     usage = Usage(input_tokens=3, output_tokens=1)
     assert price.cost_usd(usage) == Decimal("0.00001375")
 
@@ -333,7 +343,7 @@ def test_a_price_file_that_says_something_else_is_refused(text: str, tmp_path: P
     file = tmp_path / "prices.toml"
     file.write_text(text)
     with pytest.raises(UnreadableSourceError, match="per model"):
-        read_prices(file)
+        read_token_prices(file)
 
 
 def test_the_address_is_no_part_of_the_name_but_the_manner_is() -> None:
@@ -361,11 +371,11 @@ def test_what_a_family_does_not_take_is_refused_at_once(manner: ModelIOFormat) -
 
 def test_an_unknown_provider_lists_the_known_ones() -> None:
     with pytest.raises(UnknownNameError, match="openrouter"):
-        read_address("opnai/gpt-5")
+        parse_model_address("opnai/gpt-5")
     with pytest.raises(InvalidSettingError, match="has no address"):
-        read_address("compatible/tiny")
+        parse_model_address("compatible/tiny")
     with pytest.raises(InvalidSettingError, match="provider/name"):
-        read_address("gpt-5")
+        parse_model_address("gpt-5")
 
 
 def test_boxes_are_read_in_the_frame_as_shown_and_not_in_the_clip(make_sheet: MakeSheet) -> None:

@@ -29,31 +29,36 @@ from unreel.core.verdict import (
     RealityVerdict,
     TraceVerdict,
 )
-from unreel.protocols.protocol import ParserOptions, get_protocol
-from unreel.protocols.space import declare_space
+from unreel.protocols.protocol import AnswerContext, get_protocol
+from unreel.protocols.space import parse_box_space
 from unreel.reviewers.baselines.constant import (
     CoinReviewer,
     always_generated,
     always_real,
-    format_answer,
+    format_baseline_answer,
 )
-from unreel.reviewers.baselines.fitting import FittedReviewer, TrainingClip, cross_fit, fit_logistic
+from unreel.reviewers.baselines.fitting import (
+    FittedReviewer,
+    TrainingClip,
+    cross_fit_baseline,
+    fit_logistic_model,
+)
 from unreel.reviewers.baselines.metadata import fit_metadata
-from unreel.reviewers.baselines.motion import fit_motion, motion_features
+from unreel.reviewers.baselines.motion import compute_motion_features, fit_motion
 from unreel.reviewers.contract import ClipInput, ReviewRequest
 from unreel.reviewers.recorded import RecordedReviewer, read_recorded
 from unreel.reviewers.registry import REVIEWERS
 from unreel.testing.reviewers import sample_exhibit
 
 MakeSheet = Callable[..., ReviewRequest]
-SPACE = declare_space("unit", width=640, height=360)
+SPACE = parse_box_space("unit", width=640, height=360)
 
 
 def said(sheet: ReviewRequest, *p_generated: float) -> object:
     """The verdict that the instrument reads, strictly, in a floor's answer."""
-    reply = format_answer(sheet, p_generated)
+    reply = format_baseline_answer(sheet, p_generated)
     assert isinstance(reply, Reply)
-    reading = ParserOptions(mode="strict", prompt=sheet.condition.prompt, space=SPACE)
+    reading = AnswerContext(mode="strict", prompt=sheet.condition.prompt, space=SPACE)
     match get_protocol(sheet.instrument.protocol).parse(reply.text, reading):
         case TraceVerdict(label=label) | RealityVerdict(label=label):
             return label
@@ -88,8 +93,10 @@ def test_of_a_pair_the_less_suspect_clip_is_called_real(make_sheet: MakeSheet) -
 
 
 def test_an_instrument_that_no_floor_knows_is_a_failure(make_sheet: MakeSheet) -> None:
-    assert isinstance(format_answer(make_sheet(protocol="new"), [0.5]), Failure)
-    assert isinstance(format_answer(make_sheet(protocol="trace", n_clips=2), [0.5, 0.5]), Failure)
+    assert isinstance(format_baseline_answer(make_sheet(protocol="new"), [0.5]), Failure)
+    assert isinstance(
+        format_baseline_answer(make_sheet(protocol="trace", n_clips=2), [0.5, 0.5]), Failure
+    )
 
 
 def test_the_coin_is_fair_repeats_itself_and_follows_its_seed(make_sheet: MakeSheet) -> None:
@@ -149,7 +156,7 @@ def test_a_mark_of_one_creator_alone_does_not_give_its_clips_away(make_sheet: Ma
         return {} if name == "h264" else {name: 1.0}
 
     items = [specimen(i, origin, codec=codec(origin)) for i, origin in enumerate(origins(60))]
-    fitted = cross_fit(items, kind="mark", wants=frozenset(), extract=extract, seed=1)
+    fitted = cross_fit_baseline(items, kind="mark", wants=frozenset(), extract=extract, seed=1)
     seen = fitted.models[""]
     fakes = [item for item in items if item.creator is not None]
     assert all(seen.p_generated(extract(item.exhibit)) > 0.5 for item in fakes)
@@ -175,7 +182,7 @@ def test_clips_of_one_scene_are_held_out_together(make_sheet: MakeSheet) -> None
         specimen(i, origin, width=100 + i // 2, group=f"scene {i // 2}")
         for i, origin in enumerate(origins(60))
     ]
-    fitted = cross_fit(items, kind="scene", wants=frozenset(), extract=scene_only, seed=1)
+    fitted = cross_fit_baseline(items, kind="scene", wants=frozenset(), extract=scene_only, seed=1)
     beliefs = [
         fitted.models[fitted.held_out[item.exhibit.clip.id]].p_generated(scene_only(item.exhibit))
         for item in items
@@ -257,7 +264,9 @@ def test_where_labels_mean_nothing_a_floor_is_at_chance() -> None:
         ) -> dict[str, float]:
             return noise[exhibit.clip.id]
 
-        fitted = cross_fit(items, kind="noise", wants=frozenset(), extract=extract, seed=number)
+        fitted = cross_fit_baseline(
+            items, kind="noise", wants=frozenset(), extract=extract, seed=number
+        )
         beliefs = np.array(
             [fitted.models[fitted.held_out[clip]].p_generated(own) for clip, own in noise.items()]
         )
@@ -279,7 +288,7 @@ def test_our_regression_agrees_with_scikit_learn() -> None:
     share = truth.mean()
     weight = np.where(truth, 0.5 / share, 0.5 / (1 - share))
     theirs = LogisticRegression(C=1.0, tol=1e-8).fit(scaled, truth, sample_weight=weight)
-    ours = fit_logistic(rows, ridge=1.0)
+    ours = fit_logistic_model(rows, ridge=1.0)
     expected = theirs.predict_proba(scaled)[:, 1]
     found = [ours.p_generated(features) for features, _ in rows]
     assert np.abs(np.array(found) - expected).max() < 1e-3
@@ -307,8 +316,10 @@ def test_uneven_motion_is_found(make_sheet: MakeSheet) -> None:
 
 def test_motion_needs_three_readable_frames() -> None:
     exhibit = sample_exhibit("x")
-    few = motion_features(replace(exhibit, frames=exhibit.frames[:2]))
-    broken = motion_features(replace(exhibit, frames=(replace(exhibit.frames[0], jpeg=b"?"),) * 3))
+    few = compute_motion_features(replace(exhibit, frames=exhibit.frames[:2]))
+    broken = compute_motion_features(
+        replace(exhibit, frames=(replace(exhibit.frames[0], jpeg=b"?"),) * 3)
+    )
     assert isinstance(few, Failure)
     assert isinstance(broken, Failure)
     assert [few.reason, broken.reason] == [

@@ -18,9 +18,9 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.retry import RetryPolicy
 from unreel.reviewers.contract import ReviewRequest
-from unreel.reviewers.endpoint.keys import find_model_endpoint, list_model_endpoints
-from unreel.reviewers.endpoint.providers import PROVIDERS, read_address
+from unreel.reviewers.endpoint.providers import PROVIDERS, parse_model_address
 from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
+from unreel.reviewers.endpoint.servers import find_model_endpoint, list_model_endpoints
 from unreel.testing.reviewers import run
 
 SECRET = "sk-4f0c9e-never-shown"
@@ -99,7 +99,7 @@ def test_an_address_in_a_recipe_obtains_no_key(model: str) -> None:
 @pytest.mark.parametrize("url", UNREADABLE)
 def test_an_address_that_readers_could_differ_about_is_refused(url: str) -> None:
     with pytest.raises(InvalidSettingError) as caught:
-        read_address(f"openai/gpt-5@{url}")
+        parse_model_address(f"openai/gpt-5@{url}")
     assert "evil" not in str(caught.value)
 
 
@@ -117,7 +117,7 @@ def test_an_address_that_readers_could_differ_about_is_refused(url: str) -> None
 )
 def test_a_providers_key_goes_to_its_own_server(model: str, variable: str, host: str) -> None:
     asked = find_model_endpoint(model, key_hosts="evil.example", environment=KEYS)
-    assert str(asked) == f"asks {host} as {read_address(model).name}, with {variable}"
+    assert str(asked) == f"asks {host} as {parse_model_address(model).name}, with {variable}"
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_the_key_of_a_provider_without_an_address_goes_only_to_named_hosts() -> 
 )
 def test_the_client_goes_to_the_server_that_was_read(url: str) -> None:
     with contextlib.suppress(InvalidSettingError):
-        server = read_address(f"openai/x@{url}").server
+        server = parse_model_address(f"openai/x@{url}").server
         sent = httpx2.URL(url)
         port = sent.port or {"http": 80, "https": 443}[sent.scheme]
         assert (sent.scheme, sent.host, port) == (server.scheme, server.host, server.port)

@@ -12,8 +12,8 @@ from unreel.core.answer import Reply
 from unreel.core.clip import Generated, Origin, Real
 from unreel.core.retry import RetryPolicy
 from unreel.reviewers.baselines.constant import (
-    AlwaysReviewer,
     CoinReviewer,
+    ConstantLabelReviewer,
     always_generated,
     always_real,
 )
@@ -54,13 +54,13 @@ class TestCoin(ReviewerKit):
 
 class TestAlwaysReal(ReviewerKit):
     @pytest.fixture
-    def reviewer(self) -> AlwaysReviewer:
+    def reviewer(self) -> ConstantLabelReviewer:
         return always_real()
 
 
 class TestAlwaysGenerated(ReviewerKit):
     @pytest.fixture
-    def reviewer(self) -> AlwaysReviewer:
+    def reviewer(self) -> ConstantLabelReviewer:
         return always_generated()
 
 

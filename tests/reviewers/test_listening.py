@@ -11,10 +11,14 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.server_keys import read_server
-from unreel.reviewers.endpoint.keys import find_model_endpoint
+from unreel.core.server_keys import parse_server_url
 from unreel.reviewers.endpoint.providers import PROVIDERS
-from unreel.reviewers.endpoint.server_check import is_listening, offered_models, require_listening
+from unreel.reviewers.endpoint.servers import (
+    find_model_endpoint,
+    is_server_listening,
+    list_server_models,
+    require_server_listening,
+)
 
 
 @contextmanager
@@ -47,8 +51,8 @@ def test_every_provider_stands_on_the_page_of_settings() -> None:
 
 def test_a_server_tells_its_models() -> None:
     with serving(200, json.dumps({"data": [{"id": "tiny"}, {"id": "org/large"}]}).encode()) as url:
-        assert offered_models(url) == ("tiny", "org/large")
-        assert is_listening(read_server(url))
+        assert list_server_models(url) == ("tiny", "org/large")
+        assert is_server_listening(parse_server_url(url))
 
 
 @pytest.mark.parametrize(
@@ -63,13 +67,13 @@ def test_a_server_tells_its_models() -> None:
 )
 def test_what_is_no_list_of_models_is_none(status: int, body: bytes) -> None:
     with serving(status, body) as url:
-        assert offered_models(url) == ()
+        assert list_server_models(url) == ()
 
 
 def test_a_server_that_is_gone_is_told_and_strangers_are_not_knocked_at() -> None:
     with socket.create_server(("127.0.0.1", 0)) as door:
         url = f"http://127.0.0.1:{door.getsockname()[1]}/v1"
-    assert offered_models(url) == ()
+    assert list_server_models(url) == ()
     with pytest.raises(InvalidSettingError, match="nothing listens at "):
-        require_listening(find_model_endpoint(f"vllm/tiny@{url}", key_hosts=""))
-    assert is_listening(read_server("https://192.0.2.1/v1"))
+        require_server_listening(find_model_endpoint(f"vllm/tiny@{url}", key_hosts=""))
+    assert is_server_listening(parse_server_url("https://192.0.2.1/v1"))

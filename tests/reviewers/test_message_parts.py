@@ -9,11 +9,11 @@ from unreel.core.question import Condition, Instrument
 from unreel.reviewers.contract import ReviewRequest, WholeClip
 from unreel.reviewers.message_parts import (
     AudioPart,
-    FilePart,
+    ClipFilePart,
     ImagePart,
     PromptText,
     VideoPart,
-    compose_message,
+    build_message_parts,
 )
 from unreel.testing.reviewers import sample_exhibit
 
@@ -26,7 +26,7 @@ def ask(**changes: object) -> ReviewRequest:
 
 
 def test_each_frame_stands_behind_its_instant_and_the_prompt_around_them() -> None:
-    parts = compose_message(ask(), form="frames", times="seconds")
+    parts = build_message_parts(ask(), form="frames", times="seconds")
     frames = ask().exhibits[0].frames
     marked = [
         part
@@ -39,7 +39,7 @@ def test_each_frame_stands_behind_its_instant_and_the_prompt_around_them() -> No
 def test_the_frames_of_a_clip_are_one_video_without_marks_of_ours() -> None:
     sheet = ask(exhibits=(sample_exhibit("a"), sample_exhibit("b")))
     first, second = (exhibit.frames for exhibit in sheet.exhibits)
-    assert compose_message(sheet, form="video", times="seconds") == (
+    assert build_message_parts(sheet, form="video", times="seconds") == (
         PromptText("Look: "),
         PromptText("Video 1:"),
         VideoPart(first),
@@ -53,16 +53,16 @@ def test_a_file_goes_as_it_is_with_its_sound_behind_it() -> None:
     whole = WholeClip(b"bytes", "video/mp4")
     exhibit = replace(sample_exhibit("a"), whole=whole, sound_wav=b"wav")
     sheet = ask(exhibits=(exhibit,), condition=Condition(audio="on"))
-    assert compose_message(sheet, form="clip", times="seconds") == (
+    assert build_message_parts(sheet, form="clip", times="seconds") == (
         PromptText("Look: "),
-        FilePart(whole),
+        ClipFilePart(whole),
         AudioPart(b"wav"),
         PromptText("Real?"),
     )
 
 
 def test_words_alone_stay_whole() -> None:
-    assert compose_message(ask(exhibits=()), form="frames", times="seconds") == (
+    assert build_message_parts(ask(exhibits=()), form="frames", times="seconds") == (
         PromptText("Look: <video>Real?"),
     )
 
@@ -70,4 +70,6 @@ def test_words_alone_stay_whole() -> None:
 @pytest.mark.parametrize("form", ["frames", "video", "clip"])
 def test_a_clip_of_which_nothing_came_is_not_asked_about(form: str) -> None:
     bare = replace(sample_exhibit("a"), frames=())
-    assert isinstance(compose_message(ask(exhibits=(bare,)), form=form, times="seconds"), Failure)
+    assert isinstance(
+        build_message_parts(ask(exhibits=(bare,)), form=form, times="seconds"), Failure
+    )

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.creators.diffusers import DiffusersKeys
-from unreel.reviewers.local.checkpoint import read_checkpoint, require_weights
+from unreel.creators.diffusers import DiffusersCreatorConfig
+from unreel.reviewers.local.checkpoint import read_checkpoint, require_safe_weights
 
 OUTSIDE = (
     "pytorch_model.bin",
@@ -80,9 +80,9 @@ def test_an_adapter_with_pickled_weights_is_refused_beside_other_safetensors(
     (tmp_path / "adapter_model.bin").write_bytes(b"")
     (tmp_path / "other.safetensors").write_bytes(b"")
     with pytest.raises(UnreadableSourceError, match="can hold code"):
-        require_weights(tmp_path)
+        require_safe_weights(tmp_path)
     (tmp_path / "adapter_model.safetensors").write_bytes(b"")
-    require_weights(tmp_path)
+    require_safe_weights(tmp_path)
 
 
 @pytest.mark.parametrize("named", ["diffusion_pytorch_model.bin", "../../x.safetensors"])
@@ -93,4 +93,4 @@ def test_a_pipeline_whose_part_names_other_weights_is_refused(tmp_path: Path, na
     write_index(part, named, name="diffusion_pytorch_model")
     around: Any = None
     with pytest.raises(UnreadableSourceError, match="no safetensors file of its folder"):
-        DiffusersKeys(family="wan", model=str(tmp_path)).open("tiny", around)
+        DiffusersCreatorConfig(family="wan", model=str(tmp_path)).open("tiny", around)

@@ -24,8 +24,8 @@ from unreel.core.question import Condition
 from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.contract import ClipInput, Reviewer, ReviewRequest, WholeClip
-from unreel.reviewers.external.bubblewrap import cage_problem
-from unreel.reviewers.external.scores import ScoreInterpretation, read_last_line
+from unreel.reviewers.external.bubblewrap import find_program_sandbox_problem
+from unreel.reviewers.external.scores import ScoreInterpretation, parse_program_reply
 from unreel.testing.reviewers import ReviewerKit, run, sample_exhibit
 
 CLIP = b"\x00\x00\x00\x18ftypisom" + bytes(range(200))
@@ -55,7 +55,9 @@ def program(folder: Path, code: str, **keys: Any) -> Reviewer:
         command=(sys.executable, str(folder / "detector.py")),
         **{"deadline_s": 20.0, **keys},
     )
-    return section.opener(key_hosts="", weak_cage=bool(cage_problem())).open().reviewer
+    return (
+        section.opener(key_hosts="", weak_cage=bool(find_program_sandbox_problem())).open().reviewer
+    )
 
 
 def asked(reviewer: Reviewer, question: ReviewRequest | None = None) -> Reply | Failure:
@@ -448,7 +450,7 @@ def test_a_belief_falls_on_the_side_of_the_threshold_and_turns_with_its_meaning(
 
 @given(st.binary(max_size=200))
 def test_any_output_is_read_or_refused(output: bytes) -> None:
-    told = read_last_line(output)
+    told = parse_program_reply(output)
     if not isinstance(told, Failure):
         ScoreInterpretation().believe(told)
 

@@ -14,7 +14,7 @@ from unreel.core.retry import RetryPolicy
 from unreel.network.client import HttpReply
 from unreel.reviewers.endpoint.budget import RequestBudget
 from unreel.reviewers.endpoint.client import EndpointClient
-from unreel.reviewers.endpoint.concurrency import ConcurrencyLimit
+from unreel.reviewers.endpoint.load_control import ConcurrencyLimiter
 
 logger = logging.getLogger(__name__)
 GOOD = json.dumps({"choices": [{"message": {"content": "<answer>0</answer>"}}]}).encode()
@@ -53,7 +53,7 @@ def ask_all(
     async def work() -> Counter[str]:
         asker = EndpointClient(
             server,
-            pace=ConcurrencyLimit(max_connections=connections),
+            pace=ConcurrencyLimiter(max_connections=connections),
             patience=patience,
             budget=RequestBudget(),
             redact=str,

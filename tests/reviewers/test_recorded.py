@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from unreel.benchmarks.answers import NAME_COLUMNS, ImportedAnswer, read_answers
+from unreel.benchmarks.answers import NAME_COLUMNS, ImportedAnswer, read_answer_file
 from unreel.core.answer import Reply
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
@@ -78,7 +78,7 @@ def test_what_is_no_answer_is_the_failure_that_score_counts(
     sheet = make_sheet(1)
     file = write(tmp_path / "a.jsonl", {"clip": file_of(sheet), **row})
     replayed = asyncio.run(read_recorded(file, name="r").answer(sheet))
-    (given,) = read_answers(file)
+    (given,) = read_answer_file(file)
     assert isinstance(given, ImportedAnswer)
     assert replayed == given.outcome
     assert isinstance(replayed, Failure)

@@ -9,8 +9,8 @@ from facts import FACTS
 from unreel.core.clip import Clip
 from unreel.core.question import Condition, Question
 from unreel.protocols.protocol import get_protocol
-from unreel.reviewers.endpoint.families import FAMILIES, find_family
-from unreel.reviewers.endpoint.tokens import load_of, picture_rule
+from unreel.reviewers.endpoint.families import FAMILIES, match_model_family
+from unreel.reviewers.endpoint.tokens import estimate_request_tokens, get_image_token_rule
 
 VIDEO = replace(
     FACTS.video,
@@ -42,36 +42,38 @@ def question(instrument: str = "reality", **condition: object) -> Question:
     ],
 )
 def test_a_picture_is_counted_as_its_family_does(model: str, tokens: int) -> None:
-    assert picture_rule(find_family(model)).count(1024, 576) == tokens
+    assert get_image_token_rule(match_model_family(model)).count(1024, 576) == tokens
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_every_family_has_a_formula_in_words(family) -> None:
-    rule = picture_rule(family)
+    rule = get_image_token_rule(family)
     assert rule.words
     assert rule.count(1, 1) >= 1
 
 
 def test_a_question_is_its_text_and_the_frames_in_the_size_shown() -> None:
-    claude = find_family("claude-sonnet-4")
-    load = load_of(question(), [CLIP], claude)
+    claude = match_model_family("claude-sonnet-4")
+    load = estimate_request_tokens(question(), [CLIP], claude)
     prompt = get_protocol("reality").prompt("paper").text
     assert load.n_frames == 8
     assert load.picture_tokens == 8 * 787  # 1024 x 576 each
     assert 0 < load.text_tokens <= len(prompt) / 4 + 1
-    fewer = load_of(question(sampling="fps-1", max_pixels=50176), [CLIP], claude)
+    fewer = estimate_request_tokens(question(sampling="fps-1", max_pixels=50176), [CLIP], claude)
     assert fewer.n_frames == 5
     assert fewer.picture_tokens < 5 * 70
 
 
 def test_a_short_clip_shows_the_frames_it_has_and_a_pair_both_clips() -> None:
     short = replace(CLIP, facts=replace(CLIP.facts, video=replace(VIDEO, n_frames=3)))
-    family = find_family("gpt-5")
-    assert load_of(question(), [short], family).n_frames == 3
-    assert load_of(question("preference"), [CLIP, short], family).n_frames == 11
+    family = match_model_family("gpt-5")
+    assert estimate_request_tokens(question(), [short], family).n_frames == 3
+    assert estimate_request_tokens(question("preference"), [CLIP, short], family).n_frames == 11
 
 
 def test_instants_beside_frames_are_counted() -> None:
-    family = find_family("gpt-5")
-    bare, marked = (load_of(question(marks=marks), [CLIP], family) for marks in ("off", "on"))
+    family = match_model_family("gpt-5")
+    bare, marked = (
+        estimate_request_tokens(question(marks=marks), [CLIP], family) for marks in ("off", "on")
+    )
     assert marked.text_tokens - bare.text_tokens == pytest.approx(8 * 6 / 4, abs=1)

@@ -20,7 +20,7 @@ from certificates import write_certificate
 from unreel.core.errors import MachineError
 from unreel.core.failure import Failure, FailureReason
 from unreel.network.client import REPLY_BYTES, HttpReply
-from unreel.reviewers.endpoint.providers import read_address
+from unreel.reviewers.endpoint.providers import parse_model_address
 from unreel.reviewers.endpoint.transport import HttpTransport
 
 BODY = b'{"model": "tiny", "messages": []}'
@@ -33,7 +33,7 @@ def send(model: str, *, times: int = 1, **options: Any) -> list[HttpReply | Fail
 
     async def work() -> list[HttpReply | Failure]:
         transport = HttpTransport(
-            read_address(model),
+            parse_model_address(model),
             **{"api_key": None, "max_connections": 1, "cap_bytes": REPLY_BYTES, **options},
         )
         try:
@@ -133,7 +133,7 @@ def test_a_machine_without_open_files_left_is_not_the_servers_fault(fault_run: A
 
     async def work() -> None:
         transport = HttpTransport(
-            read_address(model), api_key=None, max_connections=1, cap_bytes=REPLY_BYTES
+            parse_model_address(model), api_key=None, max_connections=1, cap_bytes=REPLY_BYTES
         )
         free = os.dup(0)
         os.close(free)

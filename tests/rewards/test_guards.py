@@ -15,7 +15,7 @@ from reward_logs import HACKS, N_STEPS, fall, freeze, lose_canaries, make_log, r
 from synthesise import ClipRecipe, synthesise
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.media.reader import MediaReader, run_trusted
+from unreel.media.reader import MediaReader, run_trusted_task
 from unreel.rewards.guards.duplicates import count_duplicates
 from unreel.rewards.guards.evaluate import GuardMonitor, evaluate_guards
 from unreel.rewards.guards.facts import measure_clip
@@ -24,13 +24,13 @@ from unreel.rewards.guards.result import MEANINGS, GuardResult, GuardSettings
 from unreel.rewards.guards.steps import BLOCK_ROWS, StepCollector, read_log
 from unreel.rewards.guards.text import addresses_judge
 from unreel.stats.sequential import (
-    enclose_fraction,
-    enclose_mean,
-    enclose_trend,
-    mix_starts,
-    weigh_fraction,
-    weigh_mean,
-    weigh_trend,
+    combine_restarted_tests,
+    compute_fraction_evidence,
+    compute_mean_evidence,
+    compute_trend_evidence,
+    estimate_fraction_interval,
+    estimate_mean_interval,
+    estimate_trend_interval,
 )
 
 
@@ -171,7 +171,7 @@ def test_facts_of_a_clip(tmp_path: Path) -> None:
     recipe = ClipRecipe(width=128, height=96, n_frames=24)
     moving.write_bytes(synthesise(recipe))
     other.write_bytes(synthesise(replace(recipe, seed=1, n_frames=1, rate=Fraction(2))))
-    reader = MediaReader(run_trusted)
+    reader = MediaReader(run_trusted_task)
     facts = measure_clip(moving, reader=reader, read_text=False)
     still = measure_clip(other, reader=reader, read_text=False)
     assert facts["duration_s"] == 1.0
@@ -191,7 +191,9 @@ def _alarm_rate(
     alarms = 0
     for seed in range(200):
         values = draw(np.random.default_rng(seed))
-        mixed = mix_starts(len(values), lambda start, values=values: weigh(values[start:]))
+        mixed = combine_restarted_tests(
+            len(values), lambda start, values=values: weigh(values[start:])
+        )
         alarms += mixed.first_above(-np.log(alpha)) is not None
     return alarms / 200
 
@@ -206,12 +208,18 @@ NOISE: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
 
 @pytest.mark.parametrize("noise", NOISE)
 def test_a_trend_test_keeps_its_false_alarm_rate_over_all_looks(noise: str) -> None:
-    assert _alarm_rate(NOISE[noise], lambda values: weigh_trend(values, -1), 0.2) <= 0.2
+    assert _alarm_rate(NOISE[noise], lambda values: compute_trend_evidence(values, -1), 0.2) <= 0.2
 
 
 def test_the_tests_of_a_mean_and_a_fraction_keep_their_false_alarm_rate_over_all_looks() -> None:
-    assert _alarm_rate(NOISE["normal"], lambda values: weigh_mean(values, 0.0, 1), 0.2) <= 0.2
-    assert _alarm_rate(NOISE["discrete"], lambda values: weigh_fraction(values, 0.8), 0.2) <= 0.2
+    assert (
+        _alarm_rate(NOISE["normal"], lambda values: compute_mean_evidence(values, 0.0, 1), 0.2)
+        <= 0.2
+    )
+    assert (
+        _alarm_rate(NOISE["discrete"], lambda values: compute_fraction_evidence(values, 0.8), 0.2)
+        <= 0.2
+    )
 
 
 def _misses(enclose: Any, truth: float, draws: Iterator[np.ndarray]) -> int:
@@ -226,15 +234,15 @@ def test_intervals_hold_the_truth_at_all_looks_together() -> None:
     def draw(scale: float = 1.0) -> Iterator[np.ndarray]:
         return (np.random.default_rng(seed).normal(size=40) * scale for seed in range(100))
 
-    assert _misses(enclose_mean, 0.0, draw()) <= 15
-    assert _misses(enclose_trend, 0.0, draw()) <= 15
+    assert _misses(estimate_mean_interval, 0.0, draw()) <= 15
+    assert _misses(estimate_trend_interval, 0.0, draw()) <= 15
     flips = (np.random.default_rng(seed).binomial(1, 0.3, 20) / 1.0 for seed in range(20))
-    assert _misses(enclose_fraction, 0.3, flips) <= 6
+    assert _misses(estimate_fraction_interval, 0.3, flips) <= 6
 
 
 def test_a_series_without_spread_is_no_evidence() -> None:
-    assert np.all(weigh_trend(np.full(20, 0.3), 1) == -np.inf)
-    assert enclose_mean(np.full(20, 0.3), 0.05) == (
+    assert np.all(compute_trend_evidence(np.full(20, 0.3), 1) == -np.inf)
+    assert estimate_mean_interval(np.full(20, 0.3), 0.05) == (
         pytest.approx(0.3),
         pytest.approx(0.3),
         pytest.approx(0.3),

@@ -15,7 +15,7 @@ from unreel.core.box import Box
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import digest_id
+from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label
 from unreel.core.verdict import (
     RealismVerdict,
@@ -37,7 +37,7 @@ from unreel.rewards.result import (
     read_map,
 )
 
-CLIP = Clip(id=digest_id("a"), location="a.mp4", facts=FACTS)
+CLIP = Clip(id=compute_placeholder_clip_id("a"), location="a.mp4", facts=FACTS)
 """2 seconds, 640 x 360."""
 NOT_READ = Unparsed(UnparsedReason.MISSING)
 PLACED = TraceVerdict(

@@ -5,7 +5,7 @@ import numpy.typing as npt
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.jackknife_values import JackknifeGroups, jackknife_context
-from unreel.stats.paired_tests import paired_difference
+from unreel.stats.paired_differences import estimate_paired_difference
 from unreel.stats.sample import Clusters
 
 
@@ -24,5 +24,5 @@ def mean_difference(
             for values in (first, second)
         )
     reach = {} if bounds is None else {"reach": bounds[1] - bounds[0]}
-    gap = paired_difference(ours, theirs, groups=groups, **reach)
+    gap = estimate_paired_difference(ours, theirs, groups=groups, **reach)
     return gap if isinstance(gap, Unmeasured) else gap.estimate

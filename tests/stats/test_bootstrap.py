@@ -15,7 +15,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_mean
 from unreel.stats.proportion import estimate_proportion
-from unreel.stats.resampling import RESAMPLES, resample
+from unreel.stats.resampling import RESAMPLES, resample_statistic
 from unreel.stats.sample import Array, RowSample, as_columns, weighted_sum
 
 Estimated = Callable[[Measured], Estimate]
@@ -72,7 +72,7 @@ def test_draws_of_merged_rows_vary_as_much_as_draws_of_single_rows() -> None:
     apart = RowSample.of((values, np.arange(100.0)))
     for sample in (merged, apart):
         total = partial(weighted_sum, column=sample.columns[0])
-        assert resample(total, sample, seed=3, level=0.95).values.std() == pytest.approx(
+        assert resample_statistic(total, sample, seed=3, level=0.95).values.std() == pytest.approx(
             np.sqrt(24), rel=0.06
         )
 

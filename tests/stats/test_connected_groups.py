@@ -3,21 +3,24 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.stats.connected_groups import join
+from unreel.stats.connected_groups import group_connected_names
 
 
 def test_names_are_joined_through_others_and_keep_their_order() -> None:
-    assert join(["a", "b", "c", "d"], [("d", "b"), ("b", "a")]) == [["a", "b", "d"], ["c"]]
+    assert group_connected_names(["a", "b", "c", "d"], [("d", "b"), ("b", "a")]) == [
+        ["a", "b", "d"],
+        ["c"],
+    ]
 
 
 def test_nothing_joined_leaves_each_alone() -> None:
-    assert join(["a", "b"], []) == [["a"], ["b"]]
+    assert group_connected_names(["a", "b"], []) == [["a"], ["b"]]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=20))
 def test_every_pair_ends_in_one_group_and_no_name_is_lost(pairs: list[tuple[int, int]]) -> None:
     names = [str(n) for n in range(10)]
-    groups = join(names, [(str(a), str(b)) for a, b in pairs])
+    groups = group_connected_names(names, [(str(a), str(b)) for a, b in pairs])
     assert sorted(name for group in groups for name in group) == names
     where = {name: place for place, group in enumerate(groups) for name in group}
     assert all(where[str(a)] == where[str(b)] for a, b in pairs)

@@ -13,7 +13,13 @@ from sklearn.metrics import balanced_accuracy_score, brier_score_loss, f1_score,
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.detection import auc, balanced_accuracy, calibrate, f1, tpr_at_fpr
+from unreel.stats.detection import (
+    auc,
+    balanced_accuracy,
+    f1,
+    measure_probability_calibration,
+    tpr_at_fpr,
+)
 from unreel.stats.proportion import estimate_proportion
 
 Estimated = Callable[[Measured], Estimate]
@@ -137,7 +143,7 @@ def test_bins_and_brier_score_are_those_of_scikit_learn(
     estimated: Estimated, rng: np.random.Generator
 ) -> None:
     truth, told = _detect(rng, 500)
-    result = calibrate(truth, told, seed=1)
+    result = measure_probability_calibration(truth, told, seed=1)
     shares, means = calibration_curve(truth, told, n_bins=10, strategy="quantile")
     assert [one.p_mean for one in result.bins] == pytest.approx(means)
     assert [one.generated.value for one in result.bins] == pytest.approx(shares)
@@ -150,7 +156,7 @@ def test_bins_and_brier_score_are_those_of_scikit_learn(
 def test_equal_probabilities_share_a_bin(estimated: Estimated) -> None:
     truth = [0, 0, 0, 1] * 15 + [0, 1, 1, 1] * 5
     told = [0.25] * 60 + [0.75] * 20
-    result = calibrate(truth, told, seed=1)
+    result = measure_probability_calibration(truth, told, seed=1)
     assert [one.p_mean for one in result.bins] == [0.25, 0.75]
     assert [one.generated.value for one in result.bins] == [0.25, 0.75]
     assert estimated(result.ece).value == pytest.approx(0)
@@ -158,7 +164,7 @@ def test_equal_probabilities_share_a_bin(estimated: Estimated) -> None:
 
 def test_tied_probabilities_go_to_the_bin_that_holds_their_middle() -> None:
     told = [0.1] * 30 + [0.5] * 60 + [0.9] * 10
-    result = calibrate([0, 1] * 50, told, seed=1, bins=2)
+    result = measure_probability_calibration([0, 1] * 50, told, seed=1, bins=2)
     assert [one.generated.n for one in result.bins] == [30, 70]
 
 
@@ -166,8 +172,8 @@ def test_honest_probabilities_may_have_no_calibration_error(
     estimated: Estimated, rng: np.random.Generator
 ) -> None:
     told = rng.random(400)
-    honest = estimated(calibrate(rng.random(400) < told, told, seed=1).ece)
-    boastful = estimated(calibrate(rng.random(400) < 0.5, told, seed=1).ece)
+    honest = estimated(measure_probability_calibration(rng.random(400) < told, told, seed=1).ece)
+    boastful = estimated(measure_probability_calibration(rng.random(400) < 0.5, told, seed=1).ece)
     assert honest.low == 0 < honest.value
     assert boastful.low > 0.1
     assert boastful.low < 0.25 < boastful.high  # the mean of |p - 1/2|
@@ -175,7 +181,7 @@ def test_honest_probabilities_may_have_no_calibration_error(
 
 def test_an_oracle_keeps_doubt_about_its_calibration(estimated: Estimated) -> None:
     truth = np.arange(60) % 2
-    result = calibrate(truth, truth, seed=1)
+    result = measure_probability_calibration(truth, truth, seed=1)
     for measured in (result.ece, result.brier):
         estimate = estimated(measured)
         assert estimate.value == estimate.low == 0
@@ -185,8 +191,10 @@ def test_an_oracle_keeps_doubt_about_its_calibration(estimated: Estimated) -> No
 def test_calibration_draws_clips(estimated: Estimated, rng: np.random.Generator) -> None:
     truth, told = _detect(rng, 100)
     clips = np.arange(100).repeat(6)
-    once = calibrate(truth, told, seed=1, bins=4)
-    grouped = calibrate(truth.repeat(6), told.repeat(6), seed=1, clusters=clips, bins=4)
+    once = measure_probability_calibration(truth, told, seed=1, bins=4)
+    grouped = measure_probability_calibration(
+        truth.repeat(6), told.repeat(6), seed=1, clusters=clips, bins=4
+    )
     for alone, repeated in [
         (once.brier, grouped.brier),
         (once.ece, grouped.ece),
@@ -198,13 +206,13 @@ def test_calibration_draws_clips(estimated: Estimated, rng: np.random.Generator)
 
 
 def test_calibration_of_nothing_is_unmeasured() -> None:
-    result = calibrate([], [], seed=1)
+    result = measure_probability_calibration([], [], seed=1)
     assert result.ece == result.brier == Unmeasured("no rows")
     assert result.bins == ()
 
 
 def test_calibration_error_of_few_clips_is_unmeasured_with_its_bare_value() -> None:
-    result = calibrate([0, 1, 1], [0.2, 0.6, 0.9], seed=1, bins=1)
+    result = measure_probability_calibration([0, 1, 1], [0.2, 0.6, 0.9], seed=1, bins=1)
     assert isinstance(result.ece, Unmeasured)
     assert "needs 6 clips, here are 3; the bare value is 0.1" in result.ece.why
     assert isinstance(result.brier, Estimate)
@@ -218,7 +226,7 @@ def test_impossible_probabilities_and_bins_are_refused(
     told: list[float], bins: int, remedy: str
 ) -> None:
     with pytest.raises(InvalidValueError, match=remedy):
-        calibrate([0, 1], told, seed=1, bins=bins)
+        measure_probability_calibration([0, 1], told, seed=1, bins=bins)
 
 
 CALLED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=10, max_size=60)

@@ -11,9 +11,8 @@ import pytest
 from stats.pairs import mean_difference
 from unreel.core.estimate import Estimate, Measured
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.correlation import plcc, srocc
-from unreel.stats.detection import auc, balanced_accuracy, calibrate
-from unreel.stats.pair_order import pair_consistency
+from unreel.stats.correlation import pair_consistency, plcc, srocc
+from unreel.stats.detection import auc, balanced_accuracy, measure_probability_calibration
 
 Array = npt.NDArray[np.float64]
 Trial = Callable[[np.random.Generator, int], Measured]
@@ -160,6 +159,8 @@ def test_calibration_error_at_least_as_often(
 ) -> None:
     def trial(rng: np.random.Generator, seed: int) -> Measured:
         told = rng.random(200)
-        return calibrate(rng.random(200) < came_true(told), told, seed=seed).ece
+        return measure_probability_calibration(
+            rng.random(200) < came_true(told), told, seed=seed
+        ).ece
 
     assert _share_held(trial, truth) >= FEWEST

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.estimate import Unmeasured
-from unreel.stats.jackknife import DifferenceInterval, compute_difference_interval
 from unreel.stats.jackknife_values import JackknifeValues
+from unreel.stats.paired_differences import DifferenceInterval, compute_difference_interval
 
 
 def _without_each(gaps: np.ndarray) -> np.ndarray:

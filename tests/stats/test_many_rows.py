@@ -7,19 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.core.cluster import RowCluster
-from unreel.core.estimate import Estimate
+from unreel.core.estimate import Estimate, RowCluster
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.cluster_ids import ClusterIds, LabelNumbers, SharedLabels
-from unreel.stats.cluster_resampler import ClusterResampler
+from unreel.stats.clusters import ClusterIds, ClusterResampler, LabelNumbering, SharedLabelNumbering
 from unreel.stats.jackknife_values import MOST_GROUPS
-from unreel.stats.label_digests import LabelDigests
+from unreel.stats.label_digests import LabelDigestList
 from unreel.stats.sample import RowSample
 
 
 @given(st.lists(st.text(max_size=3), max_size=40), st.integers(0, 5))
 def test_labels_that_are_not_held_are_told_apart_as_well(labels: list[str], most: int) -> None:
-    held, digested = LabelNumbers(), LabelNumbers(most=most)
+    held, digested = LabelNumbering(), LabelNumbering(most=most)
     for label in labels:
         held.add(label)
         digested.add(label)
@@ -31,7 +29,7 @@ def test_labels_that_are_not_held_are_told_apart_as_well(labels: list[str], most
 
 
 def test_labels_are_numbered_in_their_order() -> None:
-    labels = LabelNumbers()
+    labels = LabelNumbering()
     for label in ("b", "a", "c", "a"):
         labels.add(label)
     assert labels.numbers().tolist() == [1, 0, 2, 0]
@@ -39,9 +37,9 @@ def test_labels_are_numbered_in_their_order() -> None:
 
 @given(st.lists(st.lists(st.text(max_size=2), max_size=20), max_size=4))
 def test_labels_of_several_sets_of_rows_are_numbered_as_they_are_met(sets: list[list[str]]) -> None:
-    known, numbers = LabelDigests(), dict[str, int]()
+    known, numbers = LabelDigestList(), dict[str, int]()
     for labels in sets:
-        shared = SharedLabels(known)
+        shared = SharedLabelNumbering(known)
         for label in labels:
             shared.add(label)
             numbers.setdefault(label, len(numbers))
@@ -75,7 +73,7 @@ def test_groups_drawn_by_kind_weigh_rows_as_groups_drawn_one_by_one(
     values = rng.integers(0, 2, len(scenes)).astype(float)
     clusters = [RowCluster(f"{scene:03}") for scene in scenes]
     one_by_one = bootstrap_mean(values, seed=1, clusters=clusters, bounds=(0, 1))
-    monkeypatch.setattr("unreel.stats.cluster_resampler.MANY", 20)
+    monkeypatch.setattr("unreel.stats.clusters.MANY", 20)
     draw = RowSample.of((values,), clusters).scenes
     assert (len(draw.sizes), draw.n_groups) == (9, 300)  # 1 to 3 rows, of which none to all are 1
     by_kind = bootstrap_mean(values, seed=1, clusters=clusters, bounds=(0, 1))
@@ -87,7 +85,7 @@ def test_groups_drawn_by_kind_weigh_rows_as_groups_drawn_one_by_one(
 
 
 def test_what_nobody_made_is_in_every_draw_by_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unreel.stats.cluster_resampler.MANY", 1)
+    monkeypatch.setattr("unreel.stats.clusters.MANY", 1)
     # Two rows of no group, then groups 0 and 1 that hold one of each distinct row, and 2 that holds the first.
     draw = ClusterResampler.of(np.array([-1, 0, 1, 2, -1, 0, 1]), np.array([0, 4]))
     weights = draw.draw(np.random.default_rng(0), 50)
@@ -99,7 +97,7 @@ def test_what_nobody_made_is_in_every_draw_by_kind(monkeypatch: pytest.MonkeyPat
 def test_the_order_of_scenes_changes_nothing_where_they_are_drawn_by_kind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("unreel.stats.cluster_resampler.MANY", 5)
+    monkeypatch.setattr("unreel.stats.clusters.MANY", 5)
     values = [float(i % 3 == 0) for i in range(60)]
     scenes = np.arange(60, dtype=np.int32) // 2
     nobody = np.full(60, -1, np.int32)

@@ -8,7 +8,7 @@ from scipy.stats import norm, spearmanr
 from unreel.core.errors import InvalidValueError
 from unreel.stats.pair_choice import (
     StrengthPosterior,
-    choose_pairs,
+    choose_next_pairs,
     compute_information_gain,
     estimate_posterior,
 )
@@ -83,19 +83,19 @@ def test_close_and_unknown_pairs_come_before_settled_ones() -> None:
     wins = np.zeros((4, 4))
     wins[0, 1] = wins[0, 2] = wins[0, 3] = 30  # 0 is stronger than all others, that is settled
     pairs = all_pairs(4)
-    chosen = [pairs[at] for at in choose_pairs(estimate_posterior(wins), pairs, n=3, seed=1)]
+    chosen = [pairs[at] for at in choose_next_pairs(estimate_posterior(wins), pairs, n=3, seed=1)]
     assert all(0 not in pair for pair in chosen)
 
 
 def test_a_batch_spreads_over_competitors_and_follows_from_the_seed() -> None:
     belief = estimate_posterior(np.zeros((10, 10)))
     pairs = all_pairs(10)
-    chosen = choose_pairs(belief, pairs, n=5, seed=3)
+    chosen = choose_next_pairs(belief, pairs, n=5, seed=3)
     assert len({name for at in chosen for name in pairs[at]}) == 10
-    assert chosen == choose_pairs(belief, pairs, n=5, seed=3)
-    assert chosen != choose_pairs(belief, pairs, n=5, seed=4)
-    assert sorted(choose_pairs(belief, pairs, n=90, seed=3)) == sorted(list(range(45)) * 2)
-    assert choose_pairs(belief, [], n=5, seed=3) == []
+    assert chosen == choose_next_pairs(belief, pairs, n=5, seed=3)
+    assert chosen != choose_next_pairs(belief, pairs, n=5, seed=4)
+    assert sorted(choose_next_pairs(belief, pairs, n=90, seed=3)) == sorted(list(range(45)) * 2)
+    assert choose_next_pairs(belief, [], n=5, seed=3) == []
 
 
 def test_tables_that_are_no_results_are_refused() -> None:
@@ -111,7 +111,7 @@ def test_a_ranking_by_information_is_closer_to_the_truth_than_one_by_chance() ->
         pairs, wins = all_pairs(20), np.zeros((20, 20))
         for _ in range(8):
             chosen = (
-                choose_pairs(estimate_posterior(wins), pairs, n=10, seed=seed)
+                choose_next_pairs(estimate_posterior(wins), pairs, n=10, seed=seed)
                 if plan == "gain"
                 else rng.choice(len(pairs), 10, replace=False).tolist()
             )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.pair_order import OrderedPairCounter, count_ordered_pairs, pair_consistency
+from unreel.stats.correlation import OrderedPairCounter, count_ordered_pairs, pair_consistency
 
 Estimated = Callable[[Measured], Estimate]
 

@@ -11,7 +11,7 @@ from stats.pairs import mean_difference
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.jackknife_values import JackknifeGroups
-from unreel.stats.paired_tests import paired_difference
+from unreel.stats.paired_differences import estimate_paired_difference
 
 Estimated = Callable[[Measured], Estimate]
 
@@ -52,5 +52,7 @@ def test_reviewers_that_never_differ_are_unmeasured_without_bounds() -> None:
 
 def test_figures_that_are_unmeasured_or_tell_nothing_of_their_clips_have_no_difference() -> None:
     plain, absent = bootstrap_mean([0.0, 1.0] * 9, seed=0, bounds=(0, 1)), Unmeasured("no rows")
-    assert paired_difference(plain, absent, groups=JackknifeGroups()) is absent
-    assert isinstance(paired_difference(plain, plain, groups=JackknifeGroups()), Unmeasured)
+    assert estimate_paired_difference(plain, absent, groups=JackknifeGroups()) is absent
+    assert isinstance(
+        estimate_paired_difference(plain, plain, groups=JackknifeGroups()), Unmeasured
+    )

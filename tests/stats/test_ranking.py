@@ -202,7 +202,7 @@ def test_any_battles_give_strengths_or_reasons(
 def test_importing_the_statistics_loads_neither_evalica_nor_pandas() -> None:
     code = (
         "import sys, unreel.stats.ranking, unreel.stats.agreement, unreel.stats.detection, "
-        "unreel.stats.paired_tests; print(*{m.partition('.')[0] for m in sys.modules})"
+        "unreel.stats.paired_differences; print(*{m.partition('.')[0] for m in sys.modules})"
     )
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert {"evalica", "pandas", "sklearn", "krippendorff"}.isdisjoint(run.stdout.split())

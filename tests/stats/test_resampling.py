@@ -7,10 +7,9 @@ import numpy.typing as npt
 import pytest
 
 from stats.pairs import mean_difference
-from unreel.core.cluster import RowCluster
-from unreel.core.estimate import Estimate, Measured
+from unreel.core.estimate import Estimate, Measured, RowCluster
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.detection import auc, calibrate
+from unreel.stats.detection import auc, measure_probability_calibration
 
 Estimated = Callable[[Measured], Estimate]
 Array = npt.NDArray[np.float64]
@@ -157,7 +156,7 @@ def test_an_auc_and_a_calibration_widen_with_their_creators(
     clusters = [*crossed(60, 8), *(RowCluster(str(scene)) for scene in range(60))]
     scenes = [cluster.scene for cluster in clusters]
     told = 1 / (1 + np.exp(-told))
-    for measure in (auc, lambda *data, **ties: calibrate(*data, **ties).ece):
+    for measure in (auc, lambda *data, **ties: measure_probability_calibration(*data, **ties).ece):
         both, by_scene = (
             estimated(measure(truth, told, seed=1, clusters=drawn)) for drawn in (clusters, scenes)
         )

@@ -9,13 +9,11 @@ import pytest
 
 from pace import slowness
 from stats.pairs import mean_difference
-from unreel.core.cluster import RowCluster
-from unreel.core.estimate import Estimate, Measured
+from unreel.core.estimate import Estimate, Measured, RowCluster
 from unreel.stats.agreement import cohen_kappa, krippendorff_alpha
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.correlation import plcc, srocc
-from unreel.stats.detection import auc, calibrate
-from unreel.stats.pair_order import pair_consistency
+from unreel.stats.correlation import pair_consistency, plcc, srocc
+from unreel.stats.detection import auc, measure_probability_calibration
 
 N = 100_000
 SLOW = pytest.mark.slow
@@ -61,7 +59,12 @@ TOLD = 1 / (1 + np.exp(3 - SCORES))
             marks=SLOW,
         ),
         pytest.param(60, lambda: auc(TRUTH, SCORES, seed=1), id="auc", marks=SLOW),
-        pytest.param(60, lambda: calibrate(TRUTH, TOLD, seed=1).ece, id="calibration", marks=SLOW),
+        pytest.param(
+            60,
+            lambda: measure_probability_calibration(TRUTH, TOLD, seed=1).ece,
+            id="calibration",
+            marks=SLOW,
+        ),
         pytest.param(
             3, lambda: krippendorff_alpha([HUMAN, WHOLE], scale="ordinal", seed=1), id="alpha"
         ),

@@ -11,8 +11,13 @@ from scipy.optimize import minimize
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.stats.skill import SkillPrior, fit_skill, measure_skill, standardise
-from unreel.stats.skill_rows import REAL, AnswerColumns, AnswerGroups, TermLayout
+from unreel.stats.skill import (
+    SkillPrior,
+    estimate_skill_intervals,
+    fit_skill_terms,
+    standardise_columns,
+)
+from unreel.stats.skill_rows import REAL, AnswerColumns, AnswerGroups, SkillTermLayout
 
 RECOVERY = Path(__file__).parents[2] / "benchmarks" / "skill_recovery.py"
 
@@ -80,7 +85,7 @@ def test_its_intervals_hold_the_truth(recovery: ModuleType) -> None:
 
 def test_a_fit_without_guess_floor_and_prior_is_the_binomial_glm_of_statsmodels() -> None:
     sm = pytest.importorskip("statsmodels.api")
-    answers, shape = _drawn(4, 5, 60, nuisances=1), TermLayout(4, 5, 1)
+    answers, shape = _drawn(4, 5, 60, nuisances=1), SkillTermLayout(4, 5, 1)
     made = answers.creator != REAL
     columns = [answers.reviewer == place for place in range(4)]
     columns += [(answers.reviewer == place) & made for place in range(4)]
@@ -89,14 +94,14 @@ def test_a_fit_without_guess_floor_and_prior_is_the_binomial_glm_of_statsmodels(
     columns += [-((answers.creator == place) * 1.0 - last) for place in range(4)]
     design = np.column_stack([*columns, answers.nuisance]).astype(float)
     reference = sm.GLM(answers.generated.astype(float), design, family=sm.families.Binomial()).fit()
-    ours = fit_skill(answers, shape, model=SkillPrior(guess=0.0, spread=1e4)).terms
+    ours = fit_skill_terms(answers, shape, model=SkillPrior(guess=0.0, spread=1e4)).terms
     found = np.concatenate([ours.bias, ours.ability, ours.realism[:4], ours.sway])
     assert found == pytest.approx(reference.params, abs=1e-3)
 
 
 def test_its_sandwich_is_that_of_statsmodels_by_scene() -> None:
     sm = pytest.importorskip("statsmodels.api")
-    answers, shape = _drawn(3, 1, 80), TermLayout(3, 1)
+    answers, shape = _drawn(3, 1, 80), SkillTermLayout(3, 1)
     made = answers.creator != REAL
     columns = [answers.reviewer == place for place in range(3)]
     columns += [(answers.reviewer == place) & made for place in range(3)]
@@ -107,20 +112,20 @@ def test_its_sandwich_is_that_of_statsmodels_by_scene() -> None:
         cov_type="cluster", cov_kwds={"groups": answers.scene, "use_correction": False}
     ).bse * np.sqrt(80 / 79)
     bare = model.fit().bse
-    ours = fit_skill(answers, shape, model=SkillPrior(guess=0.0, spread=1e4)).errors
+    ours = fit_skill_terms(answers, shape, model=SkillPrior(guess=0.0, spread=1e4)).errors
     found = np.concatenate([ours.bias, ours.ability])
     assert found == pytest.approx(np.maximum(by_scene, bare), rel=1e-3)
 
 
 def test_a_fit_with_guess_floor_and_prior_is_the_summit_that_another_climber_finds() -> None:
-    answers, shape = _drawn(4, 4, 40), TermLayout(4, 4)
+    answers, shape = _drawn(4, 4, 40), SkillTermLayout(4, 4)
     rows, guess, spread = AnswerGroups.of(answers, shape), 0.05, 2.0
 
     def below(terms: np.ndarray) -> float:
         return -rows.likelihood(terms, guess) + float(terms @ terms) / (2 * spread**2)
 
     summit = minimize(below, np.zeros(shape.n_terms), method="BFGS", options={"gtol": 1e-7}).x
-    ours = fit_skill(answers, shape, model=SkillPrior(guess=guess, spread=spread)).terms
+    ours = fit_skill_terms(answers, shape, model=SkillPrior(guess=guess, spread=spread)).terms
     centre = summit[8:].mean()
     assert ours.bias == pytest.approx(summit[:4], abs=1e-3)
     assert ours.ability == pytest.approx(summit[4:8] - centre, abs=1e-3)
@@ -128,7 +133,7 @@ def test_a_fit_with_guess_floor_and_prior_is_the_summit_that_another_climber_fin
 
 
 def test_counts_and_single_answers_have_one_likelihood() -> None:
-    answers, shape = _drawn(3, 4, 20), TermLayout(3, 4)
+    answers, shape = _drawn(3, 4, 20), SkillTermLayout(3, 4)
     terms = np.random.default_rng(1).normal(size=shape.n_terms)
     counted, single = AnswerGroups.of(answers, shape), AnswerGroups.one_by_one(answers, shape)
     for guess in (0.0, 0.03):
@@ -139,7 +144,7 @@ def test_counts_and_single_answers_have_one_likelihood() -> None:
 
 @pytest.mark.parametrize("guess", [0.0, 0.04])
 def test_slopes_are_those_of_the_likelihood(guess: float) -> None:
-    answers, shape = _drawn(3, 3, 15, nuisances=2), TermLayout(3, 3, 2)
+    answers, shape = _drawn(3, 3, 15, nuisances=2), SkillTermLayout(3, 3, 2)
     rows = AnswerGroups.of(answers, shape)
     terms = np.random.default_rng(2).normal(size=shape.n_terms)
     slope = rows.slope(rows.weigh(terms, guess).score)
@@ -151,8 +156,8 @@ def test_slopes_are_those_of_the_likelihood(guess: float) -> None:
 
 
 def test_a_nuisance_that_sways_everybody_is_told_apart() -> None:
-    answers, shape = _drawn(5, 5, 120, nuisances=1, seed=4), TermLayout(5, 5, 1)
-    (sway,) = measure_skill(answers, shape).sway
+    answers, shape = _drawn(5, 5, 120, nuisances=1, seed=4), SkillTermLayout(5, 5, 1)
+    (sway,) = estimate_skill_intervals(answers, shape).sway
     assert isinstance(sway, Estimate)
     assert sway.low <= 0.8 <= sway.high
     assert sway.low > 0.5
@@ -167,7 +172,7 @@ def test_a_reviewer_that_never_errs_has_a_finite_ability_and_a_wide_interval() -
         ),
         *((1, creator, scene, scene % 2) for creator in range(REAL, 3) for scene in range(30)),
     )
-    perfect, coin = measure_skill(answers, TermLayout(2, 3)).ability
+    perfect, coin = estimate_skill_intervals(answers, SkillTermLayout(2, 3)).ability
     assert isinstance(perfect, Estimate)
     assert isinstance(coin, Estimate)
     assert perfect.low > coin.high
@@ -196,7 +201,7 @@ def test_reviewers_that_look_are_measured_however_lopsided_their_answers_are() -
         *((2, REAL, s, s == 0) for s in range(300)),
         *((2, c, s, s < 3) for c in range(10) for s in range(30)),
     )
-    seldom = measure_skill(answers, TermLayout(3, n_creators)).ability
+    seldom = estimate_skill_intervals(answers, SkillTermLayout(3, n_creators)).ability
     assert all(isinstance(one, Estimate) for one in seldom)
     assert seldom[0].low > 0 < seldom[2].low
 
@@ -209,7 +214,7 @@ def test_entrants_that_no_answer_ties_together_are_unmeasured() -> None:
         *((2, c, s, rng.random() < 0.6) for c in (0, 1) for s in range(20)),
         *((3, REAL, s, rng.random() < 0.6) for s in range(20)),
     )
-    found = measure_skill(answers, TermLayout(5, 4))
+    found = estimate_skill_intervals(answers, SkillTermLayout(5, 4))
     assert isinstance(found.ability[0], Estimate)
     why = [one.why if isinstance(one, Unmeasured) else "" for one in found.ability]
     assert why[1:] == [
@@ -223,12 +228,13 @@ def test_entrants_that_no_answer_ties_together_are_unmeasured() -> None:
 
 
 def test_few_scenes_and_one_creator_say_so() -> None:
-    few = measure_skill(
-        _answers(*((0, c, s, 1) for c in (REAL, 0) for s in range(5))), TermLayout(1, 1)
+    few = estimate_skill_intervals(
+        _answers(*((0, c, s, 1) for c in (REAL, 0) for s in range(5))), SkillTermLayout(1, 1)
     )
     assert all(isinstance(one, Unmeasured) for one in (*few.bias, *few.ability, *few.realism))
-    alone = measure_skill(
-        _answers(*((0, c, s, s % 3 > 0) for c in (REAL, 0) for s in range(9))), TermLayout(1, 1)
+    alone = estimate_skill_intervals(
+        _answers(*((0, c, s, s % 3 > 0) for c in (REAL, 0) for s in range(9))),
+        SkillTermLayout(1, 1),
     )
     assert isinstance(alone.ability[0], Estimate)
     assert "one creator alone" in str(alone.realism[0])
@@ -236,7 +242,7 @@ def test_few_scenes_and_one_creator_say_so() -> None:
 
 def test_what_is_not_known_of_a_clip_counts_as_the_mean() -> None:
     columns = np.array([[1.0, 5.0], [3.0, 5.0], [np.nan, 5.0], [2.0, np.nan]])
-    scaled = standardise(columns, [0, 1, 2, 3])
+    scaled = standardise_columns(columns, [0, 1, 2, 3])
     assert scaled[:, 0].sum() == pytest.approx(0)
     assert scaled[2, 0] == 0
     assert not scaled[:, 1].any()

@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pytest
 
 from unreel.stats.copied_answers import FEWEST_SHARED, find_copied_pairs
-from unreel.stats.cross_fitted_skills import FEWEST_TASKS, MANY_TASKS, cross_fit_skills
+from unreel.stats.dawid_skene import FEWEST_TASKS, MANY_TASKS, cross_fit_skills
 
 Labels = npt.NDArray[np.int64]
 

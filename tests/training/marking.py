@@ -11,7 +11,7 @@ from unreel.protocols.space import BoxSpace
 from unreel.protocols.trace import TRACE
 from unreel.protocols.trace.truth import TraceTruth
 from unreel.training.recipe import RewardSection
-from unreel.training.rewards.key import AnswerKey
+from unreel.training.rewards.answer_key import AnswerKey
 from unreel.training.rewards.terms import RewardTerms, compute_reward_terms
 
 SPACE = BoxSpace("model-input 448x252", 448, 252)

@@ -9,12 +9,12 @@ from typing import Any
 
 from footage import film, write_clip
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.records import to_record
+from unreel.benchmarks.records import entry_to_record
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Trace
-from unreel.training.recipe import TrainRecipe, check_recipe
+from unreel.training.recipe import TrainRecipe, validate_train_recipe
 
 MELTS = Trace(
     span=TimeSpan(125_000, 250_000),
@@ -45,7 +45,7 @@ def write_set(root: Path, entries: Mapping[Entry, bytes] | Iterable[tuple[Entry,
     lines = []
     for entry, data in pairs:
         (root / entry.location).write_bytes(data)
-        lines.append(json.dumps(to_record(entry, file_name=entry.location)))
+        lines.append(json.dumps(entry_to_record(entry, file_name=entry.location)))
     (root / "metadata.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return root
 
@@ -63,4 +63,4 @@ def recipe(benchmark: Path | str | None, **changes: Any) -> TrainRecipe:
         "data": [data],
         "holdout": {"near_duplicates": False, "share": 0.25},
     }
-    return check_recipe(values | changes)
+    return validate_train_recipe(values | changes)

@@ -10,14 +10,14 @@ from unreel.core.output_files import OutputDirectory
 from unreel.training.card import (
     LIMITS,
     CheckpointCard,
-    as_markdown,
-    base_licence,
-    read_card,
-    write_card,
+    format_model_card,
+    read_model_card,
+    read_model_licence,
+    write_model_card,
 )
-from unreel.training.recipe import check_recipe
+from unreel.training.recipe import validate_train_recipe
 
-RECIPE = check_recipe(
+RECIPE = validate_train_recipe(
     {
         "name": "tiny",
         "model": {"name": "base", "family": "qwen2.5-vl"},
@@ -58,7 +58,7 @@ CARD = CheckpointCard(
 
 
 def test_the_page_holds_data_licences_scores_with_intervals_and_limits() -> None:
-    page = as_markdown(CARD)
+    page = format_model_card(CARD)
     for said in (
         "d" * 64,
         "contents cccc",
@@ -74,29 +74,29 @@ def test_the_page_holds_data_licences_scores_with_intervals_and_limits() -> None
 
 
 def test_a_card_is_read_back_as_it_was_written(tmp_path: Path) -> None:
-    write_card(CARD, OutputDirectory(tmp_path))
-    assert as_markdown(read_card(tmp_path)) == as_markdown(CARD)
+    write_model_card(CARD, OutputDirectory(tmp_path))
+    assert format_model_card(read_model_card(tmp_path)) == format_model_card(CARD)
 
 
 def test_a_strangers_licence_brings_no_markup() -> None:
-    page = as_markdown(replace(CARD, licences=("<script>|`\n# pwned",)))
+    page = format_model_card(replace(CARD, licences=("<script>|`\n# pwned",)))
     assert "<script>" not in page
     assert "\n# pwned" not in page
 
 
 def test_a_leak_that_was_accepted_is_told() -> None:
     leaky = replace(CARD, data=CARD.data | {"leaks": ["a and b of press (same bytes)"]})
-    assert "1 clips that it is to be scored on are shown in it" in as_markdown(leaky)
-    assert "to be scored on" not in as_markdown(CARD)
+    assert "1 clips that it is to be scored on are shown in it" in format_model_card(leaky)
+    assert "to be scored on" not in format_model_card(CARD)
 
 
 def test_nothing_held_out_is_said_to_be_not_measured() -> None:
-    assert "Not measured: nothing was held out" in as_markdown(replace(CARD, look=None))
+    assert "Not measured: nothing was held out" in format_model_card(replace(CARD, look=None))
 
 
 def test_a_folder_without_a_card_is_told(tmp_path: Path) -> None:
     with pytest.raises(UnreadableSourceError, match="OUT/model"):
-        read_card(tmp_path)
+        read_model_card(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -112,4 +112,4 @@ def test_the_licence_of_the_base_is_what_its_page_declares(
     text: str, licence: str, tmp_path: Path
 ) -> None:
     (tmp_path / "README.md").write_text(text)
-    assert base_licence(tmp_path) == licence
+    assert read_model_licence(tmp_path) == licence

@@ -12,7 +12,7 @@ from unreel.core.clip import Generated, Real
 from unreel.core.judgement import Label, Rating
 from unreel.core.verdict import Position
 from unreel.protocols.trace.truth import TraceTruth
-from unreel.training.rewards.key import AnswerKey
+from unreel.training.rewards.answer_key import AnswerKey
 
 TRUTHS = draw_truths(160)
 TERMS = settled(TRUTHS)

@@ -6,14 +6,19 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import UnsafeTargetError
-from unreel.training.checkpoints import SEAL, CheckpointFolder, read_sealed, step_name
+from unreel.training.checkpoints import (
+    SEAL,
+    CheckpointFolder,
+    format_checkpoint_name,
+    read_sealed_checkpoint,
+)
 
 
 def _write(checkpoints: CheckpointFolder, step: int, text: str = "weights") -> Path:
-    draft = checkpoints.begin(step_name(step), inner="training")
+    draft = checkpoints.begin(format_checkpoint_name(step), inner="training")
     (draft / "model.safetensors").write_text(f"{text} {step}")
     (draft / "training" / "optimizer.pt").write_text("state")
-    return checkpoints.finish(step_name(step), step=step).path
+    return checkpoints.finish(format_checkpoint_name(step), step=step).path
 
 
 def test_the_newest_sealed_checkpoint_is_read(tmp_path: Path) -> None:
@@ -29,7 +34,7 @@ def test_the_newest_sealed_checkpoint_is_read(tmp_path: Path) -> None:
 def test_a_draft_is_no_checkpoint(tmp_path: Path) -> None:
     checkpoints = CheckpointFolder(tmp_path)
     _write(checkpoints, 10)
-    (checkpoints.begin(step_name(20)) / "model.safetensors").write_text("half")
+    (checkpoints.begin(format_checkpoint_name(20)) / "model.safetensors").write_text("half")
     assert checkpoints.newest() == checkpoints.at(10)
     checkpoints.clear_drafts()
     assert [each.name for each in (tmp_path / "checkpoints").iterdir()] == ["step-000010"]
@@ -54,7 +59,7 @@ def test_a_checkpoint_that_lost_bytes_is_passed_over(damage: str, tmp_path: Path
             seal.write_text(seal.read_text()[:-20])
         case "climbs":
             seal.write_text(json.dumps({"step": 20, "files": {"../../../etc/passwd": "0"}}))
-    assert read_sealed(last) is None
+    assert read_sealed_checkpoint(last) is None
     assert checkpoints.newest() == checkpoints.at(10)
 
 
@@ -77,10 +82,10 @@ def test_the_newest_and_the_best_are_kept(tmp_path: Path) -> None:
 
 def test_a_link_in_a_draft_is_not_sealed(tmp_path: Path) -> None:
     checkpoints = CheckpointFolder(tmp_path)
-    draft = checkpoints.begin(step_name(10))
+    draft = checkpoints.begin(format_checkpoint_name(10))
     (draft / "model.safetensors").symlink_to("/etc/hostname")
     with pytest.raises(UnsafeTargetError):
-        checkpoints.finish(step_name(10), step=10)
+        checkpoints.finish(format_checkpoint_name(10), step=10)
     assert checkpoints.newest() is None
 
 

@@ -12,7 +12,7 @@ pytest.importorskip("lance")
 
 from tiny_models import write_tiny
 from training.sets import clip, fake, real, recipe, write_set
-from unreel.reviewers.local.input_format import write_taught
+from unreel.reviewers.local.input_format import write_checkpoint_input_spec
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -26,7 +26,7 @@ def test_checkpoints_are_asked_as_they_were_taught_and_compared(tmp_path: Path) 
     taught = recipe(root, data=[data]).taught
     for seed, name in enumerate(("one", "two")):
         write_tiny("qwen2.5-vl", tmp_path / name, seed=seed)
-        write_taught(taught, tmp_path / name)
+        write_checkpoint_input_spec(taught, tmp_path / name)
     command = [sys.executable, "-c", "from unreel.cli.main import main; main()"]
     words = ["train", "compare", "one", "two", "--benchmark", "set", "--trusted", "--json"]
     done = subprocess.run(

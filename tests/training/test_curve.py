@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from unreel.training.curve import as_csv, as_svg
+from unreel.training.curve import draw_training_curve_svg, format_training_curve_csv
 
 MOMENTS = [
     {"step": 1, "epoch": 0.5, "loss": 2.0, "learning rate": 1e-4},
@@ -15,7 +15,7 @@ MOMENTS = [
 
 
 def test_the_table_has_a_line_for_each_step_and_leaves_empty_what_was_not_measured() -> None:
-    first, second = csv.DictReader(io.StringIO(as_csv(MOMENTS)))
+    first, second = csv.DictReader(io.StringIO(format_training_curve_csv(MOMENTS)))
     assert (first["step"], first["loss"], first["held-out loss"]) == ("1", "2", "")
     assert (second["held-out loss"], second["trace accuracy"]) == ("1.5", "50")
 
@@ -31,14 +31,14 @@ def test_the_table_has_a_line_for_each_step_and_leaves_empty_what_was_not_measur
     ],
 )
 def test_the_picture_is_sound_whatever_was_measured(moments: list[dict[str, float]]) -> None:
-    picture = as_svg(moments)
+    picture = draw_training_curve_svg(moments)
     assert ET.fromstring(picture).tag.endswith("svg")
     assert len(picture) < 40_000
     assert "nan" not in picture
 
 
 def test_the_picture_draws_loss_downwards() -> None:
-    line = next(part for part in as_svg(MOMENTS).split("\n") if "polyline" in part)
+    line = next(part for part in draw_training_curve_svg(MOMENTS).split("\n") if "polyline" in part)
     (_, first), (_, second) = (
         point.split(",") for point in line.split('points="')[1].split('"')[0].split()
     )

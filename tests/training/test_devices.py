@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import InvalidSettingError
-from unreel.training.devices import build_accelerate_config, write_launch
+from unreel.training.devices import build_accelerate_config, write_accelerate_config
 from unreel.training.recipe import DevicesSection, ModelSection
 
 MODEL = ModelSection(name="base", family="qwen2.5-vl")
@@ -24,7 +24,9 @@ def test_accelerate_reads_the_file(devices: DevicesSection, kind: str, tmp_path:
     pytest.importorskip("accelerate")
     from accelerate.commands.config.config_args import load_config_from_file
 
-    launch = write_launch(devices, MODEL, tmp_path, typed=("recipe.toml", "--out", "a b"))
+    launch = write_accelerate_config(
+        devices, MODEL, tmp_path, typed=("recipe.toml", "--out", "a b")
+    )
     read = load_config_from_file(str(launch.config))
     assert read.distributed_type.value == kind
     assert read.num_processes == devices.count * devices.nodes
@@ -57,5 +59,7 @@ def test_one_device_cannot_be_several() -> None:
 
 
 def test_the_file_is_plain_json(tmp_path: Path) -> None:
-    launch = write_launch(DevicesSection(strategy="ddp", count=2), MODEL, tmp_path, typed=())
+    launch = write_accelerate_config(
+        DevicesSection(strategy="ddp", count=2), MODEL, tmp_path, typed=()
+    )
     assert json.loads(launch.config.read_text())["num_processes"] == 2

@@ -15,12 +15,12 @@ from unreel.benchmarks.loader import open_benchmark
 from unreel.core.box import Box
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.judgement import Label, Rating
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.engine.resolve_location import open_access
-from unreel.training.examples.mixing import compute_epoch_order
-from unreel.training.examples.reading import ExampleSet, read_examples
+from unreel.engine.resolve_location import build_storage_access
+from unreel.training.examples.order import compute_epoch_order
+from unreel.training.examples.reading import ExampleSet, read_training_examples
 from unreel.training.recipe import TrainRecipe
 
 Read = Callable[..., ExampleSet]
@@ -28,10 +28,10 @@ Read = Callable[..., ExampleSet]
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    access = open_access(read_settings(), trusted=True)
+    access = build_storage_access(read_environment_settings(), trusted=True)
 
     def examples(wanted: TrainRecipe, **options: Any) -> ExampleSet:
-        return read_examples(wanted, access=access, folder=tmp_path / "kept", **options)
+        return read_training_examples(wanted, access=access, folder=tmp_path / "kept", **options)
 
     return examples
 

@@ -17,19 +17,18 @@ pytest.importorskip("lance")
 from footage import film, write_clip
 from tiny_models import write_tiny
 from training.sets import fake, real, write_set
-from unreel.core.settings import read_settings
-from unreel.engine.resolve_location import open_access
-from unreel.engine.storage_access import find_change, local_copy
-from unreel.media.access import media_reader
-from unreel.reviewers.ask import PresentationSettings
+from unreel.core.settings import read_environment_settings
+from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.storage_access import find_clip_change, open_local_copy
+from unreel.media.access import open_media_reader
+from unreel.reviewers.ask import ClipInputLoader
 from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.reviewers.local.input_format import read_taught
-from unreel.training.examples.presentation import lay_out
-from unreel.training.examples.reading import ExampleSet, read_examples
-from unreel.training.formats.contract import FORMATS
-from unreel.training.formats.exporting import ROWS, export_examples
-from unreel.training.formats.order import place_order
-from unreel.training.recipe import TrainRecipe, check_recipe
+from unreel.reviewers.local.input_format import read_checkpoint_input_spec
+from unreel.training.examples.example import build_shown_example
+from unreel.training.examples.reading import ExampleSet, read_training_examples
+from unreel.training.formats.contract import FORMATS, create_trainer_export_job
+from unreel.training.formats.exporting import ROWS, export_training_examples
+from unreel.training.recipe import TrainRecipe, validate_train_recipe
 
 pytestmark = [
     pytest.mark.slow,
@@ -111,15 +110,15 @@ class Exported:
     ) -> None:
         self.recipe = _recipe(model, benchmark, form, asked)
         self.folder = folder / "out"
-        self.access = open_access(read_settings(), trusted=True)
-        self.examples: ExampleSet = read_examples(
+        self.access = build_storage_access(read_environment_settings(), trusted=True)
+        self.examples: ExampleSet = read_training_examples(
             self.recipe, access=self.access, folder=folder / "kept", accept_leak=True
         )
 
     def write(self, to: str) -> None:
-        with media_reader(self.access.settings, trusted=True) as reader:
-            export_examples(
-                place_order(self.recipe),
+        with open_media_reader(self.access.settings, trusted=True) as reader:
+            export_training_examples(
+                create_trainer_export_job(self.recipe),
                 {"train": self.examples.train, "held_out": self.examples.held_out},
                 FORMATS.load(to),
                 folder=self.folder,
@@ -128,27 +127,28 @@ class Exported:
 
     def own_ids(self, model: Path) -> list[list[int]]:
         """The prompts and answers as a training here reads them."""
-        taught = read_taught(self.folder)
+        taught = read_checkpoint_input_spec(self.folder)
         assert taught is not None
         encoder = RequestEncoder.open(model, taught)
-        with media_reader(self.access.settings, trusted=True) as reader:
+        with open_media_reader(self.access.settings, trusted=True) as reader:
             lessons: list[Any] = [
-                lay_out(example, self._showing(reader), encoder) for example in self.examples.train
+                build_shown_example(example, self._showing(reader), encoder)
+                for example in self.examples.train
             ]
         encoded: list[Any] = [encoder.encode(each.sheet, each.target) for each in lessons]
         return [each.input_ids.tolist() for each in encoded]
 
-    def _showing(self, reader: Any) -> PresentationSettings:
-        return PresentationSettings(
+    def _showing(self, reader: Any) -> ClipInputLoader:
+        return ClipInputLoader(
             reader=reader,
-            open_file=partial(local_copy, access=self.access),
-            find_change=find_change,
+            open_file=partial(open_local_copy, access=self.access),
+            find_change=find_clip_change,
         )
 
 
 def _recipe(model: Path, benchmark: Path, form: str, asked: str) -> TrainRecipe:
     prompt = {"trace": "fine-tuning", "reality": "direct"}[asked]
-    return check_recipe(
+    return validate_train_recipe(
         {
             "name": "tiny",
             "input": form,

@@ -19,21 +19,25 @@ from unreel.cli.train.export import export as typed_export
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.core.verdict import Unparsed
-from unreel.engine.resolve_location import open_access
-from unreel.engine.storage_access import StorageAccess, find_change, local_copy
-from unreel.media.access import media_reader
+from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.storage_access import StorageAccess, find_clip_change, open_local_copy
+from unreel.media.access import open_media_reader
 from unreel.media.reader import MediaReader
-from unreel.protocols.parse_answer import read_text
+from unreel.protocols.answer_text import parse_answer_text
 from unreel.protocols.protocol import get_protocol
-from unreel.reviewers.ask import PresentationSettings
-from unreel.reviewers.local.input_format import read_taught
-from unreel.training.examples.presentation import SEEN
-from unreel.training.examples.reading import ExampleSet, read_examples
-from unreel.training.formats.contract import FORMATS
-from unreel.training.formats.exporting import MANIFEST, ROWS, ExportedExamples, export_examples
-from unreel.training.formats.order import place_order
+from unreel.reviewers.ask import ClipInputLoader
+from unreel.reviewers.local.input_format import read_checkpoint_input_spec
+from unreel.training.examples.example import SEEN
+from unreel.training.examples.reading import ExampleSet, read_training_examples
+from unreel.training.formats.contract import FORMATS, create_trainer_export_job
+from unreel.training.formats.exporting import (
+    MANIFEST,
+    ROWS,
+    ExampleExportResult,
+    export_training_examples,
+)
 from unreel.training.recipe import TrainRecipe
 
 TRAINERS = {"llamafactory": "qwen2.5-vl", "ms-swift": "qwen2.5-vl", "qwen-vl-finetune": "qwen3-vl"}
@@ -43,12 +47,12 @@ WIDTH, HEIGHT = 160, 96
 
 @pytest.fixture(scope="module")
 def access() -> StorageAccess:
-    return open_access(read_settings(), trusted=True)
+    return build_storage_access(read_environment_settings(), trusted=True)
 
 
 @pytest.fixture(scope="module")
 def reader(access: StorageAccess) -> Iterator[MediaReader]:
-    with media_reader(access.settings, trusted=True) as opened:
+    with open_media_reader(access.settings, trusted=True) as opened:
         yield opened
 
 
@@ -71,7 +75,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def examples(
     root: Path, access: StorageAccess, tmp_path_factory: pytest.TempPathFactory
 ) -> ExampleSet:
-    return read_examples(
+    return read_training_examples(
         _recipe(root), access=access, folder=tmp_path_factory.mktemp("kept"), accept_leak=True
     )
 
@@ -94,19 +98,21 @@ class Exporter:
         self, root: Path, access: StorageAccess, reader: MediaReader, folder: Path
     ) -> None:
         self.root, self.access, self.folder = root, access, folder
-        self.showing = PresentationSettings(
-            reader=reader, open_file=partial(local_copy, access=access), find_change=find_change
+        self.showing = ClipInputLoader(
+            reader=reader,
+            open_file=partial(open_local_copy, access=access),
+            find_change=find_clip_change,
         )
 
     def __call__(
         self, to: str, *, keeping: Any = "link", as_film: bool = False, **told: Any
-    ) -> ExportedExamples:
+    ) -> ExampleExportResult:
         asked = _recipe(self.root, family=ALL[to], **told)
-        found = read_examples(
+        found = read_training_examples(
             asked, access=self.access, folder=self.folder / "kept", accept_leak=True
         )
-        return export_examples(
-            place_order(asked, as_film=as_film, keeping=keeping),
+        return export_training_examples(
+            create_trainer_export_job(asked, as_film=as_film, keeping=keeping),
             {"train": found.train, "held_out": found.held_out},
             FORMATS.load(to),
             folder=self.folder / "out",
@@ -167,7 +173,7 @@ def test_every_answer_written_reads_back_as_the_truth(
     by_name = {example.name: example for example in truths.values()}
     for each in told:
         example = by_name[each["name"]]
-        verdict: Any = read_text(
+        verdict: Any = parse_answer_text(
             each["answer"],
             instrument,
             prompt=each["prompt"],
@@ -257,7 +263,7 @@ def test_the_mark_of_a_prompt_gives_way_to_the_clip_and_that_is_told(export: Exp
 
 
 def test_what_was_trained_elsewhere_can_be_asked_as_it_was_taught(export: Exporter) -> None:
-    taught = read_taught(export("ms-swift", form="frames").folder)
+    taught = read_checkpoint_input_spec(export("ms-swift", form="frames").folder)
     assert taught is not None
     assert (taught.family, taught.input, taught.box_space) == (
         "qwen2.5-vl",
@@ -334,8 +340,8 @@ def test_every_trainer_can_be_typed() -> None:
 def test_a_model_that_a_trainer_does_not_know_is_refused(export: Exporter) -> None:
     asked = _recipe(export.root, family="videollama3")
     with pytest.raises(InvalidSettingError, match="trains no videollama3"):
-        export_examples(
-            place_order(asked),
+        export_training_examples(
+            create_trainer_export_job(asked),
             {"train": ()},
             FORMATS.load("llamafactory"),
             folder=export.folder / "out",
@@ -361,8 +367,8 @@ def test_an_answer_with_a_mark_of_the_trainer_s_own_is_left_out_and_counted(
 
 def test_an_export_without_a_single_row_is_refused(export: Exporter) -> None:
     with pytest.raises(UnreadableSourceError, match="no example could be written"):
-        export_examples(
-            place_order(_recipe(export.root)),
+        export_training_examples(
+            create_trainer_export_job(_recipe(export.root)),
             {"train": ()},
             FORMATS.load("llamafactory"),
             folder=export.folder / "out",

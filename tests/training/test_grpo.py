@@ -24,25 +24,24 @@ from unreel.core.estimate import Estimate
 from unreel.core.question import Condition
 from unreel.reviewers.contract import ReviewRequest, ShownFrame
 from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.reviewers.local.input_format import FamilyName, InputSpec
-from unreel.reviewers.local.loading import load_model
+from unreel.reviewers.local.input_format import CheckpointInputSpec, FamilyName
+from unreel.reviewers.local.loading import load_local_model
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.testing.reviewers import sample_exhibit
-from unreel.training.answer_sampling import AnswerSampler
-from unreel.training.grpo.prompt_items import PromptItem
-from unreel.training.recipe import TrainRecipe, check_recipe
-from unreel.training.rewards.key import AnswerKey
+from unreel.training.model import AnswerSampler
+from unreel.training.recipe import TrainRecipe, validate_train_recipe
+from unreel.training.rewards.answer_key import AnswerKey, PromptItem
 from unreel.training.rewards.terms import compute_reward_terms
 
 trl.is_vllm_available = lambda *_, **__: False  # loading it takes half a minute
-from unreel.training.grpo.trainer import GrpoTrainer, build_grpo_config, build_reward_function
+from unreel.training.grpo.trainer import GrpoTrainer, build_grpo_config, compute_grpo_rewards
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(1800)]
 TERMS = settled([])
 
 
-def taught(family: FamilyName) -> InputSpec:
-    return InputSpec(family=family, input="frames", box_space="model-input")
+def taught(family: FamilyName) -> CheckpointInputSpec:
+    return CheckpointInputSpec(family=family, input="frames", box_space="model-input")
 
 
 def recipe(family: FamilyName = "qwen2.5-vl", *, tune: str = "full", **changes: Any) -> TrainRecipe:
@@ -61,7 +60,7 @@ def recipe(family: FamilyName = "qwen2.5-vl", *, tune: str = "full", **changes: 
         "optimise": {"batch_size": 16, "learning_rate": 2e-4, "schedule": "constant"},
         "reward": {"generations": 4},
     }
-    return check_recipe(values | changes)
+    return validate_train_recipe(values | changes)
 
 
 def traced(instants: list[Fraction | int], seed: int = 0) -> PromptItem:
@@ -74,7 +73,7 @@ def improver(
 ) -> GrpoTrainer:
     assert asked.reward
     encoder = RequestEncoder.open(folder, taught(asked.model.family))
-    model = model or load_model(folder, device="cpu", dtype=torch.float32)
+    model = model or load_local_model(folder, device="cpu", dtype=torch.float32)
     config = build_grpo_config(asked, asked.reward, folder / "out", n_steps=n_steps)
     return GrpoTrainer(model, encoder, puts, config=config)
 
@@ -112,7 +111,7 @@ def test_a_model_whose_prompts_trl_would_change_is_refused(tmp_path: Path) -> No
             ids, *rest = super()._tokenize_prompts(prompts)
             return [list(each)[1:] for each in ids], *rest
 
-    model = load_model(tmp_path, device="cpu", dtype=torch.float32)
+    model = load_local_model(tmp_path, device="cpu", dtype=torch.float32)
     asked = recipe()
     assert asked.reward
     with pytest.raises(InvalidSettingError, match="another prompt"):
@@ -129,7 +128,7 @@ def test_rewards_reach_trl_with_their_parts() -> None:
     truth = draw_truths(2)[1]
     said = [[{"role": "assistant", "content": text}] for text in ("FAKE.", "REAL.", "")]
     marked = key(truth, terms=TERMS)
-    rewards = build_reward_function(
+    rewards = compute_grpo_rewards(
         said, key=[marked] * 3, log_metric=told.__setitem__, trainer_state=None
     )
     assert rewards == [marked.mark(text).total for text in ("FAKE.", "REAL.", "")]
@@ -206,7 +205,7 @@ def half_taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tiny")
     write_tiny("qwen2.5-vl", folder)
     encoder = RequestEncoder.open(folder, taught("qwen2.5-vl"))
-    model = load_model(folder, device="cpu", dtype=torch.float32)
+    model = load_local_model(folder, device="cpu", dtype=torch.float32)
     teach(model, encoder, [coloured(i, seed=1) for i in range(200)], n_steps=45)
     model.save_pretrained(folder)
     return folder
@@ -216,7 +215,7 @@ def half_taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_tiny_model_earns_more_on_held_out_clips_after_it(half_taught: Path) -> None:
     encoder = RequestEncoder.open(half_taught, taught("qwen2.5-vl"))
     held_out = [coloured(i, seed=2) for i in range(160)]
-    model = load_model(half_taught, device="cpu", dtype=torch.float32)
+    model = load_local_model(half_taught, device="cpu", dtype=torch.float32)
     before = earns(model, encoder, held_out)
     trainer = improver(
         half_taught, [coloured(i, seed=3) for i in range(200)], recipe(), n_steps=20, model=model
@@ -230,7 +229,7 @@ def test_a_tiny_model_earns_more_on_held_out_clips_after_it(half_taught: Path) -
 
 def test_drawn_answers_depend_on_the_seed_and_the_question_alone(half_taught: Path) -> None:
     encoder = RequestEncoder.open(half_taught, taught("qwen2.5-vl"))
-    model = load_model(half_taught, device="cpu", dtype=torch.float32)
+    model = load_local_model(half_taught, device="cpu", dtype=torch.float32)
     first, second = coloured(0, seed=2).sheet, coloured(1, seed=2).sheet
 
     def draw(seed: int, *sheets: ReviewRequest) -> list[Any]:

@@ -13,10 +13,10 @@ pytest.importorskip("lance")
 from training import lab
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.output_files import OutputDirectory
-from unreel.reviewers.local.input_format import read_taught
-from unreel.reviewers.local.loading import load_model
-from unreel.training.card import read_card
-from unreel.training.checkpoints import read_sealed
+from unreel.reviewers.local.input_format import read_checkpoint_input_spec
+from unreel.reviewers.local.loading import load_local_model
+from unreel.training.card import read_model_card
+from unreel.training.checkpoints import read_sealed_checkpoint
 
 trl.is_vllm_available = lambda *_, **__: False  # loading it takes half a minute
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(1800)]
@@ -36,12 +36,12 @@ def test_grpo_leaves_a_whole_model_with_what_it_earned(root: Path, tmp_path: Pat
     trained = lab.run(root, tmp_path, **PAID)
     assert trained.ended == "done"
     assert trained.step == 2
-    assert read_sealed(trained.model) is not None
+    assert read_sealed_checkpoint(trained.model) is not None
     told = json.loads((trained.model / "reward.json").read_text())
     assert len(told["rewards"]) == 2
     assert set(told["terms"]) >= {"label", "box_bar", "false_alarm"}
-    assert read_card(trained.model).recipe["reward"]["generations"] == 2
-    load_model(trained.model, device="cpu", dtype=torch.float32)
+    assert read_model_card(trained.model).recipe["reward"]["generations"] == 2
+    load_local_model(trained.model, device="cpu", dtype=torch.float32)
     again = lab.run(root, tmp_path, **PAID)
     assert (again.model, again.step, again.loss) == (trained.model, 2, None)
 
@@ -52,11 +52,11 @@ def test_grpo_goes_on_with_an_adapter(root: Path, tmp_path: Path) -> None:
     start = lora | {"name": str(first.model)}
     kept_near = {**PAID, "reward": {"generations": 2, "kl": 0.1}}
     after = lab.run(root, tmp_path / "grpo", model=start, **kept_near)
-    taught = read_taught(after.model)
+    taught = read_checkpoint_input_spec(after.model)
     assert taught is not None
     assert taught.base == str((root / "base").absolute())
     assert not (after.model / "ref").exists()
-    load_model(after.model, device="cpu", dtype=torch.float32)
+    load_local_model(after.model, device="cpu", dtype=torch.float32)
     with pytest.raises(InvalidSettingError, match=r"model\.tune"):
         lab.run(root, tmp_path / "whole", model={"name": str(first.model)}, **PAID)
 
@@ -84,21 +84,21 @@ def test_a_model_that_answers_nothing_well_leaves_no_harvest(root: Path, tmp_pat
 
 def test_answers_that_were_kept_are_learned(root: Path, tmp_path: Path) -> None:
     from unreel.core.settings import EnvironmentSettings
-    from unreel.engine.resolve_location import open_access
-    from unreel.training.base_model import find_base
-    from unreel.training.examples.reading import read_examples
-    from unreel.training.rejection.collect_answers import hash_collection
-    from unreel.training.rejection.run import AcceptedAnswer, write_harvest
+    from unreel.engine.resolve_location import build_storage_access
+    from unreel.training.examples.reading import read_training_examples
+    from unreel.training.model import find_base_model
+    from unreel.training.rejection.collect_answers import hash_rejection_inputs
+    from unreel.training.rejection.run import AcceptedAnswer, write_accepted_answers
 
     changes = PAID | {"reward": {"method": "rejection", "generations": 2}}
     recipe = lab.recipe(root, **changes)
-    access = open_access(EnvironmentSettings(), trusted=True)
-    examples = read_examples(recipe, access=access, folder=tmp_path / "data")
+    access = build_storage_access(EnvironmentSettings(), trusted=True)
+    examples = read_training_examples(recipe, access=access, folder=tmp_path / "data")
     kept = [
         AcceptedAnswer(key=e.key, name=e.name, called="?", answer="REAL.", reward=1.0, parts={})
         for e in examples.train[:3]
     ]
-    whose = hash_collection(recipe, find_base(recipe.model), examples)
-    write_harvest(kept, OutputDirectory(tmp_path), whose)
+    whose = hash_rejection_inputs(recipe, find_base_model(recipe.model), examples)
+    write_accepted_answers(kept, OutputDirectory(tmp_path), whose)
     trained = lab.run(root, tmp_path, **changes)
-    assert read_card(trained.model).data["n_train"] == 3
+    assert read_model_card(trained.model).data["n_train"] == 3

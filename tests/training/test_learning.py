@@ -24,8 +24,8 @@ from unreel.core.comparison import Difference
 from unreel.core.estimate import Estimate
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.trace import Trace
-from unreel.engine.resolve_location import open_access
-from unreel.training.recipe import TrainRecipe, check_recipe
+from unreel.engine.resolve_location import build_storage_access
+from unreel.training.recipe import TrainRecipe, validate_train_recipe
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow, pytest.mark.timeout(7200)]
 
@@ -56,7 +56,7 @@ def learn(root: Path, *, n_steps: int = N_STEPS) -> Learned:
     write_drawn(root / "taught", kind="taught", seeds=range(N_TAUGHT))
     other = write_drawn(root / "other", kind="other", seeds=range(N_OTHER))
     write_learner(root / "base")
-    access = open_access(EnvironmentSettings(), trusted=True)
+    access = build_storage_access(EnvironmentSettings(), trusted=True)
     trained = train(recipe(root, n_steps=n_steps), root / "trained", access=access)
     model = unreel.evaluate(
         other, model=f"local/{trained.model}", protocol="trace", out=root / "model", trusted=True
@@ -78,7 +78,7 @@ def learn(root: Path, *, n_steps: int = N_STEPS) -> Learned:
 
 def recipe(root: Path, *, n_steps: int) -> TrainRecipe:
     """All weights of the tiny model, in float32, on clips as one video."""
-    return check_recipe(
+    return validate_train_recipe(
         {
             "name": "drawn",
             "input": "video",

@@ -1,6 +1,11 @@
 """What was shown once is kept, up to a size."""
 
-from unreel.training.sft.lru_cache import LruCache, keep, open_gallery, recall
+from unreel.training.sft.lru_cache import (
+    LruCache,
+    open_input_cache,
+    read_cached_value,
+    write_cached_value,
+)
 
 
 def test_what_nobody_asked_for_longest_goes_first() -> None:
@@ -29,7 +34,7 @@ def test_a_value_put_again_counts_once() -> None:
 
 
 def test_a_shared_gallery_gives_values_back() -> None:
-    with open_gallery(1 << 20, shared=True) as gallery:
-        assert recall(gallery, "lesson") is None
-        keep(gallery, "lesson", ("sheet", 7))
-        assert recall(gallery, "lesson") == ("sheet", 7)
+    with open_input_cache(1 << 20, shared=True) as gallery:
+        assert read_cached_value(gallery, "lesson") is None
+        write_cached_value(gallery, "lesson", ("sheet", 7))
+        assert read_cached_value(gallery, "lesson") == ("sheet", 7)

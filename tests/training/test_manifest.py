@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.training.checkpoints import CheckpointFolder, step_name
+from unreel.training.checkpoints import CheckpointFolder, format_checkpoint_name
 from unreel.training.manifest import FILE, TrainingManifest, open_training_folder
-from unreel.training.recipe import TrainRecipe, check_recipe
+from unreel.training.recipe import TrainRecipe, validate_train_recipe
 
 
 def _recipe(**optimise: object) -> TrainRecipe:
-    return check_recipe(
+    return validate_train_recipe(
         {
             "name": "tiny",
             "model": {"name": "base", "family": "qwen2.5-vl"},
@@ -33,8 +33,8 @@ def _begun(recipe: TrainRecipe | None = None, **changed: object) -> TrainingMani
 
 def _save(folder: Path, step: int) -> None:
     checkpoints = CheckpointFolder(folder)
-    (checkpoints.begin(step_name(step)) / "model.safetensors").write_text("weights")
-    checkpoints.finish(step_name(step), step=step)
+    (checkpoints.begin(format_checkpoint_name(step)) / "model.safetensors").write_text("weights")
+    checkpoints.finish(format_checkpoint_name(step), step=step)
 
 
 def test_a_training_begins_and_goes_on_from_its_newest_checkpoint(tmp_path: Path) -> None:

@@ -9,19 +9,24 @@ from typing import Any
 
 import pytest
 
-from unreel.benchmarks.published.tables import show
+from unreel.benchmarks.published.tables import read_published_table
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
-from unreel.training.plan.architecture import find_architecture
-from unreel.training.plan.device import get_device
-from unreel.training.plan.estimate import TrainingEstimate, TrainingHardware, plan_training
-from unreel.training.plan.strata import expected_strata
-from unreel.training.recipe import TrainRecipe, check_recipe, read_recipe, shipped_recipes
+from unreel.training.plan.architecture import find_model_architecture
+from unreel.training.plan.estimate import TrainingEstimate, TrainingHardware, estimate_training
+from unreel.training.plan.resources import get_accelerator_device
+from unreel.training.plan.strata import build_declared_strata
+from unreel.training.recipe import (
+    TrainRecipe,
+    list_shipped_recipes,
+    read_train_recipe,
+    validate_train_recipe,
+)
 
 
 def _deeptrace() -> list[dict[str, Any]]:
     """The training split of DeepTraceReward, as its tables 1 and 3 count it."""
-    splits = {row["split"]: row for row in show("deeptrace_splits").rows}
-    sources = show("deeptrace_sources").rows
+    splits = {row["split"]: row for row in read_published_table("deeptrace_splits").rows}
+    sources = read_published_table("deeptrace_sources").rows
     fakes = sum(int(row["annotations"]) for row in sources if row["origin"] == "generated")
     train = splits["train"]
 
@@ -66,18 +71,18 @@ def _recipe(**changes: Any) -> TrainRecipe:
         for section in sections:
             place = place.setdefault(section, {})
         place[key] = value
-    return check_recipe(values)
+    return validate_train_recipe(values)
 
 
 def _plan(
     recipe: TrainRecipe, *, gpu: str = "h100", gpus: int = 8, **fleet: Any
 ) -> TrainingEstimate:
-    architecture = find_architecture(recipe.model.name, recipe.model.family)
-    return plan_training(
+    architecture = find_model_architecture(recipe.model.name, recipe.model.family)
+    return estimate_training(
         recipe,
-        expected_strata(recipe),
+        build_declared_strata(recipe),
         architecture,
-        TrainingHardware(device=get_device(gpu), count=gpus, **fleet),
+        TrainingHardware(device=get_accelerator_device(gpu), count=gpus, **fleet),
     )
 
 
@@ -87,7 +92,7 @@ def _plan(
 def test_deep_trace_s_trainings_are_planned_within_half_of_their_published_time(
     name: str, minutes: int
 ) -> None:
-    recipe = read_recipe(name)
+    recipe = read_train_recipe(name)
     assert recipe.published is not None
     assert recipe.published.minutes == minutes
     plan = _plan(recipe)
@@ -96,9 +101,9 @@ def test_deep_trace_s_trainings_are_planned_within_half_of_their_published_time(
     assert plan.fits
 
 
-@pytest.mark.parametrize("name", shipped_recipes())
+@pytest.mark.parametrize("name", list_shipped_recipes())
 def test_every_shipped_recipe_that_counts_its_clips_fits_the_devices_it_names(name: str) -> None:
-    recipe = read_recipe(name)
+    recipe = read_train_recipe(name)
     if all(data.expected for data in recipe.data):
         assert _plan(recipe, gpus=recipe.devices.count).fits
 
@@ -236,13 +241,13 @@ def test_nonsense_about_the_devices_is_refused(fleet: dict[str, Any]) -> None:
 
 def test_an_unknown_device_is_answered_with_the_known_ones() -> None:
     with pytest.raises(UnknownNameError, match="h100"):
-        get_device("h1000")
-    assert get_device("H100") is get_device("h100")
+        get_accelerator_device("h1000")
+    assert get_accelerator_device("H100") is get_accelerator_device("h100")
 
 
 def test_a_model_of_unknown_size_is_refused_with_the_sizes_that_are_known() -> None:
     with pytest.raises(InvalidSettingError, match="3B, 7B, 32B, 72B"):
-        find_architecture("somebody/best-vl", "qwen2.5-vl")
+        find_model_architecture("somebody/best-vl", "qwen2.5-vl")
 
 
 def test_data_that_nobody_counted_are_refused() -> None:
@@ -268,7 +273,7 @@ def test_a_clip_that_cannot_be_is_refused() -> None:
     ],
 )
 def test_a_model_is_as_large_as_its_card_says(name: str, family: Any, billions: float) -> None:
-    found = find_architecture(name, family)
+    found = find_model_architecture(name, family)
     total = (found.text.parameters + found.vision.parameters) / 1e9
     assert total == pytest.approx(billions, rel=0.02)
 
@@ -279,8 +284,8 @@ def test_a_folder_is_as_large_as_its_config_says(tmp_path: Path) -> None:
       "vision_config": {"depth": 32, "hidden_size": 1280, "intermediate_size": 3420, "patch_size": 14,
       "fullatt_block_indexes": [7, 15, 23, 31]}, "tie_word_embeddings": false}"""
     (tmp_path / "config.json").write_text(config)
-    found = find_architecture(str(tmp_path), "qwen2.5-vl")
-    known = find_architecture("Qwen2.5-VL-7B", "qwen2.5-vl")
+    found = find_model_architecture(str(tmp_path), "qwen2.5-vl")
+    known = find_model_architecture("Qwen2.5-VL-7B", "qwen2.5-vl")
     assert dataclasses.replace(found, known_from=known.known_from) == known
 
 
@@ -288,4 +293,4 @@ def test_a_folder_is_as_large_as_its_config_says(tmp_path: Path) -> None:
 def test_a_damaged_config_is_refused(tmp_path: Path, config: str) -> None:
     (tmp_path / "config.json").write_text(config)
     with pytest.raises(UnreadableSourceError, match=r"config\.json"):
-        find_architecture(str(tmp_path), "qwen2.5-vl")
+        find_model_architecture(str(tmp_path), "qwen2.5-vl")

@@ -8,17 +8,22 @@ from typing import Any
 
 import pytest
 
-from unreel.benchmarks.published.tables import show
+from unreel.benchmarks.published.tables import read_published_table
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreelError
-from unreel.curation.recipe import check_recipe as check_curation
-from unreel.training.recipe import TrainRecipe, check_recipe, read_recipe, shipped_recipes
+from unreel.curation.recipe import parse_curation_recipe as check_curation
+from unreel.training.recipe import (
+    TrainRecipe,
+    list_shipped_recipes,
+    read_train_recipe,
+    validate_train_recipe,
+)
 
-SHIPPED = shipped_recipes()
+SHIPPED = list_shipped_recipes()
 FOLDER = files("unreel.training") / "recipes"
 
 
 def published(name: str) -> TrainRecipe:
-    recipe = read_recipe(name)
+    recipe = read_train_recipe(name)
     assert recipe.published is not None
     return recipe
 
@@ -32,12 +37,12 @@ def test_there_is_a_recipe_for_each_published_number() -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_recipe_is_read_and_named_as_its_file(name: str) -> None:
-    recipe = read_recipe(name)
+    recipe = read_train_recipe(name)
     assert recipe.name == name
     assert recipe.data[0].benchmark is None  # the data is the user's
     with pytest.raises(InvalidSettingError, match="--data PATH"):
         _ = recipe.data[0].path
-    assert read_recipe(name, data=["here"]).data[0].path == Path("here")
+    assert read_train_recipe(name, data=["here"]).data[0].path == Path("here")
     assert recipe.holdout.benchmarks[0].split == "test"
 
 
@@ -50,11 +55,11 @@ def test_every_choice_of_a_shipped_recipe_names_where_it_comes_from(name: str) -
         assert re.search(r"# .*(paper|ours)", line), line
 
 
-@pytest.mark.parametrize("name", [name for name in SHIPPED if read_recipe(name).published])
+@pytest.mark.parametrize("name", [name for name in SHIPPED if read_train_recipe(name).published])
 def test_published_numbers_are_those_of_the_paper(name: str) -> None:
     told = published(name).published
     assert told is not None
-    table = show(told.source.rpartition(": ")[2])
+    table = read_published_table(told.source.rpartition(": ")[2])
     column = "configuration" if "configuration" in table.rows[0] else "model"
     (row,) = [row for row in table.rows if row[column] == told.row]
     for figure, value in told.figures.items():
@@ -68,7 +73,7 @@ def test_deep_trace_s_hyper_parameters_are_the_paper_s() -> None:
     assert {r.optimise.learning_rate for r in (llama, qwen)} == {1e-5}
     assert {r.optimise.epochs for r in (llama, qwen)} == {1}
     assert [r.published.minutes for r in (llama, qwen) if r.published] == [40, 70]
-    splits = {row["split"]: row for row in show("deeptrace_splits").rows}
+    splits = {row["split"]: row for row in read_published_table("deeptrace_splits").rows}
     rows = int(splits["train"]["fake_annotations"]) + int(splits["train"]["real_videos"])
     for recipe in (llama, qwen):
         assert sum(part.examples for part in recipe.data[0].expected) == pytest.approx(rows, abs=4)
@@ -121,7 +126,7 @@ def test_supervision_settings_differ_by_their_prompt_alone() -> None:
 )
 def test_a_key_that_does_not_exist_is_refused_with_the_nearest(change: str, problem: str) -> None:
     with pytest.raises(InvalidSettingError, match=f"no such setting.*{problem}"):
-        read_recipe("dtr-qwen2.5-vl-7b", changes=[change])
+        read_train_recipe("dtr-qwen2.5-vl-7b", changes=[change])
 
 
 @pytest.mark.parametrize(
@@ -141,14 +146,14 @@ def test_a_key_that_does_not_exist_is_refused_with_the_nearest(change: str, prob
 )
 def test_what_cannot_be_trained_is_refused_before_a_clip_is_opened(change: str, words: str) -> None:
     with pytest.raises(UnreelError, match=words):
-        read_recipe("dtr-qwen2.5-vl-7b", changes=[change])
+        read_train_recipe("dtr-qwen2.5-vl-7b", changes=[change])
 
 
 def test_a_recipe_that_is_neither_shipped_nor_a_file_is_told_by_the_nearest_name() -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'dtr-qwen3-vl-8b'"):
-        read_recipe("dtr-qwen3-vl-7b")
+        read_train_recipe("dtr-qwen3-vl-7b")
     with pytest.raises(UnreelError, match="No such file"):
-        read_recipe("nowhere.toml")
+        read_train_recipe("nowhere.toml")
 
 
 def test_data_are_named_in_the_order_of_the_recipe(tmp_path: Path) -> None:
@@ -156,12 +161,12 @@ def test_data_are_named_in_the_order_of_the_recipe(tmp_path: Path) -> None:
     file = tmp_path / "two.toml"
     head = 'name = "two"\n[model]\nname = "x"\nfamily = "qwen3-vl"\n'
     file.write_text(head + part + part, encoding="utf-8")
-    recipe = read_recipe(str(file), data=["a", "b"], changes=["data.1.weight=0.5"])
+    recipe = read_train_recipe(str(file), data=["a", "b"], changes=["data.1.weight=0.5"])
     assert [data.benchmark for data in recipe.data] == ["a", "b"]
     assert [data.weight for data in recipe.data] == [1, 0.5]
     with pytest.raises(InvalidSettingError, match="more often"):
-        read_recipe(str(file), data=["a", "b", "c"])
-    assert [data.benchmark for data in read_recipe(str(file), data=["a"]).data] == ["a", None]
+        read_train_recipe(str(file), data=["a", "b", "c"])
+    assert [data.benchmark for data in read_train_recipe(str(file), data=["a"]).data] == ["a", None]
 
 
 def test_a_path_alone_names_a_benchmark_to_be_scored_on() -> None:
@@ -171,7 +176,7 @@ def test_a_path_alone_names_a_benchmark_to_be_scored_on() -> None:
         "data": {"protocol": "reality", "condition": {"prompt": "direct"}},
         "holdout": {"benchmarks": ["there", {"benchmark": "here", "split": "test"}]},
     }
-    held = check_recipe(values).holdout.benchmarks
+    held = validate_train_recipe(values).holdout.benchmarks
     assert [(h.benchmark, h.split) for h in held] == [("there", None), ("here", "test")]
 
 
@@ -181,4 +186,4 @@ def test_the_recipes_of_the_page_are_recipes() -> None:
     (curated,) = [block for block in blocks if "inject" in block]
     assert check_curation(curated).inject is not None
     (mixed,) = [block for block in blocks if "data" in block]
-    assert [data.weight for data in check_recipe(mixed).data] == [1, 0.5]
+    assert [data.weight for data in validate_train_recipe(mixed).data] == [1, 0.5]

@@ -10,26 +10,29 @@ from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.judgement import Label
 from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Condition, Question
-from unreel.protocols.space import declare_space
+from unreel.protocols.space import parse_box_space
 from unreel.protocols.trace import TRACE
 from unreel.protocols.trace.truth import TraceTruth
 from unreel.testing.reviewers import sample_exhibit
 from unreel.training.examples.example import TrainingExample
-from unreel.training.grpo.prompt_items import RewardedQuestion, group_by_question
 from unreel.training.rejection.run import (
     FILE,
-    build_examples,
-    read_harvest,
+    build_accepted_examples,
+    read_accepted_answers,
     select_best_answers,
-    write_harvest,
+    write_accepted_answers,
 )
-from unreel.training.rewards.key import AnswerKey
+from unreel.training.rewards.answer_key import (
+    AnswerKey,
+    RewardedQuestion,
+    group_examples_by_question,
+)
 from unreel.training.rewards.reward import AnswerReward
 
 TRUTHS = draw_truths(40)
 TERMS = settled(TRUTHS)
 PROMPT = "fine-tuning-no-explanation"
-SPACE = declare_space("model-input 448x252", width=448, height=252)
+SPACE = parse_box_space("model-input 448x252", width=448, height=252)
 Tried = list[tuple[RewardedQuestion, list[tuple[str, AnswerReward]]]]
 
 
@@ -92,22 +95,25 @@ def test_a_harvest_of_one_label_is_refused() -> None:
 
 def test_a_harvest_is_read_back_and_becomes_examples(tmp_path: Path) -> None:
     kept = select_best_answers(tried(None), keep_from=0.5)
-    assert read_harvest(tmp_path, "model 1") is None
-    write_harvest(kept, OutputDirectory(tmp_path), "model 1")
-    assert read_harvest(tmp_path, "model 1") == kept
-    assert read_harvest(tmp_path, "model 2") is None
+    assert read_accepted_answers(tmp_path, "model 1") is None
+    write_accepted_answers(kept, OutputDirectory(tmp_path), "model 1")
+    assert read_accepted_answers(tmp_path, "model 1") == kept
+    assert read_accepted_answers(tmp_path, "model 2") is None
     examples = [example(number, truth) for number, truth in enumerate(TRUTHS)]
-    learned = build_examples([*examples, example(99, TRUTHS[0])], kept)
+    learned = build_accepted_examples([*examples, example(99, TRUTHS[0])], kept)
     assert [each.answer for each in learned] == [perfect(truth) for truth in TRUTHS]
 
 
 def test_a_damaged_harvest_is_refused(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text('{"made_by": "x"}\n{"key": 1}\n')
     with pytest.raises(UnreadableSourceError, match="Sample again"):
-        read_harvest(tmp_path, "x")
+        read_accepted_answers(tmp_path, "x")
 
 
 def test_a_clip_of_several_rows_is_asked_once_with_all_its_truths() -> None:
     made = [truth for truth in TRUTHS if truth.label is Label.GENERATED][:2]
     rows = [example(1, made[0], 0), example(1, made[1], 1), example(2, made[0])]
-    assert [asked.truths for asked in group_by_question(rows)] == [(made[0], made[1]), (made[0],)]
+    assert [asked.truths for asked in group_examples_by_question(rows)] == [
+        (made[0], made[1]),
+        (made[0],),
+    ]

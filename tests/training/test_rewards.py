@@ -12,7 +12,7 @@ from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidSettingError, UnreelError
 from unreel.core.judgement import Rating
 from unreel.training.recipe import RewardSection
-from unreel.training.rewards.key import AnswerKey, read_key
+from unreel.training.rewards.answer_key import AnswerKey, parse_answer_key
 from unreel.training.rewards.terms import compute_reward_terms
 from unreel.training.rewards.trainer_functions import SwiftReward, compute_score
 
@@ -122,13 +122,13 @@ def test_a_key_survives_the_trip_as_json() -> None:
             protocol="reality", prompt="direct", space=None, truths=(Generated("x"),), terms=TERMS
         ),
     ]
-    assert [read_key(each.write()) for each in keys] == keys
+    assert [parse_answer_key(each.write()) for each in keys] == keys
 
 
 @pytest.mark.parametrize("written", ["", "{}", "[]", '{"protocol": "trace"}', "1" * 100])
 def test_a_forged_key_is_refused_in_words(written: str) -> None:
     with pytest.raises(UnreelError):
-        read_key(written)
+        parse_answer_key(written)
 
 
 def test_verl_gets_the_same_reward() -> None:
@@ -155,10 +155,10 @@ def test_ms_swift_gets_the_same_rewards() -> None:
 
 
 def test_a_reward_without_a_verdict_is_refused() -> None:
-    from unreel.training.recipe import check_recipe
+    from unreel.training.recipe import validate_train_recipe
 
     with pytest.raises(InvalidSettingError, match=r"reward\.label"):
-        check_recipe(
+        validate_train_recipe(
             {
                 "name": "x",
                 "model": {"name": "x", "family": "qwen2.5-vl"},

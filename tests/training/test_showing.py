@@ -13,20 +13,19 @@ pytest.importorskip("lance")  # examples are kept in tables
 from training.sets import clip, fake, real, recipe, write_set
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.settings import read_settings
-from unreel.engine.resolve_location import open_access
-from unreel.engine.storage_access import StorageAccess, find_change, local_copy
-from unreel.media.access import media_reader
+from unreel.core.settings import read_environment_settings
+from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.storage_access import StorageAccess, find_clip_change, open_local_copy
+from unreel.media.access import open_media_reader
 from unreel.media.reader import MediaReader
-from unreel.protocols.protocol import ParserOptions, get_protocol
-from unreel.protocols.space import declare_space
-from unreel.reviewers.ask import PresentationSettings, ReviewDispatcher
+from unreel.protocols.protocol import AnswerContext, get_protocol
+from unreel.protocols.space import parse_box_space
+from unreel.reviewers.ask import ClipInputLoader, ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.factory import wrap_open_reviewer
-from unreel.training.examples.example import ShownExample, TrainingExample
-from unreel.training.examples.input_size import ByRule
-from unreel.training.examples.presentation import lay_out
-from unreel.training.examples.reading import read_examples
+from unreel.training.examples.example import ShownExample, TrainingExample, build_shown_example
+from unreel.training.examples.input_size import FamilyRuleInputSizer
+from unreel.training.examples.reading import read_training_examples
 
 
 @dataclass
@@ -38,7 +37,7 @@ class Listener:
     wants = frozenset({InputKind.FRAMES})
 
     def box_space(self, exhibit: ClipInput) -> str:
-        return ByRule("qwen2.5-vl", "frames").box_space(exhibit)
+        return FamilyRuleInputSizer("qwen2.5-vl", "frames").box_space(exhibit)
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         self.sheets.append(sheet)
@@ -50,12 +49,12 @@ class Listener:
 
 @pytest.fixture(scope="module")
 def access() -> StorageAccess:
-    return open_access(read_settings(), trusted=True)
+    return build_storage_access(read_environment_settings(), trusted=True)
 
 
 @pytest.fixture(scope="module")
 def reader(access: StorageAccess) -> Iterator[MediaReader]:
-    with media_reader(access.settings, trusted=True) as opened:
+    with open_media_reader(access.settings, trusted=True) as opened:
         yield opened
 
 
@@ -65,9 +64,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_set(tmp_path_factory.mktemp("set"), entries)
 
 
-def showing(access: StorageAccess, reader: MediaReader) -> PresentationSettings:
-    return PresentationSettings(
-        reader=reader, open_file=partial(local_copy, access=access), find_change=find_change
+def showing(access: StorageAccess, reader: MediaReader) -> ClipInputLoader:
+    return ClipInputLoader(
+        reader=reader,
+        open_file=partial(open_local_copy, access=access),
+        find_change=find_clip_change,
     )
 
 
@@ -82,10 +83,12 @@ def test_the_sheet_is_the_one_that_an_evaluation_puts(
     wanted = recipe(root, input=form, data=[data], holdout={"share": 0, "near_duplicates": False})
     listener = Listener()
     desk = ReviewDispatcher(
-        reader, open_file=partial(local_copy, access=access), find_change=find_change
+        reader, open_file=partial(open_local_copy, access=access), find_change=find_clip_change
     )
-    for example in read_examples(wanted, access=access, folder=tmp_path).train:
-        lesson = lay_out(example, showing(access, reader), ByRule("qwen2.5-vl", "frames"))
+    for example in read_training_examples(wanted, access=access, folder=tmp_path).train:
+        lesson = build_shown_example(
+            example, showing(access, reader), FamilyRuleInputSizer("qwen2.5-vl", "frames")
+        )
         asked = wrap_open_reviewer(listener).open()
         asyncio.run(desk.ask(example.question, example.clips, asked, name=example.name))
         (sheet,) = listener.sheets
@@ -103,15 +106,15 @@ def test_boxes_are_taught_in_the_space_that_the_model_sees(
     family: str, access: StorageAccess, reader: MediaReader, root: Path, tmp_path: Path
 ) -> None:
     wanted = recipe(root, holdout={"share": 0, "near_duplicates": False})
-    rule = ByRule(family, "video")  # type: ignore[arg-type]
-    for example in read_examples(wanted, access=access, folder=tmp_path).train:
-        lesson = lay_out(example, showing(access, reader), rule)
+    rule = FamilyRuleInputSizer(family, "video")  # type: ignore[arg-type]
+    for example in read_training_examples(wanted, access=access, folder=tmp_path).train:
+        lesson = build_shown_example(example, showing(access, reader), rule)
         assert isinstance(lesson, ShownExample)
         assert lesson.box_space is not None
         assert lesson.box_space == rule.box_space(lesson.sheet.exhibits[0])
-        space = declare_space(lesson.box_space, width=96, height=64)
+        space = parse_box_space(lesson.box_space, width=96, height=64)
         said = get_protocol("trace").parse(
-            lesson.target, ParserOptions(prompt="fine-tuning", space=space)
+            lesson.target, AnswerContext(prompt="fine-tuning", space=space)
         )
         assert said.label is example.truth.label
         if example.truth.box is not None:
@@ -123,10 +126,12 @@ def test_a_clip_that_is_gone_or_changed_is_a_failure_and_no_error(
 ) -> None:
     own = write_set(tmp_path / "set", [(real("a"), clip(1)), (real("b"), clip(2))])
     wanted = recipe(own, holdout={"share": 0, "near_duplicates": False})
-    first, second = read_examples(wanted, access=access, folder=tmp_path / "kept").train
+    first, second = read_training_examples(wanted, access=access, folder=tmp_path / "kept").train
 
     def reason(example: TrainingExample) -> FailureReason:
-        lesson = lay_out(example, showing(access, reader), ByRule("qwen3-vl", "frames"))
+        lesson = build_shown_example(
+            example, showing(access, reader), FamilyRuleInputSizer("qwen3-vl", "frames")
+        )
         assert isinstance(lesson, Failure)
         return lesson.reason
 

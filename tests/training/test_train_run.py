@@ -18,7 +18,7 @@ pytest.importorskip("lance")
 from click.testing import CliRunner, Result
 
 from training import lab
-from unreel.cli.stop_signals import defer_first_signal
+from unreel.cli.process import defer_first_signal
 from unreel.cli.train.run import card, run
 from unreel.core.errors import InvalidSettingError
 from unreel.training.checkpoints import CheckpointFolder

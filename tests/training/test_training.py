@@ -13,15 +13,14 @@ from unreel.core.answer import Reply
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
-from unreel.engine.resolve_location import open_access
-from unreel.media.access import media_reader
-from unreel.reviewers.ask import PresentationSettings
+from unreel.engine.resolve_location import build_storage_access
+from unreel.media.access import open_media_reader
+from unreel.reviewers.ask import ClipInputLoader
 from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.reviewers.local.input_format import read_taught
+from unreel.reviewers.local.input_format import read_checkpoint_input_spec
 from unreel.training.checkpoints import CheckpointFolder
-from unreel.training.examples.example import ShownExample
-from unreel.training.examples.presentation import lay_out
-from unreel.training.examples.reading import read_examples
+from unreel.training.examples.example import ShownExample, build_shown_example
+from unreel.training.examples.reading import read_training_examples
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -77,7 +76,7 @@ def test_every_family_learns_with_adapters_and_is_declared(family: str, tmp_path
         model={"tune": "lora", "vision": "frozen"},
         optimise={"max_steps": 2},
     )
-    taught = read_taught(trained.model)
+    taught = read_checkpoint_input_spec(trained.model)
     assert taught is not None
     assert (taught.family, taught.input) == (family, "frames")
     assert (trained.model / "adapter_model.safetensors").is_file()
@@ -97,12 +96,12 @@ def _ask(root: Path, model: Path) -> Reply | Failure:
 
     checkpoint = read_checkpoint(model)
     reviewer = LocalReviewer(checkpoint, max_tokens=4)
-    access = open_access(EnvironmentSettings(), trusted=True)
-    found = read_examples(lab.recipe(root), access=access, folder=model.parent / "asked")
-    with media_reader(EnvironmentSettings(), trusted=True) as reader:
-        lesson = lay_out(
+    access = build_storage_access(EnvironmentSettings(), trusted=True)
+    found = read_training_examples(lab.recipe(root), access=access, folder=model.parent / "asked")
+    with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
+        lesson = build_shown_example(
             found.train[0],
-            PresentationSettings(reader=reader),
+            ClipInputLoader(reader=reader),
             RequestEncoder.open(model, checkpoint.taught),
         )
     assert isinstance(lesson, ShownExample)

@@ -10,16 +10,20 @@ pytest.importorskip("lance")
 
 from tiny_models import write_tiny
 from training.sets import clip, fake, real, recipe, write_set
-from unreel.core.settings import read_settings
-from unreel.engine.resolve_location import open_access
-from unreel.engine.storage_access import find_change, local_copy
-from unreel.media.access import media_reader
-from unreel.reviewers.ask import PresentationSettings
-from unreel.training.examples.example import ShownExample
-from unreel.training.examples.input_size import ByProcessor, ByRule, TokenCounts, open_view
-from unreel.training.examples.page import write_page
-from unreel.training.examples.presentation import lay_out
-from unreel.training.examples.reading import read_examples
+from unreel.core.settings import read_environment_settings
+from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.storage_access import find_clip_change, open_local_copy
+from unreel.media.access import open_media_reader
+from unreel.reviewers.ask import ClipInputLoader
+from unreel.training.examples.example import ShownExample, build_shown_example
+from unreel.training.examples.input_size import (
+    ExampleTokenCounts,
+    FamilyRuleInputSizer,
+    ProcessorInputSizer,
+    open_input_sizer,
+)
+from unreel.training.examples.page import write_examples_page
+from unreel.training.examples.reading import read_training_examples
 from unreel.training.recipe import TrainRecipe
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -50,17 +54,20 @@ def test_the_processor_of_the_model_is_used_where_it_is_here(
     model = tmp_path / "model"
     write_tiny(family, model)  # type: ignore[arg-type]
     asked = wanted(root, model, family, form)
-    access, view = open_access(read_settings(), trusted=True), open_view(asked)
-    assert isinstance(view, ByProcessor)
+    access, view = (
+        build_storage_access(read_environment_settings(), trusted=True),
+        open_input_sizer(asked),
+    )
+    assert isinstance(view, ProcessorInputSizer)
     assert str(model) in view.told
-    examples = read_examples(asked, access=access, folder=tmp_path / "found")
-    with media_reader(access.settings, trusted=True) as reader:
-        opens = partial(local_copy, access=access)
-        showing = PresentationSettings(reader=reader, open_file=opens, find_change=find_change)
-        lesson = lay_out(examples.train[0], showing, view)
+    examples = read_training_examples(asked, access=access, folder=tmp_path / "found")
+    with open_media_reader(access.settings, trusted=True) as reader:
+        opens = partial(open_local_copy, access=access)
+        showing = ClipInputLoader(reader=reader, open_file=opens, find_change=find_clip_change)
+        lesson = build_shown_example(examples.train[0], showing, view)
         assert isinstance(lesson, ShownExample)
         counted = view.count(lesson)
-        assert isinstance(counted, TokenCounts)
+        assert isinstance(counted, ExampleTokenCounts)
         encoded = view.encoder.encode(lesson.sheet)
         assert counted.prompt == encoded.n_prompt  # type: ignore[union-attr]
         assert (
@@ -69,13 +76,15 @@ def test_the_processor_of_the_model_is_used_where_it_is_here(
             )
             == lesson.target
         )
-        shown = write_page(asked, examples, showing=showing, view=view, most=2, out=tmp_path)
+        shown = write_examples_page(
+            asked, examples, showing=showing, view=view, most=2, out=tmp_path
+        )
     assert [seen.problem for seen in shown] == ["", ""]
     assert {(s.width, s.height) for s in shown} == {view.seen_size(lesson.sheet.exhibits[0])}
 
 
 def test_a_model_that_is_not_here_is_seen_by_its_family_s_rule(root: Path, tmp_path: Path) -> None:
     for folder in (Path("Qwen/Qwen3-VL-8B-Instruct"), tmp_path):
-        view = open_view(wanted(root, folder, "qwen3-vl", "video"))
-        assert isinstance(view, ByRule)
+        view = open_input_sizer(wanted(root, folder, "qwen3-vl", "video"))
+        assert isinstance(view, FamilyRuleInputSizer)
         assert "estimate" in view.told

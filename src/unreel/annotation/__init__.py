@@ -1,20 +1,20 @@
-"""Human judgements: campaigns, Label Studio, consensus.
+"""Human judgements of clips: annotation campaigns, Label Studio projects and consensus.
 
 Where to look:
     `campaign.py`: a campaign.
     `tasks.py`: its tasks.
-    `assignment.py`: tasks of each annotator.
-    `task_order.py`: their order.
-    `operations.py`: push, pull and status.
+    `assignment.py`: assignment of tasks to annotators.
+    `task_order.py`: order of each annotator's tasks.
+    `operations.py`: push of tasks to Label Studio, and screening decisions.
     `studio/`: Label Studio over HTTP.
-    `interfaces/`: screens, and parsing of submitted results.
+    `interfaces/`: annotation screens, and parsing of submitted results.
     `ledger/`: the append-only database of judgements.
     `consensus/`: consensus of a task.
     `campaign_consensus.py`: consensus of a campaign.
     `quality/`: quality of annotators.
     `agreement.py`: agreement of annotators.
-    `pairs/`: pairs to compare, and their ranking.
-    `polish/`: merged rationales.
+    `pairs/`: pairs of clips to compare, and the ranking of the clips.
+    `polish/`: rationales merged by a language model.
     `publishing/`: a campaign as a benchmark.
     `page/`: the page of a campaign.
     `formats/`: CVAT, Labelbox and Label Studio files.

@@ -1,7 +1,7 @@
-"""Agreement of annotators, with intervals over clips.
+"""Agreement between annotators, with confidence intervals.
 
-Chance-corrected: Krippendorff's alpha and Fleiss' kappa over all people. Uncorrected: the agreement
-of each two people on the same task, also by person, pair or category.
+Chance-corrected: Krippendorff's alpha and Fleiss' kappa over all people. Uncorrected: the
+agreement of each two people on the same task, also by annotator or by trace category.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,10 +13,21 @@ import numpy as np
 
 from unreel.annotation.campaign import AnnotationInterface, ClipCopy
 from unreel.annotation.consensus.outcome import SAME_FAULT
-from unreel.annotation.consensus.trace_matching import AnnotatorTrace, cluster_marks
+from unreel.annotation.consensus.trace_matching import (
+    AnnotatorTrace,
+    build_trace_tube,
+    cluster_annotator_traces,
+    shared_box_iou,
+    temporal_iou,
+    tube_iou,
+)
 from unreel.annotation.judgements import TraceAnswer
-from unreel.annotation.opinion import DISCARD, AnnotatorOpinion, answer_of, group_by_task
-from unreel.annotation.trace_overlap import shared_box_iou, sweep, temporal_iou, tube_iou
+from unreel.annotation.opinion import (
+    DISCARD,
+    AnnotatorOpinion,
+    get_short_answer,
+    group_opinions_by_task,
+)
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.trace import Category
 from unreel.stats.agreement import fleiss_kappa, krippendorff_alpha
@@ -37,7 +48,7 @@ class AgreementMetric(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairComparison:
+class AnnotatorPairAgreement:
     """Value of one agreement metric for two people on one task, or on one fault of the task."""
 
     figure: AgreementMetric
@@ -62,26 +73,33 @@ def measure_agreement(
     opinions: Sequence[AnnotatorOpinion], *, interface: AnnotationInterface, seed: int
 ) -> CampaignAgreement:
     """Compute the agreement of all people, and by annotator and by fault category."""
-    compared = list(compare(opinions))
+    compared = list(iter_annotator_agreements(opinions))
     people = sorted({opinion.annotator for opinion in opinions})
     named = sorted({kind for each in compared for kind in each.kinds})
     return CampaignAgreement(
         overall={
-            **measure_chance_corrected(opinions, interface, seed=seed),
-            **{figure.value: found for figure, found in summarise(compared, seed=seed).items()},
+            **measure_overall_agreement(opinions, interface, seed=seed),
+            **{
+                figure.value: found
+                for figure, found in compute_mean_agreement(compared, seed=seed).items()
+            },
         },
         by_annotator={
-            who: summarise([each for each in compared if who in each.pair], seed=seed)
+            who: compute_mean_agreement([each for each in compared if who in each.pair], seed=seed)
             for who in people
         },
         by_category={
-            kind: summarise([each for each in compared if kind in each.kinds], seed=seed)
+            kind: compute_mean_agreement(
+                [each for each in compared if kind in each.kinds], seed=seed
+            )
             for kind in named
         },
     )
 
 
-def summarise(compared: Sequence[PairComparison], *, seed: int) -> dict[AgreementMetric, Measured]:
+def compute_mean_agreement(
+    compared: Sequence[AnnotatorPairAgreement], *, seed: int
+) -> dict[AgreementMetric, Measured]:
     """Compute the mean of each metric in `compared`; metrics without a comparison are omitted."""
     found = {}
     for figure in AgreementMetric:
@@ -93,7 +111,7 @@ def summarise(compared: Sequence[PairComparison], *, seed: int) -> dict[Agreemen
     return found
 
 
-def measure_shared_answers(
+def measure_agreement_by_annotator(
     opinions: Sequence[AnnotatorOpinion], *, seed: int
 ) -> dict[str, Measured]:
     """Return, by annotator, the share of the other people's answers that equal the annotator's answer.
@@ -101,36 +119,38 @@ def measure_shared_answers(
     Only tasks that the annotator shares with others count; annotators without such a task are
     omitted.
     """
-    shared: dict[str, list[PairComparison]] = {}
+    shared: dict[str, list[AnnotatorPairAgreement]] = {}
     for one, other in _iter_opinion_pairs(opinions):
-        compared = _compare_answers(one, other)
+        compared = _compare_opinions(one, other)
         for who in compared.pair:
             shared.setdefault(who, []).append(compared)
     return {
-        who: summarise(shared[who], seed=seed)[AgreementMetric.SAME_ANSWER]
+        who: compute_mean_agreement(shared[who], seed=seed)[AgreementMetric.SAME_ANSWER]
         for who in sorted(shared)
     }
 
 
-def compare(
+def iter_annotator_agreements(
     opinions: Sequence[AnnotatorOpinion], *, same_fault: float = SAME_FAULT
-) -> Iterator[PairComparison]:
+) -> Iterator[AnnotatorPairAgreement]:
     """Yield each agreement metric for each two people on each task that both judged."""
     for one, other in _iter_opinion_pairs(opinions):
-        compared = _compare_answers(one, other)
+        compared = _compare_opinions(one, other)
         yield compared
         if isinstance(one.value, TraceAnswer) and isinstance(other.value, TraceAnswer):
             marked = {one.annotator: one.value.traces, other.annotator: other.value.traces}
-            clusters = cluster_marks(marked, one.task.copies[0], same_fault=same_fault)
-            yield from _compare_faults(clusters, one.task.copies[0], compared.scene, compared.pair)
+            clusters = cluster_annotator_traces(marked, one.task.copies[0], same_fault=same_fault)
+            yield from _iter_trace_agreements(
+                clusters, one.task.copies[0], compared.scene, compared.pair
+            )
 
 
 def measure_unanimity(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Measured:
     """Compute the share of unanimous tasks among the tasks that two or more people judged."""
-    judged = [those for those in group_by_task(opinions).values() if len(those) > 1]
+    judged = [those for those in group_opinions_by_task(opinions).values() if len(those) > 1]
     if not judged:
         return Unmeasured("no task was judged by two people")
-    alike = [float(len({answer_of(each.value) for each in those}) == 1) for those in judged]
+    alike = [float(len({get_short_answer(each.value) for each in those}) == 1) for those in judged]
     scenes = [those[0].task.group or those[0].task.id for those in judged]
     return bootstrap_mean(alike, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
 
@@ -139,34 +159,36 @@ def _iter_opinion_pairs(
     opinions: Sequence[AnnotatorOpinion],
 ) -> Iterator[tuple[AnnotatorOpinion, AnnotatorOpinion]]:
     """Yield each pair of opinions on the same task."""
-    for judged in group_by_task(opinions).values():
+    for judged in group_opinions_by_task(opinions).values():
         yield from combinations(judged, 2)
 
 
-def _compare_answers(one: AnnotatorOpinion, other: AnnotatorOpinion) -> PairComparison:
-    return PairComparison(
+def _compare_opinions(one: AnnotatorOpinion, other: AnnotatorOpinion) -> AnnotatorPairAgreement:
+    return AnnotatorPairAgreement(
         figure=AgreementMetric.SAME_ANSWER,
         scene=one.task.group or one.task.id,
         pair=(one.annotator, other.annotator),
-        value=float(answer_of(one.value) == answer_of(other.value)),
+        value=float(get_short_answer(one.value) == get_short_answer(other.value)),
     )
 
 
-def _compare_faults(
+def _iter_trace_agreements(
     clusters: Sequence[tuple[AnnotatorTrace, ...]],
     copy: ClipCopy,
     scene: str,
     pair: tuple[str, str],
-) -> Iterator[PairComparison]:
+) -> Iterator[AnnotatorPairAgreement]:
     if not clusters:
         return
     n_marks = sum(map(len, clusters))
     shared = [(found[0].trace, found[1].trace) for found in clusters if len(found) > 1]
     value = 2 * len(shared) / n_marks
-    yield PairComparison(figure=AgreementMetric.SAME_FAULTS, scene=scene, pair=pair, value=value)
+    yield AnnotatorPairAgreement(
+        figure=AgreementMetric.SAME_FAULTS, scene=scene, pair=pair, value=value
+    )
     for one, other in shared:
         kinds = one.categories | other.categories
-        tubes = sweep(one, copy), sweep(other, copy)
+        tubes = build_trace_tube(one, copy), build_trace_tube(other, copy)
         values = {
             AgreementMetric.TUBE_IOU: tube_iou(*tubes),
             AgreementMetric.BOX_IOU: shared_box_iou(*tubes),
@@ -177,12 +199,12 @@ def _compare_faults(
         }
         for figure, found in values.items():
             if found is not None:
-                yield PairComparison(
+                yield AnnotatorPairAgreement(
                     figure=figure, scene=scene, pair=pair, value=found, kinds=kinds
                 )
 
 
-def measure_chance_corrected(
+def measure_overall_agreement(
     opinions: Sequence[AnnotatorOpinion], interface: AnnotationInterface, *, seed: int
 ) -> dict[str, Measured]:
     """Compute unanimity, Krippendorff's alpha and Fleiss' kappa over all people."""
@@ -194,7 +216,7 @@ def measure_chance_corrected(
     }
     if interface is AnnotationInterface.REALISM:
         scored = _build_answer_table(
-            [each for each in opinions if answer_of(each.value) != DISCARD]
+            [each for each in opinions if get_short_answer(each.value) != DISCARD]
         )
         found["alpha-ordinal"] = krippendorff_alpha(scored, scale="ordinal", seed=seed)
     return found
@@ -205,10 +227,10 @@ def _build_answer_table(opinions: Sequence[AnnotatorOpinion]) -> np.ndarray:
 
     A row is not a person: the order of the answers to a task does not matter.
     """
-    words = sorted({answer_of(each.value) for each in opinions})
+    words = sorted({get_short_answer(each.value) for each in opinions})
     number = {word: float(place) for place, word in enumerate(words)}
-    judged = group_by_task(opinions).values()
+    judged = group_opinions_by_task(opinions).values()
     table = np.full((max(map(len, judged), default=0), len(judged)), np.nan)
     for column, those in enumerate(judged):
-        table[: len(those), column] = [number[answer_of(each.value)] for each in those]
+        table[: len(those), column] = [number[get_short_answer(each.value)] for each in those]
     return table

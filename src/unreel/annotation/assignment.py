@@ -1,27 +1,194 @@
-"""Assignment of tasks to annotators: the requested number per task, equal loads, and a separate order for each person.
+"""Assignment of tasks to annotators: the requested number per task, equal loads, and an order for each person."""
 
-The result depends only on the seed, the batch, the names and the tasks, so that an interrupted push
-makes the same assignments again. A later batch is assigned independently and does not change an
-earlier one.
-"""
-
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+import heapq
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from random import Random
 from typing import Final
 
 from unreel.annotation.campaign import AnnotationTask, StudyArm, TaskAssignment
-from unreel.annotation.task_order import list_task_scenes, order_tasks
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.identity import digest
+
+_DRAWS: Final = 30
+"""With half of what is left in the way, one in 2**30 orders looks at all that is left once."""
+_PLACES: Final = 500
+"""Places that are tried for a task that fits nowhere behind the others."""
+
+_ORDERS: Final = 20
+"""More orders that are tried for pairs whose first one has neighbours."""
+_FEW: Final = 2000
+"""Tasks up to which that is worth the time: more of them have room enough."""
+
+
+def list_task_scenes(task: AnnotationTask) -> frozenset[str]:
+    """Return the scenes and clips of a task that must not be shown twice in a row."""
+    clips = (copy.clip for copy in task.copies)
+    return frozenset((*clips, f"group {task.group}") if task.group else clips)
+
+
+def order_tasks(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[str]:
+    """Return the task ids in a random order in which adjacent tasks share no scene, if possible.
+
+    If each task has at most one scene that others share, the number of adjacent tasks with the same
+    scene is minimal. Otherwise several random orders are tried.
+
+    Args:
+        scenes: Scenes and clips of each task, by task id.
+        chance: Random generator.
+    """
+    n_of = Counter(itertools.chain.from_iterable(scenes.values()))
+    alone = {scene for scene, n in n_of.items() if n == 1}
+    shared = {task: found - alone for task, found in scenes.items()}
+    best = _sample_task_order(shared, chance)
+    # Of one scene a task the first order is the best. Pairs of few clips may run into a dead end.
+    n_more = _ORDERS if any(len(found) > 1 for found in shared.values()) else 0
+    for _ in range(n_more if len(shared) <= _FEW else 0):
+        if not (fewest := _count_adjacent_scene_repeats(best, shared)):
+            break
+        other = _sample_task_order(shared, chance)
+        best = other if _count_adjacent_scene_repeats(other, shared) < fewest else best
+    return best
+
+
+def _count_adjacent_scene_repeats(
+    order: Sequence[str], scenes: Mapping[str, frozenset[str]]
+) -> int:
+    return sum(not scenes[a].isdisjoint(scenes[b]) for a, b in itertools.pairwise(order))
+
+
+def _sample_task_order(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[str]:
+    left = _UnorderedTasks.of(scenes, chance)
+    order: list[str] = []
+    last: frozenset[str] = frozenset()
+    while (task := left.draw(last)) is not None:
+        order.append(task)
+        last = scenes[task]
+    return _insert_remaining_tasks(order, left.rest(), scenes, chance)
+
+
+@dataclass(slots=True, kw_only=True)
+class _UnorderedTasks:
+    """Tasks that are not yet put into the order of annotation, with counts by scene."""
+
+    scenes: Mapping[str, frozenset[str]]
+    chance: Random
+    tasks: list[str]
+    """Some of which may have a place already: they are thrown out when they are drawn."""
+    waiting: set[str]
+    n_of: Counter[str]
+    of_scene: Mapping[str, list[str]]
+    largest: list[tuple[int, str]] = field(default_factory=list)
+    """A heap of scenes by how many tasks have them, with old counts among them."""
+
+    @classmethod
+    def of(cls, scenes: Mapping[str, frozenset[str]], chance: Random) -> "_UnorderedTasks":
+        tasks = sorted(scenes)
+        chance.shuffle(tasks)
+        of_scene: dict[str, list[str]] = defaultdict(list)
+        for task in tasks:
+            for scene in sorted(scenes[task]):
+                of_scene[scene].append(task)
+        n_of = Counter({scene: len(found) for scene, found in of_scene.items()})
+        largest = [(-n, scene) for scene, n in n_of.items()]
+        heapq.heapify(largest)
+        return cls(
+            scenes=scenes,
+            chance=chance,
+            tasks=tasks,
+            waiting=set(tasks),
+            n_of=n_of,
+            of_scene=of_scene,
+            largest=largest,
+        )
+
+    def draw(self, last: frozenset[str]) -> str | None:
+        """Remove and return a random task without a scene in `last`; `None` if there is no such task.
+
+        A scene that more than half of the remaining tasks have is chosen first.
+        """
+        scene = self._pressing()
+        task = None if scene is None or scene in last else self._first_of(scene, last)
+        task = task or self._by_chance(last)
+        if task is not None:
+            self.waiting.remove(task)
+            for scene in self.scenes[task]:
+                self.n_of[scene] -= 1
+                heapq.heappush(self.largest, (-self.n_of[scene], scene))
+        return task
+
+    def rest(self) -> list[str]:
+        """Return all remaining tasks in random order."""
+        rest = sorted(self.waiting)
+        self.chance.shuffle(rest)
+        return rest
+
+    def _pressing(self) -> str | None:
+        """Return the scene of more than half of the remaining tasks; `None` if there is no such scene.
+
+        If such a scene is not placed next, two of its tasks become neighbours.
+        """
+        while self.largest and -self.largest[0][0] != self.n_of[self.largest[0][1]]:
+            heapq.heappop(self.largest)
+        if self.largest and -self.largest[0][0] > len(self.waiting) // 2:
+            return self.largest[0][1]
+        return None
+
+    def _first_of(self, scene: str, last: frozenset[str]) -> str | None:
+        tasks = self.of_scene[scene]
+        while tasks and tasks[-1] not in self.waiting:
+            tasks.pop()
+        for task in reversed(tasks[-_DRAWS:]):
+            if task in self.waiting and self.scenes[task].isdisjoint(last):
+                return task
+        return None
+
+    def _by_chance(self, last: frozenset[str]) -> str | None:
+        draws = 0
+        while self.tasks and draws < _DRAWS:
+            place = self.chance.randrange(len(self.tasks))
+            task = self.tasks[place]
+            if task not in self.waiting:
+                self.tasks[place] = self.tasks[-1]
+                self.tasks.pop()
+                continue
+            if self.scenes[task].isdisjoint(last):
+                return task
+            draws += 1
+        fitting = (task for task in self.rest() if self.scenes[task].isdisjoint(last))
+        return next(fitting, None)
+
+
+def _insert_remaining_tasks(
+    order: list[str], rest: Sequence[str], scenes: Mapping[str, frozenset[str]], chance: Random
+) -> list[str]:
+    """Insert each task of `rest` between tasks of other scenes; append it if no position is found."""
+    hopeless: set[frozenset[str]] = set()
+    nothing: frozenset[str] = frozenset()
+    for task in rest:
+        given = scenes[task]
+        n_tried = 0 if given in hopeless else min(len(order) + 1, _PLACES)
+        for place in chance.sample(range(len(order) + 1), n_tried):
+            before = scenes[order[place - 1]] if place else nothing
+            behind = scenes[order[place]] if place < len(order) else nothing
+            if given.isdisjoint(before) and given.isdisjoint(behind):
+                order.insert(place, task)
+                break
+        else:
+            hopeless.add(given)
+            order.append(task)
+    return order
+
 
 _PAIR: Final = 2
 _FINEST: Final = 1000
 """Shares are taken in thousandths."""
 
 
-def assign(  # noqa: PLR0913  the knobs of a campaign
+def assign_tasks(  # noqa: PLR0913  the knobs of a campaign
     tasks: Iterable[AnnotationTask],
     annotators: Sequence[str],
     *,
@@ -146,7 +313,10 @@ def _assign_annotators(
 def _select_swapped_pairs(
     dealt: dict[str, list[str]], given: dict[str, AnnotationTask], chance: Random
 ) -> set[tuple[str, str]]:
-    """Return who sees which pair swapped: half of a task's people, and half of a person's pairs."""
+    """Return the (annotator, task) pairs that are shown with both clips swapped.
+
+    About half of a task's annotators, and half of an annotator's tasks, are swapped.
+    """
     leaning: Counter[str] = Counter()
     swapped: set[tuple[str, str]] = set()
     for task, people in dealt.items():
@@ -168,7 +338,11 @@ def _assign_study_arms(
     share: Fraction | None,
     chance: Random,
 ) -> dict[tuple[str, str], StudyArm]:
-    """Return who sees earlier annotations: that fraction overall, and of each person's tasks as nearly as possible."""
+    """Return the study arm of each (annotator, task) whose task has earlier annotations.
+
+    The fraction `share` of them is prefilled: overall, and as nearly as possible for each
+    annotator.
+    """
     arms: dict[tuple[str, str], StudyArm] = {}
     if share is None:
         return arms

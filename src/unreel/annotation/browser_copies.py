@@ -1,9 +1,9 @@
-"""Copies of clips for a browser: constant frame rate, first frame at 0, faststart.
+"""Copies of clips for the browser: constant frame rate, first frame at time 0, index at the start.
 
-Label Studio counts frames by a configured rate and reads nothing from the file, so a clip of
-variable rate, or one that begins late, would show another frame than the annotated one. The
-confined reader re-encodes every clip once. The copy's name does not reveal the original without the
-key of the names, because annotators see it and originals are public.
+Label Studio counts frames by a configured rate and reads nothing from the file. A clip of
+variable rate, or one that begins late, would show another frame than the annotated one.
+Therefore the media reader re-encodes every clip once. The name of a copy is derived with a
+secret key: annotators see the name, and it must not reveal the public original.
 """
 
 import hashlib
@@ -22,17 +22,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from unreel.annotation.campaign import ClipCopy
-from unreel.core.clip import ClipId
+from unreel.core.clip import ClipId, VideoFacts
 from unreel.core.errors import MediaError
-from unreel.core.facts import VideoFacts
 from unreel.core.failure import Failure
-from unreel.core.identity import clip_id, digest
+from unreel.core.identity import compute_clip_id, digest
 from unreel.core.output_files import OutputDirectory
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess, find_change, local_copy
-from unreel.media.access import media_reader
-from unreel.media.faststart import index_first
-from unreel.media.normalise import NormalForm
+from unreel.engine.storage_access import StorageAccess, find_clip_change, open_local_copy
+from unreel.media.access import open_media_reader
+from unreel.media.encode import move_mp4_index_first
+from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.render import FrameRange
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ _FINEST: Final = 1001
 
 
 @dataclass(frozen=True, slots=True)
-class CopyRequest:
+class ClipCopyRequest:
     """A clip or segment to copy: its name in the benchmark and its location."""
 
     name: str
@@ -60,37 +59,45 @@ class CopyRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class CopyResult:
+class ClipCopyResult:
     """Result of copying a clip: a copy, or the reason for the failure."""
 
     name: str
     result: ClipCopy | Failure
 
 
-def make_copies(
-    wanted: Iterable[CopyRequest],
+def make_browser_copies(
+    wanted: Iterable[ClipCopyRequest],
     *,
     place: StorageLocation,
     access: StorageAccess,
     key: bytes,
-    heard: Callable[[CopyResult], None],
+    heard: Callable[[ClipCopyResult], None],
     workers: int | None = None,
-) -> Iterator[CopyResult]:
-    """Copy every clip that `place` lacks, several at once, in the order given.
+) -> Iterator[ClipCopyResult]:
+    """Make the browser copies that are missing in `place`, and yield all results in the order given.
 
-    A clip that cannot be read is a failure and stops no other. `key` is a secret that names follow from.
+    Clips are copied concurrently. A clip that cannot be read gives a failure; the others continue.
+
+    Args:
+        wanted: Clips to copy.
+        place: Location of the copies.
+        access: Access to the clips' files.
+        key: Secret from which the names of copies are derived.
+        heard: Callback for each result.
+        workers: Number of threads; at most 8 by default.
     """
     n_workers = workers or min(8, os.cpu_count() or 1)
     with ExitStack() as held:
         readers: queue.SimpleQueue[MediaReader] = queue.SimpleQueue()
         for _ in range(n_workers):
-            reader = media_reader(access.settings, trusted=access.trusted)
+            reader = open_media_reader(access.settings, trusted=access.trusted)
             readers.put(held.enter_context(reader))
 
-        def work(one: CopyRequest) -> CopyResult:
+        def work(one: ClipCopyRequest) -> ClipCopyResult:
             own = readers.get()
             try:
-                return CopyResult(
+                return ClipCopyResult(
                     one.name, _make_browser_copy(one, own, place=place, access=access, key=key)
                 )
             finally:
@@ -102,16 +109,16 @@ def make_copies(
                 yield copied
 
 
-def choose_browser_format(video: VideoFacts) -> NormalForm:
+def choose_browser_format(video: VideoFacts) -> NormalisedClipFormat:
     """Return the format of a clip's browser copy: the clip's size and frame rate within browser limits."""
     longest = max(video.width, video.height)
     scale = min(Fraction(1), Fraction(LONGEST_SIDE, longest))
     width, height = (_round_to_even(side * scale) for side in (video.width, video.height))
     rate = min(_FASTEST, video.average_rate.limit_denominator(_FINEST))
-    return NormalForm(width=width, height=height, rate=rate or Fraction(1, _FINEST))
+    return NormalisedClipFormat(width=width, height=height, rate=rate or Fraction(1, _FINEST))
 
 
-def copy_urls(place: StorageLocation, locations: Iterable[str]) -> list[str]:
+def build_clip_copy_urls(place: StorageLocation, locations: Iterable[str]) -> list[str]:
     """Return the URLs of copies for a browser: served by Label Studio, or signed by the store."""
     if place.is_local:
         return [f"/data/local-files/?d=clips/{location}" for location in locations]
@@ -126,7 +133,7 @@ def _round_to_even(side: Fraction) -> int:
 
 
 def _make_browser_copy(
-    one: CopyRequest,
+    one: ClipCopyRequest,
     reader: "MediaReader",
     *,
     place: StorageLocation,
@@ -134,19 +141,24 @@ def _make_browser_copy(
     key: bytes,
 ) -> ClipCopy | Failure:
     try:
-        with local_copy(one.location, access) as file:
-            return _copy_file(file, one, reader, place, key=key)
+        with open_local_copy(one.location, access) as file:
+            return _encode_browser_copy(file, one, reader, place, key=key)
     except MediaError as error:
         return error.failure
 
 
-def _copy_file(
-    file: Path, one: CopyRequest, reader: "MediaReader", location: StorageLocation, *, key: bytes
+def _encode_browser_copy(
+    file: Path,
+    one: ClipCopyRequest,
+    reader: "MediaReader",
+    location: StorageLocation,
+    *,
+    key: bytes,
 ) -> ClipCopy | Failure:
     facts = reader.probe(file)
     if isinstance(facts, Failure):
         return facts
-    clip, form = clip_id(file), choose_browser_format(facts.video)
+    clip, form = compute_clip_id(file), choose_browser_format(facts.video)
     words = [str(form.width), str(form.height), str(form.rate), str(form.crf)]
     if one.length_s is not None:
         words += [str(one.start_s), str(one.length_s)]
@@ -161,9 +173,9 @@ def _copy_file(
         made = reader.render(file, FrameRange(first_frame=first, length_s=one.length_s), form=form)
     if isinstance(made, Failure):
         return made
-    if (changed := find_change(clip, file)) is not None:
+    if (changed := find_clip_change(clip, file)) is not None:
         return changed
-    return _store_browser_copy(index_first(made), reader, location, clip=clip, name=name)
+    return _store_browser_copy(move_mp4_index_first(made), reader, location, clip=clip, name=name)
 
 
 def _store_browser_copy(

@@ -11,14 +11,14 @@ from unreel.annotation.judgements import Value
 from unreel.core.clip import ClipId
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.identity import digest
-from unreel.core.span import to_us
+from unreel.core.span import convert_to_microseconds
 
 MOST_ANNOTATORS: Final = 1000
 _WORD: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
 
 class AnnotationInterface(StrEnum):
-    """Question for annotators, with its screen."""
+    """Kind of question that annotators answer; each has its own screen."""
 
     SCREENING = "screening"
     TRACE = "trace"
@@ -51,7 +51,7 @@ class Annotator:
     email: str
 
     def __post_init__(self) -> None:
-        require_word("annotator", self.name)
+        require_safe_name("annotator", self.name)
         if "@" not in self.email or any(letter.isspace() for letter in self.email):
             setting, problem = "annotator", f"{self.email!r} is no address"
             raise InvalidSettingError(setting, problem, "Write NAME=ADDRESS, or an address")
@@ -74,7 +74,7 @@ class Campaign:
     """Follows from the label configuration: another screen is another version."""
 
     def __post_init__(self) -> None:
-        require_word("campaign", self.name)
+        require_safe_name("campaign", self.name)
         if not 1 <= self.overlap <= MOST_ANNOTATORS:
             setting, problem = "overlap", f"{self.overlap} people cannot judge a task"
             raise InvalidSettingError(setting, problem, f"Give 1 to {MOST_ANNOTATORS}")
@@ -106,11 +106,11 @@ class ClipCopy:
     @property
     def duration_us(self) -> int:
         """Return the time from the first frame's start to the last frame's end, in microseconds."""
-        return to_us(self.n_frames / self.rate)
+        return convert_to_microseconds(self.n_frames / self.rate)
 
     def at_us(self, frame: int) -> int:
         """Return the start time of a frame in microseconds; frames count from 0, `n_frames` gives the end."""
-        return to_us(frame / self.rate)
+        return convert_to_microseconds(frame / self.rate)
 
     def frame_at(self, at_us: int) -> int:
         """Return the number of the frame that is visible at `at_us`; frames count from 0."""
@@ -121,7 +121,7 @@ class ClipCopy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationTask:
-    """One thing to judge: a clip, or a pair of clips."""
+    """One task for annotators: a clip or a pair of clips to judge."""
 
     names: tuple[str, ...]
     """Names of its entries in the benchmark: two, in alphabetical order, for a pair."""
@@ -150,7 +150,7 @@ class AnnotationTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskAssignment:
-    """One task before one annotator."""
+    """Assignment of one task to one annotator."""
 
     annotator: str
     task: str
@@ -169,8 +169,16 @@ def _compute_task_id(names: tuple[str, ...], clips: tuple[ClipId, ...]) -> str:
     return digest("task", *names, *clips)[:24]
 
 
-def require_word(what: str, name: str) -> None:
-    """Raise for a name that could not stand in an address, a file's name or a table."""
+def require_safe_name(what: str, name: str) -> None:
+    """Check that `name` is safe in URLs, file names and tables.
+
+    Args:
+        what: Setting that the error message names.
+        name: Name to check.
+
+    Raises:
+        InvalidSettingError: The name has other characters than allowed, or is too long.
+    """
     if not _WORD.fullmatch(name):
         problem = f"cannot use the name {name!a}"
         remedy = "Use lower-case letters, digits, '.', '_' and '-', 63 at most"

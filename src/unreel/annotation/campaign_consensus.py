@@ -1,10 +1,10 @@
-"""Compute the present consensus of a campaign, and store reviews of it."""
+"""Current consensus of a campaign, and storage of reviews of the consensus."""
 
 import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from unreel.annotation.campaign import AnnotationTask, require_word
+from unreel.annotation.campaign import AnnotationTask, require_safe_name
 from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements, read_campaign
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import (
@@ -14,8 +14,13 @@ from unreel.annotation.consensus.outcome import (
     Outcome,
     SettledTask,
 )
-from unreel.annotation.consensus.review import ReviewDecision, TaskReview, hash_value, read_review
-from unreel.annotation.ledger.decisions import REVIEW
+from unreel.annotation.consensus.review import (
+    ConsensusReview,
+    ConsensusReviewDecision,
+    hash_answer,
+    parse_review_notice,
+)
+from unreel.annotation.judgements import REVIEW
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 
 if TYPE_CHECKING:  # heavy
@@ -27,12 +32,12 @@ _NEAREST: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewerDecision:
-    """Decision of a reviewer about a task."""
+class TaskReviewRequest:
+    """Request to store a person's review of a task's consensus."""
 
     task: str
     """The task's id."""
-    verdict: ReviewDecision
+    verdict: ConsensusReviewDecision
     annotator: str = ""
     """Whose word is taken."""
     by: str
@@ -40,8 +45,8 @@ class ReviewerDecision:
     at_us: int
 
     def __post_init__(self) -> None:
-        require_word("--by", self.by)
-        if self.verdict is ReviewDecision.SEND_BACK and not self.why.strip():
+        require_safe_name("--by", self.by)
+        if self.verdict is ConsensusReviewDecision.SEND_BACK and not self.why.strip():
             setting, problem = "--why", "who judges a task again has to know the reason"
             raise InvalidSettingError(setting, problem, "Say it in a few words")
 
@@ -52,11 +57,11 @@ def compute_campaign_consensus(records: CampaignRecords, rule: ConsensusRule) ->
         list(iter_valid_judgements(records)),
         rule,
         interface=records.campaign.interface,
-        reviews=[read_review(notice) for notice in records.reviews],
+        reviews=[parse_review_notice(notice) for notice in records.reviews],
     )
 
 
-def find_task(records: CampaignRecords, name: str) -> AnnotationTask:
+def find_campaign_task(records: CampaignRecords, name: str) -> AnnotationTask:
     """Return the task with the id `name`, or the task that shows the clip `name`.
 
     Raises:
@@ -75,13 +80,15 @@ def find_task(records: CampaignRecords, name: str) -> AnnotationTask:
     raise UnknownNameError(kind, name, [task.id for task in showing] or near)
 
 
-def review_task(
-    ledger: "Ledger", records: CampaignRecords, looked: ReviewerDecision, rule: ConsensusRule
+def store_task_review(
+    ledger: "Ledger", records: CampaignRecords, looked: TaskReviewRequest, rule: ConsensusRule
 ) -> Outcome:
-    """Store a review, and return the present consensus of its task.
+    """Store a review of a task's consensus, and return the resulting outcome of the task.
 
     Raises:
-        InvalidSettingError: The reviewer judged the task, or there is nothing to accept or take.
+        InvalidSettingError: The task has no judgement, the reviewer judged it, or there is no
+            consensus to accept.
+        UnknownNameError: The annotator whose answer is taken did not judge the task.
     """
     said = {
         each.annotator: each.value
@@ -95,14 +102,14 @@ def review_task(
         raise InvalidSettingError(setting, problem, remedy)
     outcome = compute_campaign_consensus(records, rule).tasks[looked.task]
     of = ""
-    if looked.verdict is ReviewDecision.TAKE:
+    if looked.verdict is ConsensusReviewDecision.TAKE:
         if looked.annotator not in said:
             kind = "annotator of the task"
             raise UnknownNameError(kind, looked.annotator, sorted(said))
-        of = hash_value(said[looked.annotator])
-    if looked.verdict is ReviewDecision.ACCEPT:
-        of = hash_value(_require_proposed_answer(outcome).value)
-    kept = TaskReview(
+        of = hash_answer(said[looked.annotator])
+    if looked.verdict is ConsensusReviewDecision.ACCEPT:
+        of = hash_answer(_require_proposed_answer(outcome).value)
+    kept = ConsensusReview(
         task=looked.task,
         by=looked.by,
         verdict=looked.verdict,
@@ -117,7 +124,11 @@ def review_task(
 
 
 def _require_proposed_answer(outcome: Outcome) -> SettledTask:
-    """Return the proposed answer, also if it still waits for reviewers."""
+    """Return the consensus of a task, also if it still waits for reviewers.
+
+    Raises:
+        InvalidSettingError: The task has no consensus.
+    """
     found = outcome.proposed if isinstance(outcome, OpenTask) else outcome
     if found is None:
         problem = "the task has no consensus to accept"

@@ -1,7 +1,4 @@
-"""Present state of a campaign's ledger: valid judgements and excluded annotators.
-
-It is computed from the stored records each time, so a reversed decision has no effect.
-"""
+"""Present state of a campaign's ledger: valid judgements, and exclusion of annotators."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -9,15 +6,20 @@ from typing import TYPE_CHECKING, Final
 
 from unreel.annotation.campaign import AnnotationTask, Campaign, StudyArm, TaskAssignment
 from unreel.annotation.judgements import (
+    EXCLUSION,
+    INCLUSION,
+    REVIEW,
     AnnotationRecord,
     AnyValue,
+    LedgerNotice,
     QuarantinedSubmission,
     QuarantineReason,
 )
-from unreel.annotation.ledger.decisions import EXCLUSION, INCLUSION, REVIEW, LedgerNotice
+from unreel.core.errors import InvalidSettingError, UnknownNameError
 
-if TYPE_CHECKING:  # the tables' package is heavy, and who only judges needs none
+if TYPE_CHECKING:
     from unreel.annotation.ledger.ledger import Ledger
+
 
 By = tuple[str, str]
 """An annotator's name and a task's id."""
@@ -31,7 +33,7 @@ _SOMEBODY_ELSES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignRecords:
-    """A campaign with the newest word of each annotator on each task."""
+    """Campaign with its tasks, its assignments and the newest record of each annotator on each task."""
 
     campaign: Campaign
     tasks: Mapping[str, AnnotationTask]
@@ -75,7 +77,7 @@ def read_campaign(ledger: "Ledger", name: str) -> CampaignRecords:
     for seq, kept in ledger.records(name):
         n_records += 1
         record = _quarantine_unknown_task(kept, tasks)
-        if _is_foreign(record):
+        if _is_foreign_submission(record):
             foreign.append((seq, record))
             continue
         by = (record.annotator, record.task)
@@ -128,7 +130,7 @@ def _quarantine_unknown_task(
     return replace(record, outcome=QuarantinedSubmission(QuarantineReason.NOT_ASSIGNED, detail))
 
 
-def _is_foreign(record: AnnotationRecord) -> bool:
+def _is_foreign_submission(record: AnnotationRecord) -> bool:
     outcome = record.outcome
     return isinstance(outcome, QuarantinedSubmission) and outcome.reason in _SOMEBODY_ELSES
 
@@ -136,3 +138,58 @@ def _is_foreign(record: AnnotationRecord) -> bool:
 def _select_active_exclusions(notices: list[LedgerNotice]) -> dict[str, LedgerNotice]:
     newest = {each.subject: each for each in notices if each.kind in {EXCLUSION, INCLUSION}}
     return {subject: each for subject, each in newest.items() if each.kind == EXCLUSION}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatorExclusionDecision:
+    """Decision whether an annotator's judgements count in a campaign."""
+
+    campaign: str
+    annotator: str
+    counts: bool
+    why: str
+    by: str
+    at_us: int
+
+    def __post_init__(self) -> None:
+        if not self.why.strip():
+            setting, problem = "--why", "a decision about a person needs its reason"
+            raise InvalidSettingError(setting, problem, "Say it in a few words")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatorExclusionEffect:
+    """Effect of an exclusion decision: the campaign's number of valid judgements before and after it."""
+
+    campaign: str
+    annotator: str
+    counts: bool
+    n_before: int
+    """Judgements of the campaign that counted before."""
+    n_now: int
+
+
+def record_exclusion_decision(
+    ledger: "Ledger", decision: AnnotatorExclusionDecision
+) -> AnnotatorExclusionEffect:
+    """Record whether an annotator's judgements count; the judgements are not changed.
+
+    Raises:
+        UnknownNameError: The campaign has no annotator of that name.
+    """
+    campaign, annotator = decision.campaign, decision.annotator
+    before = read_campaign(ledger, campaign)
+    known = {name for name, _ in (*before.assignments, *before.standing)}
+    if annotator not in known:
+        kind = f"annotator of {campaign}"
+        raise UnknownNameError(kind, annotator, sorted(known))
+    kind = INCLUSION if decision.counts else EXCLUSION
+    ledger.notice(campaign, kind, annotator, decision.by, decision.why, decision.at_us)
+    now = read_campaign(ledger, campaign)
+    return AnnotatorExclusionEffect(
+        campaign=campaign,
+        annotator=annotator,
+        counts=annotator not in now.excluded,
+        n_before=sum(1 for _ in iter_valid_judgements(before)),
+        n_now=sum(1 for _ in iter_valid_judgements(now)),
+    )

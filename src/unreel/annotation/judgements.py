@@ -1,4 +1,4 @@
-"""Judgement of a person about a task, and reasons for quarantine."""
+"""Judgement of a person about a task, reasons for quarantine, and decisions about a campaign."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,10 +12,32 @@ from unreel.core.judgement import Label, Rating
 from unreel.core.trace import Trace
 from unreel.core.verdict import Position
 
+EXCLUSION: Final = "exclusion"
+"""An annotator's judgements count no longer."""
+INCLUSION: Final = "inclusion"
+"""They count again."""
+REVIEW: Final = "review"
+"""Review of a task's consensus."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerNotice:
+    """One recorded decision; a later decision about the same subject is a new notice."""
+
+    seq: int
+    """In order of arrival."""
+    campaign: str
+    kind: str
+    subject: str
+    """What it is about: an annotator's name, a task's id."""
+    by: str
+    said: str
+    at_us: int
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreeningAnswer:
-    """`screening`: whether a clip belongs into the set."""
+    """Answer to `screening`: whether the clip belongs in the data set."""
 
     keep: bool
     kind: Literal["screened"] = "screened"
@@ -23,7 +45,10 @@ class ScreeningAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceAnswer:
-    """`trace`: the traces of a clip; without any, the clip looks real or undecidable."""
+    """Answer to `trace`: the traces of a clip, and whether it looks real or generated.
+
+    A clip with traces is labelled generated.
+    """
 
     traces: tuple[Trace, ...]
     label: Label | None
@@ -38,7 +63,7 @@ class TraceAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatingAnswer:
-    """`realism`: a score with its reasons, or a clip that is too poor to be scored."""
+    """Answer to `realism`: a score with its reasons, or the decision to discard the clip."""
 
     rating: Rating | None
     """`None` for a clip that should be discarded."""
@@ -52,7 +77,7 @@ class RatingAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreferenceAnswer:
-    """`preference`: which clip of the task is more realistic."""
+    """Answer to `preference`: which clip of the pair is more realistic."""
 
     better: Position
     """In the order of the task's names, whichever side it was shown on."""
@@ -61,7 +86,7 @@ class PreferenceAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteAnswer:
-    """`reality`: real or generated."""
+    """Answer to `reality`: real or generated."""
 
     label: Label
     kind: Literal["voted"] = "voted"
@@ -69,7 +94,7 @@ class VoteAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassFailAnswer:
-    """`pass-fail`: the answer to one question."""
+    """Answer to `pass-fail`: whether the clip passes the campaign's question."""
 
     passed: bool
     kind: Literal["passed"] = "passed"

@@ -1,4 +1,4 @@
-"""Operations of a campaign's commands: push to Label Studio, pull answers, report progress."""
+"""Push of a campaign's tasks to Label Studio, and export of its screening decisions."""
 
 import json
 from collections import Counter
@@ -7,8 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from unreel.annotation.assignment import assign
-from unreel.annotation.browser_copies import CopyResult, copy_urls, make_copies
+from unreel.annotation.assignment import assign_tasks
+from unreel.annotation.browser_copies import (
+    ClipCopyResult,
+    build_clip_copy_urls,
+    make_browser_copies,
+)
 from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
@@ -17,19 +21,23 @@ from unreel.annotation.campaign import (
     ClipCopy,
 )
 from unreel.annotation.campaign_state import iter_valid_judgements, read_campaign
-from unreel.annotation.interfaces.screens import AnnotationScreen, get_screen
+from unreel.annotation.interfaces.screens import AnnotationScreen, get_annotation_screen
 from unreel.annotation.judgements import ScreeningAnswer, Value
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.accounts import create_accounts
-from unreel.annotation.studio.client import StudioClient
-from unreel.annotation.studio.push import PushRequest, PushResult, push_assignments
+from unreel.annotation.studio.accounts import create_annotator_accounts
+from unreel.annotation.studio.client import LabelStudioClient
+from unreel.annotation.studio.push import (
+    AssignmentPushRequest,
+    AssignmentPushResult,
+    push_assignments,
+)
 from unreel.annotation.studio.settings import read_copy_name_key
 from unreel.annotation.tasks import (
-    TaskSubject,
-    make_tasks,
-    read_subjects,
+    TaskClip,
+    build_annotation_tasks,
+    read_task_clips,
     select_known_answers,
-    select_subjects,
+    select_task_clips,
 )
 from unreel.benchmarks.entry import Rejected
 from unreel.core.errors import InvalidSettingError
@@ -44,7 +52,7 @@ SHARE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PushOrder:
+class CampaignPushSettings:
     """Settings of a push: question, clips and annotators."""
 
     benchmark: Path
@@ -63,11 +71,11 @@ class PushOrder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PushContext:
-    """Context of a push: ledger, server and copies."""
+class CampaignPushContext:
+    """Services that a campaign push uses: ledger, Label Studio client, and storage of clip copies."""
 
     ledger: Ledger
-    client: StudioClient
+    client: LabelStudioClient
     place: StorageLocation
     """Of the copies."""
     access: StorageAccess
@@ -76,32 +84,37 @@ class PushContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PushReport:
-    """Result of a push."""
+class CampaignPushReport:
+    """Result of a campaign push: counts of tasks, failed clips and rejected benchmark rows."""
 
     campaign: str
     tasks: int
     new_tasks: int
     batch: int
     """Number of the batch that the new tasks are; that of the last where none is new."""
-    pushed: PushResult
+    pushed: AssignmentPushResult
     failures: Mapping[str, Failure]
     """Clips that have no copy, and why."""
     rejected: tuple[Rejected, ...]
 
 
-def push(order: PushOrder, desk: PushContext, callbacks: JobCallbacks) -> PushReport:
-    """Copy the clips, deal the tasks that the campaign lacks, and bring all before their annotators.
+def push_campaign_tasks(
+    order: CampaignPushSettings, desk: CampaignPushContext, callbacks: JobCallbacks
+) -> CampaignPushReport:
+    """Copy the clips, assign new tasks to annotators, and upload all assigned tasks to Label Studio.
 
-    It may be killed at any moment and run again with the same order. New clips of the benchmark, and
-    clips that can be read now, become a batch of their own.
+    It may be killed at any time and run again with the same settings. New clips of the benchmark,
+    and clips that can be read now, become a new batch.
+
+    Raises:
+        InvalidSettingError: No clip of the benchmark can be shown.
     """
     rejected: list[Rejected] = []
-    screen = get_screen(order.interface, question=order.question)
-    subjects = read_subjects(order.benchmark, interface=order.interface, refused=rejected.append)
-    subjects = select_subjects(subjects, order.pairs)
-    copies, failures = _copy_all(subjects, desk, callbacks)
-    tasks = make_tasks(
+    screen = get_annotation_screen(order.interface, question=order.question)
+    subjects = read_task_clips(order.benchmark, interface=order.interface, refused=rejected.append)
+    subjects = select_task_clips(subjects, order.pairs)
+    copies, failures = _copy_all_clips(subjects, desk, callbacks)
+    tasks = build_annotation_tasks(
         subjects, copies, interface=order.interface, prefill=order.prefill, pairs=order.pairs
     )
     if not tasks:
@@ -113,19 +126,21 @@ def push(order: PushOrder, desk: PushContext, callbacks: JobCallbacks) -> PushRe
     n_new, batch = _assign_new_tasks(order, tasks, gold, desk.ledger)
     people = desk.ledger.annotators()
     involved = {each.annotator for each in desk.ledger.assignments(order.campaign)}
-    accounts = create_accounts(
+    accounts = create_annotator_accounts(
         desk.client, [one for one in people if one.name in involved], folder=desk.folder
     )
     callbacks.on_due("tasks", sum(1 for _ in desk.ledger.assignments(order.campaign)))
-    delivery = PushRequest(
+    delivery = AssignmentPushRequest(
         client=desk.client,
         ledger=desk.ledger,
         campaign=campaign,
         screen=screen,
         accounts=accounts,
-        find_urls=lambda task: copy_urls(desk.place, [copy.location for copy in task.copies]),
+        find_urls=lambda task: build_clip_copy_urls(
+            desk.place, [copy.location for copy in task.copies]
+        ),
     )
-    return PushReport(
+    return CampaignPushReport(
         campaign=order.campaign,
         tasks=len(tasks),
         new_tasks=n_new,
@@ -138,11 +153,12 @@ def push(order: PushOrder, desk: PushContext, callbacks: JobCallbacks) -> PushRe
     )
 
 
-def write_decisions(ledger: Ledger, campaign: str, file: Path) -> dict[str, int]:
-    """Write the decisions about the segments of a queue, as `decisions` of `[screen]` in a recipe; return their counts.
+def write_screening_decisions(ledger: Ledger, campaign: str, file: Path) -> dict[str, int]:
+    """Write the annotators' screening decisions on segments to `file`; return the count of each.
 
-    A segment has a decision if more than half of its annotators agree; the others keep the proposal
-    of the screens.
+    The file is JSONL, for the key `decisions` of `[screen]` in a curation recipe. A segment is kept
+    or removed if more than half of its assigned annotators agree. Otherwise it is counted as
+    undecided and not written.
     """
     records = read_campaign(ledger, campaign)
     asked = Counter(task for _, task in records.assignments)
@@ -164,14 +180,14 @@ def write_decisions(ledger: Ledger, campaign: str, file: Path) -> dict[str, int]
     return dict(told)
 
 
-def _copy_all(
-    subjects: list[TaskSubject], desk: PushContext, callbacks: JobCallbacks
+def _copy_all_clips(
+    subjects: list[TaskClip], desk: CampaignPushContext, callbacks: JobCallbacks
 ) -> tuple[dict[str, ClipCopy], dict[str, Failure]]:
     copies: dict[str, ClipCopy] = {}
     failures: dict[str, Failure] = {}
     progress = Progress()
 
-    def count(one: CopyResult) -> None:
+    def count(one: ClipCopyResult) -> None:
         if isinstance(one.result, Failure):
             progress.failures[one.result.reason.value] += 1
         else:
@@ -181,7 +197,7 @@ def _copy_all(
     callbacks.on_due("copies", len(subjects))
     wanted = [subject.wanted for subject in subjects]
     key = read_copy_name_key(desk.folder)
-    made = make_copies(wanted, place=desk.place, access=desk.access, key=key, heard=count)
+    made = make_browser_copies(wanted, place=desk.place, access=desk.access, key=key, heard=count)
     for copied in made:
         if isinstance(copied.result, Failure):
             failures[copied.name] = copied.result
@@ -190,7 +206,9 @@ def _copy_all(
     return copies, failures
 
 
-def _start_campaign(order: PushOrder, screen: AnnotationScreen, ledger: Ledger) -> Campaign:
+def _start_campaign(
+    order: CampaignPushSettings, screen: AnnotationScreen, ledger: Ledger
+) -> Campaign:
     campaign = Campaign(
         name=order.campaign,
         interface=order.interface,
@@ -206,7 +224,10 @@ def _start_campaign(order: PushOrder, screen: AnnotationScreen, ledger: Ledger) 
 
 
 def _select_gold_answers(
-    order: PushOrder, tasks: list[AnnotationTask], subjects: list[TaskSubject], ledger: Ledger
+    order: CampaignPushSettings,
+    tasks: list[AnnotationTask],
+    subjects: list[TaskClip],
+    ledger: Ledger,
 ) -> dict[str, Value]:
     """Choose the known answers for the campaign's first batch; return {} for later batches."""
     if not order.n_gold or any(list(ledger.assignments(order.campaign))):
@@ -217,7 +238,10 @@ def _select_gold_answers(
 
 
 def _assign_new_tasks(
-    order: PushOrder, tasks: list[AnnotationTask], gold: Mapping[str, Value], ledger: Ledger
+    order: CampaignPushSettings,
+    tasks: list[AnnotationTask],
+    gold: Mapping[str, Value],
+    ledger: Ledger,
 ) -> tuple[int, int]:
     """Assign the unassigned tasks to annotators; return their number and the batch's number."""
     given = list(ledger.assignments(order.campaign))
@@ -226,7 +250,7 @@ def _assign_new_tasks(
     if not new:
         return 0, last
     ledger.add_tasks(order.campaign, new)
-    dealt = assign(
+    dealt = assign_tasks(
         new,
         [annotator.name for annotator in order.annotators],
         overlap=order.overlap,

@@ -1,4 +1,4 @@
-"""One person's word on one task, as far as agreement, consensus and quality have to know it."""
+"""Opinion of one annotator on one task: the input of agreement, consensus and quality metrics."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,11 +22,11 @@ DISCARD: Final = "discard"
 
 
 class AnnotatorOpinion(Protocol):
-    """Answer of a person to a task; judgements of a ledger are opinions."""
+    """Interface of one annotator's answer to one task; judgements of a ledger implement it."""
 
     @property
     def annotator(self) -> str:
-        """Name of the person."""
+        """Return the annotator's name."""
         ...
 
     @property
@@ -58,8 +58,8 @@ class UnstoredOpinion:
     submitted_us: int = 0
 
 
-def answer_of(value: AnyValue) -> str:
-    """Return the countable part of a value as one word: a label, a score or a side."""
+def get_short_answer(value: AnyValue) -> str:
+    """Return the categorical part of an answer as one word: its label, score, position or decision."""
     match value:
         case ScreeningAnswer():
             return "keep" if value.keep else "remove"
@@ -75,7 +75,7 @@ def answer_of(value: AnyValue) -> str:
             assert_never(value)
 
 
-def group_by_task(opinions: Iterable[AnyOpinion]) -> Mapping[str, Sequence[AnyOpinion]]:
+def group_opinions_by_task(opinions: Iterable[AnyOpinion]) -> Mapping[str, Sequence[AnyOpinion]]:
     """Return the opinions on each task, tasks by id and people by name, independent of their order.
 
     Raises:

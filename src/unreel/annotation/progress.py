@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from scipy.special import bdtr
 
-from unreel.annotation.agreement import measure_shared_answers
+from unreel.annotation.agreement import measure_agreement_by_annotator
 from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements
 from unreel.annotation.judgements import QuarantinedSubmission
 from unreel.core.estimate import Estimate, Measured, Unmeasured
@@ -22,7 +22,7 @@ _LEAST: Final = 6
 
 
 @dataclass(slots=True)
-class AnnotatorCounts:
+class AnnotatorTaskCounts:
     """Counts of one person's assigned tasks by state."""
 
     given: int = 0
@@ -35,7 +35,7 @@ class AnnotatorCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotatorProgress:
-    """Progress of one person."""
+    """Progress of one annotator: counts of tasks, time per task, and agreement with the others."""
 
     annotator: str
     given: int
@@ -58,7 +58,7 @@ class AnnotatorProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignProgress:
-    """Progress of a campaign."""
+    """Progress of a campaign: its tasks, and the progress of each annotator."""
 
     campaign: str
     interface: str
@@ -69,9 +69,11 @@ class CampaignProgress:
     people: tuple[AnnotatorProgress, ...]
 
 
-def tally_people(records: CampaignRecords) -> dict[str, AnnotatorCounts]:
+def count_annotator_tasks(records: CampaignRecords) -> dict[str, AnnotatorTaskCounts]:
     """Count assigned, judged and quarantined tasks of every annotator with a task, sorted by name."""
-    found = {name: AnnotatorCounts() for name in sorted({name for name, _ in records.assignments})}
+    found = {
+        name: AnnotatorTaskCounts() for name in sorted({name for name, _ in records.assignments})
+    }
     for name, _ in records.assignments:
         found[name].given += 1
     for (name, _), record in records.standing.items():
@@ -86,10 +88,12 @@ def tally_people(records: CampaignRecords) -> dict[str, AnnotatorCounts]:
     return found
 
 
-def measure_progress(records: CampaignRecords) -> CampaignProgress:
+def measure_campaign_progress(records: CampaignRecords) -> CampaignProgress:
     """Return the progress of each annotator by the stored answers; run `pull` first."""
     asked = Counter(task for _, task in records.assignments)
-    alike = measure_shared_answers(list(iter_valid_judgements(records)), seed=records.campaign.seed)
+    alike = measure_agreement_by_annotator(
+        list(iter_valid_judgements(records)), seed=records.campaign.seed
+    )
     judged = Counter(
         task
         for (_, task), record in records.standing.items()
@@ -105,7 +109,7 @@ def measure_progress(records: CampaignRecords) -> CampaignProgress:
             _build_annotator_progress(
                 name, own, alike.get(name, NOBODY), is_excluded=name in records.excluded
             )
-            for name, own in tally_people(records).items()
+            for name, own in count_annotator_tasks(records).items()
         ),
     )
 
@@ -127,7 +131,7 @@ def estimate_median(values: Sequence[float]) -> Measured:
 
 
 def _build_annotator_progress(
-    name: str, own: AnnotatorCounts, agreement: Measured, *, is_excluded: bool
+    name: str, own: AnnotatorTaskCounts, agreement: Measured, *, is_excluded: bool
 ) -> AnnotatorProgress:
     spent_s = [] if is_excluded else own.spent_s
     return AnnotatorProgress(

@@ -1,4 +1,4 @@
-"""Create the tasks of a campaign from a benchmark or from a queue of segments."""
+"""Creation of a campaign's tasks from a benchmark, or from a queue of segments to screen."""
 
 import itertools
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from unreel.annotation.browser_copies import CopyRequest
+from unreel.annotation.browser_copies import ClipCopyRequest
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, ClipCopy
 from unreel.annotation.judgements import (
     VALUES,
@@ -32,18 +32,18 @@ _PAIR: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskSubject:
-    """Clip that annotators are asked about, with its known data."""
+class TaskClip:
+    """Clip for annotation: its file, its scene and its entry in the benchmark."""
 
-    wanted: CopyRequest
+    wanted: ClipCopyRequest
     group: str = ""
     entry: Entry | None = None
     """`None` for a segment of a queue without ground truth."""
 
 
-def read_subjects(
+def read_task_clips(
     path: Path, *, interface: AnnotationInterface, refused: Callable[[Rejected], None]
-) -> list[TaskSubject]:
+) -> list[TaskClip]:
     """Read the clips of the benchmark or queue at `path`; invalid rows are passed to `refused`.
 
     Raises:
@@ -51,7 +51,7 @@ def read_subjects(
     """
     queue = path / QUEUE if interface is AnnotationInterface.SCREENING and path.is_dir() else path
     if queue.name == QUEUE and queue.is_file():
-        found = list(_read_queue(queue, refused))
+        found = list(_read_segment_queue(queue, refused))
     else:
         benchmark = open_benchmark(path)
         found = []
@@ -59,16 +59,16 @@ def read_subjects(
             if isinstance(row, Rejected):
                 refused(row)
                 continue
-            wanted = CopyRequest(row.name, benchmark.find(row))
-            found.append(TaskSubject(wanted=wanted, group=row.group, entry=row))
+            wanted = ClipCopyRequest(row.name, benchmark.find(row))
+            found.append(TaskClip(wanted=wanted, group=row.group, entry=row))
     if not found:
         setting, problem = "BENCH", f"{path} names no clip"
         raise InvalidSettingError(setting, problem, "Name a benchmark or a queue that has some")
     return found
 
 
-def make_tasks(
-    subjects: Iterable[TaskSubject],
+def build_annotation_tasks(
+    subjects: Iterable[TaskClip],
     copies: Mapping[str, ClipCopy],
     *,
     interface: AnnotationInterface,
@@ -80,7 +80,7 @@ def make_tasks(
     If `pairs` is given (clip names in alphabetical order), only these pairs become tasks.
     """
     shown = sorted((s for s in subjects if s.wanted.name in copies), key=lambda s: s.wanted.name)
-    sets: Iterable[tuple[TaskSubject, ...]] = ((subject,) for subject in shown)
+    sets: Iterable[tuple[TaskClip, ...]] = ((subject,) for subject in shown)
     if interface.n_clips == _PAIR:
         sets = _select_clip_pairs(shown, pairs)
     return [
@@ -94,9 +94,9 @@ def make_tasks(
     ]
 
 
-def select_subjects(
-    subjects: Sequence[TaskSubject], pairs: Sequence[tuple[str, str]]
-) -> list[TaskSubject]:
+def select_task_clips(
+    subjects: Sequence[TaskClip], pairs: Sequence[tuple[str, str]]
+) -> list[TaskClip]:
     """Return the clips that `pairs` name; all clips if `pairs` is empty.
 
     Raises:
@@ -110,8 +110,8 @@ def select_subjects(
 
 
 def _select_clip_pairs(
-    shown: Sequence[TaskSubject], pairs: Sequence[tuple[str, str]]
-) -> Iterable[tuple[TaskSubject, ...]]:
+    shown: Sequence[TaskClip], pairs: Sequence[tuple[str, str]]
+) -> Iterable[tuple[TaskClip, ...]]:
     n_pairs = len(pairs) or len(shown) * (len(shown) - 1) // 2
     if n_pairs > MOST_PAIRS:
         setting, problem = "BENCH", f"{len(shown)} clips make {n_pairs:,} pairs"
@@ -127,16 +127,16 @@ def _select_clip_pairs(
 
 def select_known_answers(
     tasks: Iterable[AnnotationTask],
-    subjects: Iterable[TaskSubject],
+    subjects: Iterable[TaskClip],
     *,
     interface: AnnotationInterface,
     n: int,
     seed: int,
 ) -> dict[str, Value]:
-    """Return the answers of `n` tasks with known ground truth, chosen by `seed`, by the task's id.
+    """Return the ground-truth answers of `n` tasks, chosen at random by `seed`, by task id.
 
     Raises:
-        InvalidSettingError: The benchmark has fewer.
+        InvalidSettingError: The benchmark has ground truth for fewer than `n` tasks.
     """
     entries = {subject.wanted.name: subject.entry for subject in subjects}
     found = {}
@@ -152,7 +152,7 @@ def select_known_answers(
     return {task: found[task] for task in chosen}
 
 
-def read_prefill(file: Path) -> dict[str, Value]:
+def read_prefilled_answers(file: Path) -> dict[str, Value]:
     """Read prefilled answers: JSONL with `name` (`a+b` for a pair) and `value`.
 
     Raises:
@@ -174,7 +174,7 @@ def read_prefill(file: Path) -> dict[str, Value]:
 
 
 def _find_known_answer(interface: AnnotationInterface, entries: list[Entry]) -> Value | None:
-    """Return the benchmark's answer."""
+    """Return the answer to the question of `interface` by the benchmark's ground truth; else `None`."""
     if not entries:
         return None
     entry = entries[0]
@@ -200,7 +200,7 @@ def _find_better_clip(entries: list[Entry]) -> PreferenceAnswer | None:
     return PreferenceAnswer(better=Position.FIRST if scores[0] > scores[1] else Position.SECOND)
 
 
-def _read_queue(file: Path, refused: Callable[[Rejected], None]) -> Iterator[TaskSubject]:
+def _read_segment_queue(file: Path, refused: Callable[[Rejected], None]) -> Iterator[TaskClip]:
     for row in read_table(file):
         if isinstance(row, Rejected):
             refused(row)
@@ -211,5 +211,5 @@ def _read_queue(file: Path, refused: Callable[[Rejected], None]) -> Iterator[Tas
         except (KeyError, ValueError, ZeroDivisionError):
             refused(Rejected(str(row.get("piece", "a line")), "it names no piece, place and span"))
             continue
-        wanted = CopyRequest(piece, location, start_s=start_s, length_s=length_s)
-        yield TaskSubject(wanted=wanted, group=str(row.get("name", "")))
+        wanted = ClipCopyRequest(piece, location, start_s=start_s, length_s=length_s)
+        yield TaskClip(wanted=wanted, group=str(row.get("name", "")))

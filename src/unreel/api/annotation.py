@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from unreel.core.errors import UnknownNameError
 from unreel.core.registry import LazyImport
 from unreel.core.safe_text import sanitise_line
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 
 if TYPE_CHECKING:
     from unreel.annotation.agreement import CampaignAgreement
     from unreel.annotation.campaign_state import AnnotatorJudgement, CampaignRecords
     from unreel.annotation.consensus.outcome import CampaignConsensus, ConsensusRule
-    from unreel.annotation.ledger.decisions import LedgerNotice
-    from unreel.annotation.pairs.ranking import ClipRanking
+    from unreel.annotation.judgements import LedgerNotice
+    from unreel.annotation.pairs import ClipRanking
     from unreel.annotation.progress import CampaignProgress
     from unreel.annotation.publishing.publish import PublicationResult
     from unreel.annotation.quality.summary import CampaignQuality
 
 
 class RuleKeys(TypedDict, total=False):
-    """Settings of a consensus."""
+    """Keyword arguments of a consensus rule."""
 
     quorum: int
     """Minimum number of people who must agree on an answer or a trace; 2 by default."""
@@ -33,10 +33,10 @@ class RuleKeys(TypedDict, total=False):
     """Number of people outside the task who must have accepted its consensus; 0 by default."""
 
 
-def build_rule(
+def build_consensus_rule(
     *, quorum: int = 2, min_overlap: int = 2, method: str = "majority", reviews: int = 0
 ) -> "ConsensusRule":
-    """Return the rule of a consensus.
+    """Return the consensus rule with these settings.
 
     Raises:
         InvalidSettingError: A number is too small.
@@ -63,15 +63,15 @@ class StoredCampaign:
 
     def status(self) -> "CampaignProgress":
         """Return the progress, speed and agreement of each annotator."""
-        from unreel.annotation.progress import measure_progress
+        from unreel.annotation.progress import measure_campaign_progress
 
-        return measure_progress(self.records)
+        return measure_campaign_progress(self.records)
 
     def consensus(self, **rule: Unpack[RuleKeys]) -> "CampaignConsensus":
         """Return the consensus of each judged task, with the annotators who disagree."""
         from unreel.annotation.campaign_consensus import compute_campaign_consensus
 
-        return compute_campaign_consensus(self.records, build_rule(**rule))
+        return compute_campaign_consensus(self.records, build_consensus_rule(**rule))
 
     def agreement(self, *, seed: int = 0) -> "CampaignAgreement":
         """Return the agreement of the annotators, with intervals."""
@@ -82,10 +82,12 @@ class StoredCampaign:
 
     def quality(self, *, passing: float = 0.8, seed: int = 0) -> "CampaignQuality":
         """Return the quality of each annotator; `passing` is the minimum accuracy on known clips."""
-        from unreel.annotation.quality.summary import measure_quality
+        from unreel.annotation.quality.summary import measure_annotator_quality
 
         interface = self.records.campaign.interface
-        return measure_quality(self._judgements(), interface=interface, passing=passing, seed=seed)
+        return measure_annotator_quality(
+            self._judgements(), interface=interface, passing=passing, seed=seed
+        )
 
     def rank(self, *, seed: int = 0) -> "ClipRanking":
         """Rank the clips by preferences, or by the answers to one question.
@@ -93,9 +95,9 @@ class StoredCampaign:
         Raises:
             InvalidValueError: The campaign has no comparison.
         """
-        from unreel.annotation.pairs.ranking import rank
+        from unreel.annotation.pairs import rank_clips
 
-        return rank(self._judgements(), seed=seed)
+        return rank_clips(self._judgements(), seed=seed)
 
     def publish(
         self,
@@ -114,7 +116,7 @@ class StoredCampaign:
             out: New folder for the benchmark.
             benchmark: Present path of the benchmark; its path at the push by default.
             media: `copy`, or `link` for hard links.
-            keep_undecided: Keep clips without a consensus, with their makers' label.
+            keep_undecided: Keep clips without a consensus, with their original label.
             names: Publish the annotators' names instead of aliases.
             seed: Seed of the intervals and of the aliases.
             rule: Settings of the consensus, as in `consensus`.
@@ -122,17 +124,19 @@ class StoredCampaign:
         Raises:
             UnreadableSourceError: `out` is not empty, or there is nothing to publish.
         """
-        from unreel.annotation.publishing.edition import gather
-        from unreel.annotation.publishing.publish import publish
+        from unreel.annotation.publishing.edition import build_campaign_edition
+        from unreel.annotation.publishing.publish import publish_campaign_edition
 
-        edition = gather(self.records, build_rule(**rule), notices=self.notices, seed=seed)
+        edition = build_campaign_edition(
+            self.records, build_consensus_rule(**rule), notices=self.notices, seed=seed
+        )
         path = edition.campaign.benchmark if benchmark is None else str(benchmark)
         edition = replace(
             edition,
             keep_undecided=keep_undecided,
             campaign=replace(edition.campaign, benchmark=path),
         )
-        return publish(edition, Path(out), media=media, named=names, seed=seed)
+        return publish_campaign_edition(edition, Path(out), media=media, named=names, seed=seed)
 
     def _judgements(self) -> "list[AnnotatorJudgement]":
         from unreel.annotation.campaign_state import iter_valid_judgements
@@ -160,7 +164,7 @@ def open_campaign(name: str, *, ledger: str | Path | None = None) -> StoredCampa
 
     connection = "unreel.annotation.ledger.connection"
     resolve_url = LazyImport(f"{connection}:resolve_ledger_url", "annotate").load()
-    url = resolve_url(None if ledger is None else str(ledger), read_settings())
+    url = resolve_url(None if ledger is None else str(ledger), read_environment_settings())
     with LazyImport(f"{connection}:open_ledger", "annotate")(url) as opened:
         records = read_campaign(opened, name)
         return StoredCampaign(records=records, notices=tuple(opened.notices(name)))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from unreel.core.registry import LazyImport
 from unreel.engine.progress import NO_CALLBACKS, JobCallbacks, OnStep
-from unreel.media.access import require_protection
+from unreel.media.access import require_sandbox_protection
 
 if TYPE_CHECKING:
     from unreel.arena.boards.preference import PreferenceRates
@@ -47,8 +47,8 @@ def run_season(  # noqa: PLR0913  one parameter for each option
         UnknownNameError: No entrant has a name of `only`.
         UnreadableSourceError: The season or its benchmark cannot be read, or the benchmark changed.
     """
-    open_job = LazyImport("unreel.api.arena_job:open_job", "eval").load()
-    run_job = LazyImport("unreel.api.arena_job:run_job", "eval").load()
+    open_job = LazyImport("unreel.api.arena_job:open_season_job", "eval").load()
+    run_job = LazyImport("unreel.api.arena_job:run_season_job", "eval").load()
     job = open_job(
         season,
         out=out,
@@ -59,7 +59,7 @@ def run_season(  # noqa: PLR0913  one parameter for each option
         weak_cage=weak_cage,
         trusted=trusted,
     )
-    require_protection(job.access.settings, trusted=trusted)
+    require_sandbox_protection(job.access.settings, trusted=trusted)
     callbacks = JobCallbacks(on_step=on_progress) if on_progress else NO_CALLBACKS
     outcome: SeasonOutcome = run_job(job, callbacks)
     return outcome
@@ -89,12 +89,14 @@ def rank_season(
         UnknownNameError: No condition has that title.
         UnreadableSourceError: The season was not run.
     """
-    find_folder = LazyImport("unreel.arena.season.folder:find_folder", "eval").load()
+    find_folder = LazyImport("unreel.arena.season.folder:find_season_folder", "eval").load()
     from unreel.arena import season_ranking
 
     folder = find_folder(season, out)
     if folder.require_played().is_about_pairs:
-        return tuple(each.preferences for each in season_ranking.rank_pairs(folder, titles))
+        return tuple(
+            each.preferences for each in season_ranking.rank_preference_season(folder, titles)
+        )
     more = {} if resamples is None else {"resamples": resamples}
     ranked = season_ranking.rank_season(folder, titles, nuisances=nuisances, **more)
     return tuple(each.standings for each in ranked)

@@ -5,19 +5,19 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from unreel.arena.fairness.holdout import publish_secret_hash
+from unreel.arena.fairness.holdout import log_holdout_secret_hash
 from unreel.arena.run.job import SeasonJob, run_season
 from unreel.arena.run.outcome import SeasonOutcome
-from unreel.arena.season.folder import open_folder
+from unreel.arena.season.folder import resolve_season_folder
 from unreel.arena.season.recipe import read_season
-from unreel.arena.submission.accepted import add_accepted_entries, log_played_entries
-from unreel.core.settings import read_settings
+from unreel.arena.submission.entry import add_accepted_entries, log_played_entries
+from unreel.core.settings import read_environment_settings
 from unreel.engine.progress import JobCallbacks
-from unreel.engine.resolve_location import open_access
+from unreel.engine.resolve_location import build_storage_access
 from unreel.engine.run import ALL_FAILURES
 
 
-def open_job(  # noqa: PLR0913  one parameter for each option
+def open_season_job(  # noqa: PLR0913  one parameter for each option
     season: str | Path,
     *,
     out: str | Path | None,
@@ -30,11 +30,11 @@ def open_job(  # noqa: PLR0913  one parameter for each option
 ) -> SeasonJob:
     """Read the season with its accepted entries, and return the job that runs it."""
     read = read_season(Path(season))
-    folder, settings = open_folder(read, out), read_settings()
+    folder, settings = resolve_season_folder(read, out), read_environment_settings()
     return SeasonJob(
         season=add_accepted_entries(read, folder.path),
         folder=folder,
-        access=open_access(
+        access=build_storage_access(
             replace(settings, weak_cage=1) if weak_cage else settings, trusted=trusted
         ),
         outside=allow_outside,
@@ -44,9 +44,9 @@ def open_job(  # noqa: PLR0913  one parameter for each option
     )
 
 
-def run_job(job: SeasonJob, callbacks: JobCallbacks) -> SeasonOutcome:
+def run_season_job(job: SeasonJob, callbacks: JobCallbacks) -> SeasonOutcome:
     """Run the season, and record in its log which entries took part."""
-    publish_secret_hash(job.folder.path, job.season.recipe, at_us=time.time_ns() // 1000)
+    log_holdout_secret_hash(job.folder.path, job.season.recipe, at_us=time.time_ns() // 1000)
     outcome = run_season(job, callbacks)
     turns = (*outcome.creators, *outcome.reviewers)
     played = {turn.title for turn in turns if not turn.problem}

@@ -1,4 +1,4 @@
-"""`compare`: every two runs on the clips that both judged, from Python."""
+"""`compare`: comparison of runs on the clips that both judged, from Python."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,7 +39,7 @@ def compare(
         UnreadableSourceError: A run or its benchmark cannot be read.
     """
     compare_runs = LazyImport("unreel.evaluation.comparison:compare_runs", "eval").load()
-    find = LazyImport("unreel.api.runs_job:find", "eval").load()
+    find = LazyImport("unreel.api.runs_job:open_stored_run", "eval").load()
     kept: list[run_job.EvalRun] = [
         run._kept if isinstance(run, Run) else find(str(run))  # noqa: SLF001  one house
         for run in runs

@@ -11,7 +11,7 @@ from unreel.engine.progress import Progress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curated:
-    """Progress and result of a curation."""
+    """Result of a curation, which may have stopped before the benchmark was frozen."""
 
     place: str
     """Its working folder or prefix."""
@@ -58,7 +58,7 @@ def curate(  # noqa: PLR0913  what `unreel curate run` takes
         MissingExtraError: A package of a step is not installed.
         UnreadableSourceError: A source cannot be read.
     """
-    take_steps = LazyImport("unreel.api.curate_job:take_steps", "curate").load()
+    take_steps = LazyImport("unreel.api.curate_job:run_curation_steps", "curate").load()
     curated: Curated = take_steps(
         recipe,
         out=out,

@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from unreel.api.curate import Curated
-from unreel.core.settings import read_settings
-from unreel.curation.curation_run import CurationRun, open_bench
-from unreel.curation.curation_run import curate as curate_bench
-from unreel.curation.recipe import check_recipe, read_recipe
+from unreel.core.settings import read_environment_settings
+from unreel.curation.curation_run import CurationRun, open_curation_context
+from unreel.curation.curation_run import run_curation as curate_bench
+from unreel.curation.recipe import parse_curation_recipe, read_curation_recipe
 from unreel.engine.progress import JobCallbacks, Progress
-from unreel.engine.resolve_location import open_access
+from unreel.engine.resolve_location import build_storage_access
 from unreel.engine.run import ALL_FAILURES
-from unreel.media.access import require_protection
+from unreel.media.access import require_sandbox_protection
 
 
-def take_steps(  # noqa: PLR0913  what `curate` takes
+def run_curation_steps(  # noqa: PLR0913  what `curate` takes
     recipe: str | Path | Mapping[str, Any],
     *,
     out: str | Path | None,
@@ -29,12 +29,14 @@ def take_steps(  # noqa: PLR0913  what `curate` takes
 ) -> Curated:
     """Run the steps of `recipe` up to `until`, and return their results."""
     if isinstance(recipe, Mapping):
-        resolved, root = check_recipe(recipe), Path.cwd()
+        resolved, root = parse_curation_recipe(recipe), Path.cwd()
     else:
-        resolved, root = read_recipe(Path(recipe)), Path(recipe).absolute().parent
-    settings = read_settings()
-    require_protection(settings, trusted=trusted)
-    bench = open_bench(resolved, out, open_access(settings, trusted=trusted), engine=engine)
+        resolved, root = read_curation_recipe(Path(recipe)), Path(recipe).absolute().parent
+    settings = read_environment_settings()
+    require_sandbox_protection(settings, trusted=trusted)
+    bench = open_curation_context(
+        resolved, out, build_storage_access(settings, trusted=trusted), engine=engine
+    )
     if retry_failed:
         bench = replace(bench, retry_failed=ALL_FAILURES)
     if on_progress is not None:

@@ -1,4 +1,4 @@
-"""Keyword types of models in the Python API."""
+"""Types of keyword arguments in the Python API."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -21,7 +21,7 @@ _MEMBERS: Final = ("name", "wants", "box_space", "answer", "close")
 
 
 class ReviewerKeys(TypedDict, total=False):
-    """Keys of `[reviewer]` for reviewers given by name; reviewer objects do not use them."""
+    """Keyword arguments for reviewers given by name, as in `[reviewer]`; objects do not use them."""
 
     recorded: str | Path
     """The answers that the model `recorded` replays."""
@@ -44,7 +44,7 @@ class ReviewerKeys(TypedDict, total=False):
 
 
 class RecipeKeys(ReviewerKeys, total=False):
-    """Keys of a run's recipe."""
+    """Keyword arguments of `evaluate`, named like the keys of a recipe."""
 
     layout: str
     mapping: Mapping[str, str]
@@ -56,7 +56,7 @@ class RecipeKeys(ReviewerKeys, total=False):
 
 
 def to_recipe_fields(way: Way) -> dict[str, str]:
-    """Return `way` as the fields of a recipe."""
+    """Return a condition as the fields of a recipe."""
     return asdict(way) if isinstance(way, Condition) else dict(way)
 
 
@@ -64,7 +64,7 @@ def require_reviewer(model: object) -> None:
     """Raise if the object is neither a name nor a reviewer.
 
     Raises:
-        InvalidSettingError: It lacks a member of `Reviewer`.
+        InvalidSettingError: The object lacks a member of `Reviewer`.
     """
     missing = [member for member in _MEMBERS if not hasattr(model, member)]
     if missing and not isinstance(model, str):

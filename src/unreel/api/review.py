@@ -1,4 +1,4 @@
-"""`review`: one clip before reviewers, from Python."""
+"""`review`: review of one clip by models, from Python."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
@@ -19,27 +19,27 @@ from unreel.api.keyword_types import (
 )
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure
-from unreel.core.settings import EnvironmentSettings, read_settings
-from unreel.evaluation.perturbation import ask_again
+from unreel.core.settings import EnvironmentSettings, read_environment_settings
+from unreel.evaluation.perturbation import review_clip_variants
 from unreel.evaluation.review import (
     Review,
     ReviewQuestions,
     build_review_questions,
-    describe_reviewers,
+    build_reviewer_factories,
+    probe_clip_file,
     review_clip,
-    survey_clip,
 )
-from unreel.media.access import media_reader
+from unreel.media.access import open_media_reader
 from unreel.protocols.protocol import REVIEWED, Mode
-from unreel.recipes.check import drop_missing
+from unreel.recipes.check import drop_unset_keys
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.factory import ReviewerFactory, ReviewerPool, wrap_open_reviewer
 
 T = TypeVar("T")
 
 
-def wait_for(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of `work`. In a notebook, where a loop already runs, it uses a separate thread."""
+def run_coroutine_blocking(work: Coroutine[Any, Any, T]) -> T:
+    """Run `work` and return its result; use another thread if an event loop runs, as in notebooks."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -106,7 +106,7 @@ def review(  # noqa: PLR0913  one parameter for each option
         perturb=perturb,
         **reviewer,
     )
-    return wait_for(asked)
+    return run_coroutine_blocking(asked)
 
 
 async def review_async(  # noqa: PLR0913  one parameter for each option
@@ -121,18 +121,18 @@ async def review_async(  # noqa: PLR0913  one parameter for each option
     **reviewer: Unpack[ReviewerKeys],
 ) -> Review:
     """Review a clip like `review`, as a coroutine; several clips can be reviewed concurrently."""
-    settings = read_settings()
+    settings = read_environment_settings()
     names = [protocols] if isinstance(protocols, str) else protocols
     if not names:
         setting, problem = "protocols", "none is named"
         raise InvalidSettingError(setting, problem, "Leave them out for trace and realism")
-    named = [model for model in _convert_to_list(models) if isinstance(model, str)]
+    named = [model for model in _list_models(models) if isinstance(model, str)]
     inquiry = build_review_questions(
         names, to_recipe_fields(condition or {}), mode=require_parser(parser), models=named
     )
-    openers = _build_reviewer_factories(models, inquiry, settings, drop_missing(reviewer))
-    with media_reader(settings, trusted=trusted, at_once=("probe", "frames")) as reader:
-        found = await asyncio.to_thread(survey_clip, Path(clip), reader)
+    openers = _build_reviewer_factories(models, inquiry, settings, drop_unset_keys(reviewer))
+    with open_media_reader(settings, trusted=trusted, at_once=("probe", "frames")) as reader:
+        found = await asyncio.to_thread(probe_clip_file, Path(clip), reader)
         if isinstance(found, Failure):
             problem = f"{found.reason.value}: {found.detail}"
             raise UnreadableSourceError(str(clip), problem, found.reason.remedy)
@@ -142,10 +142,12 @@ async def review_async(  # noqa: PLR0913  one parameter for each option
                 said = await review_clip(found, ready, inquiry=inquiry, desk=desk)
                 if not perturb:
                     return said
-                return await ask_again(said, ready, inquiry=inquiry, desk=desk, reader=reader)
+                return await review_clip_variants(
+                    said, ready, inquiry=inquiry, desk=desk, reader=reader
+                )
 
 
-def _convert_to_list(models: Models) -> Sequence[Model]:
+def _list_models(models: Models) -> Sequence[Model]:
     return [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
 
 
@@ -153,7 +155,7 @@ def _build_reviewer_factories(
     models: Models, inquiry: ReviewQuestions, settings: EnvironmentSettings, keys: Mapping[str, Any]
 ) -> Sequence[ReviewerFactory]:
     """Return the factory of each of `models`, in order; a repeated name is used once."""
-    chosen = _convert_to_list(models)
+    chosen = _list_models(models)
     if not chosen:
         setting, problem = "models", "no model is named"
         raise InvalidSettingError(setting, problem, "Name who is asked, for example 'openai/gpt-5'")
@@ -165,7 +167,7 @@ def _build_reviewer_factories(
     for model in chosen:
         require_reviewer(model)
         if isinstance(model, str):
-            (opener,) = describe_reviewers([model], inquiry, settings=settings, **keys)
+            (opener,) = build_reviewer_factories([model], inquiry, settings=settings, **keys)
         else:
             opener = wrap_open_reviewer(model)
         before = asked.setdefault(opener.name, model)

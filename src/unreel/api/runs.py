@@ -18,10 +18,10 @@ from unreel.core.estimate import Scorecard
 from unreel.core.question import Condition
 from unreel.core.registry import LazyImport
 from unreel.core.safe_text import sanitise_line
-from unreel.core.sheet import html_table
+from unreel.core.sheet import build_html_table
 from unreel.engine.progress import Progress
 from unreel.protocols.protocol import Mode
-from unreel.recipes.check import drop_missing
+from unreel.recipes.check import drop_unset_keys
 
 if TYPE_CHECKING:  # what reads and writes tables comes with an extra
     import pandas as pd
@@ -50,7 +50,7 @@ class Run:
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """Return the conditions of its questions."""
+        """Return the conditions of the run's questions."""
         return self._kept.recipe.conditions
 
     def scores(self, *, parser: Mode | None = None) -> Mapping[Condition, Scorecard]:
@@ -82,9 +82,9 @@ class Run:
 
         Only one row is in memory at a time.
         """
-        from unreel.evaluation.export import export_rows
+        from unreel.evaluation.export import iter_question_rows
 
-        return export_rows(self._kept, mode=self._parser(parser))
+        return iter_question_rows(self._kept, mode=self._parser(parser))
 
     def to_pandas(self, *, parser: Mode | None = None) -> "pd.DataFrame":
         """Return the rows as a data frame; `correct` is true, false, or missing if no answer is readable.
@@ -96,11 +96,11 @@ class Run:
         return frame(list(self.rows(parser=parser))).astype({"correct": "boolean"})
 
     def report(self, out: str | Path) -> Path:
-        """Write the run as pages to look at, below the folder `out`; the page to open.
+        """Write the run as HTML pages below the folder `out`; return the page to open.
 
         Raises:
-            MissingExtraError: What writes pages is not installed.
-            UnsafeTargetError: `out` holds something that a page cannot be written over.
+            MissingExtraError: A package for pages is not installed.
+            UnsafeTargetError: `out` contains something that a page must not overwrite.
         """
         write_report = LazyImport("unreel.report.site:write_report", "report").load()
         page: Path = write_report([self._kept], Path(out)).page
@@ -117,8 +117,8 @@ class Run:
     def _repr_html_(self) -> str:
         cards = self.scores().items()
         rows = [("reviewer", self.reviewer), ("place", self.place)]
-        return html_table("Run", (), rows) + "".join(
-            html_table("Condition", (), condition.written().items()) + card._repr_html_()
+        return build_html_table("Run", (), rows) + "".join(
+            build_html_table("Condition", (), condition.written().items()) + card._repr_html_()
             for condition, card in cards
         )
 
@@ -172,10 +172,10 @@ def evaluate(  # noqa: PLR0913  what `unreel eval` takes
         )
         remedy = "Use engine='local', or bring it as a package: see docs/plugins.md"
         raise InvalidSettingError(setting, problem, remedy)
-    asked = drop_missing(recipe) | {"benchmark": str(benchmark), "protocol": protocol}
+    asked = drop_unset_keys(recipe) | {"benchmark": str(benchmark), "protocol": protocol}
     if conditions:
         asked["condition"] = [to_recipe_fields(way) for way in conditions]
-    start = LazyImport("unreel.api.runs_job:start", "eval").load()
+    start = LazyImport("unreel.api.runs_job:run_evaluation", "eval").load()
     kept = start(
         asked,
         model,
@@ -207,11 +207,11 @@ def open_run(
         accept_changed: Score by the present benchmark, although the run used another one.
 
     Raises:
-        InvalidSettingError: There is none.
+        InvalidSettingError: There is no run at `place`.
         MissingExtraError: A required package is not installed.
-        UnreadableSourceError: It is damaged, or of another release.
+        UnreadableSourceError: The run is damaged, or was written by another release.
     """
-    find = LazyImport("unreel.api.runs_job:find", "eval").load()
+    find = LazyImport("unreel.api.runs_job:open_stored_run", "eval").load()
     moved_to = None if benchmark is None else Path(benchmark)
     said = {"allow_outside": allow_outside, "accept_changed": accept_changed}
     return Run(find(str(place), benchmark=moved_to, **said))

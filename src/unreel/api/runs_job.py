@@ -15,14 +15,14 @@ from rich.text import Text
 
 from unreel.api.keyword_types import Model
 from unreel.core.safe_text import sanitise_line
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.engine.progress import Progress, ProgressLine
 from unreel.engine.run import ALL_FAILURES
-from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.recipe import check_eval_recipe
 from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.run_job import evaluate as evaluate_run
-from unreel.evaluation.run_lookup import open_named_run, plan_run
-from unreel.media.access import require_protection
+from unreel.evaluation.run_lookup import build_eval_run, open_named_run
+from unreel.media.access import require_sandbox_protection
 from unreel.reviewers.config import OBJECT
 
 _BAR: Final = 24
@@ -53,7 +53,7 @@ def _render_progress_line(line: ProgressLine) -> RenderableType:
     return row
 
 
-def start(  # noqa: PLR0913  what `evaluate` takes
+def run_evaluation(  # noqa: PLR0913  what `evaluate` takes
     asked: Mapping[str, Any],
     model: Model,
     *,
@@ -65,12 +65,12 @@ def start(  # noqa: PLR0913  what `evaluate` takes
     accept_changed: bool,
     on_progress: Callable[[str, Progress], None] | None,
 ) -> EvalRun:
-    """Ask `model` all questions that `asked` describes, and return the run at `out`."""
+    """Send the missing questions of the recipe `asked` to `model`, and return the run at `out`."""
     named = model if isinstance(model, str) else f"{OBJECT}{model.name}"
-    recipe = check_recipe({**asked, "model": named})
-    settings = read_settings()
-    require_protection(settings, trusted=trusted)
-    run = plan_run(
+    recipe = check_eval_recipe({**asked, "model": named})
+    settings = read_environment_settings()
+    require_sandbox_protection(settings, trusted=trusted)
+    run = build_eval_run(
         recipe,
         out,
         settings,
@@ -92,7 +92,7 @@ def start(  # noqa: PLR0913  what `evaluate` takes
     return run
 
 
-def find(
+def open_stored_run(
     location: str,
     *,
     benchmark: Path | None = None,
@@ -102,7 +102,7 @@ def find(
     """Open the run stored at `location`."""
     return open_named_run(
         location,
-        read_settings(),
+        read_environment_settings(),
         moved_to=benchmark,
         outside=allow_outside,
         accept_changed=accept_changed,

@@ -1,4 +1,4 @@
-"""`score`: answers that are there already, against a benchmark."""
+"""`score`: scoring of existing answers against a benchmark, from Python."""
 
 import warnings
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 from unreel.api.keyword_types import require_parser
 from unreel.benchmarks.answers import JoinedAnswers, join_answers
 from unreel.benchmarks.loader import Benchmark, open_benchmark
-from unreel.benchmarks.scored_rows import ScorableRows, build_rows, require_rows
+from unreel.benchmarks.scored_rows import ScorableRows, build_scorable_rows, require_scorable_rows
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure
@@ -58,18 +58,18 @@ def score(  # noqa: PLR0913  what `unreel score` takes
     opened = benchmark
     if not isinstance(opened, Benchmark):
         opened = open_benchmark(Path(opened), outside=allow_outside)
-    joined = _join_answers_source(opened, answers, instrument).in_split(split)
-    scorable = build_rows(
+    joined = _join_answers_to_benchmark(opened, answers, instrument).in_split(split)
+    scorable = build_scorable_rows(
         joined, instrument, mode=require_parser(parser), prompt=prompt, space=box_space
     )
     told = "answers" if isinstance(answers, Mapping) else str(answers)
     source = str(opened.root if isinstance(benchmark, Benchmark) else benchmark)
-    require_rows(scorable, joined, instrument, answers=told, benchmark=source)
-    _report_missing(joined, scorable, instrument.subject)
+    require_scorable_rows(scorable, joined, instrument, answers=told, benchmark=source)
+    _warn_missing_answers(joined, scorable, instrument.subject)
     return instrument.score(scorable.rows, seed=seed)
 
 
-def _join_answers_source(
+def _join_answers_to_benchmark(
     benchmark: Benchmark,
     answers: str | Path | Mapping[str, str | Failure],
     instrument: Protocol[Any, Any],
@@ -92,7 +92,7 @@ def _join_answers_source(
     return joined
 
 
-def _report_missing(joined: JoinedAnswers, scorable: ScorableRows, subject: Subject) -> None:
+def _warn_missing_answers(joined: JoinedAnswers, scorable: ScorableRows, subject: Subject) -> None:
     unusable = (*joined.rejected, *scorable.without_truth)
     told = [
         f"{len(scorable.not_asked)} of {len(joined.pairs)} {subject}s have no answer"

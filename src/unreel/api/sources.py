@@ -6,8 +6,8 @@ from pathlib import Path
 
 from unreel.benchmarks import loader
 from unreel.benchmarks.loader import Benchmark
-from unreel.core.settings import read_settings
-from unreel.media.access import media_reader
+from unreel.core.settings import read_environment_settings
+from unreel.media.access import open_media_reader
 from unreel.media.reader import MediaReader
 
 
@@ -44,5 +44,7 @@ def open_media(*, trusted: bool = False) -> Iterator[MediaReader]:
     Args:
         trusted: Open files in this process; by default a confined child does.
     """
-    with media_reader(read_settings(), trusted=trusted, at_once=("probe", "frames")) as reader:
+    with open_media_reader(
+        read_environment_settings(), trusted=trusted, at_once=("probe", "frames")
+    ) as reader:
         yield reader

@@ -7,7 +7,7 @@ from typing import Any
 from unreel.core.errors import InvalidSettingError
 from unreel.core.registry import LazyImport
 from unreel.engine.progress import OnStep
-from unreel.training.result import TrainingResult
+from unreel.training.manifest import TrainingResult
 
 
 def train(  # noqa: PLR0913  one parameter for each option

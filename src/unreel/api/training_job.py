@@ -5,16 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.names import plain_name
-from unreel.core.settings import read_settings
+from unreel.core.names import make_safe_file_name
+from unreel.core.settings import read_environment_settings
 from unreel.engine.progress import OnStep, Progress
-from unreel.engine.resolve_location import open_access
-from unreel.media.access import require_protection
-from unreel.training.manifest import Going
-from unreel.training.process_rank import read_process_rank
-from unreel.training.recipe import TrainRecipe, read_recipe
-from unreel.training.result import TrainingResult
-from unreel.training.run import TrainingCallbacks, train
+from unreel.engine.resolve_location import build_storage_access
+from unreel.media.access import require_sandbox_protection
+from unreel.training.manifest import Going, TrainingResult
+from unreel.training.recipe import TrainRecipe, read_train_recipe
+from unreel.training.run import TrainingCallbacks, read_process_rank, train
 from unreel.training.sft.early_stopping import EarlyStoppingState
 
 STEPS = "steps"
@@ -28,17 +26,17 @@ def prepare(
     out: str | Path | None,
     trusted: bool,
 ) -> tuple[TrainRecipe, Path]:
-    """Return the checked recipe and the folder of its training.
+    """Return the checked training recipe and the folder of the training.
 
     Raises:
         SandboxError: Untrusted files cannot be opened safely here.
     """
-    checked = read_recipe(recipe, data=data, changes=changes)
-    require_protection(read_settings(), trusted=trusted)
-    return checked, Path(out or Path("trainings") / plain_name(checked.name))
+    checked = read_train_recipe(recipe, data=data, changes=changes)
+    require_sandbox_protection(read_environment_settings(), trusted=trusted)
+    return checked, Path(out or Path("trainings") / make_safe_file_name(checked.name))
 
 
-def run_prepared(  # noqa: PLR0913  one parameter for each option
+def train_checked_recipe(  # noqa: PLR0913  one parameter for each option
     recipe: TrainRecipe,
     folder: Path,
     callbacks: TrainingCallbacks,
@@ -49,7 +47,9 @@ def run_prepared(  # noqa: PLR0913  one parameter for each option
     trusted: bool,
 ) -> TrainingResult:
     """Train the model of a checked recipe."""
-    access = open_access(read_settings(), trusted=trusted, outside=allow_outside)
+    access = build_storage_access(
+        read_environment_settings(), trusted=trusted, outside=allow_outside
+    )
     return train(
         recipe, folder, access=access, going=going, accept_leak=accept_leak, spectator=callbacks
     )
@@ -58,17 +58,19 @@ def run_prepared(  # noqa: PLR0913  one parameter for each option
 def run_here(
     recipe: TrainRecipe, folder: Path, *, on_progress: OnStep | None, **options: Any
 ) -> TrainingResult:
-    """Train in this process, which must be one of those that the recipe names."""
+    """Train in this process; raise if the recipe needs another number of processes."""
     n_named, n_here = recipe.devices.count * recipe.devices.nodes, read_process_rank().n
     if n_named != n_here:
         setting, problem = "devices", f"the recipe names {n_named} processes and {n_here} run"
         remedy = "Use `unreel train run`, or start your program with `accelerate launch`"
         raise InvalidSettingError(setting, problem, remedy)
-    callbacks = TrainingCallbacks() if on_progress is None else _report_to(on_progress)
-    return run_prepared(recipe, folder, callbacks, **options)
+    callbacks = (
+        TrainingCallbacks() if on_progress is None else _build_training_callbacks(on_progress)
+    )
+    return train_checked_recipe(recipe, folder, callbacks, **options)
 
 
-def _report_to(on_progress: OnStep) -> TrainingCallbacks:
+def _build_training_callbacks(on_progress: OnStep) -> TrainingCallbacks:
     steps = [0, 0]
 
     def start(first: int, n_steps: int) -> None:
@@ -76,12 +78,12 @@ def _report_to(on_progress: OnStep) -> TrainingCallbacks:
 
     def step(number: int, loss: float, state: EarlyStoppingState) -> None:
         done, due = number - steps[0], steps[1] - steps[0]
-        on_progress(STEPS, Progress(done=done, due=due, note=describe_step(loss, state)))
+        on_progress(STEPS, Progress(done=done, due=due, note=describe_training_step(loss, state)))
 
     return TrainingCallbacks(on_reading=on_progress, on_start=start, on_step=step)
 
 
-def describe_step(loss: float, state: EarlyStoppingState) -> str:
+def describe_training_step(loss: float, state: EarlyStoppingState) -> str:
     """Return the losses after a step, and the number of unreadable examples."""
     held_out = "" if state.last is None else f", held-out loss {state.last['loss']:.4f}"
     unread = f", {len(state.unshown):,} examples could not be shown" if state.unshown else ""

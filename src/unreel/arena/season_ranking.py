@@ -1,33 +1,107 @@
-"""Standings of a season from its folder: one attempt per team, removed entrants unranked."""
+"""Standings of a season from its folder and runs: one attempt per team, removed entrants unranked."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
-from unreel.arena.answers.lineup import read_lineup
-from unreel.arena.answers.play import AnswerTable
-from unreel.arena.answers.read_play import read_play
-from unreel.arena.boards.preference import PairPlay, PreferenceRates, rank_preferences
-from unreel.arena.boards.read_pairs import read_pairs
+import numpy as np
+
+from unreel.arena.answers.play import SILENT, AnswerTable
+from unreel.arena.answers.read_play import (
+    find_indices,
+    read_reviewer_answers,
+    read_season_answers,
+    read_season_clips,
+)
+from unreel.arena.boards.preference import (
+    TOOK_FIRST,
+    TOOK_SECOND,
+    PairAnswerTable,
+    PreferenceRates,
+    rank_preferences,
+)
 from unreel.arena.boards.standings import SeasonLeaderboard
-from unreel.arena.fairness.attempts import count_tries, rank_tries
-from unreel.arena.season.folder import SeasonFolder
-from unreel.arena.submission.log import read_log
+from unreel.arena.fairness.attempts import collect_team_attempts, rank_one_attempt_per_team
+from unreel.arena.season.folder import SeasonEntrants, SeasonFolder
+from unreel.arena.submission.log import read_season_log
+from unreel.core.clip import get_creator_with_setting
+from unreel.core.failure import Failure
+from unreel.core.settings import read_environment_settings
+from unreel.core.verdict import Position, PreferenceVerdict, Verdict
 from unreel.stats.resampling import RESAMPLES
+
+_TOOK: Final = {Position.FIRST: TOOK_FIRST, Position.SECOND: TOOK_SECOND}
+
+
+class _AnsweredPair(NamedTuple):
+    reviewer: str
+    first: str
+    second: str
+    scene: str
+    took: int
+
+
+def read_pair_answers(folder: SeasonFolder, condition: str) -> PairAnswerTable:
+    """Return all answers of a preference season under one condition, without baselines.
+
+    Raises:
+        UnreelError: There are no answers, or the condition is unknown.
+    """
+    entrants = folder.require_played()
+    entrants.require_condition(condition)
+    told = list(_iter_answered_pairs(folder, entrants, condition))
+    shown = entrants.shown(entrants.reviewers)
+    reviewers = tuple(sorted(shown[each.name] for each in entrants.heard if not each.floor))
+    creators = tuple(sorted({maker for pair in told for maker in pair[1:3]} - {""}))
+    scenes = tuple(sorted({pair.scene for pair in told}))
+    return PairAnswerTable(
+        condition=condition,
+        reviewers=reviewers,
+        creators=creators,
+        scenes=scenes,
+        reviewer=find_indices(reviewers, [pair.reviewer for pair in told]),
+        first=find_indices(creators, [pair.first for pair in told]),
+        second=find_indices(creators, [pair.second for pair in told]),
+        scene=find_indices(scenes, [pair.scene for pair in told]),
+        took=np.array([pair.took for pair in told], dtype=np.int8),
+    )
+
+
+def _iter_answered_pairs(
+    folder: SeasonFolder, entrants: SeasonEntrants, condition: str
+) -> Iterator[_AnsweredPair]:
+    settings, shown = read_environment_settings(), entrants.shown(entrants.reviewers)
+    for reviewer in entrants.heard:
+        if reviewer.floor:
+            continue
+        for planned, _, read in read_reviewer_answers(folder, reviewer, condition, settings):
+            first, second = map(get_creator_with_setting, planned.origins)
+            if first != second:
+                scene = planned.source or planned.name
+                yield _AnsweredPair(
+                    shown[reviewer.name], first, second, scene, _get_chosen_position(read)
+                )
+
+
+def _get_chosen_position(read: Verdict | Failure) -> int:
+    if isinstance(read, PreferenceVerdict) and isinstance(read.real, Position):
+        return _TOOK[read.real]
+    return SILENT
 
 
 @dataclass(frozen=True, slots=True)
-class RankedPlay:
-    """Answers under one condition, and their ranking."""
+class LeaderboardWithAnswers:
+    """The answers of a season under one condition, and their leaderboard."""
 
     play: AnswerTable
     standings: SeasonLeaderboard
 
 
 @dataclass(frozen=True, slots=True)
-class RankedPairs:
-    """The same for pairs."""
+class PreferenceRatesWithAnswers:
+    """The answers about pairs under one condition, and the preference rates from them."""
 
-    play: PairPlay
+    play: PairAnswerTable
     preferences: PreferenceRates
 
 
@@ -37,20 +111,23 @@ def rank_season(
     *,
     resamples: int = RESAMPLES,
     nuisances: Sequence[str] = (),
-) -> Iterator[RankedPlay]:
-    """Return the standings under each of `conditions`; by default all of the season's.
+) -> Iterator[LeaderboardWithAnswers]:
+    """Yield the answers and the leaderboard under each of `conditions`; by default all conditions.
 
-    Voters of the season are reviewers. Removed creators keep a row without a rank: their clips
-    affect no other entrant.
+    People who voted in the season count as reviewers. Removed creators have a row without a rank,
+    and their clips affect no other entrant.
 
     Raises:
         UnreelError: There are no answers, a condition is unknown, or the answers are about pairs.
     """
     entrants = folder.require_played()
-    tries, lineup = count_tries(read_log(folder.path)), read_lineup(folder, retired=True)
+    tries, lineup = (
+        collect_team_attempts(read_season_log(folder.path)),
+        read_season_clips(folder, retired=True),
+    )
     for title in conditions or entrants.conditions:
-        play = read_play(folder, title, lineup=lineup, people=True)
-        standings = rank_tries(
+        play = read_season_answers(folder, title, lineup=lineup, people=True)
+        standings = rank_one_attempt_per_team(
             play,
             tries,
             seed=entrants.seed,
@@ -58,16 +135,18 @@ def rank_season(
             nuisances=nuisances,
             retired=entrants.retired_creators,
         )
-        yield RankedPlay(play, standings)
+        yield LeaderboardWithAnswers(play, standings)
 
 
-def rank_pairs(folder: SeasonFolder, conditions: Sequence[str] = ()) -> Iterator[RankedPairs]:
-    """Yield the ranking of each of `conditions`; of all conditions of the season by default.
+def rank_preference_season(
+    folder: SeasonFolder, conditions: Sequence[str] = ()
+) -> Iterator[PreferenceRatesWithAnswers]:
+    """Yield the pair answers and their preference rates under each of `conditions`; by default all.
 
     Raises:
-        UnreelError: Nothing was played there, or a condition is none of the season's.
+        UnreelError: The season has no answers, or it has no condition of that title.
     """
     entrants = folder.require_played()
     for title in conditions or entrants.conditions:
-        play = read_pairs(folder, title)
-        yield RankedPairs(play, rank_preferences(play, seed=entrants.seed))
+        play = read_pair_answers(folder, title)
+        yield PreferenceRatesWithAnswers(play, rank_preferences(play, seed=entrants.seed))

@@ -7,8 +7,8 @@ from typing import Final
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.no_result_advice import build_no_split_error
-from unreel.benchmarks.pairing import PairedEntries, find_pairs, pair_name
+from unreel.benchmarks.pairing import PairedEntries, find_requested_pairs, format_pair_name
+from unreel.benchmarks.statistics import build_no_split_error
 from unreel.benchmarks.tables import Cells, read_table
 from unreel.core.answer import Reply, Usage
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -26,7 +26,7 @@ Outcome = Reply | Failure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedAnswer:
-    """One answer of a file."""
+    """One answer from an answers file."""
 
     name: str
     """The clip or pair; "" where only the question's key is there."""
@@ -37,19 +37,19 @@ class ImportedAnswer:
     """The protocol of the answer; "" for any."""
 
 
-def read_answers(path: Path) -> Iterator[ImportedAnswer | Rejected]:
+def read_answer_file(path: Path) -> Iterator[ImportedAnswer | Rejected]:
     """Yield the answers of `path`, a JSONL, CSV, TSV or Parquet file, in order."""
     for number, row in enumerate(read_table(path), start=1):
         if isinstance(row, Rejected):
             yield row
             continue
         try:
-            yield read_given(row)
+            yield parse_imported_answer(row)
         except InvalidValueError as error:
             yield Rejected(f"row {number}", str(error))
 
 
-def read_given(row: Cells) -> ImportedAnswer:
+def parse_imported_answer(row: Cells) -> ImportedAnswer:
     """Parse the answer in `row`.
 
     The clip's name is in one of `NAME_COLUMNS`. A pair is written there as `FIRST | SECOND`, in the
@@ -61,36 +61,38 @@ def read_given(row: Cells) -> ImportedAnswer:
         InvalidValueError: The row names no clip, pair or question, or a cell is invalid.
     """
     key = cells.parse_text_cell(row.get("question"), "question")
-    name = "" if key and not _name_column(row) else _parse_subject_name(row)
+    name = "" if key and not _find_name_column(row) else _parse_subject_name(row)
     protocol = cells.parse_text_cell(row.get("protocol"), "protocol")
     return ImportedAnswer(
         name=name, outcome=_parse_outcome(row, name or key), key=key, protocol=protocol
     )
 
 
-def clip_name(row: Cells) -> str:
+def parse_clip_name(row: Cells) -> str:
     """Return the name of the clip in `row`.
 
     Raises:
         InvalidValueError: The row names no clip.
     """
-    return _require_clip_name(row, _name_column(row))
+    return _require_clip_name(row, _find_name_column(row))
 
 
 def _parse_subject_name(row: Cells) -> str:
     if all(column in row for column in PAIR_COLUMNS):
-        return pair_name(*(_require_clip_name(row, column) for column in PAIR_COLUMNS))
-    return clip_name(row)
+        return format_pair_name(*(_require_clip_name(row, column) for column in PAIR_COLUMNS))
+    return parse_clip_name(row)
 
 
-def _name_column(row: Cells) -> str | None:
+def _find_name_column(row: Cells) -> str | None:
     return next((column for column in NAME_COLUMNS if column in row), None)
 
 
 def _require_clip_name(row: Cells, column: str | None) -> str:
     name = cells.parse_text_cell(row[column], column) if column else ""
     if not name:
-        cells.refuse("the clip's name", name, f"Write it under one of {', '.join(NAME_COLUMNS)}")
+        cells.raise_invalid_cell(
+            "the clip's name", name, f"Write it under one of {', '.join(NAME_COLUMNS)}"
+        )
     return name
 
 
@@ -98,16 +100,16 @@ def _parse_outcome(row: Cells, question: str) -> Outcome:
     failure = cells.parse_text_cell(row.get("failure"), "failure")
     answer = row.get("text")
     told, made, latency_us = (
-        None if cells.is_blank(cell) else cells.parse_count_cell(cell, column)
+        None if cells.is_blank_cell(cell) else cells.parse_count_cell(cell, column)
         for column in ("input_tokens", "output_tokens", "latency_us")
         for cell in [row.get(column)]
     )
-    if failure and not cells.is_blank(answer):
+    if failure and not cells.is_blank_cell(answer):
         msg = f"{question} has a text and a failure. Keep the one that happened"
         raise InvalidValueError(msg)
     if failure:
         return _parse_failure(failure, cells.parse_text_cell(row.get("detail"), "detail"))
-    if cells.is_blank(answer):
+    if cells.is_blank_cell(answer):
         return Failure(FailureReason.EMPTY_REPLY, "the answers file holds no text")
     cells.parse_text_cell(answer, "text")
     usage = None
@@ -131,7 +133,7 @@ VOTER: Final = "voter"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedAnswers:
-    """Entries, or pairs of them, with their answers, and all that did not fit together."""
+    """Entries or pairs with their answers, and the answers and rows that could not be matched."""
 
     pairs: tuple[tuple[Entry | PairedEntries, Outcome | None], ...]
     """Each in the benchmark's order; None where the file has no answer: it was not asked."""
@@ -153,17 +155,17 @@ class JoinedAnswers:
         """
         if split is None:
             return self
-        require_split({asked.split for asked, _ in self.pairs}, split)
+        require_known_split({asked.split for asked, _ in self.pairs}, split)
         pairs = tuple(pair for pair in self.pairs if pair[0].split == split)
         return replace(self, pairs=pairs)
 
 
-def require_split(known: Collection[str], split: str) -> None:
-    """Raise for a split that no entry is in.
+def require_known_split(known: Collection[str], split: str) -> None:
+    """Check that `split` is one of the `known` splits.
 
     Raises:
-        UnknownNameError: It is none of the `known` ones.
-        InvalidSettingError: There is no split at all.
+        UnknownNameError: No entry is in that split.
+        InvalidSettingError: The benchmark has no splits.
     """
     if split not in known:
         raise build_no_split_error(split, known)
@@ -187,15 +189,15 @@ def join_answers(
     """
     rejected: list[Rejected] = []
     if isinstance(source, Path):
-        path, answers = source, _read_file(source, rejected, protocol)
+        path, answers = source, _read_answers_by_name(source, rejected, protocol)
     else:
         path = Path("answers")
         answers = {n: Reply(text=t) if isinstance(t, str) else t for n, t in source.items()}
-    match = _match_pairs if subject == "pair" else _match_clips
+    match = _match_pair_answers if subject == "pair" else _match_clip_answers
     return match(rows, answers, path=path, rejected=rejected)
 
 
-def _match_clips(
+def _match_clip_answers(
     rows: Iterable[Row], answers: Mapping[str, Outcome], *, path: Path, rejected: list[Rejected]
 ) -> JoinedAnswers:
     pairs: list[tuple[Entry, Outcome | None]] = []
@@ -221,7 +223,7 @@ def _match_clips(
     return JoinedAnswers(pairs=tuple(pairs), unknown=unknown, rejected=tuple(rejected))
 
 
-def _match_pairs(
+def _match_pair_answers(
     rows: Iterable[Row], answers: Mapping[str, Outcome], *, path: Path, rejected: list[Rejected]
 ) -> JoinedAnswers:
     entries: list[Entry] = []
@@ -230,7 +232,7 @@ def _match_pairs(
             rejected.append(row)
         else:
             entries.append(row)
-    found = find_pairs(entries, answers)
+    found = find_requested_pairs(entries, answers)
     if answers and len(found.unknown) == len(answers):
         problem = f"no row names two clips of the benchmark, the first names {found.unknown[0]!r}"
         remedy = (
@@ -244,10 +246,12 @@ def _match_pairs(
     )
 
 
-def _read_file(path: Path, rejected: list[Rejected], protocol: str | None) -> dict[str, Outcome]:
+def _read_answers_by_name(
+    path: Path, rejected: list[Rejected], protocol: str | None
+) -> dict[str, Outcome]:
     answers: dict[str, Outcome] = {}
     for_this: dict[str, Outcome] = {}
-    for given in read_answers(path):
+    for given in read_answer_file(path):
         if isinstance(given, Rejected):
             rejected.append(given)
             continue

@@ -1,6 +1,6 @@
-"""Cells that strangers wrote, turned into values or refused with a reason.
+"""Untrusted cells, converted to values or rejected with a reason, and size limits for tables and directories.
 
-Every function raises `InvalidValueError`; the reader of the row makes a `Rejected` of it.
+They raise `InvalidValueError`, which the reader of the row turns into a `Rejected`.
 """
 
 import math
@@ -13,6 +13,28 @@ from unicodedata import category
 from urllib.parse import urlsplit
 
 from unreel.core.errors import InvalidValueError
+
+ROW_BYTES: Final = 4 << 20
+"""One row of a CSV or JSONL file with all its lines."""
+COLUMNS: Final = 10_000
+DOCUMENT_BYTES: Final = 64 << 20
+"""A table that is one JSON document: `all_data.json` of DeepTraceReward has 7,652 rows of about 1 kB."""
+NESTED_VALUES: Final = 100_000
+"""Values in one nested cell: a trace has one box for each frame at most."""
+FOLDER_DEPTH: Final = 32
+"""Folders inside folders."""
+
+PARQUET_FOOTER_BYTES: Final = 16 << 20
+PARQUET_PARTS: Final = 10_000
+"""Columns or row groups."""
+PARQUET_PAGES: Final = 200_000
+PARQUET_PAGE_BYTES: Final = 16 << 20
+"""One page unpacked; writers aim at one MiB."""
+PARQUET_BATCH_BYTES: Final = 64 << 20
+"""What one step of reading may come to, all columns together."""
+PARQUET_NESTED_VALUES: Final = 2_000_000
+"""Values in the nested columns of one row group."""
+
 
 LARGEST: Final = 10**12
 """No count, size, rate or time of a clip comes near: a larger number is damage."""
@@ -29,13 +51,13 @@ _TURNING: Final = frozenset(
 )
 
 
-def refuse(what: str, value: object, remedy: str) -> NoReturn:
-    """Raise `InvalidValueError` that names the cell, shows it cut short and says what to write."""
-    msg = f"{what} cannot be {show_cell(value)}. {remedy}"
+def raise_invalid_cell(what: str, value: object, remedy: str) -> NoReturn:
+    """Raise an `InvalidValueError` about a cell: its field, its shortened value and the remedy."""
+    msg = f"{what} cannot be {format_untrusted_cell(value)}. {remedy}"
     raise InvalidValueError(msg)
 
 
-def show_cell(value: object) -> str:
+def format_untrusted_cell(value: object) -> str:
     """Format `value` as short text that is safe to print."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > LARGEST:
         return "a number beyond all measure"
@@ -56,9 +78,9 @@ def parse_text_cell(value: object, what: str) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(parse_exact_number(value, what)) if isinstance(value, int) else str(value)
     if not isinstance(value, str):
-        refuse(what, value, "Write plain text")
+        raise_invalid_cell(what, value, "Write plain text")
     if not value.isascii() and not _is_encodable(value):
-        refuse(what, value, "Save the table as UTF-8, and give the file a name in it")
+        raise_invalid_cell(what, value, "Save the table as UTF-8, and give the file a name in it")
     return value.strip()
 
 
@@ -66,17 +88,17 @@ def parse_exact_number(value: object, what: str) -> Fraction:
     """Parse a finite number exactly as written: `29.97` is 2997/100, `30000/1001` stays 30000/1001."""
     found = _parse_number(value)
     if found is None or abs(found.numerator) > LARGEST * found.denominator:
-        refuse(what, value, "Write a plain number")
+        raise_invalid_cell(what, value, "Write a plain number")
     return found
 
 
 def parse_count_cell(value: object, what: str) -> int:
-    """Parse a whole number of zero or more."""
+    """Parse an integer of at least 0."""
     if type(value) is int and 0 <= value <= LARGEST:
         return value
     found = parse_exact_number(value, what)
     if found.denominator != 1 or found < 0:
-        refuse(what, value, "Write a whole number of zero or more")
+        raise_invalid_cell(what, value, "Write a whole number of zero or more")
     return int(found)
 
 
@@ -84,54 +106,59 @@ def parse_positive_number(value: object, what: str) -> Fraction:
     """Parse a number above zero."""
     found = parse_exact_number(value, what)
     if found <= 0:
-        refuse(what, value, "Write a number above zero")
+        raise_invalid_cell(what, value, "Write a number above zero")
     return found
 
 
-def is_blank(value: object) -> bool:
+def is_blank_cell(value: object) -> bool:
     """Return whether a cell is empty: `None`, or text of blanks only."""
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def quote_found_path(path: str) -> str:
-    """Return the path of a file found below a benchmark's folder, unchanged."""
+def require_safe_path(path: str) -> str:
+    """Return the path of a file below a benchmark's folder unchanged, if it is safe to print.
+
+    Raises:
+        InvalidValueError: The path is not UTF-8, or contains control characters or a backslash.
+    """
     parse_text_cell(path, "path")
-    _require_plain(path, "path")
+    _require_plain_location(path, "path")
     return path
 
 
-def show_name(path: str) -> str:
+def format_untrusted_name(path: str) -> str:
     """Format a rejected path as text that is safe to print, store and send."""
-    return show_cell(path).strip("'\"")
+    return format_untrusted_cell(path).strip("'\"")
 
 
-def parse_location(value: object, what: str, *, outside: bool | None = None) -> str:
-    """Return a URL, or a normalised path below the benchmark's folder.
+def parse_clip_location(value: object, what: str, *, outside: bool | None = None) -> str:
+    """Return the location in a cell: a URL, or a normalised path below the benchmark's folder.
 
-    `outside`: whether it may leave that folder; `None` if that cannot be allowed.
+    `outside` says whether a path may leave that folder; with `None` it may not, and the error does
+    not suggest it.
     """
     if type(value) is str and _SIMPLE_PATH.fullmatch(value):
         return value
     found = parse_text_cell(value, what)
-    _require_plain(found, what)
+    _require_plain_location(found, what)
     if "://" in found:
         if urlsplit(found).scheme not in URL_SCHEMES or not urlsplit(found).netloc:
-            refuse(what, value, f"Use one of {', '.join(sorted(URL_SCHEMES))}")
+            raise_invalid_cell(what, value, f"Use one of {', '.join(sorted(URL_SCHEMES))}")
         return found
     allow = "" if outside is None else f", or allow it with {ALLOW_OUTSIDE}"
     is_absolute = found.startswith("/")
     if (is_absolute and not outside) or re.match(r"[A-Za-z]:", found):
-        refuse(what, value, f"Write a path relative to the benchmark's folder{allow}")
+        raise_invalid_cell(what, value, f"Write a path relative to the benchmark's folder{allow}")
     parts: list[str] = []
     for part in found.split("/"):
         if part == ".." and parts and parts[-1] != "..":
             parts.pop()
         elif part == ".." and not outside:
-            refuse(what, value, f"Keep the path inside the benchmark's folder{allow}")
+            raise_invalid_cell(what, value, f"Keep the path inside the benchmark's folder{allow}")
         elif part not in {"", "."}:
             parts.append(part)
     if not parts or parts[-1] == "..":
-        refuse(what, value, "Name a file")
+        raise_invalid_cell(what, value, "Name a file")
     return "/".join(["", *parts] if is_absolute else parts)
 
 
@@ -140,19 +167,19 @@ def is_url(location: str) -> bool:
     return "://" in location
 
 
-def _require_plain(location: str, what: str) -> None:
-    if not _is_plain(location):
+def _require_plain_location(location: str, what: str) -> None:
+    if not _has_plain_characters(location):
         remedy = (
             "Write a path with / between its parts, or rename the file, without control characters"
         )
-        refuse(what, location, remedy)
+        raise_invalid_cell(what, location, remedy)
 
 
-def _is_plain(location: str) -> bool:
-    """Return whether it contains no line break, cursor movement or change of text direction.
+def _has_plain_characters(location: str) -> bool:
+    """Return whether a location contains no backslash, line break or change of text direction.
 
-    `str.isprintable` alone would refuse the blanks that cameras put into names, joined emoji, private
-    characters, and whatever is younger than this Python.
+    `str.isprintable` alone would reject the blanks that cameras put into names, joined emoji,
+    private characters, and characters that are newer than this Python.
     """
     if "\\" in location:
         return False

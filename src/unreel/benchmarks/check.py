@@ -10,24 +10,24 @@ from typing import Any, Final
 
 from unreel.benchmarks import deeptrace, reality
 from unreel.benchmarks.cells import is_url
-from unreel.benchmarks.columns import KNOWN, bind, nearest_name
+from unreel.benchmarks.columns import KNOWN, bind_columns, find_nearest_column_name
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.loader import (
     Benchmark,
-    find_layouts,
-    find_table,
+    find_benchmark_table,
+    find_matching_layouts,
     open_benchmark,
 )
 from unreel.benchmarks.tables import read_column_names
-from unreel.benchmarks.video_folder import find_metadata
+from unreel.benchmarks.video_folder import find_metadata_tables
 from unreel.core.clip import Generated
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
 from unreel.protocols.figures import FAKE_ACCURACY, REAL_ACCURACY
 from unreel.protocols.protocol import PROTOCOLS, Protocol, Subject, get_protocol
-from unreel.stats.jackknife import FEWEST
-from unreel.stats.power import plan_difference
+from unreel.stats.paired_differences import FEWEST
+from unreel.stats.power import plan_detectable_difference
 
 ROWS_SHOWN: Final = 3
 NAMES_KEPT: Final = 1000
@@ -40,7 +40,7 @@ _UNKNOWN_US: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableColumns:
-    """Use of the columns of one table."""
+    """Columns of one table: those that are read as fields, and those that are ignored."""
 
     table: str
     read: Mapping[str, str]
@@ -51,7 +51,7 @@ class TableColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolSupport:
-    """Ground truth of a benchmark for a protocol."""
+    """Number of clips or pairs with ground truth for one protocol, and the data that is missing."""
 
     protocol: str
     subject: Subject
@@ -70,8 +70,8 @@ class RejectionReason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BenchmarkCheck:
-    """A benchmark as it was understood."""
+class BenchmarkCheckResult:
+    """Result of the check of a benchmark: its layout, columns, counts and unusable rows."""
 
     source: str
     layout: BenchmarkLayout
@@ -118,22 +118,24 @@ def check_benchmark(
     *,
     mapping: Mapping[str, str] | None = None,
     outside: bool = False,
-) -> BenchmarkCheck:
+) -> BenchmarkCheckResult:
     """Read all rows of the benchmark at `path` once and return a summary; no clip is opened.
 
     `outside` lets a table name files outside its folder.
 
     Raises:
-        UnreadableSourceError: It cannot be read in the layout named, or in any.
+        UnreadableSourceError: The benchmark does not fit the given layout, or fits no layout.
     """
     benchmark = open_benchmark(path, layout, mapping=mapping, outside=outside)
-    seen = _RowCounts()
+    seen = _BenchmarkRowCounts()
     for row in benchmark:
         seen.add(row, benchmark)
     n_scenes = len(seen.filmed | seen.twins.keys())
     n_independent = n_scenes + seen.n_ungrouped
-    others = (other for other in find_layouts(path, mapping) if other is not benchmark.layout)
-    return BenchmarkCheck(
+    others = (
+        other for other in find_matching_layouts(path, mapping) if other is not benchmark.layout
+    )
+    return BenchmarkCheckResult(
         source=str(path),
         layout=benchmark.layout,
         could_be=tuple(others),
@@ -146,7 +148,9 @@ def check_benchmark(
         sources=_sort_by_count(seen.sources),
         n_scenes=n_scenes,
         n_independent=n_independent,
-        detectable=100 * plan_difference(n_independent) if n_independent >= FEWEST else None,
+        detectable=100 * plan_detectable_difference(n_independent)
+        if n_independent >= FEWEST
+        else None,
         n_rated=seen.n_rated,
         n_traces=seen.n_traces,
         n_measured=seen.n_measured,
@@ -160,8 +164,8 @@ def check_benchmark(
 
 
 @dataclass(slots=True)
-class _RowCounts:
-    """Counts that grow row by row."""
+class _BenchmarkRowCounts:
+    """Counts of a benchmark's rows, updated row by row."""
 
     n_clips: int = 0
     labels: Counter[str] = field(default_factory=Counter)
@@ -201,10 +205,10 @@ class _RowCounts:
             return
         self.n_clips += 1
         self.labels[row.label.value] += 1
-        _count_name(self.splits, row.split)
-        _count_name(self.sources, row.source)
+        _add_name_count(self.splits, row.split)
+        _add_name_count(self.sources, row.source)
         if isinstance(row.origin, Generated):
-            _count_name(self.creators, row.origin.creator)
+            _add_name_count(self.creators, row.origin.creator)
         if row.group and row.label is Label.REAL:
             self.filmed.add(row.group)
         elif row.group:
@@ -263,7 +267,7 @@ def _has_accuracy_by_label(asked: Protocol[Any, Any]) -> bool:
     return REAL_ACCURACY.metric in asked.figures and FAKE_ACCURACY.metric in asked.figures
 
 
-def _count_name(names: Counter[str], name: str) -> None:
+def _add_name_count(names: Counter[str], name: str) -> None:
     if name:
         names[name if name in names or len(names) < NAMES_KEPT else OTHERS] += 1
 
@@ -294,7 +298,7 @@ def _iter_table_columns(
         case BenchmarkLayout.FOLDERS:
             return
         case BenchmarkLayout.DEEPTRACE:
-            rows = (row for row in deeptrace.load_rows(root) if isinstance(row, Mapping))
+            rows = (row for row in deeptrace.load_deeptrace_rows(root) if isinstance(row, Mapping))
             columns = dict.fromkeys(str(key) for row in islice(rows, NAMES_KEPT) for key in row)
             yield _classify_columns(root / deeptrace.TABLE, columns, deeptrace.READ)
         case BenchmarkLayout.REALITY:
@@ -304,9 +308,11 @@ def _iter_table_columns(
             BenchmarkLayout.LIST | BenchmarkLayout.REALISM | BenchmarkLayout.VIDEO_FOLDER as layout
         ):
             is_hub = layout is BenchmarkLayout.VIDEO_FOLDER
-            for table in find_metadata(root) if is_hub else [find_table(path)]:
+            for table in find_metadata_tables(root) if is_hub else [find_benchmark_table(path)]:
                 columns = dict.fromkeys(read_column_names(table))
-                yield _classify_columns(table, columns, bind(str(table), columns, mapping).read)
+                yield _classify_columns(
+                    table, columns, bind_columns(str(table), columns, mapping).read
+                )
 
 
 def _classify_columns(
@@ -317,7 +323,7 @@ def _classify_columns(
     ignored = {}
     for column in columns:
         if column not in read:
-            near = nearest_name(column)
+            near = find_nearest_column_name(column)
             meant = next((field for field, names in KNOWN.items() if near in names), None)
             ignored[column] = near if near != column and meant not in taken else ""
     return TableColumns(table=table.name, read=read, ignored=ignored)

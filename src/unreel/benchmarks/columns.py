@@ -88,7 +88,7 @@ _SHAPES_KEPT: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class ColumnBinding:
-    """Columns of one table by field."""
+    """Mapping from the fields of a benchmark row to the columns of one table."""
 
     columns: Mapping[str, tuple[str, ...]]
     """Columns to look in, by field, first match first."""
@@ -120,14 +120,14 @@ class ColumnBinding:
         return found
 
     def cell(self, row: Cells, field: str) -> object:
-        """Return the value of `field` in `row`; None if it is empty."""
+        """Return the value of `field` in `row`; `None` if the row has no column for it."""
         for column in self.columns.get(field, ()):
             if column in row:
                 return row[column]
         return None
 
     def said(self, row: Cells) -> dict[str, object]:
-        """Return what `row` says by field; a field without a column is absent."""
+        """Return the values of `row` by field; a field without a column is omitted."""
         columns = tuple(row)
         places = self._places.get(columns)
         if places is None:
@@ -141,19 +141,25 @@ class ColumnBinding:
         return {field: row[name] for field, name in places}
 
 
-def bind(
+def bind_columns(
     source: str,
     columns: Iterable[str],
     mapping: Mapping[str, str] | None = None,
     *,
     outside: bool = False,
 ) -> ColumnBinding:
-    """Find the columns of `source`; `mapping` names the column of a field in place of known names.
+    """Match the fields of a row to the columns of the table `source`.
 
-    `outside`: whether rows may name files outside the folder of `source`.
+    A field's column is the one in `mapping`, else one of its known names.
+
+    Args:
+        source: Name of the table, for errors.
+        columns: Columns of the table.
+        mapping: Columns by field.
+        outside: Whether rows may name files outside the table's folder.
 
     Raises:
-        UnknownNameError: `mapping` has a field that no row has.
+        UnknownNameError: `mapping` has an unknown field.
         UnreadableSourceError: `mapping` names a column that the table does not have.
     """
     present = frozenset(columns)
@@ -170,7 +176,7 @@ def bind(
     )
 
 
-def nearest_name(column: str) -> str:
+def find_nearest_column_name(column: str) -> str:
     """Return the known column name nearest to `column`; "" if none is near."""
     names = [name for names in KNOWN.values() for name in names]
     close = get_close_matches(column.strip().lower().replace(" ", "_"), names, n=1, cutoff=0.8)
@@ -184,7 +190,7 @@ def guess_columns(
     shown = list(islice(rows, _ROWS_LOOKED_AT))
     guessed: dict[str, str] = {}
     for field, looks_like in known.items():
-        near = [column for column in columns if nearest_name(column) in KNOWN[field]]
+        near = [column for column in columns if find_nearest_column_name(column) in KNOWN[field]]
         alike = [c for c in columns if shown and all(looks_like(row.get(c)) for row in shown)]
         free = [column for column in [*near, *alike] if column not in guessed.values()]
         if free:

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Final
 
 from unreel.benchmarks import cells
+from unreel.benchmarks.cells import DOCUMENT_BYTES
 from unreel.benchmarks.columns import ColumnBinding
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.limits import DOCUMENT_BYTES
-from unreel.benchmarks.records import name_of, parse_entry
+from unreel.benchmarks.records import get_row_name, parse_entry
 from unreel.benchmarks.tables import Cells
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.input_files import parse_json, read_limited_bytes
 from unreel.core.judgement import Label
-from unreel.core.small_documents import parse_json, read_bytes
-from unreel.core.span import TimeSpan, to_us
+from unreel.core.span import TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Category, Trace
 
 TABLE: Final = "all_data.json"
@@ -85,19 +85,19 @@ TAG_WORDS: Final[tuple[tuple[str, Category], ...]] = (
 )
 
 
-def read_deeptrace(root: Path) -> Iterator[Row]:
+def read_deeptrace_benchmark(root: Path) -> Iterator[Row]:
     """Yield the damaged rows of `all_data.json` first, then one entry per video, in order."""
     videos: dict[str, Entry] = {}
     traces: dict[str, list[Trace]] = {}
     places: dict[str, str] = {}
-    for number, row in enumerate(load_rows(root), start=1):
+    for number, row in enumerate(load_deeptrace_rows(root), start=1):
         try:
-            entry = read_row(row)
-            _refuse_disagreement(entry, videos.get(entry.location), places.get(entry.name))
+            entry = parse_annotation_row(row)
+            _require_consistent_video(entry, videos.get(entry.location), places.get(entry.name))
         except InvalidValueError as error:
             name = f"row {number}"
             if isinstance(row, Mapping):
-                name = name_of(row, COLUMNS, number=number)
+                name = get_row_name(row, COLUMNS, number=number)
             yield Rejected(name, str(error))
             continue
         videos.setdefault(entry.location, entry)
@@ -107,7 +107,7 @@ def read_deeptrace(root: Path) -> Iterator[Row]:
         yield replace(entry, traces=tuple(traces[place]))
 
 
-def load_rows(root: Path) -> list[object]:
+def load_deeptrace_rows(root: Path) -> list[object]:
     """Return the raw rows of `all_data.json`.
 
     Raises:
@@ -116,7 +116,7 @@ def load_rows(root: Path) -> list[object]:
     path = root / TABLE
     try:
         where = "Name the folder that holds it"
-        rows = parse_json(read_bytes(path, most=DOCUMENT_BYTES, remedy=where))
+        rows = parse_json(read_limited_bytes(path, most=DOCUMENT_BYTES, remedy=where))
     except InvalidValueError as error:
         raise UnreadableSourceError(str(path), str(error), "Fetch it again") from error
     if not isinstance(rows, list):
@@ -124,31 +124,31 @@ def load_rows(root: Path) -> list[object]:
     return rows
 
 
-def read_row(row: object) -> Entry:
+def parse_annotation_row(row: object) -> Entry:
     """Parse one annotation row into an entry with one trace, or no trace for a real video.
 
     Raises:
         InvalidValueError: A field is missing or invalid.
     """
     if not isinstance(row, Mapping):
-        cells.refuse("a row", row, "Write an object")
+        cells.raise_invalid_cell("a row", row, "Write an object")
     entry = parse_entry(row, COLUMNS)
-    if cells.is_blank(row.get("video_id")):
-        cells.refuse("video_id", row.get("video_id"), "Give every row its video's id")
+    if cells.is_blank_cell(row.get("video_id")):
+        cells.raise_invalid_cell("video_id", row.get("video_id"), "Give every row its video's id")
     if entry.split not in SPLITS:
-        cells.refuse("split", entry.split, "Write train, val or test")
+        cells.raise_invalid_cell("split", entry.split, "Write train, val or test")
     if entry.label is Label.REAL:
         return entry
     return replace(entry, traces=(_parse_trace(row, entry),))
 
 
-def read_categories(tags: object) -> frozenset[Category]:
+def parse_trace_categories(tags: object) -> frozenset[Category]:
     """Return the trace categories of raw `tags`; a tag that matches none of the nine is `other`."""
     if tags is None:
         return frozenset()
     listed = [tags] if isinstance(tags, str) else tags
     if not isinstance(listed, list):
-        cells.refuse("faketrace_check_applies", tags, "Write a list of tags")
+        cells.raise_invalid_cell("faketrace_check_applies", tags, "Write a list of tags")
     words = [cells.parse_text_cell(tag, "faketrace_check_applies").lower() for tag in listed]
     return frozenset(
         next((category for part, category in TAG_WORDS if part in word), Category.OTHER)
@@ -160,15 +160,19 @@ def read_categories(tags: object) -> frozenset[Category]:
 def _parse_trace(row: Cells, entry: Entry) -> Trace:
     rate = entry.facts.rate
     if rate is None:
-        cells.refuse("video_frame_rate", None, "A trace needs the frame rate of its video")
+        cells.raise_invalid_cell(
+            "video_frame_rate", None, "A trace needs the frame rate of its video"
+        )
     first = cells.parse_count_cell(row.get("faketrace_first_frame"), "faketrace_first_frame")
     last = cells.parse_count_cell(row.get("faketrace_last_frame"), "faketrace_last_frame")
-    span = TimeSpan(to_us(first / rate), to_us((last + 1) / rate))
+    span = TimeSpan(
+        convert_to_microseconds(first / rate), convert_to_microseconds((last + 1) / rate)
+    )
     box = _parse_box(row.get("faketrace_bbox"), entry)
     return Trace(
         span=span,
         track=() if box is None else (BoxAt(span.start_us, box),),
-        categories=read_categories(row.get("faketrace_check_applies")),
+        categories=parse_trace_categories(row.get("faketrace_check_applies")),
         explanation=cells.parse_text_cell(
             row.get("faketrace_explanations"), "faketrace_explanations"
         ),
@@ -179,29 +183,31 @@ def _parse_box(value: object, entry: Entry) -> Box | None:
     if value is None:
         return None
     if not isinstance(value, Mapping):
-        cells.refuse("faketrace_bbox", value, "Write left, top, width and height")
+        cells.raise_invalid_cell("faketrace_bbox", value, "Write left, top, width and height")
     frame_width, frame_height = entry.facts.width, entry.facts.height
     if not frame_width or not frame_height:
-        cells.refuse("frame size", (frame_width, frame_height), "A box needs the size of its frame")
+        cells.raise_invalid_cell(
+            "frame size", (frame_width, frame_height), "A box needs the size of its frame"
+        )
     left, top, width, height = (
         cells.parse_exact_number(value.get(side), f"faketrace_bbox {side}")
         for side in ("left", "top", "width", "height")
     )
     return Box(
-        _compute_clipped_share(left, frame_width),
-        _compute_clipped_share(top, frame_height),
-        _compute_clipped_share(left + width, frame_width),
-        _compute_clipped_share(top + height, frame_height),
+        _compute_clipped_fraction(left, frame_width),
+        _compute_clipped_fraction(top, frame_height),
+        _compute_clipped_fraction(left + width, frame_width),
+        _compute_clipped_fraction(top + height, frame_height),
     )
 
 
-def _compute_clipped_share(pixels: Fraction, size: int) -> float:
+def _compute_clipped_fraction(pixels: Fraction, size: int) -> float:
     return min(max(float(pixels / size), 0.0), 1.0)
 
 
-def _refuse_disagreement(entry: Entry, earlier: Entry | None, location: str | None) -> None:
+def _require_consistent_video(entry: Entry, earlier: Entry | None, location: str | None) -> None:
     if location not in {None, entry.location}:
-        cells.refuse("video_id", entry.name, f"It already names {location}")
+        cells.raise_invalid_cell("video_id", entry.name, f"It already names {location}")
     if earlier is None:
         return
     if (earlier.name, earlier.origin, earlier.split) != (entry.name, entry.origin, entry.split):

@@ -1,4 +1,4 @@
-"""One clip of a benchmark with its truth, and one row that cannot become one."""
+"""Entry of a benchmark: one clip with its ground truth; or a rejected row."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,7 +28,7 @@ NOTHING_DECLARED: Final = DeclaredFacts()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One clip and all that the benchmark's makers say of it. Empty text means: not said."""
+    """One clip of a benchmark with its ground truth and metadata. Empty text means: not given."""
 
     name: str
     """Unique within its benchmark: answers refer to it."""

@@ -1,4 +1,4 @@
-"""A small benchmark in each layout, to look at, to write and to try: its tables, and drawn clips."""
+"""Small example benchmarks, one for each layout: their tables, and synthesised clips."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,12 +8,12 @@ from typing import Final
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.output_files import OutputDirectory
-from unreel.media.sample_clips import read_sample_clip
+from unreel.media.access import read_sample_clip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayoutExample:
-    """One layout: when to choose it, and a benchmark in it."""
+    """Example benchmark in one layout, with a sentence about when to choose the layout."""
 
     words: str
     clips: tuple[str, ...]
@@ -99,11 +99,14 @@ clips/b.mp4,Sora,a cup falls,5,4,5,,,
 }
 
 
-def write_example(layout: BenchmarkLayout, into: Path) -> Path:
-    """Write the example of `layout` with drawn clips to the new folder `into`; what to open.
+def write_example_benchmark(layout: BenchmarkLayout, into: Path) -> Path:
+    """Write the example of `layout` with synthesised clips to the new folder `into`.
+
+    Returns:
+        The path to open as a benchmark.
 
     Raises:
-        UnreadableSourceError: `into` holds something already.
+        UnreadableSourceError: `into` exists and is not an empty folder.
     """
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise UnreadableSourceError(str(into), "not an empty folder", "Name a new one")

@@ -8,12 +8,12 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from unreel.benchmarks import cells
+from unreel.benchmarks.cells import FOLDER_DEPTH
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.limits import FOLDER_DEPTH
 from unreel.benchmarks.records import UNKNOWN_CREATOR
 from unreel.core.clip import Generated, Origin, Real
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 
 REAL: Final = "real"
 GENERATED: Final = "generated"
@@ -26,7 +26,7 @@ _FOLDERS_KEPT: Final = 10_000
 _NO_FILE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 
 
-def read_folders(root: Path) -> Iterator[Row]:
+def read_folder_benchmark(root: Path) -> Iterator[Row]:
     """Yield one entry per video below `real/`, then `generated/`, in the order of the paths.
 
     `generated/Veo/x.mp4` has the creator `Veo`, and `generated/Veo/text/x.mp4` the creator `Veo`
@@ -46,23 +46,23 @@ def read_folders(root: Path) -> Iterator[Row]:
                 yield found
                 continue
             try:
-                place = cells.quote_found_path(found)
+                place = cells.require_safe_path(found)
             except InvalidValueError as error:
-                yield Rejected(cells.show_name(found), str(error))
+                yield Rejected(cells.format_untrusted_name(found), str(error))
                 continue
-            yield Entry(name=place, location=place, origin=_parse_origin(place))
+            yield Entry(name=place, location=place, origin=_parse_path_origin(place))
 
 
 def walk_videos(root: Path, below: str = "") -> Iterator[str | Rejected]:
-    """Yield the videos of `root` or its folder `below`, by their paths from `root`, sorted in each folder.
+    """Yield the paths of the videos below `root` or its folder `below`, sorted within each folder.
 
-    Hidden files are skipped. A symbolic link is rejected and never followed, because its target may
-    be any file.
+    Paths are relative to `root`. Hidden files are skipped. A symbolic link is rejected and never
+    followed, because its target may be any file.
 
     Raises:
         UnreadableSourceError: There are too many files, or too deep folders.
     """
-    most = read_settings().table_rows
+    most = read_environment_settings().table_rows
     for number, found in enumerate(_iter_video_paths(root, below, 0), start=1):
         if number > most:
             remedy = "Split it, or raise UNREEL_TABLE_ROWS"
@@ -99,17 +99,21 @@ def _iter_video_paths(root: Path, below: str, depth: int) -> Iterator[str | Reje
 
 def reject_outside_links(rows: Iterable[Row], root: Path) -> Iterator[Row]:
     """Yield `rows`; an entry whose file is behind a link that leads out of `root` is rejected."""
-    inside = _FolderCheckCache(root)
+    inside = _InsideRootChecker(root)
     for row in rows:
         if isinstance(row, Rejected):
             yield row
             continue
         places = [row.location] if row.cleaned is None else [row.location, row.cleaned]
         out = next((place for place in places if not inside(place)), None)
-        yield row if out is None else Rejected(row.name, f"{cells.show_cell(out)} is {LEADS_OUT}")
+        yield (
+            row
+            if out is None
+            else Rejected(row.name, f"{cells.format_untrusted_cell(out)} is {LEADS_OUT}")
+        )
 
 
-def is_inside(path: Path, root: Path) -> bool:
+def is_path_inside(path: Path, root: Path) -> bool:
     """Return whether `path`, with all links followed, is `root` or inside it; False for endless links."""
     try:
         return path.resolve().is_relative_to(root.resolve())
@@ -117,23 +121,23 @@ def is_inside(path: Path, root: Path) -> bool:
         return False
 
 
-def find_file(root: Path, name: str) -> Path | None:
-    """Return the file `name` of the folder `root`; None if it is missing.
+def find_contained_file(root: Path, name: str) -> Path | None:
+    """Return the path of the file `name` in the folder `root`; `None` if it is missing.
 
     Raises:
-        UnreadableSourceError: It is a link that leads out of the folder.
+        UnreadableSourceError: The file is a link that leads out of the folder.
     """
     path = root / name
     if not path.is_file():
         return None
-    if not is_inside(path, root):
+    if not is_path_inside(path, root):
         problem, remedy = "a symbolic link that leads out of its folder", "Name the table itself"
         raise UnreadableSourceError(str(path), problem, remedy)
     return path
 
 
-class _FolderCheckCache:
-    """Cache of checked directories, because a table names the same directories many times."""
+class _InsideRootChecker:
+    """Callable that returns whether a location is inside `root`, with a cache of checked folders."""
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
@@ -148,9 +152,9 @@ class _FolderCheckCache:
         if known is None:
             if len(self._folders) > _FOLDERS_KEPT:
                 self._folders.clear()
-            known = self._folders[folder] = is_inside(self._root / folder, self._root)
+            known = self._folders[folder] = is_path_inside(self._root / folder, self._root)
         path = f"{self._prefix}{location}"
-        return known and (not _may_be_link(path) or is_inside(Path(path), self._root))
+        return known and (not _may_be_link(path) or is_path_inside(Path(path), self._root))
 
 
 def _may_be_link(path: str) -> bool:
@@ -162,7 +166,7 @@ def _may_be_link(path: str) -> bool:
         return False
 
 
-def _parse_origin(location: str) -> Origin:
+def _parse_path_origin(location: str) -> Origin:
     side, *between = PurePosixPath(location).parts[:-1]
     if side == REAL:
         return Real()

@@ -7,11 +7,11 @@ from typing import Final, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from unreel.benchmarks.folders import find_file
+from unreel.benchmarks.folders import find_contained_file
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Estimate, Measured, Scorecard, Unmeasured
+from unreel.core.input_files import read_limited_bytes
 from unreel.core.output_files import OutputDirectory
-from unreel.core.small_documents import read_bytes
 
 PEOPLE: Final = "people.json"
 _MOST_BYTES: Final = 16 << 20
@@ -30,7 +30,7 @@ AGAINST: Final[Mapping[Against, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanScoreRow:
-    """Scores of one person, or of all together, for one protocol."""
+    """Scores of one annotator, or of the majority, for one protocol."""
 
     name: str
     kind: Literal["annotator", "majority"]
@@ -48,7 +48,7 @@ class HumanScoreRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanScores:
-    """All rows of a campaign."""
+    """Scores of all annotators of a campaign on one benchmark."""
 
     campaign: str
     fingerprint: str
@@ -59,7 +59,7 @@ class HumanScores:
 _FILE: Final = TypeAdapter(HumanScores)
 
 
-def human_row(
+def build_human_score_row(
     name: str, kind: Literal["annotator", "majority"], card: Scorecard, *, against: Against
 ) -> HumanScoreRow:
     """Return the row of a person with `card`; metrics of parts of the benchmark are omitted."""
@@ -74,22 +74,22 @@ def human_row(
     )
 
 
-def write_people(folder: OutputDirectory, people: HumanScores) -> None:
-    """Put the file into the folder of the benchmark."""
+def write_human_scores(folder: OutputDirectory, people: HumanScores) -> None:
+    """Write the human scores to `people.json` in the benchmark's folder."""
     folder.write(PEOPLE, _FILE.dump_json(people, indent=1) + b"\n")
 
 
-def read_people(root: Path) -> HumanScores | None:
+def read_human_scores(root: Path) -> HumanScores | None:
     """Return the human scores on the benchmark at `root`; `None` if there are none.
 
     Raises:
-        UnreadableSourceError: The file is there, and cannot be read.
+        UnreadableSourceError: The file exists and cannot be read.
     """
-    path = find_file(root if root.is_dir() else root.parent, PEOPLE)
+    path = find_contained_file(root if root.is_dir() else root.parent, PEOPLE)
     if path is None:
         return None
     try:
-        return _FILE.validate_json(read_bytes(path, most=_MOST_BYTES, remedy=_REMEDY))
+        return _FILE.validate_json(read_limited_bytes(path, most=_MOST_BYTES, remedy=_REMEDY))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]["msg"]
         raise UnreadableSourceError(str(path), f"not a file of people: {first}", _REMEDY) from None

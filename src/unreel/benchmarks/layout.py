@@ -15,6 +15,6 @@ class BenchmarkLayout(StrEnum):
     FOLDERS = "folders"
     """`real/` and `generated/<creator>/`: `unreel.benchmarks.folders`."""
     LIST = "list"
-    """A table with labels: `unreel.benchmarks.listing`."""
+    """A table with labels: `unreel.benchmarks.records`."""
     VIDEO_FOLDER = "video-folder"
     """`metadata.jsonl`, `.csv` or `.parquet` and its media: `unreel.benchmarks.video_folder`."""

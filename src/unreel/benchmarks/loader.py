@@ -11,32 +11,33 @@ from typing import Final
 
 from unreel.benchmarks import deeptrace, reality
 from unreel.benchmarks.cells import is_url
-from unreel.benchmarks.columns import bind, guess_columns
+from unreel.benchmarks.columns import bind_columns, guess_columns
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.folders import (
     GENERATED,
     REAL,
     VIDEO_SUFFIXES,
-    find_file,
-    read_folders,
+    find_contained_file,
+    read_folder_benchmark,
     reject_outside_links,
 )
 from unreel.benchmarks.layout import BenchmarkLayout
-from unreel.benchmarks.listing import read_list
-from unreel.benchmarks.ratings import has_scores
-from unreel.benchmarks.realism import read_realism
-from unreel.benchmarks.records import LABELS
+from unreel.benchmarks.realism import read_realism_table
+from unreel.benchmarks.records import LABELS, has_score_columns, read_clip_table
 from unreel.benchmarks.tables import TABLE_SUFFIXES, read_column_names, read_table
 from unreel.benchmarks.unique_names import reject_repeated_names
-from unreel.benchmarks.video_folder import METADATA, find_metadata, read_video_folder
+from unreel.benchmarks.video_folder import METADATA, find_metadata_tables, read_video_folder
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 
 SHOW: Final = "`unreel benchmarks` shows the layouts"
 
 
 @contextmanager
-def advise_layout(fitting: Callable[[], Sequence[str]]) -> Iterator[None]:
-    """Add to a refusal by the reader of one layout which other layout fits, if one does."""
+def suggest_other_layout(fitting: Callable[[], Sequence[str]]) -> Iterator[None]:
+    """Add another layout that fits to the error of the code in this context, if there is one.
+
+    `fitting` returns the names of the other layouts that fit.
+    """
     try:
         yield
     except UnreadableSourceError as error:
@@ -54,7 +55,7 @@ def build_unknown_layout_error(
         remedy = f"Lay it out as one of {', '.join(layouts)}, or name a table of clips. {SHOW}"
         return UnreadableSourceError(str(path), "no benchmark that unreel knows", remedy)
     columns = read_column_names(path)
-    binding = bind(str(path), columns, mapping)
+    binding = bind_columns(str(path), columns, mapping)
     wanted = {field: looks for field, looks in _LOOKS.items() if field not in binding}
     if binding.tells_label:
         wanted.pop("label", None)
@@ -66,7 +67,7 @@ def build_unknown_layout_error(
     return UnreadableSourceError(str(path), problem, remedy)
 
 
-def _looks_like_clip(cell: object) -> bool:
+def _looks_like_video_name(cell: object) -> bool:
     return isinstance(cell, str) and cell.strip().lower().endswith(VIDEO_SUFFIXES)
 
 
@@ -74,7 +75,7 @@ def _looks_like_label(cell: object) -> bool:
     return isinstance(cell, str) and cell.strip().lower() in LABELS
 
 
-_LOOKS: Final = {"location": _looks_like_clip, "label": _looks_like_label}
+_LOOKS: Final = {"location": _looks_like_video_name, "label": _looks_like_label}
 """Required fields of a table of clips, and patterns of their cells."""
 
 
@@ -96,7 +97,7 @@ _TABLES: Final[Mapping[BenchmarkLayout, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark that can be read, again and again, one row at a time."""
+    """A benchmark on disk: iterate over it, as often as needed, for its entries and rejected rows."""
 
     layout: BenchmarkLayout
     root: Path
@@ -157,7 +158,7 @@ def open_benchmark(
         )
         raise UnreadableSourceError(str(path), problem, remedy if is_address else "Check the path")
     if layout is None:
-        layout = _require_single_layout(path, find_layouts(path, mapping), mapping)
+        layout = _require_single_layout(path, find_matching_layouts(path, mapping), mapping)
     if layout not in set(BenchmarkLayout):
         kind = "layout"
         raise UnknownNameError(kind, layout, [known.value for known in BenchmarkLayout])
@@ -170,24 +171,24 @@ def open_benchmark(
         setting = "mapping"
         problem = f"layout {chosen.value} has fixed columns"
         raise InvalidSettingError(setting, problem, "Leave the mapping out")
-    with advise_layout(lambda: _list_other_layouts(path, chosen, mapping)):
+    with suggest_other_layout(lambda: _list_other_layouts(path, chosen, mapping)):
         return _build_benchmark(path, chosen, mapping, outside=outside)
 
 
-def find_layouts(path: Path, mapping: Columns | None = None) -> list[BenchmarkLayout]:
+def find_matching_layouts(path: Path, mapping: Columns | None = None) -> list[BenchmarkLayout]:
     """Return every layout that fits `path`."""
     if not path.is_dir():
         return _list_file_layouts(path, mapping)
     found = []
-    if find_file(path, deeptrace.TABLE):
+    if find_contained_file(path, deeptrace.TABLE):
         found.append(BenchmarkLayout.DEEPTRACE)
-    if reality.is_reality(path):
+    if reality.is_reality_benchmark(path):
         found.append(BenchmarkLayout.REALITY)
-    if find_metadata(path):
+    if find_metadata_tables(path):
         found.append(BenchmarkLayout.VIDEO_FOLDER)
     if (path / REAL).is_dir() and (path / GENERATED).is_dir():
         found.append(BenchmarkLayout.FOLDERS)
-    manifests = [table for name in MANIFESTS if (table := find_file(path, name))]
+    manifests = [table for name in MANIFESTS if (table := find_contained_file(path, name))]
     found.extend(layout for table in manifests for layout in _list_table_layouts(table, mapping))
     return found
 
@@ -197,18 +198,18 @@ def _list_file_layouts(path: Path, mapping: Columns | None) -> list[BenchmarkLay
         return [BenchmarkLayout.DEEPTRACE]
     if path.name in METADATA:
         return [BenchmarkLayout.VIDEO_FOLDER]
-    if path.name == reality.TABLE and reality.is_reality(path.parent):
+    if path.name == reality.TABLE and reality.is_reality_benchmark(path.parent):
         return [BenchmarkLayout.REALITY]
     return _list_table_layouts(path, mapping) if path.suffix.lower() in TABLE_SUFFIXES else []
 
 
 def _list_table_layouts(table: Path, mapping: Columns | None) -> list[BenchmarkLayout]:
-    binding = bind(str(table), read_column_names(table), mapping)
+    binding = bind_columns(str(table), read_column_names(table), mapping)
     if "location" not in binding:
         return []
     if binding.tells_label:
         return [BenchmarkLayout.LIST]
-    return [BenchmarkLayout.REALISM] if has_scores(binding) else []
+    return [BenchmarkLayout.REALISM] if has_score_columns(binding) else []
 
 
 def _require_single_layout(
@@ -232,14 +233,18 @@ def _build_benchmark(
         problem = f"not what layout {layout} is read from"
         raise UnreadableSourceError(str(path), problem, "Name the folder")
     root = path if path.is_dir() else path.parent
-    table = find_table(path) if layout in {BenchmarkLayout.LIST, BenchmarkLayout.REALISM} else path
+    table = (
+        find_benchmark_table(path)
+        if layout in {BenchmarkLayout.LIST, BenchmarkLayout.REALISM}
+        else path
+    )
     readers: dict[BenchmarkLayout, Callable[[], Iterator[Row]]] = {
-        BenchmarkLayout.DEEPTRACE: partial(deeptrace.read_deeptrace, root),
-        BenchmarkLayout.REALITY: partial(reality.read_reality, root),
-        BenchmarkLayout.FOLDERS: partial(read_folders, root),
+        BenchmarkLayout.DEEPTRACE: partial(deeptrace.read_deeptrace_benchmark, root),
+        BenchmarkLayout.REALITY: partial(reality.read_reality_benchmark, root),
+        BenchmarkLayout.FOLDERS: partial(read_folder_benchmark, root),
         BenchmarkLayout.VIDEO_FOLDER: partial(read_video_folder, root, mapping, outside=outside),
-        BenchmarkLayout.LIST: partial(read_list, table, mapping, outside=outside),
-        BenchmarkLayout.REALISM: partial(read_realism, table, mapping, outside=outside),
+        BenchmarkLayout.LIST: partial(read_clip_table, table, mapping, outside=outside),
+        BenchmarkLayout.REALISM: partial(read_realism_table, table, mapping, outside=outside),
     }
     others = partial(_list_other_layouts, path, layout, mapping)
     may_leave = outside and layout in {
@@ -247,28 +252,28 @@ def _build_benchmark(
         BenchmarkLayout.LIST,
         BenchmarkLayout.REALISM,
     }
-    read = partial(_iter_rows, readers[layout], None if may_leave else root, others)
+    read = partial(_iter_benchmark_rows, readers[layout], None if may_leave else root, others)
     return Benchmark(layout, root, read)
 
 
-def _iter_rows(
+def _iter_benchmark_rows(
     read: Callable[[], Iterator[Row]], inside: Path | None, others: Callable[[], Sequence[str]]
 ) -> Iterator[Row]:
-    with advise_layout(others):
+    with suggest_other_layout(others):
         yield from read() if inside is None else reject_outside_links(read(), inside)
 
 
 def _list_other_layouts(
     path: Path, chosen: BenchmarkLayout, mapping: Columns | None
 ) -> list[BenchmarkLayout]:
-    return [layout for layout in find_layouts(path, mapping) if layout is not chosen]
+    return [layout for layout in find_matching_layouts(path, mapping) if layout is not chosen]
 
 
-def find_table(path: Path) -> Path:
+def find_benchmark_table(path: Path) -> Path:
     """Return the table at `path`, or the manifest in the directory `path`."""
     if not path.is_dir():
         return path
-    tables = [table for name in MANIFESTS if (table := find_file(path, name))]
+    tables = [table for name in MANIFESTS if (table := find_contained_file(path, name))]
     if len(tables) == 1:
         return tables[0]
     remedy = f"Name the table itself, or call it one of {', '.join(MANIFESTS)}"

@@ -1,5 +1,6 @@
-"""From the groups of a benchmark to pairs of a real clip and a generated one, and from names to pairs."""
+"""Pairs of a real clip and a generated one: from groups or names of a benchmark, with a presentation order."""
 
+import random
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -7,10 +8,38 @@ from typing import Final
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.core.clip import ClipId
 from unreel.core.errors import InvalidValueError
-from unreel.core.identity import digest_id
+from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label, Pair
 from unreel.core.verdict import Position
-from unreel.protocols.preference.order import balance_order
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPair:
+    """A pair of clips in presentation order, and the position of the real clip."""
+
+    pair: Pair
+    real: Position
+
+
+def balance_pair_order(pairs: Sequence[tuple[ClipId, ClipId]], *, seed: int) -> list[ShownPair]:
+    """Choose a random presentation order in which the real clip is first in half of the pairs.
+
+    `pairs` are (real, generated). For an odd number, the position of the extra pair is random too.
+    """
+    # Not a secret: a plan that a seed can repeat.
+    dice = random.Random(seed)  # noqa: S311
+    orders = [Position.FIRST, Position.SECOND] * ((len(pairs) + 1) // 2)
+    if dice.random() < 1 / 2:
+        orders.reverse()
+    orders = orders[: len(pairs)]
+    dice.shuffle(orders)
+    return [
+        ShownPair(
+            Pair(real, generated) if order is Position.FIRST else Pair(generated, real), order
+        )
+        for (real, generated), order in zip(pairs, orders, strict=True)
+    ]
+
 
 BETWEEN: Final = " | "
 """Separator between the names of two clips, in the order shown, in the name of a pair."""
@@ -32,8 +61,8 @@ class PairedEntries:
 
     @property
     def name(self) -> str:
-        """Return both names, in the order shown, as one name."""
-        return pair_name(self.first.name, self.second.name)
+        """Return the name of the pair: both entry names, in the order shown."""
+        return format_pair_name(self.first.name, self.second.name)
 
     @property
     def split(self) -> str:
@@ -46,7 +75,7 @@ class PairedEntries:
         return self.first.group or self.second.group
 
 
-def pair_name(*names: str) -> str:
+def format_pair_name(*names: str) -> str:
     """Return the name of a pair from the names of its clips, in the order shown."""
     return BETWEEN.join(names)
 
@@ -66,7 +95,7 @@ def pair_entries(
             yield couple
         else:
             pairs.append(couple)
-    for shown in balance_order(pairs, seed=seed):
+    for shown in balance_pair_order(pairs, seed=seed):
         pair = shown.pair
         first, second = entries[pair.first], entries[pair.second]
         yield PairedEntries(first=first, second=second, pair=pair, real=shown.real)
@@ -98,7 +127,7 @@ def _iter_clip_pairs(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamedPairs:
+class RequestedPairs:
     """Pairs of a benchmark, each with the name that requested it."""
 
     pairs: tuple[tuple[PairedEntries, str | None], ...]
@@ -109,7 +138,7 @@ class NamedPairs:
     """Two clips that are no pair, and clips that nothing pairs with."""
 
 
-def find_pairs(entries: Sequence[Entry], names: Collection[str]) -> NamedPairs:
+def find_requested_pairs(entries: Sequence[Entry], names: Collection[str]) -> RequestedPairs:
     """Find the pairs that `names` request, and the pairs within groups that no name requests."""
     asked: dict[tuple[str, str], tuple[PairedEntries, str]] = {}
     unknown: list[str] = []
@@ -129,7 +158,7 @@ def find_pairs(entries: Sequence[Entry], names: Collection[str]) -> NamedPairs:
         else:
             asked[key] = (paired, name)
     seen = {name for key in asked for name in key}
-    ids = {digest_id("entry", entry.name): entry for entry in entries}
+    ids = {compute_placeholder_clip_id("entry", entry.name): entry for entry in entries}
     pairs: list[tuple[PairedEntries, str | None]] = []
     for couple in _iter_clip_pairs(((entry, clip) for clip, entry in ids.items()), {}):
         if isinstance(couple, Rejected):
@@ -138,13 +167,17 @@ def find_pairs(entries: Sequence[Entry], names: Collection[str]) -> NamedPairs:
         real, generated = (ids[clip] for clip in couple)
         orders = ((real.name, generated.name), (generated.name, real.name))
         found = [asked.pop(order) for order in orders if order in asked]
-        pairs.extend(found or [(_build_pair(real, generated), None)])
+        pairs.extend(found or [(_build_paired_entries(real, generated), None)])
     pairs.extend(asked.values())
-    return NamedPairs(pairs=tuple(pairs), unknown=tuple(unknown), rejected=tuple(rejected))
+    return RequestedPairs(pairs=tuple(pairs), unknown=tuple(unknown), rejected=tuple(rejected))
 
 
 def _find_pair_by_name(name: str, by_name: dict[str, Entry]) -> PairedEntries | None:
-    """Return the pair that `name` names, with its separator between two known names."""
+    """Return the pair that `name` requests; `None` if it does not contain two known names.
+
+    Raises:
+        InvalidValueError: The name can be split in several ways, or its clips are not a pair.
+    """
     parts = name.split(BETWEEN)
     cuts = [(BETWEEN.join(parts[:i]), BETWEEN.join(parts[i:])) for i in range(1, len(parts))]
     found = [
@@ -155,16 +188,16 @@ def _find_pair_by_name(name: str, by_name: dict[str, Entry]) -> PairedEntries | 
     if len(found) > 1:
         msg = f"it can be cut at more than one {BETWEEN.strip()!r}. Rename the clips"
         raise InvalidValueError(msg)
-    return _build_pair(*found[0]) if found else None
+    return _build_paired_entries(*found[0]) if found else None
 
 
-def _build_pair(first: Entry, second: Entry) -> PairedEntries:
+def _build_paired_entries(first: Entry, second: Entry) -> PairedEntries:
     if first.label is second.label:
         msg = f"both clips are {first.label}. Pair a real clip with a generated one"
         raise InvalidValueError(msg)
     if first.group and second.group and first.group != second.group:
         msg = f"its clips show {first.group!r} and {second.group!r}. Pair clips of one group"
         raise InvalidValueError(msg)
-    pair = Pair(*(digest_id("entry", entry.name) for entry in (first, second)))
+    pair = Pair(*(compute_placeholder_clip_id("entry", entry.name) for entry in (first, second)))
     real = Position.FIRST if first.label is Label.REAL else Position.SECOND
     return PairedEntries(first=first, second=second, pair=pair, real=real)

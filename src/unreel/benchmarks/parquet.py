@@ -1,4 +1,4 @@
-"""Rows of Parquet files that strangers made: looked through before anything is unpacked."""
+"""Reader of untrusted Parquet files, which checks their memory use before it decodes them."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.limits import (
+from unreel.benchmarks.cells import (
     COLUMNS,
     PARQUET_BATCH_BYTES,
     PARQUET_FOOTER_BYTES,
@@ -16,9 +15,14 @@ from unreel.benchmarks.limits import (
     PARQUET_PAGES,
     PARQUET_PARTS,
 )
-from unreel.benchmarks.parquet_pages import ParquetPage, longest_value, read_pages
+from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.parquet_pages import (
+    ParquetPageHeader,
+    find_longest_dictionary_value,
+    read_parquet_page_headers,
+)
 from unreel.core.errors import InvalidValueError, MissingExtraError, UnreadableSourceError
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 
 _BATCHES: Final = (1024, 256, 64, 16, 4, 1)
 _FEW_ROWS: Final = 10_000
@@ -29,13 +33,13 @@ _SMALLER: Final = (
 )
 
 
-def parquet_columns(path: Path) -> tuple[str, ...]:
+def read_parquet_column_names(path: Path) -> tuple[str, ...]:
     """Return the column names of the Parquet file at `path`."""
     with _translate_parquet_errors(path):
         return tuple(_open_parquet_file(path).schema_arrow.names)
 
 
-def read_parquet(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
+def read_parquet_rows(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
     """Yield the rows of a Parquet file in order, without embedded media.
 
     Raises:
@@ -43,14 +47,16 @@ def read_parquet(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
     """
     with _translate_parquet_errors(path), path.open("rb") as raw:
         file = _open_parquet_file(path)
-        columns = [column for field in file.schema_arrow for column in _list_light_columns(field)]
-        most = read_settings().table_rows
+        columns = [
+            column for field in file.schema_arrow for column in _list_columns_without_media(field)
+        ]
+        most = read_environment_settings().table_rows
         if file.metadata.num_rows > most:  # a claim: rows are counted as they come, too
             remedy = "Split it, or raise UNREEL_TABLE_ROWS"
             raise UnreadableSourceError(str(path), f"more than {most} rows", remedy)
         number = 0
         for group in range(file.num_row_groups):
-            size = _batch_rows(raw, file, group, columns)
+            size = _compute_batch_rows(raw, file, group, columns)
             for batch in file.iter_batches(size, row_groups=[group], columns=columns):
                 for row in _iter_batch_rows(batch):
                     number += 1
@@ -71,7 +77,7 @@ def _iter_batch_rows(batch: Any) -> Iterator[Mapping[str, Any] | None]:
 
 @contextmanager
 def _translate_parquet_errors(path: Path) -> Iterator[None]:
-    import_pyarrow()
+    require_pyarrow()
     import pyarrow as pa
 
     try:
@@ -85,8 +91,12 @@ def _translate_parquet_errors(path: Path) -> Iterator[None]:
         raise UnreadableSourceError(str(path), f"not a Parquet file: {error}", remedy) from error
 
 
-def import_pyarrow() -> None:
-    """Say which extra brings it, where it is not installed."""
+def require_pyarrow() -> None:
+    """Check that pyarrow is installed.
+
+    Raises:
+        MissingExtraError: It is not installed; the error names the extra.
+    """
     try:
         import pyarrow.parquet  # noqa: F401
     except ModuleNotFoundError as error:
@@ -124,8 +134,8 @@ def _require_small_footer(raw: BinaryIO) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _ColumnExtent:
-    """Maximum size of the values of one column in one row group."""
+class _ColumnSizeBound:
+    """Upper bounds on the decoded size of one column in one row group."""
 
     nested: bool
     n_values: int
@@ -139,16 +149,20 @@ class _ColumnExtent:
     """The fewest values of such a page; the last one does not count."""
 
     def batch_bytes(self, n_rows: int) -> int:
-        """Return the size of `n_rows` rows."""
+        """Return an upper bound on the decoded bytes of `n_rows` rows of the column."""
         if self.nested:
             return self.whole_bytes  # one row may hold all of them
         pages = n_rows // max(1, self.page_values) + 2
         return min(self.whole_bytes, n_rows * self.value_bytes + pages * self.page_bytes)
 
 
-def _batch_rows(raw: BinaryIO, file: Any, group: int, columns: list[str]) -> int:
-    """Return the number of rows of `group` that fit into one batch."""
-    extents = list(_iter_column_extents(raw, file, group, columns))
+def _compute_batch_rows(raw: BinaryIO, file: Any, group: int, columns: list[str]) -> int:
+    """Return the number of rows of the row group `group` that may be decoded in one batch.
+
+    Raises:
+        InvalidValueError: Even a small batch would need too much memory.
+    """
+    extents = list(_iter_column_size_bounds(raw, file, group, columns))
     if sum(extent.n_values for extent in extents if extent.nested) > PARQUET_NESTED_VALUES:
         msg = f"more than {PARQUET_NESTED_VALUES} nested values in one row group"
         raise InvalidValueError(msg)
@@ -162,9 +176,9 @@ def _batch_rows(raw: BinaryIO, file: Any, group: int, columns: list[str]) -> int
     raise InvalidValueError(msg)
 
 
-def _iter_column_extents(
+def _iter_column_size_bounds(
     raw: BinaryIO, file: Any, group: int, columns: list[str]
-) -> Iterator[_ColumnExtent]:
+) -> Iterator[_ColumnSizeBound]:
     chunks = file.metadata.row_group(group)
     n_pages = 0
     for place in range(chunks.num_columns):
@@ -176,28 +190,32 @@ def _iter_column_extents(
         if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
             start = chunk.dictionary_page_offset
         pages = []
-        for page in read_pages(raw, start=start, n_bytes=chunk.total_compressed_size):
+        for page in read_parquet_page_headers(
+            raw, start=start, n_bytes=chunk.total_compressed_size
+        ):
             pages.append(page)
             n_pages += 1
             if n_pages > PARQUET_PAGES:
                 msg = f"more than {PARQUET_PAGES} pages"
                 raise InvalidValueError(msg)
-        yield _build_column_extent(raw, pages, chunk=chunk, schema=schema)
+        yield _build_column_size_bound(raw, pages, chunk=chunk, schema=schema)
 
 
-def _build_column_extent(
-    raw: BinaryIO, pages: list[ParquetPage], *, chunk: Any, schema: Any
-) -> _ColumnExtent:
+def _build_column_size_bound(
+    raw: BinaryIO, pages: list[ParquetPageHeader], *, chunk: Any, schema: Any
+) -> _ColumnSizeBound:
     referring = [page for page in pages if page.refers]
     plain = [page for page in pages if not (page.refers or page.is_dictionary)]
     value_bytes = _find_value_bytes(schema)
     if value_bytes is None:
         longest = (
-            longest_value(raw, page, chunk.compression) for page in pages if page.is_dictionary
+            find_longest_dictionary_value(raw, page, chunk.compression)
+            for page in pages
+            if page.is_dictionary
         )
         value_bytes = max(longest, default=0) + 8
     n_referring = sum(page.n_values for page in referring)
-    return _ColumnExtent(
+    return _ColumnSizeBound(
         nested=schema.max_repetition_level > 0,
         n_values=sum(page.n_values for page in (*referring, *plain)),
         whole_bytes=n_referring * value_bytes + sum(page.unpacked_bytes for page in plain),
@@ -218,7 +236,7 @@ def _find_value_bytes(schema: Any) -> int | None:
             return 12
 
 
-def _list_light_columns(field: Any) -> Iterable[str]:
+def _list_columns_without_media(field: Any) -> Iterable[str]:
     """Return the columns of `field` to read; embedded media is skipped."""
     import pyarrow as pa
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
-from unreel.benchmarks.limits import PARQUET_PAGE_BYTES
+from unreel.benchmarks.cells import PARQUET_PAGE_BYTES
 from unreel.core.errors import InvalidValueError
 
 _HEADER_BYTES: Final = (4 << 10, 1 << 20)
@@ -30,7 +30,7 @@ _LISTS: Final = frozenset({9, 10})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ParquetPage:
+class ParquetPageHeader:
     """Header of one page of a Parquet file."""
 
     kind: int
@@ -43,30 +43,32 @@ class ParquetPage:
 
     @property
     def is_dictionary(self) -> bool:
-        """Return whether it is a dictionary page."""
+        """Return whether the page is a dictionary page."""
         return self.kind == _DICTIONARY
 
     @property
     def refers(self) -> bool:
-        """Return whether its values are indices into the dictionary."""
+        """Return whether the page's values are indices into the dictionary."""
         return self.encoding in _BY_DICTIONARY and not self.is_dictionary
 
 
-def read_pages(file: BinaryIO, *, start: int, n_bytes: int) -> Iterator[ParquetPage]:
-    """Yield the pages of the column chunk at `start`, in order.
+def read_parquet_page_headers(
+    file: BinaryIO, *, start: int, n_bytes: int
+) -> Iterator[ParquetPageHeader]:
+    """Yield the page headers of the column chunk at `start`, in order; index pages are skipped.
 
     Raises:
         InvalidValueError: A page is damaged, too large, or of a type without a known size limit.
     """
     at, end = start, start + n_bytes
     while at < end:
-        page = _read_page(file, at)
+        page = _read_page_header(file, at)
         if page.kind != _INDEX:
             yield page
         at = page.at + page.packed_bytes
 
 
-def longest_value(file: BinaryIO, page: ParquetPage, codec: str) -> int:
+def find_longest_dictionary_value(file: BinaryIO, page: ParquetPageHeader, codec: str) -> int:
     """Return the length in bytes of the longest entry of a dictionary of byte strings."""
     import pyarrow as pa
 
@@ -91,7 +93,7 @@ def longest_value(file: BinaryIO, page: ParquetPage, codec: str) -> int:
     return min(longest, page.unpacked_bytes)
 
 
-def _read_page(file: BinaryIO, at: int) -> ParquetPage:
+def _read_page_header(file: BinaryIO, at: int) -> ParquetPageHeader:
     for most in _HEADER_BYTES:
         file.seek(at)
         reader = _CompactThriftReader(file.read(most))
@@ -99,23 +101,23 @@ def _read_page(file: BinaryIO, at: int) -> ParquetPage:
             header = reader.struct()
         except IndexError:
             continue
-        return _parse_page(header, at + reader.at)
+        return _parse_page_header(header, at + reader.at)
     msg = "a page without an end to its header"
     raise InvalidValueError(msg)
 
 
-def _parse_page(header: dict[int, Any], at: int) -> ParquetPage:
+def _parse_page_header(header: dict[int, Any], at: int) -> ParquetPageHeader:
     kind, unpacked, packed = (header.get(field) for field in (1, 2, 3))
     details = header.get({_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}.get(kind or 0, 0), {})
     if kind != _INDEX and not isinstance(details, dict):
         details = {}
     encoding = details.get(4 if kind == _DATA_V2 else 2, 0) if kind != _INDEX else 0
-    page = ParquetPage(
-        kind=_require_whole_number(kind, _DATA_V2),
-        n_values=_require_whole_number(details.get(1, 0), 2**31),
-        encoding=_require_whole_number(encoding, 255),
-        unpacked_bytes=_require_whole_number(unpacked, PARQUET_PAGE_BYTES),
-        packed_bytes=_require_whole_number(packed, 2 * PARQUET_PAGE_BYTES),
+    page = ParquetPageHeader(
+        kind=_require_bounded_integer(kind, _DATA_V2),
+        n_values=_require_bounded_integer(details.get(1, 0), 2**31),
+        encoding=_require_bounded_integer(encoding, 255),
+        unpacked_bytes=_require_bounded_integer(unpacked, PARQUET_PAGE_BYTES),
+        packed_bytes=_require_bounded_integer(packed, 2 * PARQUET_PAGE_BYTES),
         at=at,
     )
     if page.encoding == _DELTA_STRINGS:
@@ -124,7 +126,7 @@ def _parse_page(header: dict[int, Any], at: int) -> ParquetPage:
     return page
 
 
-def _require_whole_number(value: object, most: int) -> int:
+def _require_bounded_integer(value: object, most: int) -> int:
     if type(value) is not int or not 0 <= value <= most:
         msg = f"a page that is damaged or larger than {PARQUET_PAGE_BYTES} bytes"
         raise InvalidValueError(msg)
@@ -132,7 +134,7 @@ def _require_whole_number(value: object, most: int) -> int:
 
 
 class _CompactThriftReader:
-    """Thrift's compact protocol, as far as headers of pages go."""
+    """Reader of Thrift's compact protocol, limited to the types that page headers use."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

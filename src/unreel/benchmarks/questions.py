@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.no_result_advice import build_no_question_error
-from unreel.benchmarks.pairing import pair_entries, pair_name
-from unreel.core.clip import ClipId, Origin
+from unreel.benchmarks.pairing import format_pair_name, pair_entries
+from unreel.benchmarks.statistics import build_no_question_error
+from unreel.core.clip import ClipFacts, ClipId, Origin
 from unreel.core.errors import InvalidValueError
-from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
-from unreel.core.identity import digest_id
-from unreel.core.judgement import get_subject
+from unreel.core.identity import compute_placeholder_clip_id
+from unreel.core.judgement import build_question_subject
 from unreel.core.question import Condition, Instrument, Question
-from unreel.core.span import to_us
+from unreel.core.span import convert_to_microseconds
 from unreel.protocols.protocol import Protocol, get_protocol
 
 _UNKNOWN_US: Final = 1
@@ -23,7 +22,7 @@ _UNKNOWN_US: Final = 1
 
 
 class KnownClip(typing.Protocol):
-    """Interface of a clip with the properties that the caller knows."""
+    """Interface of a clip with its id and, if they were read, the properties of its file."""
 
     @property
     def id(self) -> ClipId:
@@ -48,13 +47,16 @@ class ProbedEntry(Generic[C]):
     cleaned: C | Failure | None = None
 
     def under(self, condition: Condition) -> C | Failure | None:
-        """Return the input under `condition`; None if there is nothing to show."""
+        """Return the clip that is shown under `condition`: the original, or the copy without watermark.
+
+        Return `None` if there is no such copy.
+        """
         return self.clip if condition.watermark == "kept" else self.cleaned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedQuestion(Generic[C]):
-    """One question with its inputs, and one ground truth per scored row."""
+    """One question with its clips, and the ground truth of each row that it is scored as."""
 
     name: str
     """The entry's name, or both names of a pair."""
@@ -85,7 +87,7 @@ class UnreadableClip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionScope:
-    """Protocol and conditions of the questions about each clip."""
+    """Protocol and conditions under which every clip or pair is asked about."""
 
     instrument: Instrument
     conditions: tuple[Condition, ...]
@@ -106,13 +108,14 @@ class QuestionScope:
 def plan_questions(
     found: Iterable[ProbedEntry[C] | Rejected], scope: QuestionScope
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
-    """Yield every question about the probed entries, unreadable clips, and entries without ground truth.
+    """Yield every question about the probed entries, unreadable clips, and entries without truth.
 
-    A cell that cannot be measured stays empty: no question with sound about a clip without, and
-    none without watermark about a clip without such a copy. Pairs that cannot be shown come last.
+    No question is planned with sound about a clip without sound, or without watermark about a clip
+    without such a copy. For pairs, unreadable clips and rejected
+    rows come last.
     """
     if scope.protocol.subject == "pair":
-        yield from _plan_pairs(found, scope)
+        yield from _plan_pair_questions(found, scope)
         return
     by_file = _group_conditions_by_file(scope)
     for each in found:
@@ -122,19 +125,19 @@ def plan_questions(
         for conditions in by_file:
             shown = each.under(conditions[0])
             if shown is not None:
-                yield from _plan_file(each.entry, shown, conditions, scope)
+                yield from _plan_file_questions(each.entry, shown, conditions, scope)
 
 
-def require_some(
+def require_some_question(
     planned: Iterable[PlannedQuestion[C] | UnreadableClip | Rejected],
     scope: QuestionScope,
     *,
     source: str,
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
-    """Yield the planned items of `source`; raise if there are none.
+    """Yield the planned items of `source`; raise at the end if no question was among them.
 
     Raises:
-        UnreadableSourceError: At its end, where no question was among it.
+        UnreadableSourceError: There was no question.
     """
     n_asked, first = 0, list[Rejected]()
     for each in planned:
@@ -149,8 +152,8 @@ def require_some(
         raise build_no_question_error(source, scope.protocol, first)
 
 
-def find_truthless(entries: Iterable[Entry], scope: QuestionScope) -> list[Rejected]:
-    """Return the entries that cannot be scored in questions about one clip, with the reasons.
+def find_entries_without_truth(entries: Iterable[Entry], scope: QuestionScope) -> list[Rejected]:
+    """Return the entries without the ground truth that the protocol needs, with the reasons.
 
     Files are not opened. The result is empty for protocols about pairs.
     """
@@ -164,17 +167,17 @@ def find_truthless(entries: Iterable[Entry], scope: QuestionScope) -> list[Rejec
 
 
 def _group_conditions_by_file(scope: QuestionScope) -> list[tuple[Condition, ...]]:
-    """Return the conditions that show the same file of an entry, for each file that is shown."""
+    """Group the conditions by the file of an entry that they show: original, or without watermark."""
     shown = [
         tuple(c for c in scope.conditions if c.watermark == mark) for mark in ("kept", "removed")
     ]
     return [conditions for conditions in shown if conditions]
 
 
-def _plan_file(
+def _plan_file_questions(
     entry: Entry, clip: C | Failure, conditions: tuple[Condition, ...], scope: QuestionScope
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
-    duration_us = entry.facts.duration_us or _find_length_us(clip)
+    duration_us = entry.facts.duration_us or _get_duration_us(clip)
     try:
         truths = scope.protocol.truths.of([entry], duration_us=duration_us)
     except InvalidValueError as error:
@@ -185,19 +188,19 @@ def _plan_file(
         return
     for condition in conditions:
         if _has_required_audio((clip,), condition):
-            yield _build_question((entry,), (clip,), truths, condition, scope)
+            yield _build_planned_question((entry,), (clip,), truths, condition, scope)
 
 
-def _build_question(
+def _build_planned_question(
     entries: tuple[Entry, ...],
     clips: tuple[C, ...],
     truths: tuple[Any, ...],
     condition: Condition,
     scope: QuestionScope,
 ) -> PlannedQuestion[C]:
-    subject = get_subject(*[clip.id for clip in clips])
+    subject = build_question_subject(*[clip.id for clip in clips])
     return PlannedQuestion(
-        name=pair_name(*[entry.name for entry in entries]),
+        name=format_pair_name(*[entry.name for entry in entries]),
         question=Question(subject=subject, instrument=scope.instrument, condition=condition),
         clips=clips,
         truths=truths,
@@ -207,10 +210,10 @@ def _build_question(
     )
 
 
-def _find_length_us(clip: KnownClip | Failure) -> int | None:
+def _get_duration_us(clip: KnownClip | Failure) -> int | None:
     if isinstance(clip, Failure):
         return _UNKNOWN_US
-    return None if clip.facts is None else to_us(clip.facts.video.duration_s)
+    return None if clip.facts is None else convert_to_microseconds(clip.facts.video.duration_s)
 
 
 def _has_required_audio(clips: tuple[KnownClip, ...], condition: Condition) -> bool:
@@ -222,7 +225,7 @@ def _build_unreadable_clip(
 ) -> UnreadableClip:
     return UnreadableClip(
         name=entry.name,
-        subject=digest_id("entry", entry.name),
+        subject=compute_placeholder_clip_id("entry", entry.name),
         conditions=conditions,
         truths=truths,
         origins=(entry.origin,),
@@ -232,7 +235,7 @@ def _build_unreadable_clip(
     )
 
 
-def _plan_pairs(
+def _plan_pair_questions(
     found: Iterable[ProbedEntry[C] | Rejected], scope: QuestionScope
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
     known: dict[ClipId, ProbedEntry[C]] = {}
@@ -264,5 +267,5 @@ def _plan_pairs(
             ]
             clips = tuple(clip for clip in both if clip and not isinstance(clip, Failure))
             if len(clips) == len(both) and _has_required_audio(clips, condition):
-                yield _build_question(entries, clips, truths, condition, scope)
+                yield _build_planned_question(entries, clips, truths, condition, scope)
     yield from unusable

@@ -18,21 +18,26 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from unreel.benchmarks import cells
-from unreel.benchmarks.columns import bind
+from unreel.benchmarks.columns import bind_columns
 from unreel.benchmarks.entry import Rejected, Row
-from unreel.benchmarks.ratings import has_scores
-from unreel.benchmarks.records import name_of, parse_entry
+from unreel.benchmarks.records import get_row_name, has_score_columns, parse_entry
 from unreel.benchmarks.tables import read_column_names, read_table
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.judgement import Label
 
 
-def read_realism(
+def read_realism_table(
     table: Path, mapping: Mapping[str, str] | None = None, *, outside: bool = False
 ) -> Iterator[Row]:
-    """Yield one row for each row of `table`; without a label column, all clips are labelled generated."""
-    binding = bind(str(table), read_column_names(table), mapping, outside=outside)
-    if "location" not in binding or not has_scores(binding):
+    """Yield an entry or a rejection for each row of the table of realism scores.
+
+    Without a label column, all clips are labelled generated.
+
+    Raises:
+        UnreadableSourceError: The table has no location column or no score columns.
+    """
+    binding = bind_columns(str(table), read_column_names(table), mapping, outside=outside)
+    if "location" not in binding or not has_score_columns(binding):
         remedy = "Name them with a mapping: location=COLUMN score=COLUMN"
         raise UnreadableSourceError(str(table), "no columns of clips and scores", remedy)
     for number, row in enumerate(read_table(table), start=1):
@@ -42,7 +47,9 @@ def read_realism(
         try:
             entry = parse_entry(row, binding, label=Label.GENERATED)
             if entry.rating is None:
-                cells.refuse("score", None, "Write the agreed score, or those of three annotators")
+                cells.raise_invalid_cell(
+                    "score", None, "Write the agreed score, or those of three annotators"
+                )
             yield entry
         except InvalidValueError as error:
-            yield Rejected(name_of(row, binding, number=number), str(error))
+            yield Rejected(get_row_name(row, binding, number=number), str(error))

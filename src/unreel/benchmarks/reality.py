@@ -18,7 +18,7 @@ from typing import Final
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.folders import REAL, VIDEO_SUFFIXES, find_file
+from unreel.benchmarks.folders import REAL, VIDEO_SUFFIXES, find_contained_file
 from unreel.benchmarks.tables import Cells, read_column_names, read_table
 from unreel.core.clip import Generated, Origin, Real
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -33,14 +33,14 @@ _NEEDED: Final = frozenset({"clip", "difficulty"})
 Folders = tuple[tuple[str, Origin], ...]
 
 
-def read_reality(root: Path) -> Iterator[Row]:
+def read_reality_benchmark(root: Path) -> Iterator[Row]:
     """Yield the real clip and its generated counterparts for each row of `clips.csv`, in table order."""
     table = root / TABLE
     missing = _NEEDED - set(read_column_names(table))
     if missing:
         remedy = "Write the columns clip, difficulty and prompt"
         raise UnreadableSourceError(str(table), f"no column {min(missing)!r}", remedy)
-    folders = find_folders(root)
+    folders = find_origin_folders(root)
     for number, row in enumerate(read_table(table), start=1):
         if isinstance(row, Rejected):
             yield row
@@ -68,14 +68,17 @@ def read_reality(root: Path) -> Iterator[Row]:
             )
 
 
-def is_reality(root: Path) -> bool:
+def is_reality_benchmark(root: Path) -> bool:
     """Return whether `root` contains `real/` and a `clips.csv` with the columns of this layout."""
-    table = find_file(root, TABLE)
+    table = find_contained_file(root, TABLE)
     return table is not None and (root / REAL).is_dir() and set(read_column_names(table)) >= _NEEDED
 
 
-def find_folders(root: Path) -> Folders:
-    """Return `real`, then the directory of each creator and setting, sorted, with the origin of its clips."""
+def find_origin_folders(root: Path) -> Folders:
+    """Return the folders of clips with the origin of their clips: `real`, then creators, sorted.
+
+    A creator with settings has one folder for each setting.
+    """
     found: list[tuple[str, Origin]] = [(REAL, Real())]
     for creator in _list_folders(root):
         if creator.name == REAL:
@@ -102,16 +105,16 @@ def _list_folders(folder: Path) -> list[Path]:
 
 
 def _parse_clip_name(row: Cells) -> str:
-    clip = cells.parse_location(row.get("clip"), "clip")
+    clip = cells.parse_clip_location(row.get("clip"), "clip")
     if "/" in clip or clip.lower().endswith(VIDEO_SUFFIXES):
-        cells.refuse("clip", clip, "Write the file's name without folder and ending")
+        cells.raise_invalid_cell("clip", clip, "Write the file's name without folder and ending")
     return clip
 
 
 def _parse_difficulty(row: Cells) -> str:
     difficulty = cells.parse_text_cell(row.get("difficulty"), "difficulty").lower()
     if difficulty not in DIFFICULTIES:
-        cells.refuse("difficulty", difficulty, "Write easy or hard")
+        cells.raise_invalid_cell("difficulty", difficulty, "Write easy or hard")
     return difficulty
 
 

@@ -1,31 +1,93 @@
-"""One row of a table to one entry, and back."""
+"""Rows of one table as entries with their realism scores, and back."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import FailFast, TypeAdapter, ValidationError
 
 from unreel.benchmarks import cells
-from unreel.benchmarks.columns import ColumnBinding
+from unreel.benchmarks.cells import NESTED_VALUES
+from unreel.benchmarks.columns import ColumnBinding, bind_columns
 from unreel.benchmarks.entry import NOTHING_DECLARED, DeclaredFacts, Entry, Rejected, Row
-from unreel.benchmarks.limits import NESTED_VALUES
-from unreel.benchmarks.ratings import (
-    ANNOTATORS,
-    merge_ratings,
-    parse_agreed_rating,
-    parse_annotator_ratings,
-    parse_error_family,
-)
-from unreel.benchmarks.tables import Cells
+from unreel.benchmarks.tables import Cells, read_column_names, read_table
 from unreel.core.clip import Generated, Origin, Real
-from unreel.core.errors import InvalidValueError
-from unreel.core.judgement import Label, Rating, Vote
-from unreel.core.small_documents import parse_json
-from unreel.core.span import to_us
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.input_files import parse_json
+from unreel.core.judgement import ErrorFamily, Label, Rating, Vote
+from unreel.core.span import convert_to_microseconds
 from unreel.core.trace import Trace
+
+ANNOTATORS: Final = (1, 2, 3)
+
+
+def has_score_columns(binding: ColumnBinding) -> bool:
+    """Return whether a table has agreed scores, or the scores of all three annotators."""
+    return "score" in binding or all(f"score_{number}" in binding for number in ANNOTATORS)
+
+
+def parse_agreed_rating(row: Cells, binding: ColumnBinding) -> Rating | None:
+    """Return the agreed rating in `row`; `None` if the row has no agreed score."""
+    if cells.is_blank_cell(cell := binding.cell(row, "score")):
+        return None
+    return Rating(
+        score=cells.parse_count_cell(cell, "score"),
+        problem=cells.parse_text_cell(binding.cell(row, "problem"), "problem"),
+        adherence=cells.parse_text_cell(binding.cell(row, "adherence"), "adherence"),
+        family=parse_error_family(row, binding),
+    )
+
+
+def parse_annotator_ratings(row: Cells, binding: ColumnBinding) -> tuple[Rating, ...]:
+    """Return the ratings of the three annotators; an empty tuple if the row has no annotator score."""
+    fields = [f"score_{number}" for number in ANNOTATORS]
+    if all(cells.is_blank_cell(binding.cell(row, field)) for field in fields):
+        return ()
+    return tuple(_parse_rating(row, binding, number) for number in ANNOTATORS)
+
+
+def merge_ratings(ratings: Sequence[Rating]) -> Rating:
+    """Merge the ratings of three annotators into one rating.
+
+    If two or three annotators gave the same score, use that score with the reasons of the first of
+    them. Otherwise use the rounded mean score, with the reasons of the annotator closest to it.
+    """
+    if len(ratings) != len(ANNOTATORS):
+        msg = f"agreement needs three ratings, got {len(ratings)}. Ask the missing annotators"
+        raise InvalidValueError(msg)
+    score, times = Counter(rating.score for rating in ratings).most_common(1)[0]
+    if times == 1:
+        mean = Fraction(sum(rating.score for rating in ratings), len(ratings))
+        score = round(mean)  # thirds only: never a tie
+    closest = min(ratings, key=lambda rating: abs(rating.score - score))
+    return replace(closest, score=score)
+
+
+def parse_error_family(row: Cells, binding: ColumnBinding) -> ErrorFamily | None:
+    """Return the error family in `row`, also written with blanks or `_`; `None` if it is empty."""
+    said = cells.parse_text_cell(binding.cell(row, "error_family"), "error_family")
+    word = said.lower().replace("_", "-").replace(" ", "-")
+    families = [family.value for family in ErrorFamily]
+    if said and word not in families:
+        cells.raise_invalid_cell(
+            "error_family", said, f"Write one of {', '.join(families)}, or nothing"
+        )
+    return ErrorFamily(word) if said else None
+
+
+def _parse_rating(row: Cells, binding: ColumnBinding, number: int) -> Rating:
+    return Rating(
+        score=cells.parse_count_cell(binding.cell(row, f"score_{number}"), f"score_{number}"),
+        problem=cells.parse_text_cell(binding.cell(row, f"problem_{number}"), f"problem_{number}"),
+        adherence=cells.parse_text_cell(
+            binding.cell(row, f"adherence_{number}"), f"adherence_{number}"
+        ),
+    )
+
 
 UNKNOWN_CREATOR: Final = "unknown"
 # Words only: 0 and 1 in a column `label` do not say which is which; in a column `is_fake` they do.
@@ -56,20 +118,24 @@ _RATINGS: Final = TypeAdapter(Annotated[tuple[Rating, ...], FailFast()])
 _VOTES: Final = TypeAdapter(Annotated[tuple[Vote, ...], FailFast()])
 
 
-def read_record(row: Cells | Rejected, binding: ColumnBinding, *, number: int) -> Row:
+def parse_entry_or_reject(row: Cells | Rejected, binding: ColumnBinding, *, number: int) -> Row:
     """Return the entry in `row`, or a `Rejected` with the reason; `number` is the row number from 1."""
     if isinstance(row, Rejected):
         return row
     try:
         return parse_entry(row, binding)
     except InvalidValueError as error:
-        return Rejected(name_of(row, binding, number=number), str(error))
+        return Rejected(get_row_name(row, binding, number=number), str(error))
 
 
 def parse_entry(row: Cells, binding: ColumnBinding, *, label: Label | None = None) -> Entry:
-    """Return the entry of `row`; `label` is the fallback if the table has no column for it."""
+    """Return the entry in `row`; `label` is the default if the table has no label column.
+
+    Raises:
+        InvalidValueError: A cell is invalid.
+    """
     said = binding.said(row)
-    place = cells.parse_location(
+    place = cells.parse_clip_location(
         _get_video_path(said.get("location")), "location", outside=binding.outside
     )
     rating = parse_agreed_rating(row, binding) if "score" in said else None
@@ -85,7 +151,7 @@ def parse_entry(row: Cells, binding: ColumnBinding, *, label: Label | None = Non
     return Entry(
         name=text("name", "") or place,
         location=place,
-        origin=_build_origin(_label_of(texts, said, binding, label), texts),
+        origin=_build_origin(_parse_row_label(texts, said, binding, label), texts),
         cleaned=_parse_clean_location(said, binding),
         split=text("split", ""),
         group=text("group", ""),
@@ -104,34 +170,34 @@ def parse_entry(row: Cells, binding: ColumnBinding, *, label: Label | None = Non
 
 
 def parse_declared_facts(row: Cells, binding: ColumnBinding) -> DeclaredFacts:
-    """Return the declared properties of the file of `row`."""
+    """Return the properties of the clip that `row` declares: frame size, rate, frames and duration."""
     width, height, n_frames, duration_us = (
-        None if cells.is_blank(cell) else cells.parse_count_cell(cell, field)
+        None if cells.is_blank_cell(cell) else cells.parse_count_cell(cell, field)
         for field in ("width", "height", "n_frames", "duration_us")
         for cell in [binding.cell(row, field)]
     )
     rate, duration_s = (
-        None if cells.is_blank(cell) else cells.parse_positive_number(cell, field)
+        None if cells.is_blank_cell(cell) else cells.parse_positive_number(cell, field)
         for field in ("rate", "duration_s")
         for cell in [binding.cell(row, field)]
     )
     if duration_us is None and duration_s is not None:
-        duration_us = to_us(duration_s)
+        duration_us = convert_to_microseconds(duration_s)
     return DeclaredFacts(
         width=width, height=height, rate=rate, n_frames=n_frames, duration_us=duration_us
     )
 
 
-def name_of(row: Cells, binding: ColumnBinding, *, number: int) -> str:
+def get_row_name(row: Cells, binding: ColumnBinding, *, number: int) -> str:
     """Return a name for a row that may be damaged: its name, its file name, or its row number."""
     for field in ("name", "location"):
         cell = binding.cell(row, field)
-        if isinstance(cell, str | int) and not cells.is_blank(cell):
-            return cells.show_cell(cell).strip("'\"")
+        if isinstance(cell, str | int) and not cells.is_blank_cell(cell):
+            return cells.format_untrusted_cell(cell).strip("'\"")
     return f"row {number}"
 
 
-def to_record(entry: Entry, *, file_name: str) -> dict[str, Any]:
+def entry_to_record(entry: Entry, *, file_name: str) -> dict[str, Any]:
     """Convert `entry` to a JSON object with the same keys for every entry, `file_name` first."""
     generated = entry.origin if isinstance(entry.origin, Generated) else None
     rating, facts = entry.rating, entry.facts
@@ -158,7 +224,7 @@ def to_record(entry: Entry, *, file_name: str) -> dict[str, Any]:
         "votes": _VOTES.dump_python(entry.votes, mode="json"),
         "width": facts.width,
         "height": facts.height,
-        "frame_rate": None if facts.rate is None else _format_rate(facts.rate),
+        "frame_rate": None if facts.rate is None else _format_frame_rate(facts.rate),
         "n_frames": facts.n_frames,
         "duration_us": facts.duration_us,
         "licence": entry.licence,
@@ -168,17 +234,21 @@ def to_record(entry: Entry, *, file_name: str) -> dict[str, Any]:
 
 def _parse_clean_location(said: Cells, binding: ColumnBinding) -> str | None:
     cell = _get_video_path(said.get("cleaned"))
-    if cells.is_blank(cell):
+    if cells.is_blank_cell(cell):
         return None
-    return cells.parse_location(cell, "cleaned", outside=binding.outside)
+    return cells.parse_clip_location(cell, "cleaned", outside=binding.outside)
 
 
-def _label_of(
+def _parse_row_label(
     texts: Mapping[str, str], said: Cells, binding: ColumnBinding, label: Label | None
 ) -> Label:
-    """Return the label of a row from its columns `label` and `is_fake`, which must not contradict each other."""
+    """Return the label of a row from its columns `label` and `is_fake`.
+
+    Raises:
+        InvalidValueError: Both are missing without a default, one is invalid, or they differ.
+    """
     word, flag = texts.get("label", "").lower(), None
-    if not cells.is_blank(said.get("is_fake")):
+    if not cells.is_blank_cell(said.get("is_fake")):
         flag = _parse_fake_flag(said["is_fake"])
     if flag is not None and not word:
         return flag
@@ -186,17 +256,19 @@ def _label_of(
         return label
     if word not in LABELS:
         if "label" not in binding and "is_fake" in binding:
-            cells.refuse("is_fake", said.get("is_fake"), _WRITE_FLAG)
-        cells.refuse("label", word, f"Write one of {', '.join(LABELS)}")
+            cells.raise_invalid_cell("is_fake", said.get("is_fake"), _WRITE_FLAG)
+        cells.raise_invalid_cell("label", word, f"Write one of {', '.join(LABELS)}")
     if flag not in {None, LABELS[word]}:
-        cells.refuse("is_fake", said["is_fake"], f"The label is {word}: correct one of them")
+        cells.raise_invalid_cell(
+            "is_fake", said["is_fake"], f"The label is {word}: correct one of them"
+        )
     return LABELS[word]
 
 
 def _parse_fake_flag(cell: object) -> Label:
     key = cell.strip().lower() if isinstance(cell, str) else cell
     if not isinstance(key, str | int | float) or key not in _FLAGS:
-        cells.refuse("is_fake", cell, _WRITE_FLAG)
+        cells.raise_invalid_cell("is_fake", cell, _WRITE_FLAG)
     return _FLAGS[key]
 
 
@@ -216,21 +288,25 @@ def _build_generated_origin(creator: str, setting: str) -> Origin:
 def _parse_nested_list(said: Cells, field: str, adapter: TypeAdapter[Any]) -> Any:
     """Parse the list in `field`: a nested list in JSONL and Parquet, JSON text in CSV."""
     cell = said.get(field)
-    if cell == [] or cells.is_blank(cell):
+    if cell == [] or cells.is_blank_cell(cell):
         return ()
     try:
         found = parse_json(cell.encode()) if isinstance(cell, str) else cell
-        _require_few(found, NESTED_VALUES)
+        _require_few_nested_values(found, NESTED_VALUES)
         return adapter.validate_python(found)
     except (ValidationError, RecursionError, ValueError) as error:
         first = "not JSON" if not isinstance(error, InvalidValueError) else str(error)
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False, include_input=False)[0]["msg"]
-        cells.refuse(field, cell, f"{first}. Write what `unreel` itself writes there")
+        cells.raise_invalid_cell(field, cell, f"{first}. Write what `unreel` itself writes there")
 
 
-def _require_few(value: object, left: int) -> int:
-    """Raise for a nested cell of more than `left` values; how many more it could have had."""
+def _require_few_nested_values(value: object, left: int) -> int:
+    """Check that a nested cell has at most `left` values; return the number that is left.
+
+    Raises:
+        InvalidValueError: The cell has more values.
+    """
     if not isinstance(value, Mapping | list):
         return left
     left -= len(value)
@@ -238,7 +314,7 @@ def _require_few(value: object, left: int) -> int:
         msg = f"more than {NESTED_VALUES} values in one cell"
         raise InvalidValueError(msg)
     for part in value.values() if isinstance(value, Mapping) else value:
-        left = _require_few(part, left)
+        left = _require_few_nested_values(part, left)
     return left
 
 
@@ -249,5 +325,24 @@ def _get_video_path(cell: object) -> object:
     return cell
 
 
-def _format_rate(rate: Fraction) -> str:
+def _format_frame_rate(rate: Fraction) -> str:
     return f"{rate.numerator}/{rate.denominator}"
+
+
+def read_clip_table(
+    table: Path, mapping: Mapping[str, str] | None = None, *, outside: bool = False
+) -> Iterator[Row]:
+    """Yield an entry or a rejection for each row of a CSV, TSV, JSONL or Parquet table, as a stream.
+
+    A location column and a label column are required. A label is `real`, `generated` or `fake`, or
+    0 or 1 in the column `is_fake`. All other columns of `unreel.benchmarks.columns.KNOWN` are read
+    if present. `mapping` gives the column of a field that has another name. Paths are relative to
+    the table's directory, and may lead outside it only if `outside` is true.
+    """
+    binding = bind_columns(str(table), read_column_names(table), mapping, outside=outside)
+    for field in ("location", "label"):
+        if field not in binding and not (field == "label" and binding.tells_label):
+            remedy = f"Name it with a mapping: {field}=COLUMN"
+            raise UnreadableSourceError(str(table), f"no column holds the {field}", remedy)
+    for number, row in enumerate(read_table(table), start=1):
+        yield parse_entry_or_reject(row, binding, number=number)

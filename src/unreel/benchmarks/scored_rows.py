@@ -1,4 +1,4 @@
-"""Joined answers as the rows that the scorers of `protocols` take."""
+"""Rows for the scorers of `protocols`, built from joined answers and their ground truth."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -6,26 +6,26 @@ from typing import Any, Final
 
 from unreel.benchmarks.answers import JoinedAnswers
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.no_result_advice import (
+from unreel.benchmarks.statistics import (
     build_no_answer_error,
     build_no_entry_error,
     build_no_question_error,
 )
-from unreel.core.clip import get_creator, get_setting
+from unreel.core.clip import get_creator, get_creator_setting
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
-from unreel.core.identity import digest_id
-from unreel.core.judgement import get_subject
-from unreel.protocols.parse_answer import read_text
+from unreel.core.identity import compute_placeholder_clip_id
+from unreel.core.judgement import build_question_subject
+from unreel.protocols.answer_text import parse_answer_text
 from unreel.protocols.protocol import Mode, Protocol, ScoredQuestion
-from unreel.protocols.space import declare_space
+from unreel.protocols.space import parse_box_space
 
 PIXEL: Final = "pixel"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScorableRows:
-    """Rows to score, and the entries or pairs that have no place among them."""
+    """Rows to score, and the entries or pairs that cannot be scored."""
 
     rows: tuple[ScoredQuestion[Any, Any], ...]
     not_asked: tuple[str, ...]
@@ -34,7 +34,7 @@ class ScorableRows:
     """Entries without the ground truth of the protocol."""
 
 
-def build_rows(
+def build_scorable_rows(
     joined: JoinedAnswers,
     protocol: Protocol[Any, Any],
     *,
@@ -42,16 +42,23 @@ def build_rows(
     prompt: str = "paper",
     space: str | None = None,
 ) -> ScorableRows:
-    """Parse the answers and pair each with its ground truth: for `trace` one row per annotation row.
+    """Parse the answers and combine each with its ground truth.
 
-    `mode` and `prompt` select the parser. `space` is the declared space of boxes: `pixel`, `unit`,
-    `permille` or `model-input WxH`; `trace` needs it.
+    An entry gives one row; for `trace` it gives one row per annotation row.
+
+    Args:
+        joined: Entries with their answers.
+        protocol: Protocol of the answers.
+        mode: Mode of the parser.
+        prompt: Prompt variant, which selects the parser.
+        space: Coordinate space of boxes: `pixel`, `unit`, `permille` or `model-input WxH`;
+            `trace` needs it.
 
     Raises:
-        InvalidValueError: The answers have another subject than the protocol.
+        InvalidValueError: The protocol is about pairs and the answers are not, or vice versa.
     """
     if space is not None:
-        declare_space(
+        parse_box_space(
             space, width=1, height=1
         )  # an unknown name is the caller's mistake: say so now
     rows: list[ScoredQuestion[Any, Any]] = []
@@ -72,10 +79,12 @@ def build_rows(
         except InvalidValueError as error:
             without_truth.append(Rejected(asked.name, str(error)))
             continue
-        read = partial(read_text, prompt=prompt, mode=mode, box_space=space, size=size)
+        read = partial(parse_answer_text, prompt=prompt, mode=mode, box_space=space, size=size)
         said = outcome if isinstance(outcome, Failure) else read(outcome.text, protocol)
         # The files themselves need not be here.
-        subject = get_subject(*(digest_id("entry", entry.name) for entry in shown))
+        subject = build_question_subject(
+            *(compute_placeholder_clip_id("entry", entry.name) for entry in shown)
+        )
         origins = [entry.origin for entry in shown]
         rows.extend(
             ScoredQuestion(
@@ -84,7 +93,7 @@ def build_rows(
                 outcome=said,
                 source=asked.group,
                 creator=get_creator(*origins),
-                setting=get_setting(*origins),
+                setting=get_creator_setting(*origins),
                 difficulty=shown[0].difficulty,
             )
             for truth in known
@@ -94,7 +103,7 @@ def build_rows(
     )
 
 
-def require_rows(
+def require_scorable_rows(
     scorable: ScorableRows,
     joined: JoinedAnswers,
     protocol: Protocol[Any, Any],
@@ -102,7 +111,7 @@ def require_rows(
     answers: str,
     benchmark: str,
 ) -> None:
-    """Refuse to score nothing; `answers` and `benchmark` say where they come from.
+    """Check that there is a row to score; `answers` and `benchmark` name the sources for the error.
 
     Raises:
         UnreadableSourceError: No answer fits the benchmark, or none of its rows can be used.

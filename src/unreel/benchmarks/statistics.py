@@ -1,19 +1,150 @@
-"""Statistics collected while a benchmark is read: its identity, and reasons for an empty result."""
+"""Statistics of a benchmark while it is read: its identity, a sample of clips, and reasons for an empty result."""
 
+import difflib
 import json
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from itertools import chain, zip_longest
+from typing import Any, Final
 
 from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected, Row
-from unreel.benchmarks.no_result_advice import build_no_entry_error, build_no_split_error
-from unreel.benchmarks.records import to_record
+from unreel.benchmarks.records import entry_to_record
 from unreel.core.clip import Generated
-from unreel.core.errors import UnreelError
+from unreel.core.errors import (
+    InvalidSettingError,
+    UnknownNameError,
+    UnreadableSourceError,
+    UnreelError,
+)
+from unreel.core.identity import digest
+from unreel.protocols.protocol import Protocol
 
-if TYPE_CHECKING:
-    from unreel.benchmarks.subset import SampleCounts
+_LOOKED_THROUGH: Final = 10_000
+"""Names among which the nearest is looked for."""
+_PAIRED: Final = (
+    "Name the scene of each clip in a column `group`: a pair is a real and a generated clip of one"
+)
+
+
+def build_no_entry_error(
+    source: str, rejected: Sequence[Rejected], *, n_rejected: int
+) -> UnreelError:
+    """Build the error for a benchmark without a usable row."""
+    if rejected:
+        # The reason of a row ends with what to do about it.
+        problem = f"none of its {n_rejected:,} rows can be used"
+        return UnreadableSourceError(source, problem, f"The first is {rejected[0]}")
+    remedy = "Add a row for each clip, or name the folder or table that holds them"
+    return UnreadableSourceError(source, "it holds no clip", remedy)
+
+
+def build_no_split_error(split: str, known: Collection[str]) -> UnreelError:
+    """Build the error for a split without an entry."""
+    if named := sorted({*known} - {""}):
+        kind = "split"
+        return UnknownNameError(kind, split, named)
+    setting, problem = "split", f"the benchmark names no splits, so none is {split!r}"
+    remedy = "Leave the split out, or write a column `split`"
+    return InvalidSettingError(setting, problem, remedy)
+
+
+def build_no_question_error(
+    source: str, protocol: Protocol[Any, Any], rejected: Sequence[Rejected]
+) -> UnreelError:
+    """Return the error for a benchmark that gives no question of `protocol`.
+
+    `rejected` are entries that lack the data for it.
+    """
+    name = protocol.instrument.protocol
+    problem = f"no question of {name} can be put about its clips"
+    remedy = "Ask with audio=off: none of them has sound"
+    if protocol.subject == "pair":
+        remedy = f"The first is {rejected[0]}. {_PAIRED}" if rejected else _PAIRED
+    elif rejected:
+        problem = f"no clip has the truth that {name} compares with"
+        remedy = f"The first is {rejected[0]}"
+    return UnreadableSourceError(source, problem, remedy)
+
+
+def build_no_answer_error(source: str, unknown: Sequence[str], names: Sequence[str]) -> UnreelError:
+    """Build the error for an answers file in which no answer matches a name in `names`.
+
+    `unknown` lists the names in the answers file.
+    """
+    if not unknown:
+        remedy = "Write a row with `name` and `text` for each clip"
+        return UnreadableSourceError(source, "it holds no answer", remedy)
+    first = unknown[0]
+    near = difflib.get_close_matches(first, names[:_LOOKED_THROUGH], n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    example = f", such as {names[0]!r}" if names else ""
+    problem = f"none of its {len(unknown):,} answers is about a clip of the benchmark, the first names {first!r}"
+    remedy = f"{hint}Use the names or locations of its rows{example}"
+    return UnreadableSourceError(source, problem, remedy)
+
+
+_Lot = tuple[str, int, Entry]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleCounts:
+    """Size of a sample, in total and by label, and the number of rows that it is drawn from."""
+
+    n: int
+    of: int
+    seed: int
+    real: int
+    generated: int
+
+    def __str__(self) -> str:
+        sides = f"{self.real:,} real, {self.generated:,} generated"
+        return f"{self.n:,} of {self.of:,} rows, drawn by seed {self.seed}: {sides}"
+
+
+@dataclass(frozen=True, slots=True)
+class SampledEntries:
+    """The sampled entries, in benchmark order, and the counts of the sample."""
+
+    entries: tuple[Entry, ...]
+    drawn: SampleCounts
+
+
+def sample_balanced_entries(entries: Iterable[Entry], n: int, *, seed: int) -> SampledEntries:
+    """Sample `n` of `entries`, balanced between labels and between creators as far as possible.
+
+    The sample is determined by `seed`. Clips of one scene have the same random rank, so that they
+    are sampled together and can be paired. All entries are read; at most 2 * `n` entries of each
+    creator are held in memory.
+    """
+    lots: defaultdict[str | None, list[_Lot]] = defaultdict(list)
+    of = 0
+    for place, entry in enumerate(entries):
+        of = place + 1
+        creator = entry.origin.creator if isinstance(entry.origin, Generated) else None
+        lot = lots[creator]
+        lot.append((digest("chosen", str(seed), entry.group or entry.name), place, entry))
+        if len(lot) > 2 * n:
+            lot[:] = _sort_by_random_rank(lot)[:n]
+    real = _sort_by_random_rank(lots.pop(None, []))
+    generated = [
+        *_iter_round_robin(_sort_by_random_rank(lots[creator]) for creator in sorted(lots, key=str))
+    ]
+    chosen = sorted([*_iter_round_robin([generated, real])][:n], key=lambda one: one[1])
+    made = sum(isinstance(entry.origin, Generated) for _, _, entry in chosen)
+    drawn = SampleCounts(n=len(chosen), of=of, seed=seed, real=len(chosen) - made, generated=made)
+    return SampledEntries(tuple(entry for _, _, entry in chosen), drawn)
+
+
+def _sort_by_random_rank(lot: list[_Lot]) -> list[_Lot]:
+    return sorted(lot, key=lambda one: one[:2])
+
+
+def _iter_round_robin(queues: Iterable[list[_Lot]]) -> Iterator[_Lot]:
+    """Return the first item of each queue, then the second item of each, until all queues are empty."""
+    return (one for one in chain(*zip_longest(*queues)) if one is not None)
+
 
 _SCHEME: Final = "1"
 """Another number for another way to make fingerprints: two schemes cannot be compared."""
@@ -61,7 +192,7 @@ class BenchmarkStats:
         self._is_whole = True
 
     def reject(self, row: Rejected) -> None:
-        """Count what cannot be used; the first of it is shown."""
+        """Count a rejected row; the first ones are stored for messages."""
         self.n_rejected += 1
         if len(self.rejected) < REASONS_SHOWN:
             self.rejected.append(row)
@@ -75,7 +206,7 @@ class BenchmarkStats:
         return BenchmarkIdentity(fingerprint=f"{_SCHEME}-{total:064x}", n_entries=self.n_entries)
 
     def nothing(self, source: str, split: str | None) -> UnreelError:
-        """Return an error that explains why no entry of `source` remains, with advice."""
+        """Return the error for a benchmark or split without a usable entry, with advice."""
         if self.n_entries and split is not None:
             return build_no_split_error(split, self.splits)
         return build_no_entry_error(source, self.rejected, n_rejected=self.n_rejected)
@@ -88,7 +219,7 @@ class BenchmarkStats:
         self._sum += int.from_bytes(_compute_entry_digest(entry), "big")
 
 
-def identify(rows: Iterable[Row]) -> BenchmarkIdentity | None:
+def compute_benchmark_identity(rows: Iterable[Row]) -> BenchmarkIdentity | None:
     """Compute the identity of the benchmark that consists of `rows`."""
     reading = BenchmarkStats()
     for _ in reading.watch(rows):
@@ -109,6 +240,6 @@ def _compute_entry_digest(entry: Entry) -> bytes:
         entry.cleaned is not None,
     ]
     if entry.traces or entry.rating or entry.ratings or entry.votes:
-        record = to_record(entry, file_name="")
+        record = entry_to_record(entry, file_name="")
         told.append({name: record[name] for name in _JUDGED if record[name]})
     return blake2b(_SPELL(told).encode(), digest_size=_BYTES).digest()

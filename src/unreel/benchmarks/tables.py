@@ -1,6 +1,6 @@
-"""Rows of CSV, TSV, JSONL and Parquet files, read one at a time: no file is held in memory.
+"""Streaming reader of CSV, TSV, JSONL and Parquet tables.
 
-Size limits for untrusted tables are in `unreel.benchmarks.limits`.
+Size limits for untrusted tables are in `unreel.benchmarks.cells`.
 """
 
 import csv
@@ -9,13 +9,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.benchmarks.cells import CELL_SHOWN
+from unreel.benchmarks.cells import CELL_SHOWN, COLUMNS, ROW_BYTES
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.limits import COLUMNS, ROW_BYTES
-from unreel.benchmarks.parquet import parquet_columns, read_parquet
+from unreel.benchmarks.parquet import read_parquet_column_names, read_parquet_rows
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.core.settings import read_settings
-from unreel.core.small_documents import parse_json
+from unreel.core.input_files import parse_json
+from unreel.core.settings import read_environment_settings
 
 DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 TABLE_SUFFIXES: Final = (*DELIMITERS, ".jsonl", ".parquet")
@@ -36,7 +35,7 @@ def read_table(path: Path) -> Iterator[Cells | Rejected]:
         case ".jsonl":
             return _iter_nonblank_rows(path, _read_jsonl(path))
         case ".parquet":
-            return _iter_nonblank_rows(path, read_parquet(path))
+            return _iter_nonblank_rows(path, read_parquet_rows(path))
         case _:
             remedy = f"Give one of {', '.join(TABLE_SUFFIXES)}"
             raise UnreadableSourceError(str(path), "not a table", remedy)
@@ -47,9 +46,9 @@ def read_column_names(path: Path) -> tuple[str, ...]:
     match path.suffix.lower():
         case ".csv" | ".tsv":
             with _open_text(path) as file:
-                return _read_header(path, _build_csv_reader(path, _BoundedLines(path, file)))
+                return _read_csv_header(path, _build_csv_reader(path, _BoundedLines(path, file)))
         case ".parquet":
-            return parquet_columns(path)
+            return read_parquet_column_names(path)
         case _:
             rows = read_table(path)
             return next((tuple(row) for row in rows if not isinstance(row, Rejected)), ())
@@ -59,7 +58,7 @@ def _iter_nonblank_rows(
     path: Path, rows: Iterable[Cells | Rejected | None]
 ) -> Iterator[Cells | Rejected]:
     """Yield `rows` without blank rows; blank rows count towards the row limit."""
-    most = read_settings().table_rows
+    most = read_environment_settings().table_rows
     for number, row in enumerate(rows, start=1):
         if number > most:
             remedy = "Split it, or raise UNREEL_TABLE_ROWS"
@@ -72,7 +71,7 @@ def _read_csv(path: Path) -> Iterator[Cells | Rejected | None]:
     with _open_text(path) as file:
         lines = _BoundedLines(path, file)
         reader = _build_csv_reader(path, lines)
-        columns = _read_header(path, reader)
+        columns = _read_csv_header(path, reader)
         number = 1
         while True:
             lines.begin_row()
@@ -146,7 +145,7 @@ def _read_jsonl(path: Path) -> Iterator[Cells | Rejected | None]:
                 yield Rejected(f"row {number}", "not an object. Write one object on each line")
 
 
-def _read_header(path: Path, reader: Iterator[list[str]]) -> tuple[str, ...]:
+def _read_csv_header(path: Path, reader: Iterator[list[str]]) -> tuple[str, ...]:
     try:
         columns = tuple(cell.strip() for cell in next(reader, None) or ())
     except csv.Error as error:

@@ -9,13 +9,13 @@ from pydantic import TypeAdapter
 from unreel.protocols.protocol import get_protocol
 
 
-def write_truths(name: str, truths: tuple[Any, ...]) -> str:
+def format_truths_json(name: str, truths: tuple[Any, ...]) -> str:
     """Return the ground truths of one question of the protocol `name` as a JSON list."""
     return _build_truths_adapter(name).dump_json(truths).decode()
 
 
-def read_truths(name: str, text: str) -> tuple[Any, ...]:
-    """Read the output of `write_truths` for the protocol's scorer."""
+def parse_truths_json(name: str, text: str) -> tuple[Any, ...]:
+    """Parse the JSON list of `format_truths_json` into ground truths of the protocol `name`."""
     truths: tuple[Any, ...] = _build_truths_adapter(name).validate_json(text)
     return truths
 

@@ -1,4 +1,4 @@
-"""Names that must not come twice."""
+"""Detection of repeated entry names with little memory."""
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
@@ -14,7 +14,7 @@ _LATELY: Final = 1 << 16
 _HALF: Final = 8
 
 
-class NameDigests:
+class SeenNameSet:
     """The names seen so far, as digests of 16 bytes each."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class NameDigests:
 
 def reject_repeated_names(rows: Iterable[Row]) -> Iterator[Row]:
     """Yield `rows`; replace each entry that repeats an earlier name with a `Rejected`."""
-    names = NameDigests()
+    names = SeenNameSet()
     for row in rows:
         if isinstance(row, Entry) and not names.add(row.name):
             yield Rejected(row.name, NAMED_BEFORE)

@@ -11,13 +11,12 @@ from typing import Final, Literal
 
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.folders import find_file
-from unreel.benchmarks.listing import read_list
-from unreel.benchmarks.records import to_record
+from unreel.benchmarks.folders import find_contained_file
+from unreel.benchmarks.records import entry_to_record, read_clip_table
 from unreel.benchmarks.tables import TABLE_SUFFIXES
-from unreel.benchmarks.unique_names import NameDigests
+from unreel.benchmarks.unique_names import SeenNameSet
 from unreel.core.errors import UnreadableSourceError
-from unreel.core.names import plain_suffix
+from unreel.core.names import get_safe_suffix
 from unreel.core.output_files import OutputDirectory
 
 METADATA: Final = tuple(f"metadata{suffix}" for suffix in TABLE_SUFFIXES)
@@ -27,8 +26,8 @@ FILES_IN_A_FOLDER: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FolderWriteResult:
-    """Written items, and items that could not be written."""
+class VideoFolderWriteResult:
+    """Number of written entries, and the rows that could not be written."""
 
     n_entries: int
     refused: tuple[Rejected, ...]
@@ -37,24 +36,29 @@ class FolderWriteResult:
 def read_video_folder(
     root: Path, mapping: Mapping[str, str] | None = None, *, outside: bool = False
 ) -> Iterator[Row]:
-    """Yield one row for each row of the metadata tables in `root` or in its direct subdirectories.
+    """Yield an entry or a rejection for each row of the metadata tables of `root`.
 
-    Rows of a table in the directory `test/` get the split `test` unless they name a split.
+    The tables are in `root` or in its direct subfolders. Rows of a table in the folder `test/` get
+    the split `test` unless they name a split.
     """
-    for table in find_metadata(root):
+    for table in find_metadata_tables(root):
         folder = table.parent.relative_to(root).as_posix()
         prefix = "" if folder == "." else f"{folder}/"
-        for row in read_list(table, mapping, outside=outside):
+        for row in read_clip_table(table, mapping, outside=outside):
             yield _prefix_row(prefix, row) if prefix else row
 
 
-def find_metadata(root: Path) -> tuple[Path, ...]:
+def find_metadata_tables(root: Path) -> tuple[Path, ...]:
     """Return the metadata tables of `root`; if none, the metadata tables of its direct subdirectories."""
-    at_root = tuple(table for name in METADATA if (table := find_file(root, name)))
+    at_root = tuple(table for name in METADATA if (table := find_contained_file(root, name)))
     if at_root:
         return at_root
     folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.is_symlink())
-    found = (find_file(root, f"{folder.name}/{name}") for folder in folders for name in METADATA)
+    found = (
+        find_contained_file(root, f"{folder.name}/{name}")
+        for folder in folders
+        for name in METADATA
+    )
     return tuple(table for table in found if table)
 
 
@@ -65,22 +69,28 @@ def write_video_folder(
     root: Path,
     media: Literal["copy", "link"] = "copy",
     more: Callable[[Entry], Mapping[str, object]] = lambda _entry: {},
-) -> FolderWriteResult:
-    """Write `rows`, whose files lie below `root`, to the new folder `into`.
+) -> VideoFolderWriteResult:
+    """Write `rows`, whose files are below `root`, to the new folder `into`.
 
-    Media are copies under numbers in `media/`, or with `link` hard links where the file system allows
-    it, which share their bytes with the source. `metadata.jsonl` appears last, so a folder that has it
-    is whole. What has no file here, or a name that was there before, is rejected and reported. `more` gives
-    further columns of a clip.
+    Media are numbered copies in `media/`, or hard links with `link` if the file system supports
+    them. `metadata.jsonl` is written last and atomically, so a folder with it is complete. Rows
+    without a local file, and repeated names, are rejected and reported.
+
+    Args:
+        rows: Entries and rejected rows.
+        into: Output folder.
+        root: Folder that the locations of the entries start from.
+        media: Whether media are copied or linked.
+        more: Function that returns further columns for an entry.
 
     Raises:
-        UnreadableSourceError: `into` holds something already.
+        UnreadableSourceError: `into` exists and is not an empty folder.
     """
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise UnreadableSourceError(str(into), "not an empty folder", "Name a new one")
     folder = OutputDirectory(into, published=True)
     refused: list[Rejected] = []
-    names = NameDigests()
+    names = SeenNameSet()
     n_entries = 0
     with folder.create_text("metadata.jsonl") as file:
         for row in rows:
@@ -94,10 +104,10 @@ def write_video_folder(
                 cleaned = _format_media_name(n_entries, entry.cleaned, mark="-cleaned")
                 _link_or_copy_file(root / entry.cleaned, folder, cleaned, media=media)
                 entry = replace(entry, cleaned=cleaned)
-            record = {**to_record(entry, file_name=place), **more(entry)}
+            record = {**entry_to_record(entry, file_name=place), **more(entry)}
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
             n_entries += 1
-    return FolderWriteResult(n_entries=n_entries, refused=tuple(refused))
+    return VideoFolderWriteResult(n_entries=n_entries, refused=tuple(refused))
 
 
 def _prefix_row(prefix: str, row: Row) -> Row:
@@ -117,7 +127,7 @@ def _prefix_location(prefix: str, location: str) -> str:
     return location if is_url(location) or location.startswith("/") else prefix + location
 
 
-def _reject_missing_file(row: Row, *, root: Path, names: NameDigests) -> Row:
+def _reject_missing_file(row: Row, *, root: Path, names: SeenNameSet) -> Row:
     if isinstance(row, Rejected):
         return row
     if is_url(row.location):
@@ -132,7 +142,7 @@ def _reject_missing_file(row: Row, *, root: Path, names: NameDigests) -> Row:
 
 def _format_media_name(number: int, location: str, *, mark: str = "") -> str:
     folder = f"{MEDIA}/{number // FILES_IN_A_FOLDER:05d}"
-    return f"{folder}/{number:08d}{mark}{plain_suffix(location)}"
+    return f"{folder}/{number:08d}{mark}{get_safe_suffix(location)}"
 
 
 def _link_or_copy_file(

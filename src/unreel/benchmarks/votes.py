@@ -1,4 +1,4 @@
-"""People's votes from a file against the truth: each voter, all votes, and the majority of each clip."""
+"""Scores of people's votes from a file: each voter, all votes, and the majority of each clip."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,16 +9,16 @@ from typing import Final
 import numpy as np
 
 from unreel.benchmarks import cells
-from unreel.benchmarks.answers import NAME_COLUMNS, VOTER, clip_name, require_split
+from unreel.benchmarks.answers import NAME_COLUMNS, VOTER, parse_clip_name, require_known_split
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.entry import Row as Record
-from unreel.benchmarks.no_result_advice import build_no_answer_error
 from unreel.benchmarks.records import LABELS
+from unreel.benchmarks.statistics import build_no_answer_error
 from unreel.benchmarks.tables import Cells, read_table
 from unreel.core.clip import Origin
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Measured, Scorecard
-from unreel.core.identity import digest_id
+from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label, Vote
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
 from unreel.protocols.protocol import ScoredQuestion
@@ -33,7 +33,7 @@ Ballot = tuple[Entry, tuple[Vote, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedVotes:
-    """Clips with the votes about them, and all that did not fit together."""
+    """Clips with the votes about them, and the votes and rows that could not be used."""
 
     ballots: tuple[Ballot, ...]
     """Every entry in order, with its votes, possibly none."""
@@ -80,7 +80,7 @@ def join_votes(rows: Iterable[Record], path: Path, *, split: str | None = None) 
         else:
             entries.append(row)
     if split is not None:
-        require_split({entry.split for entry in entries}, split)
+        require_known_split({entry.split for entry in entries}, split)
     names = {entry.location: entry.name for entry in entries} | {e.name: e.name for e in entries}
     said: dict[str, dict[str, Vote]] = {}
     unknown: dict[str, None] = {}
@@ -106,10 +106,10 @@ def join_votes(rows: Iterable[Record], path: Path, *, split: str | None = None) 
 
 
 def score_votes(ballots: Sequence[Ballot], *, seed: int) -> VoteScores:
-    """Return the metrics of all votes, of the majorities and of each voter, and the agreement of voters.
+    """Return the metrics of all votes, of the majorities and of each voter, and voter agreement.
 
-    Intervals resample clips, those of one scene together, with all their votes; those of all votes
-    also resample voters, if there are enough.
+    Confidence intervals resample clips with all their votes, and clips of one scene together. The
+    intervals of all votes also resample voters, if there are enough.
     """
     asked = [(entry, votes) for entry, votes in ballots if votes]
     by_voter: dict[str, list[VoteRow]] = {}
@@ -125,13 +125,13 @@ def score_votes(ballots: Sequence[Ballot], *, seed: int) -> VoteScores:
         votes=REALITY.score(every, seed=seed),
         majority=REALITY.score(majority, seed=seed),
         voters={name: REALITY.score(by_voter[name], seed=seed) for name in sorted(by_voter)},
-        agreement=_measure_agreement([votes for _, votes in asked], seed=seed),
+        agreement=_measure_voter_agreement([votes for _, votes in asked], seed=seed),
     )
 
 
 def _build_vote_row(entry: Entry, label: Label | Unparsed) -> VoteRow:
     return ScoredQuestion(
-        subject=digest_id("entry", entry.name),
+        subject=compute_placeholder_clip_id("entry", entry.name),
         truth=entry.origin,
         outcome=RealityVerdict(label=label),
         source=entry.group,
@@ -146,8 +146,11 @@ def _compute_majority_label(votes: Sequence[Vote]) -> Label | Unparsed:
     return most
 
 
-def _measure_agreement(ballots: Sequence[Sequence[Vote]], *, seed: int) -> Measured:
-    """Compute Krippendorff's alpha over clips, regardless of voter: row n holds vote n of each clip."""
+def _measure_voter_agreement(ballots: Sequence[Sequence[Vote]], *, seed: int) -> Measured:
+    """Compute Krippendorff's alpha of the votes, each clip being one rated unit.
+
+    Voters are interchangeable: row n of the rating matrix has vote n of each clip.
+    """
     ratings = np.full((max(map(len, ballots), default=0), len(ballots)), np.nan)
     for clip, votes in enumerate(ballots):
         ratings[: len(votes), clip] = [_CODES[vote.label] for vote in votes]
@@ -155,7 +158,11 @@ def _measure_agreement(ballots: Sequence[Sequence[Vote]], *, seed: int) -> Measu
 
 
 def _read_votes(path: Path, rejected: list[Rejected]) -> Iterator[tuple[str, Vote]]:
-    """Yield the votes in the file, each with the name of its clip."""
+    """Yield the clip name and the vote of each readable row; append the others to `rejected`.
+
+    Raises:
+        UnreadableSourceError: The file has no readable vote.
+    """
     damaged: list[Rejected] = []
     n_votes = 0
     for number, row in enumerate(read_table(path), start=1):
@@ -163,7 +170,7 @@ def _read_votes(path: Path, rejected: list[Rejected]) -> Iterator[tuple[str, Vot
             damaged.append(row)
             continue
         try:
-            named = clip_name(row), _parse_vote(row)
+            named = parse_clip_name(row), _parse_vote(row)
         except InvalidValueError as error:
             damaged.append(Rejected(f"row {number}", str(error)))
             continue
@@ -179,8 +186,8 @@ def _read_votes(path: Path, rejected: list[Rejected]) -> Iterator[tuple[str, Vot
 def _parse_vote(row: Cells) -> Vote:
     voter = cells.parse_text_cell(row.get(VOTER), VOTER)
     if not voter:
-        cells.refuse(VOTER, voter, "Write who voted")
+        cells.raise_invalid_cell(VOTER, voter, "Write who voted")
     label = cells.parse_text_cell(row.get("label"), "label").lower()
     if label not in LABELS:
-        cells.refuse("label", label, "Write real, generated or fake")
+        cells.raise_invalid_cell("label", label, "Write real, generated or fake")
     return Vote(voter, LABELS[label])

@@ -12,16 +12,16 @@ from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.cli.options import (
     LAYOUTS,
     allow_outside_option,
+    column_map_option,
     layout_option,
-    map_option,
-    read_mapping,
+    parse_column_mapping,
 )
 from unreel.cli.output import echo, json_option, print_json, print_message, print_table
 from unreel.core.registry import LazyImport
 from unreel.stats.power import DISCORDANT
 
 if TYPE_CHECKING:
-    from unreel.benchmarks.check import BenchmarkCheck, RejectionReason
+    from unreel.benchmarks.check import BenchmarkCheckResult, RejectionReason
 
 _NAMES_SHOWN: Final = 8
 _REASONS_SHOWN: Final = 10
@@ -36,13 +36,13 @@ def benchmarks(context: click.Context, *, as_json: bool) -> None:
     Without a command, lists every layout with an example.
     """
     if context.invoked_subcommand is None:
-        _show_layouts(as_json=as_json)
+        _print_layout_examples(as_json=as_json)
 
 
 @benchmarks.command(short_help="Check a benchmark before an evaluation.")
 @click.argument("path", type=click.Path(path_type=Path))
 @layout_option
-@map_option
+@column_map_option
 @allow_outside_option
 @json_option
 def check(
@@ -56,8 +56,8 @@ def check(
     are missing, and with 2 if no row is usable.
     """
     check_benchmark = LazyImport("unreel.benchmarks.check:check_benchmark").load()
-    columns = read_mapping(mapping) or None
-    checked: BenchmarkCheck = check_benchmark(path, layout, mapping=columns, outside=outside)
+    columns = parse_column_mapping(mapping) or None
+    checked: BenchmarkCheckResult = check_benchmark(path, layout, mapping=columns, outside=outside)
     if as_json:
         print_json(checked)
     else:
@@ -78,11 +78,11 @@ def check(
 )
 def example(layout: str, *, out: Path) -> None:
     """Write a small benchmark in LAYOUT with synthesised clips, as a starting point."""
-    write_example = LazyImport("unreel.benchmarks.examples:write_example").load()
+    write_example = LazyImport("unreel.benchmarks.examples:write_example_benchmark").load()
     echo(write_example(BenchmarkLayout(layout), out))
 
 
-def _show_layouts(*, as_json: bool) -> None:
+def _print_layout_examples(*, as_json: bool) -> None:
     examples = LazyImport("unreel.benchmarks.examples:EXAMPLES").load()
     if as_json:
         print_json(examples)
@@ -98,7 +98,7 @@ def _show_layouts(*, as_json: bool) -> None:
     )
 
 
-def _print_benchmark_check(checked: "BenchmarkCheck") -> None:
+def _print_benchmark_check(checked: "BenchmarkCheckResult") -> None:
     echo(f"{checked.source}: layout {checked.layout}")
     for layout in checked.could_be:
         echo(f"  could also be read as {layout}: name it with --layout {layout}")
@@ -113,11 +113,12 @@ def _print_benchmark_check(checked: "BenchmarkCheck") -> None:
         ]
         print_table(("column", "read as", "which is"), rows, title=f"columns of {table.table}")
     print_table(
-        ("what", "found"), [{"what": k, "found": v} for k, v in _build_summary_row(checked).items()]
+        ("what", "found"),
+        [{"what": k, "found": v} for k, v in _build_benchmark_summary(checked).items()],
     )
     if checked.unusable:
         print_table(
-            ("rows", "cannot be used because", "the first"), _build_reason_rows(checked.unusable)
+            ("rows", "cannot be used because", "the first"), _build_rejection_rows(checked.unusable)
         )
     print_table(
         ("protocol", "questions", "missing"),
@@ -139,7 +140,7 @@ def _format_column_hint(near: str) -> str:
     return f"did you mean {near}?" if near else "name it with --map FIELD=COLUMN if it is needed"
 
 
-def _build_summary_row(checked: "BenchmarkCheck") -> dict[str, str]:
+def _build_benchmark_summary(checked: "BenchmarkCheckResult") -> dict[str, str]:
     return {
         "clips": f"{checked.n_clips} that can be used, {checked.n_unusable} rows that cannot",
         "labels": _format_name_counts(checked.labels),
@@ -155,7 +156,7 @@ def _build_summary_row(checked: "BenchmarkCheck") -> dict[str, str]:
     }
 
 
-def _format_detectable_difference(checked: "BenchmarkCheck") -> str:
+def _format_detectable_difference(checked: "BenchmarkCheckResult") -> str:
     if checked.detectable is None:
         return f"no difference between two reviewers: {checked.n_independent} independent clips are too few"
     return (
@@ -164,7 +165,7 @@ def _format_detectable_difference(checked: "BenchmarkCheck") -> str:
     )
 
 
-def _format_file_counts(checked: "BenchmarkCheck") -> str:
+def _format_file_counts(checked: "BenchmarkCheckResult") -> str:
     here = checked.n_clips - checked.n_behind_urls - checked.n_not_here
     told = f"{here} here, {checked.n_behind_urls} behind URLs"
     if checked.n_not_here:
@@ -178,7 +179,7 @@ def _format_name_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(shown) + (f" and {rest} more" if rest else "") if shown else "none named"
 
 
-def _build_reason_rows(reasons: "tuple[RejectionReason, ...]") -> list[dict[str, object]]:
+def _build_rejection_rows(reasons: "tuple[RejectionReason, ...]") -> list[dict[str, object]]:
     return [
         {
             "rows": reason.n,

@@ -1,21 +1,52 @@
-"""Console for tables and colours, loaded only if needed."""
+"""Console for colours, and the layout of tables on it; loaded only if needed."""
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import IO, Final, TextIO, cast
 
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich import box
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.measure import Measurement
 from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
 
 from unreel.cli.safe_streams import OUTPUT, get_raw_stream
 from unreel.core.safe_text import sanitise_lines
 
+_ANY_WIDTH: Final = 10_000
+
+
+def build_terminal_table(
+    heads: Sequence[str], lines: Sequence[Sequence[str]], *, title: str, console: Console
+) -> RenderableType:
+    """Build a table with cells that wrap at spaces; if words would be cut, build a block for each row."""
+    head = Text(title) if title else None
+    table = Table(title=head, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in heads:
+        table.add_column(Text(name), overflow="fold")
+    for cells in lines:
+        table.add_row(*map(Text, cells))
+    roomy = console.options.update(max_width=_ANY_WIDTH)
+    if Measurement.get(console, roomy, table).minimum <= console.width:
+        return table
+    blocks = [_format_row_block(heads, cells) for cells in lines]
+    return Group(*([Text(title, style="italic")] if title else []), *blocks)
+
+
+def _format_row_block(heads: Sequence[str], cells: Sequence[str]) -> Text:
+    """Build a block: the first cell as heading, then the other non-empty cells with their column names."""
+    first, *others = cells
+    told = [f"  {name}: {cell}" for name, cell in zip(heads[1:], others, strict=True) if cell]
+    return Text("\n").join([Text(first, style="bold"), *map(Text, told), Text("")])
+
+
 _PADDING: Final = re.compile(r" +\n")
 
 
-class _PlainConsole(Console):
-    """Adds its own colours and moves, and passes on none that a text brings."""
+class _SanitisingConsole(Console):
+    """Console that writes its own control sequences and removes those in the printed text."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -29,7 +60,7 @@ class _PlainConsole(Console):
 
 
 class _UnpaddedStream:
-    """A stream for pipes: no line ends with blanks that only a terminal's table needs."""
+    """Text stream for pipes that removes blanks at the end of lines."""
 
     def __init__(self, below: TextIO) -> None:
         self._below = below
@@ -45,8 +76,8 @@ class _UnpaddedStream:
 def open_console(*, stderr: bool = False, pipe_width: int | None = None) -> Console:
     """Open the console for messages; without a terminal it has no colours, no padding and the given width."""
     file = get_raw_stream(sys.stderr if stderr else sys.stdout)
-    console = _PlainConsole(file=file, highlight=False)
+    console = _SanitisingConsole(file=file, highlight=False)
     if console.is_terminal:
         return console
     unpadded = cast("IO[str]", _UnpaddedStream(file))
-    return _PlainConsole(file=unpadded, highlight=False, width=pipe_width)
+    return _SanitisingConsole(file=unpadded, highlight=False, width=pipe_width)

@@ -5,22 +5,28 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from unreel.cli.output import print_message
-from unreel.core.server_keys import key_variable, read_server
+from unreel.core.server_keys import find_key_variable, parse_server_url
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CreatorSection
-from unreel.creators.endpoint.config import EndpointKeys
+from unreel.creators.endpoint.config import EndpointCreatorConfig
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.endpoint.keys import list_model_endpoints
-from unreel.reviewers.endpoint.providers import names_server
-from unreel.reviewers.endpoint.server_check import is_listening, require_listening
-from unreel.reviewers.external.bubblewrap import find_readable, require_cage
+from unreel.reviewers.endpoint.providers import is_server_model
+from unreel.reviewers.endpoint.servers import (
+    is_server_listening,
+    list_model_endpoints,
+    require_server_listening,
+)
+from unreel.reviewers.external.bubblewrap import (
+    find_program_readable_paths,
+    require_program_sandbox,
+)
 from unreel.reviewers.external.command import resolve_command_files
 
 
-def print_endpoints(models: Sequence[str], settings: EnvironmentSettings) -> None:
+def print_model_servers(models: Sequence[str], settings: EnvironmentSettings) -> None:
     """Print one line to stderr for each server of `models`; raise if a key would be sent unencrypted."""
     for contact in list_model_endpoints(models, key_hosts=settings.key_hosts):
-        silent = "" if is_listening(contact.server) else "; nothing listens there now"
+        silent = "" if is_server_listening(contact.server) else "; nothing listens there now"
         print_message(f"{contact}{silent}")
 
 
@@ -45,19 +51,21 @@ def _print_program_notice(section: ReviewerSection, settings: EnvironmentSetting
     if settings.weak_cage:
         print_message(f"{what}, in a weak cage: it can read all that you can read")
         return
-    require_cage()
+    require_program_sandbox()
     readable = [
         "the clip",
-        *map(str, find_readable(resolve_command_files(section.command, Path()))),
+        *map(str, find_program_readable_paths(resolve_command_files(section.command, Path()))),
     ]
     graphics = " and use the graphics cards" if section.gpus else ""
     print_message(f"{what}, confined", f"it can read /usr, {', '.join(readable)}{graphics}")
 
 
-def print_services(creators: Iterable[CreatorSection], settings: EnvironmentSettings) -> None:
+def print_creator_services(
+    creators: Iterable[CreatorSection], settings: EnvironmentSettings
+) -> None:
     """Print one line to stderr for each service of `creators`; raise if a key would be sent unencrypted."""
     for creator in creators:
-        if isinstance(creator.keys, EndpointKeys):
+        if isinstance(creator.keys, EndpointCreatorConfig):
             way = creator.keys.contact(settings.key_hosts)
             print_message(
                 f"asks {way.server} for clips as {creator.name}, {_format_key_variable(way.variable)}"
@@ -65,22 +73,22 @@ def print_services(creators: Iterable[CreatorSection], settings: EnvironmentSett
 
 
 def _format_endpoint_notice(url: str, model: str, settings: EnvironmentSettings) -> str:
-    server = read_server(url)
-    silent = "" if is_listening(server) else "; nothing listens there now"
-    return f"asks {server} as {model}, {_format_key_variable(key_variable(server, settings.key_hosts))}{silent}"
+    server = parse_server_url(url)
+    silent = "" if is_server_listening(server) else "; nothing listens there now"
+    return f"asks {server} as {model}, {_format_key_variable(find_key_variable(server, settings.key_hosts))}{silent}"
 
 
 def _format_key_variable(variable: str | None) -> str:
     return "without a key" if variable is None else f"with {variable}"
 
 
-def require_somebody(models: Sequence[str], settings: EnvironmentSettings) -> None:
-    """Raise if none of `models` can answer: all are local servers that do not listen.
+def require_reachable_model(models: Sequence[str], settings: EnvironmentSettings) -> None:
+    """Raise if none of `models` can answer, because all are local servers that do not listen.
 
     Raises:
-        InvalidSettingError: Names the first of them.
+        InvalidSettingError: No server listens; the message names the first one.
     """
     served = list_model_endpoints(models, key_hosts=settings.key_hosts)
-    if all(map(names_server, models)) and not any(is_listening(c.server) for c in served):
+    if all(map(is_server_model, models)) and not any(is_server_listening(c.server) for c in served):
         for contact in served:
-            require_listening(contact)
+            require_server_listening(contact)

@@ -16,12 +16,20 @@ import click
 from unreel.cli.output import echo, json_option, print_json, print_message
 from unreel.core.errors import SandboxError, UnreelError
 from unreel.core.registry import LazyImport
-from unreel.core.server_keys import read_server
-from unreel.core.settings import EnvironmentSettings, read_secret, read_settings, read_storage
+from unreel.core.server_keys import parse_server_url
+from unreel.core.settings import (
+    EnvironmentSettings,
+    read_environment_settings,
+    read_secret,
+    read_storage_options,
+)
 from unreel.media.sandbox import LAYERS, REMEDIES, FileSandbox
 from unreel.reviewers.endpoint.providers import PROVIDERS
-from unreel.reviewers.endpoint.server_check import is_listening, offered_models
-from unreel.reviewers.external.bubblewrap import cage_problem, cage_remedy
+from unreel.reviewers.endpoint.servers import is_server_listening, list_server_models
+from unreel.reviewers.external.bubblewrap import (
+    find_program_sandbox_problem,
+    get_program_sandbox_remedy,
+)
 
 BRINGS: Final[Mapping[str, str]] = {
     "arena": "rankings of creators and reviewers",
@@ -42,8 +50,8 @@ _KNOCK_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExtraStatus:
-    """An optional part of the installation."""
+class PackageExtraStatus:
+    """Status of one optional extra of the package, with its missing packages."""
 
     name: str
     missing: tuple[str, ...]
@@ -52,13 +60,13 @@ class ExtraStatus:
 
     @property
     def remedy(self) -> str:
-        """Return the installation advice."""
+        """Return the command that installs the extra; empty if nothing is missing."""
         return f"pip install 'unreel[{self.name}]'" if self.missing else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoreStatus:
-    """An object store that is configured or named, and its problem."""
+class ObjectStoreStatus:
+    """An object store from the settings or from `--store`, and its problem."""
 
     place: str
     problem: str
@@ -66,7 +74,7 @@ class StoreStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderStatus:
-    """A provider, whether its key is set here, and whether a server of this machine answers for it."""
+    """A model provider, whether its key is set, and whether its local server answers."""
 
     provider: str
     variable: str | None
@@ -103,11 +111,11 @@ def doctor(*, store: str | None, as_json: bool) -> None:
     Exits with status 1 if untrusted files cannot be opened safely, or if an object store that is
     configured or named with --store cannot be used. Extras are optional.
     """
-    settings = read_settings()
-    layers, problem = _probe_protection()
+    settings = read_environment_settings()
+    layers, problem = _probe_sandbox_layers()
     extras = [*_iter_extra_statuses()]
     ways = [*_iter_provider_statuses()]
-    found = _find_store_status(store, settings)
+    found = _check_object_store(store, settings)
     if as_json:
         print_json(
             {
@@ -116,7 +124,7 @@ def doctor(*, store: str | None, as_json: bool) -> None:
                 "system": platform.platform(),
                 "processors": os.cpu_count(),
                 "sandbox": {"active": sorted(layers), "problem": problem},
-                "cage": {"problem": cage_problem()},
+                "cage": {"problem": find_program_sandbox_problem()},
                 "extras": {extra.name: not extra.missing for extra in extras},
                 "providers": ways,
                 "store": found,
@@ -132,9 +140,9 @@ def doctor(*, store: str | None, as_json: bool) -> None:
 
 def _print_doctor_report(
     layers: frozenset[str],
-    extras: list[ExtraStatus],
+    extras: list[PackageExtraStatus],
     ways: list[ProviderStatus],
-    store: StoreStatus | None,
+    store: ObjectStoreStatus | None,
 ) -> None:
     echo(f"unreel {version('unreel')}, Python {platform.python_version()}")
     echo(f"{platform.platform()}, {os.cpu_count()} processors")
@@ -142,7 +150,9 @@ def _print_doctor_report(
     for layer in LAYERS:
         remedy = REMEDIES.get(layer, _SANDBOX)
         _print_check_line(layer, "" if layer in layers else f"{remedy}.", needed=True)
-    _print_check_line("bubblewrap, for `command:` reviewers", cage_remedy(), needed=False)
+    _print_check_line(
+        "bubblewrap, for `command:` reviewers", get_program_sandbox_remedy(), needed=False
+    )
     echo("", "Optional parts")
     for extra in extras:
         _print_check_line(f"unreel[{extra.name}]: {extra.brings}", extra.remedy, needed=False)
@@ -163,7 +173,7 @@ def _print_check_line(what: str, remedy: str, *, needed: bool) -> None:
         echo(f"  {'NO ' if needed else 'no '}  {what}", f"       {remedy}")
 
 
-def _probe_protection() -> tuple[frozenset[str], str]:
+def _probe_sandbox_layers() -> tuple[frozenset[str], str]:
     try:
         with FileSandbox(without_seccomp=True) as sandbox:
             return sandbox.protection().active, ""
@@ -171,18 +181,18 @@ def _probe_protection() -> tuple[frozenset[str], str]:
         return frozenset(), str(error)
 
 
-def _iter_extra_statuses() -> Iterator[ExtraStatus]:
+def _iter_extra_statuses() -> Iterator[PackageExtraStatus]:
     needed: dict[str, list[str]] = {}
     for line in requires("unreel") or ():
         if found := _NEEDS.match(line):
             needed.setdefault(found["extra"], []).append(found["name"])
     for name, packages in sorted(needed.items()):
-        missing = tuple(package for package in packages if not _is_here(package))
+        missing = tuple(package for package in packages if not _is_package_installed(package))
         brings = BRINGS.get(name, ", ".join(packages))
-        yield ExtraStatus(name=name, missing=missing, brings=brings)
+        yield PackageExtraStatus(name=name, missing=missing, brings=brings)
 
 
-def _is_here(package: str) -> bool:
+def _is_package_installed(package: str) -> bool:
     try:
         version(package)
     except PackageNotFoundError:
@@ -193,37 +203,41 @@ def _is_here(package: str) -> bool:
 def _iter_provider_statuses() -> Iterator[ProviderStatus]:
     for name, provider in PROVIDERS.items():
         variable, url = provider.key_variable, provider.base_url
-        is_local = url is not None and read_server(url).is_loopback
+        is_local = url is not None and parse_server_url(url).is_loopback
         if not (is_local or provider.needs_key):
             continue  # any server at all, by its address
         address = url if is_local else None
-        answers = address is not None and is_listening(read_server(address))
+        answers = address is not None and is_server_listening(parse_server_url(address))
         yield ProviderStatus(
             provider=name,
             variable=variable,
             has_key=variable is not None and read_secret(variable) is not None,
             address=address,
             answers=answers,
-            models=offered_models(address) if address and answers else (),
+            models=list_server_models(address) if address and answers else (),
         )
 
 
-def _find_store_status(named: str | None, settings: EnvironmentSettings) -> StoreStatus | None:
-    storage = read_storage(settings)
+def _check_object_store(
+    named: str | None, settings: EnvironmentSettings
+) -> ObjectStoreStatus | None:
+    storage = read_storage_options(settings)
     if named is not None:
         try:
-            LazyImport("unreel.cli.doctor_store:test_store", extra="eval").load()(named, storage)
+            LazyImport("unreel.cli.doctor_store:require_usable_store", extra="eval").load()(
+                named, storage
+            )
         except UnreelError as error:
-            return StoreStatus(place=named, problem=str(error))
-        return StoreStatus(place=named, problem="")
+            return ObjectStoreStatus(place=named, problem=str(error))
+        return ObjectStoreStatus(place=named, problem="")
     endpoint = storage.get("aws_endpoint")
     if endpoint is None:
         return None
-    return StoreStatus(place=endpoint, problem=_get_connection_problem(endpoint))
+    return ObjectStoreStatus(place=endpoint, problem=_get_connection_problem(endpoint))
 
 
 def _get_connection_problem(endpoint: str) -> str:
-    """Return the reason why the endpoint does not answer; empty if it does."""
+    """Return the reason why the endpoint cannot be reached; empty if it can be reached."""
     address = urlsplit(endpoint)
     if not address.hostname:
         return "no address. Write UNREEL_S3_ENDPOINT as http://host:port or https://host"

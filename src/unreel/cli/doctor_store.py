@@ -1,4 +1,4 @@
-"""`unreel doctor --store`: an object store, tried."""
+"""Test of an object store for `unreel doctor --store`."""
 
 from collections.abc import Mapping
 
@@ -6,6 +6,6 @@ from unreel.engine.location import require_conditional_puts
 from unreel.engine.resolve_location import resolve_location
 
 
-def test_store(named: str, storage: Mapping[str, str]) -> None:
-    """Raise where tables cannot be kept at the place that was named."""
+def require_usable_store(named: str, storage: Mapping[str, str]) -> None:
+    """Raise if tables cannot be stored safely in the folder or bucket `named`."""
     require_conditional_puts(resolve_location(named, storage))

@@ -1,4 +1,4 @@
-"""Groups of commands that are loaded when they are typed, so that help stays quick."""
+"""Command groups that import a command at its first use, so that `--help` is fast."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -14,8 +14,8 @@ _REFUSED: Final = re.compile(r"^'(?P<typed>[^']*)' is not ")
 _NARROWEST: Final = 12
 
 
-class _FittingFormatter(click.HelpFormatter):
-    """Leaves words most of a narrow terminal."""
+class _NarrowHelpFormatter(click.HelpFormatter):
+    """Help formatter that narrows the column of names on a narrow terminal."""
 
     def write_dl(
         self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
@@ -24,15 +24,15 @@ class _FittingFormatter(click.HelpFormatter):
         super().write_dl(rows, col_max=most, col_spacing=col_spacing)
 
 
-class _FittingContext(click.Context):
-    formatter_class = _FittingFormatter
+class _NarrowHelpContext(click.Context):
+    formatter_class = _NarrowHelpFormatter
 
 
-def wrap_help(command: click.Command) -> click.Command:
+def fit_help_to_terminal(command: click.Command) -> click.Command:
     """Make the help of `command` and its subcommands fit a narrow terminal; return `command`."""
-    command.context_class = _FittingContext
+    command.context_class = _NarrowHelpContext
     for below in command.commands.values() if isinstance(command, click.Group) else ():
-        wrap_help(below)
+        fit_help_to_terminal(below)
     return command
 
 
@@ -90,7 +90,7 @@ class LazyGroup(click.Group):
         cmd_name: str,
     ) -> click.Command | None:
         word = self.words.get(cmd_name)
-        return None if word is None else wrap_help(word.target.load())
+        return None if word is None else fit_help_to_terminal(word.target.load())
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -1,4 +1,4 @@
-"""The `unreel` command: a table of words, each loaded when it is typed."""
+"""The `unreel` command: a table of subcommands, each imported at its first use."""
 
 import resource
 import sys
@@ -8,9 +8,9 @@ import click
 
 from unreel.cli.lazy_group import LazyCommand, LazyGroup, add_nearest_choice
 from unreel.cli.output import SILENCE, print_message
-from unreel.cli.safe_streams import guard_streams
-from unreel.cli.stop_signals import StopSignal, install_signal_handlers
-from unreel.core.errors import MachineError, format_error
+from unreel.cli.process import StopSignal, install_signal_handlers
+from unreel.cli.safe_streams import sanitise_std_streams
+from unreel.core.errors import MachineError, convert_to_unreel_error
 from unreel.core.registry import LazyImport
 
 _ADDRESS_SPACE: Final = 3 << 29
@@ -89,7 +89,7 @@ def unreel() -> None:
 
 
 def _require_address_space() -> None:
-    """Raise if libraries could not be loaded; some of them end the process without a word."""
+    """Raise if the address-space limit is too low for libraries; some would abort without a message."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY and limit < _ADDRESS_SPACE:
         problem = f"the address space is limited to {limit >> 20} MiB, and libraries take 1.5 GiB"
@@ -99,7 +99,7 @@ def _require_address_space() -> None:
 
 def main() -> None:
     """Run the command line; print an error as a message with a remedy."""
-    guard_streams()
+    sanitise_std_streams()
     install_signal_handlers()
     SILENCE.start()
     try:
@@ -111,16 +111,16 @@ def main() -> None:
         print_message("Aborted!")
         sys.exit(1)
     except StopSignal as stopped:
-        _print_stop(stopped, stopped)
+        _print_exit_message(stopped, stopped)
         sys.exit(stopped.status)
     except Exception as error:
-        known = format_error(error)
+        known = convert_to_unreel_error(error)
         if known is None:
             raise  # A bug: its trace is what to report.
-        _print_stop(known, error)
+        _print_exit_message(known, error)
         sys.exit(2)
 
 
-def _print_stop(words: BaseException, stop: BaseException) -> None:
+def _print_exit_message(words: BaseException, stop: BaseException) -> None:
     for line in (f"unreel: {words}", *getattr(stop, "__notes__", ())):
         print_message(line)

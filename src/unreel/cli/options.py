@@ -1,4 +1,4 @@
-"""Options that several commands have, with one meaning and help text each: see also `columns`."""
+"""Options of several commands, each with one meaning and one help text."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ import click
 
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.core.errors import InvalidSettingError
-from unreel.protocols.protocol import PROTOCOLS, Subject, get_protocol, protocol_names
+from unreel.protocols.protocol import PROTOCOLS, Subject, get_protocol, list_protocol_names
 from unreel.reviewers.message_parts import Showing
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -24,7 +24,7 @@ def layout_option(command: F) -> F:
     )(command)
 
 
-def map_option(command: F) -> F:
+def column_map_option(command: F) -> F:
     """Add `--map` to a command that reads a benchmark; it arrives as `mapping`."""
     return click.option(
         "--map",
@@ -35,7 +35,7 @@ def map_option(command: F) -> F:
     )(command)
 
 
-def read_mapping(pairs: tuple[str, ...]) -> Mapping[str, str]:
+def parse_column_mapping(pairs: tuple[str, ...]) -> Mapping[str, str]:
     """Parse FIELD=COLUMN pairs into a mapping from field to column."""
     parts = {pair: pair.partition("=") for pair in pairs}
     for pair, (field, _, column) in parts.items():
@@ -45,12 +45,12 @@ def read_mapping(pairs: tuple[str, ...]) -> Mapping[str, str]:
     return {field: column for field, _, column in parts.values()}
 
 
-def read_conditions(
+def parse_condition_options(
     options: Sequence[str], *, nframe: int | None, fps: str | None
 ) -> list[Mapping[str, str]] | None:
-    """Parse the typed conditions; `--nframe` or `--fps` sets the default sampling of each condition.
+    """Parse the `--condition` options; `--nframe` or `--fps` sets the default sampling of each.
 
-    Return `None` if nothing was typed.
+    Return `None` if none of these options is given.
     """
     if nframe is not None and fps is not None:
         option, remedy = "--nframe", "Give one of --nframe and --fps"
@@ -59,10 +59,10 @@ def read_conditions(
     short = {} if plan is None else {"sampling": plan}
     if not options:
         return [short] if short else None
-    return [short | _read_condition(text) for text in options]
+    return [short | _parse_condition(text) for text in options]
 
 
-def _read_condition(text: str) -> dict[str, str]:
+def _parse_condition(text: str) -> dict[str, str]:
     parts = [part.partition("=") for part in text.split(",")]
     if not all(name and value for name, _, value in parts):
         option, remedy = "--condition", "Write NAME=VALUE,NAME=VALUE, for example sampling=paper-8"
@@ -89,7 +89,7 @@ def weak_cage_option(command: F) -> F:
     )(command)
 
 
-def changed_option(command: F) -> F:
+def accept_changed_option(command: F) -> F:
     """Add `--accept-changed` to a command that reads a run and its benchmark."""
     return click.option(
         "--accept-changed",
@@ -98,8 +98,8 @@ def changed_option(command: F) -> F:
     )(command)
 
 
-def run_options(command: F) -> F:
-    """Add the options for the location of a run's benchmark, and its permissions."""
+def run_benchmark_options(command: F) -> F:
+    """Add `--benchmark`, `--accept-changed` and `--allow-outside` to a command that reads a run."""
     moved = click.option(
         "--benchmark",
         "moved_to",
@@ -107,11 +107,11 @@ def run_options(command: F) -> F:
         metavar="PATH",
         help="Current path of the benchmark of the runs, if it was moved.",
     )
-    return moved(changed_option(allow_outside_option(command)))
+    return moved(accept_changed_option(allow_outside_option(command)))
 
 
-class InstrumentName(click.Choice[str]):
-    """Parameter type of a protocol; other packages are searched only for the complete list of names.
+class ProtocolParamType(click.Choice[str]):
+    """Click parameter type for the name of a protocol; plugins are searched only if needed.
 
     Args:
         subject: Required subject of the protocol; any by default.
@@ -124,7 +124,7 @@ class InstrumentName(click.Choice[str]):
     @property
     def choices(self) -> tuple[str, ...]:  # type: ignore[override]
         """Return all valid names."""
-        return protocol_names(self._subject)
+        return list_protocol_names(self._subject)
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         ours = value in PROTOCOLS.entries
@@ -176,7 +176,7 @@ def media_option(*choices: str, name: str = "media") -> Callable[[F], F]:
     )
 
 
-def showing_options(command: F) -> F:
+def model_input_options(command: F) -> F:
     """Add `--show` and `--box-space` to a command that asks models."""
     show = click.option(
         "--show",

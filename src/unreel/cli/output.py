@@ -15,10 +15,10 @@ from typing import Any, Final, Literal, TypeVar, get_args
 
 import click
 
-from unreel.cli.safe_streams import OUTPUT, is_fresh
+from unreel.cli.safe_streams import OUTPUT, is_stream_unwritten
 from unreel.core.safe_text import sanitise_line
-from unreel.core.sheet import csv_text, latex_text
-from unreel.core.span import add_seconds
+from unreel.core.sheet import build_csv_table, build_latex_table
+from unreel.core.span import add_second_fields
 
 
 def format_rerun_command(*more: str) -> str:
@@ -66,15 +66,15 @@ def trusted_option(command: F) -> F:
 
 
 def print_json(value: object) -> None:
-    """Print `value`, with the dataclasses it holds, as one JSON document.
+    """Print `value`, with the dataclasses it contains, as one JSON document.
 
-    What would act on a terminal is escaped, so that the document still says exactly what it was. Beside
-    whole microseconds, `start_us`, stand the seconds that people read, `start_s`.
+    Control characters are escaped, so that no information is lost. Each time in microseconds, such
+    as `start_us`, is also printed in seconds, as `start_s`.
     """
     from pydantic_core import to_jsonable_python
 
     is_unicode = sys.stdout.encoding.lower().startswith("utf")
-    document = add_seconds(to_jsonable_python(value))
+    document = add_second_fields(to_jsonable_python(value))
     text = json.dumps(document, indent=2, ensure_ascii=not is_unicode)
     lines = (_escape_control_characters(line) for line in text.split("\n"))
     click.echo("\n".join(lines), file=sys.stdout)
@@ -94,24 +94,26 @@ def print_table(
     title: str | None = None,
     form: Form = "text",
 ) -> None:
-    """Print `rows`: on a terminal as a table that fits it, for a pipe with tabs between cells."""
+    """Print `rows` in the format `form`; "text" is a table on a terminal and tab-separated on a pipe."""
     match form:
         case "csv":
-            click.echo(csv_text(columns, rows), file=sys.stdout, nl=False)
+            click.echo(build_csv_table(columns, rows), file=sys.stdout, nl=False)
         case "latex":
-            click.echo(latex_text(columns, rows, caption=title or ""), file=sys.stdout, nl=False)
+            click.echo(
+                build_latex_table(columns, rows, caption=title or ""), file=sys.stdout, nl=False
+            )
         case "text":
-            _print_text(columns, rows, title=title)
+            _print_text_table(columns, rows, title=title)
 
 
-def shows_tables() -> bool:
+def is_stdout_terminal() -> bool:
     """Return whether stdout is a terminal; a pipe receives one table with all rows."""
     from unreel.cli.console import open_console
 
     return open_console().is_terminal
 
 
-def _print_text(
+def _print_text_table(
     columns: Sequence[str], rows: Iterable[Mapping[str, object]], *, title: str | None
 ) -> None:
     from unreel.cli.console import open_console
@@ -119,17 +121,19 @@ def _print_text(
     console = open_console()
     lines = [[sanitise_line(str(row[column])) for column in columns] for row in rows]
     if console.is_terminal:
-        from unreel.cli.table_layout import lay_out
+        from unreel.cli.console import build_terminal_table
 
         heads = [sanitise_line(column.replace("_", " ")) for column in columns]
-        console.print(lay_out(heads, lines, title=sanitise_line(title or ""), console=console))
+        console.print(
+            build_terminal_table(heads, lines, title=sanitise_line(title or ""), console=console)
+        )
         return
     if title:
         print_message(title)
     # What a pipe reads has one tab between cells, one line for a row, and a blank line before a table
     # that is not the first thing there.
     text = "".join("\t".join(cells) + "\n" for cells in [map(sanitise_line, columns), *lines])
-    click.echo(text if is_fresh(sys.stdout) else f"\n{text}", file=sys.stdout, nl=False)
+    click.echo(text if is_stream_unwritten(sys.stdout) else f"\n{text}", file=sys.stdout, nl=False)
 
 
 def echo(*lines: object) -> None:
@@ -138,11 +142,11 @@ def echo(*lines: object) -> None:
         click.echo(sanitise_line(str(line)), file=sys.stdout)
 
 
-class SilenceWatch:
-    """Says on a terminal that the command is at work, whenever nothing was printed for a while.
+class IdleOutputNotifier:
+    """Background thread that prints "working ..." on a terminal after a period without output.
 
     Args:
-        seconds: silence before the line.
+        seconds: Period without output before the message.
     """
 
     def __init__(self, *, seconds: float = 1.5) -> None:
@@ -155,7 +159,7 @@ class SilenceWatch:
             threading.Thread(target=self._watch, daemon=True).start()
 
     def stop(self) -> None:
-        """Say nothing more: the command waits for others, as a server does."""
+        """Print no further message, for example because a server waits for requests."""
         self._ended.set()
 
     def _watch(self) -> None:
@@ -168,7 +172,7 @@ class SilenceWatch:
                 told_s = OUTPUT.last_s
 
 
-SILENCE: Final = SilenceWatch()
+SILENCE: Final = IdleOutputNotifier()
 """The watch of this program."""
 
 

@@ -98,8 +98,8 @@ class ProgressMeter(ProgressLine):
 
 
 @contextmanager
-def copy_meter(n_frames: int) -> Iterator[Callable[[int], None]]:
-    """Return a callback that shows the progress of an annotated copy by its number of frames."""
+def show_video_copy_progress(n_frames: int) -> Iterator[Callable[[int], None]]:
+    """Show the progress of an annotated video copy; yield a callback for the number of done frames."""
     with ProgressMeter() as meter:
         meter.expect(_COPY, n_frames)
         yield lambda done: meter.step(_COPY, Progress(done=done))

@@ -4,10 +4,10 @@ import sys
 
 import click
 
-from unreel.benchmarks.published.check import check as recalculate
+from unreel.benchmarks.published.check import check_published_figures as recalculate
+from unreel.benchmarks.published.misprints import PrintedFigureCheck
 from unreel.benchmarks.published.tables import SOURCES, PublishedTable
-from unreel.benchmarks.published.tables import show as read_table
-from unreel.benchmarks.published.verdicts import FigureCheck
+from unreel.benchmarks.published.tables import read_published_table as read_table
 from unreel.cli.output import Form, echo, json_option, print_json, print_table, table_format_option
 from unreel.core.registry import LazyImport
 
@@ -27,10 +27,10 @@ def check(*, quiet: bool, as_json: bool) -> None:
     """
     checks = recalculate()
     if as_json:
-        print_json([_build_check_row(check) for check in checks])
+        print_json([_build_figure_check_row(check) for check in checks])
     else:
         for check in checks:
-            _print_check(check, quiet=quiet)
+            _print_figure_check(check, quiet=quiet)
     sys.exit(0 if all(check.ok for check in checks) else 1)
 
 
@@ -48,7 +48,9 @@ def show(table: str | None, *, form: Form, as_json: bool) -> None:
         print_json(rows) if as_json else print_table(("table", "paper", "place"), rows, form=form)
         return
     found = read_table(table)
-    _print_table(found, f"{found.source.paper}, {found.source.table}", form, as_json=as_json)
+    _print_published_table(
+        found, f"{found.source.paper}, {found.source.table}", form, as_json=as_json
+    )
 
 
 @published.command()
@@ -62,25 +64,25 @@ def make(table: str, *, scores: tuple[str, ...], form: Form, as_json: bool) -> N
     Available: reality_creators (table 3), reality_think (4), reality_preference (5) and
     reality_human (16). NAME is the model's name; by default the file's.
     """
-    make_table = LazyImport("unreel.benchmarks.published.paper_tables:make_table").load()
-    read_scored = LazyImport("unreel.benchmarks.published.paper_tables:read_scored").load()
+    make_table = LazyImport("unreel.benchmarks.published.paper_tables:build_paper_table").load()
+    read_scored = LazyImport("unreel.benchmarks.published.paper_tables:read_scorecard_file").load()
     made = make_table(table, [scored for named in scores for scored in read_scored(named)])
     title = f"As {made.source.table} of {made.source.paper}"
-    _print_table(made, title, form, as_json=as_json)
+    _print_published_table(made, title, form, as_json=as_json)
 
 
-def _print_table(table: PublishedTable, title: str, form: Form, *, as_json: bool) -> None:
+def _print_published_table(table: PublishedTable, title: str, form: Form, *, as_json: bool) -> None:
     if as_json:
         print_json(table)
     else:
         print_table(table.columns, table.rows, title=title, form=form)
 
 
-def _build_check_row(check: FigureCheck) -> dict[str, object]:
-    return {"ok": check.ok, **{name: getattr(check, name) for name in FigureCheck.__slots__}}
+def _build_figure_check_row(check: PrintedFigureCheck) -> dict[str, object]:
+    return {"ok": check.ok, **{name: getattr(check, name) for name in PrintedFigureCheck.__slots__}}
 
 
-def _print_check(check: FigureCheck, *, quiet: bool) -> None:
+def _print_figure_check(check: PrintedFigureCheck, *, quiet: bool) -> None:
     echo(check)
     if quiet:
         return

@@ -1,4 +1,4 @@
-"""The streams of the program, guarded: nothing that is written to them steers a terminal."""
+"""Guarded stdout and stderr, which remove control sequences from all written text."""
 
 import io
 import sys
@@ -8,15 +8,15 @@ from typing import Final, TextIO
 from unreel.core.safe_text import sanitise_lines
 
 
-def guard_streams() -> None:
-    """Make plain what others write to stdout and stderr: warnings, tracebacks, click's complaints.
+def sanitise_std_streams() -> None:
+    """Remove control sequences from all text on stdout and stderr, such as warnings and tracebacks.
 
-    An encoding that lacks a letter gets its number instead of ending the program.
+    Characters that the encoding lacks are written as backslash escapes and raise no error.
     """
-    sys.stdout, sys.stderr = _wrap_stream(sys.stdout), _wrap_stream(sys.stderr)
+    sys.stdout, sys.stderr = _sanitise_stream(sys.stdout), _sanitise_stream(sys.stderr)
 
 
-class OutputClock:
+class LastOutputTime:
     """Time of the last output of this program."""
 
     def __init__(self) -> None:
@@ -27,20 +27,20 @@ class OutputClock:
         self.last_s = time.monotonic()
 
 
-OUTPUT: Final = OutputClock()
+OUTPUT: Final = LastOutputTime()
 
 
 def get_raw_stream(stream: TextIO) -> TextIO:
     """Return the stream below a guarded one, for callers that sanitise text themselves and add colours."""
-    return stream.below if isinstance(stream, _PlainStream) else stream
+    return stream.below if isinstance(stream, _SanitisedStream) else stream
 
 
-def is_fresh(stream: TextIO) -> bool:
+def is_stream_unwritten(stream: TextIO) -> bool:
     """Return whether nothing was written to a guarded stream yet."""
-    return not isinstance(stream, _PlainStream) or stream.is_fresh
+    return not isinstance(stream, _SanitisedStream) or stream.is_fresh
 
 
-class _PlainStream(io.TextIOWrapper):
+class _SanitisedStream(io.TextIOWrapper):
     def __init__(self, below: io.TextIOWrapper) -> None:
         super().__init__(
             below.buffer,
@@ -59,8 +59,8 @@ class _PlainStream(io.TextIOWrapper):
         return super().write(sanitise_lines(text))
 
 
-def _wrap_stream(stream: TextIO) -> TextIO:
+def _sanitise_stream(stream: TextIO) -> TextIO:
     if not isinstance(stream, io.TextIOWrapper):
         return stream
     stream.reconfigure(errors="backslashreplace")
-    return _PlainStream(stream)
+    return _SanitisedStream(stream)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from unreel.cli.output import SILENCE, echo, json_option, print_json, print_message
+from unreel.cli.process import StopSignal
 from unreel.cli.progress import ProgressMeter
-from unreel.cli.stop_signals import StopSignal
 from unreel.core.errors import InvalidSettingError
 
 if TYPE_CHECKING:
@@ -77,19 +77,19 @@ def serve(  # noqa: PLR0913  one parameter for each option
     Downloads nothing, runs no code of the checkpoint, and listens on loopback. Runs until Ctrl-C or
     SIGTERM, then exits with status 0 and leaves no process behind.
     """
-    from unreel.reviewers.local.server import find_engine, require_place
+    from unreel.reviewers.local.server import find_vllm_installation, require_serving_address
     from unreel.reviewers.local.serving import ServingAddress, plan_serving
 
     place = ServingAddress(host=host, port=port, gpus=gpus, max_length=max_length)
-    plan = plan_serving(checkpoint, place=place, adapters=_read_adapters(adapters))
-    engine = find_engine(python, plan)
-    require_place(place)
+    plan = plan_serving(checkpoint, place=place, adapters=_parse_adapter_options(adapters))
+    engine = find_vllm_installation(python, plan)
+    require_serving_address(place)
     for remark in plan.remarks:
         print_message(f"unreel: {remark}")
-    _run_server(plan, engine, as_json=as_json)
+    _run_vllm_server(plan, engine, as_json=as_json)
 
 
-def _run_server(plan: "ServingPlan", engine: "VllmInstallation", *, as_json: bool) -> None:
+def _run_vllm_server(plan: "ServingPlan", engine: "VllmInstallation", *, as_json: bool) -> None:
     from unreel.reviewers.local.server import start_vllm
 
     with ExitStack() as held:
@@ -97,14 +97,14 @@ def _run_server(plan: "ServingPlan", engine: "VllmInstallation", *, as_json: boo
             meter.tell(f"starting vLLM {engine.version}")
             server = held.enter_context(start_vllm(plan, engine, tell=meter.tell))
         try:
-            _print_plan(plan, engine, as_json=as_json)
+            _print_served_models(plan, engine, as_json=as_json)
             SILENCE.stop()
             server.wait()
         except StopSignal:
             print_message("unreel: ending the server")
 
 
-def _print_plan(plan: "ServingPlan", engine: "VllmInstallation", *, as_json: bool) -> None:
+def _print_served_models(plan: "ServingPlan", engine: "VllmInstallation", *, as_json: bool) -> None:
     if as_json:
         served = [
             {
@@ -148,7 +148,7 @@ def _iter_protocol_options(model: "ServedModel") -> Iterator[str]:
         yield f" --protocol {one.protocol} --condition {condition}"
 
 
-def _read_adapters(typed: tuple[str, ...]) -> dict[str, Path]:
+def _parse_adapter_options(typed: tuple[str, ...]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for text in typed:
         name, _, folder = text.partition("=")

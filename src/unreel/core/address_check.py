@@ -36,10 +36,10 @@ _LAST_32: Final = 0xFFFFFFFF
 
 
 class RefusedAddressError(InvalidValueError):
-    """An address to which unreel never connects."""
+    """Error for an address to which unreel never connects."""
 
 
-def parse_address(text: str) -> IpAddress | None:
+def parse_ip_address(text: str) -> IpAddress | None:
     """Return the IP address that `text` spells, or `None` if it is a name."""
     try:
         return ipaddress.ip_address(text.strip("[]").partition("%")[0])
@@ -47,18 +47,18 @@ def parse_address(text: str) -> IpAddress | None:
         return None
 
 
-def _parse_legacy(text: str) -> IpAddress | None:
-    """Return the address that the C library reads in a number such as 2852039166 or 0xa9fea9fe."""
+def _parse_legacy_address(text: str) -> IpAddress | None:
+    """Return the IPv4 address for a number such as 2852039166 or 0xa9fea9fe, as the C library does."""
     try:
         return ipaddress.IPv4Address(socket.inet_aton(text))
     except (OSError, ValueError):
         return None
 
 
-def unwrap_addresses(address: IpAddress) -> tuple[IpAddress, ...]:
-    """Return the IPv4 addresses that an IPv6 address may carry, or the address itself if it carries none.
+def unwrap_ipv6_address(address: IpAddress) -> tuple[IpAddress, ...]:
+    """Return the IPv4 addresses that are embedded in an IPv6 address; else the address itself.
 
-    Mapped, compatible, 6to4, Teredo, ISATAP and NAT64 addresses carry one.
+    Mapped, compatible, 6to4, Teredo, ISATAP and NAT64 addresses contain one.
     """
     if isinstance(address, ipaddress.IPv4Address) or address.is_loopback or address.is_unspecified:
         return (address,)
@@ -83,27 +83,27 @@ def _iter_embedded_addresses(address: ipaddress.IPv6Address) -> Iterator[ipaddre
         yield ipaddress.IPv4Address(high << 16 | low)
 
 
-def is_refused(address: IpAddress) -> bool:
-    """Return whether unreel never connects to `address`: link-local, metadata, multicast, broadcast, unspecified."""
+def is_forbidden_address(address: IpAddress) -> bool:
+    """Return whether `address` is link-local, metadata, multicast, broadcast or unspecified."""
     return any(
         found.is_link_local
         or found.is_multicast
         or found.is_unspecified
         or found == _BROADCAST
         or found in _METADATA
-        for found in (address, *unwrap_addresses(address))
+        for found in (address, *unwrap_ipv6_address(address))
     )
 
 
-def require_allowed(host: str, addresses: list[str]) -> None:
-    """Raise for a host if one of its addresses is rejected.
+def require_allowed_addresses(host: str, addresses: list[str]) -> None:
+    """Raise if unreel must not connect to one of the addresses of `host`.
 
     Raises:
-        RefusedAddressError: One of them is.
+        RefusedAddressError: An address is link-local, metadata, multicast or unspecified.
     """
     for text in addresses:
-        address = parse_address(text) or _parse_legacy(text)
-        if address is not None and is_refused(address):
+        address = parse_ip_address(text) or _parse_legacy_address(text)
+        if address is not None and is_forbidden_address(address):
             stands = "" if text == host else f"{host} resolves to "
             msg = f"{stands}{text}, a link-local, metadata, multicast or unspecified address, to which unreel never connects"
             raise RefusedAddressError(msg)
@@ -118,5 +118,5 @@ def resolve_host(host: str, port: int) -> list[Peer]:
     """
     rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     peers = list(dict.fromkeys((str(row[4][0]), int(row[4][1])) for row in rows))
-    require_allowed(host, [address for address, _ in peers])
+    require_allowed_addresses(host, [address for address, _ in peers])
     return peers

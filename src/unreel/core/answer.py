@@ -1,4 +1,4 @@
-"""Answer of a reviewer; a `Failure` replaces a missing one."""
+"""Answer of a reviewer to a question; a `Failure` replaces a missing answer."""
 
 import hashlib
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens that a question cost, all its requests together, as the server counted them."""
+    """Tokens of all requests of one question, as counted by the server."""
 
     input_tokens: int
     output_tokens: int
@@ -23,7 +23,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """The raw text, exactly as it came."""
+    """Raw text of a reviewer's answer, unchanged, with latency and token usage."""
 
     text: str
     latency_us: int | None = None
@@ -33,7 +33,7 @@ class Reply:
 
     @property
     def digest(self) -> str:
-        """Hash of the text, stored next to it."""
+        """Return the hash of the text, which is stored next to it."""
         return digest_text(self.text)
 
 

@@ -1,11 +1,68 @@
-"""Clips and where they come from."""
+"""Clips, their origin, and facts of their streams, read from the file."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, NewType
 
 from unreel.core.errors import InvalidValueError
-from unreel.core.facts import ClipFacts
-from unreel.core.sheet import html_table
+from unreel.core.sheet import build_html_table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VideoFacts:
+    """Facts of the video stream. `width` and `height` apply after rotation by `rotation_deg`."""
+
+    codec: str
+    pixel_format: str
+    width: int
+    height: int
+    rotation_deg: int
+    """Clockwise turn that the container asks a player to apply: 0, 90, 180 or 270."""
+    n_frames: int
+    """Frames that the stream holds, counted from its packets."""
+    average_rate: Fraction
+    """Frames per second over the whole stream: exact, 30000/1001 stays 30000/1001."""
+    variable_rate: bool
+    """True when frames do not follow each other at one distance."""
+    first_at_s: Fraction
+    """When the container presents the first frame; every other instant counts from that frame."""
+    duration_s: Fraction
+    """From the first frame's start to the last frame's end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AudioFacts:
+    """Properties of one audio stream."""
+
+    codec: str
+    sample_rate_hz: int
+    channels: int
+    duration_s: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class FileTag:
+    """A metadata tag of a file, outside its streams, such as the program that wrote the file.
+
+    `value` is stored only for tags that name a program or a format. It is empty for all other tags,
+    because they may contain a location, a person or a prompt.
+    """
+
+    name: str
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipFacts:
+    """Properties of the container and its streams."""
+
+    container: str
+    size_bytes: int
+    video: VideoFacts
+    audio: tuple[AudioFacts, ...] = ()
+    tags: tuple[FileTag, ...] = ()
+    """In alphabetical order."""
+
 
 ClipId = NewType("ClipId", str)
 """SHA-256 of the file's bytes, as 64 lower-case hexadecimal digits: `core.names.read_clip_id`
@@ -17,12 +74,12 @@ UNKNOWN_CLIP: Final = ClipId("")
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """Filmed by a camera."""
+    """Origin of a clip that was filmed by a camera."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """Made by a creator, in one of its settings (`text`, `image+text`, ...; "" when not known)."""
+    """Origin of a clip that a creator made, with its setting (`text`, `image+text`; "" if unknown)."""
 
     creator: str
     setting: str = ""
@@ -44,7 +101,7 @@ def get_creator(*origins: Origin) -> str:
     return ""
 
 
-def get_setting(*origins: Origin) -> str:
+def get_creator_setting(*origins: Origin) -> str:
     """Return the setting of the first generated clip; "" if all are real, or it is unknown."""
     for origin in origins:
         if isinstance(origin, Generated):
@@ -52,15 +109,15 @@ def get_setting(*origins: Origin) -> str:
     return ""
 
 
-def list_makers(creator: str, setting: str) -> tuple[str, ...]:
-    """Return the creators whose metrics a clip counts for: its creator, and its creator in that setting; none for a real clip."""
+def list_creator_names(creator: str, setting: str) -> tuple[str, ...]:
+    """Return the names under which a clip counts: its creator, and `creator/setting`; () if real."""
     whole = (creator,) if creator else ()
     return (*whole, f"{creator}/{setting}") if setting else whole
 
 
-def get_maker(origin: Origin) -> str:
+def get_creator_with_setting(origin: Origin) -> str:
     """Return the leaderboard name of a clip's creator, with the setting if known; "" for a real clip."""
-    return (list_makers(get_creator(origin), get_setting(origin)) or ("",))[-1]
+    return (list_creator_names(get_creator(origin), get_creator_setting(origin)) or ("",))[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,4 +143,4 @@ class Clip:
             ("length", f"{length_s:.2f} s, {video.n_frames} frames"),
             ("sound", ", ".join(sound.codec for sound in self.facts.audio) or "none"),
         ]
-        return html_table("Clip", (), rows)
+        return build_html_table("Clip", (), rows)

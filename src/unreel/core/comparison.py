@@ -1,4 +1,4 @@
-"""Reviewers side by side on the same clips."""
+"""Comparison of reviewers on the same clips."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from unreel.core.estimate import Measured
 from unreel.core.question import Instrument
 from unreel.core.safe_text import sanitise_line
-from unreel.core.sheet import html_table
+from unreel.core.sheet import build_html_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One figure of two reviewers on the clips that both judged."""
+    """Difference of one metric between two reviewers on the clips that both judged."""
 
     metric: str
     first: float | None
@@ -35,7 +35,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Two reviewers, or one under two conditions, on the clips that both judged."""
+    """Comparison of two reviewers, or of one under two conditions, on the clips that both judged."""
 
     first: str
     second: str
@@ -51,7 +51,7 @@ class Comparison:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether both judged all that one of them was asked."""
+        """Return whether both gave a readable answer to every question of either."""
         return not self.n_invalid and not self.n_unshared
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class Comparisons:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether every comparison is."""
+        """Return whether every comparison is complete."""
         return all(comparison.is_complete for comparison in self.comparisons)
 
     def __iter__(self) -> Iterator[Comparison]:
@@ -84,7 +84,7 @@ class Comparisons:
     def _repr_html_(self) -> str:
         columns = ("metric", "first", "second", "difference", "p", "corrected")
         return "".join(
-            html_table(
+            build_html_table(
                 str(comparison),
                 columns,
                 [

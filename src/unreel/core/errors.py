@@ -52,11 +52,11 @@ def suggest_names(name: str, known: Sequence[str]) -> str:
 
 
 class UnreelError(Exception):
-    """The root: catch it to catch all that unreel raises on purpose."""
+    """Base class of all errors that unreel raises on purpose."""
 
 
 class InvalidValueError(UnreelError, ValueError):
-    """A value was rejected because it cannot be."""
+    """Error for an invalid value."""
 
 
 class InvalidSettingError(UnreelError, ValueError):
@@ -137,11 +137,11 @@ class MachineError(UnreelError, OSError):
 
 
 class KeyRejectedError(MachineError):
-    """A server rejects the key: no question to it fares better, those to others may."""
+    """Error for a server that rejects the API key, so that every question to it would fail."""
 
 
 class SandboxError(UnreelError, RuntimeError):
-    """The confined process that opens untrusted files does not work on this machine."""
+    """Error if the sandbox process that opens untrusted files does not work on this machine."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -152,7 +152,7 @@ class SandboxError(UnreelError, RuntimeError):
 
 
 class MediaError(UnreelError, RuntimeError):
-    """One clip cannot be opened or decoded; `failure` is the row that says why."""
+    """Error for a clip that cannot be opened or decoded; `failure` has the reason."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure)
@@ -162,13 +162,13 @@ class MediaError(UnreelError, RuntimeError):
         return str(self.failure)
 
 
-def raise_refusal(error: BaseException) -> None:
-    """Raise a `MachineError` if `error` has a refusal of the machine as its cause, at any depth.
+def raise_machine_error(error: BaseException) -> None:
+    """Raise a `MachineError` if the machine caused `error`, directly or through its chain of causes.
 
     For code that converts an error to a failure: a full disk is not the fault of a clip.
 
     Raises:
-        MachineError: Every other item would fail too.
+        MachineError: The disk is full or read-only, or too many files are open.
     """
     for behind in _iter_error_chain(error):
         if isinstance(behind, MachineError):
@@ -178,11 +178,11 @@ def raise_refusal(error: BaseException) -> None:
             raise MachineError(format_library_error(behind), remedy) from error
 
 
-def require_room(folder: Path, needed_bytes: int) -> None:
-    """Raise where the disk of `folder` has less room than is needed.
+def require_disk_space(folder: Path, needed_bytes: int) -> None:
+    """Raise if the disk of `folder` has less free space than `needed_bytes`.
 
     Raises:
-        MachineError: It has.
+        MachineError: The disk has too little free space.
     """
     found = os.statvfs(folder)
     free_bytes = found.f_bavail * found.f_frsize
@@ -192,8 +192,8 @@ def require_room(folder: Path, needed_bytes: int) -> None:
         raise MachineError(problem, MAKE_ROOM)
 
 
-def raise_for_all(failure: Failure) -> None:
-    """Raise where every other item would fail as this one did.
+def raise_rejected_key(failure: Failure) -> None:
+    """Raise if the reason of `failure` is a rejected key, which makes every other item fail too.
 
     Raises:
         KeyRejectedError: The server rejects the key.
@@ -203,10 +203,10 @@ def raise_for_all(failure: Failure) -> None:
         raise KeyRejectedError(problem, f"{failure.reason.remedy} {GO_ON}")
 
 
-def format_error(error: Exception) -> UnreelError | None:
-    """Return `error` with a remedy, if the system or a store caused it; bugs are not formatted."""
+def convert_to_unreel_error(error: Exception) -> UnreelError | None:
+    """Return `error` as an `UnreelError` with a remedy; `None` if it is a bug."""
     try:
-        raise_refusal(error)
+        raise_machine_error(error)
     except MachineError as refusal:
         return refusal
     if isinstance(error, UnreelError):
@@ -220,7 +220,7 @@ def format_error(error: Exception) -> UnreelError | None:
 
 
 def format_library_error(error: object) -> str:
-    """Format an error on one line, without source locations of its library."""
+    """Return the first line of an error's message, without source locations of its library."""
     said = str(error).strip().partition("\n")[0].removeprefix("External error: ")
     return _SOURCE_LINE.sub("", said).rstrip(". ")
 

@@ -1,19 +1,28 @@
-"""Numbers that carry their doubt."""
+"""Estimates with their uncertainty, and clusters of dependent answers."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from unreel.core.errors import InvalidValueError, UnknownNameError
 from unreel.core.question import Instrument
 from unreel.core.safe_text import sanitise_line
-from unreel.core.sheet import html_table
+from unreel.core.sheet import build_html_table
+
+
+class RowCluster(NamedTuple):
+    """Scene and creator of a row; answers with the same scene or creator are dependent."""
+
+    scene: str
+    """Scene of its clip, or the clip itself if it has no scene."""
+    creator: str = ""
+    """Creator of its clip; "" for a real clip, or if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A point value, its interval, and the count behind it."""
+    """Value with its confidence interval and its number of rows."""
 
     value: float
     low: float
@@ -67,8 +76,8 @@ IntervalKind = Literal["share", "metric", "seconds", "strength"]
 those of Bradley and Terry's model."""
 
 
-def describe_coverage(values: Iterable[Measured], *, kind: IntervalKind = "share") -> str:
-    """Say in a sentence how often intervals of this kind hold the truth, as measured in docs/intervals.md."""
+def describe_interval_coverage(values: Iterable[Measured], *, kind: IntervalKind = "share") -> str:
+    """Return a sentence with the measured coverage of intervals of this kind (docs/intervals.md)."""
     if kind == "seconds":
         return (
             "Intervals of mean seconds are too short: with long tails they hold the truth "
@@ -101,7 +110,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """One line of a scorecard."""
+    """One metric of a scorecard, with its value and coverage."""
 
     name: str
     value: Measured
@@ -142,15 +151,17 @@ class Scorecard:
 
     def _repr_html_(self) -> str:
         rows = [
-            (metric.name, *_format_measurement(metric.value), metric.coverage)
+            (metric.name, *_format_measured_cells(metric.value), metric.coverage)
             for metric in self.metrics
         ]
-        figures = html_table(self._title, ("metric", "value", "interval", "n", "coverage"), rows)
+        figures = build_html_table(
+            self._title, ("metric", "value", "interval", "n", "coverage"), rows
+        )
         lost = [(what, n, reason) for what, reason, n in self._lost()]
-        told = html_table("Clips", (), self.confusion.items()) if self.confusion else ""
+        told = build_html_table("Clips", (), self.confusion.items()) if self.confusion else ""
         if self.answered_by:
-            told += html_table("Answered by another model", (), self.answered_by.items())
-        return figures + told + (html_table("Not scored", (), lost) if lost else "")
+            told += build_html_table("Answered by another model", (), self.answered_by.items())
+        return figures + told + (build_html_table("Not scored", (), lost) if lost else "")
 
     @property
     def _title(self) -> str:
@@ -162,7 +173,7 @@ class Scorecard:
                 yield what, reason, n
 
 
-def _format_measurement(value: Measured) -> tuple[str, str, str]:
+def _format_measured_cells(value: Measured) -> tuple[str, str, str]:
     match value:
         case Estimate():
             return f"{value.value:.4g}", f"{value.low:.4g} to {value.high:.4g}", str(value.n)

@@ -48,7 +48,7 @@ class FailureReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An item without a result, and the reason. It is stored, displayed and counted, never scored."""
+    """Record of an item without a result, with the reason; it is counted and never scored."""
 
     reason: FailureReason
     detail: str
@@ -59,8 +59,8 @@ class Failure:
         return f"{self.reason.value}: {self.detail}. {self.reason.remedy}"
 
 
-def read_failure(reason: object, detail: object) -> Failure:
-    """Return the failure in a table row; an unknown reason is kept as text."""
+def parse_stored_failure(reason: object, detail: object) -> Failure:
+    """Return the failure of a stored row; an unknown reason becomes part of the detail."""
     words = detail if isinstance(detail, str) else ""
     try:
         return Failure(FailureReason(str(reason)), words)

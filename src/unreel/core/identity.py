@@ -1,4 +1,4 @@
-"""Ids that follow from content alone."""
+"""Ids that are computed from content alone."""
 
 import hashlib
 import os
@@ -22,17 +22,17 @@ def digest(*parts: str) -> str:
     return hashlib.sha256(framed).hexdigest()
 
 
-def digest_id(*parts: str) -> ClipId:
-    """Return an id for a clip whose bytes are not available; no file has it."""
+def compute_placeholder_clip_id(*parts: str) -> ClipId:
+    """Return a clip id, computed from `parts`, for a clip whose bytes are not available."""
     return ClipId(digest(*parts))
 
 
-def bytes_id(data: bytes) -> ClipId:
+def compute_bytes_clip_id(data: bytes) -> ClipId:
     """Return the id of a file with the content `data`."""
     return ClipId(hashlib.sha256(data).hexdigest())
 
 
-def clip_id(path: Path) -> ClipId:
+def compute_clip_id(path: Path) -> ClipId:
     """Return the id of the clip at `path`: the SHA-256 of its bytes.
 
     Raises:

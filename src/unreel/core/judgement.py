@@ -8,7 +8,7 @@ from unreel.core.errors import InvalidValueError
 
 
 class Label(StrEnum):
-    """The two sides of the game."""
+    """Label of a clip: real or generated."""
 
     REAL = "real"
     GENERATED = "generated"
@@ -42,7 +42,7 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One person's guess about one clip."""
+    """One person's answer, real or generated, about one clip."""
 
     voter: str
     label: Label
@@ -61,11 +61,11 @@ class Pair:
             raise InvalidValueError(msg)
 
 
-def get_subject(first: ClipId, *second: ClipId) -> ClipId | Pair:
-    """Return the clip, or the pair in that order, of a question."""
+def build_question_subject(first: ClipId, *second: ClipId) -> ClipId | Pair:
+    """Return the subject of a question: the clip, or the pair if there is a second clip."""
     return Pair(first, *second) if second else first
 
 
-def get_clips(subject: ClipId | Pair) -> tuple[ClipId, ...]:
-    """Return the clips in presentation order."""
+def list_subject_clips(subject: ClipId | Pair) -> tuple[ClipId, ...]:
+    """Return the one or two clips of a question's subject, in presentation order."""
     return (subject.first, subject.second) if isinstance(subject, Pair) else (subject,)

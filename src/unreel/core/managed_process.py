@@ -25,7 +25,7 @@ _LOOK_S: Final = 0.2
 
 
 class ManagedProcess:
-    """One running command; it ends by `end`, or with the process that owns it.
+    """Running command whose processes all end with `end`, or with the process that started it.
 
     Args:
         command: Command to run.
@@ -61,7 +61,7 @@ class ManagedProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Return whether it still runs."""
+        """Return whether the command still runs."""
         return self._holder.poll() is None
 
     def wait(self) -> int:
@@ -69,7 +69,7 @@ class ManagedProcess:
         return self._holder.wait()
 
     def end(self) -> None:
-        """End it and all that it started; harmless when called twice."""
+        """Stop the command and all its processes; a second call does nothing."""
         if self._pipe >= 0:
             os.close(self._pipe)
             self._pipe = -1
@@ -80,8 +80,8 @@ class ManagedProcess:
             self._holder.wait()
 
 
-def hold(pipe: int, command: list[str]) -> int:
-    """Run `command` until it ends or `pipe` closes; its exit status, 128 and more for a signal."""
+def run_supervised_command(pipe: int, command: list[str]) -> int:
+    """Run `command` until it ends or `pipe` closes; return its exit status, 128 or more for a signal."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the caller decides, and its end closes the pipe
     libc = ctypes.CDLL(None, use_errno=True)
@@ -143,4 +143,4 @@ def _list_child_processes() -> list[int]:
 
 
 if __name__ == "__main__":
-    sys.exit(hold(int(sys.argv[1]), sys.argv[2:]))
+    sys.exit(run_supervised_command(int(sys.argv[1]), sys.argv[2:]))

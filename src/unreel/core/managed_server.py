@@ -1,4 +1,4 @@
-"""A server that is started here: waited for, heard when it fails, and ended with all that it started."""
+"""Server process that is started here, monitored until it is ready, and stopped completely."""
 
 import os
 import re
@@ -18,11 +18,11 @@ _TAIL_BYTES: Final = 64 << 10
 _LINE: Final = 200
 
 
-def require_free(host: str, port: int) -> None:
+def require_free_port(host: str, port: int) -> None:
     """Raise if a port is in use: a server might silently take the next one.
 
     Raises:
-        InvalidSettingError: It cannot listen there.
+        InvalidSettingError: A server cannot listen on `host` and `port`.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as tried:
@@ -36,7 +36,7 @@ def require_free(host: str, port: int) -> None:
             raise InvalidSettingError(setting, problem, remedy) from error
 
 
-class HeldServer:
+class ManagedServer:
     """A server process that ends with `end`, or with the process that started it.
 
     Args:
@@ -66,16 +66,16 @@ class HeldServer:
 
     @property
     def is_alive(self) -> bool:
-        """Return whether it still runs."""
+        """Return whether the server process still runs."""
         return self._leash.is_alive
 
     def wait_until(
         self, is_up: Callable[[], bool], tell: Callable[[str], None], *, seconds: float
     ) -> None:
-        """Wait until `is_up` returns true, and pass the server's output to the callback.
+        """Wait until `is_up` returns true, and pass the server's output to the callback `tell`.
 
         Raises:
-            MachineError: It exited, or did not start within the timeout.
+            MachineError: The server exited, or did not start within `seconds`.
         """
         until_s, said = time.monotonic() + seconds, ""
         while self.is_alive and time.monotonic() < until_s:
@@ -99,7 +99,7 @@ class HeldServer:
         raise self._failed(problem)
 
     def end(self) -> None:
-        """End it and all that it started; harmless when called twice."""
+        """Stop the server and all its processes; a second call does nothing."""
         self._leash.end()
 
     def plain_line(self, line: str) -> str:

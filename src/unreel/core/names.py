@@ -1,4 +1,4 @@
-"""Text from strangers that becomes an id or part of a path, made safe where it is read."""
+"""Validation of untrusted text that becomes an id or part of a path."""
 
 import re
 from pathlib import PurePosixPath
@@ -29,11 +29,11 @@ def read_clip_id(text: object, source: str) -> ClipId:
     raise UnreadableSourceError(source, problem, remedy)
 
 
-def relative_name(name: str) -> str:
-    """Return `name` unchanged if it stays below its start folder.
+def require_relative_name(name: str) -> str:
+    """Return `name` unchanged if it is a relative path that stays inside its folder.
 
     Raises:
-        InvalidValueError: It is absolute or empty, or has an upward or empty part.
+        InvalidValueError: `name` is absolute or empty, or has a part `.`, `..` or "".
     """
     parts = name.split("/")
     if any(part in {"", ".", ".."} for part in parts) or "\0" in name:
@@ -42,13 +42,13 @@ def relative_name(name: str) -> str:
     return name
 
 
-def plain_name(text: str) -> str:
+def make_safe_file_name(text: str) -> str:
     """Convert `text` to a short file name of letters, digits, `.`, `_` and `-`, never a hidden file."""
     plain = "".join(c if c.isalnum() or c in "._-" else "-" for c in text).lstrip(".")
     return plain.encode()[:_NAME_BYTES].decode(errors="ignore") or "unnamed"
 
 
-def plain_suffix(location: str) -> str:
+def get_safe_suffix(location: str) -> str:
     """Return the suffix of a path or URL, such as `.mp4`; "" if the suffix is missing or unusual."""
     suffix = PurePosixPath(location).suffix.lower()
     return suffix if _SUFFIX.fullmatch(suffix) else ""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Final, NoReturn, TextIO
 
 from unreel.core.errors import UnsafeTargetError
-from unreel.core.names import relative_name
+from unreel.core.names import require_relative_name
 
 PART: Final = ".unreel-"
 """Begins the name of a file that is not whole yet; what a kill leaves behind has it."""
@@ -47,7 +47,7 @@ class OutputDirectory:
     """
 
     def write(self, name: str, data: bytes) -> Path:
-        """Make the file `name`, or replace it."""
+        """Write `data` to the file `name` atomically; return its path."""
         with self.create(name) as file:
             file.write(data)
         return self.root / name
@@ -76,12 +76,12 @@ class OutputDirectory:
             text.detach()
 
     def copy(self, source: Path, name: str) -> None:
-        """Make the file `name` with the bytes of the file `source`."""
-        with open_regular(source) as file, self.create(name) as into:
+        """Copy the file `source` to the file `name` atomically."""
+        with open_regular_user_file(source) as file, self.create(name) as into:
             shutil.copyfileobj(file, into, 1 << 20)
 
     def hard_link(self, source: Path, name: str) -> bool:
-        """Make `name` a second name of the file `source`, if the file system allows it; whether."""
+        """Make `name` a hard link to `source`; return `False` if the file system does not allow it."""
         with self._parent(name) as (parent, last), contextlib.suppress(OSError):
             with self._part(parent, last) as part:
                 os.link(source, part, dst_dir_fd=parent, follow_symlinks=False)
@@ -89,20 +89,20 @@ class OutputDirectory:
         return False
 
     def link(self, source: Path, name: str) -> None:
-        """Make `name` a hard link to the file `source`, or a symbolic one: neither takes up space."""
+        """Make `name` a hard link to the file `source`; a symbolic link if that is not possible."""
         if not self.hard_link(source, name):
             with self._parent(name) as (parent, last), self._part(parent, last) as part:
                 os.symlink(source, part, dir_fd=parent)
 
     def remove(self, name: str) -> None:
-        """Take the file away if it is there; of a link, the link."""
+        """Delete the file `name` if it exists; a link is deleted, not its target."""
         with contextlib.suppress(FileNotFoundError), self._parent(name, make=False) as place:
             os.unlink(place[1], dir_fd=place[0])
 
     def remove_folder(self, name: str) -> None:
-        """Take the folder away with all that it holds, if it is there; links in it are not followed.
+        """Delete the folder `name` with its content if it exists, without following links.
 
-        It loses its name first, so that a kill leaves no half of it under that name.
+        It is renamed first, so that a kill leaves no incomplete folder under that name.
         """
         with contextlib.suppress(FileNotFoundError), self._parent(name, make=False) as (at, last):
             gone = f"{PART}{secrets.token_hex(8)}"
@@ -110,9 +110,9 @@ class OutputDirectory:
             shutil.rmtree(gone, dir_fd=at)
 
     def settle(self, name: str) -> None:
-        """Return once all that the folder `name` holds is on the disk, with its names.
+        """Synchronise all files and directory entries of the folder `name` to disk (`fsync`).
 
-        Call it again after the folder was renamed: a name is on the disk with the folder above it.
+        Call it again after the folder was renamed: its name is an entry of the parent directory.
         """
         self.require_plain(name, whole=True)
         files = self.files(name)
@@ -167,9 +167,9 @@ class OutputDirectory:
             return os.open(last, flags | _NEW, 0o600, dir_fd=parent)
 
     def rename(self, name: str, to: str) -> None:
-        """Give the file or folder `name` the name `to` in the same folder."""
+        """Rename the file or folder `name` to `to`, in the same folder."""
         with self._parent(name, make=False) as (parent, last):
-            os.rename(last, relative_name(to), src_dir_fd=parent, dst_dir_fd=parent)
+            os.rename(last, require_relative_name(to), src_dir_fd=parent, dst_dir_fd=parent)
 
     def size(self, name: str) -> int | None:
         """Return the size of the file `name` in bytes; None if it is missing or not a regular file."""
@@ -196,7 +196,7 @@ class OutputDirectory:
         return []
 
     def require_plain(self, name: str = "", *, whole: bool = False) -> None:
-        """Raise for a link at the folder `name`, on the way there or in it; with `whole`, also deeper."""
+        """Raise for a link in the path of the folder `name` or among its entries; `whole`: at any depth."""
         with (
             contextlib.suppress(FileNotFoundError),
             self._parent(_format_child_name(name), make=False) as at,
@@ -227,7 +227,7 @@ class OutputDirectory:
 
         Missing directories are created if `make` is true.
         """
-        *folders, last = relative_name(name).split("/")
+        *folders, last = require_relative_name(name).split("/")
         try:
             if make:
                 self.root.mkdir(parents=True, exist_ok=True)
@@ -282,7 +282,7 @@ class OutputDirectory:
         raise UnsafeTargetError(str(self.root / name), problem)
 
 
-def open_regular(path: Path) -> io.BufferedReader:
+def open_regular_user_file(path: Path) -> io.BufferedReader:
     """Open the regular file at the user's `path` for reading; follow links, and never wait for a pipe."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,4 +1,4 @@
-"""Questions put to a reviewer, and the conditions under which they are put."""
+"""Questions to a reviewer, and the conditions under which they are sent."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from unreel.core.clip import ClipId
 from unreel.core.identity import digest
-from unreel.core.judgement import Pair, get_clips
+from unreel.core.judgement import Pair, list_subject_clips
 
 Marks = Literal["default", "off", "on"]
 """Whether each frame follows its timestamp; `default`: if the protocol asks for a time."""
@@ -29,7 +29,7 @@ class Condition:
     marks: Marks = "default"
 
     def written(self) -> dict[str, object]:
-        """Return the fields by name, without newer fields at their default, so that old keys stay valid."""
+        """Return the fields by name; newer fields at their default are omitted, so old keys stay valid."""
         told = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in told.items() if (name, value) not in LATER.items()}
 
@@ -88,15 +88,15 @@ class Question:
     @property
     def shown(self) -> tuple[ClipId, ...]:
         """Return the clips in presentation order."""
-        return get_clips(self.subject)
+        return list_subject_clips(self.subject)
 
     def key(self, reviewer: str) -> str:
         """Return the id of this question to `reviewer`, equal on every machine and in every run."""
-        return question_key(self.shown, reviewer, self.instrument, str(self.condition))
+        return compute_question_key(self.shown, reviewer, self.instrument, str(self.condition))
 
 
-def question_key(
+def compute_question_key(
     shown: Sequence[str], reviewer: str, instrument: Instrument, condition: str
 ) -> str:
-    """Return the key of a question from the fields of its stored row; `condition` is in stored form."""
+    """Return the key of a question from the fields of its stored row; `condition` is `str(Condition)`."""
     return digest("question", *shown, reviewer, str(instrument), condition)

@@ -23,7 +23,11 @@ class LazyImport:
     extra: str | None = None
 
     def load(self) -> Any:
-        """Import and return the object, or say which extra brings it."""
+        """Import and return the object.
+
+        Raises:
+            MissingExtraError: A package of `extra` is not installed.
+        """
         module, _, name = self.target.partition(":")
         try:
             return getattr(import_module(module), name)
@@ -34,7 +38,7 @@ class LazyImport:
             raise MissingExtraError(missing, self.extra) from error
 
     def __call__(self, *given: Any, **named: Any) -> Any:
-        """Load the object and call it, for a function whose module can wait until then."""
+        """Import the object, call it with the given arguments, and return the result."""
         return self.load()(*given, **named)
 
 
@@ -42,7 +46,7 @@ def require_extra(modules: Sequence[str], extra: str) -> None:
     """Raise if a package of `extra` is missing, without importing any.
 
     Raises:
-        MissingExtraError: The first that is not installed.
+        MissingExtraError: One of `modules` is not installed.
     """
     for module in modules:
         if find_spec(module) is None:

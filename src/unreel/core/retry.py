@@ -42,7 +42,7 @@ class RetryPolicy:
 
 
 class RetryBudget:
-    """Bounds requests by `1 + SHARE_AGAIN` times the questions, plus a small reserve."""
+    """Limit of all requests: `1 + SHARE_AGAIN` times the number of questions, plus a small reserve."""
 
     def __init__(self) -> None:
         self._tokens = float(RESERVE)
@@ -53,7 +53,7 @@ class RetryBudget:
         self._tokens = min(SAVINGS, self._tokens + SHARE_AGAIN)
 
     def take(self, now_s: float) -> bool:
-        """Return whether one more request may be sent at `now_s`, and count it."""
+        """Return whether one more retry may be sent at `now_s`; if so, subtract it from the budget."""
         if self._seen_s is not None:
             self._tokens = min(SAVINGS, self._tokens + TRICKLE_PER_S * (now_s - self._seen_s))
         self._seen_s = now_s
@@ -72,7 +72,7 @@ def backoff_s(patience: RetryPolicy, *, key: str, attempt: int, seed: int) -> fl
     return random.Random(digest(str(seed), key, str(attempt))).uniform(0, longest)  # noqa: S311  no secret
 
 
-def read_retry_after(value: str | None, *, now: datetime) -> float:
+def parse_retry_after(value: str | None, *, now: datetime) -> float:
     """Parse the seconds in a Retry-After header, a number or a date; 0 if missing or invalid.
 
     The result is at most `LONGEST_WAIT_S`.

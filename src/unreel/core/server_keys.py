@@ -37,7 +37,7 @@ _NAMED: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerAddress:
-    """A place in the network, as exactly as a key is bound to it."""
+    """Scheme, host and port of a server, to which an API key is bound."""
 
     scheme: str
     host: str
@@ -69,21 +69,21 @@ class ServerAddress:
         return host if self.uses_usual_port else f"{host}:{self.port}"
 
 
-def drop_address(name: str) -> str:
+def drop_server_address(name: str) -> str:
     """Return the name of a model without its server: `vllm/good` for `vllm/good@http://host:8000/v1`."""
     return _AT_SERVER.sub("", name)
 
 
-def hide_addresses(text: str) -> str:
-    """Return `text` for publication: without the servers of models, other addresses as `[address]`."""
-    return _WRITTEN.sub("[address]", drop_address(text))
+def hide_server_addresses(text: str) -> str:
+    """Return `text` for publication: without model servers, and with `[address]` for other addresses."""
+    return _WRITTEN.sub("[address]", drop_server_address(text))
 
 
-def read_server(url: str) -> ServerAddress:
+def parse_server_url(url: str) -> ServerAddress:
     """Parse the server address in `url`; reject anything except scheme, plain host, port and path."""
     found = _URL.fullmatch(url)
     if found is not None:
-        host, port = read_host(found["host"]), int(found["port"] or _PORTS[found["scheme"]])
+        host, port = normalise_host(found["host"]), int(found["port"] or _PORTS[found["scheme"]])
         if host is not None and 0 < port <= _LAST_PORT:
             return ServerAddress(scheme=found["scheme"], host=host, port=port)
     setting, problem = "model", "its address is not scheme, host, port and path in plain letters"
@@ -91,7 +91,7 @@ def read_server(url: str) -> ServerAddress:
     raise InvalidSettingError(setting, problem, remedy)
 
 
-def read_host(text: str) -> str | None:
+def normalise_host(text: str) -> str | None:
     """Return the normalised spelling of a host; `None` if the host is invalid."""
     if not text.startswith("["):
         return text.lower()
@@ -101,7 +101,7 @@ def read_host(text: str) -> str | None:
         return None
 
 
-def key_variable(server: ServerAddress, key_hosts: str) -> str | None:
+def find_key_variable(server: ServerAddress, key_hosts: str) -> str | None:
     """Return the variable whose key may be sent to `server`; `None` if `key_hosts` omits the server.
 
     `key_hosts` is the setting of that name.
@@ -111,7 +111,7 @@ def key_variable(server: ServerAddress, key_hosts: str) -> str | None:
     """
     for entry in filter(None, (part.strip() for part in key_hosts.split(","))):
         found = _NAMED.fullmatch(entry)
-        host = None if found is None else read_host(found["host"])
+        host = None if found is None else normalise_host(found["host"])
         if found is None or host is None:
             remedy = "Write hosts as llm.example.org, 127.0.0.1:8000 or api.example.org=ITS_KEY, with commas between"
             raise InvalidSettingError(HOSTS_VARIABLE, f"cannot use {entry!r}", remedy)
@@ -122,11 +122,11 @@ def key_variable(server: ServerAddress, key_hosts: str) -> str | None:
     return None
 
 
-def require_secret_way(server: ServerAddress, variable: str) -> None:
-    """Refuse to send a key where others can read along.
+def require_encrypted_connection(server: ServerAddress, variable: str) -> None:
+    """Raise if a key would be sent to `server` unencrypted.
 
     Raises:
-        InvalidSettingError: They can.
+        InvalidSettingError: The connection is neither HTTPS nor local.
     """
     if not server.keeps_secrets:
         setting, problem = "model", f"the key in {variable} would travel to {server} in clear"

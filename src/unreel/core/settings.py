@@ -31,7 +31,7 @@ _SECRETS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentSettings:
-    """Everything the environment can change, checked."""
+    """Validated settings from the environment variables `UNREEL_*`."""
 
     media_seconds: int = 15
     media_mb: int = 512
@@ -69,7 +69,7 @@ class EnvironmentSettings:
         return Path(self.state) if self.state else Path.home() / ".local" / "state" / "unreel"
 
 
-def read_settings(environment: Mapping[str, str] | None = None) -> EnvironmentSettings:
+def read_environment_settings(environment: Mapping[str, str] | None = None) -> EnvironmentSettings:
     """Read the settings from `environment` (default: the process environment); reject unknown names."""
     given = os.environ if environment is None else environment
     known = {PREFIX + setting.name.upper(): setting for setting in fields(EnvironmentSettings)}
@@ -101,7 +101,7 @@ def read_secret(variable: str, environment: Mapping[str, str] | None = None) -> 
     return given.get(variable) or None
 
 
-def server_environment(
+def build_child_environment(
     fixed: Mapping[str, str],
     usual: Mapping[str, str],
     *,
@@ -129,8 +129,8 @@ def read_ray_address(environment: Mapping[str, str] | None = None) -> str:
 
 
 @contextmanager
-def lend_environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set `variables` temporarily for a library that reads only the environment."""
+def override_environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables during the `with` block, for a library that reads only these."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -143,7 +143,7 @@ def lend_environment(variables: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def read_storage(
+def read_storage_options(
     settings: EnvironmentSettings, environment: Mapping[str, str] | None = None
 ) -> Mapping[str, str]:
     """Read the options that open the object store. They contain keys: never store or print them.

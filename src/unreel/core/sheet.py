@@ -1,4 +1,4 @@
-"""A table as CSV for a spreadsheet, as LaTeX for a paper and as Markdown for a card, from words that strangers may have chosen."""
+"""Tables as HTML, CSV, LaTeX and Markdown, with untrusted text escaped."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ _CELL: Final = "text-align:left;vertical-align:top;padding:0 1em 0 0"
 _TITLE: Final = "text-align:left;font-weight:bold;white-space:nowrap"
 
 
-def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def build_html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Build an HTML table with a title; without columns, the first cell of each row is its header."""
     head = "".join(
         f'<th scope="col" style="{_CELL}">{escape(sanitise_line(name))}</th>' for name in columns
@@ -51,18 +51,18 @@ _LATEX: Final = str.maketrans(
 )
 
 
-def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
-    """Build a CSV table with one line for each row; a cell with a formula starts with `'`."""
-    return "".join(iter_csv(columns, rows, clean=sanitise_line))
+def build_csv_table(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    """Return a CSV table with one line per row; a cell that looks like a formula is prefixed by `'`."""
+    return "".join(iter_csv_lines(columns, rows, clean=sanitise_line))
 
 
-def iter_csv(
+def iter_csv_lines(
     columns: Sequence[str],
     rows: Iterable[Mapping[str, object]],
     *,
     clean: Callable[[str], str] = sanitise_lines,
 ) -> Iterator[str]:
-    """Yield the header and each row of a CSV file; cells may hold several lines unless `clean` ends that."""
+    """Yield the header and each row of a CSV file; `clean` decides whether a cell may have many lines."""
     for cells in itertools.chain([columns], ([row[name] for name in columns] for row in rows)):
         line = io.StringIO()
         csv.writer(line, lineterminator="\n").writerow(
@@ -71,7 +71,7 @@ def iter_csv(
         yield line.getvalue()
 
 
-def latex_text(
+def build_latex_table(
     columns: Sequence[str], rows: Iterable[Mapping[str, object]], *, caption: str = ""
 ) -> str:
     """Build a LaTeX table with booktabs rules; number columns are right-aligned."""
@@ -97,7 +97,7 @@ def latex_text(
     )
 
 
-def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def build_markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Build a Markdown table for a dataset or model card; cell contents are escaped to plain text."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join(f"| {' | '.join(map(_format_markdown_cell, line))} |" for line in lines)

@@ -1,4 +1,4 @@
-"""Stretches of time, in whole microseconds."""
+"""Time spans in whole microseconds."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,7 +9,7 @@ from unreel.core.errors import InvalidValueError
 MICROSECONDS: Final = 1_000_000
 
 
-def to_us(seconds: Fraction | float) -> int:
+def convert_to_microseconds(seconds: Fraction | float) -> int:
     """Round `seconds` to whole microseconds; ties go to even."""
     exact = seconds if type(seconds) is Fraction else Fraction(seconds)
     whole, rest = divmod(exact.numerator * MICROSECONDS, exact.denominator)
@@ -22,15 +22,15 @@ def format_seconds(at_us: int) -> str:
     return f"{at_us / MICROSECONDS:.2f} s"
 
 
-def add_seconds(value: Any) -> Any:
-    """Add seconds to a JSON document: a field such as `start_s` for each field such as `start_us`."""
+def add_second_fields(value: Any) -> Any:
+    """Return a JSON document with a field such as `start_s` added for each field such as `start_us`."""
     if isinstance(value, list):
-        return [add_seconds(part) for part in value]
+        return [add_second_fields(part) for part in value]
     if not isinstance(value, dict):
         return value
     found: dict[str, Any] = {}
     for key, part in value.items():
-        found[key] = add_seconds(part)
+        found[key] = add_second_fields(part)
         seconds = f"{key[:-3]}_s"
         if key.endswith("_us") and type(part) is int and seconds not in value:
             found[seconds] = part / 1e6
@@ -39,7 +39,7 @@ def add_seconds(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, order=True)
 class TimeSpan:
-    """A stretch of a clip: `start_us` belongs to it, `end_us` does not."""
+    """Time span of a clip from `start_us` (inclusive) to `end_us` (exclusive)."""
 
     start_us: int
     end_us: int

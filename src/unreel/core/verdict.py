@@ -1,10 +1,11 @@
-"""Parsed text of an answer. Missing parts are `Unparsed`."""
+"""Parsed text of an answer, with `Unparsed` for missing parts, and the rule by which it counts as correct."""
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Final, Literal
 
 from unreel.core.box import Box
+from unreel.core.failure import Failure
 from unreel.core.judgement import ErrorFamily, Label
 
 
@@ -38,7 +39,7 @@ class TraceVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealismVerdict:
-    """`realism`: a whole score from 1 to 5, and its reasons."""
+    """Verdict of protocol `realism`: a whole score from 1 to 5, and its reasons."""
 
     score: int | Unparsed
     problem: str | Unparsed
@@ -65,7 +66,7 @@ class RealityVerdict:
 
 
 class Position(StrEnum):
-    """A place in a pair."""
+    """Position of a clip in a pair."""
 
     FIRST = "first"
     SECOND = "second"
@@ -73,9 +74,40 @@ class Position(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreferenceVerdict:
-    """`preference`: which clip of a pair is real."""
+    """Verdict of protocol `preference`: which clip of a pair is real."""
 
     real: Position | Unparsed
 
 
 Verdict = TraceVerdict | RealismVerdict | RealityVerdict | PreferenceVerdict
+
+
+FAR_OFF: Final = 2
+"""Points by which a realism score must miss people's to count as wrong."""
+
+
+def get_verdict_decision(outcome: Any) -> Any:
+    """Return the label, score or position in a verdict; `None` for a failure or an unreadable one."""
+    if isinstance(outcome, Failure):
+        return None
+    for part in ("label", "score", "real"):
+        value = getattr(outcome, part, None)
+        if isinstance(value, str | int):
+            return value
+    return None
+
+
+def is_answer_correct(outcome: Any, truth: Any, label: Label) -> bool | None:
+    """Return whether an answer is correct; `None` for a failure or an unreadable answer.
+
+    Args:
+        outcome: Verdict that was parsed from the answer, or a failure.
+        truth: The first ground truth of the question.
+        label: Label of the clip, or of the first clip of a pair.
+    """
+    decision = get_verdict_decision(outcome)
+    if decision is None:
+        return None
+    if isinstance(outcome, RealismVerdict):
+        return bool(abs(int(decision) - truth.score) < FAR_OFF)
+    return bool(decision == (truth if isinstance(outcome, PreferenceVerdict) else label))

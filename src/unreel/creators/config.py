@@ -1,4 +1,4 @@
-"""`[[creator]]` sections: name, kind and inputs of each creator; a section opens its creator."""
+"""`[[creator]]` sections of a recipe: name, kind and inputs of each creator."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from unreel.core.registry import LazyImport, NameRegistry
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.contract import ClipClass, Creator, CreatorInput, Given
 from unreel.creators.kind import CreatorEnvironment, CreatorKeys
-from unreel.recipes.check import check_sections
+from unreel.recipes.check import validate_recipe_sections
 from unreel.recipes.section import Line, RecipeSection, Seed, Text
 
 
-class HeldKeys(CreatorKeys):
-    """`kind = "frozen"`."""
+class FrozenCreatorConfig(CreatorKeys):
+    """`kind = "frozen"`: a creator whose clips are already in the benchmark."""
 
     creator: Text = ""
     """As the benchmark names it; the name on the board where nothing is written."""
@@ -43,12 +43,12 @@ FROZEN: Final = "frozen"
 CREATORS: Final[NameRegistry[type[CreatorKeys]]] = NameRegistry(
     "kind of creator",
     {
-        "degrade": LazyImport("unreel.creators.degrade:DegradeKeys"),
-        "diffusers": LazyImport("unreel.creators.diffusers:DiffusersKeys"),
+        "degrade": LazyImport("unreel.creators.edited_clips:DegradeCreatorConfig"),
+        "diffusers": LazyImport("unreel.creators.diffusers:DiffusersCreatorConfig"),
         "encoded": LazyImport("unreel.arena.run.injected:EncodedKeys"),
-        "endpoint": LazyImport("unreel.creators.endpoint.config:EndpointKeys"),
-        "folder": LazyImport("unreel.creators.folder:FolderKeys"),
-        FROZEN: LazyImport("unreel.creators.config:HeldKeys"),
+        "endpoint": LazyImport("unreel.creators.endpoint.config:EndpointCreatorConfig"),
+        "folder": LazyImport("unreel.creators.folder:FolderCreatorConfig"),
+        FROZEN: LazyImport("unreel.creators.config:FrozenCreatorConfig"),
         "inject": LazyImport("unreel.arena.run.injected:InjectKeys"),
     },
     group="unreel.creators",
@@ -78,7 +78,7 @@ class CreatorFactory:
 
 
 class CreatorSection(RecipeSection):
-    """Config section of one creator: the common keys below, and the keys of its kind."""
+    """`[[creator]]` section of a recipe: the common keys below, and the keys of its kind."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -103,13 +103,13 @@ class CreatorSection(RecipeSection):
 
     @property
     def keys(self) -> CreatorKeys:
-        """Return the keys of its kind.
+        """Return the parsed keys of the creator's kind.
 
         Raises:
-            InvalidSettingError: A key is not one of its kind, or its value cannot be used.
+            InvalidSettingError: A key is unknown for this kind, or its value is invalid.
         """
         try:
-            return check_sections(CREATORS.load(self.kind), self._given())
+            return validate_recipe_sections(CREATORS.load(self.kind), self._given())
         except InvalidSettingError as error:
             setting = f"{error.setting} of {self.name}"
             raise InvalidSettingError(setting, error.problem, error.remedy) from error
@@ -118,11 +118,11 @@ class CreatorSection(RecipeSection):
     def held(self) -> str | None:
         """Return the creator's name in the benchmark that contains its clips; `None` if clips are made."""
         keys = self.keys
-        return (keys.creator or self.name) if isinstance(keys, HeldKeys) else None
+        return (keys.creator or self.name) if isinstance(keys, FrozenCreatorConfig) else None
 
     @property
     def stable_name(self) -> str:
-        """Name computed without opening it: another parameter or checkpoint gives another name."""
+        """Return the stable name without opening the creator; it changes with parameters and checkpoint."""
         return self.keys.stable_name(self.kind, self.name)
 
     def beside(self, base: Path) -> "CreatorSection":
@@ -130,7 +130,12 @@ class CreatorSection(RecipeSection):
         return type(self).model_validate(self.model_dump() | self.keys.beside(base))
 
     def opener(self, *, settings: EnvironmentSettings, trusted: bool = False) -> CreatorFactory:
-        """Return its factory. `trusted`: the benchmark's clips are opened without a sandbox."""
+        """Return the factory of the creator.
+
+        Args:
+            settings: Settings from the environment.
+            trusted: Whether the benchmark's clips are opened without a sandbox.
+        """
         keys, name = self.keys, self.stable_name
         asked = self.settings or keys.usual
         around = CreatorEnvironment(settings=settings, trusted=trusted, asked=asked)

@@ -1,4 +1,4 @@
-"""Request and result of a creator. `unreel.testing.creators` tests the contract."""
+"""Interface of a creator: request and result. `unreel.testing.creators` tests implementations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from unreel.core.failure import Failure
 
 
 class CreatorInput(StrEnum):
-    """Input that a creator starts from."""
+    """Input that a creator starts from: image, text or both."""
 
     IMAGE_AND_TEXT = "image+text"
     IMAGE = "image"
@@ -24,7 +24,7 @@ its name alone, where its clips lie ready."""
 
 
 class ClipClass(StrEnum):
-    """Label of a creator's clips."""
+    """Class of a creator's clips: generated, or a real clip that was edited as a control."""
 
     GENERATED = "generated"
     CONTROL = "control"
@@ -69,7 +69,7 @@ class GeneratedClip:
 
 
 class CreatorContext(Protocol):
-    """Context for making a clip: a folder, notes that survive kill -9, and a safe download."""
+    """Context for one brief: a folder, persistent notes, and a safe download."""
 
     @property
     def folder(self) -> Path:
@@ -77,20 +77,23 @@ class CreatorContext(Protocol):
         ...
 
     def recall(self, what: str) -> str | None:
-        """Return the value noted under that key for this brief, in this or an earlier process."""
+        """Return the text stored under the key `what` for this brief, also by an earlier process."""
         ...
 
     def note(self, what: str, text: str) -> None:
-        """Keep it for the next life, on disk before this returns: the id of a job that is paid for."""
+        """Store `text` under the key `what`, on disk before this returns, for example a paid job's id."""
         ...
 
     async def fetch(self, url: str, into: Path) -> Failure | None:
-        """Copy what a stranger's address holds, up to a size and within a time, never from private addresses."""
+        """Download the untrusted `url` into the file `into`; return a failure if that fails.
+
+        Size and time are limited, and private addresses are rejected.
+        """
         ...
 
 
 class Creator(Protocol):
-    """Makes clips, many at a time within one event loop."""
+    """Generator of clips; many clips may be made concurrently in one event loop."""
 
     @property
     def name(self) -> str:
@@ -99,18 +102,18 @@ class Creator(Protocol):
 
     @property
     def side(self) -> ClipClass:
-        """Return the label of its clips."""
+        """Return the class of the creator's clips."""
         ...
 
     @property
     def settings(self) -> frozenset[CreatorInput]:
-        """Return the supported inputs."""
+        """Return the inputs that the creator supports."""
         ...
 
     async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
-        """Make one clip. A failure is an answer; nothing is raised but a cancellation."""
+        """Make one clip, or return a failure. It raises nothing except a cancellation."""
         ...
 
     async def close(self) -> None:
-        """Let go of connections and weights; harmless when called twice."""
+        """Release connections and weights; a second call does nothing."""
         ...

@@ -1,4 +1,7 @@
-"""Video pipelines of diffusers, run here: Wan, HunyuanVideo, LTX and CogVideoX from a folder or the hub."""
+"""Creator that runs a local video pipeline of diffusers, from a folder or from the hub.
+
+Families: Wan, HunyuanVideo, LTX and CogVideoX.
+"""
 
 import hashlib
 import io
@@ -14,12 +17,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NoRe
 
 from pydantic import Field, field_serializer, model_validator
 
-from unreel.core.errors import InvalidSettingError, raise_refusal
+from unreel.core.errors import InvalidSettingError, raise_machine_error
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
+from unreel.core.input_files import INDEX_FILES, require_safe_weight_index
 from unreel.core.output_files import OutputDirectory
 from unreel.core.registry import require_extra
-from unreel.core.weight_files import INDEX_FILES, require_safe_index
 from unreel.creators.contract import (
     ClipBrief,
     ClipClass,
@@ -28,7 +31,13 @@ from unreel.creators.contract import (
     CreatorInput,
     GeneratedClip,
 )
-from unreel.creators.families import FAMILIES, FamilyName, PipelineFamily, fit_frames, fit_size
+from unreel.creators.families import (
+    FAMILIES,
+    FamilyName,
+    PipelineFamily,
+    fit_frame_count,
+    fit_frame_size,
+)
 from unreel.creators.kind import CreatorEnvironment, CreatorKeys
 from unreel.recipes.section import Exact, Text
 
@@ -43,8 +52,8 @@ _CRF: Final = "14"
 """Visually lossless quality."""
 
 
-class DiffusersKeys(CreatorKeys):
-    """`kind = "diffusers"`."""
+class DiffusersCreatorConfig(CreatorKeys):
+    """`kind = "diffusers"`: a local diffusers pipeline."""
 
     besides: ClassVar[frozenset[str]] = frozenset({"device", "offload", "model"})
     at_once: ClassVar[int] = 1
@@ -72,7 +81,7 @@ class DiffusersKeys(CreatorKeys):
     """Frames a second; as its makers export them where nothing is written."""
 
     @model_validator(mode="after")
-    def _frames_are_such_as_it_makes(self) -> "DiffusersKeys":
+    def _frames_are_such_as_it_makes(self) -> "DiffusersCreatorConfig":
         family = FAMILIES[self.family]
         sides = (self.width, self.height)
         if None in sides and sides != (None, None):
@@ -106,15 +115,15 @@ class DiffusersKeys(CreatorKeys):
         return DiffusersCreator(name, self)
 
     def call(self, brief: ClipBrief) -> dict[str, Any]:
-        """Return the pipeline arguments for `brief`, except its image and its noise."""
+        """Return the pipeline's call arguments for `brief`, except the image and the random generator."""
         family = FAMILIES[self.family]
         rate = self.rate or family.rate
-        width, height = fit_size(family, brief.width, brief.height)
+        width, height = fit_frame_size(family, brief.width, brief.height)
         asked = {
             "prompt": brief.text,
             "width": self.width or width,
             "height": self.height or height,
-            "num_frames": self.n_frames or fit_frames(family, brief.duration_us, rate),
+            "num_frames": self.n_frames or fit_frame_count(family, brief.duration_us, rate),
             "negative_prompt": self.negative or None,
             "num_inference_steps": self.steps,
             "guidance_scale": self.guidance,
@@ -123,12 +132,17 @@ class DiffusersKeys(CreatorKeys):
         return {word: value for word, value in asked.items() if value is not None}
 
     def _require_family(self) -> None:
-        """Raise for a folder that holds a pipeline of another family: it would load, and break at work."""
+        """Raise if the folder of the model does not contain a pipeline of the configured family.
+
+        Raises:
+            InvalidSettingError: The folder has no index or another family's pipeline, or the model has
+                a revision although it is a local folder.
+        """
         if not self.revision and not (Path(self.model).expanduser() / _INDEX).is_file():
             self._refuse_folder()
         if not self.revision:
             for index in sorted(Path(self.model).expanduser().rglob(INDEX_FILES)):
-                require_safe_index(index)
+                require_safe_weight_index(index)
         if self.revision and Path(self.model).exists():
             setting, problem = (
                 "revision",
@@ -136,7 +150,7 @@ class DiffusersKeys(CreatorKeys):
             )
             raise InvalidSettingError(setting, problem, "Leave it out, or run it elsewhere")
         own = FAMILIES[self.family].from_text.removesuffix("Pipeline")
-        held = own if self.revision else _read_class_name(Path(self.model).expanduser())
+        held = own if self.revision else _read_pipeline_class(Path(self.model).expanduser())
         if not held.startswith(own):
             setting, problem = (
                 "family",
@@ -150,7 +164,7 @@ class DiffusersKeys(CreatorKeys):
         raise InvalidSettingError(setting, problem, remedy)
 
     def _weights(self) -> list[str]:
-        """Return the identity of the checkpoint."""
+        """Return texts that identify the checkpoint: model and revision, or names and hashes of its files."""
         if self.revision:
             return [self.model, self.revision]
         folder = Path(self.model).expanduser()
@@ -169,12 +183,12 @@ class DiffusersKeys(CreatorKeys):
 
 
 class DiffusersCreator:
-    """Runs one pipeline here, one clip at a time; the weights are loaded with the first one."""
+    """Creator that runs one local pipeline, one clip at a time; weights are loaded at the first clip."""
 
     side: ClassVar[ClipClass] = ClipClass.GENERATED
     settings: ClassVar[frozenset[CreatorInput]] = frozenset(CreatorInput)
 
-    def __init__(self, name: str, keys: DiffusersKeys) -> None:
+    def __init__(self, name: str, keys: DiffusersCreatorConfig) -> None:
         self.name = name
         self._keys = keys
         self._family = FAMILIES[keys.family]
@@ -187,7 +201,7 @@ class DiffusersCreator:
         return await to_thread(self._make, brief, OutputDirectory(workplace.folder))
 
     async def close(self) -> None:
-        """Let go of the weights."""
+        """Release the weights."""
         with self._alone:
             self._pipelines.clear()
 
@@ -196,7 +210,7 @@ class DiffusersCreator:
             try:
                 return self._run(brief, into)
             except Exception as error:  # noqa: BLE001  what a pipeline raises costs one clip
-                raise_refusal(error)
+                raise_machine_error(error)
                 reason = FailureReason.STAGE_FAILED
                 if "out of memory" in str(error).lower():
                     reason = FailureReason.OUT_OF_MEMORY
@@ -228,7 +242,7 @@ class DiffusersCreator:
             try:
                 self._pipelines[kind] = _load_pipeline(kind, self._keys, self._family)
             except Exception as error:  # noqa: BLE001  a checkpoint that is not of its family
-                raise_refusal(error)
+                raise_machine_error(error)
                 detail = f"{kind} of {self._keys.label('')!a} cannot be loaded ({error})"
                 self._broken = Failure(FailureReason.STAGE_FAILED, detail[:_MOST_DETAIL])
         return self._broken or self._pipelines[kind]
@@ -243,7 +257,7 @@ class DiffusersCreator:
         return told | own | ({"revision": keys.revision} if keys.revision else {})
 
 
-def _load_pipeline(kind: str, keys: DiffusersKeys, family: PipelineFamily) -> Any:
+def _load_pipeline(kind: str, keys: DiffusersCreatorConfig, family: PipelineFamily) -> Any:
     import torch
     from transformers.utils import logging
 
@@ -287,10 +301,10 @@ def _generate_frames(
 
 
 def _encode_frames(frames: "NDArray[np.uint8]", rate: Fraction) -> bytes:
-    from unreel.media.encode import ClipWriter, VideoTrack
+    from unreel.media.encode import ClipWriter, VideoTrackSettings
 
     _, height, width, _ = frames.shape
-    track = VideoTrack(
+    track = VideoTrackSettings(
         codec="libx264",
         width=width,
         height=height,
@@ -315,7 +329,7 @@ def _decode_png(png: bytes | None) -> Any:
         return None
 
 
-def _read_class_name(folder: Path) -> str:
+def _read_pipeline_class(folder: Path) -> str:
     try:
         return str(json.loads((folder / _INDEX).read_text(encoding="utf-8"))["_class_name"])
     except (OSError, ValueError, LookupError, TypeError):

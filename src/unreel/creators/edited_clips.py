@@ -1,28 +1,47 @@
-"""Creators that change the real clip of a scene: they open it with a reader of their own."""
+"""Creators that change the real clip of a scene, among them common edits as a control."""
 
 import asyncio
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar, Final, Literal, assert_never
 
+from pydantic import Field, field_serializer, model_validator
+
+from unreel.core.clip import ClipFacts
+from unreel.core.errors import InvalidSettingError, suggest_names
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import digest
+from unreel.core.output_files import OutputDirectory
 from unreel.creators.contract import (
     ClipBrief,
     ClipClass,
+    Creator,
     CreatorContext,
     CreatorInput,
     GeneratedClip,
 )
-from unreel.creators.kind import CreatorEnvironment
-from unreel.media.access import media_reader
+from unreel.creators.kind import CreatorEnvironment, CreatorKeys
+from unreel.media.access import open_media_reader
+from unreel.media.normalise import NormalisedClipFormat
+from unreel.media.perturb import (
+    HALF,
+    MESSENGER_CRF,
+    MOST_OF_IT,
+    build_clip_format,
+    choose_random_crop,
+)
 from unreel.media.reader import MediaReader
+from unreel.media.render import OWN_SPEED, WHOLE, FrameRange
+from unreel.recipes.section import Exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReworkRequest:
-    """One clip to be changed."""
+class ClipEditRequest:
+    """Request to edit one real clip: its brief, its file, the output file and the media reader."""
 
     brief: ClipBrief
     source: Path
@@ -31,15 +50,15 @@ class ReworkRequest:
     reader: MediaReader
 
 
-class ReworkingCreator:
-    """Changes real clips, one by one: the same seed gives the same bytes."""
+class ClipEditingCreator:
+    """Creator that edits real clips with a function; the same seed gives the same bytes."""
 
     settings: ClassVar[frozenset[CreatorInput]] = frozenset(CreatorInput)
 
     def __init__(
         self,
         name: str,
-        change: Callable[[ReworkRequest], GeneratedClip | Failure],
+        change: Callable[[ClipEditRequest], GeneratedClip | Failure],
         *,
         side: ClipClass,
         around: CreatorEnvironment,
@@ -49,14 +68,14 @@ class ReworkingCreator:
         self._change = change
         self._open = ExitStack()
         self._reader = self._open.enter_context(
-            media_reader(around.settings, trusted=around.trusted)
+            open_media_reader(around.settings, trusted=around.trusted)
         )
 
     async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
-        """Make the edited clip."""
+        """Edit the real clip of the brief."""
         if brief.source is None:
             return Failure(FailureReason.NO_BRIEF, f"the scene {brief.id!a} has no real clip")
-        rework = ReworkRequest(
+        rework = ClipEditRequest(
             brief=brief,
             source=brief.source,
             into=workplace.folder / "clip.mp4",
@@ -65,5 +84,113 @@ class ReworkingCreator:
         return await asyncio.to_thread(self._change, rework)
 
     async def close(self) -> None:
-        """Let go of the reader's processes."""
+        """Close the media reader and its processes."""
         self._open.close()
+
+
+Way = Literal["recompressed", "scaled", "cropped", "retimed"]
+_QUICK: Final = Fraction(5, 4)
+_SEED_DIGITS: Final = 8
+_OWN_KEYS: Final[dict[Way, tuple[str, ...]]] = {
+    "recompressed": ("crf",),
+    "scaled": ("scale",),
+    "cropped": ("kept",),
+    "retimed": ("speed", "rate"),
+}
+
+
+class DegradeCreatorConfig(CreatorKeys):
+    """`kind = "degrade"`: real clips that are recompressed, scaled, cropped or retimed."""
+
+    side: ClassVar[ClipClass] = ClipClass.CONTROL
+
+    way: Way
+    crf: Annotated[int, Field(ge=0, le=51)] = MESSENGER_CRF
+    """For `recompressed`: quality, 0 is best, 51 is worst."""
+    scale: Annotated[Exact, Field(gt=0, lt=1)] = HALF
+    """For `scaled`: factor of each side."""
+    kept: Annotated[Exact, Field(ge=Fraction(1, 10), lt=1)] = MOST_OF_IT
+    """For `cropped`: fraction of each side; the position follows from the seed."""
+    speed: Annotated[Exact, Field(ge=Fraction(1, 4), le=4)] | None = None
+    """For `retimed`: factor; 5/4 if no rate is set."""
+    rate: Annotated[Exact, Field(ge=1, le=240)] | None = None
+    """For `retimed`: frames per second, with the original length."""
+
+    @model_validator(mode="after")
+    def _keys_are_of_its_way(self) -> "DegradeCreatorConfig":
+        own = ("way", *_OWN_KEYS[self.way])
+        for key in sorted(self.model_fields_set - set(own)):
+            problem = f"says nothing about what is {self.way}"
+            raise InvalidSettingError(key, problem, suggest_names(key, own))
+        if self.speed is not None and (self.rate is not None or self.speed == 1):
+            setting, problem = "speed", "is 1, or a rate is also set"
+            raise InvalidSettingError(setting, problem, "Name another speed, or a rate alone")
+        return self
+
+    @field_serializer("scale", "kept", "speed", "rate")
+    def _as_written(self, value: Fraction | None) -> str | None:
+        return None if value is None else str(value)
+
+    @property
+    def usual(self) -> tuple[CreatorInput, ...]:
+        return (CreatorInput.IMAGE,)
+
+    def label(self, title: str) -> str:  # noqa: ARG002  its way tells more than a title
+        return self.way
+
+    def open(self, name: str, around: CreatorEnvironment) -> Creator:
+        return ClipEditingCreator(name, self._degrade, side=self.side, around=around)
+
+    def _degrade(self, rework: ClipEditRequest) -> GeneratedClip | Failure:
+        facts = rework.reader.probe(rework.source)
+        if isinstance(facts, Failure):
+            return facts
+        change = _build_clip_degradation(self, facts, rework.brief)
+        data = rework.reader.render(rework.source, change.cut, form=change.form, speed=change.speed)
+        if isinstance(data, Failure):
+            return data
+        into = rework.into
+        return GeneratedClip(
+            file=OutputDirectory(into.parent).write(into.name, data),
+            model=f"unreel {self.way}",
+            parameters=change.told,
+            cost_usd=Decimal(0),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ClipDegradation:
+    """Edit of one clip (crop, format or speed), and its parameters for the record."""
+
+    cut: FrameRange = WHOLE
+    form: NormalisedClipFormat | None = None
+    speed: Fraction = OWN_SPEED
+    told: dict[str, str | int]
+
+
+def _build_clip_degradation(
+    keys: DegradeCreatorConfig, facts: ClipFacts, brief: ClipBrief
+) -> _ClipDegradation:
+    match keys.way:
+        case "recompressed":
+            return _ClipDegradation(
+                form=build_clip_format(facts, crf=keys.crf), told={"crf": keys.crf}
+            )
+        case "scaled":
+            form = build_clip_format(facts, scale=keys.scale)
+            return _ClipDegradation(form=form, told={"width": form.width, "height": form.height})
+        case "cropped":
+            drawn = int(digest("crop", brief.id, str(brief.seed))[:_SEED_DIGITS], 16)
+            crop = choose_random_crop(
+                (facts.video.width, facts.video.height), drawn, kept=keys.kept
+            )
+            return _ClipDegradation(cut=FrameRange(crop=crop), told=asdict(crop))
+        case "retimed" if keys.rate is not None:
+            return _ClipDegradation(
+                form=build_clip_format(facts, rate=keys.rate), told={"rate": str(keys.rate)}
+            )
+        case "retimed":
+            speed = keys.speed or _QUICK
+            return _ClipDegradation(speed=speed, told={"speed": str(speed)})
+        case _ as never:
+            assert_never(never)

@@ -12,7 +12,7 @@ FamilyName = Literal["cogvideox", "hunyuan-video", "ltx", "wan"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineFamily:
-    """Settings of one pipeline family."""
+    """Properties of one family of diffusers pipelines: classes, supported sizes and frame rate."""
 
     from_text: str
     """Class in diffusers."""
@@ -74,7 +74,7 @@ FAMILIES: Final[Mapping[FamilyName, PipelineFamily]] = {
 }
 
 
-def fit_size(family: PipelineFamily, width: int, height: int) -> tuple[int, int]:
+def fit_frame_size(family: PipelineFamily, width: int, height: int) -> tuple[int, int]:
     """Return the supported size nearest in shape to `width` x `height`, at most the training size."""
     shrunk = min(1.0, (family.area / (width * height)) ** 0.5)
     return (
@@ -83,7 +83,7 @@ def fit_size(family: PipelineFamily, width: int, height: int) -> tuple[int, int]
     )
 
 
-def fit_frames(family: PipelineFamily, duration_us: int, rate: Fraction) -> int:
+def fit_frame_count(family: PipelineFamily, duration_us: int, rate: Fraction) -> int:
     """Return the supported number of frames whose duration at `rate` is nearest to `duration_us`."""
     wanted = Fraction(duration_us, MICROSECONDS) * rate
     steps = max(1, round((wanted - 1) / family.frames_multiple))

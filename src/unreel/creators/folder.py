@@ -1,4 +1,4 @@
-"""Clips that were made elsewhere, in a folder: one file for each scene, named after it."""
+"""Creator for existing clips in a folder: one file for each scene, named after the scene."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from typing import IO, Annotated, ClassVar, Final
 from pydantic import Field
 
 from unreel.core.chunks import READ_BYTES
-from unreel.core.errors import InvalidValueError, UnsafeTargetError, raise_refusal
+from unreel.core.errors import InvalidValueError, UnsafeTargetError, raise_machine_error
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
 from unreel.creators.contract import (
@@ -31,8 +31,8 @@ ENDINGS: Final = (".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi", ".ts", ".gif"
 _MEGABYTE: Final = 1 << 20
 
 
-class FolderKeys(CreatorKeys):
-    """`kind = "folder"`."""
+class FolderCreatorConfig(CreatorKeys):
+    """`kind = "folder"`: existing clips in a folder."""
 
     places: ClassVar[frozenset[str]] = frozenset({"folder"})
     besides: ClassVar[frozenset[str]] = frozenset({"cost_usd"})
@@ -65,7 +65,7 @@ class FolderCreator:
     """Creator that returns files of a folder. Scene names are untrusted: none leads out of it."""
 
     name: str
-    keys: FolderKeys
+    keys: FolderCreatorConfig
     largest_bytes: int
     plain_names: bool = True
     """Whether a file may be named after its scene alone."""
@@ -73,7 +73,7 @@ class FolderCreator:
     settings: frozenset[CreatorInput] = frozenset(CreatorInput)
 
     async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
-        """Copy the clip of the scene."""
+        """Copy the file of the brief's scene into the folder of the context."""
         return await asyncio.to_thread(self._hand_over, brief, OutputDirectory(workplace.folder))
 
     async def close(self) -> None:
@@ -92,7 +92,7 @@ class FolderCreator:
                 if failure := self._copy(source, into, taken):
                     return failure
         except (InvalidValueError, UnsafeTargetError, OSError) as error:
-            raise_refusal(error)
+            raise_machine_error(error)
             return Failure(FailureReason.NOT_A_FILE, f"{brief.id!a} names no clip ({error})")
         return GeneratedClip(
             file=into.root / taken,
@@ -127,7 +127,7 @@ class FolderCreator:
         return Failure(FailureReason.NOT_A_FILE, detail)
 
     def _find(self, brief: ClipBrief, folder: OutputDirectory) -> Iterator[str]:
-        """Yield every file that could be the clip of the scene."""
+        """Yield the name of every file in the folder that could be the clip of the scene."""
         for stem in self._stems(brief):
             for ending in ENDINGS:
                 spelt = (stem + ending, stem + ending.upper())
@@ -135,7 +135,7 @@ class FolderCreator:
                     yield from [name for name in spelt if folder.size(name) is not None][:1]
 
     def find_missing(self, briefs: Iterable[ClipBrief]) -> list[str]:
-        """Return the names of the files that `briefs` ask for and the folder does not hold."""
+        """Return the names of the files that `briefs` require and that the folder lacks."""
         folder = OutputDirectory(Path(self.keys.folder))
         return [self._expected_file(brief) for brief in briefs if not self._holds(brief, folder)]
 
@@ -150,7 +150,7 @@ class FolderCreator:
         return f"{name}.mp4" if self.plain_names else f"{name}-{brief.setting.value}.mp4"
 
     def _stems(self, brief: ClipBrief) -> tuple[str, ...]:
-        """Return the names without ending that a clip may have; the whole `id` was the only one before."""
+        """Return the file names without suffix that the clip may have, by file stem or by scene id."""
         names = dict.fromkeys((brief.file_stem or brief.id, brief.id))
         owns = [f"{name}-{brief.setting.value}" for name in names]
         return (*owns, *names) if self.plain_names else tuple(owns)

@@ -1,4 +1,4 @@
-"""Configuration of a kind of creator: recipe keys that open it."""
+"""Base class for the recipe keys of a kind of creator."""
 
 import json
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from unreel.core.identity import digest
-from unreel.core.names import plain_name
+from unreel.core.names import make_safe_file_name
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.contract import ClipClass, Creator, CreatorInput, Given
 from unreel.recipes.section import RecipeSection
@@ -16,7 +16,7 @@ _DIGITS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatorEnvironment:
-    """Environment of a creator."""
+    """Settings of the process that opens a creator, and the inputs requested from the creator."""
 
     settings: EnvironmentSettings
     trusted: bool = False
@@ -26,7 +26,7 @@ class CreatorEnvironment:
 
 
 class CreatorKeys(RecipeSection):
-    """Base class for the keys of one kind: the fields are the recipe keys, `open` makes the creator."""
+    """Recipe keys of one kind of creator: the fields are the keys, and `open` opens the creator."""
 
     side: ClassVar[ClipClass] = ClipClass.GENERATED
     places: ClassVar[frozenset[str]] = frozenset()
@@ -38,17 +38,17 @@ class CreatorKeys(RecipeSection):
 
     @property
     def can(self) -> frozenset[CreatorInput]:
-        """Return the supported inputs."""
+        """Return the inputs that the creator supports."""
         return frozenset(CreatorInput)
 
     @property
     def usual(self) -> tuple[CreatorInput, ...]:
-        """Return the default inputs."""
+        """Return the inputs that are used if the recipe names none."""
         return (CreatorInput.IMAGE_AND_TEXT,)
 
     @property
     def given(self) -> Given:
-        """Return the input from a scene."""
+        """Return what the creator gets of a scene: the brief, the real clip or only the name."""
         return "source" if self.side is ClipClass.CONTROL else "brief"
 
     def label(self, title: str) -> str:
@@ -65,10 +65,12 @@ class CreatorKeys(RecipeSection):
     def stable_name(self, kind: str, title: str) -> str:
         """Return the stable name: equal for the same label and identity, on every machine."""
         label = self.label(title)
-        return f"{kind}:{plain_name(label)}-{digest(kind, label, self.identity())[:_DIGITS]}"
+        return (
+            f"{kind}:{make_safe_file_name(label)}-{digest(kind, label, self.identity())[:_DIGITS]}"
+        )
 
     def beside(self, base: Path) -> dict[str, str]:
-        """Resolve the paths among the keys against the recipe directory `base`."""
+        """Return the path keys with their paths resolved against the recipe directory `base`."""
         given = {key: getattr(self, key) for key in self.places & self.model_fields_set}
         return {key: str(base / Path(path).expanduser()) for key, path in given.items()}
 

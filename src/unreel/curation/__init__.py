@@ -1,15 +1,15 @@
-"""From raw video to a frozen, audited benchmark. The same recipe gives the same bytes.
+"""Curation of raw video into a frozen, audited benchmark. The same recipe gives the same bytes.
 
 Where to look:
     `recipe.py`: all settings.
     `curation_run.py`: the steps in their order.
-    `step.py`: one step on the engine, and its table.
+    `step.py`: execution of one step, and its table of results.
     `source/`: input files.
-    `scan.py`: one pass over each file.
+    `scan.py`: shots, measurements and fingerprint of each file.
     `duplicates.py`: near-duplicates.
     `split/`: shots.
-    `crop.py`: filled borders.
-    `screen.py`: selection by measurements and people.
+    `crop.py`: removal of filled borders.
+    `screen.py`: selection by measurements and by human decisions.
     `describe.py`: descriptions by a model.
     `cluster.py`: even sampling by meaning.
     `lengths.py`: equal lengths of real and generated clips.
@@ -20,6 +20,6 @@ Where to look:
     `freeze/`: splits, manifest, card, checksums.
     `forecast.py`: the effect of a recipe before it runs.
     `exclusions.py`: excluded clips with reasons.
-    `contact_sheet.py`: a page of pictures.
+    `contact_sheet.py`: a page of thumbnails.
     `hub_dataset.py`: a folder for a dataset hub.
 """

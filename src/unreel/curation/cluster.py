@@ -1,4 +1,4 @@
-"""Sampling of the same number of described pieces from every group of stories."""
+"""Step that samples the same number of described segments from every group of descriptions."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,11 +13,11 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.identity import digest
 from unreel.core.registry import LazyImport
 from unreel.curation.describe import DESCRIBE
-from unreel.curation.piece import ClipSegment, ExcludedSegment, apply_filter
+from unreel.curation.piece import ClipSegment, ExcludedSegment, filter_segments
 from unreel.curation.pieces import ReiterableStream
 from unreel.curation.recipe import ClusterSection
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import StepName, StepSubject
+from unreel.curation.step import StepRequest, VersionedStep
 from unreel.reviewers.sentence_embeddings import MiniLmEncoder, SentenceEncoder, embed_sentences
 
 MOST_CLUSTERS: Final = 20
@@ -33,8 +33,8 @@ Vectors = Mapping[str, npt.NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoryClusters:
-    """Group of each item: groups are numbered from 0, largest first."""
+class DescriptionClusters:
+    """Group number of each description; groups are numbered from 0, largest first."""
 
     groups: Mapping[str, int]
     silhouettes: Mapping[int, float]
@@ -46,20 +46,23 @@ class StoryClusters:
         return len(set(self.groups.values()))
 
 
-def embed(
+def embed_descriptions(
     stories: Mapping[str, str], encoder: SentenceEncoder
 ) -> dict[str, npt.NDArray[np.float64]]:
-    """Compute an embedding for each story, by story name; omit stories without an embedding."""
+    """Compute the embedding of each description, by name; descriptions without one are omitted."""
     names = sorted(stories)
     found = embed_sentences([stories[name] for name in names], encoder)
     return {name: vector for name, vector in zip(names, found, strict=True) if vector is not None}
 
 
-def cluster(vectors: Vectors, *, seed: int, most: int = MOST_CLUSTERS) -> StoryClusters:
-    """Group items by k-means, with the number of groups, 2 to `most`, of largest mean silhouette.
+def cluster_vectors(
+    vectors: Vectors, *, seed: int, most: int = MOST_CLUSTERS
+) -> DescriptionClusters:
+    """Group vectors by k-means, with the number of groups of largest mean silhouette.
 
-    The result does not depend on the order of the items. Fewer than three different items form one
-    group: a silhouette needs two groups, one of them with two items.
+    Numbers of groups from 2 to `most` are tried. The result does not depend on the order of the
+    vectors. Fewer than three different vectors form one group: a silhouette needs two groups, one
+    of them with two vectors.
     """
     names = sorted(vectors)
     if not names:
@@ -72,18 +75,20 @@ def cluster(vectors: Vectors, *, seed: int, most: int = MOST_CLUSTERS) -> StoryC
     for k in range(2, min(most, n_different - 1) + 1):
         labels = _compute_cluster_labels(rows, k=k, seed=seed)
         silhouettes[k] = float(_SILHOUETTE.load()(rows, labels))
-        if _is_better_fit(silhouettes, k):
+        if _is_best_silhouette(silhouettes, k):
             best = labels
-    return StoryClusters(groups=_number_groups(names, best), silhouettes=silhouettes)
+    return DescriptionClusters(
+        groups=_number_clusters_by_size(names, best), silhouettes=silhouettes
+    )
 
 
-def sample_evenly(
+def sample_evenly_by_group(
     groups: Mapping[str, int], *, seed: int, per_group: int | None = None
 ) -> tuple[str, ...]:
-    """Sample the same number of items from every group, sorted; by default the smallest group's size.
+    """Sample the same number of names from every group and return them sorted.
 
-    The sample depends only on the item names and `seed`. A larger `per_group` keeps the items of a
-    smaller `per_group`.
+    The default of `per_group` is the size of the smallest group. The sample depends only on the
+    names and `seed`. A larger `per_group` keeps the names of a smaller `per_group`.
     """
     sizes = Counter(groups.values())
     if not sizes:
@@ -103,7 +108,7 @@ def sample_evenly(
     return tuple(sorted(kept))
 
 
-def _is_better_fit(silhouettes: Mapping[int, float], k: int) -> bool:
+def _is_best_silhouette(silhouettes: Mapping[int, float], k: int) -> bool:
     """Return whether `k` groups have a larger silhouette than every smaller number of groups."""
     return all(silhouettes[k] > value + _SAME for tried, value in silhouettes.items() if tried < k)
 
@@ -116,7 +121,7 @@ def _compute_cluster_labels(
     return labels
 
 
-def _number_groups(names: Sequence[str], labels: npt.NDArray[np.intp]) -> dict[str, int]:
+def _number_clusters_by_size(names: Sequence[str], labels: npt.NDArray[np.intp]) -> dict[str, int]:
     """Assign group numbers by size, then by first name, because k-means numbers are arbitrary."""
     members: dict[int, list[str]] = {}
     for name, label in zip(names, labels.tolist(), strict=True):
@@ -129,46 +134,62 @@ CLUSTER: Final = "cluster"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoryGroup:
-    """The group of a story, `None` if its text has no embedding, and whether the story was sampled."""
+class DescriptionGroup:
+    """Group of a description, and whether its clip was sampled.
+
+    The group is `None` if the text has no embedding.
+    """
 
     group: int | None
     kept: bool
 
 
-def run_step(_section: ClusterSection, work: CurationJob, state: CurationState) -> CurationState:
-    """Sample the same number of described pieces from every group of stories; exclude the others."""
+def run_cluster_step(
+    _section: ClusterSection, work: CurationJob, state: CurationState
+) -> CurationState:
+    """Keep the same number of described segments from every group; exclude the other described ones."""
     seed = work.recipe.seed
     pieces = state.pieces
-    step = StepName(name=CLUSTER, version=1, settings={"seed": seed}, finds=TypeAdapter(StoryGroup))
-    subjects = ReiterableStream(
-        lambda: (_build_subject(piece) for piece in pieces if DESCRIBE in piece.notes)
+    step = VersionedStep(
+        name=CLUSTER, version=1, settings={"seed": seed}, finds=TypeAdapter(DescriptionGroup)
     )
-    found = work.bench.settle(step, subjects, lambda: group_stories(subjects, seed=seed))
+    subjects = ReiterableStream(
+        lambda: (_build_cluster_request(piece) for piece in pieces if DESCRIBE in piece.notes)
+    )
+    found = work.bench.settle(step, subjects, lambda: build_cluster_lookup(subjects, seed=seed))
     own = (next(found) if DESCRIBE in piece.notes else None for piece in pieces)
     return state.after(
-        work.shelf.sift(CLUSTER, apply_filter(CLUSTER, pieces, own, _apply_group_draw))
+        work.shelf.sift(CLUSTER, filter_segments(CLUSTER, pieces, own, _apply_cluster_sampling))
     )
 
 
-def _build_subject(piece: ClipSegment) -> StepSubject:
+def _build_cluster_request(piece: ClipSegment) -> StepRequest:
     return piece.subject(story=piece.notes[DESCRIBE]["story"])
 
 
-def _apply_group_draw(piece: ClipSegment, own: StoryGroup) -> ClipSegment | ExcludedSegment:
+def _apply_cluster_sampling(
+    piece: ClipSegment, own: DescriptionGroup
+) -> ClipSegment | ExcludedSegment:
     if own.kept:
         return replace(piece, notes={**piece.notes, CLUSTER: own.group})
     detail = f"group {own.group} has more clips than the smallest one"
     return piece.left_out(CLUSTER, "not-drawn", detail)
 
 
-def group_stories(asked: Iterable[StepSubject], *, seed: int) -> Callable[[int], StoryGroup]:
-    """Return a function that gives the decision for the item at an index."""
+def build_cluster_lookup(
+    asked: Iterable[StepRequest], *, seed: int
+) -> Callable[[int], DescriptionGroup]:
+    """Cluster the descriptions and sample from each cluster.
+
+    Returns a function from the index of a request to the group and the decision for its clip.
+    """
     stories: dict[str, str] = {subject.clip: subject.given["story"] for subject in asked}
-    vectors = embed(stories, MiniLmEncoder())
+    vectors = embed_descriptions(stories, MiniLmEncoder())
     if not vectors:
-        return lambda _: StoryGroup(group=None, kept=True)
-    groups = cluster(vectors, seed=seed).groups
-    drawn = frozenset(sample_evenly(groups, seed=seed))
+        return lambda _: DescriptionGroup(group=None, kept=True)
+    groups = cluster_vectors(vectors, seed=seed).groups
+    drawn = frozenset(sample_evenly_by_group(groups, seed=seed))
     clips = [subject.clip for subject in asked]
-    return lambda place: StoryGroup(group=groups.get(clips[place]), kept=clips[place] in drawn)
+    return lambda place: DescriptionGroup(
+        group=groups.get(clips[place]), kept=clips[place] in drawn
+    )

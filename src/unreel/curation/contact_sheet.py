@@ -1,4 +1,7 @@
-"""The page of a contact sheet: one small picture of each chosen clip, taken by a confined reader."""
+"""HTML page with one thumbnail for each sampled clip of a curation.
+
+The frames are decoded by a sandboxed media reader.
+"""
 
 import heapq
 from collections import Counter, defaultdict
@@ -9,7 +12,7 @@ from typing import Final
 
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.folders import is_inside
+from unreel.benchmarks.folders import is_path_inside
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.loader import open_benchmark
 from unreel.benchmarks.tables import Cells, read_table
@@ -20,18 +23,18 @@ from unreel.core.judgement import Label
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_line
 from unreel.core.span import MICROSECONDS
-from unreel.curation.frozen import find_frozen, read_frozen_recipe
+from unreel.curation.freeze.step import find_frozen_benchmark, read_frozen_recipe
 from unreel.curation.piece import QUARANTINE
 from unreel.curation.recipe import SPLITS
-from unreel.media.picture import encode_jpeg, fit_longest
+from unreel.media.picture import encode_jpeg, scale_down_picture
 from unreel.media.reader import MediaReader
-from unreel.pages.page import render, whole_page
-from unreel.pages.playable_clip import data_uri
+from unreel.pages.page import build_html_page, render_template
+from unreel.pages.playable_clip import build_data_uri
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SheetCandidate:
-    """A candidate clip for the contact sheet."""
+class ContactSheetCandidate:
+    """Clip that may appear on the contact sheet, with the location of its file."""
 
     name: str
     location: str
@@ -43,26 +46,26 @@ class SheetCandidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SheetGroup:
-    """A group of clips on the contact sheet, with the total number of clips in the group."""
+class ContactSheetGroup:
+    """Sampled clips of one split and label, or of one exclusion step and reason, and the total count."""
 
     part: str
     """Split, or step."""
     kind: str
     """Label, or reason."""
     n_clips: int
-    chosen: tuple[SheetCandidate, ...]
+    chosen: tuple[ContactSheetCandidate, ...]
 
 
-def choose_frozen(benchmark: Path, *, most: int, seed: int) -> list[SheetGroup]:
+def choose_benchmark_clips(benchmark: Path, *, most: int, seed: int) -> list[ContactSheetGroup]:
     """Return up to `most` clips of the frozen benchmark for each split and label."""
     opened = open_benchmark(benchmark, BenchmarkLayout.VIDEO_FOLDER)
     rows = (
-        ((row.split, row.label.value), _build_frozen_candidate(row, opened.find(row)))
+        ((row.split, row.label.value), _build_benchmark_candidate(row, opened.find(row)))
         for row in opened
         if not isinstance(row, Rejected)
     )
-    groups = _iter_sheet_groups(rows, most=most, seed=seed)
+    groups = _sample_clips_by_group(rows, most=most, seed=seed)
     order = {name: place for place, name in enumerate((*SPLITS, *Label))}
     last = len(order)
     return sorted(
@@ -70,28 +73,37 @@ def choose_frozen(benchmark: Path, *, most: int, seed: int) -> list[SheetGroup]:
     )
 
 
-def choose_left_out(quarantine: Path, *, most: int, seed: int) -> list[SheetGroup]:
-    """Return the excluded clips by step and reason; none if there is no such file."""
+def choose_excluded_clips(quarantine: Path, *, most: int, seed: int) -> list[ContactSheetGroup]:
+    """Sample up to `most` excluded clips for each step and reason.
+
+    The result is empty if the file `quarantine` does not exist.
+    """
     if not quarantine.is_file():
         return []
     rows = (
-        ((_get_text(row, "step"), _get_text(row, "reason")), _build_excluded_candidate(row))
+        (
+            (_get_cell_text(row, "step"), _get_cell_text(row, "reason")),
+            _build_excluded_candidate(row),
+        )
         for row in read_table(quarantine)
         if not isinstance(row, Rejected)
     )
     return sorted(
-        _iter_sheet_groups(rows, most=most, seed=seed), key=lambda group: (group.part, group.kind)
+        _sample_clips_by_group(rows, most=most, seed=seed),
+        key=lambda group: (group.part, group.kind),
     )
 
 
-def _iter_sheet_groups(
-    rows: Iterable[tuple[tuple[str, str], SheetCandidate]], *, most: int, seed: int
-) -> Iterator[SheetGroup]:
-    """Yield each group with its `most` clips of smallest hash.
+def _sample_clips_by_group(
+    rows: Iterable[tuple[tuple[str, str], ContactSheetCandidate]], *, most: int, seed: int
+) -> Iterator[ContactSheetGroup]:
+    """Yield each group with the `most` clips that have the smallest hash of `seed` and name.
 
-    This draws clips at random by `seed` without keeping all of them in memory.
+    This samples clips at random without holding all of them in memory.
     """
-    heaps: defaultdict[tuple[str, str], list[tuple[int, str, SheetCandidate]]] = defaultdict(list)
+    heaps: defaultdict[tuple[str, str], list[tuple[int, str, ContactSheetCandidate]]] = defaultdict(
+        list
+    )
     counts: Counter[tuple[str, str]] = Counter()
     for group, row in rows:
         counts[group] += 1
@@ -105,30 +117,32 @@ def _iter_sheet_groups(
             heapq.heappushpop(heap, item)
     for (part, kind), n_clips in counts.items():
         chosen = tuple(sorted((row for _, _, row in heaps[part, kind]), key=lambda row: row.name))
-        yield SheetGroup(part=part, kind=kind, n_clips=n_clips, chosen=chosen)
+        yield ContactSheetGroup(part=part, kind=kind, n_clips=n_clips, chosen=chosen)
 
 
-def _build_frozen_candidate(entry: Entry, location: str) -> SheetCandidate:
+def _build_benchmark_candidate(entry: Entry, location: str) -> ContactSheetCandidate:
     facts = entry.facts
     size = f"{facts.width} x {facts.height}"
     length = "" if facts.duration_us is None else f", {facts.duration_us / MICROSECONDS:.2f} s"
     maker = entry.origin.creator if isinstance(entry.origin, Generated) else ""
     rights = ", ".join(filter(None, (entry.licence or "no licence", entry.source)))
     told = (maker, size + length, rights)
-    return SheetCandidate(name=entry.name, location=location, lines=tuple(filter(None, told)))
-
-
-def _build_excluded_candidate(row: Cells) -> SheetCandidate:
-    at_us = row.get("at_us")
-    return SheetCandidate(
-        name=_get_text(row, "name"),
-        location=_get_text(row, "location"),
-        at_us=at_us if isinstance(at_us, int) and at_us >= 0 else None,
-        lines=(_get_text(row, "detail"),),
+    return ContactSheetCandidate(
+        name=entry.name, location=location, lines=tuple(filter(None, told))
     )
 
 
-def _get_text(row: Cells, key: str) -> str:
+def _build_excluded_candidate(row: Cells) -> ContactSheetCandidate:
+    at_us = row.get("at_us")
+    return ContactSheetCandidate(
+        name=_get_cell_text(row, "name"),
+        location=_get_cell_text(row, "location"),
+        at_us=at_us if isinstance(at_us, int) and at_us >= 0 else None,
+        lines=(_get_cell_text(row, "detail"),),
+    )
+
+
+def _get_cell_text(row: Cells, key: str) -> str:
     found = row.get(key)
     return found if isinstance(found, str) else ""
 
@@ -143,7 +157,7 @@ _UNKNOWN: Final = "no file is known"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipThumbnail:
-    """A clip as the page shows it."""
+    """Thumbnail of one clip as a data URI, with its caption, or the reason why there is no picture."""
 
     name: str
     lines: tuple[str, ...]
@@ -155,8 +169,8 @@ class ClipThumbnail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownGroup:
-    """A group of the page."""
+class ThumbnailGroup:
+    """Group of thumbnails on the page, with its title and its total number of clips."""
 
     title: str
     kind: str
@@ -166,7 +180,7 @@ class ShownGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactSheet:
-    """Content and location of a contact sheet."""
+    """Path of a written contact sheet, and its numbers of clips."""
 
     page: Path
     n_frozen: int
@@ -177,7 +191,7 @@ class ContactSheet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SheetWish:
+class ContactSheetSettings:
     """Settings of a contact sheet: clips per group, seed, and directories whose files may be opened."""
 
     most: int
@@ -187,21 +201,21 @@ class SheetWish:
     """Files left out are opened below these; empty: wherever they lie."""
 
 
-def write_sheet(
+def write_contact_sheet_page(
     folder: Path,
     *,
-    wish: SheetWish,
+    wish: ContactSheetSettings,
     reader: MediaReader,
     out: Path | None = None,
 ) -> ContactSheet:
     """Write the sheet of the curation or frozen benchmark in `folder`; next to the benchmark by default."""
-    benchmark = find_frozen(folder)
+    benchmark = find_frozen_benchmark(folder)
     page = out or benchmark.absolute().parent / PAGE
-    frozen = choose_frozen(benchmark, most=wish.most, seed=wish.seed)
-    left_out = choose_left_out(benchmark.parent / QUARANTINE, most=wish.most, seed=wish.seed)
-    shown = [_build_shown_group(group, roots=(), reader=reader) for group in frozen]
-    out_of = [_build_shown_group(group, roots=wish.roots, reader=reader) for group in left_out]
-    text = _format_document(_format_title(benchmark), shown, out_of, wish)
+    frozen = choose_benchmark_clips(benchmark, most=wish.most, seed=wish.seed)
+    left_out = choose_excluded_clips(benchmark.parent / QUARANTINE, most=wish.most, seed=wish.seed)
+    shown = [_build_thumbnail_group(group, roots=(), reader=reader) for group in frozen]
+    out_of = [_build_thumbnail_group(group, roots=wish.roots, reader=reader) for group in left_out]
+    text = _render_contact_sheet(_format_benchmark_title(benchmark), shown, out_of, wish)
     OutputDirectory(page.absolute().parent, published=True).write(page.name, text.encode())
     thumbs = [thumb for group in (*shown, *out_of) for thumb in group.thumbs]
     return ContactSheet(
@@ -213,18 +227,18 @@ def write_sheet(
     )
 
 
-def _build_shown_group(
-    group: SheetGroup, *, roots: tuple[Path, ...], reader: MediaReader
-) -> ShownGroup:
+def _build_thumbnail_group(
+    group: ContactSheetGroup, *, roots: tuple[Path, ...], reader: MediaReader
+) -> ThumbnailGroup:
     thumbs = tuple(
         _build_thumbnail(candidate, roots=roots, reader=reader) for candidate in group.chosen
     )
     title = f"{group.part}: {group.kind}"
-    return ShownGroup(title=title, kind=group.kind, n_clips=group.n_clips, thumbs=thumbs)
+    return ThumbnailGroup(title=title, kind=group.kind, n_clips=group.n_clips, thumbs=thumbs)
 
 
 def _build_thumbnail(
-    candidate: SheetCandidate, *, roots: tuple[Path, ...], reader: MediaReader
+    candidate: ContactSheetCandidate, *, roots: tuple[Path, ...], reader: MediaReader
 ) -> ClipThumbnail:
     name, lines = sanitise_line(candidate.name), tuple(map(sanitise_line, candidate.lines))
     problem = _get_access_problem(candidate.location, roots)
@@ -237,32 +251,35 @@ def _build_thumbnail(
         found = reader.frames_at(path, [candidate.at_us])
     if isinstance(found, Failure):
         return ClipThumbnail(name=name, lines=lines, src="", problem=sanitise_line(str(found)))
-    rgb = fit_longest(found.frames[0].rgb(), _SIDE)
+    rgb = scale_down_picture(found.frames[0].rgb(), _SIDE)
     height, width, _ = rgb.shape
-    src = data_uri(encode_jpeg(rgb, quality=_QUALITY), "image/jpeg")
+    src = build_data_uri(encode_jpeg(rgb, quality=_QUALITY), "image/jpeg")
     return ClipThumbnail(name=name, lines=lines, src=src, width=width, height=height)
 
 
 def _get_access_problem(location: str, roots: tuple[Path, ...]) -> str:
-    """Return the reason why the file is not opened; "" if it may be."""
+    """Return the reason why the file at `location` may not be opened; "" if it may be opened."""
     if not location:
         return _UNKNOWN
     if is_url(location):
         return _STORED
-    inside = not roots or any(is_inside(Path(location), root) for root in roots)
+    inside = not roots or any(is_path_inside(Path(location), root) for root in roots)
     return "" if inside else _OUTSIDE
 
 
-def _format_title(benchmark: Path) -> str:
+def _format_benchmark_title(benchmark: Path) -> str:
     """Return the name and version of the benchmark."""
     recipe = read_frozen_recipe(benchmark)
     return sanitise_line(f"{recipe.name} {recipe.freeze.version}" if recipe.freeze else recipe.name)
 
 
-def _format_document(
-    title: str, frozen: Sequence[ShownGroup], left_out: Sequence[ShownGroup], wish: SheetWish
+def _render_contact_sheet(
+    title: str,
+    frozen: Sequence[ThumbnailGroup],
+    left_out: Sequence[ThumbnailGroup],
+    wish: ContactSheetSettings,
 ) -> str:
-    body = render(
+    body = render_template(
         "unreel.curation:sheet.html",
         title=title,
         frozen=frozen,
@@ -271,6 +288,6 @@ def _format_document(
         seed=wish.seed,
     )
     styles = ("unreel.curation:sheet.css",)
-    return whole_page(
+    return build_html_page(
         title=f"{title}: contact sheet", body=body, styles=styles, scripts=(), data={}
     )

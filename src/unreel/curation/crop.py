@@ -1,4 +1,4 @@
-"""Pieces lose their filled borders."""
+"""Step that crops the filled borders of segments."""
 
 from dataclasses import replace
 
@@ -8,12 +8,12 @@ from unreel.curation.state import CurationJob, CurationState
 from unreel.media.render import PixelCrop
 
 
-def run_step(_section: CropSection, work: CurationJob, state: CurationState) -> CurationState:
+def run_crop_step(_section: CropSection, work: CurationJob, state: CurationState) -> CurationState:
     """Return the state with the filled borders of every segment cropped."""
-    return state.after(work.shelf.sift("crop", map(_crop_segment, state.pieces)))
+    return state.after(work.shelf.sift("crop", map(_crop_segment_borders, state.pieces)))
 
 
-def _crop_segment(piece: ClipSegment) -> ClipSegment:
+def _crop_segment_borders(piece: ClipSegment) -> ClipSegment:
     bars, video = piece.shots[0].borders, piece.clip.facts.video
     if not bars:
         return piece

@@ -1,4 +1,4 @@
-"""A curation: a recipe, a working folder, and its steps in their order."""
+"""Execution of a curation recipe: all steps in their order, in one working folder."""
 
 import json
 from collections.abc import Callable
@@ -8,58 +8,57 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.names import plain_name
-from unreel.curation.audit.step import run_step as run_audit
-from unreel.curation.cluster import run_step as run_cluster
-from unreel.curation.crop import run_step as run_crop
-from unreel.curation.describe import run_step as run_describe
-from unreel.curation.duplicates import run_step as run_duplicates
-from unreel.curation.freeze.first_frames import run_step as run_first_frames
-from unreel.curation.freeze.step import run_step as run_freeze
-from unreel.curation.inject.step import run_step as run_inject
-from unreel.curation.lengths import run_step as run_lengths
-from unreel.curation.normalise.step import RenderSettings
-from unreel.curation.normalise.step import run_step as run_render
+from unreel.core.names import make_safe_file_name
+from unreel.curation.audit.step import run_audit_step as run_audit
+from unreel.curation.cluster import run_cluster_step as run_cluster
+from unreel.curation.crop import run_crop_step as run_crop
+from unreel.curation.describe import run_describe_step as run_describe
+from unreel.curation.duplicates import run_duplicates_step as run_duplicates
+from unreel.curation.freeze.media import run_first_frames_step as run_first_frames
+from unreel.curation.freeze.step import run_freeze_step as run_freeze
+from unreel.curation.inject.step import run_inject_step as run_inject
+from unreel.curation.lengths import run_lengths_step as run_lengths
+from unreel.curation.normalise import SegmentRenderSettings
+from unreel.curation.normalise import run_render_step as run_render
 from unreel.curation.piece import QUARANTINE
-from unreel.curation.pieces import WorkDirectory
+from unreel.curation.pieces import SegmentWorkDirectory
 from unreel.curation.recipe import CurateRecipe, FreezeSection
-from unreel.curation.scan import ScanSettings, ShotDetector
-from unreel.curation.scan import run_step as run_scan
-from unreel.curation.screen import run_step as run_screen
-from unreel.curation.source.sources import store_of
-from unreel.curation.source.step import run_step as run_source
-from unreel.curation.split.step import run_step as run_split
+from unreel.curation.scan import FileScanSettings, ShotDetectorSettings
+from unreel.curation.scan import run_scan_step as run_scan
+from unreel.curation.screen import run_screen_step as run_screen
+from unreel.curation.source.sources import get_source_store
+from unreel.curation.source.step import run_source_step as run_source
+from unreel.curation.split import run_split_step as run_split
 from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step import CurationContext
-from unreel.curation.watermark.step import run_step as run_watermark
-from unreel.engine.location import require_conditional_puts
-from unreel.engine.resolve_location import local_folder, resolve_location
-from unreel.engine.run import shared_runner
+from unreel.curation.watermark.step import run_watermark_step as run_watermark
+from unreel.engine.location import require_conditional_puts, translate_store_errors
+from unreel.engine.resolve_location import get_local_state_folder, resolve_location
+from unreel.engine.run import open_shared_runner
 from unreel.engine.storage_access import StorageAccess
-from unreel.engine.storage_errors import translate_store_errors
 
 Settings = TypeVar("Settings")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurationRun(CurationJob):
-    """The work of a whole recipe."""
+    """Curation job with its complete recipe."""
 
     recipe: CurateRecipe
 
 
-def open_bench(
+def open_curation_context(
     recipe: CurateRecipe, out: str | Path | None, access: StorageAccess, *, engine: str
 ) -> CurationContext:
     """Return the context of the curation at `out`, a directory or a store prefix.
 
     The default of `out` is `curations/` plus the name of the recipe.
     """
-    folder = str(out or Path("curations") / plain_name(recipe.name))
+    folder = str(out or Path("curations") / make_safe_file_name(recipe.name))
     place = resolve_location(
         folder if "://" in folder else str(Path(folder).absolute()), access.storage
     )
-    ledgers = local_folder(place, access.settings) / "ledgers"
+    ledgers = get_local_state_folder(place, access.settings) / "ledgers"
     return CurationContext(place=place, access=access, ledgers=ledgers, engine=engine)
 
 
@@ -75,14 +74,14 @@ class CurationStep(Generic[Settings]):
     take: Callable[[Settings, CurationJob, CurationState], CurationState]
 
 
-def _build_scan_settings(recipe: CurateRecipe) -> ScanSettings | None:
+def _build_scan_settings(recipe: CurateRecipe) -> FileScanSettings | None:
     deciding = (recipe.duplicates, recipe.split, recipe.crop, recipe.screen)
     if all(section is None for section in deciding):
         return None
     split, cutter = recipe.split, None
     if split is not None:
-        cutter = ShotDetector(detector=split.detector, threshold=split.threshold)
-    return ScanSettings(cutter=cutter, prints=recipe.duplicates is not None)
+        cutter = ShotDetectorSettings(detector=split.detector, threshold=split.threshold)
+    return FileScanSettings(cutter=cutter, prints=recipe.duplicates is not None)
 
 
 def _has_cut_step(recipe: CurateRecipe) -> bool:
@@ -90,23 +89,23 @@ def _has_cut_step(recipe: CurateRecipe) -> bool:
     return any(section is not None for section in sections)
 
 
-def _build_cut_settings(recipe: CurateRecipe) -> RenderSettings | None:
+def _build_cut_settings(recipe: CurateRecipe) -> SegmentRenderSettings | None:
     """Return the settings to cut segments before the watermark step; `None` if no cut is needed.
 
     Watermarks are searched only in segments that are separate files.
     """
     due = recipe.watermark is not None and _has_cut_step(recipe)
-    return RenderSettings(form=None, step="cut") if due else None
+    return SegmentRenderSettings(form=None, step="cut") if due else None
 
 
-def _build_render_settings(recipe: CurateRecipe) -> RenderSettings | None:
+def _build_render_settings(recipe: CurateRecipe) -> SegmentRenderSettings | None:
     if recipe.normalise is not None:
-        return RenderSettings(form=recipe.normalise.form)
+        return SegmentRenderSettings(form=recipe.normalise.form)
     due = _has_cut_step(recipe) and _build_cut_settings(recipe) is None
-    return RenderSettings(form=None) if due else None
+    return SegmentRenderSettings(form=None) if due else None
 
 
-def _find_first_frame_section(recipe: CurateRecipe) -> FreezeSection | None:
+def _get_first_frame_settings(recipe: CurateRecipe) -> FreezeSection | None:
     return recipe.freeze if recipe.freeze is not None and recipe.freeze.first_frames else None
 
 
@@ -122,7 +121,7 @@ STEPS: Final[tuple[CurationStep[Any], ...]] = (
     CurationStep("watermark", attrgetter("watermark"), run_watermark),
     CurationStep("inject", attrgetter("inject"), run_inject),
     CurationStep("render", _build_render_settings, run_render),
-    CurationStep("first_frames", _find_first_frame_section, run_first_frames),
+    CurationStep("first_frames", _get_first_frame_settings, run_first_frames),
     CurationStep("describe", attrgetter("describe"), run_describe),
     CurationStep("cluster", attrgetter("cluster"), run_cluster),
     CurationStep("audit", attrgetter("audit"), run_audit),
@@ -131,30 +130,30 @@ STEPS: Final[tuple[CurationStep[Any], ...]] = (
 """All steps, in the order in which they are taken."""
 
 
-def plan_steps(recipe: CurateRecipe) -> list[str]:
+def list_recipe_steps(recipe: CurateRecipe) -> list[str]:
     """Return the names of the steps that `recipe` runs, in order."""
     return [step.name for step in STEPS if step.settings(recipe) is not None]
 
 
 @translate_store_errors()
-def curate(curation: CurationRun, *, until: str | None = None) -> CurationState:
-    """Take the recipe's steps in order, up to `until`; what tables hold already is not done again."""
-    bench, planned = curation.bench, plan_steps(curation.recipe)
+def run_curation(curation: CurationRun, *, until: str | None = None) -> CurationState:
+    """Run the steps of the recipe in order, up to the step `until`; stored results are reused."""
+    bench, planned = curation.bench, list_recipe_steps(curation.recipe)
     if until is not None and until not in planned:
         setting, problem = "step", f"the recipe does not take {until!r}"
         raise InvalidSettingError(setting, problem, f"It takes: {', '.join(planned)}")
     require_conditional_puts(bench.place)
     bench.media.require_plain(whole=True)
-    shelf = WorkDirectory.of(bench)
+    shelf = SegmentWorkDirectory.of(bench)
     with shelf.lock():
         shelf.clear()
-        return _take_steps(curation, until=until)
+        return _run_curation_steps(curation, until=until)
 
 
-def _take_steps(curation: CurationRun, *, until: str | None) -> CurationState:
+def _run_curation_steps(curation: CurationRun, *, until: str | None) -> CurationState:
     bench, state = curation.bench, CurationState()
     try:
-        with shared_runner(bench.engine) as runner:
+        with open_shared_runner(bench.engine) as runner:
             ready = replace(bench, access=_allow_recipe_stores(curation), engine=runner)
             work = replace(curation, bench=ready)
             for step in STEPS:
@@ -163,25 +162,25 @@ def _take_steps(curation: CurationRun, *, until: str | None) -> CurationState:
                     continue
                 state = step.take(settings, work, state)
                 state = replace(state, steps=(*state.steps, step.name))
-                WorkDirectory.of(bench).clear(keep=state.pieces, left_out=state.left_out)
+                SegmentWorkDirectory.of(bench).clear(keep=state.pieces, left_out=state.left_out)
                 bench.on_taken(step.name, len(state.pieces))
                 if step.name == until:
                     break
     finally:
-        _keep_quarantine(bench, state)
+        _write_excluded_segments(bench, state)
     return state
 
 
 def _allow_recipe_stores(curation: CurationRun) -> StorageAccess:
     """Return storage access that also allows the stores of the recipe's sources and of the curation."""
     access, place = curation.bench.access, curation.bench.place
-    stores = [store_of(section) for section in curation.recipe.source]
+    stores = [get_source_store(section) for section in curation.recipe.source]
     stores += [] if place.is_local else [place.uri]
     return replace(access, named=(*access.named, *(store for store in stores if store)))
 
 
-def _keep_quarantine(bench: CurationContext, state: CurationState) -> None:
-    shelf = WorkDirectory.of(bench)
+def _write_excluded_segments(bench: CurationContext, state: CurationState) -> None:
+    shelf = SegmentWorkDirectory.of(bench)
     with shelf.folder.create_text(QUARANTINE) as file:
         for left in state.left_out.read(shelf.folder):
             file.write(json.dumps(asdict(left), ensure_ascii=False) + "\n")

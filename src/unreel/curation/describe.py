@@ -1,4 +1,4 @@
-"""Step that describes real clips with a vision model and sorts them into easy and hard."""
+"""Step that describes real clips with a vision model and rates them as easy or hard."""
 
 import json
 import re
@@ -13,28 +13,26 @@ import numpy as np
 from pydantic import TypeAdapter
 from scipy import ndimage
 
-from unreel.core.clip import Clip
+from unreel.core.clip import Clip, ClipFacts
 from unreel.core.errors import InvalidValueError
-from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
 from unreel.core.question import Condition, Instrument, Question
-from unreel.curation.piece import ClipSegment, apply_filter
+from unreel.curation.piece import ClipSegment, filter_segments
 from unreel.curation.pieces import ReiterableStream
 from unreel.curation.recipe import DescribeSection
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import StepName, StepSubject, as_plain, to_json
-from unreel.engine.media_stage import MediaStage
-from unreel.engine.stage import Row, WorkerResources, to_failed_row
-from unreel.engine.storage_access import StorageAccess, local_copy
+from unreel.curation.step import StepRequest, VersionedStep, format_canonical_json, to_json_values
+from unreel.engine.stage import MediaStage, Row, WorkerResources, to_failed_row
+from unreel.engine.storage_access import StorageAccess, open_local_copy
 from unreel.media.decode import Rgb
-from unreel.media.picture import fit_longest
-from unreel.protocols.prompt_quoting import quote_for_prompt
+from unreel.media.picture import scale_down_picture
+from unreel.protocols.answer_text import strip_thinking
+from unreel.protocols.presentation import quote_for_prompt
 from unreel.protocols.reality.prompts import STORYBOARD
-from unreel.protocols.text import strip_thinking
 from unreel.reviewers.ask import ReviewDispatcher
-from unreel.reviewers.factory import OpenReviewer, ReviewerFactory
+from unreel.reviewers.factory import OpenedReviewer, ReviewerFactory
 
 EASY_LENGTH_S: Final = 5
 EASY_ACTIONS: Final = 1
@@ -59,8 +57,8 @@ _NAMED: Final = re.compile(
 )
 
 
-class DifficultyLevel(StrEnum):
-    """The two halves of Video Reality Test."""
+class ClipDifficulty(StrEnum):
+    """Difficulty of a clip, easy or hard, as in Video Reality Test."""
 
     EASY = "easy"
     HARD = "hard"
@@ -68,7 +66,7 @@ class DifficultyLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipDiversity:
-    """The four measures of one clip."""
+    """Four measures of a clip: length, actions, objects and background detail."""
 
     length_s: Fraction
     n_actions: int
@@ -76,7 +74,7 @@ class ClipDiversity:
     background: float
 
     @property
-    def difficulty(self) -> DifficultyLevel:
+    def difficulty(self) -> ClipDifficulty:
         """Return the difficulty: easy or hard.
 
         A clip is hard if it lasts more than `EASY_LENGTH_S` seconds, or if at least two of its other
@@ -88,25 +86,27 @@ class ClipDiversity:
             + (self.background > EASY_BACKGROUND)
         )
         hard = self.length_s > EASY_LENGTH_S or not_plain >= _NOT_PLAIN
-        return DifficultyLevel.HARD if hard else DifficultyLevel.EASY
+        return ClipDifficulty.HARD if hard else ClipDifficulty.EASY
 
 
-def measure_diversity(story: str, frames: Sequence[Rgb], *, length_s: Fraction) -> ClipDiversity:
+def measure_clip_diversity(
+    story: str, frames: Sequence[Rgb], *, length_s: Fraction
+) -> ClipDiversity:
     """Return the four diversity measures of a clip from its description, frames and length."""
     return ClipDiversity(
         length_s=length_s,
-        n_actions=count_actions(story),
-        n_objects=count_objects(story),
+        n_actions=count_described_actions(story),
+        n_objects=count_described_objects(story),
         background=measure_background_detail(frames),
     )
 
 
-def count_actions(story: str) -> int:
-    """Count the consecutive steps in a description: one, and one for each word of sequence."""
+def count_described_actions(story: str) -> int:
+    """Count the actions in a description: one, plus one for each word of sequence such as "then"."""
     return 1 + len(_STEP.findall(story))
 
 
-def count_objects(story: str) -> int:
+def count_described_objects(story: str) -> int:
     """Count the distinct objects in a description, each identified by the last word of its name."""
     heads = (found.split()[-1].lower() for found in _NAMED.findall(story))
     return len({head.removesuffix("s") for head in heads})
@@ -115,12 +115,12 @@ def count_objects(story: str) -> int:
 def measure_background_detail(frames: Sequence[Rgb]) -> float:
     """Return the fraction of the background that is not flat: 0 is plain, 1 is busy.
 
-    Moving parts of the picture are removed first.
+    The background is the median of `frames`, so moving parts do not count.
     """
     if not frames:
         msg = "a background needs a frame to be seen in. Give the sampled frames"
         raise InvalidValueError(msg)
-    small = [fit_longest(frame, _SMALL).astype(np.float32).mean(axis=2) for frame in frames]
+    small = [scale_down_picture(frame, _SMALL).astype(np.float32).mean(axis=2) for frame in frames]
     behind = np.median(small, axis=0)
     mean = ndimage.uniform_filter(behind, _BLOCK)
     spread = np.sqrt(np.maximum(ndimage.uniform_filter(behind**2, _BLOCK) - mean**2, 0))
@@ -135,7 +135,7 @@ _INSTRUMENT: Final = Instrument("storyboard", 1)
 
 
 async def describe_clip(
-    clip: Clip, teller: OpenReviewer, *, desk: ReviewDispatcher
+    clip: Clip, teller: OpenedReviewer, *, desk: ReviewDispatcher
 ) -> str | Failure:
     """Return a description of the clip in one paragraph; the clip must be a local file."""
     question = Question(subject=clip.id, instrument=_INSTRUMENT, condition=CONDITION)
@@ -152,51 +152,58 @@ _SMALL_PIXELS: Final = 96
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClipStory:
-    """Description of a clip, its author, and the diversity of the clip."""
+class ClipDescription:
+    """Description of a clip, the model that wrote it, and the diversity and difficulty of the clip."""
 
     story: str
     teller: str
     diversity: ClipDiversity
-    difficulty: DifficultyLevel
+    difficulty: ClipDifficulty
 
 
-def run_step(section: DescribeSection, work: CurationJob, state: CurationState) -> CurationState:
-    """Return real segments with description and difficulty; the description is the fallback prompt."""
+def run_describe_step(
+    section: DescribeSection, work: CurationJob, state: CurationState
+) -> CurationState:
+    """Add description and difficulty to real segments.
+
+    The description becomes the prompt of a clip that has none.
+    """
     access = work.bench.access
     opener = section.opener(key_hosts=access.settings.key_hosts)
     settings = {"teller": opener.name, "condition": str(CONDITION)}
-    stage = DescribeStage(opener, access, in_flight=section.max_connections)
-    step = StepName(name=DESCRIBE, version=1, settings=settings, finds=TypeAdapter(ClipStory))
+    stage = ClipDescriptionStage(opener, access, in_flight=section.max_connections)
+    step = VersionedStep(
+        name=DESCRIBE, version=1, settings=settings, finds=TypeAdapter(ClipDescription)
+    )
     pieces = state.pieces
     subjects = ReiterableStream(
-        lambda: (_build_subject(piece) for piece in pieces if _is_real(piece))
+        lambda: (_build_describe_request(piece) for piece in pieces if _is_real_segment(piece))
     )
     found = work.bench.ask_stage(step, subjects, stage)
-    own = (next(found) if _is_real(piece) else None for piece in pieces)
+    own = (next(found) if _is_real_segment(piece) else None for piece in pieces)
     return state.after(
-        work.shelf.sift(DESCRIBE, apply_filter(DESCRIBE, pieces, own, _add_description))
+        work.shelf.sift(DESCRIBE, filter_segments(DESCRIBE, pieces, own, _add_description))
     )
 
 
-def _is_real(piece: ClipSegment) -> bool:
+def _is_real_segment(piece: ClipSegment) -> bool:
     return piece.entry.label is Label.REAL
 
 
-def _build_subject(piece: ClipSegment) -> StepSubject:
-    return piece.subject(facts=as_plain(piece.clip.facts))
+def _build_describe_request(piece: ClipSegment) -> StepRequest:
+    return piece.subject(facts=to_json_values(piece.clip.facts))
 
 
-def _add_description(piece: ClipSegment, story: ClipStory) -> ClipSegment:
+def _add_description(piece: ClipSegment, story: ClipDescription) -> ClipSegment:
     entry = replace(
         piece.entry,
         prompt=piece.entry.prompt or story.story,
         difficulty=piece.entry.difficulty or story.difficulty.value,
     )
-    return replace(piece, entry=entry, notes={**piece.notes, DESCRIBE: as_plain(story)})
+    return replace(piece, entry=entry, notes={**piece.notes, DESCRIBE: to_json_values(story)})
 
 
-class DescribeStage(MediaStage):
+class ClipDescriptionStage(MediaStage):
     """Stage that describes each clip from eight frames and measures its diversity."""
 
     opened = MediaStage.opened | {"_desk", "_teller"}
@@ -213,14 +220,14 @@ class DescribeStage(MediaStage):
 
     async def __call__(self, row: Row) -> Row:
         facts = _FACTS.validate_python(json.loads(row["_given"])["facts"])
-        with local_copy(row["location"], self._access) as file:
+        with open_local_copy(row["location"], self._access) as file:
             clip = Clip(id=row["clip"], location=str(file), facts=facts)
             found = await self._describe(clip, file)
         if isinstance(found, Failure):
             return to_failed_row(row, found)
-        return row | {"found": to_json(as_plain(found))}
+        return row | {"found": format_canonical_json(to_json_values(found))}
 
-    async def _describe(self, clip: Clip, file: Path) -> ClipStory | Failure:
+    async def _describe(self, clip: Clip, file: Path) -> ClipDescription | Failure:
         story = await describe_clip(clip, self._teller, desk=self._desk)
         if isinstance(story, Failure):
             return story
@@ -230,8 +237,8 @@ class DescribeStage(MediaStage):
         if isinstance(frames, Failure):
             return frames
         pictures = [frame.rgb() for frame in frames.frames]
-        diversity = measure_diversity(story, pictures, length_s=clip.facts.video.duration_s)
-        return ClipStory(
+        diversity = measure_clip_diversity(story, pictures, length_s=clip.facts.video.duration_s)
+        return ClipDescription(
             story=story,
             teller=self._opener.name,
             diversity=diversity,

@@ -7,12 +7,12 @@ from typing import Final
 
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.loader import Benchmark, open_benchmark
-from unreel.benchmarks.records import to_record
+from unreel.benchmarks.records import entry_to_record
 from unreel.benchmarks.tables import read_table
-from unreel.benchmarks.video_folder import find_metadata
-from unreel.core.identity import clip_id
+from unreel.benchmarks.video_folder import find_metadata_tables
+from unreel.core.identity import compute_clip_id
 from unreel.core.names import read_clip_id
-from unreel.curation.step import to_json
+from unreel.curation.step import format_canonical_json
 
 COMPARED: Final = (
     "split",
@@ -32,8 +32,8 @@ BYTES: Final = "bytes"
 
 
 @dataclass(frozen=True, slots=True)
-class FieldChange:
-    """One field of one clip, before and after."""
+class ClipFieldChange:
+    """Value of one field of one clip before and after a change."""
 
     name: str
     field: str
@@ -43,22 +43,22 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkDifference:
-    """Names of clips that came and went, and the changes of those that stayed."""
+    """Differences of two benchmarks: added, removed and renamed clips, and changed fields."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
     renamed: tuple[tuple[str, str], ...]
     """The same bytes under another name; in neither of the lists above."""
-    changed: tuple[FieldChange, ...]
+    changed: tuple[ClipFieldChange, ...]
     n_same: int
 
     @property
     def is_empty(self) -> bool:
-        """Return whether both contain the same clips with the same ground truth."""
+        """Return whether both benchmarks contain the same clips with the same ground truth."""
         return not (self.added or self.removed or self.renamed or self.changed)
 
 
-def compare(before: Path, after: Path) -> BenchmarkDifference:
+def compare_benchmarks(before: Path, after: Path) -> BenchmarkDifference:
     """Return the differences between the benchmarks at `before` and `after`."""
     old, new = _read_entry_fields(before), _read_entry_fields(after)
     gone, come = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
@@ -69,7 +69,7 @@ def compare(before: Path, after: Path) -> BenchmarkDifference:
     moved = {name for pair in renamed for name in pair}
     pairs = [(name, name) for name in sorted(old.keys() & new.keys())] + list(renamed)
     changed = tuple(
-        FieldChange(then, field, old[then][field], new[now][field])
+        ClipFieldChange(then, field, old[then][field], new[now][field])
         for then, now in pairs
         for field in (*COMPARED, BYTES)
         if old[then][field] != new[now][field]
@@ -85,26 +85,26 @@ def compare(before: Path, after: Path) -> BenchmarkDifference:
 
 def _read_entry_fields(path: Path) -> dict[str, Mapping[str, str]]:
     benchmark = open_benchmark(path)
-    sums = _read_manifest_sums(path)
+    sums = _read_manifest_hashes(path)
     return {
-        entry.name: _build_field_texts(entry)
+        entry.name: _format_entry_fields(entry)
         | {BYTES: sums.get(entry.name) or _compute_clip_hash(benchmark, entry)}
         for entry in benchmark
         if isinstance(entry, Entry)
     }
 
 
-def _build_field_texts(entry: Entry) -> dict[str, str]:
-    record = to_record(entry, file_name="")
+def _format_entry_fields(entry: Entry) -> dict[str, str]:
+    record = entry_to_record(entry, file_name="")
     return {
-        field: value if isinstance(value := record[field], str) else to_json(value)
+        field: value if isinstance(value := record[field], str) else format_canonical_json(value)
         for field in COMPARED
     }
 
 
-def _read_manifest_sums(path: Path) -> dict[str, str]:
-    """Return the SHA-256 of each clip by name, if the manifest states it, as a frozen benchmark does."""
-    tables = find_metadata(path) if path.is_dir() else ()
+def _read_manifest_hashes(path: Path) -> dict[str, str]:
+    """Return the SHA-256 of each clip by name, for the clips whose manifest row contains it."""
+    tables = find_metadata_tables(path) if path.is_dir() else ()
     rows = (row for table in tables for row in read_table(table) if isinstance(row, Mapping))
     return {
         str(row["name"]): read_clip_id(row["sha256"], str(path))
@@ -115,4 +115,4 @@ def _read_manifest_sums(path: Path) -> dict[str, str]:
 
 def _compute_clip_hash(benchmark: Benchmark, entry: Entry) -> str:
     file = Path(benchmark.find(entry))
-    return clip_id(file) if file.is_file() else ""
+    return compute_clip_id(file) if file.is_file() else ""

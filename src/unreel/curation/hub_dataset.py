@@ -1,4 +1,4 @@
-"""Directory for a dataset hub, built from a frozen benchmark after a check of every byte."""
+"""Folder for a dataset hub, written from a frozen benchmark after all checksums were verified."""
 
 import hashlib
 import json
@@ -11,18 +11,24 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.folders import is_inside
+from unreel.benchmarks.folders import is_path_inside
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
-from unreel.core.identity import clip_id
-from unreel.core.names import plain_name, read_clip_id, relative_name
+from unreel.core.identity import compute_clip_id
+from unreel.core.input_files import parse_json_object, read_limited_bytes
+from unreel.core.names import make_safe_file_name, read_clip_id, require_relative_name
 from unreel.core.output_files import OutputDirectory
-from unreel.core.sheet import markdown_table
-from unreel.core.small_documents import parse_object, read_bytes
-from unreel.curation.freeze.citation import list_missing_citation_keys, write_cff
-from unreel.curation.freeze.step import AUDIT, CARD, CHECKSUMS
-from unreel.curation.frozen import find_frozen, read_frozen_recipe, require_empty
+from unreel.core.sheet import build_markdown_table
+from unreel.curation.freeze.card import format_citation_cff, list_missing_citation_keys
+from unreel.curation.freeze.step import (
+    AUDIT,
+    CARD,
+    CHECKSUMS,
+    find_frozen_benchmark,
+    read_frozen_recipe,
+    require_empty_folder,
+)
 from unreel.curation.recipe import SPLITS, FreezeSection
 
 LICENCES: Final = "LICENSE.md"
@@ -48,17 +54,17 @@ Tally = Mapping[tuple[str, str], int]
 """Clips by licence and source."""
 
 
-def hub_identifier(licence: str) -> str | None:
+def find_hub_licence_id(licence: str) -> str | None:
     """Return the hub's identifier of the licence; `None` if the hub does not know the licence."""
     word = re.sub(r"[\s_]+", "-", licence.strip().lower())
     word = _SAME.get(word, word)
     return word if word in _KNOWN else None
 
 
-def front_matter(tally: Tally) -> list[str]:
-    """Return the licence lines of the card's header."""
+def format_licence_header(tally: Tally) -> list[str]:
+    """Return the YAML lines about the licence in the header of a hub's dataset card."""
     licences = sorted({licence for licence, _ in tally})
-    known = [hub_identifier(licence) for licence in licences]
+    known = [find_hub_licence_id(licence) for licence in licences]
     if all(known):
         names = sorted({name for name in known if name})
         return (
@@ -66,7 +72,7 @@ def front_matter(tally: Tally) -> list[str]:
             if len(names) == 1
             else ["license:", *map("- {}".format, names)]
         )
-    name = plain_name(licences[0]).lower() if len(licences) == 1 else "mixed"
+    name = make_safe_file_name(licences[0]).lower() if len(licences) == 1 else "mixed"
     return [
         "license: other",
         f"license_name: {json.dumps(name, ensure_ascii=False)}",
@@ -74,10 +80,10 @@ def front_matter(tally: Tally) -> list[str]:
     ]
 
 
-def write_licences(name: str, tally: Tally) -> str:
+def format_licence_file(name: str, tally: Tally) -> str:
     """Return the text of the licence file: the number of clips for each licence and source."""
     rows = [(licence, source, n) for (licence, source), n in sorted(tally.items())]
-    table = markdown_table(("licence", "source", "clips"), rows)
+    table = build_markdown_table(("licence", "source", "clips"), rows)
     return f"# Licences of {' '.join(name.split())}\n\n{_OWN}\n\n{table}\n"
 
 
@@ -90,16 +96,16 @@ _HUB_SPLITS: Final = {"train": "train", "val": "validation", "test": "test"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AcceptedRisks:
-    """Risks that the user accepts."""
+class AcceptedPublishingRisks:
+    """Risks of publishing that the user accepts: leaking labels, and clips without a licence."""
 
     leak: bool = False
     no_licence: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HubFolder:
-    """Directory that is ready for upload, with a summary and the upload commands."""
+class HubDatasetFolder:
+    """Written folder for a dataset hub, with its size, licences, remarks and upload commands."""
 
     folder: Path
     n_clips: int
@@ -111,29 +117,31 @@ class HubFolder:
     """What a person types to upload it."""
 
 
-def publish(
-    folder: Path, *, accepted: AcceptedRisks, out: Path | None, repo: str | None
-) -> HubFolder:
-    """Write the folder `out`, next to the benchmark by default, from the frozen benchmark in `folder`.
+def write_hub_dataset(
+    folder: Path, *, accepted: AcceptedPublishingRisks, out: Path | None, repo: str | None
+) -> HubDatasetFolder:
+    """Write a folder for a dataset hub from the frozen benchmark in `folder`; upload nothing.
+
+    The folder is `out`; by default it is next to the benchmark.
 
     Raises:
-        InvalidSettingError: The labels leak or clips have no licence, and that is not accepted; its
-            media are elsewhere; or `out` is not empty.
+        InvalidSettingError: The labels leak or clips have no licence, and that is not accepted; the
+            media of the benchmark are elsewhere; or `out` is not empty.
         UnreadableSourceError: There is no frozen benchmark, or it changed since it was frozen.
     """
-    benchmark = find_frozen(folder)
+    benchmark = find_frozen_benchmark(folder)
     target = out or benchmark.absolute().parent / HUB
     recipe = read_frozen_recipe(benchmark)
     frozen = recipe.freeze or FreezeSection()
-    _require_media(frozen)
-    audit = _read_audit(benchmark)
+    _require_copied_media(frozen)
+    audit = _read_audit_document(benchmark)
     if audit.get("finding") == "leaks" and not accepted.leak:
         setting, problem = "publish", "the audit found that the labels leak"
         remedy = f"Fix it and freeze again (see {CARD}), or publish it so with --accept-leak"
         raise InvalidSettingError(setting, problem, remedy)
-    tally = _count_licences(benchmark)
+    tally = _count_clips_by_licence(benchmark)
     _require_licences(tally, accepted)
-    require_empty(target, "--out")
+    require_empty_folder(target, "--out")
     sums = _verify_checksums(benchmark)
     counts = Counter(name.partition("/")[0] for name in sums if "/media/" in name)
     n_clips = sum(tally.values())
@@ -141,19 +149,19 @@ def publish(
         CARD: _format_hub_card(
             benchmark, recipe.name, tally, [split for split in SPLITS if counts[split]]
         ),
-        LICENCES: write_licences(recipe.name, tally),
-        CITATION: write_cff(recipe.name, frozen.version, frozen.citation),
+        LICENCES: format_licence_file(recipe.name, tally),
+        CITATION: format_citation_cff(recipe.name, frozen.version, frozen.citation),
     }
     size_bytes = _write_dataset_folder(benchmark, target, texts, sums)
     missing = list_missing_citation_keys(frozen.citation)
     remarks = [f"[freeze.citation] names no {', no '.join(missing)}"] if missing else []
     remarks += ["it was not audited: add [audit] to the recipe"] if "finding" not in audit else []
-    name = repo or f"OWNER/{plain_name(recipe.name)}"
-    return HubFolder(
+    name = repo or f"OWNER/{make_safe_file_name(recipe.name)}"
+    return HubDatasetFolder(
         folder=target,
         n_clips=n_clips,
         size_bytes=size_bytes,
-        licences=_count_by_licence(tally),
+        licences=_sum_clips_by_licence(tally),
         remarks=tuple(remarks),
         commands=(
             "hf auth login",
@@ -162,22 +170,22 @@ def publish(
     )
 
 
-def _require_media(frozen: FreezeSection) -> None:
+def _require_copied_media(frozen: FreezeSection) -> None:
     if frozen.in_place:
         setting, problem = "publish", "the benchmark names media that lie elsewhere"
         remedy = 'Freeze it with media = "copy" under [freeze]'
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _read_audit(benchmark: Path) -> Mapping[str, Any]:
+def _read_audit_document(benchmark: Path) -> Mapping[str, Any]:
     try:
-        return parse_object(read_bytes(benchmark / AUDIT, most=_MOST))
+        return parse_json_object(read_limited_bytes(benchmark / AUDIT, most=_MOST))
     except InvalidValueError as error:
         remedy = "Freeze the benchmark again with `unreel curate run`"
         raise UnreadableSourceError(str(benchmark / AUDIT), str(error), remedy) from error
 
 
-def _count_licences(benchmark: Path) -> Counter[tuple[str, str]]:
+def _count_clips_by_licence(benchmark: Path) -> Counter[tuple[str, str]]:
     """Count the clips by licence and source."""
     tally: Counter[tuple[str, str]] = Counter()
     for row in open_benchmark(benchmark, BenchmarkLayout.VIDEO_FOLDER):
@@ -188,15 +196,17 @@ def _count_licences(benchmark: Path) -> Counter[tuple[str, str]]:
     return tally
 
 
-def _count_by_licence(tally: Mapping[tuple[str, str], int]) -> dict[str, int]:
+def _sum_clips_by_licence(tally: Mapping[tuple[str, str], int]) -> dict[str, int]:
     whole: Counter[str] = Counter()
     for (licence, _), n in tally.items():
         whole[licence] += n
     return dict(whole)
 
 
-def _require_licences(tally: Mapping[tuple[str, str], int], accepted: AcceptedRisks) -> None:
-    unstated = _count_by_licence(tally).get(UNSTATED, 0)
+def _require_licences(
+    tally: Mapping[tuple[str, str], int], accepted: AcceptedPublishingRisks
+) -> None:
+    unstated = _sum_clips_by_licence(tally).get(UNSTATED, 0)
     if unstated and not accepted.no_licence:
         setting, problem = "publish", f"{unstated} clips have no licence"
         remedy = (
@@ -207,15 +217,21 @@ def _require_licences(tally: Mapping[tuple[str, str], int], accepted: AcceptedRi
 
 
 def _verify_checksums(benchmark: Path) -> dict[str, str]:
-    """Return the checksum of every file of the benchmark, after verifying each file."""
+    """Return the checksum of every file of the benchmark.
+
+    Raises:
+        UnreadableSourceError: A file is missing, is a link, or differs from its checksum.
+    """
     sums: dict[str, str] = {}
-    for line in read_bytes(benchmark / CHECKSUMS, most=_MOST).decode(errors="replace").splitlines():
+    for line in (
+        read_limited_bytes(benchmark / CHECKSUMS, most=_MOST).decode(errors="replace").splitlines()
+    ):
         value, _, name = line.partition("  ")
-        sums[relative_name(name)] = read_clip_id(value, CHECKSUMS)
+        sums[require_relative_name(name)] = read_clip_id(value, CHECKSUMS)
     for name, value in sums.items():
         path = benchmark / name
-        own = is_inside(path, benchmark) and path.is_file() and not path.is_symlink()
-        if not own or clip_id(path) != value:
+        own = is_path_inside(path, benchmark) and path.is_file() and not path.is_symlink()
+        if not own or compute_clip_id(path) != value:
             problem, remedy = "changed since it was frozen", "Freeze again with `unreel curate run`"
             raise UnreadableSourceError(str(path), problem, remedy)
     return sums
@@ -224,12 +240,12 @@ def _verify_checksums(benchmark: Path) -> dict[str, str]:
 def _format_hub_card(
     benchmark: Path, name: str, tally: Mapping[tuple[str, str], int], splits: list[str]
 ) -> str:
-    """Return the card with a header of licence, size and splits for a hub."""
-    text = read_bytes(benchmark / CARD, most=_MOST).decode()
+    """Return the benchmark card with a hub header: licence, size category and data files of splits."""
+    text = read_limited_bytes(benchmark / CARD, most=_MOST).decode()
     body = text.partition("\n---\n")[2] if text.startswith("---\n") else text
     lines = [
         f"pretty_name: {json.dumps(name, ensure_ascii=False)}",
-        *front_matter(tally),
+        *format_licence_header(tally),
         "task_categories:",
         "- video-classification",
         "size_categories:",
@@ -248,7 +264,7 @@ def _format_hub_card(
 
 
 def _format_size_category(n_clips: int) -> str:
-    """Return a hub's size category for a number of rows."""
+    """Return the hub's size category for a number of clips, such as `1K<n<10K`."""
     bounds = [10 ** (3 + place) for place in range(len(_SIZES))]
     place = sum(n_clips >= bound for bound in bounds)
     if place == 0:
@@ -259,7 +275,7 @@ def _format_size_category(n_clips: int) -> str:
 def _write_dataset_folder(
     benchmark: Path, target: Path, texts: Mapping[str, str | None], sums: Mapping[str, str]
 ) -> int:
-    """Make the folder, its checksums last; the bytes that it holds."""
+    """Write the files of the dataset folder, checksums last, and return their total size in bytes."""
     folder = OutputDirectory(target, published=True)
     kept = {name: value for name, value in sums.items() if name not in texts}
     for name in kept:

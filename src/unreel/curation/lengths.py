@@ -1,4 +1,4 @@
-"""Match the lengths of real segments to the lengths of generated segments."""
+"""Step that trims real segments to the lengths of generated segments."""
 
 import random
 from array import array
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from unreel.core.judgement import Label
-from unreel.curation.piece import ClipSegment, ExcludedSegment, apply_filter
+from unreel.curation.piece import ClipSegment, ExcludedSegment, filter_segments
 from unreel.curation.pieces import SegmentTable
 from unreel.curation.recipe import LengthsSection
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import Given, StepName
+from unreel.curation.step import Given, VersionedStep
 from unreel.engine.stage import Row
 
 TOO_SHORT: Final = -1
@@ -25,7 +25,7 @@ TOO_SHORT: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClipLengths:
-    """Lengths of many clips as columns."""
+    """Lengths of many clips: the distinct lengths, and the index of each clip's length."""
 
     lengths_s: Sequence[Fraction]
     """Every length that occurs, once."""
@@ -35,12 +35,15 @@ class ClipLengths:
     """Tie-breaker among clips of one length."""
 
 
-def draw_lengths(real: ClipLengths, wanted: NDArray[np.integer], *, seed: int) -> NDArray[np.int64]:
-    """Return the trimmed length of each clip, so that their distribution matches the `wanted` lengths.
+def draw_target_lengths(
+    real: ClipLengths, wanted: NDArray[np.integer], *, seed: int
+) -> NDArray[np.int64]:
+    """Draw a target length for each real clip, so that their distribution matches `wanted`.
 
-    With as many clips on both sides these are exactly the wanted lengths, otherwise their quantiles. Who
-    gets which is drawn with `seed` among those that are long enough, and as many clips as possible get one.
-    The order of the clips plays no part.
+    `wanted` and the result are indices of `real.lengths_s`, or `TOO_SHORT`. With equal numbers of
+    clips, the targets are exactly the wanted lengths; otherwise they are their quantiles. A target
+    is assigned at random by `seed` among the clips that are long enough, so that as many clips as
+    possible get one. The order of the clips does not matter.
     """
     by_rank = np.array(sorted(range(len(real.lengths_s)), key=real.lengths_s.__getitem__))
     rank = np.empty_like(by_rank)
@@ -67,7 +70,7 @@ def draw_lengths(real: ClipLengths, wanted: NDArray[np.integer], *, seed: int) -
 
 
 def _compute_quantiles(ordered: NDArray[np.integer], n: int) -> NDArray[np.integer]:
-    """Return `n` of the lengths: the middle of each of `n` equal parts of the distribution."""
+    """Return `n` quantiles of the sorted values: the middle of each of `n` equal parts."""
     middles: NDArray[np.integer] = ordered[(2 * np.arange(n) + 1) * len(ordered) // (2 * n or 1)]
     return middles
 
@@ -85,25 +88,31 @@ class TargetLength:
     too_short: bool = False
 
 
-def run_step(_section: LengthsSection, work: CurationJob, state: CurationState) -> CurationState:
-    """Trim real segments to the lengths of generated segments; exclude real segments that are too short."""
+def run_lengths_step(
+    _section: LengthsSection, work: CurationJob, state: CurationState
+) -> CurationState:
+    """Trim real segments to the lengths of generated segments; exclude those that are too short."""
     seed = work.recipe.seed
-    step = StepName(
+    step = VersionedStep(
         name=LENGTHS, version=1, settings={"seed": seed}, finds=TypeAdapter(TargetLength)
     )
     pieces = state.pieces
-    subjects = pieces.subjects(_build_step_input, ("id", "label", "length_s"))
-    lengths = work.bench.settle(step, subjects, lambda: _build_length_lookup(pieces, seed=seed))
+    subjects = pieces.subjects(_build_length_step_input, ("id", "label", "length_s"))
+    lengths = work.bench.settle(
+        step, subjects, lambda: _build_target_length_lookup(pieces, seed=seed)
+    )
     return state.after(
-        work.shelf.sift(LENGTHS, apply_filter(LENGTHS, pieces, lengths, _trim_segment))
+        work.shelf.sift(LENGTHS, filter_segments(LENGTHS, pieces, lengths, _trim_segment))
     )
 
 
-def _build_step_input(row: Row) -> Given:
+def _build_length_step_input(row: Row) -> Given:
     return {"piece": row["id"].hex(), "label": row["label"], "length_s": row["length_s"]}
 
 
-def _build_length_lookup(pieces: SegmentTable, *, seed: int) -> Callable[[int], TargetLength]:
+def _build_target_length_lookup(
+    pieces: SegmentTable, *, seed: int
+) -> Callable[[int], TargetLength]:
     real = pieces.strings("label") == Label.REAL.value
     own, spelled = pieces.codes("length_s")
     lengths_s = [Fraction(text) for text in spelled.to_pylist()]
@@ -112,7 +121,7 @@ def _build_length_lookup(pieces: SegmentTable, *, seed: int) -> Callable[[int], 
     ids = pieces.rows.digests("id")
     lasting = ClipLengths(lengths_s=lengths_s, own=own[real], names=ids[real])
     given = np.full(len(pieces), _STAYS)
-    given[real] = draw_lengths(lasting, own[~real], seed=seed)
+    given[real] = draw_target_lengths(lasting, own[~real], seed=seed)
 
     def found(index: int) -> TargetLength:
         if given[index] == _STAYS:

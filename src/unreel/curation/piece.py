@@ -1,19 +1,57 @@
-"""Clip during a curation: its declared metadata, the file that it is cut from, and the cut."""
+"""Clip during a curation: its declared metadata, its file, measurements and cut, and the excluded clips."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import PlainSerializer
 
 from unreel.benchmarks.entry import Entry
 from unreel.core.clip import Clip, ClipId
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
-from unreel.core.span import to_us
-from unreel.curation.measures import MeasuredShot
-from unreel.curation.step import Found, StepSubject, as_plain, to_json
-from unreel.media.fingerprint import ClipFingerprint
+from unreel.core.output_files import OutputDirectory
+from unreel.core.span import convert_to_microseconds
+from unreel.curation.step import Found, StepRequest, format_canonical_json, to_json_values
+from unreel.curation.working_table import SortedRunWriter, merge_sorted_runs
+from unreel.media.fingerprint import BorderWidths, ClipFingerprint
+from unreel.media.messages import format_fraction
 from unreel.media.render import WHOLE, FrameRange
+
+ExactSeconds = Annotated[Fraction, PlainSerializer(format_fraction)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredShot:
+    """Range of frames without a cut, with its borders and the measurements that screens use."""
+
+    first_frame: int
+    end_frame: int
+    start_s: ExactSeconds
+    """From the file's first frame."""
+    length_s: ExactSeconds
+    borders: BorderWidths
+    motion: float
+    sharpness: float
+    noise: float
+    lightness: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScannedFile:
+    """Measured shots of a scanned file; together they cover the whole file."""
+
+    shots: tuple[MeasuredShot, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FingerprintedScan(ScannedFile):
+    """Measured shots of a scanned file, and the fingerprint of the whole file."""
+
+    fingerprint: ClipFingerprint
+
 
 QUARANTINE: Final = "quarantine.jsonl"
 REJECTED: Final = "rejected"
@@ -25,14 +63,14 @@ GIVE_LICENCE: Final = (
 CONTRADICTION: Final = "contradiction"
 
 
-def stored_name(sha256: ClipId, suffix: str) -> str:
-    """Return the path of stored media in their folder: by hash."""
+def build_hashed_path(sha256: ClipId, suffix: str) -> str:
+    """Return the relative path of a media file that is stored by its hash, such as `ab/ab12.mp4`."""
     return f"{sha256[:2]}/{sha256}{suffix}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeFile:
-    """File to publish: hash, location and size."""
+class FileToPublish:
+    """File of a clip or picture to publish: hash, location and size."""
 
     sha256: str
     location: str
@@ -41,7 +79,7 @@ class MadeFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipSegment:
-    """One clip of the benchmark to be: a file, or the part of it that `cut` names."""
+    """Clip of the future benchmark: a whole file, or the frame range and crop `cut` of a file."""
 
     entry: Entry
     clip: Clip
@@ -55,7 +93,7 @@ class ClipSegment:
     """How long the piece lasts."""
     cleaned: Clip | None = None
     """A copy without its watermarks."""
-    first_frame: MadeFile | None = None
+    first_frame: FileToPublish | None = None
     family: str = ""
     """Near-duplicates share one; "" where it has none."""
     shots: tuple[MeasuredShot, ...] = ()
@@ -66,21 +104,21 @@ class ClipSegment:
 
     @property
     def id(self) -> str:
-        """Return the id of the segment; segments with the same bytes and the same cut have the same id."""
-        return digest("piece", self.clip.id, to_json(as_plain(self.cut)))
+        """Return the id of the segment, a hash of its file's content and its cut."""
+        return digest("piece", self.clip.id, format_canonical_json(to_json_values(self.cut)))
 
-    def subject(self, **given: Any) -> StepSubject:
-        """Return the request of a step for the segment's file."""
+    def subject(self, **given: Any) -> StepRequest:
+        """Return a step's request for the segment's file, with the additional inputs `given`."""
         clip = self.clip
-        return StepSubject(clip=clip.id, name=self.entry.name, location=clip.location, given=given)
+        return StepRequest(clip=clip.id, name=self.entry.name, location=clip.location, given=given)
 
     def left_out(self, step: str, reason: str, detail: str) -> "ExcludedSegment":
-        """Return the segment as an exclusion by `step`."""
-        middle = to_us(self.start_s + self.length_s / 2)
+        """Return the record of the segment's exclusion by `step`, with its reason and detail."""
+        middle = convert_to_microseconds(self.start_s + self.length_s / 2)
         return ExcludedSegment(self.entry.name, step, reason, detail, self.clip.location, middle)
 
     def remade(self, clip: Clip) -> "ClipSegment":
-        """Return the segment as the separate file `clip`, without shots and fingerprint."""
+        """Return the segment with the new file `clip` as a whole, without shots and fingerprint."""
         length_s = clip.facts.video.duration_s
         whole = replace(self, clip=clip, cut=WHOLE, start_s=Fraction(0), length_s=length_s)
         return replace(whole, shots=(), fingerprint=None)
@@ -88,7 +126,7 @@ class ClipSegment:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ExcludedSegment:
-    """A file or clip that does not come into the benchmark, by which step and why."""
+    """File or clip that is excluded from the benchmark, with the step and the reason."""
 
     name: str
     step: str
@@ -100,13 +138,16 @@ class ExcludedSegment:
     """Midpoint of the segment in its file; None if the file was not opened."""
 
 
-def apply_filter(
+def filter_segments(
     step: str,
     pieces: Iterable[ClipSegment],
     found: Iterable[Found | Failure | None],
     keep: Callable[[ClipSegment, Found], ClipSegment | ExcludedSegment],
 ) -> Iterator[ClipSegment | ExcludedSegment]:
-    """Yield `keep`'s result for each segment with the finding of `step`; a segment without a finding is kept."""
+    """Yield the result of `keep` for each segment and its step result in `found`.
+
+    A segment without a result (`None`) is kept; a segment with a failure is excluded.
+    """
     for piece, own in zip(pieces, found, strict=True):
         match own:
             case None:
@@ -115,3 +156,58 @@ def apply_filter(
                 yield piece.left_out(step, own.reason.value, own.detail)
             case _:
                 yield keep(piece, own)
+
+
+_NOWHERE: Final = -1
+"""Placeholder for a missing timestamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentExclusions:
+    """Excluded segments of all steps: counts by step and reason, and the files that list them."""
+
+    counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(self.counts.values())
+
+    def __add__(self, other: "SegmentExclusions") -> "SegmentExclusions":
+        counts = Counter(self.counts)
+        counts.update(other.counts)
+        return SegmentExclusions(dict(counts), (*self.files, *other.files))
+
+    @property
+    def by_reason(self) -> Counter[str]:
+        """Return the counts by reason over all steps."""
+        tally: Counter[str] = Counter()
+        for (_, reason), n in self.counts.items():
+            tally[reason] += n
+        return tally
+
+    def read(self, folder: OutputDirectory) -> Iterator[ExcludedSegment]:
+        """Yield all excluded segments from the files, sorted by name first."""
+        for name, step, reason, detail, location, at_us in merge_sorted_runs(folder, self.files):
+            instant = None if at_us == _NOWHERE else at_us
+            yield ExcludedSegment(name, step, reason, detail, location, instant)
+
+
+NONE_LEFT_OUT: Final = SegmentExclusions()
+
+
+class ExclusionWriter:
+    """Writer for the segments that one step excludes."""
+
+    def __init__(self, folder: OutputDirectory, step: str) -> None:
+        self._runs = SortedRunWriter(folder, f"{step}.out")
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def add(self, left: ExcludedSegment) -> None:
+        """Add one excluded segment."""
+        self._counts[left.step, left.reason] += 1
+        at_us = _NOWHERE if left.at_us is None else left.at_us
+        self._runs.add((left.name, left.step, left.reason, left.detail, left.location, at_us))
+
+    def end(self) -> SegmentExclusions:
+        """Write the remaining segments and return the counts and files of all of them."""
+        return SegmentExclusions(dict(self._counts), self._runs.end())

@@ -1,6 +1,6 @@
-"""Segments of a curation as rows of a working table, with columns for decisions.
+"""Segments of a curation as rows of a working table.
 
-A step streams over them; decisions about the complete set read only the necessary columns.
+A step streams over them. A decision about the complete set reads only the necessary columns.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,14 +15,20 @@ from pydantic import TypeAdapter
 from unreel.core.chunks import SCAN_ROWS
 from unreel.core.names import read_clip_id
 from unreel.core.output_files import OutputDirectory
-from unreel.curation.exclusions import NONE_LEFT_OUT, LeavingOut, LeftOuts
-from unreel.curation.measures import MeasuredShot
-from unreel.curation.piece import CONTRADICTION, ClipSegment, ExcludedSegment
-from unreel.curation.step import CurationContext, Given, StepSubject
-from unreel.curation.working_table import NO_ROWS, WorkingTable, write_rows
+from unreel.curation.piece import (
+    CONTRADICTION,
+    NONE_LEFT_OUT,
+    ClipSegment,
+    ExcludedSegment,
+    ExclusionWriter,
+    MeasuredShot,
+    SegmentExclusions,
+)
+from unreel.curation.step import CurationContext, Given, StepRequest
+from unreel.curation.working_table import NO_ROWS, WorkingTable, write_working_table
 from unreel.engine.location import StorageLocation
 from unreel.engine.stage import Row
-from unreel.engine.writer_lock import WriterLock, writer_lock
+from unreel.engine.writer_lock import WriterLock, build_writer_lock
 from unreel.media.fingerprint import ClipFingerprint
 
 Item = TypeVar("Item")
@@ -39,7 +45,7 @@ _WHOLE: Final = ("piece", "shots", "sketch", "hashes")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SegmentTable:
-    """Pieces in their order."""
+    """Segments of a curation, stored in a working table in a given order."""
 
     rows: WorkingTable = NO_ROWS
 
@@ -52,16 +58,21 @@ class SegmentTable:
 
     def subjects(
         self, given: Callable[[Row], Given] = lambda _: {}, columns: Sequence[str] = ()
-    ) -> "ReiterableStream[StepSubject]":
-        """Return the requests of a step for each segment's file, with the values `given` by some of its columns."""
+    ) -> "ReiterableStream[StepRequest]":
+        """Return a step's request for each segment's file.
+
+        Args:
+            given: Function from a row to the additional inputs of its request.
+            columns: Columns of the row that `given` reads.
+        """
         return ReiterableStream(lambda: self._subjects(given, columns))
 
     def _subjects(
         self, given: Callable[[Row], Given], columns: Sequence[str]
-    ) -> Iterator[StepSubject]:
+    ) -> Iterator[StepRequest]:
         for batch in self.rows.batches(("clip", "name", "location", *columns)):
             for row in batch.to_pylist():
-                yield StepSubject(
+                yield StepRequest(
                     clip=read_clip_id(row["clip"].hex(), PIECES),
                     name=row["name"],
                     location=row["location"],
@@ -69,13 +80,13 @@ class SegmentTable:
                 )
 
     def strings(self, name: str) -> NDArray[np.object_]:
-        """Return a column with few distinct texts; equal texts share one object."""
+        """Return the text column `name` as an array of shared strings, for columns of few distinct texts."""
         codes, words = self.codes(name)
         found: NDArray[np.object_] = np.array(words.to_pylist(), object)[codes]
         return found
 
     def codes(self, name: str) -> tuple[NDArray[np.int32], Any]:
-        """Return a column as indices, and the Arrow array of distinct texts that the indices refer to."""
+        """Return the column `name` dictionary-encoded: the indices, and the Arrow array of distinct texts."""
         coded = self.rows.column(name).combine_chunks().dictionary_encode()
         return coded.indices.to_numpy(), coded.dictionary
 
@@ -92,7 +103,7 @@ NO_PIECES: Final = SegmentTable()
 
 
 class ReiterableStream(Generic[Item]):
-    """Iterable that can be iterated repeatedly; every iteration starts again."""
+    """Iterable that calls a function for a new iterator each time it is iterated."""
 
     def __init__(self, begin: Callable[[], Iterator[Item]]) -> None:
         self._begin = begin
@@ -102,58 +113,67 @@ class ReiterableStream(Generic[Item]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepResult:
-    """Result of a step for its segments."""
+class CurationStepResult:
+    """Segments that remain after a curation step, and the segments that it excluded."""
 
     pieces: SegmentTable
-    left_out: LeftOuts = NONE_LEFT_OUT
+    left_out: SegmentExclusions = NONE_LEFT_OUT
 
 
 @dataclass(frozen=True, slots=True)
-class WorkDirectory:
-    """Local work directory for segments between two steps."""
+class SegmentWorkDirectory:
+    """Local directory that stores the segments between two steps of a curation."""
 
     folder: OutputDirectory
 
     @classmethod
-    def of(cls, bench: CurationContext) -> "WorkDirectory":
+    def of(cls, bench: CurationContext) -> "SegmentWorkDirectory":
         """Return the work directory of a curation.
 
         It is in the directory of the curation or, if the curation is in a store, next to its ledgers.
         """
         return cls(OutputDirectory(OutputDirectory(bench.ledgers.parent).make(PIECES)))
 
-    def sift(self, step: str, stream: Iterable[ClipSegment | ExcludedSegment]) -> StepResult:
-        """Store the segments of a stream, and separate the exclusions."""
-        leaving = LeavingOut(self.folder, step)
-        kept = write_rows(
-            self.folder, f"{step}.rows", _iter_batches(stream, leaving), _build_schema()
+    def sift(
+        self, step: str, stream: Iterable[ClipSegment | ExcludedSegment]
+    ) -> CurationStepResult:
+        """Write the segments and the exclusions of `stream` to separate files of the step `step`."""
+        leaving = ExclusionWriter(self.folder, step)
+        kept = write_working_table(
+            self.folder,
+            f"{step}.rows",
+            _iter_segment_batches(stream, leaving),
+            _build_segment_schema(),
         )
-        return StepResult(pieces=SegmentTable(rows=kept), left_out=leaving.end())
+        return CurationStepResult(pieces=SegmentTable(rows=kept), left_out=leaving.end())
 
-    def leave(self, step: str, left: Iterable[ExcludedSegment]) -> LeftOuts:
-        """Store exclusions while the segments stay unchanged."""
-        leaving = LeavingOut(self.folder, step)
+    def leave(self, step: str, left: Iterable[ExcludedSegment]) -> SegmentExclusions:
+        """Write the exclusions `left` of the step `step`, without writing any segments."""
+        leaving = ExclusionWriter(self.folder, step)
         for one in left:
             leaving.add(one)
         return leaving.end()
 
     def lock(self) -> WriterLock:
-        """Return the lock that lets only one curation at a time write its segments here."""
-        return writer_lock(StorageLocation(str(self.folder.root)))
+        """Return the lock that allows only one curation at a time to write to this directory."""
+        return build_writer_lock(StorageLocation(str(self.folder.root)))
 
-    def clear(self, *, keep: SegmentTable = NO_PIECES, left_out: LeftOuts = NONE_LEFT_OUT) -> None:
-        """Remove files that no later step reads; folders are the user's own and stay."""
+    def clear(
+        self, *, keep: SegmentTable = NO_PIECES, left_out: SegmentExclusions = NONE_LEFT_OUT
+    ) -> None:
+        """Remove all files except those of `keep` and `left_out`; folders are not removed."""
         kept = {*left_out.files, *([keep.rows.file.name] if keep.rows.file else [])}
         for name in self.folder.files():
             if "/" not in name and name not in kept:
                 self.folder.remove(name)
 
 
-def keep_once(pieces: SegmentTable, *, step: str) -> tuple[SegmentTable, Iterable[ExcludedSegment]]:
-    """Return the first of all segments with the same bytes and cut, and the excluded segments.
+def deduplicate_segments(
+    pieces: SegmentTable, *, step: str
+) -> tuple[SegmentTable, Iterable[ExcludedSegment]]:
+    """Return the first of all segments with the same bytes and cut, and the excluded duplicates.
 
-    If the labels of equal segments contradict, all of these segments are excluded.
+    If equal segments have different labels, all of them are excluded.
     """
     ids = pieces.rows.digests("id")
     order = np.argsort(ids, kind="stable")
@@ -176,7 +196,7 @@ def keep_once(pieces: SegmentTable, *, step: str) -> tuple[SegmentTable, Iterabl
 def _iter_content_duplicates(
     same: SegmentTable, sizes: Sequence[int], step: str
 ) -> Iterator[ExcludedSegment]:
-    """Yield the duplicates with equal content, group by group."""
+    """Yield the exclusion of each duplicate, group by group of segments with equal content."""
     walk = iter(same)
     for size in sizes:
         group = list(islice(walk, size))
@@ -191,7 +211,7 @@ def _iter_content_duplicates(
             yield from (piece.left_out(step, "duplicate", detail) for piece in group[1:])
 
 
-def _build_schema() -> Any:
+def _build_segment_schema() -> Any:
     import pyarrow as pa
 
     texts = ("name", "location", "label", "family", "group", "length_s")
@@ -211,12 +231,12 @@ def _build_schema() -> Any:
     )
 
 
-def _iter_batches(
-    stream: Iterable[ClipSegment | ExcludedSegment], leaving: LeavingOut
+def _iter_segment_batches(
+    stream: Iterable[ClipSegment | ExcludedSegment], leaving: ExclusionWriter
 ) -> Iterator[Any]:
     import pyarrow as pa
 
-    schema, rows = _build_schema(), []
+    schema, rows = _build_segment_schema(), []
     for one in stream:
         if isinstance(one, ExcludedSegment):
             leaving.add(one)

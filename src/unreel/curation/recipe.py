@@ -1,6 +1,6 @@
-"""Settings of a curation: defaults, then a TOML file, then options; unknown keys are rejected.
+"""Settings of a curation: defaults, overridden by a TOML file and by options.
 
-A section that is absent is a step that is not taken. Its settings are in the folder of its name.
+Unknown keys are rejected. A step whose section is missing is not run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,12 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from unreel.benchmarks.columns import KNOWN
 from unreel.core.errors import InvalidSettingError
+from unreel.core.input_files import read_toml_file
 from unreel.core.judgement import Label
-from unreel.core.small_documents import read_toml
 from unreel.core.trace import Category
-from unreel.curation.state import RecipeHead
-from unreel.media.normalise import NormalForm
-from unreel.recipes.check import apply_change, check_sections
+from unreel.curation.state import RecipeGlobalSettings
+from unreel.media.normalise import NormalisedClipFormat
+from unreel.recipes.check import apply_recipe_change, validate_recipe_sections
 from unreel.recipes.section import (
     MOST_PARTS,
     Count,
@@ -40,11 +40,11 @@ class AuditSection(RecipeSection):
 
 
 class ClusterSection(RecipeSection):
-    """`[cluster]`: groups descriptions by meaning and keeps the same number of clips from each group."""
+    """`[cluster]`: groups descriptions by meaning and keeps equally many clips of each group."""
 
 
 class CropSection(RecipeSection):
-    """`[crop]`: filled borders go."""
+    """`[crop]`: crops the filled borders of clips."""
 
 
 class DescribeSection(ReviewerSection):
@@ -57,7 +57,7 @@ class DescribeSection(ReviewerSection):
 
 
 class DuplicatesSection(RecipeSection):
-    """`[duplicates]`: clips that show the same, however they were encoded, scaled or stamped."""
+    """`[duplicates]`: finds clips with the same content, also re-encoded, scaled or with overlays."""
 
     near: Literal["drop", "keep"] = "drop"
     """`drop` keeps the largest of those with one label; `keep` keeps all, in one split."""
@@ -103,7 +103,7 @@ class FreezeSection(RecipeSection):
 
     @property
     def in_place(self) -> bool:
-        """Return whether media stay at their location."""
+        """Return whether the manifest refers to the original media files, which are then not copied."""
         return self.media == "in_place"
 
     @model_validator(mode="after")
@@ -118,7 +118,7 @@ CATEGORIES: Final = tuple(category for category in Category if category is not C
 
 
 class InjectSection(RecipeSection):
-    """`[inject]`: real clips gain twins with one known trace each."""
+    """`[inject]`: adds, for real clips, a twin with one known trace."""
 
     share: Annotated[float, Field(gt=0, le=1), NumberUnit("part")] = 1.0
     """Of the real clips, that gain a twin."""
@@ -161,9 +161,9 @@ class NormaliseSection(RecipeSection):
         return self
 
     @property
-    def form(self) -> NormalForm:
-        """Return the form as a `NormalForm` of `unreel.media`."""
-        return NormalForm(
+    def form(self) -> NormalisedClipFormat:
+        """Return the video format as a `NormalisedClipFormat` of `unreel.media`."""
+        return NormalisedClipFormat(
             width=self.width,
             height=self.height,
             rate=self.rate,
@@ -219,7 +219,7 @@ class SourceSection(RecipeSection):
 
 
 class SplitSection(RecipeSection):
-    """`[split]`: cuts clips into single-theme segments where the colours of two frames differ too much."""
+    """`[split]`: cuts clips into shots, where the colours of two consecutive frames differ too much."""
 
     detector: Literal["colour", "transnetv2"] = "colour"
     """What finds cuts; `transnetv2` needs `unreel[transnet]`."""
@@ -230,7 +230,7 @@ class SplitSection(RecipeSection):
 
 
 class WatermarkSection(RecipeSection):
-    """`[watermark]`: overlaid texts and logos are found and written down."""
+    """`[watermark]`: finds and records overlaid texts and logos."""
 
     texts: bool = True
     """Read texts; costs about a second of one core for each of several frames."""
@@ -242,8 +242,8 @@ def _wrap_in_list(value: object) -> object:
     return [value] if isinstance(value, Mapping) else value
 
 
-class CurateRecipe(RecipeHead):
-    """All settings that determine the result of a curation. They are stored with the result."""
+class CurateRecipe(RecipeGlobalSettings):
+    """Complete recipe of a curation: all settings that determine its result."""
 
     source: Annotated[
         tuple[SourceSection, ...],
@@ -271,17 +271,21 @@ class CurateRecipe(RecipeHead):
         return self
 
 
-def read_recipe(file: Path, changes: Sequence[str] = ()) -> CurateRecipe:
+def read_curation_recipe(file: Path, changes: Sequence[str] = ()) -> CurateRecipe:
     """Read a recipe from `file`, over the defaults, and apply `changes`.
 
     Each change is `section.key=VALUE` with the value in TOML syntax.
     """
-    values = read_toml(file, "recipe")
+    values = read_toml_file(file, "recipe")
     for change in changes:
-        apply_change(change, values)
-    return check_recipe(values)
+        apply_recipe_change(change, values)
+    return parse_curation_recipe(values)
 
 
-def check_recipe(values: object) -> CurateRecipe:
-    """Return the recipe with these `values`; raise for the first invalid value."""
-    return check_sections(CurateRecipe, values, typed=lambda key: f"--set {key}=VALUE")
+def parse_curation_recipe(values: object) -> CurateRecipe:
+    """Parse `values` as a curation recipe.
+
+    Raises:
+        InvalidSettingError: A key is unknown or a value is invalid.
+    """
+    return validate_recipe_sections(CurateRecipe, values, typed=lambda key: f"--set {key}=VALUE")

@@ -1,4 +1,4 @@
-"""One pass over each file: its shots, their borders and measures, and the fingerprint of the whole."""
+"""Step that decodes each file once and measures its shots, borders and fingerprint."""
 
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
@@ -8,15 +8,23 @@ from typing import Final, Literal
 from pydantic import TypeAdapter
 
 from unreel.core.failure import Failure
-from unreel.curation.measures import FingerprintedScan, MeasuredShot, ScannedFile
-from unreel.curation.piece import ClipSegment, apply_filter
-from unreel.curation.screen import measure
-from unreel.curation.split.shots import FrameShot, find_cuts, split_shots
-from unreel.curation.split.transnet import TransNet
+from unreel.curation.piece import (
+    ClipSegment,
+    FingerprintedScan,
+    MeasuredShot,
+    ScannedFile,
+    filter_segments,
+)
+from unreel.curation.screen import build_scan_screen_input
+from unreel.curation.split import (
+    ShotFrameRange,
+    TransNetCutDetector,
+    find_colour_cuts,
+    split_into_shots,
+)
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import Given, StepName
-from unreel.media.borders import find_borders
-from unreel.media.fingerprint import fingerprint
+from unreel.curation.step import Given, VersionedStep
+from unreel.media.fingerprint import compute_clip_fingerprint, find_frame_borders
 from unreel.media.reader import MediaReader
 from unreel.media.scan import ClipScan
 
@@ -24,29 +32,31 @@ SCAN: Final = "scan"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShotDetector:
-    """Method of shot detection; the threshold is that of `colour`."""
+class ShotDetectorSettings:
+    """Method of shot detection, and its threshold (used by `colour` only)."""
 
     detector: Literal["colour", "transnetv2"]
     threshold: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScanSettings:
-    """Settings of the scan that later steps need."""
+class FileScanSettings:
+    """Settings of the scan of a file: shot detection, and whether to compute a fingerprint."""
 
-    cutter: ShotDetector | None
+    cutter: ShotDetectorSettings | None
     """Without one no cuts are looked for."""
     prints: bool
     """Whether fingerprints are taken."""
 
 
-def run_step(settings: ScanSettings, work: CurationJob, state: CurationState) -> CurationState:
-    """Return every segment with its measurements and, if requested, its fingerprint.
+def run_scan_step(
+    settings: FileScanSettings, work: CurationJob, state: CurationState
+) -> CurationState:
+    """Add the measured shots and, if requested, the fingerprint to each segment.
 
     Each segment is still a whole file.
     """
-    step: StepName[ScannedFile] = StepName(
+    step: VersionedStep[ScannedFile] = VersionedStep(
         name=SCAN,
         version=2,
         settings=asdict(settings),
@@ -55,7 +65,7 @@ def run_step(settings: ScanSettings, work: CurationJob, state: CurationState) ->
     look = partial(_scan_file, settings=settings)
     found = work.bench.ask(step, state.pieces.subjects(), look)
     return state.after(
-        work.shelf.sift(SCAN, apply_filter(SCAN, state.pieces, found, _add_measurements))
+        work.shelf.sift(SCAN, filter_segments(SCAN, state.pieces, found, _add_measurements))
     )
 
 
@@ -65,7 +75,7 @@ def _add_measurements(piece: ClipSegment, found: ScannedFile) -> ClipSegment:
 
 
 def _scan_file(
-    reader: MediaReader, file: Path, _given: Given, *, settings: ScanSettings
+    reader: MediaReader, file: Path, _given: Given, *, settings: FileScanSettings
 ) -> ScannedFile | Failure:
     scan = reader.scan(file)
     if isinstance(scan, Failure):
@@ -73,33 +83,33 @@ def _scan_file(
     match settings.cutter:
         case None:
             cuts: tuple[int, ...] | Failure = ()
-        case ShotDetector(detector="colour", threshold=threshold):
-            cuts = find_cuts(scan.histograms, threshold=threshold)
+        case ShotDetectorSettings(detector="colour", threshold=threshold):
+            cuts = find_colour_cuts(scan.histograms, threshold=threshold)
         case _:
             cuts = _load_transnet().read_cuts(reader, file)
     if isinstance(cuts, Failure):
         return cuts
-    shots = tuple(_measure_shot(scan, shot) for shot in split_shots(scan, cuts))
+    shots = tuple(_measure_shot(scan, shot) for shot in split_into_shots(scan, cuts))
     if not settings.prints:
         return ScannedFile(shots=shots)
-    own = fingerprint(scan, find_borders(scan.picked))
+    own = compute_clip_fingerprint(scan, find_frame_borders(scan.picked))
     return FingerprintedScan(shots=shots, fingerprint=own)
 
 
 @lru_cache(maxsize=1)
-def _load_transnet() -> TransNet:
-    return TransNet()
+def _load_transnet() -> TransNetCutDetector:
+    return TransNetCutDetector()
 
 
-def _measure_shot(scan: ClipScan, shot: FrameShot) -> MeasuredShot:
+def _measure_shot(scan: ClipScan, shot: ShotFrameRange) -> MeasuredShot:
     part = _select_shot_scan(scan, shot)
-    measured = measure(part, clip="")
+    measured = build_scan_screen_input(part, clip="")
     return MeasuredShot(
         first_frame=shot.first_frame,
         end_frame=shot.first_frame + shot.n_frames,
         start_s=shot.start_s,
         length_s=shot.length_s,
-        borders=find_borders(part.picked),
+        borders=find_frame_borders(part.picked),
         motion=measured.motion,
         sharpness=measured.sharpness,
         noise=measured.noise,
@@ -107,8 +117,8 @@ def _measure_shot(scan: ClipScan, shot: FrameShot) -> MeasuredShot:
     )
 
 
-def _select_shot_scan(scan: ClipScan, shot: FrameShot) -> ClipScan:
-    """Return the scan of one shot.
+def _select_shot_scan(scan: ClipScan, shot: ShotFrameRange) -> ClipScan:
+    """Return the part of the scan that belongs to one shot.
 
     A shot that is too short to contain a picked frame gets the picked frames of the whole clip.
     """

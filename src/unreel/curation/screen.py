@@ -1,4 +1,7 @@
-"""Select segments: screens use measurements, people overrule them, a queue shows both."""
+"""Step that removes unsuitable segments by screens; decisions of people take precedence.
+
+A screen is a filter on measurements. The queue file lists the proposals and the decisions.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +24,8 @@ from unreel.recipes.section import NumberUnit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScreenInput:
-    """Input of a screen. `extra` contains findings of other steps by name."""
+class ClipScreenInput:
+    """Measurements of one clip for a screen; `extra` contains the results of other steps by name."""
 
     clip: str
     duration_s: Fraction
@@ -41,39 +44,41 @@ class ScreenInput:
 
 
 @dataclass(frozen=True, slots=True)
-class PassedScreen:
-    """The clip stays."""
+class PassedClipScreen:
+    """Decision to keep a clip."""
 
 
 @dataclass(frozen=True, slots=True)
-class FailedScreen:
-    """The clip goes, because of `screen`, for `reason`."""
+class FailedClipScreen:
+    """Decision to remove a clip, with the screen that made it and the reason."""
 
     screen: str
     reason: str
 
 
-Judgement = PassedScreen | FailedScreen
+Judgement = PassedClipScreen | FailedClipScreen
 Choice = Literal["keep", "remove"]
 """What a person decided."""
 
 
 class ClipScreen(Protocol):
-    """Judges clips by their findings; the same findings always get the same judgement."""
+    """Filter that keeps or removes a clip by its measurements; equal inputs give equal decisions."""
 
     @property
     def name(self) -> str:
-        """Return the name in a recipe."""
+        """Return the name of the screen in a recipe."""
         ...
 
-    def judge(self, findings: ScreenInput) -> Judgement:
-        """Return whether the clip is kept."""
+    def judge(self, findings: ClipScreenInput) -> Judgement:
+        """Return the decision to keep or remove the clip with the measurements `findings`."""
         ...
 
 
-def measure(scan: ClipScan, *, clip: str, extra: Mapping[str, Any] | None = None) -> ScreenInput:
-    """Return the measurements of one scan as the input of a screen."""
-    return ScreenInput(
+def build_scan_screen_input(
+    scan: ClipScan, *, clip: str, extra: Mapping[str, Any] | None = None
+) -> ClipScreenInput:
+    """Compute the measurements of a scanned clip as the input of a screen."""
+    return ClipScreenInput(
         clip=clip,
         duration_s=scan.duration_s,
         n_frames=scan.n_frames,
@@ -89,17 +94,19 @@ def measure(scan: ClipScan, *, clip: str, extra: Mapping[str, Any] | None = None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MotionScreen:
-    """Screen that removes static clips; compression changes a still picture by less than `least`."""
+    """Screen that removes static clips, whose motion is below `least`."""
 
     least: Annotated[float, NumberUnit("grey levels")] = 5.0
     """By which the liveliest hundredth of the picture must change in half a second."""
     name: str = "motion"
 
-    def judge(self, findings: ScreenInput) -> Judgement:
-        """Return whether anything moves."""
+    def judge(self, findings: ClipScreenInput) -> Judgement:
+        """Return the decision to keep the clip if its motion is at least `least`."""
         if findings.motion < self.least:
-            return FailedScreen(self.name, f"motion {findings.motion:.2f} is below {self.least:g}")
-        return PassedScreen()
+            return FailedClipScreen(
+                self.name, f"motion {findings.motion:.2f} is below {self.least:g}"
+            )
+        return PassedClipScreen()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +126,8 @@ class QualityScreen:
     """Mean of the clip, 0 to 255."""
     name: str = "quality"
 
-    def judge(self, findings: ScreenInput) -> Judgement:
-        """Return whether the picture is visible."""
+    def judge(self, findings: ClipScreenInput) -> Judgement:
+        """Return the decision to keep the clip if sharpness, noise and lightness are within the limits."""
         for measure_name, value, low, high in (
             ("sharpness", findings.sharpness, self.least_sharpness, float("inf")),
             ("noise", findings.noise, 0.0, self.most_noise),
@@ -128,13 +135,13 @@ class QualityScreen:
         ):
             if not low <= value <= high:
                 limit = f"below {low:g}" if value < low else f"above {high:g}"
-                return FailedScreen(self.name, f"{measure_name} {value:.2f} is {limit}")
-        return PassedScreen()
+                return FailedClipScreen(self.name, f"{measure_name} {value:.2f} is {limit}")
+        return PassedClipScreen()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LengthScreen:
-    """Takes out clips that are too short to judge or too long to watch."""
+    """Screen that removes clips that are too short to judge or too long to watch."""
 
     shortest_s: Annotated[float, NumberUnit("seconds")] = 1.0
     """Minimum length."""
@@ -142,14 +149,14 @@ class LengthScreen:
     """Maximum length."""
     name: str = "length"
 
-    def judge(self, findings: ScreenInput) -> Judgement:
-        """Return whether the clip is neither too short nor too long."""
+    def judge(self, findings: ClipScreenInput) -> Judgement:
+        """Return the decision to keep the clip if its length is within the limits."""
         length = f"{float(findings.duration_s):.3f} s"
         if findings.duration_s < Fraction(str(self.shortest_s)):
-            return FailedScreen(self.name, f"{length} is below {self.shortest_s:g} s")
+            return FailedClipScreen(self.name, f"{length} is below {self.shortest_s:g} s")
         if findings.duration_s > Fraction(str(self.longest_s)):
-            return FailedScreen(self.name, f"{length} is above {self.longest_s:g} s")
-        return PassedScreen()
+            return FailedClipScreen(self.name, f"{length} is above {self.longest_s:g} s")
+        return PassedClipScreen()
 
 
 SCREENS: Final[NameRegistry[Callable[..., ClipScreen]]] = NameRegistry(
@@ -163,8 +170,8 @@ SCREENS: Final[NameRegistry[Callable[..., ClipScreen]]] = NameRegistry(
 )
 
 
-def build_screen(name: str, settings: Mapping[str, Any] | None = None) -> ClipScreen:
-    """Return the screen `name`, built-in or from another package, with `settings` as keyword arguments."""
+def build_clip_screen(name: str, settings: Mapping[str, Any] | None = None) -> ClipScreen:
+    """Build the screen `name`, built-in or from a plugin, with `settings` as keyword arguments."""
     factory = SCREENS.load(name)
     try:
         return factory(**(settings or {}))
@@ -173,39 +180,45 @@ def build_screen(name: str, settings: Mapping[str, Any] | None = None) -> ClipSc
         raise InvalidSettingError(setting, str(error), remedy) from error
 
 
-def judge(
-    findings: ScreenInput, screens: Sequence[ClipScreen], *, decided: Choice | None = None
+def apply_clip_screens(
+    findings: ClipScreenInput, screens: Sequence[ClipScreen], *, decided: Choice | None = None
 ) -> Judgement:
     """Return the decision about a clip: a person's if there is one, else that of the first screen that objects."""
     if decided == "keep":
-        return PassedScreen()
+        return PassedClipScreen()
     if decided == "remove":
-        return FailedScreen("people", "a person removed it")
+        return FailedClipScreen("people", "a person removed it")
     for screen in screens:
         judgement = screen.judge(findings)
-        if isinstance(judgement, FailedScreen):
+        if isinstance(judgement, FailedClipScreen):
             return judgement
-    return PassedScreen()
+    return PassedClipScreen()
 
 
 QUEUE: Final = "queue.jsonl"
 _CHOICES: Final = ("keep", "remove")
 
 
-def run_step(section: ScreenSection, work: CurationJob, state: CurationState) -> CurationState:
+def run_screen_step(
+    section: ScreenSection, work: CurationJob, state: CurationState
+) -> CurationState:
     """Return the segments that pass every screen or that a person keeps; rewrite the queue."""
-    screens = [build_screen(name, settings) for name, settings in section.screens.items()]
-    decided = {} if section.decisions is None else read_decisions(work.root / section.decisions)
+    screens = [build_clip_screen(name, settings) for name, settings in section.screens.items()]
+    decided = (
+        {} if section.decisions is None else read_screen_decisions(work.root / section.decisions)
+    )
     folder = work.shelf.folder
     with folder.create_text(QUEUE) as queue:
 
         def judged(piece: ClipSegment) -> ClipSegment | ExcludedSegment:
-            choice, findings = decided.get(piece.id), _build_screen_input(piece)
-            by_itself = judge(findings, screens)
-            line = _build_screen_record(piece, by_itself, choice)
+            choice, findings = decided.get(piece.id), _build_segment_screen_input(piece)
+            by_itself = apply_clip_screens(findings, screens)
+            line = _build_queue_record(piece, by_itself, choice)
             queue.write(json.dumps(line, ensure_ascii=False) + "\n")
-            judgement = judge(findings, screens, decided=choice) if choice else by_itself
-            if isinstance(judgement, FailedScreen):
+            judgement = (
+                apply_clip_screens(findings, screens, decided=choice) if choice else by_itself
+            )
+            if isinstance(judgement, FailedClipScreen):
                 return piece.left_out("screen", judgement.screen, judgement.reason)
             return replace(piece, shots=())  # nobody judges by them any more
 
@@ -214,11 +227,11 @@ def run_step(section: ScreenSection, work: CurationJob, state: CurationState) ->
     return state.after(sifted)
 
 
-def read_decisions(file: Path) -> dict[str, Choice]:
-    """Return the decisions of people by segment; lines of the queue without a decision are skipped.
+def read_screen_decisions(file: Path) -> dict[str, Choice]:
+    """Return the decisions of people by segment id; lines without a decision are skipped.
 
     Raises:
-        UnreadableSourceError: A line is damaged or holds another word than `keep` or `remove`.
+        UnreadableSourceError: A line is damaged, or its decision is neither `keep` nor `remove`.
     """
     found: dict[str, Choice] = {}
     for number, row in enumerate(read_table(file), start=1):
@@ -234,10 +247,10 @@ def read_decisions(file: Path) -> dict[str, Choice]:
     return found
 
 
-def _build_screen_input(piece: ClipSegment) -> ScreenInput:
+def _build_segment_screen_input(piece: ClipSegment) -> ClipScreenInput:
     shot = piece.shots[0]
     crop, video = piece.cut.crop, piece.clip.facts.video
-    return ScreenInput(
+    return ClipScreenInput(
         clip=piece.clip.id,
         duration_s=piece.length_s,
         n_frames=shot.end_frame - shot.first_frame,
@@ -251,10 +264,10 @@ def _build_screen_input(piece: ClipSegment) -> ScreenInput:
     )
 
 
-def _build_screen_record(
+def _build_queue_record(
     piece: ClipSegment, judgement: Judgement, choice: Choice | None
 ) -> dict[str, Any]:
-    removed = judgement if isinstance(judgement, FailedScreen) else None
+    removed = judgement if isinstance(judgement, FailedClipScreen) else None
     return {
         "piece": piece.id,
         "name": piece.entry.name,

@@ -1,4 +1,4 @@
-"""Context of every step of a curation besides its settings, and the state of the curation."""
+"""State of a curation, and the context that each step gets besides its settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,21 +7,22 @@ from typing import Any
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
-from unreel.curation.exclusions import NONE_LEFT_OUT, LeftOuts
 from unreel.curation.piece import (
     CONTRADICTION,
     GIVE_LICENCE,
     NO_LICENCE,
+    NONE_LEFT_OUT,
     QUARANTINE,
     REJECTED,
+    SegmentExclusions,
 )
-from unreel.curation.pieces import NO_PIECES, SegmentTable, StepResult, WorkDirectory
+from unreel.curation.pieces import NO_PIECES, CurationStepResult, SegmentTable, SegmentWorkDirectory
 from unreel.curation.step import CurationContext
 from unreel.recipes.section import RecipeSection, Seed, Text
 
 
-class RecipeHead(RecipeSection):
-    """Settings at the top of a recipe, above its sections."""
+class RecipeGlobalSettings(RecipeSection):
+    """Global settings of a curation recipe, above its sections."""
 
     name: Text
     """Of the benchmark."""
@@ -33,9 +34,9 @@ class RecipeHead(RecipeSection):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurationJob:
-    """Target and context of a curation."""
+    """Recipe and context of a curation, as each step gets them."""
 
-    recipe: RecipeHead
+    recipe: RecipeGlobalSettings
     """The whole recipe; a step has settings of its own and goes by no other section's."""
     root: Path
     """Relative paths of the recipe start here."""
@@ -43,14 +44,14 @@ class CurationJob:
     accept_leak: bool = False
 
     @property
-    def shelf(self) -> WorkDirectory:
+    def shelf(self) -> SegmentWorkDirectory:
         """Return the work directory for segments between two steps."""
-        return WorkDirectory.of(self.bench)
+        return SegmentWorkDirectory.of(self.bench)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSummary:
-    """Result of the audit, for the card and for the folder."""
+    """Result of the label audit as text for the card and as a JSON document."""
 
     text: str
     document: Mapping[str, Any]
@@ -59,7 +60,7 @@ class AuditSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenBenchmark:
-    """A benchmark that was written."""
+    """Location, number of clips and digest of a written benchmark."""
 
     place: str
     clips: Mapping[str, int]
@@ -73,21 +74,21 @@ class CurationState:
     """State of a curation: the remaining segments, the exclusions, and the results of finished steps."""
 
     pieces: SegmentTable = NO_PIECES
-    left_out: LeftOuts = NONE_LEFT_OUT
+    left_out: SegmentExclusions = NONE_LEFT_OUT
     audit: AuditSummary | None = None
     frozen: FrozenBenchmark | None = None
     steps: tuple[str, ...] = ()
     """The steps that were taken."""
 
-    def after(self, sifted: StepResult) -> "CurationState":
-        """Return the state with the segments of a step's result, and its exclusions added."""
+    def after(self, sifted: CurationStepResult) -> "CurationState":
+        """Return the state after a step: its remaining segments, and its exclusions added."""
         return replace(self, pieces=sifted.pieces, left_out=self.left_out + sifted.left_out)
 
     def require_pieces(self, step: str) -> None:
-        """Refuse to take a step that speaks of a whole set where nothing is left of it.
+        """Raise if no segment is left for `step`, a step that needs at least one.
 
         Raises:
-            InvalidSettingError: No clip is left.
+            InvalidSettingError: No segment is left.
         """
         if not self.pieces:
             told = ", ".join(f"{n} {reason}" for reason, n in self.reasons.items())
@@ -108,11 +109,11 @@ class CurationState:
 
     @property
     def leaks(self) -> bool:
-        """Return whether the audit found a leak; such a set is frozen only if that is accepted."""
+        """Return whether the audit found that the labels leak."""
         return self.audit is not None and self.audit.leaks
 
     @property
     def n_failed(self) -> int:
-        """Count the files and clips that were excluded by an error, not by the decision of a step."""
+        """Count the files and clips that were excluded because of an error, not by a step's decision."""
         failures = {*FailureReason, REJECTED, CONTRADICTION}
         return sum(n for reason, n in self.left_out.by_reason.items() if reason in failures)

@@ -1,4 +1,4 @@
-"""Steps of a curation: requests, their keys, and one table of results for each step.
+"""Execution of curation steps: requests, their keys, and one table of results for each step.
 
 A key depends on the step, its version, its settings and the request. A changed setting
 therefore repeats only that step and the steps that depend on its results.
@@ -19,23 +19,33 @@ from pydantic import TypeAdapter, ValidationError
 
 from unreel.core.clip import ClipId
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.core.failure import Failure, FailureReason, build_damaged_row_failure, read_failure
+from unreel.core.failure import (
+    Failure,
+    FailureReason,
+    build_damaged_row_failure,
+    parse_stored_failure,
+)
 from unreel.core.identity import digest
+from unreel.core.input_files import parse_json_object
 from unreel.core.output_files import OutputDirectory
-from unreel.core.small_documents import parse_object
-from unreel.curation.findings import FINDINGS
-from unreel.curation.keys import SubjectKeys
+from unreel.curation.step_table import FINDINGS, StepRequestKeys
 from unreel.engine.committer import CommitPace
-from unreel.engine.key_index import as_texts
+from unreel.engine.key_index import iter_key_arrays
 from unreel.engine.location import StorageLocation
-from unreel.engine.media_stage import MediaStage
-from unreel.engine.pending import PendingKeys
+from unreel.engine.pending import PendingQuestionFilter
 from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
-from unreel.engine.run import run as run_stages
-from unreel.engine.run import shared_runner
+from unreel.engine.run import open_shared_runner
+from unreel.engine.run import run_pending_questions as run_stages
 from unreel.engine.runner import StageRunner
-from unreel.engine.stage import InFlightLimit, Row, Stage, WorkerResources, to_failed_row
-from unreel.engine.storage_access import StorageAccess, find_change, local_copy
+from unreel.engine.stage import (
+    InFlightLimit,
+    MediaStage,
+    Row,
+    Stage,
+    WorkerResources,
+    to_failed_row,
+)
+from unreel.engine.storage_access import StorageAccess, find_clip_change, open_local_copy
 from unreel.engine.table import LanceTable
 from unreel.media.reader import MediaReader
 
@@ -63,8 +73,8 @@ _NO_ROW: Final = Failure(FailureReason.UNSTATED, "the step has no row for it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepSubject:
-    """Request of a step: a file, and all other inputs that determine the result."""
+class StepRequest:
+    """Request of a curation step: a file, and all other inputs that determine the result."""
 
     clip: ClipId
     """The id of the file's bytes; "" where they are not known yet."""
@@ -74,8 +84,8 @@ class StepSubject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepName(Generic[Found]):
-    """A step at one version with its settings: the part of a key that all its subjects share."""
+class VersionedStep(Generic[Found]):
+    """Curation step at one version with its settings; all its request keys depend on them."""
 
     name: str
     version: int
@@ -83,27 +93,27 @@ class StepName(Generic[Found]):
     """Type of its results in the table."""
     settings: Given = field(default_factory=dict)
 
-    def key(self, subject: StepSubject) -> str:
+    def key(self, subject: StepRequest) -> str:
         """Return the key of this step's request for `subject`."""
         return digest(
             "curate",
             self.name,
             str(self.version),
-            to_json(self.settings),
+            format_canonical_json(self.settings),
             subject.clip,
-            to_json(subject.given),
+            format_canonical_json(subject.given),
         )
 
     def read(self, row: Row) -> Found | Failure:
         """Return the stored result of a row; invalid JSON counts as a failure.
 
         Raises:
-            UnreadableSourceError: It says something that this step never finds.
+            UnreadableSourceError: The stored value does not have the type of this step's results.
         """
         if row["failure_reason"] is not None:
-            return read_failure(row["failure_reason"], row["failure_detail"])
+            return parse_stored_failure(row["failure_reason"], row["failure_detail"])
         try:
-            return self.finds.validate_python(parse_object((row["found"] or "").encode()))
+            return self.finds.validate_python(parse_json_object((row["found"] or "").encode()))
         except InvalidValueError as error:
             return build_damaged_row_failure(str(error))
         except ValidationError as error:
@@ -116,7 +126,7 @@ class StepName(Generic[Found]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurationContext:
-    """Tables of a curation, and the execution of its steps."""
+    """Storage and execution settings of a curation; runs its steps and stores their results."""
 
     place: StorageLocation
     access: StorageAccess
@@ -129,7 +139,7 @@ class CurationContext:
     """Called after a step with the number of remaining segments."""
 
     def table(self, step: str) -> LanceTable:
-        """Return the table of a step."""
+        """Return the table with the results of the step `step`."""
         return LanceTable(self.place / "steps" / f"{step}.lance", FINDINGS)
 
     @property
@@ -138,24 +148,24 @@ class CurationContext:
         return self.place / "media"
 
     def ask(
-        self, step: StepName[Found], subjects: Iterable[StepSubject], look: Look[Found]
+        self, step: VersionedStep[Found], subjects: Iterable[StepRequest], look: Look[Found]
     ) -> Iterator[Found | Failure]:
-        """Yield the result of `look` for each subject in order; stored results are reused.
+        """Run `look` on each requested file and yield the results in order; stored results are reused.
 
-        All questions are processed before this returns, and results are read lazily. `subjects` are
-        iterated more than once.
+        All requests are processed before this returns; results are read lazily. `subjects` are iterated
+        more than once.
         """
-        return self.ask_stage(step, subjects, ClipStage(look, self.access))
+        return self.ask_stage(step, subjects, ClipReaderStage(look, self.access))
 
     def ask_stage(
-        self, step: StepName[Found], subjects: Iterable[StepSubject], stage: Stage
+        self, step: VersionedStep[Found], subjects: Iterable[StepRequest], stage: Stage
     ) -> Iterator[Found | Failure]:
         """Run `stage` on the subjects and return the results in order, like `ask`.
 
         The stage reads `_given` and writes `found`. Transient failures are retried immediately, so that
         a busy machine does not determine which clips a benchmark contains.
         """
-        table, keys = self.table(step.name), SubjectKeys(map(step.key, subjects))
+        table, keys = self.table(step.name), StepRequestKeys(map(step.key, subjects))
         for _ in range(_TRIES):
             due = self._due(table, keys)
             if not due.any():
@@ -165,72 +175,84 @@ class CurationContext:
             failures = self._run(table, step.name, rows, stage, engine=self.engine)
             if not TRANSIENT & failures.keys():
                 break
-        return _iter_results(step, table, keys)
+        return _iter_stored_results(step, table, keys)
 
     def recall(
-        self, step: StepName[Found], subjects: Iterable[StepSubject]
+        self, step: VersionedStep[Found], subjects: Iterable[StepRequest]
     ) -> Iterator[Found | Failure]:
-        """Yield the stored result for each subject in order."""
-        return _iter_results(step, self.table(step.name), SubjectKeys(map(step.key, subjects)))
+        """Yield the stored result of each request in order; a failure if there is no row."""
+        return _iter_stored_results(
+            step, self.table(step.name), StepRequestKeys(map(step.key, subjects))
+        )
 
     def settle(
-        self, step: StepName[Found], subjects: Iterable[StepSubject], decide: Decide[Found]
+        self, step: VersionedStep[Found], subjects: Iterable[StepRequest], decide: Decide[Found]
     ) -> Iterator[Found]:
-        """Yield the results of `decide` for the whole set, one per subject, and store them as rows.
+        """Decide about a complete set with `decide`, store one row per request, and yield the results.
 
-        The results apply to this exact set, in any order: another subject leads to new decisions.
+        The stored results apply to exactly this set, in any order: with any other set of requests,
+        `decide` is called again.
         """
-        table, alone = self.table(step.name), SubjectKeys(map(step.key, subjects))
+        table, alone = self.table(step.name), StepRequestKeys(map(step.key, subjects))
         order = alone.order()
         whole = _bind_step_to_set(step, alone, order)
         first = np.zeros(len(alone), np.bool_)
         first[order] = True
-        keys = SubjectKeys(map(whole.key, subjects))
+        keys = StepRequestKeys(map(whole.key, subjects))
         if self._due(table, keys).any():
             decided = decide()
             rows = (
-                _build_step_row(whole, subject) | {"found": to_json(as_plain(decided(place)))}
+                _build_step_row(whole, subject)
+                | {"found": format_canonical_json(to_json_values(decided(place)))}
                 for place, subject in enumerate(subjects)
                 if first[place]
             )
             self.callbacks.on_due(step.name, len(order))
-            self._run(table, step.name, rows, _DecisionWriter(), engine="local")
-        return _read_settled(whole, table, keys, decide)
+            self._run(table, step.name, rows, _PassThroughStage(), engine="local")
+        return _iter_set_decisions(whole, table, keys, decide)
 
     def conclude(
-        self, step: StepName[Found], subjects: Iterable[StepSubject], decide: Callable[[], Found]
+        self,
+        step: VersionedStep[Found],
+        subjects: Iterable[StepRequest],
+        decide: Callable[[], Found],
     ) -> Found:
-        """Return the result of `decide` for the whole set, stored as the row of the subject with the first key."""
-        table, alone = self.table(step.name), SubjectKeys(map(step.key, subjects))
+        """Return the single result of `decide` for a complete set; a stored result is reused.
+
+        It is stored as the row of the request with the smallest key.
+        """
+        table, alone = self.table(step.name), StepRequestKeys(map(step.key, subjects))
         order = alone.order()
         (first,) = islice(subjects, order[0], order[0] + 1)
         row = _build_step_row(_bind_step_to_set(step, alone, order), first)
-        (kept,) = _iter_results(step, table, SubjectKeys([row["key"]]))
+        (kept,) = _iter_stored_results(step, table, StepRequestKeys([row["key"]]))
         if not isinstance(kept, Failure):
             return kept
         decided = decide()
-        rows = [row | {"found": to_json(as_plain(decided))}]
+        rows = [row | {"found": format_canonical_json(to_json_values(decided))}]
         self.callbacks.on_due(step.name, 1)
-        self._run(table, step.name, rows, _DecisionWriter(), engine="local")
+        self._run(table, step.name, rows, _PassThroughStage(), engine="local")
         return decided
 
     def put_through(
         self, name: str, rows: Iterable[Row], stage: Stage, take: Callable[[Row], None]
     ) -> None:
-        """Run `rows` through `stage`, whose side effects are its only result.
+        """Run `rows` through `stage` for its side effects; no table is written.
 
         The callback `take` gets each finished row, from any thread.
         """
         OutputDirectory(self.ledgers.parent).make(self.ledgers.name)
-        with shared_runner(self.engine) as runner:
+        with open_shared_runner(self.engine) as runner:
             runner.run(
-                rows, [stage], sink=_RowReporter(take), ledger=self.ledgers / f"{name}.ledger"
+                rows, [stage], sink=_RowCallbackSink(take), ledger=self.ledgers / f"{name}.ledger"
             )
 
-    def _due(self, table: LanceTable, keys: SubjectKeys) -> NDArray[np.bool_]:
-        """Return a mask of keys without a row, or with one to be made again; a duplicate key counts once."""
-        due = PendingKeys(table, self.retry_failed)
-        tries = [due.next_tries(texts) for chunk in keys.chunks() for texts in as_texts(chunk)]
+    def _due(self, table: LanceTable, keys: StepRequestKeys) -> NDArray[np.bool_]:
+        """Return a mask of the keys without a row or with a failure to retry; duplicates count once."""
+        due = PendingQuestionFilter(table, self.retry_failed)
+        tries = [
+            due.next_tries(texts) for chunk in keys.chunks() for texts in iter_key_arrays(chunk)
+        ]
         return np.concatenate([np.empty(0, np.int32), *tries]) > 0
 
     def _run(
@@ -242,7 +264,7 @@ class CurationContext:
         *,
         engine: str | StageRunner,
     ) -> Mapping[str, int]:
-        """Put `rows` through `stage` into the table; new failures by their reason."""
+        """Run `rows` through `stage`, write them to the table, and count new failures by reason."""
         OutputDirectory(self.ledgers.parent).make(self.ledgers.name)
         return run_stages(
             rows,
@@ -258,14 +280,14 @@ class CurationContext:
 
 
 def _bind_step_to_set(
-    step: StepName[Found], alone: SubjectKeys, order: NDArray[np.intp]
-) -> StepName[Found]:
-    """Return the step for one set: its members are among the settings."""
+    step: VersionedStep[Found], alone: StepRequestKeys, order: NDArray[np.intp]
+) -> VersionedStep[Found]:
+    """Return the step with the digest of all request keys of a set among its settings."""
     return replace(step, settings={"settings": step.settings, "set": alone.digest(order)})
 
 
-def _iter_results(
-    step: StepName[Found], table: LanceTable, keys: SubjectKeys
+def _iter_stored_results(
+    step: VersionedStep[Found], table: LanceTable, keys: StepRequestKeys
 ) -> Iterator[Found | Failure]:
     for chunk in keys.chunks():
         found = {row["key"]: row for row in table.get(chunk)}
@@ -273,12 +295,12 @@ def _iter_results(
             yield step.read(found[key]) if key in found else _NO_ROW
 
 
-def _read_settled(
-    step: StepName[Found], table: LanceTable, keys: SubjectKeys, decide: Decide[Found]
+def _iter_set_decisions(
+    step: VersionedStep[Found], table: LanceTable, keys: StepRequestKeys, decide: Decide[Found]
 ) -> Iterator[Found]:
-    """Yield the decision for each item; for a damaged row, the decision made again."""
+    """Yield the stored decision for each request; call `decide` again for a damaged or missing row."""
     decided: Callable[[int], Found] | None = None
-    rows = _iter_results(step, table, keys)
+    rows = _iter_stored_results(step, table, keys)
     for place, found in enumerate(rows):
         if isinstance(found, Failure):
             decided = decided or decide()
@@ -287,8 +309,8 @@ def _read_settled(
             yield found
 
 
-class ClipStage(MediaStage):
-    """Stage that opens each clip through a media reader and stores the result."""
+class ClipReaderStage(MediaStage):
+    """Stage that calls a function on each clip file with a media reader."""
 
     def __init__(self, look: Look[Any], access: StorageAccess) -> None:
         n_processors = os.cpu_count() or 1
@@ -298,18 +320,18 @@ class ClipStage(MediaStage):
         self._look = look
 
     def __call__(self, row: Row) -> Row:
-        with local_copy(row["location"], self._access) as file:
+        with open_local_copy(row["location"], self._access) as file:
             found = self._look(self._reader, file, json.loads(row["_given"]))
-            changed = find_change(row["clip"], file) if row["clip"] else None
+            changed = find_clip_change(row["clip"], file) if row["clip"] else None
         if changed is not None:
             return to_failed_row(row, changed)
         if isinstance(found, Failure):
             return to_failed_row(row, found)
-        kept = as_plain(found)
-        return row | {"clip": kept.get("clip", row["clip"]), "found": to_json(kept)}
+        kept = to_json_values(found)
+        return row | {"clip": kept.get("clip", row["clip"]), "found": format_canonical_json(kept)}
 
 
-class _RowReporter:
+class _RowCallbackSink:
     """Sink that passes finished rows to a callback and does not store them."""
 
     def __init__(self, take: Callable[[Row], None]) -> None:
@@ -326,15 +348,15 @@ class _RowReporter:
         """Do nothing, because this sink stores no rows."""
 
 
-class _DecisionWriter(Stage):
-    """Stage that stores decisions that were already made."""
+class _PassThroughStage(Stage):
+    """Stage that returns its rows unchanged, because their decisions were already made."""
 
     def __call__(self, row: Row) -> Row:
         return row
 
 
-def as_plain(found: object) -> Any:
-    """Return the result of a step as JSON-compatible values."""
+def to_json_values(found: object) -> Any:
+    """Return the result of a step as values of JSON types."""
     kind: Any = type(found)
     return _build_type_adapter(kind).dump_python(found, mode="json")
 
@@ -344,16 +366,16 @@ def _build_type_adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def to_json(value: object) -> str:
+def format_canonical_json(value: object) -> str:
     """Return `value` as canonical JSON: equal values give equal text."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
-def _build_step_row(step: StepName[Any], subject: StepSubject) -> Row:
+def _build_step_row(step: VersionedStep[Any], subject: StepRequest) -> Row:
     return {
         "key": step.key(subject),
         "name": subject.name,
         "location": subject.location,
         "clip": subject.clip,
-        "_given": to_json(subject.given),
+        "_given": format_canonical_json(subject.given),
     }

@@ -1,10 +1,9 @@
-"""Intermediate rows between two steps: one file, read in batches, by columns or by index.
+"""Rows on disk between two steps: tables read in batches, and lines sorted in runs and merged."""
 
-Such a file is derived from the tables of the steps and rewritten by every run, so it has no
-versions and needs no commit.
-"""
-
+import heapq
+import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +14,67 @@ from numpy.typing import NDArray
 from unreel.core.chunks import SCAN_ROWS
 from unreel.core.output_files import OutputDirectory
 
+_RUN: Final = 20_000
+"""Number of items that are sorted in memory."""
+_OPEN: Final = 16
+"""Runs that are read at once."""
+
+Line = tuple[Any, ...]
+"""Values that JSON has; lines are in the order of such tuples."""
+
+
+class SortedRunWriter:
+    """Writer that stores lines, added in any order, as sorted run files in a folder."""
+
+    def __init__(self, folder: OutputDirectory, name: str) -> None:
+        self._folder, self._name = folder, name
+        self._files: list[str] = []
+        self._waiting: list[Line] = []
+        self._n_put_down = 0
+
+    def add(self, line: Line) -> None:
+        """Add one line."""
+        self._waiting.append(line)
+        if len(self._waiting) == _RUN:
+            self._sort()
+
+    def end(self) -> tuple[str, ...]:
+        """Write the remaining lines and return the names of the run files.
+
+        Files are merged until at most 16 remain, because a reader opens all of them at once.
+        """
+        if self._waiting:
+            self._sort()
+        while len(self._files) > _OPEN:
+            joined, self._files = self._files[:_OPEN], self._files[_OPEN:]
+            self._put_down(merge_sorted_runs(self._folder, joined))
+            for name in joined:
+                self._folder.remove(name)
+        return tuple(self._files)
+
+    def _sort(self) -> None:
+        self._put_down(sorted(self._waiting))
+        self._waiting = []
+
+    def _put_down(self, ordered: Iterable[Line]) -> None:
+        name = f"{self._name}-{self._n_put_down}.jsonl"
+        with self._folder.create_text(name) as file:
+            file.writelines(json.dumps(line) + "\n" for line in ordered)
+        self._files.append(name)
+        self._n_put_down += 1
+
+
+def merge_sorted_runs(folder: OutputDirectory, files: Sequence[str]) -> Iterator[Line]:
+    """Yield the lines of all run files in one sorted order."""
+    with ExitStack() as stack:
+        runs = [stack.enter_context(folder.read(name)) for name in files]
+        yield from heapq.merge(*(map(_parse_json_line, run) for run in runs))
+
+
+def _parse_json_line(text: bytes) -> Line:
+    return tuple(json.loads(text))
+
+
 Places = NDArray[np.int64]
 """Rows that are read or written at once: with their fingerprints they take up a few megabytes."""
 _OF_ONE_COLUMN: Final = 1 << 16
@@ -24,7 +84,7 @@ _CACHE_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WorkingTable:
-    """Rows of a file, in an order; without a file there are none."""
+    """Rows of a Lance file in a given order; without a file, the table is empty."""
 
     file: Path | None = None
     n_rows: int = 0
@@ -101,15 +161,18 @@ class WorkingTable:
 NO_ROWS: Final = WorkingTable()
 
 
-def format_digest(packed: bytes) -> str:
+def format_digest_hex(packed: bytes) -> str:
     """Return 32 bytes of a column in hexadecimal, with the trailing zeros that NumPy removes."""
     return packed.ljust(32, b"\0").hex()
 
 
-def write_rows(
+def write_working_table(
     folder: OutputDirectory, name: str, batches: Iterable[Any], schema: Any
 ) -> WorkingTable:
-    """Write the Arrow `batches` as a file of the folder, replacing it."""
+    """Write the Arrow `batches` to the file `name` of the folder and return them as a table.
+
+    An existing file is replaced.
+    """
     from lance.file import LanceFileWriter
 
     folder.require_plain()

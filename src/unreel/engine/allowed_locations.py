@@ -1,4 +1,4 @@
-"""Allowed remote locations: only those that the user named."""
+"""Check of remote locations: files are fetched only from locations that the user allowed."""
 
 import re
 from collections.abc import Iterable
@@ -9,9 +9,9 @@ from urllib.parse import unquote, urlsplit
 from unreel.core.address_check import (
     IpAddress,
     Peer,
-    parse_address,
+    parse_ip_address,
     resolve_host,
-    unwrap_addresses,
+    unwrap_ipv6_address,
 )
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 
@@ -22,7 +22,7 @@ _SETTING: Final = "UNREEL_FETCH_FROM"
 
 
 @dataclass(frozen=True, slots=True)
-class NamedPlace:
+class AllowedLocation:
     """An allowed bucket or host, with the path prefix of its files."""
 
     scheme: str
@@ -30,7 +30,7 @@ class NamedPlace:
     port: int | None
     parts: tuple[str, ...]
 
-    def covers(self, other: "NamedPlace") -> bool:
+    def covers(self, other: "AllowedLocation") -> bool:
         """Return whether `other` is this location or inside it."""
         return (self.scheme, self.host, self.port) == (
             other.scheme,
@@ -39,11 +39,11 @@ class NamedPlace:
         ) and other.parts[: len(self.parts)] == self.parts
 
 
-def read_places(text: str) -> tuple[str, ...]:
-    """Parse the comma-separated places of a setting.
+def parse_allowed_locations(text: str) -> tuple[str, ...]:
+    """Parse the comma-separated allowed locations of the setting `UNREEL_FETCH_FROM`.
 
     Raises:
-        InvalidSettingError: A place is neither a store nor a host.
+        InvalidSettingError: A location is neither an S3 bucket nor a web host.
     """
     found = tuple(word for word in (part.strip() for part in text.split(",")) if word)
     for word in found:
@@ -55,11 +55,11 @@ def read_places(text: str) -> tuple[str, ...]:
     return found
 
 
-def require_named(location: str, named: Iterable[str]) -> None:
-    """Raise for a location below none of the allowed places `named`.
+def require_allowed_location(location: str, named: Iterable[str]) -> None:
+    """Raise if `location` is not inside one of the allowed locations `named`.
 
     Raises:
-        InvalidValueError: It is not allowed, or not a URL that can be fetched.
+        InvalidValueError: The location is not allowed, or is not a URL that can be fetched.
     """
     wanted = _parse_location(location)
     if not any(_parse_location(place).covers(wanted) for place in named):
@@ -68,7 +68,7 @@ def require_named(location: str, named: Iterable[str]) -> None:
         raise InvalidValueError(msg)
 
 
-def resolve_peers(host: str, port: int) -> list[Peer]:
+def resolve_allowed_host(host: str, port: int) -> list[Peer]:
     """Return the addresses of an allowed host; reject a name that resolves to this machine.
 
     A name may resolve to a private address, because the user chose the name. Only `localhost` or an
@@ -79,7 +79,7 @@ def resolve_peers(host: str, port: int) -> list[Peer]:
         OSError: The name cannot be resolved.
     """
     peers = resolve_host(host, port)
-    if not _is_literal(host):
+    if not _is_localhost_or_ip(host):
         for address, _ in peers:
             if any(found.is_loopback for found in _parse_embedded_addresses(address)):
                 msg = f"{host} resolves to {address}, an address of this machine"
@@ -87,13 +87,13 @@ def resolve_peers(host: str, port: int) -> list[Peer]:
     return peers
 
 
-def require_public(peers: Iterable[Peer]) -> None:
-    """Raise for addresses that are not of the open internet: of this machine, its link or a private network.
+def require_public_addresses(peers: Iterable[Peer]) -> None:
+    """Raise if an address is not public: loopback, link-local or in a private network.
 
-    For what a stranger names: a server behind this machine's wall must not be reached through it.
+    It protects internal servers from URLs that come from an untrusted source.
 
     Raises:
-        InvalidValueError: One of them is such an address.
+        InvalidValueError: One of the addresses is not public.
     """
     for address, _ in peers:
         for found in _parse_embedded_addresses(address):
@@ -102,11 +102,11 @@ def require_public(peers: Iterable[Peer]) -> None:
                 raise InvalidValueError(msg)
 
 
-def get_site(location: str) -> str:
-    """Return scheme, host and port of a web address, in the form of an allowed place.
+def get_url_origin(location: str) -> str:
+    """Return scheme, host and port of an HTTP URL, in the format of an allowed location.
 
     Raises:
-        InvalidValueError: `location` is not a web address.
+        InvalidValueError: `location` is not an HTTP or HTTPS URL.
     """
     place = _parse_location(location)
     if place.scheme not in _PORTS:
@@ -116,7 +116,7 @@ def get_site(location: str) -> str:
     return f"{place.scheme}://{host}:{place.port}"
 
 
-def _parse_location(address: str) -> NamedPlace:
+def _parse_location(address: str) -> AllowedLocation:
     scheme, _, rest = address.partition("://")
     if scheme not in SCHEMES:
         shown = scheme if scheme.isalnum() and rest else "this"
@@ -128,11 +128,11 @@ def _parse_location(address: str) -> NamedPlace:
     if scheme == "s3":
         # Keys are taken as they are written: `#`, `?` and `%` are letters like any other.
         bucket, _, key = rest.partition("/")
-        return NamedPlace(scheme, _require_single_host(bucket), None, _split_safe_path(key))
+        return AllowedLocation(scheme, _require_single_host(bucket), None, _split_safe_path(key))
     return _parse_web_location(address)
 
 
-def _parse_web_location(address: str) -> NamedPlace:
+def _parse_web_location(address: str) -> AllowedLocation:
     try:
         split = urlsplit(address)
         port = split.port or _PORTS[split.scheme]
@@ -143,7 +143,7 @@ def _parse_web_location(address: str) -> NamedPlace:
         msg = "it holds a blank or the name of a user"
         raise InvalidValueError(msg)
     host = _require_single_host((split.hostname or "").rstrip("."))
-    return NamedPlace(split.scheme, host, port, _split_safe_path(unquote(split.path)))
+    return AllowedLocation(split.scheme, host, port, _split_safe_path(unquote(split.path)))
 
 
 def _require_single_host(host: str) -> str:
@@ -161,10 +161,10 @@ def _split_safe_path(path: str) -> tuple[str, ...]:
     return parts
 
 
-def _is_literal(host: str) -> bool:
-    return host == LOCALHOST or parse_address(host) is not None
+def _is_localhost_or_ip(host: str) -> bool:
+    return host == LOCALHOST or parse_ip_address(host) is not None
 
 
 def _parse_embedded_addresses(text: str) -> tuple[IpAddress, ...]:
-    address = parse_address(text)
-    return () if address is None else unwrap_addresses(address)
+    address = parse_ip_address(text)
+    return () if address is None else unwrap_ipv6_address(address)

@@ -36,7 +36,7 @@ class ClusterCapacity:
 
     @classmethod
     def read(cls, now: Mapping[str, float], later: Mapping[str, float] | None) -> Self:
-        """Parse Ray's present resources and the maximum of its autoscaler."""
+        """Return the larger of Ray's present resources (`now`) and its autoscaler's maximum (`later`)."""
         both = [now, later or {}]
         cpus, gpus = (max(one.get(name, 0.0) for one in both) for name in ("CPU", "GPU"))
         return cls(cpus, gpus)
@@ -44,7 +44,7 @@ class ClusterCapacity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerPoolSize:
-    """The workers of one stage: from one to `most`, each with `cpus` and `in_flight` rows."""
+    """Size of a stage's worker pool: `least` to `most` workers, each with `cpus` and `in_flight` rows."""
 
     most: int
     in_flight: int
@@ -52,7 +52,7 @@ class WorkerPoolSize:
     least: int = 1
 
 
-def plan_workers(
+def plan_worker_pools(
     stages: Sequence[WorkerResources], offer: ClusterCapacity, *, workers: int | None
 ) -> list[WorkerPoolSize]:
     """Return the pool size of each stage: `workers` if set, otherwise up to the cluster's capacity.
@@ -89,23 +89,23 @@ def _compute_pool_size(
     return WorkerPoolSize(least=most if workers else 1, most=most, in_flight=in_flight, cpus=cpus)
 
 
-def block_rows(n_rows: int, manned: Sequence[WorkerPoolSize]) -> int:
-    """Return the number of rows per block; a block is repeated if its worker dies.
+def compute_rows_per_block(n_rows: int, manned: Sequence[WorkerPoolSize]) -> int:
+    """Return the number of rows per Ray block; a block is repeated if its worker dies.
 
-    As many as a worker holds at once, since it waits for a block's slowest row; no more than leave a block
-    for every worker; not fewer than four where there are plenty, since each block costs the driver a
-    few milliseconds.
+    A block has at most the rows that a worker holds in flight, since the worker waits for the
+    slowest row, and leaves at least one block for every worker. If there are many rows it has at
+    least four, since each block costs the driver a few milliseconds.
     """
     held = max(_SMALLEST_BLOCK, *(crew.in_flight for crew in manned))
     share = math.ceil(n_rows / max(crew.most for crew in manned))
     return max(1, min(_LARGEST_BLOCK, held, share))
 
 
-def store_bytes(manned: Sequence[WorkerPoolSize]) -> int:
-    """Return the object store limit of all stages: enough to keep their workers busy.
+def compute_object_store_bytes(manned: Sequence[WorkerPoolSize]) -> int:
+    """Return the memory limit of Ray's object store: enough to keep the workers of all stages busy.
 
-    Twice the blocks that the workers hold, since each makes one while the one before is taken. Left to
-    itself Ray Data fills half of the store, all of which is made again when the node is lost.
+    It is twice the blocks that the workers hold, since each produces one while its last one is
+    consumed. By default Ray Data fills half of the store, which is recomputed if the node is lost.
     """
     blocks = sum(crew.most for crew in manned) * BLOCKS_PER_WORKER
     return max(_LEAST_STORE, 2 * blocks * BLOCK_BYTES)

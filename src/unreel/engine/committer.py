@@ -1,4 +1,4 @@
-"""The one writer of a run: takes finished rows from any thread, commits them at a pace that suits them."""
+"""The only writer of a table in a run: collects finished rows from any thread and commits them."""
 
 import math
 import threading
@@ -10,14 +10,19 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final
 
-from unreel.core.errors import InvalidValueError, MachineError, raise_refusal, require_room
+from unreel.core.errors import (
+    InvalidValueError,
+    MachineError,
+    raise_machine_error,
+    require_disk_space,
+)
 from unreel.engine.location import require_conditional_puts
 from unreel.engine.progress import Progress
-from unreel.engine.schema import text_size
-from unreel.engine.stage import Row, to_stored_row
+from unreel.engine.schema import compute_row_text_size
+from unreel.engine.stage import Row, drop_scratch_columns
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 
 COMPACT_EVERY: Final = 32
 """Commits after which fragments are joined; a quarter of them are worth it at the end."""
@@ -61,9 +66,9 @@ class CommitPace:
         return min(max(_FIRST_ROWS, committed), _LARGEST_ROWS)
 
     def seconds_for(self, waiting: int, *, commit_s: float = 0.0, is_dear: bool = False) -> float:
-        """Return the maximum wait of the first of `waiting` rows; a commit took `commit_s`.
+        """Return how long the first of `waiting` rows may wait; the last commit took `commit_s` seconds.
 
-        A row that `is_dear` waits shortly: a kill would have it paid for again.
+        An expensive row (`is_dear`) waits only briefly, since after a kill it would be paid for again.
         """
         if self.seconds is not None:
             return self.seconds
@@ -79,7 +84,7 @@ AddUp = Callable[[Sequence[Row], dict[str, float]], None]
 
 @dataclass(slots=True)
 class _PendingCommit:
-    """Rows as Arrow for a commit, and its callbacks."""
+    """Arrow batches of the next commit, with their number of rows, failures and totals."""
 
     batches: list[Any] = field(default_factory=list)
     n_rows: int = 0
@@ -131,7 +136,7 @@ class TableCommitter:
 
     def __enter__(self) -> "TableCommitter":
         require_conditional_puts(self._table.place)
-        lock = self._held.enter_context(writer_lock(self._table.place))
+        lock = self._held.enter_context(build_writer_lock(self._table.place))
         with self._held:
             self._table.check()
             self._writer = TableWriter(self._table, lock=lock, observe=self._observe)
@@ -156,10 +161,10 @@ class TableCommitter:
                 raise self._with_loss(self._error) from error
 
     def offer(self, row: Row) -> bool:
-        """Take the row, or say that there is no room now.
+        """Add the row to the buffer; return `False` if the buffer is full.
 
         Raises:
-            UnreelError: A commit failed before; the run cannot go on.
+            UnreelError: An earlier commit failed, so that the run cannot continue.
         """
         with self._change:
             if self._error is not None:
@@ -170,8 +175,8 @@ class TableCommitter:
             self._n_offered += 1
             if not self._buffer and not self._n_drafted:
                 self._oldest_s = time.monotonic()
-            kept = to_stored_row(row)
-            n_bytes = text_size(kept)
+            kept = drop_scratch_columns(row)
+            n_bytes = compute_row_text_size(kept)
             self._buffer.append((kept, n_bytes))
             self._buffer_bytes += n_bytes
             turns_dear = not self._is_dear and (row.get("cost_usd") or 0) >= _DEAR_USD
@@ -193,10 +198,10 @@ class TableCommitter:
         now_s = time.monotonic()
         if self._table.place.is_local and now_s >= self._looked_s + _LOOK_S:
             self._looked_s = now_s
-            require_room(self._table.place.path, _SPARE_BYTES + 2 * n_bytes)
+            require_disk_space(self._table.place.path, _SPARE_BYTES + 2 * n_bytes)
 
     def add(self, row: Row) -> None:
-        """Take the row, waiting for room."""
+        """Add the row to the buffer; wait while the buffer is full."""
         while not self.offer(row):
             time.sleep(0.002)
 
@@ -211,7 +216,7 @@ class TableCommitter:
         return len(self._buffer) >= self._portion or self._buffer_bytes >= _ROOM_BYTES
 
     def _keep_pace(self) -> None:
-        """Say how many rows the next commit has at most, how many may wait, how many are drafted next."""
+        """Update the maximum rows of the next commit, of the buffer and of the next Arrow conversion."""
         self._most = self._pace.rows_after(self.progress.done + self.progress.failed)
         self._room = min(_ROOM_ROWS, 2 * self._most)
         self._portion = min(_PORTION_ROWS, self._most - self._n_drafted)
@@ -304,7 +309,7 @@ class TableCommitter:
         """Return the error of a commit, with the number of finished rows that were lost."""
         n_lost = self._n_offered - self.progress.done - self.progress.failed
         try:
-            raise_refusal(error)
+            raise_machine_error(error)
         except MachineError as refusal:
             if n_lost:
                 problem = f"{refusal.problem}; {n_lost} results came and could not be stored"

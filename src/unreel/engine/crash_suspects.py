@@ -1,4 +1,4 @@
-"""Find the rows that crash a worker: rows that ran together are retried in isolation.
+"""Rows that crash a worker: rows that ran together are retried, each in a process of its own.
 
 A crash shows that a worker ended, not why. The cause may be any row that the worker began and
 did not finish, the out-of-memory killer, a lost node, or a `kill -9`. Two assumptions decide:
@@ -20,21 +20,31 @@ that uses all memory ends by the same SIGKILL as other rows of its worker. The r
 docs/decisions/0013-suspects-alone.md.
 """
 
+import asyncio
+import fcntl
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from multiprocessing import connection
+from typing import Any, Final
 
-from unreel.core.errors import InvalidSettingError
+from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine.stage import Row, to_failed_row
+from unreel.engine.stage import Row, Stage, to_failed_row
+from unreel.engine.stage_worker import StageChain
 
 DEATHS_ALONE: Final = 5
 _FALSE_STARTS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerCrashed:
-    """A worker of a suspect's own ended before it gave the row back."""
+class WorkerCrash:
+    """Crash of the worker that ran one suspect row in isolation."""
 
     how: str
     began: bool
@@ -49,7 +59,7 @@ class IsolatedRetry:
     deaths: int = 0
 
 
-class CrashSuspects:
+class CrashSuspectQueue:
     """Queue of rows that wait to run in isolation, with their crash counts."""
 
     def __init__(self) -> None:
@@ -60,25 +70,25 @@ class CrashSuspects:
         return len(self._waiting)
 
     def add(self, row: Row) -> None:
-        """Let a row wait for its turn."""
+        """Add a row to the end of the queue."""
         self._waiting.append(IsolatedRetry(row))
 
     def take(self) -> IsolatedRetry:
         """Remove and return the next suspect row from the queue."""
         return self._waiting.popleft()
 
-    def judge(self, trial: IsolatedRetry, outcome: Row | WorkerCrashed) -> Row | None:
+    def judge(self, trial: IsolatedRetry, outcome: Row | WorkerCrash) -> Row | None:
         """Return the finished or quarantined row; `None` if the row must run in isolation again.
 
         Raises:
             InvalidSettingError: Ten workers in sequence ended before they began a row.
         """
-        if isinstance(outcome, WorkerCrashed) and not outcome.began:
+        if isinstance(outcome, WorkerCrash) and not outcome.began:
             self._note_false_start(outcome)
             self._waiting.append(trial)
             return None
         self._false_starts = 0
-        if not isinstance(outcome, WorkerCrashed):
+        if not isinstance(outcome, WorkerCrash):
             return outcome
         trial = replace(trial, deaths=trial.deaths + 1)
         if trial.deaths >= DEATHS_ALONE:
@@ -86,7 +96,7 @@ class CrashSuspects:
         self._waiting.append(trial)
         return None
 
-    def _note_false_start(self, died: WorkerCrashed) -> None:
+    def _note_false_start(self, died: WorkerCrash) -> None:
         self._false_starts += 1
         if self._false_starts == _FALSE_STARTS:
             setting = "engine"
@@ -95,7 +105,88 @@ class CrashSuspects:
             raise InvalidSettingError(setting, problem, remedy)
 
 
-def _build_quarantined_row(trial: IsolatedRetry, died: WorkerCrashed) -> Row:
+def _build_quarantined_row(trial: IsolatedRetry, died: WorkerCrash) -> Row:
     """Return the row as a failure that is not retried automatically."""
     detail = f"{trial.deaths} workers that ran nothing else died of it, the last by {died.how}"
     return to_failed_row(trial.row, Failure(FailureReason.QUARANTINED, detail))
+
+
+_BEGAN, _DONE = "began", "done"
+_PEACE_S: Final = 10.0
+"""How long a process that gave its row back may take to end."""
+
+
+class IsolatedProcess:
+    """Callable that runs one row through the stages in a new process, killed on cancellation.
+
+    The stages are pickled by the constructor: create the object before their `setup` is called.
+
+    Raises:
+        InvalidValueError: A stage cannot be pickled.
+    """
+
+    def __init__(self, stages: Sequence[Stage]) -> None:
+        try:
+            self._stages = pickle.dumps(list(stages))
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            msg = (
+                f"rows whose worker died run in a process of their own, and a stage cannot travel "
+                f"there: {error}. Define it in a module, without open files in `__init__`"
+            )
+            raise InvalidValueError(msg) from error
+
+    async def __call__(self, row: Row) -> Row | WorkerCrash:
+        """Run the row in a fresh process; return the finished row, or how the process crashed."""
+        # Spawned, because a fork of a process with threads may stand still for ever.
+        spawn = multiprocessing.get_context("spawn")
+        ours, theirs = spawn.Pipe()
+        process = spawn.Process(
+            target=_run_stages_in_child, args=(theirs, self._stages, row), name="suspect"
+        )
+        process.start()
+        theirs.close()
+        try:
+            said, done = await asyncio.to_thread(_receive_child_messages, ours)
+            await asyncio.to_thread(process.join, _PEACE_S)
+        finally:
+            process.kill()
+            process.join()
+            ours.close()
+        if done is not None:
+            return done
+        return WorkerCrash(_format_exit_status(process.exitcode), began=said == [_BEGAN])
+
+
+def _receive_child_messages(pipe: Any) -> tuple[list[str], Row | None]:
+    said: list[str] = []
+    try:
+        while True:
+            word, row = pipe.recv()
+            if word == _DONE:
+                return said, row
+            said.append(word)
+    except (EOFError, OSError):
+        return said, None
+
+
+def _run_stages_in_child(pipe: Any, stages: bytes, row: Row) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both; the driver decides.
+    fcntl.fcntl(pipe.fileno(), fcntl.F_SETFD, fcntl.FD_CLOEXEC)
+    threading.Thread(target=_exit_when_driver_ends, daemon=True).start()
+    walk = StageChain(pickle.loads(stages))  # noqa: S301  made by the driver, a moment ago
+    pipe.send((_BEGAN, None))
+    pipe.send((_DONE, walk.take(row)))
+    walk.close()
+
+
+def _exit_when_driver_ends() -> None:
+    driver = multiprocessing.parent_process()
+    if driver is not None:
+        connection.wait([driver.sentinel])
+        os._exit(1)
+
+
+def _format_exit_status(code: int | None) -> str:
+    if code is not None and code < 0:
+        return signal.Signals(-code).name
+    return f"exit code {code}"

@@ -1,4 +1,4 @@
-"""Copies of clips that lie elsewhere: from named places only, up to a size, within a time."""
+"""Downloads of remote clips: only from allowed locations, with limits of size and time."""
 
 import http.client
 import socket
@@ -15,7 +15,12 @@ from unreel.core.address_check import Peer
 from unreel.core.chunks import READ_BYTES
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine.allowed_locations import get_site, require_named, require_public, resolve_peers
+from unreel.engine.allowed_locations import (
+    get_url_origin,
+    require_allowed_location,
+    require_public_addresses,
+    resolve_allowed_host,
+)
 
 _READABLE: Final = 200
 _REDIRECTS: Final = 3
@@ -26,8 +31,8 @@ _Socket = TypeVar("_Socket", bound=socket.socket)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchPolicy:
-    """Fetch policy: allowed sources, size and time."""
+class DownloadPolicy:
+    """Allowed locations, maximum size and timeout of a download."""
 
     named: tuple[str, ...]
     max_bytes: int
@@ -36,23 +41,23 @@ class FetchPolicy:
     """Only from addresses of the open internet, whatever the name: for what a stranger named."""
 
 
-def fetch_public(location: str, into: IO[bytes], *, max_bytes: int, seconds: float) -> None:
-    """Copy what a stranger's address holds: from that host alone, and never from this machine or its networks.
+def download_public_file(location: str, into: IO[bytes], *, max_bytes: int, seconds: float) -> None:
+    """Download a URL from an untrusted source: only from its own host, at public addresses.
 
     Raises:
-        MediaError: The address is not of the open internet, or the file is absent, too large or too slow.
+        MediaError: An address is not public, or the file is missing, too large or too slow.
     """
     try:
-        named = (get_site(location),)
+        named = (get_url_origin(location),)
     except InvalidValueError as error:
         shown = location.partition("?")[0][:_READABLE]
         raise _build_media_error(FailureReason.NOT_NAMED, f"{shown}: {error}") from error
-    reach = FetchPolicy(named=named, max_bytes=max_bytes, seconds=seconds, public=True)
-    fetch(location, into, reach=reach, storage={})
+    reach = DownloadPolicy(named=named, max_bytes=max_bytes, seconds=seconds, public=True)
+    download_file(location, into, reach=reach, storage={})
 
 
-def fetch(
-    location: str, into: IO[bytes], *, reach: FetchPolicy, storage: Mapping[str, str]
+def download_file(
+    location: str, into: IO[bytes], *, reach: DownloadPolicy, storage: Mapping[str, str]
 ) -> None:
     """Copy the file at `location` into an open file, which the caller discards on failure.
 
@@ -61,7 +66,7 @@ def fetch(
     """
     until_s = time.monotonic() + reach.seconds
     try:
-        require_named(location, reach.named)
+        require_allowed_location(location, reach.named)
         with closing(_iter_download_pieces(location, reach, storage)) as pieces:
             _write_within_limits(pieces, into, reach)
         into.flush()
@@ -72,7 +77,7 @@ def fetch(
         raise _convert_to_media_error(error, location, late=late, reach=reach) from error
 
 
-def _write_within_limits(pieces: Iterable[Any], file: IO[bytes], reach: FetchPolicy) -> None:
+def _write_within_limits(pieces: Iterable[Any], file: IO[bytes], reach: DownloadPolicy) -> None:
     until_s = time.monotonic() + reach.seconds
     left = reach.max_bytes
     for piece in pieces:
@@ -85,7 +90,7 @@ def _write_within_limits(pieces: Iterable[Any], file: IO[bytes], reach: FetchPol
 
 
 def _iter_download_pieces(
-    location: str, reach: FetchPolicy, storage: Mapping[str, str]
+    location: str, reach: DownloadPolicy, storage: Mapping[str, str]
 ) -> Generator[Any, None, None]:
     if location.startswith("s3://"):
         return _iter_s3_pieces(location, reach, storage)
@@ -93,12 +98,11 @@ def _iter_download_pieces(
 
 
 def _iter_s3_pieces(
-    location: str, reach: FetchPolicy, storage: Mapping[str, str]
+    location: str, reach: DownloadPolicy, storage: Mapping[str, str]
 ) -> Generator[Any, None, None]:
     from obstore.exceptions import BaseError
 
-    from unreel.engine.location import StorageLocation
-    from unreel.engine.storage_errors import raise_away
+    from unreel.engine.location import StorageLocation, raise_store_unavailable
 
     bucket, _, key = location.removeprefix("s3://").partition("/")
     options = {**storage, "timeout": f"{reach.seconds}s"}
@@ -109,12 +113,12 @@ def _iter_s3_pieces(
             raise _build_media_error(FailureReason.TOO_LARGE, f"{found.meta['size']} bytes")
         yield from found.stream(min_chunk_size=READ_BYTES)
     except BaseError as error:
-        raise_away(error, location)
+        raise_store_unavailable(error, location)
         raise OSError(str(error)) from error
 
 
-def _iter_http_pieces(location: str, reach: FetchPolicy) -> Generator[bytes, None, None]:
-    with _cut_after(reach) as line:
+def _iter_http_pieces(location: str, reach: DownloadPolicy) -> Generator[bytes, None, None]:
+    with _open_timed_connection(reach) as line:
         reply = line.ask(urlsplit(location))
         for _ in range(_REDIRECTS):
             if reply.status not in _MOVED:
@@ -134,9 +138,9 @@ def _iter_http_pieces(location: str, reach: FetchPolicy) -> Generator[bytes, Non
 
 
 class _CancellableConnection:
-    """The connections of a fetch, one after the other, which another thread may cut."""
+    """Successive HTTP connections of one download, which another thread can shut down."""
 
-    def __init__(self, reach: FetchPolicy) -> None:
+    def __init__(self, reach: DownloadPolicy) -> None:
         self._until_s = time.monotonic() + reach.seconds
         self._public = reach.public
         self._socket: socket.socket | None = None
@@ -144,11 +148,11 @@ class _CancellableConnection:
 
     @property
     def left_s(self) -> float:
-        """Return the remaining time."""
+        """Return the remaining seconds of the download, at least 0.1."""
         return max(0.1, self._until_s - time.monotonic())
 
     def ask(self, address: SplitResult) -> http.client.HTTPResponse:
-        """Put the question to the very address that was looked at: a name may change its mind."""
+        """Send a GET request to the checked IP address: the host name is not resolved a second time."""
         host, port = str(address.hostname), address.port or _PORTS[address.scheme]
         sock = self._hold(_connect_first_reachable(self._peers(host, port), self.left_s))
         if address.scheme == "https":
@@ -164,19 +168,19 @@ class _CancellableConnection:
         return self._open.enter_context(connection.getresponse())
 
     def cut(self) -> None:
-        """End every wait on it, in whatever thread: a server that drips is never silent for long."""
+        """Shut down the socket, so that a read in any thread ends, even from a slowly sending server."""
         if self._socket is not None:
             with suppress(OSError):
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Let it go."""
+        """Close all responses and sockets of the download."""
         self._open.close()
 
     def _peers(self, host: str, port: int) -> list[Peer]:
-        peers = resolve_peers(host, port)
+        peers = resolve_allowed_host(host, port)
         if self._public:
-            require_public(peers)
+            require_public_addresses(peers)
         return peers
 
     def _hold(self, sock: _Socket) -> _Socket:
@@ -187,7 +191,7 @@ class _CancellableConnection:
 
 
 @contextmanager
-def _cut_after(reach: FetchPolicy) -> Iterator[_CancellableConnection]:
+def _open_timed_connection(reach: DownloadPolicy) -> Iterator[_CancellableConnection]:
     line = _CancellableConnection(reach)
     watch = threading.Timer(reach.seconds, line.cut)
     watch.daemon = True
@@ -209,13 +213,13 @@ def _connect_first_reachable(peers: Iterable[Peer], seconds: float) -> socket.so
     raise lost or OSError("the host has no address")
 
 
-def _resolve_redirect(location: str, target: str, reach: FetchPolicy) -> str:
+def _resolve_redirect(location: str, target: str, reach: DownloadPolicy) -> str:
     moved = urljoin(location, target)
     here, there = urlsplit(location), urlsplit(moved)
     if (here.scheme, here.netloc) != (there.scheme, there.netloc):
         msg = "the server redirects to another host, which is not followed"
         raise InvalidValueError(msg)
-    require_named(moved, reach.named)
+    require_allowed_location(moved, reach.named)
     return moved
 
 
@@ -224,7 +228,7 @@ def _build_media_error(reason: FailureReason, detail: str) -> MediaError:
 
 
 def _convert_to_media_error(
-    error: Exception, location: str, *, late: bool, reach: FetchPolicy
+    error: Exception, location: str, *, late: bool, reach: DownloadPolicy
 ) -> MediaError:
     shown = location.partition("?")[0]  # what follows may be a signature
     if isinstance(error, MediaError):

@@ -1,9 +1,9 @@
-"""Index of a table's keys: twelve bytes of memory per row, and one pass over the key column.
+"""In-memory index of a table's keys: twelve bytes per row, built by one scan of the key column.
 
-A key is represented by 32 bytes (a stamp) and this by eight (a mark). Sorted marks give candidate
-rows of a key; the caller compares the stamp, or the key of the fetched row, so that results are
-exact despite collisions. Both use a secret of the process, so that colliding keys cannot be
-prepared.
+A key has a 32-byte hash (stamp), from which an 8-byte hash (mark) is computed. Sorted marks
+give the candidate rows of a key; the caller compares the stamp, or the key of the fetched row,
+so that results are exact despite collisions. Both hashes use a secret of the process, so that
+colliding keys cannot be prepared.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ _MARK_BITS: Final = 64
 _DIGITS: Final = 2 * STAMP_BYTES
 
 
-def mark_of(key: str) -> int:
+def hash_key_to_int(key: str) -> int:
     """Return an 8-byte hash of a key as an integer, equal in every process.
 
     It is used to check a table row by row.
@@ -46,11 +46,11 @@ def mark_of(key: str) -> int:
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")
 
 
-def as_texts(keys: Sequence[str]) -> Iterator[Any]:
-    """Yield the keys as Arrow arrays, each short enough for Arrow.
+def iter_key_arrays(keys: Sequence[str]) -> Iterator[Any]:
+    """Yield the keys as Arrow string arrays of at most 65,536 keys.
 
     Raises:
-        InvalidValueError: A key is not a text that can be stored.
+        InvalidValueError: A key is not a string, or cannot be encoded as UTF-8.
     """
     import pyarrow as pa
 
@@ -88,10 +88,9 @@ class KeyHasher:
         self._addends = np.frombuffer(secrets.token_bytes(STAMP_BYTES), dtype=np.uint32)
 
     def stamps(self, texts: Any) -> NDArray[np.uint8]:
-        """Return the stamp of each text in an Arrow array of strings.
+        """Return the 32-byte stamp of each text in an Arrow array of strings.
 
-        The stamp is the hash that the text spells in hexadecimal or, for other texts, a hash of the
-        text.
+        A text of 64 hexadecimal digits is decoded to its stamp; any other text is hashed.
         """
         n = len(texts)
         if n == 0:
@@ -111,7 +110,7 @@ class KeyHasher:
         return stamps
 
     def marks(self, stamps: NDArray[np.uint8]) -> NDArray[np.uint64]:
-        """Return the mark of each stamp: a sum of products of 32-bit words, which two stamps rarely share."""
+        """Return the 8-byte mark of each stamp: a sum of products of 32-bit words with few collisions."""
         words = stamps.view(np.uint32) + self._addends
         products = words[:, 0::2].astype(np.uint64) * words[:, 1::2]
         marks: NDArray[np.uint64] = products.sum(axis=1, dtype=np.uint64)
@@ -128,7 +127,7 @@ class KeyHasher:
 
 @dataclass(frozen=True, eq=False)
 class KeyHashIndex:
-    """Marks in order, each with the slot that its key has."""
+    """Sorted marks, each with the slot (row number) of its key."""
 
     marks: NDArray[np.uint64]
     slots: NDArray[np.uint32]
@@ -197,9 +196,9 @@ class KeyHashIndex:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class KeyIndex:
-    """The rows of one version of a table by their keys.
+    """Index from keys to rows for one version of a table.
 
-    Each fragment has a stretch of slots, one for every row that it ever had.
+    Each fragment has a range of slots, one for every row that it ever had.
     """
 
     mixer: KeyHasher = field(default_factory=KeyHasher)
@@ -276,7 +275,7 @@ class KeyIndex:
         """Return the slots that may hold one of `keys`, without duplicates."""
         found = [
             self.marks.find(self.mixer.marks(self.mixer.stamps(texts)))[1]
-            for texts in as_texts(keys)
+            for texts in iter_key_arrays(keys)
         ]
         return np.unique(np.concatenate([np.empty(0, np.uint32), *found]))
 

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from unreel.core.errors import UnreelError
-from unreel.engine.crash_suspects import CrashSuspects
-from unreel.engine.isolated_process import IsolatedProcess
-from unreel.engine.runner import RowSink, ledger_item
+from unreel.engine.crash_suspects import CrashSuspectQueue, IsolatedProcess
+from unreel.engine.runner import RowSink, format_start_log_item
 from unreel.engine.stage import Row, Stage
 from unreel.engine.stage_worker import StageWorker
-from unreel.engine.start_log import StartLog
+from unreel.engine.start_log import ItemStartLog
 
 _PULL_ROWS: Final = 256
 _PULL_S: Final = 0.02
@@ -27,17 +26,17 @@ _SIGNAL_S: Final = 0.01
 
 
 class LocalRunner:
-    """The runner for one machine: no start-up, one process.
+    """Runner that executes all stages in this process, without start-up time.
 
-    A row asks for the next stage's permit before it gives up its own, so at most the sum of all
-    `in_flight` is held at once, and a slow last stage slows the first.
+    A row acquires the next stage's permit before it releases its own. At most the sum of all
+    `in_flight` rows is therefore in memory, and a slow last stage slows the first.
     """
 
     def run(
         self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: RowSink, ledger: Path
     ) -> None:
-        """Return when every row is in the sink; an interrupt leaves finished rows there."""
-        with StartLog(ledger) as book:
+        """Run every row through the stages into the sink; after an interrupt it has the finished rows."""
+        with ItemStartLog(ledger) as book:
             job = _LocalJob(iter(rows), stages, sink=sink, ledger=book)
             thread = threading.Thread(target=job.main, name="local-runner", daemon=True)
             thread.start()
@@ -60,13 +59,13 @@ class LocalRunner:
 
 class _LocalJob:
     def __init__(
-        self, rows: Iterator[Row], stages: Sequence[Stage], *, sink: RowSink, ledger: StartLog
+        self, rows: Iterator[Row], stages: Sequence[Stage], *, sink: RowSink, ledger: ItemStartLog
     ) -> None:
         self.ended = False
         self.error: BaseException | None = None
         self._rows, self._stages, self._sink, self._ledger = rows, stages, sink, ledger
         self._workers: list[StageWorker] = []
-        self._suspects = CrashSuspects()
+        self._suspects = CrashSuspectQueue()
         self._alone = IsolatedProcess(stages) if ledger.has_suspects() else None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -117,7 +116,7 @@ class _LocalJob:
         return chunk
 
     async def _dispatch_all(self, chunk: list[Row], group: asyncio.TaskGroup) -> None:
-        """Begin the rows; once results cannot be kept, only those that are begun are finished."""
+        """Start the rows of a chunk; if the sink is not ready, start no more and finish those in flight."""
         for row in chunk:
             await self._workers[0].enter()
             try:
@@ -128,7 +127,7 @@ class _LocalJob:
             self._dispatch(row, group)
 
     def _dispatch(self, row: Row, group: asyncio.TaskGroup) -> None:
-        if self._ledger.is_suspect(ledger_item(row)):
+        if self._ledger.is_suspect(format_start_log_item(row)):
             self._suspects.add(row)
             self._workers[0].leave()
             return
@@ -140,13 +139,13 @@ class _LocalJob:
             outcome = await alone(trial.row)
             row = self._suspects.judge(trial, outcome)
             if row is outcome:
-                self._ledger.finish(ledger_item(trial.row))
+                self._ledger.finish(format_start_log_item(trial.row))
             if row is not None:
                 await self._deliver(row)
 
     async def _walk(self, row: Row) -> None:
-        """Take `row` from the first worker, whose permit is held, through the last."""
-        item, here = ledger_item(row), self._workers[0]
+        """Run `row` through all workers and deliver it; the first worker's permit is already held."""
+        item, here = format_start_log_item(row), self._workers[0]
         self._ledger.begin(item)
         try:
             row = await here.apply(row)

@@ -1,21 +1,55 @@
-"""Location of tables: a local folder, or an S3-compatible store with the required guarantees."""
+"""Location of tables: a local folder, or an S3-compatible store; its errors as messages."""
 
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import obstore.store
-from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    PermissionDeniedError,
+    PreconditionError,
+    UnauthenticatedError,
+)
 
-from unreel.core.errors import UnreadableSourceError, format_library_error
-from unreel.core.names import relative_name
+from unreel.core.errors import GO_ON, MachineError, UnreadableSourceError, format_library_error
+from unreel.core.input_files import build_too_large_error
+from unreel.core.names import require_relative_name
 from unreel.core.output_files import OutputDirectory
-from unreel.core.small_documents import build_too_large_error
-from unreel.engine.storage_errors import raise_away
+
+_REMEDY: Final = f"Check that it runs, its keys and this machine's clock. {GO_ON}"
+
+
+@contextmanager
+def translate_store_errors() -> Iterator[None]:
+    """Convert errors of the object store client within the `with` block.
+
+    Raises:
+        UnreadableSourceError: An operation of the store failed.
+    """
+    try:
+        yield
+    except BaseError as error:
+        source = "the store"
+        raise UnreadableSourceError(source, format_library_error(error), _REMEDY) from error
+
+
+def raise_store_unavailable(error: BaseError, uri: str) -> None:
+    """Raise if the store itself failed, so that all other objects would fail too.
+
+    Raises:
+        MachineError: The error is not one of missing permission or of invalid keys.
+    """
+    if not isinstance(error, PermissionDeniedError | UnauthenticatedError):
+        problem = f"cannot read {uri}: {format_library_error(error)}"
+        raise MachineError(problem, _REMEDY) from error
+
 
 _PATIENCE_S: Final = 60
 """How long a store may be away before a run stops: longer than a server takes to start again."""
@@ -61,7 +95,7 @@ class StorageLocation:
         return Path(self.uri)
 
     def __truediv__(self, name: str) -> "StorageLocation":
-        below = f"{self.uri.rstrip('/')}/{relative_name(name)}"
+        below = f"{self.uri.rstrip('/')}/{require_relative_name(name)}"
         return StorageLocation(below, self.options, self.root or self.uri)
 
     def inside(self, name: str = "") -> tuple[OutputDirectory, str]:
@@ -80,13 +114,15 @@ class StorageLocation:
         return OutputDirectory(self.path.parent), self.path.name + ending
 
     def require_plain(self, *, whole: bool = False) -> None:
-        """Raise for a link at or in this folder, or between it and the one that was named; or below it."""
+        """Raise for a link in the path of this folder below the named one, or in it; `whole`: at any
+        depth.
+        """
         if self.is_local:
             folder, below = self.inside()
             folder.require_plain(below, whole=whole)
 
     def put(self, name: str, data: bytes | Path, *, published: bool = False) -> None:
-        """Keep `data`, or the bytes of that file, under `name`; it appears whole."""
+        """Store `data`, or the content of that file, atomically under `name`."""
         if not self.is_local:
             self.objects().put(name, data)
             return
@@ -179,11 +215,11 @@ class StorageLocation:
         return open_store(self.uri, config=config, client_options=client, retry_config=patience)
 
 
-def read_tag(location: StorageLocation) -> str:
-    """Return size and tag of the object at `place`, which identify its bytes; "" if it is missing.
+def read_object_tag(location: StorageLocation) -> str:
+    """Return size and ETag of the object at `location`, which identify its bytes; "" if it is missing.
 
     Raises:
-        MachineError: Its store does not answer.
+        MachineError: The store does not answer.
     """
     folder, _, name = location.uri.rpartition("/")
     try:
@@ -191,16 +227,16 @@ def read_tag(location: StorageLocation) -> str:
     except FileNotFoundError:
         return ""
     except BaseError as error:
-        raise_away(error, location.uri)
+        raise_store_unavailable(error, location.uri)
         return ""
     return f"{found['size']} {found['e_tag']}"
 
 
 def require_conditional_puts(location: StorageLocation) -> None:
-    """Raise for a store that lets two writers both win: on it, Lance loses rows without a word.
+    """Raise for a store without conditional puts, where concurrent Lance writers can lose rows.
 
     Raises:
-        UnreadableSourceError: The store ignores `If-None-Match` or `If-Match`, or cannot be reached.
+        UnreadableSourceError: The store ignores `If-None-Match` or `If-Match`, or is unreachable.
     """
     if location.is_local:
         return  # Lance commits there by an exclusive link, which the kernel decides.

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unreel.engine.key_index import STAMP_BYTES, KeyHasher, KeyHashIndex, KeyIndex, as_texts
+from unreel.engine.key_index import STAMP_BYTES, KeyHasher, KeyHashIndex, KeyIndex, iter_key_arrays
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
 
@@ -30,8 +30,8 @@ _SIMILAR: Final = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _ExactKeys:
-    """Set of keys with exact comparison."""
+class _ExactKeySet:
+    """Set of keys that compares complete stamps, so that hash collisions do not matter."""
 
     marks: KeyHashIndex
     stamps: NDArray[np.uint8]
@@ -59,7 +59,7 @@ class _IssuedKeys:
         """Return a mask of keys that are seen for the first time, and remember them."""
         new = np.ones(len(marks), dtype=np.bool_)
         for pack in self._packs:
-            new[_ExactKeys(pack, self._stamps).find(marks, stamps)[0]] = False
+            new[_ExactKeySet(pack, self._stamps).find(marks, stamps)[0]] = False
         for place in np.flatnonzero(new).tolist():
             stamp = stamps[place].tobytes()
             new[place] = stamp not in self._last
@@ -82,7 +82,7 @@ class _IssuedKeys:
 
 
 class _StoredKeys:
-    """Content of a table at the start of the run.
+    """Keys, attempts and failures of a table's rows at the start of the run.
 
     Args:
         table: The present table.
@@ -94,7 +94,7 @@ class _StoredKeys:
         index = KeyIndex() if dataset is None else table.key_index(dataset)
         n = index.n_slots
         self.mixer, self._retry = index.mixer, retry
-        self._keys = _ExactKeys(index.marks, np.empty((n, STAMP_BYTES), dtype=np.uint8))
+        self._keys = _ExactKeySet(index.marks, np.empty((n, STAMP_BYTES), dtype=np.uint8))
         has_marks = "mark" in table.schema.columns
         self._tries = np.zeros(n if has_marks or retry else 0, dtype=np.int32)
         self._failed = np.zeros(len(self._tries), dtype=np.bool_)
@@ -139,7 +139,7 @@ class _StoredKeys:
         return told, self.mixer.stamps(texts)[:, :_ABOUT_BYTES]
 
 
-class PendingKeys:
+class PendingQuestionFilter:
     """Filter of due questions: questions without a row, and questions whose row must be replaced.
 
     The table is read once, at the first question.
@@ -166,7 +166,7 @@ class PendingKeys:
         """Yield each due question once, with its attempt number in the column `attempt`."""
         source, look = iter(questions), _FIRST_LOOK
         while chunk := list(itertools.islice(source, look)):
-            (keys,) = as_texts([row["key"] for row in chunk])
+            (keys,) = iter_key_arrays([row["key"] for row in chunk])
             about = [row.get("mark", ...) for row in chunk]
             tries = self.next_tries(keys, about)
             for place in np.flatnonzero(tries).tolist():
@@ -174,10 +174,10 @@ class PendingKeys:
             look = min(2 * look, _LARGEST_LOOK)
 
     def are_due(self, keys: Sequence[str]) -> list[bool]:
-        """Return for each key whether it is due; unlike `sift`, issue nothing, so that a repeated key stays due."""
+        """Return for each key whether it is due; unlike `sift`, do not mark the key as issued."""
         return [
             try_ > 0
-            for texts in as_texts(keys)
+            for texts in iter_key_arrays(keys)
             for try_ in self._stored.next_tries(*self._hash(texts), None).tolist()
         ]
 
@@ -188,9 +188,9 @@ class PendingKeys:
     def next_tries(
         self, keys: Any, about: Sequence[str | EllipsisType | None] | None = None
     ) -> NDArray[np.int32]:
-        """Return the attempt number of each pending key of an Arrow array; 0 for others and for repeated keys.
+        """Return the attempt number of each due key of an Arrow array; 0 for other and repeated keys.
 
-        `about` are marks as rows keep them, where they are known; `...` where one is not.
+        `about` has the current `mark` value of each row (a file's identity), or `...` if it is unknown.
         """
         marks, stamps = self._hash(keys)
         tries = self._stored.next_tries(marks, stamps, about)

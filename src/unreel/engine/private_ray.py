@@ -20,7 +20,7 @@ import ray
 import ray.exceptions
 
 from unreel.core.errors import InvalidSettingError, format_library_error
-from unreel.core.settings import lend_environment, read_ray_address
+from unreel.core.settings import override_environment, read_ray_address
 
 _TOKEN_BYTES: Final = 32
 _CLIENT: Final = "ray://"
@@ -32,7 +32,7 @@ _UTILS: Final[Any] = import_module("ray._common.utils")
 
 
 @contextmanager
-def joined_ray() -> Iterator[None]:
+def connect_to_ray() -> Iterator[None]:
     """Join the Ray cluster at `RAY_ADDRESS` for the `with` block; if unset, start a private Ray instance.
 
     The joined cluster keeps the configuration of its owner. A private instance is stopped at the
@@ -92,14 +92,14 @@ def _run_private_ray() -> Iterator[None]:
         try:
             # The processes of this Ray inherit the token; ours remembers it, and its environment stays.
             given = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
-            with lend_environment(given), _force_loopback_address():
-                _read_authentication()
+            with override_environment(given), _force_loopback_address():
+                _reload_ray_authentication()
                 # Below the private folder, because Ray opens the one that it is given to everybody.
                 _start_ray(address="local", _temp_dir=f"{folder}/r")
             yield
         finally:
             ray.shutdown()
-            _read_authentication()
+            _reload_ray_authentication()
 
 
 def _start_ray(**options: Any) -> None:
@@ -117,7 +117,7 @@ def _start_ray(**options: Any) -> None:
 
 @contextmanager
 def _preserve_sigterm_handler() -> Iterator[None]:
-    """Keep the caller's way with SIGTERM: Ray's ends the process before its last commit."""
+    """Restore the caller's SIGTERM handler: that of Ray ends the process before its last commit."""
     kept = signal.getsignal(signal.SIGTERM)
     yield
     if threading.current_thread() is threading.main_thread():
@@ -138,7 +138,7 @@ def _force_loopback_address() -> Iterator[None]:
         _CONSTANTS.ENABLE_RAY_CLUSTER = before
 
 
-def _read_authentication() -> None:
+def _reload_ray_authentication() -> None:
     """Make Ray read its token and authentication mode again; Ray reads them only once per process."""
     _RAYLET.Config.initialize("")
     _RAYLET.AuthenticationTokenLoader.instance().reset_cache()

@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(slots=True)
 class Progress:
-    """Committed rows of this run."""
+    """Counts of the rows that this run has committed."""
 
     done: int = 0
     failures: Counter[str] = field(default_factory=Counter)
@@ -34,7 +34,7 @@ OnStep = Callable[[str, Progress], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobCallbacks:
-    """Progress callbacks of every kind of job."""
+    """Callbacks through which a job reports its progress."""
 
     on_begin: Callable[[str], None] = lambda _title: None
     """Called with the name of the entrant whose turn begins."""
@@ -60,7 +60,7 @@ _HOUR_S: Final = 3600
 
 
 class ProgressLine:
-    """Progress of a run as text; each display calls `text`.
+    """One-line progress text of a job; a display calls `text` to refresh it.
 
     Args:
         clock: Monotonic seconds.
@@ -84,11 +84,11 @@ class ProgressLine:
         self._progress, self._n_of_part = None, {}
 
     def tell(self, phase: str) -> None:
-        """Begin an activity of unknown length."""
+        """Begin the activity `phase`, whose number of rows is unknown."""
         self._phase, self._part, self._began_s = phase, "", self._clock()
 
     def expect(self, part: str, due: int) -> None:
-        """Begin a part with that number of rows."""
+        """Begin the part `part` with `due` rows."""
         self._part, self._due, self._began_s = part, due, self._clock()
         self._progress = None
 
@@ -130,11 +130,13 @@ class ProgressLine:
             passed = f", {format_duration(seconds)}" if with_time and seconds >= 1 else ""
             return f"{self._whose}{self._phase}{passed}"
         progress = self._progress or Progress()
-        return self._whose + describe(self._part, progress, due=self._due, seconds=seconds)
+        return self._whose + format_progress_line(
+            self._part, progress, due=self._due, seconds=seconds
+        )
 
 
-def describe(part: str, progress: Progress, *, due: int | None, seconds: float) -> str:
-    """Return one line: rows done of due, rate, remaining time, note, cost, and failures by reason."""
+def format_progress_line(part: str, progress: Progress, *, due: int | None, seconds: float) -> str:
+    """Return the progress as one line: rows done of due, rate, remaining time, note, cost, failures."""
     n = progress.done + progress.failed
     rate = n / seconds if seconds > 0 else 0.0
     told = [f"{part}: {n:,}" + ("" if due is None else f" of {due:,}")]

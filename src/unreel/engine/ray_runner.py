@@ -36,16 +36,16 @@ from unreel.engine.cluster_size import (
     BLOCKS_PER_WORKER,
     ClusterCapacity,
     WorkerPoolSize,
-    block_rows,
-    plan_workers,
-    store_bytes,
+    compute_object_store_bytes,
+    compute_rows_per_block,
+    plan_worker_pools,
 )
-from unreel.engine.crash_suspects import CrashSuspects, IsolatedRetry, WorkerCrashed
-from unreel.engine.private_ray import joined_ray
-from unreel.engine.runner import RowSink, ledger_item
-from unreel.engine.stage import Row, Stage, has_failed, to_stored_row
+from unreel.engine.crash_suspects import CrashSuspectQueue, IsolatedRetry, WorkerCrash
+from unreel.engine.private_ray import connect_to_ray
+from unreel.engine.runner import RowSink, format_start_log_item
+from unreel.engine.stage import Row, Stage, drop_scratch_columns, is_failed_row
 from unreel.engine.stage_worker import StageChain, StageWorker
-from unreel.engine.start_log import StartLog
+from unreel.engine.start_log import ItemStartLog
 from unreel.engine.stored_rows import LoadedQuestions, QuestionLoader
 
 WINDOW_ROWS: Final = 100_000
@@ -60,11 +60,11 @@ _SUSPECT_AT: Final = "_suspect_at"
 
 
 class RayRunner:
-    """The runner for a cluster: the same rows as `LocalRunner`.
+    """Runner on a Ray cluster; it produces the same rows as `LocalRunner`.
 
-    Each stage has `workers` actors; by default one, and more while rows wait and the cluster has room.
-    Uses the Ray that is up in this process; else it starts one, or joins the one at `RAY_ADDRESS`, and
-    leaves it at the end of the run, or of the `with` block that several runs share.
+    Each stage has `workers` actors; by default one, and more while rows wait and the cluster has
+    capacity. The runner uses an initialised Ray of this process. Otherwise it starts one, or joins
+    that at `RAY_ADDRESS`, and disconnects after the run or the `with` block of several runs.
     """
 
     def __init__(self, *, workers: int | None = None) -> None:
@@ -83,25 +83,25 @@ class RayRunner:
     def run(
         self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: RowSink, ledger: Path
     ) -> None:
-        """Return when every row is in the sink; an interrupt leaves finished rows there."""
+        """Run every row through the stages into the sink; after an interrupt it has the finished rows."""
         if not ray.is_initialized():
-            self._ours.enter_context(joined_ray())
+            self._ours.enter_context(connect_to_ray())
         try:
-            book = _start_ledger(ledger)
+            book = _start_log_actor(ledger)
             try:
                 fetch = rows.fetch() if isinstance(rows, LoadedQuestions) else None
                 for window in _iter_row_windows(
                     rows.addresses if isinstance(rows, LoadedQuestions) else rows
                 ):
-                    suspects = CrashSuspects()
-                    team = _build_stage_actors(stages, self._workers)
+                    suspects = CrashSuspectQueue()
+                    team = _plan_stage_pools(stages, self._workers)
                     for row in _iter_finished_rows(window, team, book, fetch):
                         if _SUSPECT_AT in row:
                             suspects.add(row)
                         else:
-                            sink.add(to_stored_row(row))
-                    for row in _iter_confirmed_suspects(suspects, team, book):
-                        sink.add(to_stored_row(row))
+                            sink.add(drop_scratch_columns(row))
+                    for row in _iter_isolated_retries(suspects, team, book):
+                        sink.add(drop_scratch_columns(row))
             finally:
                 ray.get(book.close.remote())
                 ray.kill(book)
@@ -114,18 +114,18 @@ class RayRunner:
 
 
 @dataclass(frozen=True, slots=True)
-class _StageActors:
+class _StagePool:
     """A stage and the size of its worker pool."""
 
     stage: Stage
     crew: WorkerPoolSize
 
 
-def _build_stage_actors(stages: Sequence[Stage], workers: int | None) -> list[_StageActors]:
+def _plan_stage_pools(stages: Sequence[Stage], workers: int | None) -> list[_StagePool]:
     later = _STATE.state.get_max_resources_from_cluster_config()
     offer = ClusterCapacity.read(_STATE.cluster_resources(), later)
-    manned = plan_workers([stage.resources for stage in stages], offer, workers=workers)
-    return [_StageActors(stage, crew) for stage, crew in zip(stages, manned, strict=True)]
+    manned = plan_worker_pools([stage.resources for stage in stages], offer, workers=workers)
+    return [_StagePool(stage, crew) for stage, crew in zip(stages, manned, strict=True)]
 
 
 def _iter_row_windows(rows: Iterable[Row]) -> Iterator[list[bytes]]:
@@ -142,7 +142,7 @@ def _iter_row_windows(rows: Iterable[Row]) -> Iterator[list[bytes]]:
 
 
 def _iter_finished_rows(
-    window: list[bytes], team: Sequence[_StageActors], book: Any, fetch: QuestionLoader | None
+    window: list[bytes], team: Sequence[_StagePool], book: Any, fetch: QuestionLoader | None
 ) -> Iterator[Row]:
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
@@ -150,9 +150,9 @@ def _iter_finished_rows(
     context.target_max_block_size = BLOCK_BYTES
     manned = [post.crew for post in team]
     context.execution_options.resource_limits = ray.data.ExecutionResources.for_limits(
-        object_store_memory=store_bytes(manned)
+        object_store_memory=compute_object_store_bytes(manned)
     )
-    n_blocks = -(-len(window) // block_rows(len(window), manned))
+    n_blocks = -(-len(window) // compute_rows_per_block(len(window), manned))
     # From items, because from tables Ray measures each one in a task, in processes of its own.
     items = [{_ROW: row} for row in window]
     data: Any = ray.data.from_items(items, override_num_blocks=n_blocks)
@@ -173,13 +173,13 @@ def _iter_finished_rows(
             ),
         )
     for batch in data.iter_batches(batch_size=None, batch_format="pyarrow"):
-        yield from _unpack_rows(batch)
+        yield from _unpickle_rows(batch)
 
 
-def _iter_confirmed_suspects(
-    suspects: CrashSuspects, team: Sequence[_StageActors], book: Any
+def _iter_isolated_retries(
+    suspects: CrashSuspectQueue, team: Sequence[_StagePool], book: Any
 ) -> Iterator[Row]:
-    """Run each suspect where nothing else runs; as many at once as a stage has workers."""
+    """Run each suspect row in isolation, as many concurrently as a stage has workers; yield results."""
     at_once = min(post.crew.most for post in team)
     at_work: dict[Any, _IsolatedActor] = {}
     try:
@@ -192,7 +192,7 @@ def _iter_confirmed_suspects(
             outcome = alone.outcome()
             row = suspects.judge(alone.trial, outcome)
             if row is outcome:
-                book.finish.remote([_format_ledger_item(alone.trial.row, alone.number)])
+                book.finish.remote([_format_stage_log_item(alone.trial.row, alone.number)])
             if row is not None:
                 yield row
     finally:
@@ -201,9 +201,9 @@ def _iter_confirmed_suspects(
 
 
 class _IsolatedActor:
-    """A suspect in an actor that is started for it and ends with it."""
+    """Ray actor that is started for one suspect row and killed after it."""
 
-    def __init__(self, trial: IsolatedRetry, team: Sequence[_StageActors]) -> None:
+    def __init__(self, trial: IsolatedRetry, team: Sequence[_StagePool]) -> None:
         self.trial = trial
         self.number: int = trial.row[_SUSPECT_AT]
         rest = team[self.number :]
@@ -217,14 +217,14 @@ class _IsolatedActor:
         self._ready = self._actor.ready.remote()
         self.done = self._actor.take.remote(trial.row)
 
-    def outcome(self) -> Row | WorkerCrashed:
-        """Return the result after `done` is set."""
+    def outcome(self) -> Row | WorkerCrash:
+        """Return the finished row or the worker's crash; call it when `done` is ready."""
         try:
             row: Row = ray.get(self.done)
         except ray.exceptions.RayTaskError:
             raise  # The worker lives: this is a mistake of ours, or of the stage's set-up.
         except ray.exceptions.RayError as error:
-            return WorkerCrashed(_format_error_summary(error), began=self._began())
+            return WorkerCrash(_format_error_summary(error), began=self._began())
         else:
             return row
         finally:
@@ -241,14 +241,14 @@ class _IsolatedActor:
         return True
 
 
-class _LedgerKeeper:
-    """The ledger as an actor: it answers workers wherever they are, and outlives them."""
+class _StartLogActor:
+    """Ray actor with the log of started rows: all workers reach it, and it outlives them."""
 
     def __init__(self, path: str) -> None:
-        self._ledger = StartLog(Path(path))
+        self._ledger = ItemStartLog(Path(path))
 
     def suspects(self, items: list[str]) -> list[bool]:
-        """Return those of `items` that must run in isolation."""
+        """Return for each of `items` whether it must run in isolation."""
         return [self._ledger.is_suspect(item) for item in items]
 
     def begin(self, items: list[str]) -> None:
@@ -265,10 +265,10 @@ class _LedgerKeeper:
 
 
 class _StageActor:
-    """One stage in one actor: an event loop of its own, shared by the blocks it holds."""
+    """Ray actor that runs one stage, with one event loop for all its blocks."""
 
     def __init__(
-        self, post: _StageActors, number: int, book: Any, fetch: QuestionLoader | None
+        self, post: _StagePool, number: int, book: Any, fetch: QuestionLoader | None
     ) -> None:
         self._number, self._book, self._fetch = number, book, fetch
         self._pen = _StartLogWriter(book)
@@ -277,22 +277,22 @@ class _StageActor:
         self._worker: StageWorker = self._wait(self._open(post))
 
     def __call__(self, block: Any) -> Any:
-        rows = _unpack_rows(block)
+        rows = _unpickle_rows(block)
         if self._fetch is not None:
             rows = self._fetch(rows)
-        return _pack_rows(self._wait(self._serve(rows)))
+        return _pickle_rows(self._wait(self._serve(rows)))
 
     def _wait(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    async def _open(self, post: _StageActors) -> StageWorker:
+    async def _open(self, post: _StagePool) -> StageWorker:
         return await StageWorker(post.stage, in_flight=post.crew.in_flight).__aenter__()
 
     async def _serve(self, rows: list[Row]) -> list[Row]:
-        done = [row for row in rows if has_failed(row) or _SUSPECT_AT in row]
-        live = [row for row in rows if not (has_failed(row) or _SUSPECT_AT in row)]
+        done = [row for row in rows if is_failed_row(row) or _SUSPECT_AT in row]
+        live = [row for row in rows if not (is_failed_row(row) or _SUSPECT_AT in row)]
         suspected = await self._book.suspects.remote(
-            [_format_ledger_item(row, self._number) for row in live]
+            [_format_stage_log_item(row, self._number) for row in live]
         )
         company: list[Row] = []
         for row, is_suspect in zip(live, suspected, strict=True):
@@ -303,7 +303,7 @@ class _StageActor:
         return done + await asyncio.gather(*map(self._apply, company))
 
     async def _apply(self, row: Row) -> Row:
-        item = _format_ledger_item(row, self._number)
+        item = _format_stage_log_item(row, self._number)
         await self._worker.enter()
         try:
             await self._pen.begin(item)
@@ -315,7 +315,7 @@ class _StageActor:
 
 
 class _StartLogWriter:
-    """Writes starts and finishes into the book, those that come together in one call."""
+    """Batched sender of starts and finishes to the actor with the start log."""
 
     def __init__(self, book: Any) -> None:
         self._book = book
@@ -324,7 +324,7 @@ class _StartLogWriter:
         self._turn = asyncio.Lock()
 
     async def begin(self, item: str) -> None:
-        """Return when the start is written."""
+        """Record the start of `item`; return after the log has it."""
         self._begun.append(item)
         async with self._turn:
             if item in self._begun:  # else it went with the call of one who came before
@@ -332,7 +332,7 @@ class _StartLogWriter:
                 await self._book.begin.remote(items)
 
     def finish(self, item: str) -> None:
-        """Send the finish in this turn of the event loop, without waiting."""
+        """Send the finish of `item` at the end of this event loop iteration, without waiting."""
         if not self._finished:
             asyncio.get_running_loop().call_soon(self._send_finished)
         self._finished.append(item)
@@ -342,24 +342,24 @@ class _StartLogWriter:
         self._book.finish.remote(items)
 
 
-def _start_ledger(path: Path) -> Any:
+def _start_log_actor(path: Path) -> Any:
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
-    actor = ray.remote(_LedgerKeeper).options(scheduling_strategy=here, **options)
+    actor = ray.remote(_StartLogActor).options(scheduling_strategy=here, **options)
     return actor.remote(str(path.absolute()))
 
 
-def _pack_rows(rows: list[Row]) -> Any:
+def _pickle_rows(rows: list[Row]) -> Any:
     return pa.table({_ROW: pa.array([pickle.dumps(row) for row in rows], pa.large_binary())})
 
 
-def _unpack_rows(block: Any) -> list[Row]:
+def _unpickle_rows(block: Any) -> list[Row]:
     # Rows that this run packed itself, in its own object store.
     return [pickle.loads(packed.as_py()) for packed in block.column(_ROW)]  # noqa: S301
 
 
-def _format_ledger_item(row: Row, number: int) -> str:
-    return f"{ledger_item(row)}/{number}"
+def _format_stage_log_item(row: Row, number: int) -> str:
+    return f"{format_start_log_item(row)}/{number}"
 
 
 def _format_error_summary(error: Exception) -> str:

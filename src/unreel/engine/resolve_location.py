@@ -7,7 +7,7 @@ from unicodedata import category
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.identity import digest
-from unreel.core.settings import EnvironmentSettings, read_storage
+from unreel.core.settings import EnvironmentSettings, read_storage_options
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import StorageAccess
 
@@ -17,7 +17,7 @@ S3: Final = "s3://"
 def resolve_location(text: str, storage: Mapping[str, str]) -> StorageLocation:
     """Return the storage location for a user's text: a directory, or `s3://bucket/prefix`."""
     if "://" not in text:
-        _require_writable_name(text)
+        _require_usable_folder_name(text)
         return StorageLocation(text)
     bucket = text.removeprefix(S3).partition("/")[0]
     if not text.startswith(S3) or not bucket:
@@ -26,15 +26,15 @@ def resolve_location(text: str, storage: Mapping[str, str]) -> StorageLocation:
     return StorageLocation(text.rstrip("/"), storage)
 
 
-def _require_writable_name(text: str) -> None:
-    """Raise for a folder that tables cannot be opened in, because of how it is called."""
+def _require_usable_folder_name(text: str) -> None:
+    """Raise for a folder path with control characters or invalid UTF-8, which Lance cannot open."""
     if any(category(letter) in {"Cc", "Cs"} for letter in str(Path(text).absolute())):
         setting, problem = "run", f"cannot use the folder {text!a}"
         remedy = "Name one without control characters, in UTF-8"
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def local_folder(location: StorageLocation, settings: EnvironmentSettings) -> Path:
+def get_local_state_folder(location: StorageLocation, settings: EnvironmentSettings) -> Path:
     """Return the local directory for files of a run that must not be in an object store, such as ledgers.
 
     The same location always gives the same directory, so that a retry finds the files.
@@ -44,9 +44,9 @@ def local_folder(location: StorageLocation, settings: EnvironmentSettings) -> Pa
     return settings.state_folder / "runs" / digest("place", location.uri)[:16]
 
 
-def open_access(
+def build_storage_access(
     settings: EnvironmentSettings, *, trusted: bool = False, outside: bool = False
 ) -> StorageAccess:
     """Return the access settings for clips, with the store from the environment."""
-    storage = read_storage(settings)
+    storage = read_storage_options(settings)
     return StorageAccess(settings=settings, trusted=trusted, outside=outside, storage=storage)

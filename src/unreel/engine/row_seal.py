@@ -15,21 +15,21 @@ _ENCODER: Final = json.JSONEncoder(separators=(",", ":"), default=repr)
 _QUOTE: Final = json.encoder.encode_basestring_ascii
 
 
-def seal_of(row: Mapping[str, Any]) -> int:
+def compute_row_seal(row: Mapping[str, Any]) -> int:
     """Return the hash (seal) of the values of `row`; empty columns are ignored."""
     values = [(name, row[name]) for name in sorted(row) if row[name] is not None and name != COLUMN]
     state = hashlib.blake2b(_ENCODER.encode(values).encode(), digest_size=8)
     return int.from_bytes(state.digest(), "big", signed=True)
 
 
-def is_broken(row: Mapping[str, Any]) -> bool:
+def has_wrong_seal(row: Mapping[str, Any]) -> bool:
     """Return whether a stored row differs from the written one; old rows have no seal."""
     seal = row.get(COLUMN)
-    return seal is not None and seal != seal_of(row)
+    return seal is not None and seal != compute_row_seal(row)
 
 
-def compute_seals(columns: Mapping[str, Sequence[Any]]) -> list[int]:
-    """Return the seal of every row of equally long `columns`: as `seal_of` of each row, several times faster."""
+def compute_row_seals(columns: Mapping[str, Sequence[Any]]) -> list[int]:
+    """Return the seal of each row of equally long `columns`; several times faster than row by row."""
     spelled = [
         _format_json_cells(name, columns[name]) for name in sorted(columns) if name != COLUMN
     ]

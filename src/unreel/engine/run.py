@@ -1,4 +1,4 @@
-"""Run of a job: missing rows are computed, committed once, and counted."""
+"""Run of a job: computes the missing rows of a table, commits each once, and counts them."""
 
 import itertools
 import time
@@ -12,7 +12,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.core.registry import LazyImport, NameRegistry
 from unreel.engine.stage import Row, Stage
-from unreel.engine.stored_rows import LoadedQuestions, StoredRows
+from unreel.engine.stored_rows import LoadedQuestions, TableQuestionSource
 
 if TYPE_CHECKING:
     from unreel.engine.committer import AddUp, CommitPace
@@ -32,7 +32,7 @@ ALL_FAILURES: Final = frozenset(reason.value for reason in FailureReason)
 
 _COMMITTER: Final = LazyImport("unreel.engine.committer:TableCommitter", extra="eval")
 _PACE: Final = LazyImport("unreel.engine.committer:CommitPace", extra="eval")
-_DUE: Final = LazyImport("unreel.engine.pending:PendingKeys", extra="eval")
+_DUE: Final = LazyImport("unreel.engine.pending:PendingQuestionFilter", extra="eval")
 
 T = TypeVar("T")
 _AHEAD: Final = 4096
@@ -53,7 +53,7 @@ class PrefetchedIterator(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """Result of one run."""
+    """Counts and duration of one run of a job."""
 
     already: int
     """Questions that had a row before, or came twice."""
@@ -73,7 +73,7 @@ class RunSummary:
         return self.failures.get(FailureReason.QUARANTINED.value, 0)
 
 
-def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest has defaults
+def run_pending_questions(  # noqa: PLR0913  two things to run, one place to keep them; the rest has defaults
     questions: Iterable[Row],
     stages: Sequence[Stage],
     *,
@@ -88,34 +88,34 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
     on_progress: "Callable[[Progress], None]" = lambda _progress: None,
     observe: Callable[[str, int], None] = lambda _step, _rows: None,
 ) -> RunSummary:
-    """Put every question without a row through `stages` and commit what comes back, once.
+    """Run every question that has no row in `table` through `stages`, and commit each result once.
 
     Questions are rows with a unique `key`; they are read as they are needed, so the stream may be
-    longer than memory. Killed at any moment, a second call loses nothing that was committed.
+    longer than memory. After a kill at any moment, a second call keeps all committed rows.
 
     Args:
-        questions: What to ask; those whose key is in the table are skipped. `StoredRows` are read
-            where the work is done.
+        questions: Input rows; those whose key is in the table are skipped. The rows of a
+            `TableQuestionSource` are read in the workers.
         stages: Steps that each row takes, in order; at least one.
-        table: Where rows are kept, and what counts as asked.
+        table: Table of the results, whose keys count as answered.
         engine: `local`, `ray`, or a runner of your own.
-        pace: When rows are committed: by default as their rate suggests, see `CommitPace`.
-        retry_failed: Ask rows again that failed for one of these reasons, and replace them;
+        pace: Rules for commits; by default they adapt to the rate, see `CommitPace`.
+        retry_failed: Failure reasons whose rows are computed again and replaced;
             `ALL_FAILURES` for every one.
-        ledger: File of starts and finishes; beside the table by default, needed for a remote one.
-        add_up: Adds what the job counts of committed rows to `Progress.totals`.
-        on_due: Called with the number of rows to come, before the first is started; if there are too many
-            to read ahead, with `most_due`, or not at all.
+        ledger: File of starts and finishes; by default next to the table, required if it is remote.
+        add_up: Callback that adds the job's counts of committed rows to `Progress.totals`.
+        on_due: Called with the number of pending rows before the first is started; if there are too
+            many to read ahead, with `most_due`, or not at all.
         most_due: Upper limit of that number.
         on_progress: Called after each commit, from another thread, with the counts so far.
         observe: Called at the named steps of a commit: for tests that kill a run.
 
     Raises:
-        UnreadableSourceError: Another run writes the table, it holds a key twice, or its store does
+        UnreadableSourceError: Another run writes the table, it has a key twice, or its store does
             not enforce conditional puts.
     """
     runner = ENGINES.load(engine)() if isinstance(engine, str) else engine
-    book = _get_ledger_path(table, ledger)
+    book = _get_start_log_path(table, ledger)
     due = _DUE.load()(table, retry_failed)
     began_s = time.monotonic()
     committer = _COMMITTER.load()(
@@ -132,7 +132,7 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
             rows = ahead = PrefetchedIterator(rows)
             if ahead.is_whole or most_due is not None:
                 on_due(len(ahead.first) if ahead.is_whole else max(len(ahead.first), most_due or 0))
-        if isinstance(questions, StoredRows):
+        if isinstance(questions, TableQuestionSource):
             rows = LoadedQuestions(rows, questions)
         runner.run(rows, stages, sink=sink, ledger=book)
     return RunSummary(
@@ -151,7 +151,7 @@ def _count_rows(rows: Iterable[Row], progress: "Progress") -> Iterator[Row]:
 
 
 @contextmanager
-def shared_runner(engine: "str | StageRunner") -> "Iterator[StageRunner]":
+def open_shared_runner(engine: "str | StageRunner") -> "Iterator[StageRunner]":
     """Provide one runner for several runs: the first run starts it, the end of the block stops it."""
     runner: StageRunner = ENGINES.load(engine)() if isinstance(engine, str) else engine
     with ExitStack() as stack:
@@ -160,7 +160,7 @@ def shared_runner(engine: "str | StageRunner") -> "Iterator[StageRunner]":
         yield runner
 
 
-def _get_ledger_path(table: "LanceTable", given: Path | None) -> Path:
+def _get_start_log_path(table: "LanceTable", given: Path | None) -> Path:
     if given is not None:
         return given
     if not table.place.is_local:

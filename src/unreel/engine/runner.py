@@ -1,4 +1,4 @@
-"""Interface of every engine: stages over a stream of rows into one sink."""
+"""Interfaces of every engine: a runner applies stages to a stream of rows and fills one sink."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,28 +11,28 @@ class RowSink(Protocol):
     """Target of finished rows; thread-safe."""
 
     def offer(self, row: Row) -> bool:
-        """Take the row, or say that there is no room now."""
+        """Accept the row; return `False` if the sink is full."""
         ...
 
     def add(self, row: Row) -> None:
-        """Take the row, waiting for room."""
+        """Accept the row; wait while the sink is full."""
         ...
 
     def require_ready(self) -> None:
-        """Raise where the results of further rows could not be kept; called before a row is begun."""
+        """Raise if the results of further rows could not be stored; called before a row is started."""
         ...
 
 
 class StageRunner(Protocol):
-    """Puts every row through all stages, in any order, and into the sink: each row once."""
+    """Engine that runs every row once through all stages into the sink, in any order."""
 
     def run(
         self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: RowSink, ledger: Path
     ) -> None:
-        """Return when every row is in the sink; an interrupt leaves finished rows there."""
+        """Run every row through the stages into the sink; after an interrupt it has the finished rows."""
         ...
 
 
-def ledger_item(row: Row) -> str:
-    """Return the ledger name of the row: key and attempt, so that a retried row starts with 0 crashes."""
+def format_start_log_item(row: Row) -> str:
+    """Return the row's name in the start log: key and attempt, so that a retry starts with 0 crashes."""
     return f"{row['key']}/{row['attempt']}"

@@ -9,9 +9,9 @@ import numpy as np
 
 from unreel.core.chunks import iter_chunks
 from unreel.engine import row_seal
-from unreel.engine.key_index import mark_of
+from unreel.engine.key_index import hash_key_to_int
 from unreel.engine.schema import TableSchema
-from unreel.engine.stage import Row, has_failed
+from unreel.engine.stage import Row, is_failed_row
 from unreel.engine.table import LanceTable
 from unreel.engine.table_check import (
     FragmentContents,
@@ -20,10 +20,10 @@ from unreel.engine.table_check import (
     TableChecker,
     TableCheckResult,
     find_row_fault,
-    piece_rows,
+    iter_fragment_rows,
 )
 from unreel.engine.table_writer import TableWriter
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 
 _COMMIT_ROWS: Final = 8_192
 SetAside = Callable[[Row, str], None]
@@ -46,7 +46,7 @@ class SalvageResult:
     """Rows whose key another row has too."""
 
 
-def salvage(
+def salvage_table(
     found: TableCheckResult,
     into: LanceTable,
     *,
@@ -54,15 +54,15 @@ def salvage(
     judge: Judge,
     set_aside: SetAside,
 ) -> SalvageResult:
-    """Write the whole rows of the examined table to the new table `into`.
+    """Copy the intact rows of the checked table `found` to the new table `into`.
 
-    Of two rows with a key the answer stays, then the later try. Files that no version names any more
-    are looked through for answers whose key is missing: what a lost manifest named, or what a killed
-    run wrote and did not commit. Only rows with a seal that fits are taken from there.
+    Of two rows with one key an answer is preferred to a failure, then the later attempt. Data files
+    that no version references (after a lost manifest or a killed run) are searched for answers with
+    a missing key. Only rows with a valid seal are taken from them.
     """
     readable = [fragment for fragment, how in found.pieces if isinstance(how, FragmentContents)]
     rescue = _FragmentSalvage(found.table, judge, set_aside)
-    with writer_lock(into.place) as lock:
+    with build_writer_lock(into.place) as lock:
         writer = TableWriter(into, lock=lock, observe=lambda _step, _rows: None)
         _append_rows(writer, into.schema, rescue.right(readable))
         doubled = writer.mend()
@@ -94,7 +94,7 @@ class _FragmentSalvage:
         for row in self._rows(pieces):
             fault = find_row_fault(row, self._table, self._judge)
             if fault is None:
-                self._kept.append(mark_of(row["key"]))
+                self._kept.append(hash_key_to_int(row["key"]))
                 yield self._ours(row)
             else:
                 self.n_set_aside += 1
@@ -104,10 +104,10 @@ class _FragmentSalvage:
         """Yield valid answers whose key was not kept yet; skip failures, which may have been retried since."""
         known = np.sort(np.array(self._kept, dtype=np.uint64))
         for row in self._rows(pieces):
-            mark = mark_of(row["key"])
+            mark = hash_key_to_int(row["key"])
             at = int(np.searchsorted(known, np.uint64(mark)))
             there = mark in self.found_again or (at < len(known) and int(known[at]) == mark)
-            if there or has_failed(row) or row.get(row_seal.COLUMN) is None:
+            if there or is_failed_row(row) or row.get(row_seal.COLUMN) is None:
                 continue
             if find_row_fault(row, self._table, self._judge) is None:
                 self.found_again.add(mark)
@@ -115,7 +115,7 @@ class _FragmentSalvage:
 
     def _rows(self, pieces: Iterable[Piece]) -> Iterator[Row]:
         for piece in pieces:
-            yield from piece_rows(self._table, piece)
+            yield from iter_fragment_rows(self._table, piece)
 
     def _ours(self, row: Row) -> Row:
         columns = set(self._table.schema.arrow.names) - {row_seal.COLUMN}

@@ -9,7 +9,7 @@ import pyarrow as pa
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 from unreel.engine import row_seal
-from unreel.engine.stage import DETAIL_CHARACTERS, Row, has_failed, to_failed_row
+from unreel.engine.stage import DETAIL_CHARACTERS, Row, is_failed_row, to_failed_row
 
 _NOT_OURS: Final = "Something else wrote this table: name another, or make it again"
 _EVERY_TABLE: Final = (
@@ -27,11 +27,11 @@ _SEAL: Final = pa.field(row_seal.COLUMN, pa.int64())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSchema:
-    """The columns of one sort of row, and the steps from each older version to the next.
+    """Columns of one kind of table, and the upgrade functions from each older row version.
 
     Every table has `key`, `row_version`, `attempt` (1 for the first), `failure_reason`,
-    `failure_detail` and `seal`; `columns` come on top and may all be null, because a failure has none
-    of them.
+    `failure_detail` and `seal`. The additional `columns` may all be null, because a failure has
+    none of them.
     """
 
     name: str
@@ -70,7 +70,7 @@ class TableSchema:
             for name in batch.schema.names
             if batch.column(name).null_count < batch.num_rows
         }
-        seals = pa.array(row_seal.compute_seals(filled), _SEAL.type)
+        seals = pa.array(row_seal.compute_row_seals(filled), _SEAL.type)
         return batch.set_column(batch.num_columns - 1, _SEAL, seals)
 
     def _unsealed(self, rows: Sequence[Row]) -> Any:
@@ -78,7 +78,7 @@ class TableSchema:
         ours: Row = {"row_version": self.version, row_seal.COLUMN: None}
         whole = [{"attempt": 1} | row | ours for row in rows]
         try:
-            return _to_arrow(whole, self.arrow)
+            return _build_arrow_batch(whole, self.arrow)
         except Exception as error:  # a value may do anything to its reader
             msg = f"a row does not fit the columns of {self.name}: {error}. Fix the stage"
             raise InvalidValueError(msg) from error
@@ -104,7 +104,7 @@ class TableSchema:
     def _give_up(self, row: Row) -> Row:
         bare = {name: row[name] for name in ("key", "attempt") if name in row}
         kept = {name: row[name] for name in row if self._holds([bare | {name: row[name]}])}
-        if has_failed(kept):
+        if is_failed_row(kept):
             detail = _escape_surrogates(str(row.get("failure_detail")))
             return kept | {"failure_detail": detail[:DETAIL_CHARACTERS]}
         lost = ", ".join(f"{name} ({type(row[name]).__name__})" for name in row if name not in kept)
@@ -128,10 +128,10 @@ class TableSchema:
             raise InvalidValueError(msg)
 
     def require(self, schema: Any, source: str) -> None:
-        """Raise for a stored table whose columns are not those of this kind, in any of its versions.
+        """Raise for a stored table whose columns do not match this schema in any of its versions.
 
         Raises:
-            UnreadableSourceError: A column is missing or holds something else.
+            UnreadableSourceError: A column is missing or has another type.
         """
         first = (*_EVERY_TABLE, *self._fields) if self.version == 1 else _EVERY_TABLE
         needed = [field.name for field in first if field.name not in self.later]
@@ -149,7 +149,7 @@ class TableSchema:
             raise UnreadableSourceError(source, problem, _NOT_OURS)
 
     def upgrade(self, row: Row) -> Row:
-        """Bring a stored row to this release's version, one step at a time."""
+        """Return a stored row converted to the row version of this release, one upgrade at a time."""
         version = row["row_version"]
         if version == self.version:
             return row
@@ -163,8 +163,8 @@ class TableSchema:
         return row | {"row_version": version}
 
 
-def _to_arrow(rows: Sequence[Row], schema: Any) -> Any:
-    if sum(map(text_size, rows)) > _LARGEST_BATCH:
+def _build_arrow_batch(rows: Sequence[Row], schema: Any) -> Any:
+    if sum(map(compute_row_text_size, rows)) > _LARGEST_BATCH:
         msg = f"its texts are longer than {_LARGEST_BATCH} characters"
         raise ValueError(msg)
     batch = pa.RecordBatch.from_pylist(rows, schema=schema)
@@ -179,7 +179,7 @@ def _to_arrow(rows: Sequence[Row], schema: Any) -> Any:
     return batch
 
 
-def text_size(row: Row) -> int:
+def compute_row_text_size(row: Row) -> int:
     """Return the total length of the texts (characters) and bytes in `row`; other values are small."""
     size = 0
     for value in row.values():
@@ -193,5 +193,5 @@ def _escape_surrogates(text: str) -> str:
 
 
 def _is_compatible_field(known: Any, stored: Any) -> bool:
-    """Return whether `stored` contains the fields of `known`, without forbidden nulls."""
+    """Return whether `stored` has the type of `known`, and no nulls if `known` forbids them."""
     return bool(stored.type == known.type) and (known.nullable or not stored.nullable)

@@ -1,4 +1,4 @@
-"""One step of a job, independent of the engine: the same class runs locally and on a cluster.
+"""One step of a job, independent of the engine that runs it, and the interface of engines.
 
 A row is a dict of values that Arrow can hold (None, bool, int, float, str, bytes, and lists and
 dicts of these), identified by its `key`. A column whose name begins with `_` is a scratch
@@ -6,12 +6,15 @@ column: it is passed between stages (frames, sound) and never stored. A failed r
 `failure_reason` and `failure_detail`.
 """
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, Protocol, Self
+from typing import Any, ClassVar, Final, Protocol, Self
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
+from unreel.engine.storage_access import StorageAccess
+from unreel.media.access import open_media_reader
 
 Row = dict[str, Any]
 
@@ -20,7 +23,7 @@ DETAIL_CHARACTERS: Final = 2_000
 
 
 class InFlightLimit(StrEnum):
-    """Limit for the rows in flight of a stage with many workers."""
+    """Scope of a stage's limit of rows in flight: per worker, per machine or for all workers."""
 
     WORKER = "worker"
     """Each worker holds that many: weights on a GPU, a batch."""
@@ -96,20 +99,23 @@ class Stage:
 def to_failed_row(row: Row, failure: Failure) -> Row:
     """Return the row as a failure, without its scratch columns."""
     detail = failure.detail[:DETAIL_CHARACTERS]
-    return to_stored_row(row) | {"failure_reason": failure.reason.value, "failure_detail": detail}
+    return drop_scratch_columns(row) | {
+        "failure_reason": failure.reason.value,
+        "failure_detail": detail,
+    }
 
 
-def has_failed(row: Row) -> bool:
-    """Return whether a stage gave up on this row."""
+def is_failed_row(row: Row) -> bool:
+    """Return whether the row has a failure reason."""
     return row.get("failure_reason") is not None
 
 
-def to_stored_row(row: Row) -> Row:
+def drop_scratch_columns(row: Row) -> Row:
     """Return the row without its scratch columns."""
     return {name: value for name, value in row.items() if not name.startswith("_")}
 
 
-def to_failure(error: Exception) -> Failure:
+def convert_error_to_failure(error: Exception) -> Failure:
     """Return the failure for an exception of a stage: the attached failure, or one built from its message."""
     carried = getattr(error, "failure", None)
     if isinstance(carried, Failure):
@@ -122,3 +128,27 @@ def to_failure(error: Exception) -> Failure:
             return Failure(FailureReason.OUT_OF_TIME, detail)
         case _:
             return Failure(FailureReason.STAGE_FAILED, detail)
+
+
+class MediaStage(Stage):
+    """Stage with a media reader from `setup` to `close`; the reader is not pickled."""
+
+    opened: ClassVar[frozenset[str]] = frozenset({"_open", "_reader"})
+    """What `setup` opens, by attribute; a subclass that opens more says so."""
+
+    def __init__(self, access: StorageAccess, resources: WorkerResources) -> None:
+        self.resources = resources
+        self._access = access
+
+    def setup(self) -> None:
+        self._open = ExitStack()
+        access = self._access
+        self._reader = self._open.enter_context(
+            open_media_reader(access.settings, trusted=access.trusted)
+        )
+
+    def close(self) -> Any:
+        self._open.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in self.opened}

@@ -1,4 +1,4 @@
-"""A stage at work inside one process: its permits, its threads, its catch."""
+"""Execution of stages inside one process: limits of rows in flight, threads, failure rows."""
 
 import asyncio
 import inspect
@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
 
-from unreel.core.errors import raise_for_all, raise_refusal
+from unreel.core.errors import raise_machine_error, raise_rejected_key
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine.stage import Row, Stage, has_failed, to_failed_row, to_failure
+from unreel.engine.stage import Row, Stage, convert_error_to_failure, is_failed_row, to_failed_row
 
 
 class StageWorker:
@@ -44,16 +44,16 @@ class StageWorker:
             await closing
 
     async def enter(self) -> None:
-        """Wait for a permit; the caller gives it back with `leave`."""
+        """Wait for a permit to run one row; the caller returns it with `leave`."""
         await self._permits.acquire()
 
     def leave(self) -> None:
-        """Give a permit back."""
+        """Return the permit of one row."""
         self._permits.release()
 
     async def apply(self, row: Row) -> Row:
         """Return the result of the stage for `row`; a row that has already failed is returned unchanged."""
-        if has_failed(row):
+        if is_failed_row(row):
             return row
         try:
             done = await self._call(row)
@@ -64,14 +64,14 @@ class StageWorker:
             # Whether a row is new or takes the place of another is not for a stage to say.
             if "attempt" in row:
                 done = done | {"attempt": row["attempt"]}
-            if not has_failed(done):
+            if not is_failed_row(done):
                 return done
             failure = _parse_row_failure(done)
-            raise_for_all(failure)
+            raise_rejected_key(failure)
             return to_failed_row(done, failure)
         except Exception as error:  # noqa: BLE001  a failed item is a row, whatever it raised
-            raise_refusal(error)
-            return to_failed_row(row, to_failure(error))
+            raise_machine_error(error)
+            return to_failed_row(row, convert_error_to_failure(error))
 
     async def _call(self, row: Row) -> Any:
         if self._threads is None:
@@ -86,14 +86,14 @@ def _parse_row_failure(row: Row) -> Failure:
 
 
 class StageChain:
-    """Takes one row at a time through `stages`, for a worker that holds nothing else."""
+    """Sequence of stages that runs one row at a time, for a worker that runs one suspect row."""
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self._loop = asyncio.new_event_loop()
         self._workers = [self._wait(StageWorker(stage).__aenter__()) for stage in stages]
 
     def ready(self) -> None:
-        """Return when the stages are set up: from here on a death may be the row's."""
+        """Return when the stages are set up: after this call the row may be the cause of a crash."""
 
     def take(self, row: Row) -> Row:
         """Return the row after all stages."""
@@ -102,7 +102,7 @@ class StageChain:
         return row
 
     def close(self) -> None:
-        """End the stages in peace."""
+        """Close all stages after a normal end."""
         for worker in self._workers:
             self._wait(worker.__aexit__(None, None, None))
 

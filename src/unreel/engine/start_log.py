@@ -1,8 +1,8 @@
-"""Start log: an append-only file of starts and finishes, which shows the items at work during a crash.
+"""Append-only file of starts and finishes, which shows the items in flight during a crash.
 
 A line is one `write`, so it survives kill -9 of the writer without the cost of `fsync`. A start
-without a finish is a crash. The first one may have any cause, so the item runs again together with
-others; from `DEATHS_IN_COMPANY` on it is a suspect: see `suspects`.
+without a finish is a crash. The first one may have any cause, so the item runs again together
+with others; from `DEATHS_IN_COMPANY` on it is a suspect: see `crash_suspects`.
 """
 
 import io
@@ -25,25 +25,25 @@ SIGNS: Final = (_BEGIN, _BEGIN_ALONE, _FINISH)
 
 
 @dataclass(slots=True)
-class _LogRecord:
+class _ItemCrashCount:
     deaths: int = 0
     open: bool = False
     """Started and not finished, by the process that writes now."""
 
 
-class StartLog:
-    """Counts the deaths of each item; its memory holds items in flight and suspects only."""
+class ItemStartLog:
+    """Log that counts the crashes of each item; in memory are only items in flight and suspects."""
 
     def __init__(self, path: Path) -> None:
         self._folder, self._name = OutputDirectory(path.parent), path.name
-        self._records: dict[str, _LogRecord] = {}
+        self._records: dict[str, _ItemCrashCount] = {}
         self._n_bytes = 0
         for sign, item in self._lines():
             self._note(sign, item)
         self._bury()
         self._file = self._rewrite()
 
-    def __enter__(self) -> "StartLog":
+    def __enter__(self) -> "ItemStartLog":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -63,19 +63,19 @@ class StartLog:
         return self.deaths(item) >= DEATHS_IN_COMPANY
 
     def has_suspects(self) -> bool:
-        """Return whether there is any such item."""
+        """Return whether any item must run in isolation."""
         return any(map(self.is_suspect, self._records))
 
     def begin(self, item: str) -> None:
-        """Write down that `item` starts now; a start of an open item is a death of the one before."""
+        """Record the start of `item`; if it was already started, its earlier start counts as a crash."""
         self._write(_BEGIN, item)
 
     def finish(self, item: str) -> None:
-        """Write down that `item` came back, whatever it brought: its deaths are forgotten."""
+        """Record the finish of `item`, with any result; its crash count is deleted."""
         self._write(_FINISH, item)
 
     def withdraw(self) -> None:
-        """Remove the starts that have no finish: their worker was stopped on purpose."""
+        """Delete the starts without a finish: their worker was stopped on purpose."""
         self._records = {item: record for item, record in self._records.items() if not record.open}
         # Made shorter and not longer: this must work on a full disk, or its innocents are dead.
         os.ftruncate(self._file, 0)
@@ -92,7 +92,7 @@ class StartLog:
         if sign == _FINISH:
             self._records.pop(item, None)
             return
-        record = self._records.setdefault(item, _LogRecord())
+        record = self._records.setdefault(item, _ItemCrashCount())
         record.deaths += record.open
         record.open = True
 
@@ -117,7 +117,7 @@ class StartLog:
                     yield line[0], line[1:-1]
 
     def _rewrite(self) -> int:
-        """Replace the file by the shortest one that says the same, and go on writing there."""
+        """Replace the file by a shortened one with the same counts; return its open descriptor."""
         fresh = f"{self._name}.new"
         file = self._folder.open_fresh(fresh, os.O_WRONLY | os.O_APPEND)
         self._write_records(file)

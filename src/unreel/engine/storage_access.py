@@ -9,13 +9,13 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Final
 
-from unreel.core.errors import InvalidValueError, raise_refusal
+from unreel.core.errors import InvalidValueError, raise_machine_error
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import clip_id, digest
+from unreel.core.identity import compute_clip_id, digest
 from unreel.core.settings import EnvironmentSettings
 
 if TYPE_CHECKING:
-    from unreel.engine.downloads import FetchPolicy
+    from unreel.engine.downloads import DownloadPolicy
 
 _ASKED_AT_ONCE: Final = 16
 
@@ -34,21 +34,21 @@ class StorageAccess:
     """Stores that the job itself reads from, besides those of the setting `fetch_from`."""
 
     @property
-    def reach(self) -> "FetchPolicy":
-        """Return the fetch policy."""
-        from unreel.engine.allowed_locations import read_places
-        from unreel.engine.downloads import FetchPolicy
+    def reach(self) -> "DownloadPolicy":
+        """Return the allowed locations and limits of downloads."""
+        from unreel.engine.allowed_locations import parse_allowed_locations
+        from unreel.engine.downloads import DownloadPolicy
 
         settings = self.settings
-        return FetchPolicy(
-            named=(*read_places(settings.fetch_from), *self.named),
+        return DownloadPolicy(
+            named=(*parse_allowed_locations(settings.fetch_from), *self.named),
             max_bytes=settings.fetch_mb << 20,
             seconds=settings.fetch_seconds,
         )
 
 
-def compute_file_mark(location: str) -> str:
-    """Return the identity of the present file: another size or modification time is another mark."""
+def compute_file_identity(location: str) -> str:
+    """Return a hash of the file's location, size and modification time, to identify its version."""
     try:
         found = os.stat(location)  # noqa: PTH116  a URL is no path and has no such facts
     except OSError:
@@ -56,13 +56,13 @@ def compute_file_mark(location: str) -> str:
     return digest("file", location, str(found.st_size), str(found.st_mtime_ns))
 
 
-def file_key(location: str) -> str:
-    """Return the identity of a file by its name in the benchmark, independent of the location."""
+def compute_file_name_key(location: str) -> str:
+    """Return the key of a file from its name in the benchmark, independent of the folder."""
     return digest("file of a benchmark", location)
 
 
-def read_file_state(path: str) -> str:
-    """Return a mark that changes if the file is replaced: size and modification time; "" for no file."""
+def read_size_and_mtime(path: str) -> str:
+    """Return a file's size and modification time, which change if it is replaced; "" if missing."""
     try:
         found = Path(path).stat()
     except (OSError, ValueError):
@@ -70,40 +70,40 @@ def read_file_state(path: str) -> str:
     return f"{found.st_size} {found.st_mtime_ns}"
 
 
-def read_object_marks(locations: Sequence[str], access: StorageAccess) -> dict[str, str]:
-    """Return a mark of each object that changes if it is replaced: size and tag; "" for no object.
+def read_object_tags(locations: Sequence[str], access: StorageAccess) -> dict[str, str]:
+    """Return the size and ETag of each object, which change if it is replaced; "" if it is missing.
 
-    Stores that are not allowed are not queried.
+    Objects in locations that are not allowed are not queried and get "".
 
     Raises:
         MachineError: The store does not answer.
     """
-    from unreel.engine.allowed_locations import require_named
-    from unreel.engine.location import StorageLocation, read_tag
+    from unreel.engine.allowed_locations import require_allowed_location
+    from unreel.engine.location import StorageLocation, read_object_tag
 
     named = access.reach.named
 
     def ask(location: str) -> str:
         try:
-            require_named(location, named)
+            require_allowed_location(location, named)
         except InvalidValueError:
             return ""
-        return read_tag(StorageLocation(location, access.storage))
+        return read_object_tag(StorageLocation(location, access.storage))
 
     with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
         return dict(zip(locations, pool.map(ask, locations), strict=True))
 
 
-def find_change(clip: str, file: Path) -> Failure | None:
-    """Return the failure of a clip whose bytes at `file` changed since its id was computed.
+def find_clip_change(clip: str, file: Path) -> Failure | None:
+    """Return a failure if the bytes at `file` are no longer those of the id `clip`; else `None`.
 
     Call it after the file was used: then the result belongs to the clip, or this failure replaces
     it.
     """
     try:
-        same = file.is_file() and clip_id(file) == clip
+        same = file.is_file() and compute_clip_id(file) == clip
     except OSError as error:
-        raise_refusal(error)
+        raise_machine_error(error)
         same = False
     if same:
         return None
@@ -111,7 +111,7 @@ def find_change(clip: str, file: Path) -> Failure | None:
 
 
 @contextmanager
-def local_copy(location: str, access: StorageAccess) -> Iterator[Path]:
+def open_local_copy(location: str, access: StorageAccess) -> Iterator[Path]:
     """Provide the clip as a local file: the file itself, or a temporary copy from its object store.
 
     Raises:
@@ -120,8 +120,8 @@ def local_copy(location: str, access: StorageAccess) -> Iterator[Path]:
     if "://" not in location:
         yield Path(location)
         return
-    from unreel.engine.downloads import fetch
+    from unreel.engine.downloads import download_file
 
     with NamedTemporaryFile(prefix="unreel-") as copy:
-        fetch(location, copy.file, reach=access.reach, storage=access.storage)
+        download_file(location, copy.file, reach=access.reach, storage=access.storage)
         yield Path(copy.name)

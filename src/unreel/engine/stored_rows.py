@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from unreel.core.chunks import iter_chunks
-from unreel.core.errors import raise_refusal
-from unreel.engine.stage import Row, to_failed_row, to_failure, to_stored_row
+from unreel.core.errors import raise_machine_error
+from unreel.engine.stage import Row, convert_error_to_failure, drop_scratch_columns, to_failed_row
 
 if TYPE_CHECKING:
     from unreel.engine.table import LanceTable
@@ -26,7 +26,7 @@ def _get_row_key(row: Row) -> str:
     return key
 
 
-class StoredRows:
+class TableQuestionSource:
     """Rows of `table` as questions for `run`, in the order of the table.
 
     Args:
@@ -97,10 +97,10 @@ class QuestionLoader:
 
     def _made(self, row: Row, whole: Row) -> Row:
         try:
-            return self._ask(whole) | to_stored_row(row)
+            return self._ask(whole) | drop_scratch_columns(row)
         except Exception as error:  # noqa: BLE001  a failed item is a row, whatever it raised
-            raise_refusal(error)
-            return to_failed_row(row, to_failure(error))
+            raise_machine_error(error)
+            return to_failed_row(row, convert_error_to_failure(error))
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_dataset": None}
@@ -112,7 +112,7 @@ class LoadedQuestions:
     A runner with remote workers sends them `addresses`, and `fetch` once.
     """
 
-    def __init__(self, addresses: Iterable[Row], source: StoredRows) -> None:
+    def __init__(self, addresses: Iterable[Row], source: TableQuestionSource) -> None:
         self.addresses = addresses
         self._source = source
 

@@ -1,4 +1,4 @@
-"""Clips of a benchmark with hashes and stream properties, read once per file."""
+"""Hashes and stream properties of a benchmark's clips, read once per file and stored in a table."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,21 +13,24 @@ from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.loader import Benchmark
 from unreel.benchmarks.questions import ProbedEntry
 from unreel.core.chunks import iter_chunks
-from unreel.core.clip import Clip
-from unreel.core.facts import ClipFacts
-from unreel.core.failure import Failure, FailureReason, build_damaged_row_failure, read_failure
-from unreel.core.identity import clip_id
+from unreel.core.clip import Clip, ClipFacts
+from unreel.core.failure import (
+    Failure,
+    FailureReason,
+    build_damaged_row_failure,
+    parse_stored_failure,
+)
+from unreel.core.identity import compute_clip_id
 from unreel.core.names import read_clip_id
-from unreel.engine.media_stage import MediaStage
 from unreel.engine.schema import TableSchema
-from unreel.engine.stage import Row, WorkerResources, to_failed_row
+from unreel.engine.stage import MediaStage, Row, WorkerResources, to_failed_row
 from unreel.engine.storage_access import (
     StorageAccess,
-    compute_file_mark,
-    file_key,
-    local_copy,
-    read_file_state,
-    read_object_marks,
+    compute_file_identity,
+    compute_file_name_key,
+    open_local_copy,
+    read_object_tags,
+    read_size_and_mtime,
 )
 
 if TYPE_CHECKING:
@@ -66,7 +69,7 @@ _NOT_SURVEYED: Final = Failure(
 )
 
 
-class SurveyStage(MediaStage):
+class ClipProbeStage(MediaStage):
     """Stage that adds the clip's id and facts to each row that lacks facts."""
 
     def __init__(self, access: StorageAccess, *, in_flight: int = 2) -> None:
@@ -75,11 +78,11 @@ class SurveyStage(MediaStage):
     def __call__(self, row: Row) -> Row:
         if row.get("facts"):
             return row
-        with local_copy(row["location"], self._access) as file:
+        with open_local_copy(row["location"], self._access) as file:
             facts = self._reader.probe(file)
             if isinstance(facts, Failure):
                 return to_failed_row(row, facts)
-            return row | {"clip": clip_id(file), "facts": FACTS.dump_json(facts).decode()}
+            return row | {"clip": compute_clip_id(file), "facts": FACTS.dump_json(facts).decode()}
 
 
 class _BenchmarkFile(NamedTuple):
@@ -90,25 +93,29 @@ class _BenchmarkFile(NamedTuple):
 
     @property
     def key(self) -> str:
-        return compute_file_mark(self.words) if is_url(self.words) else file_key(self.words)
+        return (
+            compute_file_identity(self.words)
+            if is_url(self.words)
+            else compute_file_name_key(self.words)
+        )
 
 
-def survey_rows(
+def iter_clip_file_rows(
     benchmark: Benchmark, entries: Iterable[Entry], access: StorageAccess, *, cleaned: bool = False
 ) -> Iterator[Row]:
-    """Yield one row for each file, as input of `SurveyStage`; include cleaned files only if `cleaned`."""
+    """Yield one row for each clip file, as input of `ClipProbeStage`; cleaned files only if `cleaned`."""
     for chunk in iter_chunks(entries, _NAMED):
         files = [
             (e, file) for e in chunk for file in _list_entry_files(benchmark, e, cleaned=cleaned)
         ]
-        marks = read_object_marks([file.place for _, file in files if is_url(file.place)], access)
+        marks = read_object_tags([file.place for _, file in files if is_url(file.place)], access)
         for entry, file in files:
-            mark = marks[file.place] if is_url(file.place) else read_file_state(file.place)
+            mark = marks[file.place] if is_url(file.place) else read_size_and_mtime(file.place)
             named = {"key": file.key, "name": entry.name}
             yield named | {"location": file.place, "mark": mark}
 
 
-def reuse_survey_rows(rows: Iterable[Row], known: "LanceTable") -> Iterator[Row]:
+def reuse_stored_clip_facts(rows: Iterable[Row], known: "LanceTable") -> Iterator[Row]:
     """Yield each row; add clip id and facts if `known` has a successful row with the same key and mark."""
     for chunk in iter_chunks(rows):
         found = {row["key"]: row for row in known.get([row["key"] for row in chunk])}
@@ -119,8 +126,8 @@ def reuse_survey_rows(rows: Iterable[Row], known: "LanceTable") -> Iterator[Row]
             yield row | ({name: there[name] for name in what} if there and is_same else {})
 
 
-class ClipSurvey:
-    """Properties of the files of a benchmark, in one table or several.
+class StoredClipFacts:
+    """Lookup of the stored clip ids and properties of a benchmark's files, in one or more tables.
 
     Args:
         tables: Tables of a run; the first that contains a file is used.
@@ -136,14 +143,14 @@ class ClipSurvey:
     def find(
         self, benchmark: Benchmark, entries: Iterable[Entry]
     ) -> Iterator[tuple[Entry, Clip | Failure]]:
-        """Yield each entry with the properties of its file, in order."""
+        """Yield each entry with its clip, or with the failure of its file, in order."""
         for found in self.find_files(benchmark, entries, cleaned=False):
             yield found.entry, found.clip
 
     def find_files(
         self, benchmark: Benchmark, entries: Iterable[Entry], *, cleaned: bool
     ) -> Iterator[ProbedEntry[Clip]]:
-        """Yield each entry with the properties of its files, in order; files are looked up in batches."""
+        """Yield each entry with its clip and its cleaned clip, or their failures, in order."""
         for chunk in iter_chunks(entries):
             files = [_list_entry_files(benchmark, entry, cleaned=cleaned) for entry in chunk]
             rows = self._rows([file for both in files for file in both])
@@ -192,23 +199,23 @@ def _list_entry_files(benchmark: Benchmark, entry: Entry, *, cleaned: bool) -> l
 
 def _parse_clip_row(location: str, row: Mapping[str, Any], *, source: str) -> Clip | Failure:
     if row["failure_reason"] is not None:
-        return read_failure(row["failure_reason"], row["failure_detail"])
+        return parse_stored_failure(row["failure_reason"], row["failure_detail"])
     text = row["facts"] or ""
     if len(text) > _FACTS_LENGTH:
         return build_damaged_row_failure("facts of a clip beyond all measure")
     try:
-        facts = _read_facts(text)
+        facts = _parse_clip_facts(text)
     except ValidationError:
         return build_damaged_row_failure("no facts of a clip")
     return Clip(id=read_clip_id(row["clip"], source), location=location, facts=facts)
 
 
-def _read_facts(text: str) -> ClipFacts:
-    """Return the facts that `text` holds: clips of one creator often differ in their size in bytes alone."""
+def _parse_clip_facts(text: str) -> ClipFacts:
+    """Parse the JSON of a clip's facts, cached: clips of one creator often differ only in their size."""
     written = _SIZE.match(text) if len(text) <= _USUAL_LENGTH else None
     if written is None:
         return FACTS.validate_json(text)
-    same = _read_same_facts(f"{written['before']}0{text[written.end() :]}")
+    same = _parse_cached_facts(f"{written['before']}0{text[written.end() :]}")
     return ClipFacts(
         container=same.container,
         size_bytes=int(written["size"]),
@@ -219,5 +226,5 @@ def _read_facts(text: str) -> ClipFacts:
 
 
 @lru_cache(maxsize=4096)
-def _read_same_facts(text: str) -> ClipFacts:
+def _parse_cached_facts(text: str) -> ClipFacts:
     return FACTS.validate_json(text)

@@ -1,4 +1,4 @@
-"""Lance tables with one row for a key, as readers see them."""
+"""Lance tables with at most one row per key: the reading side."""
 
 import re
 from collections import Counter
@@ -17,7 +17,7 @@ from unreel.core.errors import (
     UnreadableSourceError,
     UnreelError,
     format_library_error,
-    raise_refusal,
+    raise_machine_error,
 )
 from unreel.core.names import read_clip_id
 from unreel.engine import row_seal
@@ -48,8 +48,8 @@ class StoredKeyState:
     """Why it failed; `None` for an answer."""
 
 
-def as_list(column: Any) -> list[Any]:
-    """Return the values of an Arrow array as Python objects: as `to_pylist`, several times faster."""
+def convert_arrow_to_list(column: Any) -> list[Any]:
+    """Return the values of an Arrow array as Python objects, several times faster than `to_pylist`."""
     if column.null_count == len(column):
         return [None] * len(column)
     if pa.types.is_string(column.type) or (
@@ -68,7 +68,7 @@ def _iter_column_rows(columns: Mapping[str, list[Any]]) -> Iterator[Row]:
 
 
 class _AbsentTableError(UnreadableSourceError):
-    """There is no table, as opposed to one that something else wrote."""
+    """Error for a location without a table, as opposed to a table of an unknown writer."""
 
 
 class LanceTable:
@@ -162,18 +162,20 @@ class LanceTable:
             raise UnreadableSourceError(self.place.uri, problem, remedy)
         try:
             names = batch.schema.names
-            return {name: as_list(batch.column(place)) for place, name in enumerate(names)}
+            return {
+                name: convert_arrow_to_list(batch.column(place)) for place, name in enumerate(names)
+            }
         except ValueError as error:
             problem, remedy = f"a cell cannot be read: {error}", "Make the table again"
             raise UnreadableSourceError(self.place.uri, problem, remedy) from error
 
     def _require_unbroken(self, columns: Mapping[str, list[Any]]) -> None:
-        """Raise for a row that was changed after it was written; rows of before seals have none."""
+        """Raise for a row that was changed after it was written; rows without a seal are not checked."""
         written = columns.get(row_seal.COLUMN, ())
         if not any(each is not None for each in written):
             return
         for key, before, now in zip(
-            columns["key"], written, row_seal.compute_seals(columns), strict=True
+            columns["key"], written, row_seal.compute_row_seals(columns), strict=True
         ):
             if before is not None and before != now:
                 problem = f"the row {key} was changed after it was written"
@@ -199,7 +201,7 @@ class LanceTable:
                 )
 
     def _own_rows(self, batch: Any, wanted: Collection[str]) -> Any:
-        """Return the rows of `batch` whose key is `wanted`, not merely one with its mark."""
+        """Return the rows of `batch` whose key is in `wanted`, without hash collisions."""
         keys = self._columns_of(batch.select(["key"]))["key"]
         if all(key in wanted for key in keys):
             return batch
@@ -237,7 +239,7 @@ class LanceTable:
                 metadata_cache_size_bytes=_CACHE_BYTES,
             )
         except (ValueError, OSError, RuntimeError) as error:
-            raise_refusal(error)
+            raise_machine_error(error)
             if self.files():
                 raise self._damaged(error) from error
             remedy = "Check the path; a run writes it with its first commit"
@@ -275,7 +277,7 @@ class LanceTable:
         except UnreelError:
             raise
         except (BaseError, OSError, ValueError, RuntimeError) as error:
-            raise_refusal(error)
+            raise_machine_error(error)
             raise self._damaged(error) from error
 
     def _damaged(self, problem: object) -> UnreadableSourceError:

@@ -1,7 +1,8 @@
-"""Check a table: read all of its files, in a process that may crash.
+"""Check of a table: reads all its files in a child process, which may crash.
 
-A flipped byte in a data file can end the process that decodes it (Lance aborts on some lengths that
-cannot be), so files are read in a child, one at a time, and the one that ends it is unreadable.
+A flipped byte in a data file can end the process that decodes it (Lance aborts on some
+impossible lengths). So files are read in a child, one at a time, and a file that ends it is
+unreadable.
 """
 
 import json
@@ -25,7 +26,7 @@ from unreel.core.chunks import SCAN_ROWS
 from unreel.core.errors import UnreelError, format_library_error
 from unreel.core.failure import FailureReason
 from unreel.engine import row_seal
-from unreel.engine.key_index import mark_of
+from unreel.engine.key_index import hash_key_to_int
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
@@ -46,21 +47,21 @@ Judge = Callable[[Row], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class TableRule:
+class TableCheckRule:
     """Schema of a table, and the check of its rows."""
 
     schema: TableSchema
     judge: Judge
 
 
-def is_hash(text: str) -> bool:
+def is_sha256_hex(text: str) -> bool:
     """Return whether `text` has the format of an id or key: SHA-256 in lower-case hexadecimal digits."""
     return _HASH.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedFragment:
-    """Rows that were committed together or compacted into one."""
+    """One Lance fragment: rows that were committed or compacted together."""
 
     version: int
     """A version of the table that it belongs to."""
@@ -74,21 +75,21 @@ class CheckedFragment:
 
 
 @dataclass(frozen=True, slots=True)
-class LooseFile:
-    """A data file that the version at hand does not name."""
+class UnreferencedFile:
+    """Data file that the checked version does not reference."""
 
     path: str
 
 
-Piece = CheckedFragment | LooseFile
+Piece = CheckedFragment | UnreferencedFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FragmentContents:
-    """A piece that could be read to its end."""
+    """Key hashes and row errors of a fragment that was read completely."""
 
     marks: NDArray[np.uint64] = field(repr=False)
-    """Of its keys: see `mark_of`."""
+    """Of its keys: see `hash_key_to_int`."""
     faults: Mapping[str, int]
     """Invalid rows, by error."""
 
@@ -100,14 +101,14 @@ class FragmentContents:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableFragment:
-    """A piece that could not be read, and why."""
+    """Fragment that could not be read, with the reason."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableCheckResult:
-    """A table as it was found."""
+    """Result of the check of one table."""
 
     table: LanceTable
     version: int | None
@@ -120,7 +121,7 @@ class TableCheckResult:
     """The latest version without any damage."""
     n_older: int
     """Data files of older versions, which are kept for a while."""
-    loose: tuple[LooseFile, ...]
+    loose: tuple[UnreferencedFile, ...]
     """Data files that `version` does not name, those of older versions among them."""
 
     @property
@@ -177,7 +178,7 @@ def count_duplicate_keys(contents: Sequence[FragmentContents]) -> int:
 
 
 class TableChecker:
-    """Reads pieces of tables in a process of its own, and starts a new one when a piece ended it."""
+    """Reader of table fragments in a child process, which is restarted if a fragment crashes it."""
 
     def __enter__(self) -> "TableChecker":
         self._start()
@@ -189,7 +190,7 @@ class TableChecker:
     def read(
         self, table: LanceTable, piece: Piece, judge: Judge
     ) -> FragmentContents | UnreadableFragment:
-        """Read the whole piece and check each row; return its contents, or the reason why it is unreadable."""
+        """Read the complete fragment and check each row; return its contents, or why it is unreadable."""
         found: FragmentContents | UnreadableFragment = self._call(
             partial(_read_fragment, table, piece, judge)
         )
@@ -217,11 +218,11 @@ class TableChecker:
         self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_silence_stderr)
 
 
-def examine(table: LanceTable, examiner: TableChecker, judge: Judge) -> TableCheckResult:
+def check_stored_table(table: LanceTable, examiner: TableChecker, judge: Judge) -> TableCheckResult:
     """Check `table`: its latest version completely, earlier ones if it is damaged.
 
     Raises:
-        UnreadableSourceError: Its store cannot be reached.
+        UnreadableSourceError: The store of the table cannot be reached.
     """
     files = table.files()
     versions = sorted(
@@ -251,7 +252,7 @@ def examine(table: LanceTable, examiner: TableChecker, judge: Judge) -> TableChe
             found.append((fragment, known[rows]))
         if version is None:
             version, pieces = candidate, found
-        if _is_whole([how for _, how in found]):
+        if _are_fragments_intact([how for _, how in found]):
             whole = candidate
     used = {path for fragment, _ in pieces for path in fragment.files}
     data = sorted(path for path in files if path.startswith("data/"))
@@ -264,12 +265,12 @@ def examine(table: LanceTable, examiner: TableChecker, judge: Judge) -> TableChe
         pieces=tuple(pieces),
         whole_version=whole,
         n_older=len((named - used) & set(data)),
-        loose=tuple(LooseFile(path) for path in data if path not in used),
+        loose=tuple(UnreferencedFile(path) for path in data if path not in used),
     )
 
 
-def piece_rows(table: LanceTable, piece: Piece) -> Iterator[Row]:
-    """Yield the stored rows of a piece, unchecked; this may raise any error or end the process."""
+def iter_fragment_rows(table: LanceTable, piece: Piece) -> Iterator[Row]:
+    """Yield the stored rows of a fragment, unchecked; this may raise any error or end the process."""
     if isinstance(piece, CheckedFragment):
         fragment = table.open(piece.version).get_fragment(piece.id)
         batches = fragment.scanner(batch_size=SCAN_ROWS).to_batches()
@@ -282,10 +283,10 @@ def piece_rows(table: LanceTable, piece: Piece) -> Iterator[Row]:
 
 
 def find_row_fault(row: Row, table: LanceTable, judge: Judge) -> str | None:
-    """Return the fault of a stored row, or None."""
+    """Return the error of a stored row as text; `None` if the row is valid."""
     if row["row_version"] > table.schema.version:
         return LATER
-    if row_seal.is_broken(row):
+    if row_seal.has_wrong_seal(row):
         return CHANGED
     reason = row["failure_reason"]
     if reason is not None and reason not in _REASONS:
@@ -293,7 +294,7 @@ def find_row_fault(row: Row, table: LanceTable, judge: Judge) -> str | None:
     return judge(row)
 
 
-def _is_whole(found: Sequence[FragmentContents | UnreadableFragment]) -> bool:
+def _are_fragments_intact(found: Sequence[FragmentContents | UnreadableFragment]) -> bool:
     contents = [how for how in found if isinstance(how, FragmentContents)]
     if len(contents) < len(found) or any(part.faults for part in contents):
         return False
@@ -301,7 +302,7 @@ def _is_whole(found: Sequence[FragmentContents | UnreadableFragment]) -> bool:
 
 
 def _list_lost_versions(table: LanceTable, versions: Sequence[int]) -> list[str]:
-    """Return one problem text if Lance's hint file names a version later than all manifests; else []."""
+    """Return a problem text if Lance's hint file names a later version than all manifests; else []."""
     try:
         noted = json.loads(table.place.read(_HINT))["version"]
     except (BaseError, OSError, ValueError, TypeError, LookupError):
@@ -322,8 +323,8 @@ def _read_fragment(
     faults: Counter[str] = Counter()
     marks: list[int] = []
     try:
-        for row in piece_rows(table, piece):
-            marks.append(mark_of(row["key"]))
+        for row in iter_fragment_rows(table, piece):
+            marks.append(hash_key_to_int(row["key"]))
             fault = find_row_fault(row, table, judge)
             if fault is not None:
                 faults[fault] += 1

@@ -45,14 +45,14 @@ class TableFragment:
 
     @property
     def is_full(self) -> bool:
-        """Return whether it stays unchanged while the table grows."""
+        """Return whether the fragment is large enough to be excluded from joins."""
         return self.rows >= FULL_ROWS or self.n_bytes >= FULL_BYTES
 
 
-def find_joins(
+def find_fragments_to_join(
     fragments: Sequence[TableFragment], *, growth: int, at_least: int = 2
 ) -> list[list[TableFragment]]:
-    """Return lists of neighbours that should each become one fragment; none of a run below `at_least`.
+    """Return lists of neighbouring fragments, each to be joined into one; skip runs below `at_least`.
 
     A list of one is a fragment to rewrite without its replaced rows.
     """
@@ -131,7 +131,7 @@ class TableWriter:
         self._commit(lance.LanceOperation.Append(fragments), data.num_rows)
 
     def replace(self, batches: Sequence[Any]) -> None:
-        """Put rows in the place of those with their keys: out and in, in one commit."""
+        """Replace the rows that have the keys of `batches`, in one commit."""
         data = pa.Table.from_batches(batches)
         merge = self._dataset.merge_insert("key")
         merge = merge.when_matched_update_all().when_not_matched_insert_all()
@@ -139,8 +139,8 @@ class TableWriter:
         self._commit(transaction, data.num_rows)
 
     def join(self, *, growth: int = _GROWTH_AT_WORK, at_least: int = 2) -> None:
-        """Join the fragments that `find_joins` names, if there are any."""
-        joins = find_joins(self._fragments(), growth=growth, at_least=at_least)
+        """Join the fragments that `find_fragments_to_join` returns."""
+        joins = find_fragments_to_join(self._fragments(), growth=growth, at_least=at_least)
         if not joins:
             return
         with self._table.reading():
@@ -158,12 +158,12 @@ class TableWriter:
         self._observe("compacted", n_rewritten)
 
     def compact(self, *, keep: timedelta = KEEP_VERSIONS) -> None:
-        """Leave few fragments, and let go of versions older than `keep`."""
+        """Join fragments into few, and delete versions older than `keep`."""
         self.join(growth=_GROWTH_AT_REST)
         self.let_go(keep=keep)
 
     def let_go(self, *, keep: timedelta = KEEP_VERSIONS) -> None:
-        """Remove versions older than `keep`, and what no version names."""
+        """Delete versions older than `keep`, and files that no version references."""
         # Data without a manifest is what a killed committer left: only the holder of the lock writes.
         # Rewriting may have taken longer than a lease lasts, and this would delete the next one's.
         self._lock.verify()
@@ -197,13 +197,13 @@ class TableWriter:
         return list(Compaction.plan(self._dataset, options).tasks)
 
     def _set_forward(self) -> timedelta:
-        """Return by how much the clock was set forward; else Lance would treat new versions as old."""
+        """Return by how much the system clock was set forward; else Lance would treat new versions as old."""
         began, began_s = self._began
         passed = timedelta(seconds=time.monotonic() - began_s)
         return max(timedelta(), datetime.now(UTC) - began - passed)
 
     def mend(self) -> int:
-        """Keep one row of each doubled key, an answer before a failure; how many rows went."""
+        """Keep one row of each duplicate key, preferably an answer; return the number of deleted rows."""
         doubled = set(find_duplicate_keys(self._dataset))
         if not doubled:
             return 0

@@ -32,22 +32,22 @@ _guard = threading.Lock()
 
 
 class WriterLock(Protocol):
-    """Held by the one committer of a table, from `with` to its end."""
+    """Lock that the only writer of a table holds during the `with` block."""
 
     def __enter__(self) -> "WriterLock": ...
 
     def __exit__(self, *_: object) -> None: ...
 
     def verify(self) -> None:
-        """Raise when the lock was lost: nothing may be committed any more."""
+        """Raise if the lock was lost, so that nothing may be committed."""
         ...
 
 
-def writer_lock(location: StorageLocation, *, lease_s: float = LEASE_S) -> WriterLock:
+def build_writer_lock(location: StorageLocation, *, lease_s: float = LEASE_S) -> WriterLock:
     """Return the lock of the table at `location`, not yet acquired."""
     if location.is_local:
         return _FolderLock(location)
-    return _LeaseFile(location, lease_s)
+    return _LeaseLock(location, lease_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +60,11 @@ class LockHolder:
     """None if it runs on another machine: only waiting decides."""
 
 
-def find_holder(location: StorageLocation) -> LockHolder | None:
-    """Return the present or former writer of the table at `place`; None if there is none."""
+def find_lock_holder(location: StorageLocation) -> LockHolder | None:
+    """Return the present or former writer of the table at `location`; `None` if there is none."""
     if location.is_local:
-        return _find_folder_holder(location.path.with_name(location.path.name + ".lock"))
-    return _LeaseFile(location, LEASE_S).find_holder()
+        return _find_folder_lock_holder(location.path.with_name(location.path.name + ".lock"))
+    return _LeaseLock(location, LEASE_S).find_holder()
 
 
 def _build_busy_error(table: str, holder: str) -> UnreadableSourceError:
@@ -73,7 +73,7 @@ def _build_busy_error(table: str, holder: str) -> UnreadableSourceError:
 
 
 class _FolderLock:
-    """POSIX record lock: not inherited by forked decoders, unlike `flock`, and known to NFS."""
+    """Lock of a local folder by a POSIX record lock: not inherited by forks, and supported by NFS."""
 
     def __init__(self, location: StorageLocation) -> None:
         self._path = location.path.with_name(location.path.name + ".lock")
@@ -110,7 +110,7 @@ class _FolderLock:
         """Do nothing: the kernel holds the lock while this process lives."""
 
 
-def _find_folder_holder(path: Path) -> LockHolder | None:
+def _find_folder_lock_holder(path: Path) -> LockHolder | None:
     with _guard:
         if str(path.absolute()) in _held_here:
             # Not opened: closing it here would let the lock go.
@@ -129,7 +129,7 @@ def _find_folder_holder(path: Path) -> LockHolder | None:
     return LockHolder(name=name, alive=True) if held else None
 
 
-class _LeaseFile:
+class _LeaseLock:
     def __init__(self, location: StorageLocation, lease_s: float) -> None:
         folder, _, name = location.uri.rpartition("/")
         self._uri, self._name, self._lease_s = location.uri, name + ".lock", lease_s
@@ -147,7 +147,7 @@ class _LeaseFile:
         self._stop = threading.Event()
         self._pulse = threading.Thread(target=self._renew_for_ever, daemon=True, name="lease")
 
-    def __enter__(self) -> "_LeaseFile":
+    def __enter__(self) -> "_LeaseLock":
         try:
             self._tag = self._put("create")
         except (AlreadyExistsError, PreconditionError):
@@ -238,10 +238,12 @@ class _LeaseFile:
         except (ValueError, TypeError, LookupError):
             return LockHolder(name="unknown", alive=None)
         here = (host, boot) == (self._me["host"], self._me["boot"])
-        return LockHolder(name=f"pid {pid} of {host}", alive=not _has_ended(pid) if here else None)
+        return LockHolder(
+            name=f"pid {pid} of {host}", alive=not _is_process_dead(pid) if here else None
+        )
 
 
-def _has_ended(pid: int) -> bool:
+def _is_process_dead(pid: int) -> bool:
     """Return whether a local process is gone or a zombie."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]

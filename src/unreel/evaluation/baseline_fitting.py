@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from unreel.core.clip import Clip, Origin
 from unreel.core.failure import Failure
 from unreel.core.question import Condition
-from unreel.engine.storage_access import StorageAccess, local_copy
+from unreel.engine.storage_access import StorageAccess, open_local_copy
 from unreel.evaluation.recipe import EvalRecipe
-from unreel.media.access import media_reader
-from unreel.reviewers.clip_input import show
+from unreel.media.access import open_media_reader
+from unreel.reviewers.ask import build_clip_input
 from unreel.reviewers.contract import InputKind
 from unreel.reviewers.factory import ReviewerFactory, wrap_open_reviewer
 from unreel.reviewers.registry import REVIEWERS
@@ -20,18 +20,18 @@ if TYPE_CHECKING:  # the learners take a second to load
 
 
 @dataclass(frozen=True, slots=True)
-class LearnableClip:
-    """A clip for fitting a baseline."""
+class LabelledClip:
+    """A clip with its origin and group, for fitting a baseline."""
 
     clip: Clip
     origin: Origin
     group: str
 
 
-def describe_reviewer(
-    recipe: EvalRecipe, *, access: StorageAccess, learn_from: Callable[[], Iterator[LearnableClip]]
+def build_reviewer_factory(
+    recipe: EvalRecipe, *, access: StorageAccess, learn_from: Callable[[], Iterator[LabelledClip]]
 ) -> ReviewerFactory:
-    """Return the reviewer of `recipe`; baselines are fitted on `learn_from` in this process."""
+    """Return the reviewer factory of `recipe`; a baseline is first fitted on `learn_from`."""
     section = recipe.reviewer
     section.require_taught([recipe.protocol])
     if not section.learns:
@@ -48,7 +48,7 @@ def describe_reviewer(
 
 
 def _iter_training_clips(
-    clips: Iterator[LearnableClip],
+    clips: Iterator[LabelledClip],
     access: StorageAccess,
     *,
     condition: Condition,
@@ -56,10 +56,12 @@ def _iter_training_clips(
 ) -> Iterator["TrainingClip"]:
     from unreel.reviewers.baselines.fitting import TrainingClip
 
-    with media_reader(access.settings, trusted=access.trusted) as reader:
+    with open_media_reader(access.settings, trusted=access.trusted) as reader:
         for found in clips:
-            with local_copy(found.clip.location, access) as file:
-                exhibit = show(found.clip, file, reader=reader, condition=condition, wants=wants)
+            with open_local_copy(found.clip.location, access) as file:
+                exhibit = build_clip_input(
+                    found.clip, file, reader=reader, condition=condition, wants=wants
+                )
             if isinstance(exhibit, Failure):
                 continue  # it has no features; its question ends as a failure of its own
             yield TrainingClip(exhibit=exhibit, origin=found.origin, group=found.group)

@@ -13,20 +13,23 @@ from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.failure import Failure
-from unreel.core.judgement import get_clips
+from unreel.core.judgement import list_subject_clips
 from unreel.core.question import Condition, list_differing_fields
 from unreel.core.verdict import Unparsed
-from unreel.evaluation.explanation_scores import ExplanationJudges, load_judge_rulings
+from unreel.evaluation.explanation_scores import ExplanationJudges, build_stored_judge
 from unreel.evaluation.run_job import EvalRun
-from unreel.evaluation.scored_columns import KeptRows, KeptTexts
-from unreel.evaluation.scoring import read_rows
+from unreel.evaluation.scored_columns import InternedTexts, ScoredQuestionColumns
+from unreel.evaluation.scoring import iter_scored_rows
 from unreel.protocols.figures import ALL_CLIPS
-from unreel.protocols.groups import ChosenRows
+from unreel.protocols.groups import SelectedRows
 from unreel.protocols.protocol import Mode, Protocol, ScoredQuestion
-from unreel.stats.cluster_ids import LabelNumbers
-from unreel.stats.jackknife import DifferenceInterval
+from unreel.stats.clusters import LabelNumbering
 from unreel.stats.jackknife_values import JackknifeGroups, jackknife_context
-from unreel.stats.paired_tests import holm, paired_difference
+from unreel.stats.paired_differences import (
+    DifferenceInterval,
+    adjust_p_values_by_holm,
+    estimate_paired_difference,
+)
 
 Rows = Sequence[ScoredQuestion[Any, Any]]
 Places = npt.NDArray[np.int64]
@@ -64,32 +67,36 @@ def compare_runs(
         judge: Model whose stored rulings score explanations: see `unreel score --judge`.
 
     Raises:
-        InvalidSettingError: They cannot be compared.
-        UnknownNameError: No metric has that name.
+        InvalidSettingError: The runs cannot be compared, or one is named twice.
+        UnknownNameError: A name in `metrics` is not a metric of the runs.
     """
     places = [run.place.uri for run in runs]
     if len({*places}) < len(places):
         twice = next(place for place in places if places.count(place) > 1)
         raise InvalidSettingError(_RUNS, f"{twice} is named twice", "Name each run once")
-    sides = [side for run in runs for side in read_sides(run, parser=parser, judge=judge)]
-    return compare_sides(sides, metrics=metrics)
+    sides = [
+        side for run in runs for side in read_compared_reviewers(run, parser=parser, judge=judge)
+    ]
+    return compare_reviewers(sides, metrics=metrics)
 
 
-def read_sides(
+def read_compared_reviewers(
     run: EvalRun, *, parser: Mode | None = None, judge: str | None = None
 ) -> list[ComparedReviewer]:
     """Return one `ComparedReviewer` for each condition of `run`."""
-    names = {condition: KeptTexts() for condition in run.scope.conditions}
+    names = {condition: InternedTexts() for condition in run.scope.conditions}
     packed = run.recipe.instrument.packed if judge is None else None
-    rows = {condition: KeptRows(packed) for condition in run.scope.conditions}
+    rows = {condition: ScoredQuestionColumns(packed) for condition in run.scope.conditions}
     # Of a copy, so that where keys lie in its tables is forgotten before figures are made.
-    for name, condition, row in read_rows(replace(run), mode=parser or run.recipe.reviewer.parser):
+    for name, condition, row in iter_scored_rows(
+        replace(run), mode=parser or run.recipe.reviewer.parser
+    ):
         if row is not None:
             names[condition].append(name)
             rows[condition].append(row)
     score_texts: Callable[[Rows], Rows] | None = None
     if judge is not None and "explanation" in run.recipe.instrument.figures:
-        score_texts = ExplanationJudges([load_judge_rulings(judge, run)], run.recipe.seed)
+        score_texts = ExplanationJudges([build_stored_judge(judge, run)], run.recipe.seed)
     return [
         ComparedReviewer(
             reviewer=run.reviewer_name(),
@@ -102,7 +109,9 @@ def read_sides(
     ]
 
 
-def compare_sides(sides: Sequence[ComparedReviewer], *, metrics: Sequence[str] = ()) -> Comparisons:
+def compare_reviewers(
+    sides: Sequence[ComparedReviewer], *, metrics: Sequence[str] = ()
+) -> Comparisons:
     """Compare each pair of `sides`, with Holm's correction over all differences: see `compare_runs`."""
     if len(sides) < 2:  # noqa: PLR2004  it takes two
         problem = "there is nothing to compare with"
@@ -118,11 +127,11 @@ def compare_sides(sides: Sequence[ComparedReviewer], *, metrics: Sequence[str] =
             remedy = "Compare runs of one protocol at one version; run the older one again"
             raise InvalidSettingError(_RUNS, problem, remedy)
     compared = [
-        _compare_reviewers(one, other, metrics=metrics)
+        _compare_reviewer_pair(one, other, metrics=metrics)
         for one, other in itertools.combinations(zip(sides, names, strict=True), 2)
     ]
     gaps = [gap for _, tests in compared for gap in tests if gap is not None]
-    corrected = iter(holm([gap.p for gap in gaps]))
+    corrected = iter(adjust_p_values_by_holm([gap.p for gap in gaps]))
     return Comparisons(
         instrument=first.instrument,
         comparisons=tuple(
@@ -154,7 +163,7 @@ def _add_corrected_p_values(
     *,
     alpha: float,
 ) -> Comparison:
-    """Add corrected p-values, and how large a difference had to be where none was found."""
+    """Add corrected p-values and, to insignificant differences, the smallest detectable difference."""
     differences = []
     for found, test in zip(comparison.differences, tests, strict=True):
         if test is None:
@@ -166,7 +175,7 @@ def _add_corrected_p_values(
     return replace(comparison, differences=tuple(differences))
 
 
-def _compare_reviewers(
+def _compare_reviewer_pair(
     one: tuple[ComparedReviewer, str],
     other: tuple[ComparedReviewer, str],
     *,
@@ -174,22 +183,26 @@ def _compare_reviewers(
 ) -> tuple[Comparison, list[DifferenceInterval | None]]:
     (first, first_name), (second, second_name) = one, other
     by_name = first.condition.watermark != second.condition.watermark
-    pairing = _pair_rows(_iter_ids(first, by_name=by_name), _iter_ids(second, by_name=by_name))
+    pairing = _pair_rows(
+        _get_clip_ids(first, by_name=by_name), _get_clip_ids(second, by_name=by_name)
+    )
     if not len(pairing.ours):
         problem = f"{first_name} and {second_name} were asked about other clips"
         remedy = "Compare runs over one benchmark: `unreel eval` asks about it what is missing"
         raise InvalidSettingError(_RUNS, problem, remedy)
     if not by_name:
-        _require_one_truth(first, second, pairing)
-    is_valid = _are_valid_answers(first, pairing.ours) & _are_valid_answers(second, pairing.theirs)
+        _require_equal_truths(first, second, pairing)
+    is_valid = _compute_validity_mask(first, pairing.ours) & _compute_validity_mask(
+        second, pairing.theirs
+    )
     valid = pairing.at(is_valid)
-    scores = _score_pairs(first, second, valid)
+    scores = _compute_paired_metrics(first, second, valid)
     known = dict.fromkeys(scores.names, scores)
     if any(_is_all_clips_metric(name) for name in metrics):
-        everything = _score_pairs(first, second, pairing)
+        everything = _compute_paired_metrics(first, second, pairing)
         known |= {name: everything for name in everything.names if _is_all_clips_metric(name)}
     tested = [
-        known[name].difference(name, reach=_compute_metric_span(first, name))
+        known[name].difference(name, reach=_get_metric_range_width(first, name))
         for name in _select_metrics(first, [*known], metrics)
     ]
     comparison = Comparison(
@@ -206,7 +219,7 @@ def _compare_reviewers(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _PairedRows:
-    """Rows of two sides that hold the same truth about the same clip, by place, in the order of the first side."""
+    """Indexes of the paired rows of two reviewers about the same clip, in the order of the first."""
 
     ours: Places
     theirs: Places
@@ -228,7 +241,7 @@ class _PairedRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _PairedScores:
+class _PairedMetrics:
     """Metrics of two sides over the same clips."""
 
     ours: dict[str, Measured]
@@ -243,12 +256,12 @@ class _PairedScores:
     def difference(
         self, metric: str, *, reach: float
     ) -> tuple[Difference, DifferenceInterval | None]:
-        """Test what the first side has more than the second."""
+        """Test the difference of `metric`, first reviewer minus second; `reach` is the width of its range."""
         ours, theirs = self.ours[metric], self.theirs[metric]
         first, second = (
             found.value if isinstance(found, Estimate) else None for found in (ours, theirs)
         )
-        tested = paired_difference(ours, theirs, groups=self.groups, reach=reach)
+        tested = estimate_paired_difference(ours, theirs, groups=self.groups, reach=reach)
         if isinstance(tested, Unmeasured):
             return Difference(metric=metric, first=first, second=second, difference=tested), None
         difference = Difference(
@@ -257,14 +270,14 @@ class _PairedScores:
         return difference, tested
 
 
-def _score_pairs(
+def _compute_paired_metrics(
     first: ComparedReviewer, second: ComparedReviewer, pairs: _PairedRows
-) -> _PairedScores:
+) -> _PairedMetrics:
     groups = JackknifeGroups()
-    ours = _score_rows(first, ChosenRows(first.rows, pairs.ours), groups)
+    ours = _compute_reviewer_metrics(first, SelectedRows(first.rows, pairs.ours), groups)
     # A clip without its watermark has other bytes, and is the same clip here.
-    placed = _PlacedRows(second.rows, pairs.theirs, first.rows, pairs.ours)
-    return _PairedScores(ours, _score_rows(second, placed, groups), groups)
+    placed = _AlignedRows(second.rows, pairs.theirs, first.rows, pairs.ours)
+    return _PairedMetrics(ours, _compute_reviewer_metrics(second, placed, groups), groups)
 
 
 def _is_all_clips_metric(metric: str) -> bool:
@@ -274,7 +287,7 @@ def _is_all_clips_metric(metric: str) -> bool:
 
 def _pair_rows(ours: Iterable[str], theirs: Iterable[str]) -> _PairedRows:
     """Pair the rows of two sides by clip; pair repeated rows of a clip by their order."""
-    labels = LabelNumbers(most=0)
+    labels = LabelNumbering(most=0)
     n_ours = 0
     for shown in ours:
         labels.add(shown)
@@ -300,7 +313,7 @@ def _pair_rows(ours: Iterable[str], theirs: Iterable[str]) -> _PairedRows:
 
 
 def _count_earlier_occurrences(numbers: Places) -> Places:
-    """Return how many times each number came before."""
+    """Return for each number how many equal numbers come before it."""
     order = np.argsort(numbers, kind="stable")
     starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
     nth = np.empty(len(numbers), np.int64)
@@ -309,58 +322,66 @@ def _count_earlier_occurrences(numbers: Places) -> Places:
     return nth
 
 
-def _iter_ids(side: ComparedReviewer, *, by_name: bool) -> Iterable[str]:
-    """Return the identity of the clips: their bytes, or their names if one side has no watermark."""
+def _get_clip_ids(side: ComparedReviewer, *, by_name: bool) -> Iterable[str]:
+    """Return clip hashes, or entry names if only one reviewer saw clips without watermark."""
     if by_name:
         return side.names
     rows = side.rows
-    subjects = rows.subjects() if isinstance(rows, KeptRows) else (row.subject for row in rows)
-    return ("+".join(get_clips(subject)) for subject in subjects)
+    subjects = (
+        rows.subjects()
+        if isinstance(rows, ScoredQuestionColumns)
+        else (row.subject for row in rows)
+    )
+    return ("+".join(list_subject_clips(subject)) for subject in subjects)
 
 
-class _PlacedRows(Sequence[ScoredQuestion[Any, Any]]):
+class _AlignedRows(Sequence[ScoredQuestion[Any, Any]]):
     """Rows of one side with the subject, the source and the creator of their counterparts."""
 
     def __init__(self, rows: Rows, places: Places, others: Rows, other_places: Places) -> None:
-        self._rows, self._others = ChosenRows(rows, places), ChosenRows(others, other_places)
+        self._rows, self._others = SelectedRows(rows, places), SelectedRows(others, other_places)
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[ScoredQuestion[Any, Any]]:
-        return map(_copy_id, self._rows, self._others)
+        return map(_copy_clip_identity, self._rows, self._others)
 
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return [self[each] for each in range(*place.indices(len(self)))]
-        return _copy_id(self._rows[place], self._others[place])
+        return _copy_clip_identity(self._rows[place], self._others[place])
 
 
-def _copy_id(
+def _copy_clip_identity(
     row: ScoredQuestion[Any, Any], place: ScoredQuestion[Any, Any]
 ) -> ScoredQuestion[Any, Any]:
     return replace(row, subject=place.subject, source=place.source, creator=place.creator)
 
 
-def _require_one_truth(
+def _require_equal_truths(
     first: ComparedReviewer, second: ComparedReviewer, pairing: _PairedRows
 ) -> None:
     ours, theirs = _get_truth_lookup(first.rows), _get_truth_lookup(second.rows)
     for our, their in zip(pairing.ours.tolist(), pairing.theirs.tolist(), strict=True):
         if ours(our) != theirs(their):
-            shown = "+".join(get_clips(first.rows[our].subject))
+            shown = "+".join(list_subject_clips(first.rows[our].subject))
             problem = f"they hold different truths about the clip {shown}"
             remedy = "Compare runs over one version of a benchmark"
             raise InvalidSettingError(_RUNS, problem, remedy)
 
 
 def _get_truth_lookup(rows: Rows) -> Callable[[int], Any]:
-    return rows.truth_mark if isinstance(rows, KeptRows) else lambda place: rows[place].truth
+    return (
+        rows.truth_mark
+        if isinstance(rows, ScoredQuestionColumns)
+        else lambda place: rows[place].truth
+    )
 
 
-def _are_valid_answers(side: ComparedReviewer, places: Places) -> npt.NDArray[np.bool_]:
+def _compute_validity_mask(side: ComparedReviewer, places: Places) -> npt.NDArray[np.bool_]:
     decision, rows = side.instrument.wording.decision, side.rows
-    kept = rows if isinstance(rows, KeptRows) else None
+    kept = rows if isinstance(rows, ScoredQuestionColumns) else None
     outcomes = (kept.outcome(p) if kept else rows[p].outcome for p in places.tolist())
     valid = (
         not (isinstance(outcome, Failure) or isinstance(decision(outcome), Unparsed))
@@ -384,7 +405,7 @@ def _select_metrics(
     return [*chosen]
 
 
-def _compute_metric_span(side: ComparedReviewer, metric: str) -> float:
+def _get_metric_range_width(side: ComparedReviewer, metric: str) -> float:
     """Return the largest possible difference of a metric or its variant; infinity if unknown."""
     plain = metric.partition(": ")[0]
     for figure in side.instrument.figures:
@@ -393,7 +414,9 @@ def _compute_metric_span(side: ComparedReviewer, metric: str) -> float:
     return math.inf
 
 
-def _score_rows(side: ComparedReviewer, rows: Rows, groups: JackknifeGroups) -> dict[str, Measured]:
+def _compute_reviewer_metrics(
+    side: ComparedReviewer, rows: Rows, groups: JackknifeGroups
+) -> dict[str, Measured]:
     with jackknife_context(groups):
         card = side.instrument.score(rows, seed=_SEED)
     return {metric.name: metric.value for metric in card.metrics}

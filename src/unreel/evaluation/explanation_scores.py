@@ -1,77 +1,156 @@
-"""Scores of explanations against people's: judged in `trace`, compared in `realism`."""
+"""Scores of explanations against people's: judged in `trace`, and by similarity of sentences in `realism`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.core.settings import EnvironmentSettings, read_storage
-from unreel.core.verdict import RealismVerdict, TraceVerdict
-from unreel.engine.resolve_location import local_folder, resolve_location
+import numpy as np
+import numpy.typing as npt
+
+from unreel.core.settings import EnvironmentSettings, read_storage_options
+from unreel.core.verdict import RealismVerdict, TraceVerdict, Unparsed
+from unreel.engine.resolve_location import get_local_state_folder, resolve_location
 from unreel.engine.table import LanceTable
 from unreel.evaluation.judge import (
     ExplanationPair,
     JudgeAgreement,
     JudgeRulings,
-    agreement,
-    judge_all,
-    read_rulings,
+    compute_judge_agreement,
+    judge_explanations,
+    read_stored_rulings,
 )
-from unreel.evaluation.judge_rulings import KeptRulings
+from unreel.evaluation.judge_rulings import JudgeRulingStore
 from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.scoring import Rows
-from unreel.evaluation.similarity import (
-    ReasonPair,
-    SentenceEncoder,
-    compare_reasons,
-    join_reasons,
-)
 from unreel.evaluation.tables import RULINGS
 from unreel.protocols.protocol import ScoredQuestion
-from unreel.recipes.check import check_sections
+from unreel.recipes.check import validate_recipe_sections
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.endpoint.providers import read_address
-from unreel.reviewers.endpoint.reviewer import ModelIOFormat, endpoint_name
+from unreel.reviewers.endpoint.providers import parse_model_address
+from unreel.reviewers.endpoint.reviewer import ModelIOFormat, format_endpoint_model_name
+from unreel.reviewers.sentence_embeddings import MiniLmEncoder, SentenceEncoder, embed_sentences
+
+__all__ = [
+    "MiniLmEncoder",
+    "ReasonCosine",
+    "ReasonCosines",
+    "ReasonPair",
+    "SentenceEncoder",
+    "compare_reasons",
+    "join_reasons",
+]
+
+NO_TRUTH, NO_PREDICTION, NO_DIRECTION = "no-truth", "no-prediction", "no-direction"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonPair:
+    """A person's reasons for the score of one clip, and a reviewer's: see `join_reasons`."""
+
+    clip: str
+    truth: str
+    predicted: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonCosine:
+    """Cosine similarity of two reasons, from -1 to 1, or the reason for its absence."""
+
+    clip: str
+    score: float | None
+    """`None` where there was nothing to compare, which is never 0."""
+    why: str = ""
+    """Empty with a score; otherwise a countable reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonCosines:
+    """Cosine similarities in the order of the pairs, and the name of the encoder's checkpoint."""
+
+    checkpoint: str
+    similarities: tuple[ReasonCosine, ...]
+
+
+def join_reasons(problem: str | Unparsed, adherence: str | Unparsed) -> str:
+    """Return problem description and standard adherence as one text; empty if both are missing."""
+    parts = (part.strip() for part in (problem, adherence) if isinstance(part, str))
+    return " ".join(part for part in parts if part)
+
+
+def compare_reasons(reasoned: Sequence[ReasonPair], encoder: SentenceEncoder) -> ReasonCosines:
+    """Compute the cosine of each pair of reasons, in order; each text is encoded once."""
+    pairs = [pair for pair in reasoned if not _explain_missing_text(pair)]
+    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.truth, pair.predicted)))
+    vectors = dict(zip(texts, embed_sentences(texts, encoder), strict=True))
+    return ReasonCosines(
+        checkpoint=encoder.name,
+        similarities=tuple(_compute_reason_cosine(pair, vectors) for pair in reasoned),
+    )
+
+
+def _compute_reason_cosine(
+    pair: ReasonPair, vectors: Mapping[str, npt.NDArray[np.float64] | None]
+) -> ReasonCosine:
+    why = _explain_missing_text(pair)
+    if why:
+        return ReasonCosine(clip=pair.clip, score=None, why=why)
+    truth, predicted = vectors[pair.truth], vectors[pair.predicted]
+    if truth is None or predicted is None:
+        return ReasonCosine(clip=pair.clip, score=None, why=NO_DIRECTION)
+    # Rounding may carry a cosine past 1 by a hair.
+    return ReasonCosine(clip=pair.clip, score=float(np.clip(truth @ predicted, -1.0, 1.0)))
+
+
+def _explain_missing_text(pair: ReasonPair) -> str:
+    if not pair.truth.strip():
+        return NO_TRUTH
+    return "" if pair.predicted.strip() else NO_PREDICTION
+
 
 BESIDE: Final = ".rulings"
 Judge = Callable[[Sequence[ExplanationPair]], JudgeRulings]
 """Gives its rulings on explanations, in order."""
 
 
-def build_judge(model: str, kept: KeptRulings, *, key_hosts: str) -> Judge:
+def build_explanation_judge(model: str, kept: JudgeRulingStore, *, key_hosts: str) -> Judge:
     """Return a function that sends explanations without a stored ruling in `kept` to a judge model.
 
     `model` is `provider/name`. `key_hosts` is the setting with the hosts that may receive your own
     key.
     """
-    read_address(model)
-    section = check_sections(ReviewerSection, {"model": model})
+    parse_model_address(model)
+    section = validate_recipe_sections(ReviewerSection, {"model": model})
     opener = section.opener(key_hosts=key_hosts)
-    return partial(judge_all, opener=opener, kept=kept, in_flight=section.max_connections)
+    return partial(judge_explanations, opener=opener, kept=kept, in_flight=section.max_connections)
 
 
-def load_judge_rulings(model: str, run: EvalRun) -> Judge:
-    """Return the stored rulings of the judge `provider/name` in `run`; nothing is sent."""
+def build_stored_judge(model: str, run: EvalRun) -> Judge:
+    """Return a function that reads the stored rulings of judge `model` in `run`; it sends nothing."""
     return partial(
-        read_rulings, judge=endpoint_name(model, ModelIOFormat()), kept=open_run_rulings(run)
+        read_stored_rulings,
+        judge=format_endpoint_model_name(model, ModelIOFormat()),
+        kept=open_run_rulings(run),
     )
 
 
-def open_run_rulings(run: EvalRun) -> KeptRulings:
+def open_run_rulings(run: EvalRun) -> JudgeRulingStore:
     """Return the store of the rulings of `run`."""
-    return KeptRulings(table=run.rulings, ledgers=run.ledgers)
+    return JudgeRulingStore(table=run.rulings, ledgers=run.ledgers)
 
 
-def open_file_rulings(answers: Path, out: str | None, settings: EnvironmentSettings) -> KeptRulings:
+def open_answer_file_rulings(
+    answers: Path, out: str | None, settings: EnvironmentSettings
+) -> JudgeRulingStore:
     """Return the store of the rulings on a file of answers.
 
     The rulings are in the directory or prefix `out`; by default in `ANSWERS.rulings` next to the
     file.
     """
-    place = resolve_location(out or f"{answers}{BESIDE}", read_storage(settings))
+    place = resolve_location(out or f"{answers}{BESIDE}", read_storage_options(settings))
     table = LanceTable(place / "rulings.lance", RULINGS)
-    return KeptRulings(table=table, ledgers=local_folder(place, settings))
+    return JudgeRulingStore(table=table, ledgers=get_local_state_folder(place, settings))
 
 
 @dataclass(slots=True)
@@ -92,14 +171,16 @@ class ExplanationJudges:
         pairs = [_build_explanation_pair(rows[index]) for index in asked]
         first, *others = (judge(pairs) for judge in self.judges)
         self.judgings.append(first)
-        self.agreements.extend(agreement(first, other, seed=self.seed) for other in others)
+        self.agreements.extend(
+            compute_judge_agreement(first, other, seed=self.seed) for other in others
+        )
         scores = dict(zip(asked, (judged.score for judged in first.judged), strict=True))
         return [replace(row, text_score=scores.get(i)) for i, row in enumerate(rows)]
 
 
 @dataclass(slots=True)
-class ReasonSimilarity:
-    """Fills in the sentence similarity of `realism`; the encoder's name is the checkpoint."""
+class ReasonSimilarityScorer:
+    """Scorer of the `realism` reasons by sentence similarity, with a sentence encoder."""
 
     encoder: SentenceEncoder
 

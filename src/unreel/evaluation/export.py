@@ -1,4 +1,4 @@
-"""A run as one row for each question: CSV, JSONL or Parquet that any tool reads, written as it goes by."""
+"""Export of a run as CSV, JSONL or Parquet, one row for each question, written as a stream."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,7 +9,7 @@ from typing import IO, Any, Final, Literal
 from pydantic import TypeAdapter
 
 from unreel.benchmarks.questions import PlannedQuestion, UnreadableClip
-from unreel.benchmarks.truth import write_truths
+from unreel.benchmarks.truth import format_truths_json
 from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip, Generated, Real
 from unreel.core.errors import UnreadableSourceError
@@ -17,11 +17,10 @@ from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Condition, Instrument
-from unreel.core.sheet import iter_csv
-from unreel.core.verdict import Verdict
+from unreel.core.sheet import iter_csv_lines
+from unreel.core.verdict import Verdict, is_answer_correct
 from unreel.evaluation.run_job import EvalRun
-from unreel.evaluation.stored_answers import iter_questions_with_answers, read_answer
-from unreel.protocols.correctness import is_correct
+from unreel.evaluation.scoring import iter_questions_with_answers, parse_stored_answer
 from unreel.protocols.protocol import Mode
 
 RunFormat = Literal["csv", "jsonl", "parquet"]
@@ -69,7 +68,7 @@ _VERDICT: Final[TypeAdapter[Verdict]] = TypeAdapter(Verdict)
 _LOOK: Final = 512
 
 
-def export_rows(run: EvalRun, *, mode: Mode = "strict") -> Iterator[Row]:
+def iter_question_rows(run: EvalRun, *, mode: Mode = "strict") -> Iterator[Row]:
     """Yield one row for each question of `run`, in benchmark order, with the answer and its verdict.
 
     A question that was not sent yet also gets a row. Answers are looked up in small batches.
@@ -77,13 +76,13 @@ def export_rows(run: EvalRun, *, mode: Mode = "strict") -> Iterator[Row]:
     reviewer = run.reviewer_name()
     for planned, answer in iter_questions_with_answers(run):
         if isinstance(planned, UnreadableClip):
-            yield from _iter_unaskable_rows(planned, run.scope.instrument, reviewer)
+            yield from _iter_unreadable_clip_rows(planned, run.scope.instrument, reviewer)
         else:
             yield _build_answer_row(planned, answer, reviewer=reviewer, mode=mode)
 
 
-def write_run(run: EvalRun, file: Path, *, form: RunFormat, mode: Mode = "strict") -> int:
-    """Write the questions of `run` to the new file; how many there are. A broken export leaves none.
+def export_run(run: EvalRun, file: Path, *, form: RunFormat, mode: Mode = "strict") -> int:
+    """Write the questions of `run` to a new file and return their number; an error leaves no file.
 
     Raises:
         UnreadableSourceError: The file exists already.
@@ -92,7 +91,7 @@ def write_run(run: EvalRun, file: Path, *, form: RunFormat, mode: Mode = "strict
         raise UnreadableSourceError(str(file), "exists already", "Name a new file, or remove it")
     write = {"csv": _write_csv, "jsonl": _write_jsonl, "parquet": _write_parquet}[form]
     with OutputDirectory(file.parent).create(file.name) as into:
-        return write(export_rows(run, mode=mode), into)
+        return write(iter_question_rows(run, mode=mode), into)
 
 
 def _build_answer_row(
@@ -112,7 +111,7 @@ def _build_answer_row(
         row |= {"second": second.id, "second_location": second.location}
     if answer is None:
         return row | {"status": "not-asked"}
-    said = read_answer(planned, answer, mode=mode)
+    said = parse_stored_answer(planned, answer, mode=mode)
     if isinstance(said, Failure):
         row |= _build_failure_columns(said)
     else:
@@ -120,14 +119,14 @@ def _build_answer_row(
         row |= {
             "status": "answered",
             "verdict": _VERDICT.dump_python(said, mode="json"),
-            "correct": is_correct(said, planned.truths[0], label),
+            "correct": is_answer_correct(said, planned.truths[0], label),
         }
     kept = ("text", "attempt", "latency_us", "input_tokens", "output_tokens", "cost_usd")
     row["answered_by"] = answer.get("answered_by")
     return row | {name: answer[name] for name in kept}
 
 
-def _iter_unaskable_rows(
+def _iter_unreadable_clip_rows(
     planned: UnreadableClip, instrument: Instrument, reviewer: str
 ) -> Iterator[Row]:
     if not planned.truths:
@@ -156,7 +155,7 @@ def _build_truth_columns(
         "name": planned.name,
         "label": ("generated" if made else "real") if len(origins) == 1 else None,
         "creator": made[0] if made else None,
-        "truth": json.loads(write_truths(instrument.protocol, planned.truths)),
+        "truth": json.loads(format_truths_json(instrument.protocol, planned.truths)),
     }
 
 
@@ -182,7 +181,7 @@ def _write_csv(rows: Iterable[Row], into: IO[bytes]) -> int:
         {name: _format_csv_cell(value) for name, value in _flatten_nested_columns(row).items()}
         for row in rows
     )
-    for line in iter_csv(list(COLUMNS), cells):
+    for line in iter_csv_lines(list(COLUMNS), cells):
         into.write(line.encode())
         n_rows += 1
     return n_rows - 1

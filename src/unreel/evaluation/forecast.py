@@ -9,24 +9,32 @@ from functools import partial
 from tempfile import TemporaryDirectory
 
 from unreel.benchmarks.questions import PlannedQuestion
-from unreel.benchmarks.subset import SampleCounts
+from unreel.benchmarks.statistics import SampleCounts
 from unreel.core.answer import Usage
 from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip
-from unreel.engine.location import StorageLocation
-from unreel.engine.pending import PendingKeys
+from unreel.engine.location import StorageLocation, translate_store_errors
+from unreel.engine.pending import PendingQuestionFilter
 from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
 from unreel.engine.run import PrefetchedIterator
-from unreel.engine.run import run as run_stages
-from unreel.engine.storage_errors import translate_store_errors
-from unreel.engine.survey import CLIPS, ClipSurvey, SurveyStage, survey_rows
+from unreel.engine.run import run_pending_questions as run_stages
+from unreel.engine.survey import CLIPS, ClipProbeStage, StoredClipFacts, iter_clip_file_rows
 from unreel.engine.table import LanceTable, StoredKeyState
-from unreel.evaluation.counters import SkippedCounts
-from unreel.evaluation.run_job import NEVER_PUT, EvalRun, get_recipe_store, identify_now
-from unreel.evaluation.stored_recipe import StoredRecipe, find_recipe
-from unreel.reviewers.endpoint.families import detect_family
-from unreel.reviewers.endpoint.providers import read_address
-from unreel.reviewers.endpoint.tokens import CHARACTERS, load_of, picture_rule
+from unreel.evaluation.review_stage import SkippedQuestionCounts
+from unreel.evaluation.run_job import (
+    NEVER_PUT,
+    EvalRun,
+    get_recipe_store,
+    identify_current_benchmark,
+)
+from unreel.evaluation.stored_recipe import StoredRecipe, find_run_recipe
+from unreel.reviewers.endpoint.families import detect_model_family
+from unreel.reviewers.endpoint.providers import parse_model_address
+from unreel.reviewers.endpoint.tokens import (
+    CHARACTERS,
+    estimate_request_tokens,
+    get_image_token_rule,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,25 +71,25 @@ class EvalForecast:
 
 
 @translate_store_errors()
-def forecast(
+def forecast_eval(
     run: EvalRun,
     *,
     aside: LanceTable,
     retry_failed: Collection[str] = (),
     callbacks: JobCallbacks = NO_CALLBACKS,
 ) -> EvalForecast:
-    """Return the forecast of `evaluate`. Clips are inspected as there; nothing is written to the run.
+    """Return the forecast of `evaluate`. Clips are probed as in a run; nothing is written to the run.
 
-    Properties of new clips are stored `aside`: see `temporary_table`.
+    Properties of new clips are stored in the table `aside`: see `open_temporary_clip_table`.
     """
     callbacks.on_phase(f"reading {run.recipe.benchmark}")
-    left_out, tally = SkippedCounts(), _QuestionCounts(run)
+    left_out, tally = SkippedQuestionCounts(), _ForecastCounts(run)
     again = NEVER_PUT.union(retry_failed)
     survey = _survey_clips(run, left_out, aside, callbacks)
     callbacks.on_phase("counting the questions")
     questions, pending = (
         _iter_planned_questions(run, survey, left_out),
-        PendingKeys(run.answers, again),
+        PendingQuestionFilter(run.answers, again),
     )
     for chunk in iter_chunks(questions):
         keys = [planned.question.key(tally.reviewer) for planned in chunk]
@@ -103,23 +111,25 @@ def forecast(
 
 
 @contextmanager
-def temporary_table() -> Iterator[LanceTable]:
+def open_temporary_clip_table() -> Iterator[LanceTable]:
     """Provide a temporary table for properties of clips, shared by several forecasts."""
     with TemporaryDirectory(prefix="unreel-") as folder:
         yield LanceTable(StorageLocation(folder) / "clips.lance", CLIPS)
 
 
 def _survey_clips(
-    run: EvalRun, left_out: SkippedCounts, aside: LanceTable, callbacks: JobCallbacks
-) -> ClipSurvey:
-    """Return the properties of the clips, from the run's table and, for new ones, from a separate one."""
+    run: EvalRun, left_out: SkippedQuestionCounts, aside: LanceTable, callbacks: JobCallbacks
+) -> StoredClipFacts:
+    """Return the properties of the clips; those of new clips are read and stored in `aside`."""
     benchmark = run.benchmark()
     entries = PrefetchedIterator(run.entries(benchmark, left_out.reading))
-    get_recipe_store(run).take_up(None, partial(identify_now, run, benchmark, left_out.reading))
-    files = survey_rows(benchmark, entries, run.access, cleaned=run.scope.shows_cleaned)
+    get_recipe_store(run).take_up(
+        None, partial(identify_current_benchmark, run, benchmark, left_out.reading)
+    )
+    files = iter_clip_file_rows(benchmark, entries, run.access, cleaned=run.scope.shows_cleaned)
     run_stages(
-        PendingKeys(run.clips).sift(files),
-        [SurveyStage(run.access)],
+        PendingQuestionFilter(run.clips).sift(files),
+        [ClipProbeStage(run.access)],
         table=aside,
         on_due=lambda n: callbacks.on_due("clips", n),
         on_progress=lambda progress: callbacks.on_step("clips", progress),
@@ -128,7 +138,7 @@ def _survey_clips(
 
 
 def _iter_planned_questions(
-    run: EvalRun, survey: ClipSurvey, left_out: SkippedCounts
+    run: EvalRun, survey: StoredClipFacts, left_out: SkippedQuestionCounts
 ) -> Iterator[PlannedQuestion[Clip]]:
     for planned in run.plan(survey):
         if isinstance(planned, PlannedQuestion):
@@ -138,14 +148,14 @@ def _iter_planned_questions(
 
 
 @dataclass(slots=True)
-class _RunningMean:
+class _TokenTotals:
     n: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
 
 
-class _QuestionCounts:
-    """The questions, counted one by one."""
+class _ForecastCounts:
+    """Counts of questions and expected tokens of a run, updated with each question."""
 
     def __init__(self, run: EvalRun) -> None:
         section = run.recipe.reviewer
@@ -153,7 +163,7 @@ class _QuestionCounts:
         self._section = section
         self._family = None
         if section.is_served:
-            self._family = detect_family(read_address(section.model), section.family)
+            self._family = detect_model_family(parse_model_address(section.model), section.family)
         self._means = _compute_mean_tokens(run) if section.is_served else {}
         self.clips: set[str] = set()
         self.n_questions = self.n_answered = self.n_due = 0
@@ -176,7 +186,7 @@ class _QuestionCounts:
         if self._family is None:
             return
         question = planned.question
-        load = load_of(question, planned.clips, self._family)
+        load = estimate_request_tokens(question, planned.clips, self._family)
         self._n_frames += load.n_frames
         mean = self._means.get(str(question.condition))
         if mean is not None:
@@ -193,9 +203,7 @@ class _QuestionCounts:
         if self._family is None:
             return None
         price, most = self._section.price, f"at most {self._section.max_tokens:,} an answer"
-        formula = (
-            f"text: 1 for {CHARACTERS} characters; a picture: {picture_rule(self._family).words}"
-        )
+        formula = f"text: 1 for {CHARACTERS} characters; a picture: {get_image_token_rule(self._family).words}"
         n = sum(mean.n for mean in self._means.values())
         measured = f"as the {n:,} answers that are there"
         if self._n_measured == self.n_due and self._n_measured:
@@ -232,14 +240,14 @@ def _get_reviewer_name(run: EvalRun) -> str:
     if section.is_served:
         return section.served_name
     if section.learns:
-        stored = find_recipe(run.place)
+        stored = find_run_recipe(run.place)
         return stored.reviewer if isinstance(stored, StoredRecipe) else section.model
     return section.opener(key_hosts=run.access.settings.key_hosts, seed=run.recipe.seed).name
 
 
-def _compute_mean_tokens(run: EvalRun) -> Mapping[str, _RunningMean]:
-    """Return the mean token counts of the answers per condition."""
-    means: defaultdict[str, _RunningMean] = defaultdict(_RunningMean)
+def _compute_mean_tokens(run: EvalRun) -> Mapping[str, _TokenTotals]:
+    """Return the number of answers and the sums of their tokens per condition."""
+    means: defaultdict[str, _TokenTotals] = defaultdict(_TokenTotals)
     if run.answers.exists():
         columns = ("condition", "input_tokens", "output_tokens")
         where = "input_tokens IS NOT NULL AND failure_reason IS NULL"

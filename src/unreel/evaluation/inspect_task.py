@@ -18,19 +18,24 @@ import anyio.to_thread
 from pydantic import TypeAdapter
 
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.export.item import ExportItem, ExportRecipe, parse_export_item
-from unreel.benchmarks.export.questions import ask_about
-from unreel.benchmarks.export.scoring import list_figures, read_reply, score_replies
-from unreel.benchmarks.export.writer import Part, show
+from unreel.benchmarks.export.item import (
+    BenchmarkExportRecipe,
+    ExportedQuestion,
+    list_scorecard_metrics,
+    parse_exported_question,
+    parse_exported_reply,
+    score_exported_replies,
+)
+from unreel.benchmarks.export.questions import Part, build_question_parts, iter_exported_questions
 from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.core.errors import InvalidValueError, MissingExtraError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Marks
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.core.verdict import Unparsed, Verdict
-from unreel.media.access import open_sandbox
+from unreel.media.access import open_file_sandbox
 from unreel.media.reader import MediaReader, SampledFrame
-from unreel.protocols.presentation import around_clips
+from unreel.protocols.presentation import split_prompt_at_clips
 from unreel.protocols.protocol import PROTOCOLS, TASKED, Mode
 
 try:
@@ -65,7 +70,7 @@ UNSHOWN: Final = "unreel:unshown"
 """Where a sample's store keeps why its clip could not be shown."""
 _FAILURE: Final = TypeAdapter(Failure)
 _VERDICT: Final[TypeAdapter[Verdict]] = TypeAdapter(Verdict)
-_RECIPE: Final = TypeAdapter(ExportRecipe)
+_RECIPE: Final = TypeAdapter(BenchmarkExportRecipe)
 
 
 @task
@@ -84,7 +89,7 @@ def review(  # noqa: PLR0913  each is a flag of `inspect eval -T`
     seed: int = 0,
 ) -> Task:
     """Ask the questions of `protocol` about the clips of the benchmark at the path `benchmark`."""
-    recipe = ExportRecipe(
+    recipe = BenchmarkExportRecipe(
         name="review",
         protocol=protocol,
         prompt=prompt,
@@ -111,17 +116,19 @@ def review(  # noqa: PLR0913  each is a flag of `inspect eval -T`
 
 @solver
 def show_clips(media: str) -> Solver:
-    """Put the frames, or the file, of each clip where the prompt has them, read when it is its turn."""
+    """Return the solver that inserts the frames or the file of each sample's clip into its prompt."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001  inspect's shape
         recipe, item = _parse_sample_metadata(state.metadata)
-        look = partial(show, recipe, item, media=Path(media), reader=_open_media_reader())
+        look = partial(
+            build_question_parts, recipe, item, media=Path(media), reader=_open_media_reader()
+        )
         shown = await anyio.to_thread.run_sync(look)
         if isinstance(shown, Failure):
             state.store.set(UNSHOWN, _FAILURE.dump_python(shown, mode="json"))
             state.completed = True
             return state
-        before, after = around_clips(state.input_text)
+        before, after = split_prompt_at_clips(state.input_text)
         content = [_build_message_content(part) for part in (before, *shown, after) if part]
         state.messages = [ChatMessageUser(content=content)]
         return state
@@ -144,7 +151,7 @@ def scorecard() -> Metric:
             if n > len(epochs):
                 epochs.append([])
             epochs[n - 1].append(score)
-        listed = [_compute_metric_values(epoch) for epoch in epochs]
+        listed = [_compute_scorecard_values(epoch) for epoch in epochs]
         if len(listed) == 1:
             return listed[0]
         # Answers of several epochs are no independent answers: each epoch is measured by itself.
@@ -166,7 +173,7 @@ def verdict() -> Scorer:
         elif isinstance(text, Failure):
             outcome = text
         else:
-            outcome = read_reply(recipe, item, text)
+            outcome = parse_exported_reply(recipe, item, text)
         if isinstance(outcome, Failure):
             return Score(
                 value={"answered": False, "read": False},
@@ -189,14 +196,14 @@ def verdict() -> Scorer:
 
 @cache
 def _open_media_reader() -> MediaReader:
-    return MediaReader(open_sandbox(read_settings()))
+    return MediaReader(open_file_sandbox(read_environment_settings()))
 
 
-def _build_samples(benchmark: Benchmark, recipe: ExportRecipe) -> list[Sample]:
+def _build_samples(benchmark: Benchmark, recipe: BenchmarkExportRecipe) -> list[Sample]:
     samples: list[Sample] = []
     rejected: list[Rejected] = []
     instrument = recipe.instrument
-    for question in ask_about(benchmark, recipe, reader=_open_media_reader()):
+    for question in iter_exported_questions(benchmark, recipe, reader=_open_media_reader()):
         if isinstance(question, Rejected):
             rejected.append(question)
             continue
@@ -218,13 +225,15 @@ def _build_samples(benchmark: Benchmark, recipe: ExportRecipe) -> list[Sample]:
     return samples
 
 
-def _parse_sample_metadata(metadata: Mapping[str, Any]) -> tuple[ExportRecipe, ExportItem]:
+def _parse_sample_metadata(
+    metadata: Mapping[str, Any],
+) -> tuple[BenchmarkExportRecipe, ExportedQuestion]:
     recipe = _RECIPE.validate_python(metadata["recipe"])
     current = str(recipe.instrument.instrument)
     if metadata["instrument"] != current:
         msg = f"asked with {metadata['instrument']}, and this release reads {current}. Ask again"
         raise InvalidValueError(msg)
-    return recipe, parse_export_item(metadata["item"])
+    return recipe, parse_exported_question(metadata["item"])
 
 
 def _build_message_content(part: Part) -> Content:
@@ -255,18 +264,18 @@ def _parse_model_output(output: ModelOutput) -> str | Failure:
     )
 
 
-def _compute_metric_values(scores: Sequence[SampleScore]) -> dict[str, float]:
+def _compute_scorecard_values(scores: Sequence[SampleScore]) -> dict[str, float]:
     asked = [_parse_sample_metadata(score.sample_metadata or {}) for score in scores]
     if not asked:
         return {}
     replies = [
-        (item, _parse_outcome(score.score.metadata or {}))
+        (item, _parse_stored_reply(score.score.metadata or {}))
         for (_, item), score in zip(asked, scores, strict=True)
     ]
-    return list_figures(score_replies(asked[0][0], replies))
+    return list_scorecard_metrics(score_exported_replies(asked[0][0], replies))
 
 
-def _parse_outcome(metadata: Mapping[str, Any]) -> str | Failure:
+def _parse_stored_reply(metadata: Mapping[str, Any]) -> str | Failure:
     if "failure" in metadata:
         return _FAILURE.validate_python(metadata["failure"])
     return str(metadata["reply"])

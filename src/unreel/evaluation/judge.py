@@ -13,20 +13,25 @@ from unreel.core.identity import digest
 from unreel.core.question import Condition, Instrument
 from unreel.core.verdict import Unparsed
 from unreel.engine.committer import CommitPace
-from unreel.engine.run import ALL_FAILURES, run
+from unreel.engine.run import ALL_FAILURES, run_pending_questions
 from unreel.engine.stage import InFlightLimit, Row, Stage, WorkerResources, to_failed_row
-from unreel.evaluation.judge_rulings import JudgeRuling, KeptRulings, add_usages, columns_of
-from unreel.evaluation.tables import usage_columns
-from unreel.protocols.text import strip_thinking
-from unreel.protocols.trace.judge import judge_prompt, parse_judge, quote_explanation
+from unreel.evaluation.judge_rulings import (
+    JudgeRuling,
+    JudgeRulingStore,
+    build_ruling_columns,
+    sum_token_usages,
+)
+from unreel.evaluation.tables import build_token_columns
+from unreel.protocols.answer_text import strip_thinking
+from unreel.protocols.trace.judge import build_judge_prompt, parse_judge_score, quote_explanation
 from unreel.reviewers.contract import ReviewRequest
-from unreel.reviewers.endpoint.budget import RequestBudget, SpentBudget
+from unreel.reviewers.endpoint.budget import RequestBudget, SpendingSummary
 from unreel.reviewers.factory import ReviewerFactory
 from unreel.stats.agreement import cohen_kappa
 
 TRIES: Final = 3
 """Answers that are taken from a judge before a pair stays unscored."""
-PROMPT_VERSION: Final = digest(judge_prompt("", ""))[:16]
+PROMPT_VERSION: Final = digest(build_judge_prompt("", ""))[:16]
 """Changes with every word of the judge's prompt and its examples."""
 NO_TRUTH, NO_PREDICTION, UNREADABLE = "no-truth", "no-prediction", "unreadable"
 IN_FLIGHT: Final = 16
@@ -72,7 +77,7 @@ class JudgeRulings:
 
     judge: str
     judged: tuple[ExplanationRuling, ...]
-    spent: SpentBudget | None
+    spent: SpendingSummary | None
     """Requests and cost of this call; `None` if incomplete."""
     tokens: Usage | None
     """Tokens of all rulings, including earlier calls, each pair of texts once; `None` if not
@@ -105,17 +110,17 @@ class MeteredReviewer(Protocol):
     """A reviewer that tracks its requests, tokens and cost."""
 
     @property
-    def spending(self) -> SpentBudget:
+    def spending(self) -> SpendingSummary:
         """Return the requests, tokens and cost so far."""
         ...
 
 
 class JudgeStage(Stage):
-    """Takes a score from the judge for a row's pair of texts, in `TRIES` tries at most."""
+    """Stage that gets the judge's score for a row's pair of texts, in at most `TRIES` attempts."""
 
     def __init__(self, opener: ReviewerFactory, *, in_flight: int) -> None:
         self.resources = WorkerResources(in_flight=in_flight, limit=InFlightLimit.ALONE)
-        self.spent: SpentBudget | None = RequestBudget(price=opener.price).spending()
+        self.spent: SpendingSummary | None = RequestBudget(price=opener.price).spending()
         """What this process asked, once the stage is closed; `None`: the judge keeps no account."""
         self.n_rows = 0
         self._opener = opener
@@ -128,18 +133,22 @@ class JudgeStage(Stage):
         usages: list[Usage | None] = []
         said = ""
         for attempt in range(TRIES):
-            outcome = await self._judge.answer(_build_review_request(row, attempt))
+            outcome = await self._judge.answer(_build_judge_request(row, attempt))
             if isinstance(outcome, Failure):
                 usages.append(outcome.usage)
-                return to_failed_row(row | usage_columns(add_usages(usages)), outcome)
+                return to_failed_row(row | build_token_columns(sum_token_usages(usages)), outcome)
             usages.append(outcome.usage)
-            score = parse_judge(strip_thinking(outcome.text))
+            score = parse_judge_score(strip_thinking(outcome.text))
             if not isinstance(score, Unparsed):
-                return row | columns_of(JudgeRuling(score=score, usage=add_usages(usages)))
+                return row | build_ruling_columns(
+                    JudgeRuling(score=score, usage=sum_token_usages(usages))
+                )
             said = score.found
         detail = f"{TRIES} answers were not 0, 0.5 or 1; the last was {said!r}"
-        unread = JudgeRuling(score=None, why=UNREADABLE, detail=detail, usage=add_usages(usages))
-        return row | columns_of(unread)
+        unread = JudgeRuling(
+            score=None, why=UNREADABLE, detail=detail, usage=sum_token_usages(usages)
+        )
+        return row | build_ruling_columns(unread)
 
     async def close(self) -> None:
         judge: object = self._judge
@@ -147,11 +156,11 @@ class JudgeStage(Stage):
         await self._judge.close()
 
 
-def judge_all(
+def judge_explanations(
     explained: Sequence[ExplanationPair],
     opener: ReviewerFactory,
     *,
-    kept: KeptRulings,
+    kept: JudgeRulingStore,
     in_flight: int = IN_FLIGHT,
     pace: CommitPace | None = None,
 ) -> JudgeRulings:
@@ -165,14 +174,14 @@ def judge_all(
         UnreadableSourceError: Another process judges explanations of this run, or the stored
             rulings are damaged.
     """
-    pairs = _select_askable_pairs(explained, opener.name)
+    pairs = _select_complete_pairs(explained, opener.name)
     settled = {key for key, ruling in kept.stored(pairs).items() if ruling.is_settled}
     due = {key: pair for key, pair in pairs.items() if key not in settled}
     stage = JudgeStage(opener, in_flight=in_flight)
     spent = stage.spent
     if due:
-        summary = run(
-            (_build_question_row(key, pair, opener.name) for key, pair in due.items()),
+        summary = run_pending_questions(
+            (_build_judge_row(key, pair, opener.name) for key, pair in due.items()),
             [stage],
             table=kept.table,
             ledger=kept.ledger(),
@@ -185,16 +194,18 @@ def judge_all(
     return _build_judge_rulings(opener.name, explained, rulings, cached=settled, spent=spent)
 
 
-def read_rulings(
-    explained: Sequence[ExplanationPair], judge: str, *, kept: KeptRulings
+def read_stored_rulings(
+    explained: Sequence[ExplanationPair], judge: str, *, kept: JudgeRulingStore
 ) -> JudgeRulings:
     """Return the stored rulings of `judge` on `explained`, in order; nothing is sent."""
-    rulings = kept.stored(_select_askable_pairs(explained, judge))
+    rulings = kept.stored(_select_complete_pairs(explained, judge))
     spent = RequestBudget().spending()
     return _build_judge_rulings(judge, explained, rulings, cached=rulings.keys(), spent=spent)
 
 
-def agreement(first: JudgeRulings, second: JudgeRulings, *, seed: int) -> JudgeAgreement:
+def compute_judge_agreement(
+    first: JudgeRulings, second: JudgeRulings, *, seed: int
+) -> JudgeAgreement:
     """Compute Cohen's kappa of two judges over the explanations that both scored.
 
     Bootstrap resamples draw whole clips.
@@ -219,7 +230,7 @@ def agreement(first: JudgeRulings, second: JudgeRulings, *, seed: int) -> JudgeA
     return JudgeAgreement(kappa=kappa, n_both=len(both), n=len(first.judged))
 
 
-def _select_askable_pairs(
+def _select_complete_pairs(
     explained: Sequence[ExplanationPair], judge: str
 ) -> dict[str, ExplanationPair]:
     return {
@@ -229,15 +240,15 @@ def _select_askable_pairs(
     }
 
 
-def _build_question_row(key: str, pair: ExplanationPair, judge: str) -> Row:
+def _build_judge_row(key: str, pair: ExplanationPair, judge: str) -> Row:
     return {
         "key": key,
         "judge": judge,
-        "_prompt": judge_prompt(pair.truth, pair.predicted),
+        "_prompt": build_judge_prompt(pair.truth, pair.predicted),
     }
 
 
-def _build_review_request(row: Row, attempt: int) -> ReviewRequest:
+def _build_judge_request(row: Row, attempt: int) -> ReviewRequest:
     return ReviewRequest(
         # A key of its own, or the server may repeat the answer that could not be read.
         key=digest(row["key"], str(attempt)),
@@ -254,7 +265,7 @@ def _build_judge_rulings(
     rulings: Mapping[str, JudgeRuling],
     *,
     cached: Set[str],
-    spent: SpentBudget | None,
+    spent: SpendingSummary | None,
 ) -> JudgeRulings:
     return JudgeRulings(
         judge=judge,
@@ -263,7 +274,7 @@ def _build_judge_rulings(
             for pair in explained
         ),
         spent=spent,
-        tokens=add_usages(ruling.usage for ruling in rulings.values()),
+        tokens=sum_token_usages(ruling.usage for ruling in rulings.values()),
     )
 
 
@@ -279,7 +290,7 @@ def _build_explanation_ruling(
 
 
 def _explain_missing_text(pair: ExplanationPair) -> str:
-    """Return the reason why no judge is needed; empty if one is."""
+    """Return why a pair is not sent to a judge: a text is missing; empty if both texts exist."""
     if not quote_explanation(pair.truth).strip():
         return NO_TRUTH
     return "" if quote_explanation(pair.predicted).strip() else NO_PREDICTION

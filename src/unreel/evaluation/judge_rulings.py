@@ -1,4 +1,4 @@
-"""Stored rulings of judges about explanations, without the texts, and replies without a score."""
+"""Stored rulings of judges about explanations. The texts are not stored."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from typing import Final
 from unreel.core.answer import Usage
 from unreel.core.chunks import iter_chunks
 from unreel.core.errors import InvalidValueError
-from unreel.core.failure import Failure, build_damaged_row_failure, read_failure
+from unreel.core.failure import Failure, build_damaged_row_failure, parse_stored_failure
 from unreel.core.output_files import OutputDirectory
 from unreel.engine.run import ALL_FAILURES
-from unreel.engine.stage import Row, has_failed
+from unreel.engine.stage import Row, is_failed_row
 from unreel.engine.table import LanceTable
-from unreel.evaluation.tables import usage_columns
+from unreel.evaluation.tables import build_token_columns
 
 _SCORES: Final = (0.0, 0.5, 1.0)
 
@@ -44,8 +44,8 @@ class JudgeRuling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptRulings:
-    """Store of the rulings of a run."""
+class JudgeRulingStore:
+    """Table of the judges' rulings on a run or a file of answers."""
 
     table: LanceTable
     ledgers: Path
@@ -60,28 +60,28 @@ class KeptRulings:
         self.table.check()
         found: dict[str, JudgeRuling] = {}
         for chunk in iter_chunks(keys):
-            found |= {row["key"]: read_row(row) for row in self.table.get(chunk)}
+            found |= {row["key"]: parse_ruling_row(row) for row in self.table.get(chunk)}
         return found
 
 
-def columns_of(ruling: JudgeRuling) -> Row:
+def build_ruling_columns(ruling: JudgeRuling) -> Row:
     """Return the table columns that store `ruling`."""
     return {
         "score": ruling.score,
         "why": ruling.why or None,
         "detail": ruling.detail or None,
-        **usage_columns(ruling.usage),
+        **build_token_columns(ruling.usage),
     }
 
 
-def read_row(row: Row) -> JudgeRuling:
+def parse_ruling_row(row: Row) -> JudgeRuling:
     """Return the ruling in a stored row; a failed request or damaged row is unscored, with the reason."""
     usage = None
     if row["input_tokens"] is not None and row["output_tokens"] is not None:
         usage = Usage(input_tokens=row["input_tokens"], output_tokens=row["output_tokens"])
-    if has_failed(row):
+    if is_failed_row(row):
         return _build_failed_ruling(
-            read_failure(row["failure_reason"], row["failure_detail"]), usage
+            parse_stored_failure(row["failure_reason"], row["failure_detail"]), usage
         )
     try:
         return JudgeRuling(
@@ -97,7 +97,7 @@ def _build_failed_ruling(failure: Failure, usage: Usage | None) -> JudgeRuling:
     return JudgeRuling(score=None, why=failure.reason.value, detail=failure.detail, usage=usage)
 
 
-def add_usages(usages: Iterable[Usage | None]) -> Usage | None:
+def sum_token_usages(usages: Iterable[Usage | None]) -> Usage | None:
     """Return the sum of the reported tokens; `None` if there are none."""
     told = [usage for usage in usages if usage is not None]
     return reduce(add, told) if told else None

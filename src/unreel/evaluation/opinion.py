@@ -1,14 +1,16 @@
-"""Opinion of one reviewer about one clip: the question, and the parsed reply."""
+"""Opinion of one reviewer about one clip, and its stability under small changes of the clip."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
+from unreel.core.box import Box
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.safe_text import sanitise_line
-from unreel.core.verdict import Unparsed, Verdict
-from unreel.protocols.protocol import Mode, get_protocol
-from unreel.protocols.text import is_refusal
-from unreel.protocols.verdict_text import ProtocolTexts
+from unreel.core.verdict import TraceVerdict, Unparsed, Verdict
+from unreel.media.perturb import ClipVariant, VariantName
+from unreel.protocols.answer_text import is_refusal
+from unreel.protocols.protocol import Mode, ProtocolTexts, get_protocol
 from unreel.reviewers.ask import ReviewResult
 from unreel.reviewers.contract import ClipInput
 
@@ -95,3 +97,155 @@ def build_opinion(asked: ReviewResult, mode: Mode) -> Opinion:
         cost_usd=asked.cost_usd,
         verdict=asked.read(mode),
     )
+
+
+State = Literal["steady", "unsure", "not known"]
+
+ASKED_TIMES: Final = 1 + len(get_args(VariantName))
+"""How often each question is put where a clip is perturbed: about the clip itself and each variant."""
+_GRADES_APART: Final = 2
+"""Difference of scores that counts as another verdict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantTrial:
+    """Answers about one variant of a clip: opinions in the order of the opinions about the clip."""
+
+    variant: ClipVariant
+    opinions: tuple[Opinion, ...]
+    failure: Failure | None = None
+    """Reason why the variant could not be made or read; then no question was sent."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the variant was made and every question has a readable answer."""
+        return self.failure is None and all(opinion.is_readable for opinion in self.opinions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantAnswer:
+    """Answer of a reviewer about one variant, with its answer about the clip."""
+
+    variant: ClipVariant
+    headline: str
+    problem: str | None
+    """Why there is no verdict."""
+    flips: bool | None
+    """Whether the verdict is another one; `None` where one of the two is missing."""
+    box_overlap: float | None
+    """Intersection over union of both boxes in the clip; `None` where one of them is missing."""
+    cost_usd: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as JSON for the result file of a review."""
+        return {
+            "variant": self.variant.name,
+            "parameters": self.variant.parameters,
+            "headline": self.headline,
+            "problem": self.problem,
+            "flips": self.flips,
+            "box_overlap": self.box_overlap,
+            "cost_usd": self.cost_usd,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpinionStability:
+    """Stability of one opinion under small changes of the clip."""
+
+    opinion: Opinion
+    retrials: tuple[VariantAnswer, ...]
+
+    @property
+    def state(self) -> State:
+        """Return `unsure` if a variant changes the verdict, `steady` if none does, else `not known`.
+
+        `not known` means that a verdict is missing, of the clip or of a variant.
+        """
+        flips = [retrial.flips for retrial in self.retrials]
+        if any(flips):
+            return "unsure"
+        return "not known" if None in flips else "steady"
+
+    def __str__(self) -> str:
+        told = [f"{self.opinion.headline} as it is"]
+        told += [f"{retrial.headline} when {retrial.variant.name}" for retrial in self.retrials]
+        asked = self.opinion.question.instrument.protocol
+        return f"{sanitise_line(self.opinion.reviewer)}, {asked}: {self.state}: {', '.join(told)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stability as JSON for the result file of a review."""
+        return {
+            "reviewer": self.opinion.reviewer,
+            "instrument": str(self.opinion.question.instrument),
+            "state": self.state,
+            "headline": self.opinion.headline,
+            "retrials": [retrial.to_json() for retrial in self.retrials],
+        }
+
+
+def format_perturbed_question_count(n_questions: int) -> str:
+    """Return a text with the number of questions of a review that includes perturbed clips."""
+    return (
+        f"asks {n_questions * ASKED_TIMES} questions: {n_questions} about what was named, and each again "
+        "after recompression, scaling and cropping"
+    )
+
+
+def compute_opinion_stabilities(
+    opinions: Sequence[Opinion], trials: Sequence[VariantTrial]
+) -> tuple[OpinionStability, ...]:
+    """Return the stability of each opinion in order; empty if no variant was asked about."""
+    if not trials:
+        return ()
+    return tuple(
+        OpinionStability(
+            opinion=opinion,
+            retrials=tuple(_build_variant_answer(opinion, trial, place) for trial in trials),
+        )
+        for place, opinion in enumerate(opinions)
+    )
+
+
+def _build_variant_answer(first: Opinion, trial: VariantTrial, index: int) -> VariantAnswer:
+    if trial.failure is not None:
+        return VariantAnswer(
+            variant=trial.variant,
+            headline="no answer",
+            problem=f"the clip could not be changed so: {trial.failure}",
+            flips=None,
+            box_overlap=None,
+            cost_usd=None,
+        )
+    again = trial.opinions[index]
+    return VariantAnswer(
+        variant=trial.variant,
+        headline=again.headline,
+        problem=again.problem,
+        flips=_is_different_decision(first, again),
+        box_overlap=_compute_box_overlap(first, again, trial.variant),
+        cost_usd=None if again.cost_usd is None else float(again.cost_usd),
+    )
+
+
+def _is_different_decision(first: Opinion, again: Opinion) -> bool | None:
+    if not (first.is_readable and again.is_readable):
+        return None
+    before, after = first.decision, again.decision
+    if isinstance(before, int) and isinstance(after, int):
+        return abs(before - after) >= _GRADES_APART
+    return bool(before != after)
+
+
+def _compute_box_overlap(first: Opinion, again: Opinion, variant: ClipVariant) -> float | None:
+    before, after = _find_verdict_box(first), _find_verdict_box(again)
+    if before is None or after is None:
+        return None
+    return before.iou(variant.map_back(after))
+
+
+def _find_verdict_box(opinion: Opinion) -> Box | None:
+    verdict = opinion.verdict
+    if isinstance(verdict, TraceVerdict) and isinstance(verdict.box, Box):
+        return verdict.box
+    return None

@@ -1,4 +1,4 @@
-"""Asking again about a clip that was changed a little."""
+"""Repeated review of a clip on slightly changed variants of it."""
 
 import asyncio
 import tempfile
@@ -8,19 +8,19 @@ from pathlib import Path
 
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure
-from unreel.core.names import plain_name
+from unreel.core.names import make_safe_file_name
 from unreel.core.output_files import OutputDirectory
-from unreel.evaluation.review import Review, ReviewQuestions, review_clip, survey_clip
-from unreel.evaluation.stability import VariantTrial
-from unreel.media.perturb import ClipVariant, plan_variants
+from unreel.evaluation.opinion import VariantTrial
+from unreel.evaluation.review import Review, ReviewQuestions, probe_clip_file, review_clip
+from unreel.media.perturb import ClipVariant, plan_clip_variants
 from unreel.media.reader import MediaReader
 from unreel.reviewers.ask import ReviewDispatcher
-from unreel.reviewers.factory import OpenReviewer
+from unreel.reviewers.factory import OpenedReviewer
 
 
-async def ask_again(
+async def review_clip_variants(
     review: Review,
-    reviewers: Sequence[OpenReviewer],
+    reviewers: Sequence[OpenedReviewer],
     *,
     inquiry: ReviewQuestions,
     desk: ReviewDispatcher,
@@ -34,10 +34,10 @@ async def ask_again(
     """
     trials: list[VariantTrial] = []
     with tempfile.TemporaryDirectory(prefix="unreel-") as folder:
-        for variant in plan_variants(review.clip):
+        for variant in plan_clip_variants(review.clip):
             on_variant(variant)
             clip = await asyncio.to_thread(
-                _write_variant, variant, review.clip, Path(folder), reader
+                _write_clip_variant, variant, review.clip, Path(folder), reader
             )
             if isinstance(clip, Failure):
                 trials.append(VariantTrial(variant=variant, opinions=(), failure=clip))
@@ -47,11 +47,11 @@ async def ask_again(
     return replace(review, trials=tuple(trials))
 
 
-def _write_variant(
+def _write_clip_variant(
     variant: ClipVariant, clip: Clip, folder: Path, reader: MediaReader
 ) -> Clip | Failure:
     data = variant.make(clip.location, reader)
     if isinstance(data, Failure):
         return data
-    name = f"{plain_name(Path(clip.location).stem)}+{variant.name}.mp4"
-    return survey_clip(OutputDirectory(folder).write(name, data), reader)
+    name = f"{make_safe_file_name(Path(clip.location).stem)}+{variant.name}.mp4"
+    return probe_clip_file(OutputDirectory(folder).write(name, data), reader)

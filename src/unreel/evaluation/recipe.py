@@ -7,10 +7,10 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from unreel.core.errors import InvalidSettingError
+from unreel.core.input_files import read_toml_file
 from unreel.core.question import Condition
-from unreel.core.small_documents import read_toml
 from unreel.protocols.protocol import Protocol, get_protocol
-from unreel.recipes.check import check_sections, drop_missing
+from unreel.recipes.check import drop_unset_keys, validate_recipe_sections
 from unreel.recipes.section import MOST_PARTS, Count, RecipeSection, Seed, Text
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.config import ReviewerSection
@@ -23,7 +23,7 @@ _FRESH: Final = frozenset(
 
 
 class EvalRecipe(RecipeSection):
-    """Everything that decides a run's rows. It is stored with the run."""
+    """Settings that determine the questions of a run. They are stored with the run."""
 
     benchmark: Text
     layout: Text | None = None
@@ -98,7 +98,7 @@ class EvalRecipe(RecipeSection):
         return tuple(dict.fromkeys(section.as_condition() for section in self.condition))
 
     def stored(self) -> dict[str, Any]:
-        """Return the stored form: the reviewer's keys at the top level; unset new ones omitted."""
+        """Return the recipe as stored: the reviewer's keys at the top level; unset new keys are omitted."""
         unused = {"choice"} if self.limit is None else set()
         kept = self.model_dump(mode="json", exclude={_REVIEWER, *unused})
         described = self.reviewer.model_dump(mode="json")
@@ -106,15 +106,15 @@ class EvalRecipe(RecipeSection):
         return kept | {name: value for name, value in described.items() if name not in fresh}
 
 
-def resolve_recipe(file: Path | None, flags: Mapping[str, Any]) -> EvalRecipe:
+def resolve_eval_recipe(file: Path | None, flags: Mapping[str, Any]) -> EvalRecipe:
     """Build the recipe: `file` overrides defaults, `flags` override `file`; a flag of `None` is unset."""
-    written = {} if file is None else read_toml(file, "recipe")
-    return check_recipe(written | drop_missing(flags))
+    written = {} if file is None else read_toml_file(file, "recipe")
+    return check_eval_recipe(written | drop_unset_keys(flags))
 
 
-def check_recipe(values: object) -> EvalRecipe:
+def check_eval_recipe(values: object) -> EvalRecipe:
     """Return the recipe for `values`; raise an error for the first invalid value."""
-    return check_sections(EvalRecipe, values, typed=_format_cli_option)
+    return validate_recipe_sections(EvalRecipe, values, typed=_format_cli_option)
 
 
 def _format_cli_option(key: str) -> str:

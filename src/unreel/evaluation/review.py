@@ -15,30 +15,35 @@ from unreel.core.box import Box
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
-from unreel.core.identity import clip_id
+from unreel.core.identity import compute_clip_id
 from unreel.core.question import Condition, Question
 from unreel.core.safe_text import sanitise_line
 from unreel.core.settings import EnvironmentSettings
-from unreel.core.sheet import html_table
-from unreel.core.span import to_us
+from unreel.core.sheet import build_html_table
+from unreel.core.span import convert_to_microseconds
 from unreel.core.verdict import TraceVerdict, Unparsed, Verdict
-from unreel.evaluation.opinion import Opinion, build_opinion
-from unreel.evaluation.stability import OpinionStability, VariantTrial, compare_trials
+from unreel.evaluation.opinion import (
+    Opinion,
+    OpinionStability,
+    VariantTrial,
+    build_opinion,
+    compute_opinion_stabilities,
+)
 from unreel.media.reader import MediaReader
-from unreel.protocols.protocol import PROTOCOLS, REVIEWED, Mode, get_protocol, protocol_names
-from unreel.recipes.check import check_sections, drop_missing
+from unreel.protocols.protocol import PROTOCOLS, REVIEWED, Mode, get_protocol, list_protocol_names
+from unreel.recipes.check import drop_unset_keys, validate_recipe_sections
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.contract import ClipInput, InputKind, ShownFrame
-from unreel.reviewers.factory import OpenReviewer, ReviewerFactory
+from unreel.reviewers.factory import OpenedReviewer, ReviewerFactory
 
 FRAMES: Final = 4
 """Of those that were shown; a notebook is saved with all that it shows."""
 _BOX: Final = "position:absolute;border:2px solid #d00;box-sizing:border-box"
 
 
-def opinion_html(opinion: Opinion) -> str:
+def format_opinion_html(opinion: Opinion) -> str:
     """Return HTML with the verdict and its details, or the problem, and up to 4 frames with the named box."""
     rows = [("verdict", opinion.headline), *opinion.details]
     if opinion.problem is not None:
@@ -46,7 +51,7 @@ def opinion_html(opinion: Opinion) -> str:
         if isinstance(opinion.outcome, Reply):
             rows.append(("answer", opinion.outcome.text))
     title = f"{opinion.reviewer}, {opinion.question.instrument}"
-    return html_table(title, (), rows) + _format_frame_strip(opinion)
+    return build_html_table(title, (), rows) + _format_frame_strip(opinion)
 
 
 def _format_frame_strip(opinion: Opinion) -> str:
@@ -62,7 +67,9 @@ def _find_box_at_frame(frame: ShownFrame, verdict: Verdict | None) -> Box | None
     """Return the box of the verdict if the frame is at or after the named onset; else `None`."""
     if not isinstance(verdict, TraceVerdict) or isinstance(verdict.box, Unparsed):
         return None
-    begun = isinstance(verdict.start_us, Unparsed) or verdict.start_us <= to_us(frame.at_s)
+    begun = isinstance(verdict.start_us, Unparsed) or verdict.start_us <= convert_to_microseconds(
+        frame.at_s
+    )
     return verdict.box if begun else None
 
 
@@ -97,7 +104,7 @@ class ReviewQuestions:
         for name in self.protocols:
             if name not in PROTOCOLS or get_protocol(name).subject != "clip":
                 setting, problem = "protocol", f"{name!r} does not ask about one clip"
-                remedy = f"Use {', '.join(protocol_names('clip'))}"
+                remedy = f"Use {', '.join(list_protocol_names('clip'))}"
                 raise InvalidSettingError(setting, problem, remedy)
 
 
@@ -117,14 +124,14 @@ class Review:
         return "\n".join([sanitise_line(self.clip.location), *map(str, self.opinions), *told])
 
     def _repr_html_(self) -> str:
-        told = self.clip._repr_html_() + "".join(map(opinion_html, self.opinions))
+        told = self.clip._repr_html_() + "".join(map(format_opinion_html, self.opinions))
         rows = [(sanitise_line(s.opinion.reviewer), str(s)) for s in self.stabilities]
-        return told + (html_table("Stability of the verdicts", (), rows) if rows else "")
+        return told + (build_html_table("Stability of the verdicts", (), rows) if rows else "")
 
     @property
     def stabilities(self) -> tuple[OpinionStability, ...]:
         """Return the stability of each opinion on variants of the clip, in order; empty if not requested."""
-        return compare_trials(self.opinions, self.trials)
+        return compute_opinion_stabilities(self.opinions, self.trials)
 
     @property
     def is_complete(self) -> bool:
@@ -140,13 +147,13 @@ def build_review_questions(
     mode: Mode = "strict",
     models: Sequence[str] = (),
 ) -> ReviewQuestions:
-    """Return an inquiry under a condition as typed by a user; unknown settings are rejected.
+    """Return the questions under a condition as typed by a user; unknown settings are rejected.
 
-    All its questions have the same input: that of a checkpoint's training among `models`, otherwise
-    8 frames unless a plan is named, regardless of the clip's length.
+    All questions have the same input: the training input of a checkpoint among `models`, otherwise
+    8 frames unless a sampling is named, regardless of the clip's length.
     """
     taught = _get_training_condition(models, protocols)
-    section = check_sections(
+    section = validate_recipe_sections(
         ConditionSection, {"sampling": Condition().sampling, **taught, **condition}
     )
     resolved = [section.resolved(get_protocol(name)) for name in protocols]
@@ -158,7 +165,7 @@ def build_review_questions(
 def get_trained_protocols(models: Sequence[str]) -> tuple[str, ...]:
     """Return the training protocols of the first checkpoint among `models`; none without a checkpoint."""
     for model in models:
-        taught = check_sections(ReviewerSection, {"model": model}).taught
+        taught = validate_recipe_sections(ReviewerSection, {"model": model}).taught
         if taught is not None:
             return tuple(known.protocol for known in taught.instruments)
     return ()
@@ -169,7 +176,8 @@ def _get_training_condition(models: Sequence[str], protocols: Sequence[str]) -> 
     ways = {
         str(way): way
         for model in models
-        if (taught := check_sections(ReviewerSection, {"model": model}).taught) is not None
+        if (taught := validate_recipe_sections(ReviewerSection, {"model": model}).taught)
+        is not None
         for name in protocols
         if (way := taught.condition(name)) is not None
     }
@@ -180,21 +188,23 @@ def _get_training_condition(models: Sequence[str], protocols: Sequence[str]) -> 
     return asdict(*ways.values()) if ways else {}
 
 
-def describe_reviewers(
+def build_reviewer_factories(
     models: Sequence[str],
     inquiry: ReviewQuestions,
     *,
     settings: EnvironmentSettings,
     **keys: object,
 ) -> tuple[ReviewerFactory, ...]:
-    """Return the reviewers that `models` name, each once; names and settings are those of `unreel eval`.
+    """Return one reviewer factory for each distinct model, with names and settings of `unreel eval`.
 
-    `keys` are further ones of `[reviewer]`; None means unset.
+    `keys` are further keys of `[reviewer]`; None means unset.
     """
     condition = ConditionSection(**asdict(inquiry.condition))
     openers: dict[str, ReviewerFactory] = {}
     for model in models:
-        section = check_sections(ReviewerSection, {"model": model} | drop_missing(keys))
+        section = validate_recipe_sections(
+            ReviewerSection, {"model": model} | drop_unset_keys(keys)
+        )
         section.require_thinking(condition, get_protocol(inquiry.protocols[0]))
         section.require_taught(inquiry.protocols)
         opener = section.opener(key_hosts=settings.key_hosts)
@@ -202,14 +212,16 @@ def describe_reviewers(
     return tuple(openers.values())
 
 
-def describe_assumed_space(
+def format_box_space_note(
     models: Sequence[str], inquiry: ReviewQuestions, *, box_space: str | None = None
 ) -> str:
-    """Return a sentence that names models whose boxes are read as pixels by assumption; or ""."""
+    """Return a sentence that names models whose boxes are assumed to be in pixels; empty if none."""
     if not any(get_protocol(name).needs_box_space for name in inquiry.protocols):
         return ""
-    keys = drop_missing({"box_space": box_space})
-    sections = [check_sections(ReviewerSection, {"model": model} | keys) for model in models]
+    keys = drop_unset_keys({"box_space": box_space})
+    sections = [
+        validate_recipe_sections(ReviewerSection, {"model": model} | keys) for model in models
+    ]
     names = [section.served_name for section in sections if section.assumes_box_space]
     if not names:
         return ""
@@ -219,23 +231,23 @@ def describe_assumed_space(
     )
 
 
-def survey_clip(file: Path, reader: MediaReader) -> Clip | Failure:
+def probe_clip_file(file: Path, reader: MediaReader) -> Clip | Failure:
     """Return the clip at `file` with the hash of its bytes and the facts of its streams, or the failure."""
     facts = reader.probe(file)
     if isinstance(facts, Failure):
         return facts
-    return Clip(id=clip_id(file), location=str(file), facts=facts)
+    return Clip(id=compute_clip_id(file), location=str(file), facts=facts)
 
 
 async def review_clip(
     clip: Clip,
-    reviewers: Sequence[OpenReviewer],
+    reviewers: Sequence[OpenedReviewer],
     *,
     inquiry: ReviewQuestions,
     desk: ReviewDispatcher,
     on_opinion: Callable[[Opinion], None] = lambda _opinion: None,
 ) -> Review:
-    """Put every question to every reviewer at once; `on_opinion` hears each as it comes in."""
+    """Send every question to every reviewer concurrently; `on_opinion` is called with each opinion."""
     looks: dict[frozenset[InputKind], asyncio.Task[tuple[ClipInput, ...] | Failure]] = {}
 
     def look(wants: frozenset[InputKind]) -> asyncio.Task[tuple[ClipInput, ...] | Failure]:
@@ -244,7 +256,7 @@ async def review_clip(
             looks[wants] = asyncio.create_task(desk.show([clip], inquiry.condition, wants))
         return looks[wants]
 
-    async def hear(asked: OpenReviewer, name: str) -> Opinion:
+    async def hear(asked: OpenedReviewer, name: str) -> Opinion:
         instrument = get_protocol(name).instrument
         question = Question(subject=clip.id, instrument=instrument, condition=inquiry.condition)
         answered = await desk.put(question, await look(asked.reviewer.wants), asked)

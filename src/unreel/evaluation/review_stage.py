@@ -1,23 +1,26 @@
-"""The stage that shows a clip to a reviewer and stores the reply."""
+"""Stage that shows a clip to a reviewer and stores the reply, and the streaming counters of an eval."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from unreel.benchmarks.questions import PlannedQuestion
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.questions import PlannedQuestion, UnreadableClip
+from unreel.benchmarks.statistics import BenchmarkStats
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure
-from unreel.core.judgement import get_subject
+from unreel.core.judgement import build_question_subject
 from unreel.core.question import Condition, Instrument, Question
-from unreel.engine.media_stage import MediaStage
-from unreel.engine.stage import Row, WorkerResources, to_failed_row
-from unreel.engine.storage_access import StorageAccess, find_change, local_copy
+from unreel.engine.run import PrefetchedIterator
+from unreel.engine.stage import MediaStage, Row, WorkerResources, to_failed_row
+from unreel.engine.storage_access import StorageAccess, find_clip_change, open_local_copy
 from unreel.engine.survey import FACTS
-from unreel.evaluation.run_cost import ESTIMATED, payment_columns
+from unreel.evaluation.run_cost import ESTIMATED, build_cost_columns
 from unreel.reviewers.ask import ReviewDispatcher, ReviewResult
 from unreel.reviewers.factory import ReviewerFactory
 
@@ -26,7 +29,7 @@ CLIP_CLOCK: Final = "first frame"
 _CONDITION: Final = TypeAdapter(Condition)
 
 
-def answer_row(planned: PlannedQuestion[Clip], reviewer: str) -> Row:
+def build_unanswered_row(planned: PlannedQuestion[Clip], reviewer: str) -> Row:
     """Return the row of a question before it is sent; columns that begin with `_` are not stored."""
     question = planned.question
     first, *second = question.shown
@@ -45,8 +48,8 @@ def answer_row(planned: PlannedQuestion[Clip], reviewer: str) -> Row:
     }
 
 
-def add_costs(rows: Sequence[Row], totals: dict[str, float]) -> None:
-    """Add what rows cost to the total, and count those whose usage is estimated."""
+def add_row_costs(rows: Sequence[Row], totals: dict[str, float]) -> None:
+    """Add the costs of `rows` to `totals`, and count the rows whose token usage is estimated."""
     for row in rows:
         if row.get("cost_usd") is not None:
             totals["cost_usd"] = totals.get("cost_usd", 0.0) + row["cost_usd"]
@@ -73,8 +76,8 @@ class ReviewStage(MediaStage):
         super().setup()
         self._desk = ReviewDispatcher(
             self._reader,
-            open_file=partial(local_copy, access=self._access),
-            find_change=find_change,
+            open_file=partial(open_local_copy, access=self._access),
+            find_change=find_clip_change,
         )
         self._open.callback(self._desk.close)
         self._reviewer = self._opener.open()
@@ -82,13 +85,13 @@ class ReviewStage(MediaStage):
     async def __call__(self, row: Row) -> Row:
         clips = tuple(_iter_row_clips(row))
         question = Question(
-            subject=get_subject(*(clip.id for clip in clips)),
+            subject=build_question_subject(*(clip.id for clip in clips)),
             instrument=Instrument(row["protocol"], row["protocol_version"]),
             condition=_CONDITION.validate_json(row["_condition"]),
         )
         asked = await self._desk.ask(question, clips, self._reviewer, name=row["_name"])
         noted = row | ({"notes": json.dumps(_build_answer_notes(asked))} if asked.exhibits else {})
-        noted |= payment_columns(asked.outcome.usage, asked.cost_usd, row.get("_paid"))
+        noted |= build_cost_columns(asked.outcome.usage, asked.cost_usd, row.get("_paid"))
         if isinstance(asked.outcome, Failure):
             return to_failed_row(noted, asked.outcome)
         return noted | {
@@ -118,3 +121,56 @@ def _iter_row_clips(row: Row) -> Iterator[Clip]:
     ids = [row["clip"]] if row["second"] is None else [row["clip"], row["second"]]
     for clip, location, facts in zip(ids, row["_locations"], row["_facts"], strict=True):
         yield Clip(id=clip, location=location, facts=FACTS.validate_json(facts))
+
+
+class CountedEntryStream:
+    """Iterator over the benchmark entries of a run that counts them.
+
+    Args:
+        entries: Entries, iterated once.
+        keeps: Whether the entries stay in memory, for a fitted baseline.
+    """
+
+    def __init__(self, entries: Iterable[Entry], *, keeps: bool) -> None:
+        self.ahead = PrefetchedIterator(entries)
+        self.n_entries = 0
+        self.has_cleaned = any(entry.cleaned for entry in self.ahead.first)
+        """Whether one of those that went by, or are looked at, has a copy without its watermark."""
+        self.kept: list[Entry] = []
+        self._keeps = keeps
+
+    def __iter__(self) -> Iterator[Entry]:
+        for entry in self.ahead:
+            self.n_entries += 1
+            self.has_cleaned |= bool(entry.cleaned)
+            if self._keeps:
+                self.kept.append(entry)
+            yield entry
+
+
+class SkippedQuestionCounts:
+    """Counts of skipped questions, collected while streaming."""
+
+    def __init__(self) -> None:
+        self.unreadable: Counter[str] = Counter()
+        self.first_unreadable = ""
+        self.reading = BenchmarkStats()
+
+    def sift(
+        self, plan: Iterable[PlannedQuestion[Clip] | UnreadableClip | Rejected], reviewer: str
+    ) -> Iterator[dict[str, Any]]:
+        for planned in plan:
+            if isinstance(planned, PlannedQuestion):
+                yield build_unanswered_row(planned, reviewer)
+            else:
+                self.leave(planned)
+
+    def leave(self, planned: UnreadableClip | Rejected) -> None:
+        match planned:
+            case UnreadableClip():
+                self.unreadable[planned.failure.reason.value] += 1
+                self.first_unreadable = (
+                    self.first_unreadable or f"{planned.name}: {planned.failure}"
+                )
+            case Rejected():
+                self.reading.reject(planned)

@@ -9,9 +9,9 @@ from obstore.exceptions import BaseError
 
 from unreel.core.answer import digest_text
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.core.question import Instrument, question_key
+from unreel.core.question import Instrument, compute_question_key
 from unreel.engine.location import StorageLocation
-from unreel.engine.stage import Row, has_failed
+from unreel.engine.stage import Row, is_failed_row
 from unreel.engine.start_log import SIGNS
 from unreel.engine.survey import CLIPS
 from unreel.engine.table import LanceTable
@@ -21,29 +21,29 @@ from unreel.engine.table_check import (
     WRONG_KEY,
     TableChecker,
     TableCheckResult,
-    TableRule,
-    examine,
-    is_hash,
+    TableCheckRule,
+    check_stored_table,
+    is_sha256_hex,
 )
-from unreel.engine.writer_lock import LockHolder, find_holder
-from unreel.evaluation.judge_rulings import read_row
-from unreel.evaluation.stored_recipe import StoredRecipe, UnusableRecipe, find_recipe
+from unreel.engine.writer_lock import LockHolder, find_lock_holder
+from unreel.evaluation.judge_rulings import parse_ruling_row
+from unreel.evaluation.stored_recipe import StoredRecipe, UnusableRecipe, find_run_recipe
 from unreel.evaluation.tables import ANSWERS, RULINGS
 
 WRONG_TEXT: Final = "a text that is not the reply that was received"
 WRONG_RULING: Final = "neither a score nor a reason why there is none"
 
 
-def answer_fault(row: Row) -> str | None:
+def find_answer_fault(row: Row) -> str | None:
     """Return the fault of a stored answer, or None: its key must match its fields."""
     shown = [clip for clip in (row["clip"], row["second"]) if clip is not None]
-    if not shown or not all(map(is_hash, shown)):
+    if not shown or not all(map(is_sha256_hex, shown)):
         return WRONG_CLIP
     asked = (row["reviewer"], row["protocol"], row["protocol_version"], row["condition"])
     if None in asked:
         return WRONG_KEY
     instrument = Instrument(row["protocol"], row["protocol_version"])
-    key = question_key(shown, row["reviewer"], instrument, row["condition"])
+    key = compute_question_key(shown, row["reviewer"], instrument, row["condition"])
     if key != row["key"]:
         return WRONG_KEY
     text, digest = row["text"], row.get("reply_digest")
@@ -51,17 +51,17 @@ def answer_fault(row: Row) -> str | None:
 
 
 def find_clip_fault(row: Row) -> str | None:
-    """Return the fault of a stored file record, or None: its key is the mark of a file that may be gone."""
-    if not is_hash(row["key"]):
+    """Return the fault of a stored clip row, or `None`. The clip file itself is not read."""
+    if not is_sha256_hex(row["key"]):
         return WRONG_KEY
-    return None if has_failed(row) or is_hash(row["clip"] or "") else WRONG_CLIP
+    return None if is_failed_row(row) or is_sha256_hex(row["clip"] or "") else WRONG_CLIP
 
 
 def find_ruling_fault(row: Row) -> str | None:
     """Return the fault of a stored ruling, or None: its key is a hash of texts that are not stored."""
-    if not is_hash(row["key"]):
+    if not is_sha256_hex(row["key"]):
         return WRONG_KEY
-    return None if has_failed(row) or read_row(row).is_settled else WRONG_RULING
+    return None if is_failed_row(row) or parse_ruling_row(row).is_settled else WRONG_RULING
 
 
 TAKE_AGAIN: Final = (
@@ -73,7 +73,7 @@ _ANSWERS: Final = "answers.lance"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeCheck:
-    """The recipe of a run."""
+    """Result of the check of a run's recipe."""
 
     reviewer: str = ""
     instrument: str = ""
@@ -85,7 +85,7 @@ class RecipeCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableCheck:
-    """One table of a run."""
+    """Result of the check of one table of a run."""
 
     name: str
     version: int | None
@@ -114,13 +114,13 @@ class TableCheck:
 
     @property
     def is_later(self) -> bool:
-        """Return whether rows are from a later release, which alone can check them."""
+        """Return whether a later release wrote some rows; only that release can check them."""
         return LATER in self.faults
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerCheck:
-    """A file of starts and finishes next to the tables."""
+class StartLogCheck:
+    """Result of the check of one start log: a file that records starts and ends of rows."""
 
     name: str
     n_lines: int
@@ -131,13 +131,13 @@ class LedgerCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCheck:
-    """Everything that was looked at."""
+    """Result of the check of a run: its recipe, tables and start logs."""
 
     run: str
     recipe: RecipeCheck | None
     """None for a folder of tables that is no run."""
     tables: tuple[TableCheck, ...]
-    ledgers: tuple[LedgerCheck, ...]
+    ledgers: tuple[StartLogCheck, ...]
 
     @property
     def is_whole(self) -> bool:
@@ -149,11 +149,11 @@ class RunCheck:
     @property
     def is_curation(self) -> bool:
         """Return whether these are the steps of a curation, which can be repeated."""
-        return is_curation([f"{table.name}.lance" for table in self.tables])
+        return are_curation_tables([f"{table.name}.lance" for table in self.tables])
 
     @property
     def is_later(self) -> bool:
-        """Return whether a later release wrote it."""
+        """Return whether a later release wrote the recipe or a table."""
         later = self.recipe is not None and self.recipe.is_later
         return later or any(table.is_later for table in self.tables)
 
@@ -164,10 +164,10 @@ class StoredRun:
 
     place: StorageLocation
     ledgers: Path
-    steps: TableRule
+    steps: TableCheckRule
     """For tables that are none of a run: the steps of a curation."""
 
-    def rule(self, name: str) -> TableRule:
+    def rule(self, name: str) -> TableCheckRule:
         """Return the rule for the table of that name."""
         return _RULES.get(name, self.steps)
 
@@ -177,24 +177,24 @@ class StoredRun:
 
 
 def check_run(run: StoredRun, examiner: TableChecker) -> RunCheck:
-    """Look at everything in a run or a curation; nothing is changed.
+    """Check the recipe, tables and start logs of a run or a curation; nothing is changed.
 
     Raises:
-        InvalidSettingError: There is neither.
-        UnreadableSourceError: Its store cannot be reached.
+        InvalidSettingError: The location has neither a run nor a curation.
+        UnreadableSourceError: The storage cannot be reached.
     """
-    return sum_up(run, examine_tables(run, examiner))
+    return build_run_check(run, check_run_tables(run, examiner))
 
 
-def examine_tables(run: StoredRun, examiner: TableChecker) -> dict[str, TableCheckResult]:
+def check_run_tables(run: StoredRun, examiner: TableChecker) -> dict[str, TableCheckResult]:
     """Read and check every table of the run completely; return the results by path relative to the run."""
     return {
-        name: examine(run.open(name), examiner, run.rule(name).judge)
-        for name in find_tables(run.place)
+        name: check_stored_table(run.open(name), examiner, run.rule(name).judge)
+        for name in find_run_tables(run.place)
     }
 
 
-def sum_up(run: StoredRun, tables: Mapping[str, TableCheckResult]) -> RunCheck:
+def build_run_check(run: StoredRun, tables: Mapping[str, TableCheckResult]) -> RunCheck:
     """Return the combined check of the run's tables, recipe and start logs."""
     place = run.place
     recipe = check_recipe_file(place)
@@ -207,14 +207,14 @@ def sum_up(run: StoredRun, tables: Mapping[str, TableCheckResult]) -> RunCheck:
     return RunCheck(
         run=place.uri,
         recipe=recipe,
-        tables=tuple(check_table(found, name) for name, found in tables.items()),
-        ledgers=tuple(check_ledger(file) for file in find_ledgers(run.ledgers)),
+        tables=tuple(build_table_check(found, name) for name, found in tables.items()),
+        ledgers=tuple(check_start_log(file) for file in find_start_logs(run.ledgers)),
     )
 
 
-def find_tables(location: StorageLocation) -> list[str]:
+def find_run_tables(location: StorageLocation) -> list[str]:
     """Return the paths of the tables of a run or curation, relative to its location."""
-    if not _is_there(location):
+    if not _location_exists(location):
         return []
     try:
         listed = [
@@ -228,13 +228,13 @@ def find_tables(location: StorageLocation) -> list[str]:
     return sorted(name for name in listed if name.endswith(".lance"))
 
 
-def is_curation(tables: Collection[str]) -> bool:
+def are_curation_tables(tables: Collection[str]) -> bool:
     """Return whether tables with these names belong to a curation."""
     return not set(tables) <= set(_RULES)
 
 
-def check_table(found: TableCheckResult, name: str) -> TableCheck:
-    """Return the counts of a table check."""
+def build_table_check(found: TableCheckResult, name: str) -> TableCheck:
+    """Return the table check with the counts of `found`."""
     return TableCheck(
         name=name.removesuffix(".lance"),
         version=found.version,
@@ -248,13 +248,13 @@ def check_table(found: TableCheckResult, name: str) -> TableCheck:
         whole_version=None if found.is_whole else found.whole_version,
         n_older_files=found.n_older,
         n_leftover_files=len(found.loose) - found.n_older,
-        writer=find_holder(found.table.place),
+        writer=find_lock_holder(found.table.place),
     )
 
 
 def check_recipe_file(location: StorageLocation) -> RecipeCheck | None:
-    """Check the recipe at `place`; None if it is missing, as in a run that was killed early."""
-    match find_recipe(location):
+    """Check the recipe at `location`; `None` if it is missing, as in a run that was killed early."""
+    match find_run_recipe(location):
         case None:
             return None
         case UnusableRecipe(problem=problem, other_release=other_release):
@@ -263,34 +263,34 @@ def check_recipe_file(location: StorageLocation) -> RecipeCheck | None:
             return RecipeCheck(reviewer=reviewer, instrument=str(instrument))
 
 
-def _is_there(location: StorageLocation) -> bool:
+def _location_exists(location: StorageLocation) -> bool:
     return not location.is_local or location.path.is_dir()
 
 
-def find_ledgers(folder: Path) -> list[Path]:
-    """Return the ledgers in a run's local directory, sorted."""
+def find_start_logs(folder: Path) -> list[Path]:
+    """Return the start logs in a run's local directory, sorted."""
     return sorted(folder.glob("*.ledger"))
 
 
-def check_ledger(file: Path) -> LedgerCheck:
-    """Return the number of lines of a start log, and of torn ones."""
+def check_start_log(file: Path) -> StartLogCheck:
+    """Return the number of lines of a start log, and of those that were cut off or are invalid."""
     n_lines = n_torn = 0
     try:
         with file.open("rb") as lines:
             for line in lines:
                 n_lines += 1
-                n_torn += not _is_line(line)
+                n_torn += not _is_valid_log_line(line)
     except OSError as error:
-        return LedgerCheck(name=file.name, n_lines=n_lines, n_torn=n_torn, problem=str(error))
-    return LedgerCheck(name=file.name, n_lines=n_lines, n_torn=n_torn)
+        return StartLogCheck(name=file.name, n_lines=n_lines, n_torn=n_torn, problem=str(error))
+    return StartLogCheck(name=file.name, n_lines=n_lines, n_torn=n_torn)
 
 
-def _is_line(line: bytes) -> bool:
+def _is_valid_log_line(line: bytes) -> bool:
     return line.endswith(b"\n") and line[:1].decode(errors="replace") in SIGNS
 
 
-_RULES: Final[Mapping[str, TableRule]] = {
-    _ANSWERS: TableRule(ANSWERS, answer_fault),
-    "clips.lance": TableRule(CLIPS, find_clip_fault),
-    "rulings.lance": TableRule(RULINGS, find_ruling_fault),
+_RULES: Final[Mapping[str, TableCheckRule]] = {
+    _ANSWERS: TableCheckRule(ANSWERS, find_answer_fault),
+    "clips.lance": TableCheckRule(CLIPS, find_clip_fault),
+    "rulings.lance": TableCheckRule(RULINGS, find_ruling_fault),
 }

@@ -10,9 +10,12 @@ from unreel.core.output_files import OutputDirectory
 from unreel.engine.progress import Progress
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
-from unreel.evaluation.tables import usage_columns
-from unreel.reviewers.endpoint.budget import SpentBefore
-from unreel.reviewers.endpoint.spending_log import begin_log, read_spent
+from unreel.evaluation.tables import build_token_columns
+from unreel.reviewers.endpoint.budget import (
+    EarlierSpending,
+    compact_spending_log,
+    read_spending_total,
+)
 from unreel.reviewers.factory import ReviewerFactory
 
 ESTIMATED: Final = "usage_estimated"
@@ -31,11 +34,13 @@ def sum_run_cost_usd(answers: LanceTable, ledgers: Path) -> Decimal | None:
     Failures and lost replies are included.
     """
     costs = _list_answer_costs(answers)
-    logged = read_spent(ledgers / _LOG)
+    logged = read_spending_total(ledgers / _LOG)
     return max(sum(costs, Decimal()), logged) if costs or logged else None
 
 
-def begin_spending(opener: ReviewerFactory, answers: LanceTable, ledgers: Path) -> ReviewerFactory:
+def add_earlier_run_cost(
+    opener: ReviewerFactory, answers: LanceTable, ledgers: Path
+) -> ReviewerFactory:
     """Return the reviewer factory with a cost limit that includes the earlier cost of the run.
 
     Call this while no other process sends questions for the run.
@@ -44,8 +49,8 @@ def begin_spending(opener: ReviewerFactory, answers: LanceTable, ledgers: Path) 
         return opener
     costs = _list_answer_costs(answers)
     log = OutputDirectory(ledgers).make() / _LOG
-    before = SpentBefore(
-        spent_usd=begin_log(log, at_least_usd=sum(costs, Decimal())),
+    before = EarlierSpending(
+        spent_usd=compact_spending_log(log, at_least_usd=sum(costs, Decimal())),
         dearest_usd=max(costs, default=Decimal()),
         log=log,
     )
@@ -62,10 +67,10 @@ def add_earlier_payments(
         yield question if before is None else question | {"_paid": before}
 
 
-def payment_columns(usage: Usage | None, cost_usd: Decimal | None, before: Row | None) -> Row:
+def build_cost_columns(usage: Usage | None, cost_usd: Decimal | None, before: Row | None) -> Row:
     """Return the token and cost columns of a question: the sum of this attempt and earlier attempts."""
     columns: dict[str, Any] = {
-        **usage_columns(usage),
+        **build_token_columns(usage),
         "cost_usd": None if cost_usd is None else float(cost_usd),
         ESTIMATED: True if usage is not None and usage.is_estimated else None,
     }
@@ -75,10 +80,10 @@ def payment_columns(usage: Usage | None, cost_usd: Decimal | None, before: Row |
     return columns
 
 
-def note_estimates(
+def report_estimated_costs(
     on_progress: Callable[[Progress], None], on_note: Callable[[str], None]
 ) -> Callable[[Progress], None]:
-    """Return `on_progress`, extended: it sends one note when the first estimated cost is committed."""
+    """Return an `on_progress` that also calls `on_note` once, when the first estimated cost is stored."""
     waiting = [ESTIMATE_NOTE]
 
     def look_at(progress: Progress) -> None:

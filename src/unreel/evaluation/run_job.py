@@ -10,41 +10,62 @@ from typing import Final
 
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.loader import Benchmark, open_benchmark
-from unreel.benchmarks.no_result_advice import build_no_question_error
 from unreel.benchmarks.questions import (
     PlannedQuestion,
     QuestionScope,
     UnreadableClip,
-    find_truthless,
+    find_entries_without_truth,
     plan_questions,
-    require_some,
+    require_some_question,
 )
-from unreel.benchmarks.statistics import BenchmarkIdentity, BenchmarkStats, identify
-from unreel.benchmarks.subset import SampleCounts, choose
+from unreel.benchmarks.statistics import (
+    BenchmarkIdentity,
+    BenchmarkStats,
+    SampleCounts,
+    build_no_question_error,
+    compute_benchmark_identity,
+    sample_balanced_entries,
+)
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Instrument
 from unreel.engine.committer import CommitPace
-from unreel.engine.location import StorageLocation, require_conditional_puts
+from unreel.engine.location import StorageLocation, require_conditional_puts, translate_store_errors
 from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
-from unreel.engine.run import RunSummary, shared_runner
-from unreel.engine.run import run as run_stages
+from unreel.engine.run import RunSummary, open_shared_runner
+from unreel.engine.run import run_pending_questions as run_stages
 from unreel.engine.stage import Row, Stage
 from unreel.engine.storage_access import StorageAccess
-from unreel.engine.storage_errors import translate_store_errors
-from unreel.engine.survey import CLIPS, ClipSurvey, SurveyStage, reuse_survey_rows, survey_rows
+from unreel.engine.survey import (
+    CLIPS,
+    ClipProbeStage,
+    StoredClipFacts,
+    iter_clip_file_rows,
+    reuse_stored_clip_facts,
+)
 from unreel.engine.table import LanceTable
-from unreel.engine.writer_lock import writer_lock
-from unreel.evaluation.baseline_fitting import LearnableClip, describe_reviewer
-from unreel.evaluation.counters import EntryStream, SkippedCounts
+from unreel.engine.writer_lock import build_writer_lock
+from unreel.evaluation.baseline_fitting import LabelledClip, build_reviewer_factory
 from unreel.evaluation.recipe import EvalRecipe
-from unreel.evaluation.review_stage import ReviewStage, add_costs
-from unreel.evaluation.run_cost import add_earlier_payments, begin_spending, note_estimates
-from unreel.evaluation.run_store import RunRecipeStore, find_before
-from unreel.evaluation.stored_benchmark import KeptBenchmark, require_unchanged
-from unreel.evaluation.stored_recipe import StoredRecipe
+from unreel.evaluation.review_stage import (
+    CountedEntryStream,
+    ReviewStage,
+    SkippedQuestionCounts,
+    add_row_costs,
+)
+from unreel.evaluation.run_cost import (
+    add_earlier_payments,
+    add_earlier_run_cost,
+    report_estimated_costs,
+)
+from unreel.evaluation.run_store import RunRecipeStore, read_run_recipe
+from unreel.evaluation.stored_recipe import (
+    StoredBenchmarkReference,
+    StoredRecipe,
+    require_unchanged_benchmark,
+)
 from unreel.evaluation.tables import ANSWERS, RULINGS
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.factory import ReviewerFactory, wrap_open_reviewer
@@ -67,7 +88,7 @@ class EvalRun:
     """A local folder for the ledgers of starts; the next try on this machine finds it again."""
     asked: Instrument | None = None
     """What it asked, where it was kept; `None`: what this release asks."""
-    kept: KeptBenchmark | None = None
+    kept: StoredBenchmarkReference | None = None
     """What it stores of its benchmark, where it was opened again."""
     moved_to: Path | None = None
     """Present location of its benchmark, if given."""
@@ -100,10 +121,10 @@ class EvalRun:
 
     @property
     def benchmark_path(self) -> Path:
-        """Return the path of its benchmark.
+        """Return the path of the run's benchmark.
 
         Raises:
-            UnreadableSourceError: It is not where it was.
+            UnreadableSourceError: The benchmark is not at its stored location.
         """
         if self.moved_to is not None:
             return self.moved_to
@@ -127,31 +148,31 @@ class EvalRun:
     def entries(
         self, benchmark: Benchmark, reading: BenchmarkStats | None = None
     ) -> Iterator[Entry]:
-        """Return the entries of the run, at least one; `reading` counts all rows.
+        """Yield the entries of the run, at least one; `reading` counts all rows.
 
         Raises:
-            UnreelError: There is none, with the reason.
+            UnreelError: The benchmark has no usable entry; the error gives the reason.
         """
         reading, recipe = reading or BenchmarkStats(), self.recipe
         usable = (e for e in reading.watch(benchmark) if recipe.split in {None, e.split})
         chosen: Iterator[Entry] = itertools.islice(usable, recipe.limit)
         if recipe.limit is not None and recipe.choice == "balanced":
-            choice = choose(usable, recipe.limit, seed=recipe.seed)
+            choice = sample_balanced_entries(usable, recipe.limit, seed=recipe.seed)
             reading.drawn, chosen = choice.drawn, iter(choice.entries)
         first = next(chosen, None)
         if first is None:
             raise reading.nothing(str(self.benchmark_path), recipe.split)
         yield from itertools.chain([first], chosen)
 
-    def survey(self, benchmark: Benchmark, *tables: LanceTable) -> ClipSurvey:
-        """Return the properties of its files; `tables` take precedence over its own."""
+    def survey(self, benchmark: Benchmark, *tables: LanceTable) -> StoredClipFacts:
+        """Return the stored properties of the run's clips; `tables` take precedence over its own table."""
         typed = Path(self.recipe.benchmark)
         if benchmark.root != self.benchmark_path:
             typed = typed.parent
-        return ClipSurvey(*tables, self.clips, typed=typed if self.kept is None else None)
+        return StoredClipFacts(*tables, self.clips, typed=typed if self.kept is None else None)
 
     def plan(
-        self, survey: ClipSurvey | None = None
+        self, survey: StoredClipFacts | None = None
     ) -> Iterator[PlannedQuestion[Clip] | UnreadableClip | Rejected]:
         """Yield the questions of the run, after its clips were surveyed.
 
@@ -164,13 +185,15 @@ class EvalRun:
             benchmark, self.entries(benchmark, reading), cleaned=scope.shows_cleaned
         )
         questions = plan_questions(found, scope)
-        yield from require_some(questions, scope, source=str(self.benchmark_path))
+        yield from require_some_question(questions, scope, source=str(self.benchmark_path))
         if self.kept is not None and reading.identity is not None and not self.accept_changed:
-            require_unchanged(self.kept, reading.identity, path=self.benchmark_path, run=self.place)
+            require_unchanged_benchmark(
+                self.kept, reading.identity, path=self.benchmark_path, run=self.place
+            )
 
     def reviewer_name(self) -> str:
         """Return the reviewer name that the run's answers store."""
-        return _require_recipe(self.place).reviewer
+        return _require_stored_recipe(self.place).reviewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,12 +229,12 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
 ) -> EvalOutcome:
     """Send every unanswered question of the run, and store the answers.
 
-    The benchmark is read twice: to survey its clips, then to ask; a long one once more before, if
-    answers exist, to check that it is unchanged.
-
-    `callbacks.on_due` is called for the parts `clips` and `answers`; if there are too many to read ahead, with the
-    largest possible number of answers, and not for clips. Files that the table `surveyed` knows are not looked at again. Questions that are not
-    `wanted` stay due. `reviewer` is asked in the place of the one that the recipe describes. `pace` says when rows are committed.
+    The benchmark is read twice: for the clip properties, then for the questions. A long one is read
+    once more before, if answers exist, to check that it is unchanged.
+    `callbacks.on_due` gets the number of due `clips` and `answers`. If there are too many to read
+    ahead, it gets only the largest possible number of answers. Files in the table `surveyed` are
+    not probed again. Questions that `wanted` rejects stay due. `reviewer` replaces the reviewer of
+    the recipe. `pace` decides when rows are committed.
 
     Raises:
         InvalidSettingError: The run was begun with another reviewer, recipe or benchmark.
@@ -219,14 +242,14 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     require_conditional_puts(run.place)
     callbacks.on_phase(f"reading {run.recipe.benchmark}")
     benchmark = run.benchmark()
-    left_out, cleaned = SkippedCounts(), run.scope.shows_cleaned
+    left_out, cleaned = SkippedQuestionCounts(), run.scope.shows_cleaned
     reading = left_out.reading
     learns = reviewer is None and run.recipe.reviewer.learns
     # Whoever cannot be asked is told of before the first clip is opened.
     opener = None if learns else _get_reviewer_factory(run, reviewer)
-    roll = EntryStream(run.entries(benchmark, reading), keeps=learns)
+    roll = CountedEntryStream(run.entries(benchmark, reading), keeps=learns)
     if roll.ahead.is_whole:
-        _require_askable(run, roll)
+        _require_any_question(run, roll)
 
     def put(
         part: str,
@@ -245,32 +268,34 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             retry_failed=retry,
             ledger=_get_ledger_path(run, part),
             pace=pace,
-            add_up=add_costs,
+            add_up=add_row_costs,
             most_due=most_due,
             on_due=partial(callbacks.on_due, part),
-            on_progress=note_estimates(partial(callbacks.on_step, part), callbacks.on_note),
+            on_progress=report_estimated_costs(partial(callbacks.on_step, part), callbacks.on_note),
             observe=lambda step, n_rows: callbacks.observe(f"{part}-{step}", n_rows),
         )
 
     again = NEVER_PUT.union(retry_failed)
-    with _hold_driver_lock(run.place), shared_runner(engine) as runner:
+    with _hold_driver_lock(run.place), open_shared_runner(engine) as runner:
         keeper = get_recipe_store(run)
         known = None if opener is None else opener.name
-        keeper.take_up(known, partial(identify_now, run, benchmark, reading), callbacks.on_note)
-        clips = survey_rows(benchmark, roll, run.access, cleaned=cleaned)
+        keeper.take_up(
+            known, partial(identify_current_benchmark, run, benchmark, reading), callbacks.on_note
+        )
+        clips = iter_clip_file_rows(benchmark, roll, run.access, cleaned=cleaned)
         if surveyed is not None:
-            clips = reuse_survey_rows(clips, surveyed)
-        survey = SurveyStage(run.access)
+            clips = reuse_stored_clip_facts(clips, surveyed)
+        survey = ClipProbeStage(run.access)
         looked_at = put("clips", clips, survey, table=run.clips, retry=retry_failed)
-        _require_cleaned(run.scope, roll)
+        _require_cleaned_copies(run.scope, roll)
         if opener is None:
             callbacks.on_phase(f"{run.recipe.reviewer.model} learns from the clips")
             learn_from = partial(_iter_learnable_clips, run, benchmark, roll.kept)
-            opener = describe_reviewer(run.recipe, access=run.access, learn_from=learn_from)
+            opener = build_reviewer_factory(run.recipe, access=run.access, learn_from=learn_from)
         keeper.keep(opener.name, reading.identity)
         callbacks.on_phase("counting the questions")
         stage = ReviewStage(
-            begin_spending(opener, run.answers, run.ledgers),
+            add_earlier_run_cost(opener, run.answers, run.ledgers),
             run.access,
             in_flight=run.recipe.reviewer.max_connections,
         )
@@ -291,19 +316,19 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     )
 
 
-def identify_now(
+def identify_current_benchmark(
     run: EvalRun, benchmark: Benchmark, reading: BenchmarkStats, before: StoredRecipe
 ) -> BenchmarkIdentity | None:
     """Return the present identity of the run's benchmark, from the given reading or read again."""
     if before.outside != run.access.outside:
         access = replace(run.access, outside=before.outside)
-        return identify(replace(run, access=access).benchmark())
-    return reading.identity or identify(benchmark)
+        return compute_benchmark_identity(replace(run, access=access).benchmark())
+    return reading.identity or compute_benchmark_identity(benchmark)
 
 
 def get_recipe_store(run: EvalRun) -> RunRecipeStore:
-    """Return the guard that keeps the run from being mixed with another, with its stored state."""
-    before = find_before(run.place)
+    """Return the store of the run's recipe, which rejects another reviewer, recipe or benchmark."""
+    before = read_run_recipe(run.place)
     held = before if run.answers.count() else None
     return RunRecipeStore(
         place=run.place,
@@ -317,13 +342,13 @@ def get_recipe_store(run: EvalRun) -> RunRecipeStore:
 def _get_reviewer_factory(run: EvalRun, reviewer: Reviewer | None) -> ReviewerFactory:
     if reviewer is not None:
         return wrap_open_reviewer(reviewer)
-    return describe_reviewer(run.recipe, access=run.access, learn_from=lambda: iter(()))
+    return build_reviewer_factory(run.recipe, access=run.access, learn_from=lambda: iter(()))
 
 
 @contextmanager
 def _hold_driver_lock(location: StorageLocation) -> Iterator[None]:
     """Hold the driver lock of a run: a second driver is rejected before it changes anything."""
-    with writer_lock(location / DRIVER):
+    with build_writer_lock(location / DRIVER):
         yield
 
 
@@ -341,7 +366,7 @@ def open_run(
         InvalidSettingError: There is no run at `location`.
         UnreadableSourceError: The recipe is damaged, or from another release.
     """
-    stored = _require_recipe(location)
+    stored = _require_stored_recipe(location)
     return EvalRun(
         place=location,
         recipe=stored.recipe,
@@ -355,8 +380,8 @@ def open_run(
     )
 
 
-def _require_recipe(location: StorageLocation) -> StoredRecipe:
-    stored = find_before(location)
+def _require_stored_recipe(location: StorageLocation) -> StoredRecipe:
+    stored = read_run_recipe(location)
     if stored is None:
         setting, problem = "run", f"{location.uri} holds no run"
         remedy = "Name a folder that `unreel eval --out` wrote"
@@ -364,7 +389,7 @@ def _require_recipe(location: StorageLocation) -> StoredRecipe:
     return stored
 
 
-def _require_cleaned(scope: QuestionScope, roll: EntryStream) -> None:
+def _require_cleaned_copies(scope: QuestionScope, roll: CountedEntryStream) -> None:
     """Raise for `watermark=removed` where no entry has a copy without its watermark."""
     if scope.shows_cleaned and not roll.has_cleaned:
         setting, problem = "watermark", "no clip of the benchmark has a copy without its watermark"
@@ -372,22 +397,22 @@ def _require_cleaned(scope: QuestionScope, roll: EntryStream) -> None:
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _require_askable(run: EvalRun, roll: EntryStream) -> None:
+def _require_any_question(run: EvalRun, roll: CountedEntryStream) -> None:
     """Raise before the first clip is opened if no question can be asked or scored."""
-    _require_cleaned(run.scope, roll)
-    truthless = find_truthless(roll.ahead.first, run.scope)
+    _require_cleaned_copies(run.scope, roll)
+    truthless = find_entries_without_truth(roll.ahead.first, run.scope)
     if len(truthless) == len(roll.ahead.first):
         raise build_no_question_error(str(run.benchmark_path), run.scope.protocol, truthless)
 
 
 def _iter_learnable_clips(
     run: EvalRun, benchmark: Benchmark, entries: Iterable[Entry]
-) -> Iterator[LearnableClip]:
+) -> Iterator[LabelledClip]:
     cleaned = run.scope.shows_cleaned
     for found in run.survey(benchmark).find_files(benchmark, entries, cleaned=cleaned):
         for clip in (found.clip, found.cleaned):
             if isinstance(clip, Clip):
-                yield LearnableClip(clip, found.entry.origin, found.entry.group)
+                yield LabelledClip(clip, found.entry.origin, found.entry.group)
 
 
 def _get_ledger_path(run: EvalRun, part: str) -> Path:

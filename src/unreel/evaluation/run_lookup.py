@@ -1,4 +1,4 @@
-"""Runs by name: one to start, one that is named, or all that lie below a folder or a prefix."""
+"""Lookup of runs: a new run, a run by its location, or all runs below a folder or prefix."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -9,20 +9,24 @@ from obstore.exceptions import BaseError
 
 from unreel.benchmarks.tables import TABLE_SUFFIXES
 from unreel.core.errors import UnreadableSourceError
-from unreel.core.names import plain_name
-from unreel.core.settings import EnvironmentSettings, read_storage
+from unreel.core.names import make_safe_file_name
+from unreel.core.settings import EnvironmentSettings, read_storage_options
 from unreel.engine.location import StorageLocation
-from unreel.engine.resolve_location import local_folder, open_access, resolve_location
+from unreel.engine.resolve_location import (
+    build_storage_access,
+    get_local_state_folder,
+    resolve_location,
+)
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.run_job import EvalRun, open_run
-from unreel.evaluation.stored_recipe import RECIPE_FILE, find_recipe
+from unreel.evaluation.stored_recipe import RECIPE_FILE, find_run_recipe
 
 _TABLE: Final = ".lance"
 _TABLES: Final = ("clips.lance", "answers.lance")
 """A frozen benchmark has a recipe too, and neither of them."""
 
 
-def plan_run(
+def build_eval_run(
     recipe: EvalRecipe,
     out: str | Path | None,
     settings: EnvironmentSettings,
@@ -32,36 +36,38 @@ def plan_run(
     accept_changed: bool = False,
 ) -> EvalRun:
     """Return the run of `recipe` at the directory or prefix `out`; by default below `runs/`, by name."""
-    access = open_access(settings, trusted=trusted, outside=outside)
-    place = resolve_location(str(out or place_run(recipe, "runs", settings)), access.storage)
+    access = build_storage_access(settings, trusted=trusted, outside=outside)
+    place = resolve_location(
+        str(out or find_run_location(recipe, "runs", settings)), access.storage
+    )
     return EvalRun(
         place=place,
         recipe=recipe,
         access=access,
-        ledgers=local_folder(place, settings),
+        ledgers=get_local_state_folder(place, settings),
         accept_changed=accept_changed,
     )
 
 
-def name_run(recipe: EvalRecipe, *, keep_ending: bool = False) -> str:
+def build_run_name(recipe: EvalRecipe, *, keep_ending: bool = False) -> str:
     """Return the default name of a run, from its model (without the server), protocol and benchmark."""
     model = recipe.reviewer.model.partition("@")[0]
     benchmark = os.path.abspath(recipe.benchmark)  # noqa: PTH100  `.` has a name, a link keeps its own
     name = Path(benchmark).name
     if not keep_ending and name.lower().endswith(TABLE_SUFFIXES):
         name = Path(name).stem
-    return "-".join(map(plain_name, (Path(model).name, recipe.protocol, name)))
+    return "-".join(map(make_safe_file_name, (Path(model).name, recipe.protocol, name)))
 
 
-def place_run(recipe: EvalRecipe, parent: str, settings: EnvironmentSettings) -> str:
-    """Return the place of a run below `parent`: by its name, or where an earlier release keeps it.
+def find_run_location(recipe: EvalRecipe, parent: str, settings: EnvironmentSettings) -> str:
+    """Return the location of a run below `parent`: by its name, or by its name in earlier releases.
 
-    Earlier releases kept the ending of a benchmark's table, for example `.csv`, in the name.
+    Earlier releases kept the suffix of a benchmark's table, for example `.csv`, in the name.
     """
-    name, earlier = name_run(recipe), name_run(recipe, keep_ending=True)
+    name, earlier = build_run_name(recipe), build_run_name(recipe, keep_ending=True)
     if earlier != name:
         kept = f"{parent}/{earlier}"
-        if find_recipe(resolve_location(kept, read_storage(settings))) is not None:
+        if find_run_recipe(resolve_location(kept, read_storage_options(settings))) is not None:
             return kept
     return f"{parent}/{name}"
 
@@ -83,33 +89,33 @@ def open_named_run(
         outside: Whether its table may name files outside its folder.
         accept_changed: Whether its benchmark may have changed.
     """
-    place = resolve_location(text, read_storage(settings))
+    place = resolve_location(text, read_storage_options(settings))
     return open_run(
         place,
-        open_access(settings, outside=outside),
-        ledgers=local_folder(place, settings),
+        build_storage_access(settings, outside=outside),
+        ledgers=get_local_state_folder(place, settings),
         moved_to=moved_to,
         accept_changed=accept_changed,
     )
 
 
-def name_runs(texts: Iterable[str], settings: EnvironmentSettings) -> list[str]:
-    """Return the runs that each of `texts` names: one run, or all runs inside it."""
-    storage = read_storage(settings)
+def resolve_run_names(texts: Iterable[str], settings: EnvironmentSettings) -> list[str]:
+    """Return the locations of runs for `texts`: each text is one run, or a folder of runs."""
+    storage = read_storage_options(settings)
     return [
         name
         for text in texts
         for name in (
             [text]
-            if find_recipe(resolve_location(text, storage)) is not None
+            if find_run_recipe(resolve_location(text, storage)) is not None
             else [*find_runs(text, settings)] or [text]
         )
     ]
 
 
 def find_runs(text: str, settings: EnvironmentSettings) -> Iterator[str]:
-    """Return the runs at or below the folder or prefix `text`, sorted; the content of runs is not searched."""
-    place = resolve_location(text, read_storage(settings))
+    """Yield the locations of the runs at or below the folder or prefix `text`, sorted."""
+    place = resolve_location(text, read_storage_options(settings))
     if place.is_local:
         for path in sorted(place.path.glob(f"**/{RECIPE_FILE}")):
             if any((path.parent / table).is_dir() for table in _TABLES):

@@ -1,4 +1,4 @@
-"""Repair of a damaged run: a copy next to the original, which is unchanged."""
+"""Repair of a damaged run: its intact rows are copied to a new location, the run is unchanged."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,20 +11,20 @@ from typing import IO, Final
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError, UnreelError
 from unreel.core.output_files import OutputDirectory
 from unreel.engine.location import StorageLocation, require_conditional_puts
-from unreel.engine.salvage import SalvageResult, SetAside, salvage
+from unreel.engine.salvage import SalvageResult, SetAside, salvage_table
 from unreel.engine.stage import Row
-from unreel.engine.start_log import StartLog
+from unreel.engine.start_log import ItemStartLog
 from unreel.engine.table_check import TableChecker, TableCheckResult
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.run_check import (
     TAKE_AGAIN,
     RunCheck,
     StoredRun,
+    build_run_check,
     check_recipe_file,
-    examine_tables,
-    find_ledgers,
-    find_tables,
-    sum_up,
+    check_run_tables,
+    find_run_tables,
+    find_start_logs,
 )
 from unreel.evaluation.run_job import DRIVER
 from unreel.evaluation.stored_recipe import RECIPE_FILE
@@ -33,8 +33,8 @@ SET_ASIDE: Final = "set-aside.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RepairResult:
-    """Result of a repair."""
+class RunRepairResult:
+    """Result of the repair of a run."""
 
     run: str
     out: str
@@ -44,30 +44,32 @@ class RepairResult:
     """By name: what became of the rows."""
 
 
-def repair_run(run: StoredRun, out: StoredRun, examiner: TableChecker) -> RepairResult | RunCheck:
-    """Write the intact part of `run` to the new location `out`; nothing is written without damage.
+def repair_run(
+    run: StoredRun, out: StoredRun, examiner: TableChecker
+) -> RunRepairResult | RunCheck:
+    """Copy the intact part of `run` to the new location `out`; write nothing if the run is undamaged.
 
     Raises:
         InvalidSettingError: A later release wrote the run, or it is a curation.
-        UnreadableSourceError: Another run writes it, or `out` exists.
+        UnreadableSourceError: Another process writes the run, or `out` exists.
     """
     with ExitStack() as held:
-        if find_tables(run.place):
-            held.enter_context(writer_lock(run.place / DRIVER))
-        found = examine_tables(run, examiner)
-        check = sum_up(run, found)
-        _require_ours(check)
+        if find_run_tables(run.place):
+            held.enter_context(build_writer_lock(run.place / DRIVER))
+        found = check_run_tables(run, examiner)
+        check = build_run_check(run, found)
+        _require_repairable_run(check)
         if check.is_whole:
             return check
-        _require_empty(out.place)
+        _require_unused_location(out.place)
         require_conditional_puts(out.place)
-        tables = _salvage_all(found, out, examiner)
+        tables = _salvage_tables(found, out, examiner)
         _copy_ledgers(run.ledgers, out.ledgers)
         _copy_recipe(run.place, out.place)
-    return RepairResult(run=run.place.uri, out=out.place.uri, check=check, tables=tables)
+    return RunRepairResult(run=run.place.uri, out=out.place.uri, check=check, tables=tables)
 
 
-def _require_ours(check: RunCheck) -> None:
+def _require_repairable_run(check: RunCheck) -> None:
     setting = "run"
     if check.is_later:
         problem = f"{check.run} is of another release"
@@ -78,12 +80,12 @@ def _require_ours(check: RunCheck) -> None:
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _salvage_all(
+def _salvage_tables(
     found: Mapping[str, TableCheckResult], out: StoredRun, examiner: TableChecker
 ) -> dict[str, SalvageResult]:
-    with _set_aside(out.place) as file:
+    with _open_invalid_rows_file(out.place) as file:
         return {
-            name.removesuffix(".lance"): salvage(
+            name.removesuffix(".lance"): salvage_table(
                 examination,
                 out.open(name),
                 examiner=examiner,
@@ -94,7 +96,7 @@ def _salvage_all(
         }
 
 
-def _require_empty(location: StorageLocation) -> None:
+def _require_unused_location(location: StorageLocation) -> None:
     taken = location.path.exists() if location.is_local else bool(location.names())
     if taken:
         problem, remedy = "exists already", "Name a new place with --out, or remove it"
@@ -102,7 +104,7 @@ def _require_empty(location: StorageLocation) -> None:
 
 
 @contextmanager
-def _set_aside(out: StorageLocation) -> Iterator[IO[bytes]]:
+def _open_invalid_rows_file(out: StorageLocation) -> Iterator[IO[bytes]]:
     """Provide a temporary file for invalid rows; copy it to `out` if it is not empty."""
     with NamedTemporaryFile(prefix="unreel-") as file:
         yield file
@@ -127,11 +129,11 @@ def _copy_recipe(run: StorageLocation, out: StorageLocation) -> None:
 
 
 def _copy_ledgers(run: Path, out: Path) -> None:
-    """Copy the ledgers without their torn lines."""
+    """Copy the start logs without their torn lines."""
     into = OutputDirectory(out)
-    for file in find_ledgers(run):
+    for file in find_start_logs(run):
         try:
             into.copy(file, file.name)
         except (UnreelError, OSError):
             continue  # told by the check; without it every item is as good as new
-        StartLog(out / file.name).close()
+        ItemStartLog(out / file.name).close()

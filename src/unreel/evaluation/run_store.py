@@ -1,4 +1,4 @@
-"""Compare the stored recipe of a run with the present one: resume, extend, or reject with a message."""
+"""Stored recipe of a run: whether a new call may resume or extend the run, or is rejected."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -11,8 +11,14 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.question import Condition, list_differing_fields
 from unreel.engine.location import StorageLocation
 from unreel.evaluation.recipe import EvalRecipe
-from unreel.evaluation.stored_benchmark import describe_difference, keep_benchmark
-from unreel.evaluation.stored_recipe import RECIPE_FILE, StoredRecipe, UnusableRecipe, find_recipe
+from unreel.evaluation.stored_recipe import (
+    RECIPE_FILE,
+    StoredRecipe,
+    UnusableRecipe,
+    build_benchmark_reference,
+    find_run_recipe,
+    format_benchmark_change,
+)
 from unreel.reviewers.config import ReviewerSection
 
 _OUT: Final = "out"
@@ -21,28 +27,28 @@ Identify = Callable[[StoredRecipe], BenchmarkIdentity | None]
 
 
 @dataclass(frozen=True, slots=True)
-class SettingChange:
-    """Changed setting of a recipe."""
+class RecipeSettingChange:
+    """Difference of one setting between the stored recipe of a run and the current one."""
 
     told: str
     grows: bool
     """Whether all that was asked before still is."""
 
 
-def find_changes(before: EvalRecipe, now: EvalRecipe) -> list[SettingChange]:
+def find_recipe_changes(before: EvalRecipe, now: EvalRecipe) -> list[RecipeSettingChange]:
     """Return the changed settings of `now`; concurrency and timeouts are ignored."""
     found = []
     if _get_sample_extent(before) != _get_sample_extent(now):
         told = f"{_format_sample_extent(before)} before, {_format_sample_extent(now)} now"
-        found.append(SettingChange(told, _contains_sample(now, before)))
+        found.append(RecipeSettingChange(told, _contains_sample(now, before)))
     if before.seed != now.seed:
-        found.append(SettingChange(f"seed {before.seed} before, {now.seed} now", grows=False))
+        found.append(RecipeSettingChange(f"seed {before.seed} before, {now.seed} now", grows=False))
     if {*before.conditions} != {*now.conditions}:
         parts = list_differing_fields([*before.conditions, *now.conditions])
         told = " before, ".join(
             _format_condition_parts(each.conditions, parts) for each in (before, now)
         )
-        found.append(SettingChange(f"{told} now", {*before.conditions} <= {*now.conditions}))
+        found.append(RecipeSettingChange(f"{told} now", {*before.conditions} <= {*now.conditions}))
     return found
 
 
@@ -63,7 +69,7 @@ def _format_sample_extent(recipe: EvalRecipe) -> str:
 
 
 def _contains_sample(more: EvalRecipe, less: EvalRecipe) -> bool:
-    """Return whether `more` contains every clip of `less`: a larger sample starts with the smaller one."""
+    """Return whether `more` contains every clip of `less`; larger samples include smaller ones."""
     if more.limit is None:
         return more.split in {None, less.split}
     same = (more.split, more.choice) == (less.split, less.choice)
@@ -93,22 +99,22 @@ class RunRecipeStore:
         identify: Identify,
         on_note: Callable[[str], None] = lambda _note: None,
     ) -> None:
-        """Raise if the run was begun with other settings, or about another benchmark.
+        """Raise an error if the run was begun with other settings, or about another benchmark.
 
         Args:
             reviewer: Name in the answers, if it is already known.
-            identify: Called only if it must be known.
+            identify: Function that identifies the benchmark; called only if needed.
             on_note: Callback with messages about a resumed run.
 
         Raises:
-            InvalidSettingError: It was, or is another reviewer's.
+            InvalidSettingError: The run has another reviewer, another benchmark or other settings.
         """
         before = self.before
         if before is None:
             return
         if reviewer is not None:
             self.require_reviewer(reviewer)
-        changes = find_changes(before.recipe, self.recipe)
+        changes = find_recipe_changes(before.recipe, self.recipe)
         refused = [change.told for change in changes if not change.grows]
         if before.outside and not self.outside:
             refused.append("files outside the table's folder before (--allow-outside), none now")
@@ -127,7 +133,7 @@ class RunRecipeStore:
             )
 
     def require_reviewer(self, reviewer: str) -> None:
-        """Refuse to put answers of another reviewer, or to other questions, next to those that are there."""
+        """Raise an error if the run has answers of another reviewer or another protocol version."""
         before, recipe = self.before, self.recipe
         instrument = recipe.instrument.instrument
         if before is None or (before.instrument, before.reviewer) == (instrument, reviewer):
@@ -143,9 +149,9 @@ class RunRecipeStore:
         raise InvalidSettingError(_OUT, problem, remedy)
 
     def keep(self, reviewer: str, identity: BenchmarkIdentity | None) -> None:
-        """Store the recipe; a run of another reviewer is rejected."""
+        """Write the recipe to the run; raise an error if the run is of another reviewer."""
         self.require_reviewer(reviewer)
-        kept = keep_benchmark(Path(self.recipe.benchmark), self.place, identity)
+        kept = build_benchmark_reference(Path(self.recipe.benchmark), self.place, identity)
         document: dict[str, Any] = {
             "reviewer": reviewer,
             "instrument": str(self.recipe.instrument.instrument),
@@ -171,7 +177,7 @@ class RunRecipeStore:
         if self.accept_changed:
             return
         now = identify(before)
-        if differs := "" if now is None else describe_difference(kept.identity, now):
+        if differs := "" if now is None else format_benchmark_change(kept.identity, now):
             problem = f"{uri} holds a run over another benchmark, {kept.at}: {differs}"
             remedy = self._remedy("bring back the one that it was")
             raise InvalidSettingError(_OUT, problem, remedy)
@@ -183,13 +189,13 @@ class RunRecipeStore:
         )
 
 
-def find_before(location: StorageLocation) -> StoredRecipe | None:
-    """Return the stored recipe at `place`; `None` if it is missing.
+def read_run_recipe(location: StorageLocation) -> StoredRecipe | None:
+    """Return the stored recipe at `location`; `None` if it is missing.
 
     Raises:
-        UnreadableSourceError: It is damaged, or of another release.
+        UnreadableSourceError: The recipe is damaged, or another release wrote it.
     """
-    before = find_recipe(location)
+    before = find_run_recipe(location)
     if isinstance(before, UnusableRecipe):
         raise before.error(location.uri)
     return before

@@ -76,7 +76,7 @@ class SampleReviewer:
         """Do nothing: there is nothing to close."""
 
 
-def sample_reviewers() -> tuple[ReviewerFactory, ...]:
+def build_sample_reviewers() -> tuple[ReviewerFactory, ...]:
     """Return the sample's two reviewers: one detects the planted fault, the other does not."""
     return tuple(
         ReviewerFactory(name=name, build=partial(SampleReviewer, name, texts))
@@ -84,11 +84,11 @@ def sample_reviewers() -> tuple[ReviewerFactory, ...]:
     )
 
 
-def write_sample(folder: Path) -> Path:
+def write_sample_clip(folder: Path) -> Path:
     """Write the sample's clip, which ships with the package, into `folder`."""
     return OutputDirectory(folder).write(FILE, Path(__file__).with_name(FILE).read_bytes())
 
 
-def sample_truth() -> tuple[Trace, ...]:
-    """Return the fault that was put into the clip, exactly."""
+def read_sample_traces() -> tuple[Trace, ...]:
+    """Return the trace of the fault that was planted in the sample clip."""
     return _TRACES.validate_json(Path(__file__).with_name("sample.json").read_bytes())

@@ -1,4 +1,4 @@
-"""Rows that are scored, held as columns: ten million of them take a gigabyte less than as many objects."""
+"""Scored questions stored as columns, which take much less memory than one object for each."""
 
 import itertools
 from array import array
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Generic, TypeVar, overload
 
 from unreel.core.clip import ClipId
-from unreel.core.judgement import Pair, get_clips, get_subject
+from unreel.core.judgement import Pair, build_question_subject, list_subject_clips
 from unreel.core.names import read_clip_id
 from unreel.protocols.protocol import ScoredQuestion
 
@@ -21,7 +21,7 @@ _SOURCE: Final = "kept rows"
 _HEX: Final = 2 * _ID_BYTES
 
 
-class KeptRows(Sequence[ScoredQuestion[Any, Any]]):
+class ScoredQuestionColumns(Sequence[ScoredQuestion[Any, Any]]):
     """Sequence of rows that are created from columns on access.
 
     Args:
@@ -30,16 +30,16 @@ class KeptRows(Sequence[ScoredQuestion[Any, Any]]):
     """
 
     def __init__(self, packed: Callable[[], tuple[Any, Any]] | None = None) -> None:
-        self._subjects = _SubjectIds()
-        self._sources = KeptTexts()
+        self._subjects = _ClipIdColumn()
+        self._sources = InternedTexts()
         columns: tuple[Any, Any] = (
-            packed() if packed else (InternedValues[Any](), InternedValues[Any]())
+            packed() if packed else (InternedValueColumn[Any](), InternedValueColumn[Any]())
         )
         self._truths, self._outcomes = columns
-        self._makers = InternedValues[Any]()
+        self._makers = InternedValueColumn[Any]()
 
     def append(self, row: ScoredQuestion[Any, Any]) -> None:
-        """Keep `row`, without the score of its words."""
+        """Add `row`, without its `text_score`."""
         self._subjects.append(row.subject)
         self._sources.append(row.source)
         self._truths.append(row.truth)
@@ -50,7 +50,7 @@ class KeptRows(Sequence[ScoredQuestion[Any, Any]]):
         return len(self._truths.codes)
 
     def __iter__(self) -> Iterator[ScoredQuestion[Any, Any]]:
-        """Return the rows in order, several times faster than by their places."""
+        """Yield the rows in order, several times faster than by index."""
         made = zip(
             self._subjects, self._truths, self._outcomes, self._sources, self._makers, strict=True
         )
@@ -66,7 +66,7 @@ class KeptRows(Sequence[ScoredQuestion[Any, Any]]):
             )
 
     def subjects(self) -> Iterator[ClipId | Pair]:
-        """Return what each row is about."""
+        """Iterate over the clip or pair of each row."""
         return iter(self._subjects)
 
     def outcome(self, index: int) -> Any:
@@ -74,7 +74,7 @@ class KeptRows(Sequence[ScoredQuestion[Any, Any]]):
         return self._outcomes[index]
 
     def truth_mark(self, index: int) -> Any:
-        """Return a value that is equal for two rows if, and only if, their truths are."""
+        """Return a value that is equal for two rows if, and only if, their ground truths are equal."""
         return self._truths.mark(index)
 
     @overload
@@ -101,7 +101,7 @@ class KeptRows(Sequence[ScoredQuestion[Any, Any]]):
         )
 
 
-class InternedValues(Generic[T]):
+class InternedValueColumn(Generic[T]):
     """Column of values stored by code; the first 65,536 distinct values are stored once each."""
 
     def __init__(self) -> None:
@@ -126,11 +126,11 @@ class InternedValues(Generic[T]):
         return map(self._values.__getitem__, self.codes)
 
     def mark(self, index: int) -> T:
-        """Return the value itself."""
+        """Return the value itself, which serves as its comparison key."""
         return self[index]
 
 
-class KeptTexts:
+class InternedTexts:
     """Column of texts in one buffer; the first 65,536 distinct texts are stored once each."""
 
     def __init__(self) -> None:
@@ -158,8 +158,8 @@ class KeptTexts:
         return map(self.__getitem__, range(len(self._places)))
 
 
-class _SubjectIds:
-    """Column of clip ids as bytes, with the ids of second clips if pairs are shown."""
+class _ClipIdColumn:
+    """Column of clip ids as bytes, with a second id for each row if the rows are pairs."""
 
     def __init__(self) -> None:
         self._first, self._second = bytearray(), bytearray()
@@ -167,7 +167,7 @@ class _SubjectIds:
         """Values that are not pairs of ids, by index; surveyed clips have none."""
 
     def append(self, subject: ClipId | Pair) -> None:
-        shown = get_clips(subject)
+        shown = list_subject_clips(subject)
         place = len(self._first) // _ID_BYTES
         ids = [_parse_clip_id(clip) for clip in shown]
         if None in ids or (place and len(shown) - 1 != bool(self._second)):
@@ -183,7 +183,7 @@ class _SubjectIds:
         begins, ends = index * _ID_BYTES, (index + 1) * _ID_BYTES
         second = (self._second[begins:ends],) if self._second else ()
         shown = (self._first[begins:ends], *second)
-        return get_subject(*(read_clip_id(each.hex(), _SOURCE) for each in shown))
+        return build_question_subject(*(read_clip_id(each.hex(), _SOURCE) for each in shown))
 
     def __iter__(self) -> Iterator[ClipId | Pair]:
         if self._odd or self._second:

@@ -1,19 +1,93 @@
-"""Scorecards from a run's stored answers; no question is sent."""
+"""Scorecards from a run's stored answers, which are parsed again; no question is sent."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
+from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.questions import PlannedQuestion, UnreadableClip
-from unreel.core.clip import get_creator, get_setting
+from unreel.core.answer import digest_text
+from unreel.core.chunks import iter_chunks
+from unreel.core.clip import Clip, get_creator, get_creator_setting
+from unreel.core.errors import UnreelError
 from unreel.core.estimate import Scorecard
+from unreel.core.failure import Failure, build_damaged_row_failure, parse_stored_failure
+from unreel.core.input_files import parse_json_object
 from unreel.core.question import Condition
-from unreel.engine.storage_errors import translate_store_errors
+from unreel.core.verdict import Verdict
+from unreel.engine.location import translate_store_errors
 from unreel.evaluation.run_job import EvalRun
-from unreel.evaluation.scored_columns import KeptRows
-from unreel.evaluation.stored_answers import iter_questions_with_answers, read_answer
-from unreel.protocols.protocol import Mode, ScoredQuestion
+from unreel.evaluation.scored_columns import ScoredQuestionColumns
+from unreel.protocols.answer_text import parse_answer_text
+from unreel.protocols.protocol import Mode, ScoredQuestion, get_protocol
+
+_USUAL_NOTES: Final = 512
+
+
+def iter_questions_with_answers(
+    run: EvalRun,
+) -> Iterator[tuple[PlannedQuestion[Clip] | UnreadableClip, Mapping[str, Any] | None]]:
+    """Yield the planned questions with their stored answers; texts are released chunk by chunk.
+
+    Raises:
+        UnreadableSourceError: The table holds a key twice.
+    """
+    answers = run.answers
+    answers.check()
+    reviewer = run.reviewer_name()
+    # What has no truth is left out here; `evaluate` tells of it.
+    plan = (planned for planned in run.plan() if not isinstance(planned, Rejected))
+    for chunk in iter_chunks(plan):
+        keys = [
+            planned.question.key(reviewer) if isinstance(planned, PlannedQuestion) else ""
+            for planned in chunk
+        ]
+        stored = {row["key"]: row for row in answers.get([key for key in keys if key])}
+        for planned, key in zip(chunk, keys, strict=True):
+            yield planned, stored.get(key)
+
+
+def parse_stored_answer(
+    planned: PlannedQuestion[Clip], answer: Mapping[str, Any], *, mode: Mode
+) -> Verdict | Failure:
+    """Return the verdict in the stored answer to `planned`, or the failure."""
+    if answer["failure_reason"] is not None:
+        return parse_stored_failure(answer["failure_reason"], answer["failure_detail"])
+    question = planned.question
+    if answer["text"] is None:
+        return build_damaged_row_failure("no text of an answer")
+    if answer.get("reply_digest") not in (None, digest_text(answer["text"])):
+        return build_damaged_row_failure("its text is not the reply that was received")
+    instrument = get_protocol(question.instrument.protocol)
+    try:
+        return parse_answer_text(
+            answer["text"],
+            instrument,
+            prompt=question.condition.prompt,
+            mode=mode,
+            box_space=_parse_box_space(answer["notes"] or "")
+            if instrument.needs_box_space
+            else None,
+            size=planned.clips[0].size,
+        )
+    except (UnreelError, LookupError) as error:
+        return build_damaged_row_failure(f"its notes name no space of boxes ({error})")
+
+
+def _parse_box_space(notes: str) -> str:
+    return (
+        _parse_noted_box_space(notes)
+        if len(notes) <= _USUAL_NOTES
+        else _parse_noted_box_space.__wrapped__(notes)
+    )
+
+
+@lru_cache(maxsize=1024)  # the notes of one reviewer seldom differ
+def _parse_noted_box_space(notes: str) -> str:
+    return str(parse_json_object(notes.encode())["box_space"])
+
 
 Rows = Sequence[ScoredQuestion[Any, Any]]
 OTHER_NAMES: Final = "other names"
@@ -40,7 +114,7 @@ def score_run(
     ground truth: see `unreel.evaluation.explanation_scores`.
     """
     packed = run.recipe.instrument.packed if score_texts is None else None
-    rows = {condition: KeptRows(packed) for condition in run.scope.conditions}
+    rows = {condition: ScoredQuestionColumns(packed) for condition in run.scope.conditions}
     missing = dict.fromkeys(run.scope.conditions, 0)
     others: dict[Condition, Counter[str]] = {each: Counter() for each in run.scope.conditions}
 
@@ -50,7 +124,7 @@ def score_run(
             names[name if name in names or len(names) < _MOST_NAMES else OTHER_NAMES] += 1
 
     # Of a copy, so that where keys lie in its tables is forgotten before figures are made.
-    for _, condition, row in read_rows(replace(run), mode=mode, on_answer=count_model):
+    for _, condition, row in iter_scored_rows(replace(run), mode=mode, on_answer=count_model):
         if row is None:
             missing[condition] += 1
         else:
@@ -70,15 +144,15 @@ def score_run(
     )
 
 
-def read_rows(
+def iter_scored_rows(
     run: EvalRun,
     *,
     mode: Mode,
     on_answer: Callable[[Condition, Mapping[str, Any]], None] = lambda _condition, _answer: None,
 ) -> Iterator[tuple[str, Condition, ScoredQuestion[Any, Any] | None]]:
-    """Yield the scored items in plan order: the entry's name, the condition, and each of its rows.
+    """Yield the scored rows in plan order, with the name of the entry and the condition.
 
-    A question that was not put has no row: it comes once, with `None`. `on_answer` receives each stored answer.
+    A question that was never sent is yielded once, with `None`. `on_answer` gets each answer.
     """
     for planned, answer in iter_questions_with_answers(run):
         if isinstance(planned, UnreadableClip):
@@ -91,7 +165,7 @@ def read_rows(
             yield planned.name, question.condition, None
             continue
         on_answer(question.condition, answer)
-        said = read_answer(planned, answer, mode=mode)
+        said = parse_stored_answer(planned, answer, mode=mode)
         for row in _iter_scored_questions(planned, question.subject, said):
             yield planned.name, question.condition, row
 
@@ -99,7 +173,7 @@ def read_rows(
 def _iter_scored_questions(
     planned: PlannedQuestion[Any] | UnreadableClip, subject: Any, outcome: Any
 ) -> Iterator[ScoredQuestion[Any, Any]]:
-    creator, setting = get_creator(*planned.origins), get_setting(*planned.origins)
+    creator, setting = get_creator(*planned.origins), get_creator_setting(*planned.origins)
     for truth in planned.truths:
         yield ScoredQuestion(
             subject=subject,

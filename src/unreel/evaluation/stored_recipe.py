@@ -1,23 +1,120 @@
-"""Recipe of a run, stored next to its tables."""
+"""Recipe of a run and identity of its benchmark, stored next to its tables."""
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from unreel.benchmarks.statistics import BenchmarkIdentity
 from unreel.core.errors import (
     InvalidSettingError,
     InvalidValueError,
     UnreadableSourceError,
     UnreelError,
 )
+from unreel.core.input_files import RECIPE_BYTES, parse_json_object
 from unreel.core.question import Instrument
-from unreel.core.small_documents import RECIPE_BYTES, parse_object
 from unreel.engine.location import StorageLocation
-from unreel.evaluation.recipe import EvalRecipe, check_recipe
-from unreel.evaluation.stored_benchmark import KeptBenchmark
-from unreel.recipes.check import check_sections
-from unreel.recipes.section import RecipeSection, Text
+from unreel.evaluation.recipe import EvalRecipe, check_eval_recipe
+from unreel.recipes.check import validate_recipe_sections
+from unreel.recipes.section import Count, RecipeSection, Text
+
+_SHOWN: Final = 10
+"""Of a fingerprint: two that differ differ in these."""
+
+
+class StoredBenchmarkReference(RecipeSection):
+    """Reference of a run to its benchmark: paths, fingerprint and number of entries."""
+
+    at: Annotated[Text, Field(min_length=1)]
+    """Where it lay, from the root of the machine."""
+    from_run: Annotated[Text, Field(min_length=1)] | None = None
+    """The same seen from the run's folder, where it has one: it holds after both moved together."""
+    fingerprint: Annotated[str, Field(pattern=r"^[0-9]{1,4}-[0-9a-f]{64}$")] | None = None
+    """See `unreel.benchmarks.statistics`; `None` where it was not read to its end."""
+    n_entries: Count | None = None
+
+    @property
+    def identity(self) -> BenchmarkIdentity | None:
+        """Return the benchmark's identity at the time of the run."""
+        if self.fingerprint is None or self.n_entries is None:
+            return None
+        return BenchmarkIdentity(fingerprint=self.fingerprint, n_entries=self.n_entries)
+
+    def places(self, run: StorageLocation) -> list[Path]:
+        """Return the existing paths of the benchmark, most likely first."""
+        beside = [run.path / self.from_run] if run.is_local and self.from_run else []
+        found = [path for path in (*beside, Path(self.at)) if os.path.exists(path)]  # noqa: PTH110  no error for odd names
+        return list({os.path.realpath(path): path for path in reversed(found)}.values())[::-1]
+
+    def find(self, run: StorageLocation) -> Path:
+        """Return the current path of the benchmark.
+
+        Raises:
+            UnreadableSourceError: The benchmark is at none of its stored paths.
+        """
+        if places := self.places(run):
+            return places[0]
+        problem = f"no such file or folder, and the benchmark of {run.uri} was there"
+        remedy = "Name its present location: --benchmark PATH"
+        raise UnreadableSourceError(self.at, problem, remedy)
+
+
+def build_benchmark_reference(
+    path: Path, run: StorageLocation, identity: BenchmarkIdentity | None
+) -> StoredBenchmarkReference:
+    """Return the reference that the run at `run` stores to its benchmark at `path`."""
+    at = os.path.abspath(path)  # noqa: PTH100  links stay as the person named them
+    from_run = None
+    if run.is_local:
+        from_run = os.path.relpath(os.path.realpath(path), os.path.realpath(run.path))
+    return StoredBenchmarkReference(
+        at=at if _is_utf8_encodable(at) else str(path),
+        from_run=from_run if from_run and _is_utf8_encodable(from_run) else None,
+        fingerprint=None if identity is None else identity.fingerprint,
+        n_entries=None if identity is None else identity.n_entries,
+    )
+
+
+def format_benchmark_change(before: BenchmarkIdentity, now: BenchmarkIdentity) -> str:
+    """Return how a benchmark differs from its earlier state; empty if it is equal or not comparable."""
+    schemes = {each.fingerprint.partition("-")[0] for each in (before, now)}
+    if before.fingerprint == now.fingerprint or len(schemes) > 1:
+        return ""
+    rows = f"{before.n_entries:,} usable rows then, {now.n_entries:,} now"
+    if before.n_entries == now.n_entries:
+        rows = f"{now.n_entries:,} usable rows then and now, but other names or another truth"
+    marks = " then, ".join(each.fingerprint.partition("-")[2][:_SHOWN] for each in (before, now))
+    return f"{rows} (fingerprint {marks} now)"
+
+
+def require_unchanged_benchmark(
+    kept: StoredBenchmarkReference, now: BenchmarkIdentity, *, path: Path, run: StorageLocation
+) -> None:
+    """Raise an error if the benchmark of a run has changed since its questions were sent.
+
+    Raises:
+        InvalidSettingError: The benchmark at `path` differs from the one of the run.
+    """
+    if kept.identity is None or not (differs := format_benchmark_change(kept.identity, now)):
+        return
+    problem = f"{path} is not what {run.uri} asked about: {differs}"
+    others = [other for other in kept.places(run) if not other.samefile(path)]
+    other = f"Try --benchmark {others[0]}, or name" if others else "Name"
+    remedy = f"{other} the one that it was with --benchmark PATH, or use the present one: --accept-changed"
+    setting = "benchmark"
+    raise InvalidSettingError(setting, problem, remedy)
+
+
+def _is_utf8_encodable(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
 
 RECIPE_FILE: Final = "recipe.json"
 _BEFORE: Final = {"choice": "first"}
@@ -28,20 +125,20 @@ class _RecipeDocument(RecipeSection):
     reviewer: Annotated[Text, Field(min_length=1)]
     instrument: Text
     recipe: dict[str, Any]
-    benchmark: KeptBenchmark | None = None
+    benchmark: StoredBenchmarkReference | None = None
     allow_outside: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRecipe:
-    """Validated content of the file."""
+    """Validated content of a run's recipe file."""
 
     reviewer: str
     """The name that the run's answers carry."""
     instrument: Instrument
     """What the run asked: this release's version, or an earlier one that it can still score."""
     recipe: EvalRecipe
-    benchmark: KeptBenchmark | None
+    benchmark: StoredBenchmarkReference | None
     """Location and fingerprint of its benchmark; `None` if an earlier release began the run."""
     outside: bool
     """Whether its table may name files outside its folder; a person has to say so again."""
@@ -49,7 +146,7 @@ class StoredRecipe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnusableRecipe:
-    """A file that says nothing that this release could go by."""
+    """Result for a recipe file that is damaged or that another release wrote."""
 
     problem: str
     other_release: bool
@@ -63,7 +160,7 @@ class UnusableRecipe:
         return UnreadableSourceError(f"{run}/{RECIPE_FILE}", self.problem, remedy)
 
 
-def find_recipe(run: StorageLocation) -> StoredRecipe | UnusableRecipe | None:
+def find_run_recipe(run: StorageLocation) -> StoredRecipe | UnusableRecipe | None:
     """Return the recipe of the run at that location, or its error; None if it is missing."""
     try:
         text = run.read(RECIPE_FILE, most=RECIPE_BYTES)
@@ -76,14 +173,14 @@ def find_recipe(run: StorageLocation) -> StoredRecipe | UnusableRecipe | None:
 
 def _parse_stored_recipe(text: bytes) -> StoredRecipe | UnusableRecipe:
     try:
-        stored = check_sections(_RecipeDocument, parse_object(text))
+        stored = validate_recipe_sections(_RecipeDocument, parse_json_object(text))
     except (InvalidSettingError, InvalidValueError) as error:
         words = str(error)
         if isinstance(error, InvalidSettingError):
             words = f"{error.setting}: {error.problem}"
         return UnusableRecipe(problem=f"no recipe of a run: {words}", other_release=False)
     try:
-        recipe = check_recipe(_BEFORE | stored.recipe)
+        recipe = check_eval_recipe(_BEFORE | stored.recipe)
     except UnreelError as error:
         problem = f"this release cannot use it ({error})"
         return UnusableRecipe(problem=problem, other_release=True)

@@ -1,4 +1,4 @@
-"""Schemas of the tables of a run: answers and their parsed results; for clips see `engine.survey`."""
+"""Schemas of a run's tables of answers and of judges' rulings; for clips see `engine.survey`."""
 
 from typing import Final
 
@@ -53,7 +53,7 @@ all replies behind the row.
 """
 
 
-def usage_columns(usage: Usage | None) -> Row:
+def build_token_columns(usage: Usage | None) -> Row:
     """Return the token columns; they are empty if tokens were not reported."""
     return {
         "input_tokens": None if usage is None else usage.input_tokens,

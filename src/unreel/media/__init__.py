@@ -1,4 +1,4 @@
-"""Frames and sound at exact timestamps. Imports `core`; its one heavy package is PyAV.
+"""Frames and sound of clips at exact timestamps. Imports `core`; its one heavy package is PyAV.
 
 Where to look:
     `reader.py`: facts, frames and sound of a clip.
@@ -6,11 +6,11 @@ Where to look:
     `sampling.py`: the choice of frames.
     `timeline.py`: the time of every frame.
     `fingerprint.py`: fingerprints that survive re-encoding.
-    `near_duplicates.py`: clips that show the same.
+    `near_duplicates.py`: clips with the same content.
     `bands.py`: candidate pairs among millions of clips.
     `render.py`: cutting and cropping.
     `normalise.py`: re-encoding into one format.
     `overlay.py`: drawing on frames.
-    `annotated_copy.py`: a copy of a clip with drawings.
+    `annotated_copy.py`: a copy of a clip with drawn annotations.
     `perturb.py`: small changes for stability tests.
 """

@@ -1,4 +1,4 @@
-"""The way to a reader: hardened by default, in process for clips of one's own."""
+"""Access to media: a reader, sandboxed by default and in process for trusted clips, and the shipped samples."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.span import MICROSECONDS
-from unreel.media.payload import OnPart, TaskPayload
+from unreel.media.messages import OnPart, TaskPayload
 from unreel.media.sandbox import FileSandbox, SandboxLimits
 
 if TYPE_CHECKING:
     from unreel.media.reader import MediaReader
+
+
+def read_sample_clip(name: str) -> bytes:
+    """Return the bytes of the sample clip `name` in `media/samples/`."""
+    return (Path(__file__).with_name("samples") / name).read_bytes()
+
 
 PATIENCE: Final[Mapping[str, int]] = {"normalise": 20, "render": 20, "scan": 20}
 """Tasks that decode or encode a whole clip may take this many times as long as one that samples it."""
@@ -21,7 +27,7 @@ _LONGEST_S: Final = 24 * 3600
 """No copy takes longer, whatever length a file claims."""
 
 
-def open_sandbox(
+def open_file_sandbox(
     settings: EnvironmentSettings,
     *,
     tasks: str = "unreel.media.tasks:TASKS",
@@ -33,41 +39,41 @@ def open_sandbox(
     return FileSandbox(limits, tasks=tasks, needs=needs, without_seccomp=without_seccomp)
 
 
-def require_protection(settings: EnvironmentSettings, *, trusted: bool) -> None:
-    """Raise before a long job if this machine lacks protection, not at its first clip in a worker.
+def require_sandbox_protection(settings: EnvironmentSettings, *, trusted: bool) -> None:
+    """Require, before a long job, that this machine can open files safely.
 
     Raises:
         SandboxError: Untrusted files cannot be opened safely here.
     """
     if not trusted:
-        with open_sandbox(settings, tasks="unreel.media.sandbox.child:NO_TASKS") as sandbox:
+        with open_file_sandbox(settings, tasks="unreel.media.sandbox.child:NO_TASKS") as sandbox:
             sandbox.protection()
 
 
 @contextmanager
-def media_reader(
+def open_media_reader(
     settings: EnvironmentSettings, *, trusted: bool, at_once: Iterable[str] = ()
 ) -> "Iterator[MediaReader]":
-    """Yield a reader that opens each file in a confined child, or in this process when `trusted`.
+    """Open a media reader that opens each file in a sandbox, or in this process if `trusted`.
 
     Args:
-        settings: limits of the child.
-        trusted: whether files are opened in this process.
-        at_once: tasks that are sure to be requested soon. The confined process starts now and warms them
-            up while this process loads; any other task is warmed up at its first request.
+        settings: Limits of the sandbox process.
+        trusted: Whether files are opened in this process.
+        at_once: Tasks that will be requested soon. The sandbox process starts now and warms them up
+            in parallel; any other task is warmed up at its first request.
     """
-    with open_sandbox(settings, needs=at_once) as sandbox:
+    with open_file_sandbox(settings, needs=at_once) as sandbox:
         if at_once and not trusted:
             sandbox.wake()
-        from unreel.media.reader import MediaReader, run_trusted  # a third of a second
+        from unreel.media.reader import MediaReader, run_trusted_task  # a third of a second
 
-        run = run_trusted if trusted else _TimedSandbox(sandbox, settings.annotate_pace)
+        run = run_trusted_task if trusted else _TimedSandbox(sandbox, settings.annotate_pace)
         yield MediaReader(run, settings.media_pixels)
 
 
 @dataclass(frozen=True, slots=True)
 class _TimedSandbox:
-    """The sandbox with the time that each task needs."""
+    """Task runner that runs tasks in the sandbox, with a time limit for each kind of task."""
 
     sandbox: FileSandbox
     annotate_pace: int

@@ -15,16 +15,16 @@ from PIL import Image
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.span import to_us
-from unreel.media.bounds import MAX_PIXELS
+from unreel.core.span import convert_to_microseconds
 from unreel.media.container import open_clip
 from unreel.media.decode import Rgb, decode_frames
-from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
+from unreel.media.messages import MAX_PIXELS
 from unreel.media.normalise import CHANNELS, MAX_FRAMES
 from unreel.media.overlay import OverlayCommentary, OverlayPainter
-from unreel.media.probe import clockwise_turn
-from unreel.media.sound import sound_parts
-from unreel.media.timeline import FrameTimeline, read_timeline
+from unreel.media.probe import get_clockwise_rotation
+from unreel.media.sound import iter_sound_parts
+from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
 _PIECE_BYTES: Final = 1 << 20
 _PIECE_FRAMES: Final = 12
@@ -36,8 +36,8 @@ OPTIONS: Final = {"crf": "20", "preset": "superfast", "bf": "0", "g": "48"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CopyChunk:
-    """Bytes of the copy, from `at` on, once `n_frames` were drawn."""
+class AnnotatedCopyChunk:
+    """Bytes of the annotated copy at offset `at`, written after `n_frames` frames."""
 
     at: int
     data: bytes
@@ -45,28 +45,28 @@ class CopyChunk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnnotatedCopy:
-    """Assembled copy of its parts."""
+class AnnotatedCopySummary:
+    """Size and number of frames of a finished annotated copy."""
 
     size_bytes: int
     n_frames: int
 
 
-def annotate(
+def iter_annotated_copy(
     file: BinaryIO, commentary: OverlayCommentary, *, max_pixels: int = MAX_PIXELS
-) -> Generator[CopyChunk, None, AnnotatedCopy]:
-    """Yield the annotated copy as chunks of an mp4 file; a chunk may overwrite bytes of earlier chunks.
+) -> Generator[AnnotatedCopyChunk, None, AnnotatedCopySummary]:
+    """Yield the annotated copy as chunks of an mp4 file; a chunk may overwrite earlier bytes.
 
     The generator returns the size of the copy and its number of frames.
     """
-    timeline = read_timeline(file, max_pixels=max_pixels)
+    timeline = read_frame_timeline(file, max_pixels=max_pixels)
     if timeline.n_frames > MAX_FRAMES:
         detail = f"the clip has {timeline.n_frames} frames, more than {MAX_FRAMES}"
         raise MediaError(Failure(FailureReason.TOO_LONG, detail))
     aspect = _read_pixel_aspect(file, max_pixels=max_pixels)
     sound = _SoundReader(file, from_s=timeline.first_at_s, max_pixels=max_pixels)
     pictures = _iter_visible_frames(
-        _open_independent_view(file), timeline, aspect=aspect, max_pixels=max_pixels
+        _open_independent_reader(file), timeline, aspect=aspect, max_pixels=max_pixels
     )
     first = next(pictures)
     height, width, _ = first[1].shape
@@ -74,24 +74,26 @@ def annotate(
         commentary = replace(commentary, notes=(*commentary.notes, _MUTE))
     annotator = OverlayPainter(commentary, width=width, height=height)
     outlet = _MuxerBuffer()
-    track = SoundTrack(codec="aac", channels=CHANNELS) if sound.is_there else None
+    track = SoundTrackSettings(codec="aac", channels=CHANNELS) if sound.is_there else None
     with ClipWriter(
         "mp4", _build_video_track(annotator, timeline), sound=track, into=outlet
     ) as writer:
         for n_frames, (index, rgb) in enumerate(chain([first], pictures), start=1):
-            drawn = annotator.draw(_resize_frame(rgb, width, height), to_us(timeline.at_s(index)))
+            drawn = annotator.draw(
+                _resize_frame(rgb, width, height), convert_to_microseconds(timeline.at_s(index))
+            )
             writer.add_picture(drawn, tick=timeline.ticks[index] - timeline.ticks[0])
-            for samples in sound.until(_end_s(timeline, index)):
+            for samples in sound.until(_get_frame_end_s(timeline, index)):
                 writer.add_sound(samples)
             if n_frames % _PIECE_FRAMES == 0 or outlet.n_bytes >= _PIECE_BYTES:
                 yield from outlet.take(n_frames)
         writer.finish()
     yield from outlet.take(n_frames)
-    return AnnotatedCopy(size_bytes=outlet.size, n_frames=n_frames)
+    return AnnotatedCopySummary(size_bytes=outlet.size, n_frames=n_frames)
 
 
 class _MuxerBuffer:
-    """Buffer of a muxer's output that is not yet consumed."""
+    """Output file of a muxer that buffers the bytes until they are taken."""
 
     def __init__(self) -> None:
         self._at = self.size = self.n_bytes = 0
@@ -114,14 +116,16 @@ class _MuxerBuffer:
     def tell(self) -> int:
         return self._at
 
-    def take(self, n_frames: int) -> Iterator[CopyChunk]:
+    def take(self, n_frames: int) -> Iterator[AnnotatedCopyChunk]:
         """Yield all buffered bytes in the order in which they were written, and empty the buffer."""
         held, self._held, self.n_bytes = self._held, [], 0
-        yield from (CopyChunk(at=at, data=bytes(data), n_frames=n_frames) for at, data in held)
+        yield from (
+            AnnotatedCopyChunk(at=at, data=bytes(data), n_frames=n_frames) for at, data in held
+        )
 
 
 class _SharedFileReader:
-    """A file read from a place of one's own, so that several can read one file in turns."""
+    """File reader with its own position, so that several readers can share one open file."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._at = file, 0
@@ -141,16 +145,16 @@ class _SharedFileReader:
         return self._at
 
 
-def _open_independent_view(file: BinaryIO) -> BinaryIO:
+def _open_independent_reader(file: BinaryIO) -> BinaryIO:
     return cast("BinaryIO", _SharedFileReader(file))
 
 
 class _SoundReader:
-    """Reader of the clip's sound from `from_s` in container time; it ends at the first unreadable part."""
+    """Reader of the clip's sound from `from_s` in container time; it stops at the first damaged part."""
 
     def __init__(self, file: BinaryIO, *, from_s: Fraction, max_pixels: int) -> None:
         self._parts = _iter_stereo_samples(
-            _open_independent_view(file), from_s=from_s, max_pixels=max_pixels
+            _open_independent_reader(file), from_s=from_s, max_pixels=max_pixels
         )
         self._left = np.empty((0, CHANNELS), np.int16)
         self._done = 0
@@ -159,7 +163,7 @@ class _SoundReader:
         self.is_there = self._refill()
 
     def until(self, end_s: Fraction) -> Iterator[NDArray[np.int16]]:
-        """Yield the sound from the end of the last call to `end_s`, in parts."""
+        """Yield the samples from the end of the last call to `end_s`, in blocks."""
         end = int(end_s * SOUND_RATE_HZ)
         while self._done < end and (len(self._left) or self._refill()):
             piece, self._left = np.split(self._left, [end - self._done])
@@ -177,10 +181,10 @@ class _SoundReader:
 def _iter_stereo_samples(
     file: BinaryIO, *, from_s: Fraction, max_pixels: int
 ) -> Iterator[NDArray[np.int16]]:
-    """Yield non-empty blocks of stereo samples; if the sound begins after `from_s`, silence comes first."""
+    """Yield blocks of stereo samples; if the sound begins after `from_s`, silence comes first."""
     late: int | None = None
     with open_clip(file, max_pixels=max_pixels) as clip:
-        for part in sound_parts(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
+        for part in iter_sound_parts(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
             if late is None:
                 late = round((part.start_s - from_s) * SOUND_RATE_HZ)
                 while late > 0:
@@ -196,7 +200,7 @@ def _iter_stereo_samples(
 def _iter_visible_frames(
     file: BinaryIO, timeline: FrameTimeline, *, aspect: Fraction, max_pixels: int
 ) -> Iterator[tuple[int, Rgb]]:
-    """Yield each visible frame with its index; of several frames at one instant, only the last."""
+    """Yield each visible frame with its index; of several frames at one time, only the last."""
     last = {tick: index for index, tick in enumerate(timeline.ticks)}
     frames = decode_frames(file, timeline, indices=list(last.values()), max_pixels=max_pixels)
     for frame in frames:
@@ -208,14 +212,14 @@ def _iter_visible_frames(
 
 
 def _read_pixel_aspect(file: BinaryIO, *, max_pixels: int) -> Fraction:
-    """Return the pixel aspect ratio after rotation; 1 if it is missing or absurd."""
+    """Return the pixel aspect ratio after rotation; 1 if it is missing or out of range."""
     with open_clip(file, max_pixels=max_pixels) as clip:
         told = clip.stream.sample_aspect_ratio
         aspect = Fraction(told) if told else Fraction(1)
         if not Fraction(1, _MOST_STRETCH) <= aspect <= _MOST_STRETCH:
             return Fraction(1)
         for frame in clip.container.decode(clip.stream):
-            return 1 / aspect if clockwise_turn(frame) % 180 else aspect
+            return 1 / aspect if get_clockwise_rotation(frame) % 180 else aspect
     return aspect
 
 
@@ -226,15 +230,15 @@ def _resize_frame(rgb: Rgb, width: int, height: int) -> Rgb:
     return np.asarray(picture)
 
 
-def _end_s(timeline: FrameTimeline, index: int) -> Fraction:
+def _get_frame_end_s(timeline: FrameTimeline, index: int) -> Fraction:
     after = index + 1
     return timeline.at_s(after) if after < timeline.n_frames else timeline.duration_s
 
 
-def _build_video_track(annotator: OverlayPainter, timeline: FrameTimeline) -> VideoTrack:
+def _build_video_track(annotator: OverlayPainter, timeline: FrameTimeline) -> VideoTrackSettings:
     width, height = annotator.size
     rate = timeline.n_frames / timeline.duration_s
-    return VideoTrack(
+    return VideoTrackSettings(
         codec="libx264",
         width=width,
         height=height,

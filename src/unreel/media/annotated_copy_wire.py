@@ -1,4 +1,4 @@
-"""Wire format of the annotated copy: the request, and chunks that are checked before they are written."""
+"""Messages of the task `annotate`: the request, and the chunks, which are checked and written."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -11,9 +11,9 @@ from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.media.overlay import MovingMark, OverlayCommentary, TimelineLane
-from unreel.media.payload import TaskPayload
-from unreel.media.wire import ClipRequest, Count, Micros, Size, WireModel
+from unreel.media.messages import TaskPayload
+from unreel.media.overlay import OverlayCommentary, OverlayTrace, TimelineLane
+from unreel.media.wire import ClipWriteRequest, Count, Micros, Size, StrictWireModel
 
 OnFrames = Callable[[int], None]
 """Hears how many frames of a copy were drawn so far."""
@@ -25,7 +25,7 @@ _START: Final = slice(4, 8)
 _MP4_START: Final = b"ftyp"
 
 
-class _BoxRequest(WireModel):
+class _BoxRequest(StrictWireModel):
     at_us: Micros
     x0: float
     y0: float
@@ -33,19 +33,19 @@ class _BoxRequest(WireModel):
     y1: float
 
 
-class _MarkRequest(WireModel):
+class _MarkRequest(StrictWireModel):
     start_us: Micros
     end_us: Micros
     ends: bool
     track: list[_BoxRequest]
 
-    def as_mark(self) -> MovingMark:
+    def as_mark(self) -> OverlayTrace:
         track = (BoxAt(b.at_us, Box(b.x0, b.y0, b.x1, b.y1)) for b in self.track)
         span = TimeSpan(self.start_us, self.end_us)
-        return MovingMark(span=span, track=tuple(track), ends=self.ends)
+        return OverlayTrace(span=span, track=tuple(track), ends=self.ends)
 
 
-class _LaneRequest(WireModel):
+class _LaneRequest(StrictWireModel):
     says: str
     colour: Annotated[int, Field(ge=0)]
     marks: list[_MarkRequest]
@@ -55,8 +55,8 @@ class _LaneRequest(WireModel):
         return TimelineLane(says=self.says, colour=self.colour, marks=marks)
 
 
-class AnnotateRequest(ClipRequest):
-    """`annotate`: the fields of a `OverlayCommentary`."""
+class AnnotateRequest(ClipWriteRequest):
+    """Request of the task `annotate`: the fields of an `OverlayCommentary`."""
 
     lanes: list[_LaneRequest]
     notes: list[str]
@@ -68,14 +68,14 @@ class AnnotateRequest(ClipRequest):
         return OverlayCommentary(lanes=lanes, notes=tuple(self.notes), duration_us=self.duration_us)
 
 
-def commentary_request(commentary: OverlayCommentary) -> dict[str, Any]:
+def build_commentary_request(commentary: OverlayCommentary) -> dict[str, Any]:
     """Return the fields of an `AnnotateRequest` for `commentary`."""
     return {
         "lanes": [
             {
                 "says": lane.says,
                 "colour": lane.colour,
-                "marks": list(map(_mark_request, lane.marks)),
+                "marks": list(map(_build_mark_request, lane.marks)),
             }
             for lane in commentary.lanes
         ],
@@ -84,7 +84,7 @@ def commentary_request(commentary: OverlayCommentary) -> dict[str, Any]:
     }
 
 
-def _mark_request(mark: MovingMark) -> dict[str, Any]:
+def _build_mark_request(mark: OverlayTrace) -> dict[str, Any]:
     return {
         "start_us": mark.span.start_us,
         "end_us": mark.span.end_us,
@@ -93,24 +93,24 @@ def _mark_request(mark: MovingMark) -> dict[str, Any]:
     }
 
 
-class _PieceHeader(WireModel):
+class _CopyChunkHeader(StrictWireModel):
     at: Size
     n_frames: Count
 
 
-class CopyHeader(WireModel):
-    """Final message of `annotate` after its parts."""
+class AnnotatedCopyHeader(StrictWireModel):
+    """Final message of the task `annotate`, after all chunks."""
 
     size_bytes: Size
     n_frames: Annotated[Count, Field(ge=1)]
 
 
-class CopyTaker:
-    """Takes the pieces of a reply to `annotate`, and writes them `into` a file.
+class AnnotatedCopyReceiver:
+    """Receiver that checks the chunks of an annotated copy and writes them to the file `into`.
 
     Raises:
-        InvalidValueError: A piece cannot be.
-        MediaError: They take more room than a copy of that length ever does.
+        InvalidValueError: A chunk is invalid.
+        MediaError: The copy is larger than the limit for its duration.
     """
 
     def __init__(self, into: IO[bytes], *, duration_us: int, on_frames: OnFrames) -> None:
@@ -119,15 +119,15 @@ class CopyTaker:
         self._most = min(_MOST_BYTES, _LEAST_BYTES + _BYTES_PER_S * duration_us // MICROSECONDS)
 
     def add(self, part: TaskPayload) -> None:
-        """Take one piece."""
-        header = _PieceHeader.model_validate(part.header)
-        _require_valid(len(part.blobs) == 1, "a piece has one blob")
+        """Check one chunk and write it to the file."""
+        header = _CopyChunkHeader.model_validate(part.header)
+        _require_valid_reply(len(part.blobs) == 1, "a piece has one blob")
         (data,) = part.blobs
-        _require_valid(header.at <= self._size, "a piece leaves a hole before it")
+        _require_valid_reply(header.at <= self._size, "a piece leaves a hole before it")
         if header.at < _START.stop:
             is_start = header.at == 0 and data[_START] == _MP4_START
-            _require_valid(is_start, "the copy is not an mp4 file")
-        _require_valid(header.n_frames >= self._n_frames, "frames are taken back")
+            _require_valid_reply(is_start, "the copy is not an mp4 file")
+        _require_valid_reply(header.n_frames >= self._n_frames, "frames are taken back")
         if header.at + len(data) > self._most:
             detail = f"its copy takes more than {self._most} bytes"
             raise MediaError(Failure(FailureReason.TOO_LARGE, detail))
@@ -137,15 +137,15 @@ class CopyTaker:
         self._n_frames = header.n_frames
         self._on_frames(header.n_frames)
 
-    def finish(self, last: TaskPayload) -> CopyHeader:
-        """Return the description of the copy after `last` confirmed that it is complete."""
-        header = CopyHeader.model_validate(last.header)
-        _require_valid(not last.blobs, "a copy ends without blobs")
+    def finish(self, last: TaskPayload) -> AnnotatedCopyHeader:
+        """Check with the final message `last` that the copy is complete, and return its size and frames."""
+        header = AnnotatedCopyHeader.model_validate(last.header)
+        _require_valid_reply(not last.blobs, "a copy ends without blobs")
         is_whole = (header.size_bytes, header.n_frames) == (self._size, self._n_frames)
-        _require_valid(is_whole, "pieces of the copy are missing")
+        _require_valid_reply(is_whole, "pieces of the copy are missing")
         return header
 
 
-def _require_valid(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
+def _require_valid_reply(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
     if not holds:
         raise InvalidValueError(otherwise)

@@ -33,8 +33,8 @@ Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class IndexPairs:
-    """Places of clips, two and two."""
+class ClipIndexPairs:
+    """Pairs of clip indices, as two arrays of equal length."""
 
     first: Places
     second: Places
@@ -42,14 +42,14 @@ class IndexPairs:
     def __len__(self) -> int:
         return len(self.first)
 
-    def where(self, chosen: NDArray[np.bool_] | slice) -> "IndexPairs":
+    def where(self, chosen: NDArray[np.bool_] | slice) -> "ClipIndexPairs":
         """Return the pairs that the mask or slice `chosen` selects."""
-        return IndexPairs(self.first[chosen], self.second[chosen])
+        return ClipIndexPairs(self.first[chosen], self.second[chosen])
 
 
 @dataclass(frozen=True, slots=True)
 class HashBand:
-    """Bits that two hashes must share, and odd numbers that mix them to a key."""
+    """Selection of hash bits, with odd multipliers that combine these bits to a key."""
 
     masks: Hashes
     odd: Hashes
@@ -65,30 +65,33 @@ class HashBand:
         return mixed
 
 
-def draw_band(draw: np.random.Generator, n_bits: int) -> HashBand:
-    """Draw a random band of `n_bits` of the 256 bits."""
+def sample_hash_band(draw: np.random.Generator, n_bits: int) -> HashBand:
+    """Sample a random band of `n_bits` of the 256 hash bits."""
     masks = np.zeros(HASH_WORDS, np.uint64)
     for bit in draw.choice(HASH_WORDS * _WORD_BITS, n_bits, replace=False).tolist():
         masks[bit // _WORD_BITS] |= np.uint64(1 << bit % _WORD_BITS)
     return HashBand(masks, draw.integers(0, 1 << 63, HASH_WORDS, np.uint64) << _ONE | _ONE)
 
 
-def band_bits(n_clips: int) -> int:
-    """Return the number of bits of a band: enough that few unrelated clips share a key, for any `n_clips`."""
+def compute_band_bits(n_clips: int) -> int:
+    """Return a number of bits with which few unrelated clips among `n_clips` share a key."""
     return max(_FEWEST_BITS, n_clips.bit_length() + _SPARE_BITS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HashedFrames:
-    """The same frame of all clips, hashed in one way, or in two of which each is compared with the other."""
+    """Hashes of the same frame of all clips, with one trimming, or with two that are compared."""
 
     sides: tuple[Hashes, ...]
     known: int
     """Number of first clips that are not compared with each other."""
     most_bits: int
 
-    def meet(self, band: HashBand) -> tuple[IndexPairs, Hashes]:
-        """Return pairs that agree in `band` and differ by at most `most_bits`, and members of large buckets."""
+    def meet(self, band: HashBand) -> tuple[ClipIndexPairs, Hashes]:
+        """Return the pairs that agree in `band` and differ by at most `most_bits`.
+
+        The second result holds the entries of keys that more than 64 entries share.
+        """
         entries = np.concatenate(
             [
                 band.keys(side) | np.arange(len(side), dtype=np.uint64) << _ONE | np.uint64(number)
@@ -99,16 +102,15 @@ class HashedFrames:
             entries = self._met_by_new(entries)
         entries.sort()
         small, crowded = _split_by_key_count(entries)
-        return self._near(_pair_all_entries(small)), crowded
+        return self._near(_pair_entries_by_key(small)), crowded
 
     def thin(
         self, crowded: Hashes, draw: np.random.Generator, family: Callable[[Places], Places]
-    ) -> Iterator[IndexPairs]:
-        """Return pairs from large buckets: neighbours first, then one of each resulting family.
+    ) -> Iterator[ClipIndexPairs]:
+        """Yield pairs from keys with many entries: neighbours first, then one clip of each family.
 
-        A bucket that is still large is split by further bits. What remains is one hash that many
-        clips share, such as a black frame; it does not make them copies, and their other frames
-        decide.
+        A key that still has many entries is split by further bits. What remains is one hash that many
+        clips share, such as a black frame; it does not make them copies, and their other frames decide.
         """
         for _ in range(_ROUNDS):
             if not len(crowded):
@@ -120,8 +122,8 @@ class HashedFrames:
             keys, whose = keys[order], whose[order]
             first = np.append(True, (keys[1:] != keys[:-1]) | (whose[1:] != whose[:-1]))
             small, crowded = _split_by_key_count(np.sort(crowded[order][first]))
-            yield self._near(_pair_all_entries(small))
-            band = draw_band(draw, _FURTHER_BITS)
+            yield self._near(_pair_entries_by_key(small))
+            band = sample_hash_band(draw, _FURTHER_BITS)
             further = np.zeros_like(crowded)
             for number, side in enumerate(self.sides):
                 own = _extract_side_bits(crowded) == number
@@ -129,15 +131,15 @@ class HashedFrames:
             crowded = np.sort(((crowded + further * _MIX) & ~_LOW) | (crowded & _LOW))
 
     def _met_by_new(self, entries: Hashes) -> Hashes:
-        """Return the entries whose key may also belong to a clip that is not known."""
+        """Return the entries whose key may also occur in a clip after the first `known` clips."""
         marked = np.zeros(1 << _MARK_BITS, np.bool_)
         marks = entries >> np.uint64(64 - _MARK_BITS)
         marked[marks[_extract_clip_indices(entries) >= self.known]] = True
         met: Hashes = entries[marked[marks]]
         return met
 
-    def _near(self, entries: tuple[Hashes, Hashes]) -> IndexPairs:
-        """Return the pairs of entries that may be copies according to this frame."""
+    def _near(self, entries: tuple[Hashes, Hashes]) -> ClipIndexPairs:
+        """Return the pairs of entries whose hashes differ by at most `most_bits`."""
         one, other = entries
         first, second = _extract_clip_indices(one), _extract_clip_indices(other)
         asked = (first != second) & (np.maximum(first, second) >= self.known)
@@ -147,7 +149,7 @@ class HashedFrames:
         apart = np.zeros(len(one), np.uint16)
         for word in range(HASH_WORDS):
             apart += np.bitwise_count(self._words(one, word) ^ self._words(other, word))
-        return IndexPairs(first, second).where(apart <= self.most_bits)
+        return ClipIndexPairs(first, second).where(apart <= self.most_bits)
 
     def _words(self, entries: Hashes, word: int) -> Hashes:
         words: Hashes = self.sides[0][_extract_clip_indices(entries), word]
@@ -166,7 +168,7 @@ def _extract_side_bits(entries: Hashes) -> NDArray[np.intp]:
 
 
 def _split_by_key_count(entries: Hashes) -> tuple[Hashes, Hashes]:
-    """Split sorted entries into keys shared by at most 64 entries and by more; drop keys with one entry."""
+    """Split sorted entries into keys with at most 64 entries and with more; drop keys with one entry."""
     same = entries[1:] >> _HALF == entries[:-1] >> _HALF
     entries = entries[(np.append(same, False) | np.append(False, same))[: len(entries)]]
     keys = entries >> _HALF
@@ -176,7 +178,7 @@ def _split_by_key_count(entries: Hashes) -> tuple[Hashes, Hashes]:
     return entries[each <= CROWD], entries[each > CROWD]
 
 
-def _pair_all_entries(entries: Hashes) -> tuple[Hashes, Hashes]:
+def _pair_entries_by_key(entries: Hashes) -> tuple[Hashes, Hashes]:
     """Return all pairs of sorted entries with the same key."""
     keys = entries >> _HALF
     one, other = [entries[:0]], [entries[:0]]

@@ -1,4 +1,4 @@
-"""Open an untrusted file: the allowed formats and decoders, and the failure reason of each rejection.
+"""Opening of untrusted video files with allowed formats and decoders, and a reason per rejection.
 
 A file is opened twice. The first time no decoder may run, and the declared container, codec and
 frame size are checked. The second time only the listed decoders may run, and no decoder may
@@ -67,14 +67,14 @@ _TS_PACKET_BYTES: Final = 188
 
 @dataclass(frozen=True, slots=True)
 class OpenClip:
-    """An open file that passed every check, with the video stream that is used."""
+    """An open video file that passed all checks, with its video stream."""
 
     container: InputContainer
     stream: VideoStream
 
     @property
     def format_name(self) -> str:
-        """Return `mp4` (and related formats), `matroska` (and webm), `avi`, `mpegts` or `gif`."""
+        """Return the container format: `mp4`, `matroska` (also for webm), `avi`, `mpegts` or `gif`."""
         name = self.container.format.name
         return _SHORT_NAMES.get(name, name)
 
@@ -88,7 +88,7 @@ class OpenClip:
 
 
 class _NamelessFile:
-    """The three methods that FFmpeg needs of a file, and no name."""
+    """File with only the methods that FFmpeg needs, and without a name."""
 
     __slots__ = ("read", "seek", "tell")
 
@@ -100,8 +100,8 @@ class _NamelessFile:
 
 @contextmanager
 def open_clip(file: BinaryIO, *, max_pixels: int) -> Iterator[OpenClip]:
-    """Open the clip in `file` for decoding; every error within the `with` block becomes a `MediaError`."""
-    with media_errors():
+    """Open the clip in `file` for decoding; decoding errors in the `with` block become `MediaError`."""
+    with translate_media_errors():
         with _open_container(file, decoders=("none",), max_pixels=max_pixels) as claims:
             _require_decodable_stream(_get_first_video_stream(claims), max_pixels=max_pixels)
         decoders = (*VIDEO_DECODERS, *AUDIO_DECODERS)
@@ -117,7 +117,7 @@ def open_clip(file: BinaryIO, *, max_pixels: int) -> Iterator[OpenClip]:
 
 
 @contextmanager
-def media_errors() -> Iterator[None]:
+def translate_media_errors() -> Iterator[None]:
     """Convert the exceptions of PyAV for damaged or hostile files to `MediaError`."""
     try:
         yield
@@ -181,7 +181,7 @@ def _get_first_video_stream(container: InputContainer) -> VideoStream:
 
 
 def _require_decodable_stream(stream: VideoStream, *, max_pixels: int) -> None:
-    decoder = decoder_name(stream)
+    decoder = get_decoder_name(stream)
     if decoder not in VIDEO_DECODERS:
         detail = f"video codec {decoder!r} is not on the list"
         raise MediaError(Failure(FailureReason.CODEC_REFUSED, detail))
@@ -190,8 +190,8 @@ def _require_decodable_stream(stream: VideoStream, *, max_pixels: int) -> None:
         raise MediaError(Failure(FailureReason.TOO_MANY_PIXELS, detail))
 
 
-def decoder_name(stream: av.stream.Stream) -> str:
-    """Name of FFmpeg's decoder for `stream`; "unknown" where it has none."""
+def get_decoder_name(stream: av.stream.Stream) -> str:
+    """Return the name of FFmpeg's decoder for `stream`; "unknown" if there is none."""
     context: object = stream.codec_context  # None without a decoder, whatever the stubs say
     return "unknown" if context is None else stream.codec_context.name
 

@@ -1,4 +1,4 @@
-"""Decode the planned frames of a clip, and verify that each decoded frame is the planned frame."""
+"""Decoding of requested frames of a clip, with a check of each frame's timestamp."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.container import OpenClip, media_errors, open_clip
-from unreel.media.probe import clockwise_turn
+from unreel.media.container import OpenClip, open_clip, translate_media_errors
+from unreel.media.probe import get_clockwise_rotation
 from unreel.media.timeline import FrameTimeline
 
 Rgb = NDArray[np.uint8]
@@ -22,7 +22,7 @@ Rgb = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodedFrame:
-    """One frame as a player shows it: its place in the clip, its exact instant after the first, its pixels."""
+    """One decoded frame: its index in the clip, its time after the first frame, and its pixels."""
 
     index: int
     at_s: Fraction
@@ -62,14 +62,14 @@ def decode_frames(
     for opening, may_jump in attempts:
         walk = None
         try:
-            with media_errors(), opening as opened:
-                walk = _DecoderPass(opened, timeline, may_jump=may_jump and opened.can_seek)
+            with translate_media_errors(), opening as opened:
+                walk = _VerifyingDecoder(opened, timeline, may_jump=may_jump and opened.can_seek)
                 if opened is clip:
                     walk.rewind()
                 while left:
                     frame = walk.to(left[0])
                     yield DecodedFrame(
-                        left.pop(0), timeline.at_s(walk.position - 1), rotate_frame(frame)
+                        left.pop(0), timeline.at_s(walk.position - 1), read_rotated_pixels(frame)
                     )
                 return
         except MediaError:
@@ -79,15 +79,15 @@ def decode_frames(
                 raise
 
 
-def rotate_frame(frame: VideoFrame) -> Rgb:
+def read_rotated_pixels(frame: VideoFrame) -> Rgb:
     """Return the pixels of `frame`, rotated as the container specifies."""
     rgb: Rgb = frame.to_ndarray(format="rgb24", threads=1).astype(np.uint8, copy=False)
-    turn = clockwise_turn(frame)
+    turn = get_clockwise_rotation(frame)
     return np.ascontiguousarray(np.rot90(rgb, -turn // 90)) if turn else rgb
 
 
-class _DecoderPass:
-    """A decoder on its way through a clip: it knows which frame must come out next."""
+class _VerifyingDecoder:
+    """Decoder of one clip that checks that each frame is the next one of the timeline."""
 
     def __init__(self, clip: OpenClip, timeline: FrameTimeline, *, may_jump: bool) -> None:
         self._clip = clip
@@ -99,7 +99,7 @@ class _DecoderPass:
         self.jumped = False
 
     def to(self, index: int) -> VideoFrame:
-        """Decode up to frame `index` and return it; the frame must be after the current position."""
+        """Decode up to frame `index` and return this frame, which must be after the current position."""
         key = self._timeline.key_before(index)
         if self._may_jump and key > self.position:
             self._jump(key)
@@ -124,7 +124,7 @@ class _DecoderPass:
         """Decode and return the next frame of the timeline."""
         planned_s = self._timeline.presented_s(self.position)
         for frame in self._frames:
-            at_s = _find_frame_time(frame)
+            at_s = _get_frame_time_s(frame)
             if self._landing and at_s is not None and at_s < planned_s:
                 continue  # Between the place where the jump landed and its key frame.
             self._landing = False
@@ -141,7 +141,7 @@ def _build_undecodable_error(detail: str) -> MediaError:
     return MediaError(Failure(FailureReason.UNDECODABLE, detail))
 
 
-def _find_frame_time(frame: VideoFrame) -> Fraction | None:
+def _get_frame_time_s(frame: VideoFrame) -> Fraction | None:
     if frame.pts is None or frame.time_base is None:
         return None
     return frame.pts * frame.time_base

@@ -1,10 +1,11 @@
-"""Write clips whose bytes depend only on their content.
+"""Encoding of clips whose bytes depend only on their content, and mp4 files with their index first.
 
 The files have no tags, encoder name or timestamps of creation; encoding uses one thread.
 """
 
 import io
-from collections.abc import Mapping
+import struct
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, Protocol, Self, cast
@@ -21,7 +22,66 @@ from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTr
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
+from unreel.core.errors import MediaError
+from unreel.core.failure import Failure, FailureReason
 from unreel.media.decode import Rgb
+
+_HOLDERS: Final = frozenset({b"moov", b"trak", b"mdia", b"minf", b"stbl"})
+_OFFSETS: Final = {b"stco": (">I", 4), b"co64": (">Q", 8)}
+_HEAD: Final = 8
+_LONG_HEAD: Final = 16
+_TABLE: Final = 16
+"""Bytes of a table of offsets before its first one: head, version and flags, count."""
+
+
+def move_mp4_index_first(mp4: bytes) -> bytes:
+    """Return the mp4 file with its index (`moov`) before the media data; unchanged if it already is.
+
+    Raises:
+        MediaError: The data are not a complete mp4 file.
+    """
+    boxes = list(_iter_mp4_boxes(mp4, 0, len(mp4)))
+    kinds = [kind for kind, _, _ in boxes]
+    if kinds.count(b"moov") != 1 or b"mdat" not in kinds:
+        raise MediaError(Failure(FailureReason.UNDECODABLE, "the copy has no index"))
+    if kinds.index(b"moov") < kinds.index(b"mdat"):
+        return mp4
+    _, start, end = boxes[kinds.index(b"moov")]
+    index = bytearray(mp4[start:end])
+    place = next(start for kind, start, _ in boxes if kind == b"mdat")
+    _shift_sample_offsets(index, 0, len(index), by=len(index))
+    return b"".join((mp4[:place], index, mp4[place:start], mp4[end:]))
+
+
+def _iter_mp4_boxes(
+    data: bytes | bytearray, start: int, end: int
+) -> Iterator[tuple[bytes, int, int]]:
+    """Yield kind, start and end of each mp4 box between the offsets `start` and `end`."""
+    while start + _HEAD <= end:
+        size, kind = struct.unpack_from(">I4s", data, start)
+        if size == 1 and start + _LONG_HEAD <= end:
+            (size,) = struct.unpack_from(">Q", data, start + _HEAD)
+        elif size == 0:
+            size = end - start
+        if size < _HEAD or start + size > end:
+            raise MediaError(
+                Failure(FailureReason.UNDECODABLE, "a box of the copy leads out of it")
+            )
+        yield kind, start, start + size
+        start += size
+
+
+def _shift_sample_offsets(index: bytearray, start: int, end: int, *, by: int) -> None:
+    """Add `by` to every sample offset in the mp4 index, in place."""
+    for kind, first, last in list(_iter_mp4_boxes(index, start, end)):
+        if kind in _HOLDERS:
+            _shift_sample_offsets(index, first + _HEAD, last, by=by)
+        elif kind in _OFFSETS:
+            form, width = _OFFSETS[kind]
+            for place in range(first + _TABLE, last - width + 1, width):
+                (was,) = struct.unpack_from(form, index, place)
+                struct.pack_into(form, index, place, was + by)
+
 
 SOUND_RATE_HZ: Final = 48_000
 
@@ -33,8 +93,8 @@ _REPEATABLE: Final = {"x264-params": "mbtree=0"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VideoTrack:
-    """Encoder settings of the video."""
+class VideoTrackSettings:
+    """Encoder settings of a video track."""
 
     codec: str
     width: int
@@ -48,15 +108,15 @@ class VideoTrack:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SoundTrack:
-    """Encoder settings of the sound: 48 kHz, in `channels` channels."""
+class SoundTrackSettings:
+    """Encoder settings of a sound track with 48 kHz and `channels` channels."""
 
     codec: str
     channels: int
 
 
-class ByteSink(Protocol):
-    """Output of an encoder; it must support seeking back to overwrite bytes."""
+class SeekableByteSink(Protocol):
+    """Interface of an encoder's output file; it must support seeking back to overwrite bytes."""
 
     def write(self, data: bytes, /) -> int: ...
     def seek(self, offset: int, whence: int = 0, /) -> int: ...
@@ -64,15 +124,15 @@ class ByteSink(Protocol):
 
 
 class ClipWriter:
-    """A clip under construction; `finish` gives its bytes, unless they went `into` somewhere."""
+    """Encoder of a clip from pictures and sound, in memory or into the file `into`."""
 
     def __init__(
         self,
         container: str,
-        video: VideoTrack,
+        video: VideoTrackSettings,
         *,
-        sound: SoundTrack | None = None,
-        into: ByteSink | None = None,
+        sound: SoundTrackSettings | None = None,
+        into: SeekableByteSink | None = None,
     ) -> None:
         av.logging.set_level(None)
         self._bytes = io.BytesIO()
@@ -93,7 +153,7 @@ class ClipWriter:
         self._output.close()
 
     def add_picture(self, rgb: Rgb, *, tick: int) -> None:
-        """Show `rgb` from `tick` of the track's time base on."""
+        """Append the picture `rgb`, shown from `tick` on, in the track's time base."""
         shared = VideoFrame.from_numpy_buffer(np.ascontiguousarray(rgb), format="rgb24")
         frame = shared.reformat(
             format=self._track.pixel_format,
@@ -105,7 +165,7 @@ class ClipWriter:
         self._write_video(frame)
 
     def add_sound(self, samples: NDArray[np.int16]) -> None:
-        """Append `samples`: one row per sample, one column per channel."""
+        """Append sound samples: one row per sample, one column per channel."""
         if self._sound is None or not len(samples):
             return
         layout = self._sound.codec_context.layout
@@ -117,7 +177,7 @@ class ClipWriter:
         self._output.mux(self._sound.encode(frame))
 
     def finish(self) -> bytes:
-        """Finish the file and return its bytes; empty if the bytes were written to `into`."""
+        """Finish the file and return its bytes; empty if they were written to `into`."""
         self._write_video(None)
         if self._sound is not None:
             self._output.mux(self._sound.encode(None))
@@ -130,7 +190,7 @@ class ClipWriter:
                 kept.stream = self._video
                 self._output.mux(kept)
 
-    def _add_video(self, track: VideoTrack) -> VideoStream:
+    def _add_video(self, track: VideoTrackSettings) -> VideoStream:
         stream = cast("VideoStream", self._output.add_stream(track.codec, rate=track.rate))
         stream.width, stream.height = track.width, track.height
         stream.pix_fmt = track.pixel_format
@@ -147,7 +207,7 @@ class ClipWriter:
             stream.set_display_rotation(-track.stored_turn_deg)
         return stream
 
-    def _add_sound(self, track: SoundTrack) -> AudioStream:
+    def _add_sound(self, track: SoundTrackSettings) -> AudioStream:
         stream = cast("AudioStream", self._output.add_stream(track.codec, rate=SOUND_RATE_HZ))
         stream.codec_context.layout = "mono" if track.channels == 1 else "stereo"
         stream.codec_context.flags |= Flags.bitexact

@@ -1,9 +1,9 @@
-"""Fingerprint of a clip: stable under re-encoding, scaling, cropping and added logos.
+"""Fingerprint of a clip, stable under re-encoding, scaling, cropping and logos, and its uniform borders.
 
 Each frame is hashed with PDQ after its borders are removed. A plain PDQ hash changes too much
-after a crop of 5%, so each frame is hashed whole and with its edges trimmed in several ways. A
-logo on a plain picture also changes the hash, so each frame is also hashed without its top and
-without its bottom, where logos and lines of text usually are.
+after a crop of 5%, so each frame is hashed complete and with its edges trimmed in several ways.
+A logo on a plain picture also changes the hash, so each frame is also hashed without its top
+and without its bottom, where logos and lines of text usually are.
 """
 
 import base64
@@ -16,11 +16,72 @@ from numpy.typing import NDArray
 from PIL import Image
 from pydantic import BeforeValidator, PlainSerializer
 
+from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.registry import LazyImport
-from unreel.media.borders import BorderWidths
-from unreel.media.bounds import N_PICKED
-from unreel.media.scan import ClipScan, PickedFrame
+from unreel.media.messages import N_PICKED
+from unreel.media.scan import FULL, ClipScan, FrameSide, PickedFrame
+
+THINNEST_PX: Final = 2
+"""A thinner bar is what encoders leave at an edge."""
+STEADY: Final = 4
+"""Grey levels by which a bar may change over time."""
+EMPTY_SHARE: Final = 0.01
+"""Part of a line inside a bar that may differ from the bar: what a codec does to it."""
+EDGE_SHARE: Final = 0.3
+"""Part of a line that must differ from the bar for the picture to begin there."""
+EDGE_PX: Final = 8
+"""Lines over which an edge may be smeared: one block of a codec."""
+STEP_PX: Final = 3
+STEP_SHARE: Final = 0.15
+"""Part of a line that may differ from the bar `STEP_PX` before the picture begins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BorderWidths:
+    """Widths of the border bars in pixels of the displayed clip; 0 for a side without a bar."""
+
+    left: int = 0
+    top: int = 0
+    right: int = 0
+    bottom: int = 0
+
+    def __bool__(self) -> bool:
+        return any((self.left, self.top, self.right, self.bottom))
+
+    def content(self, *, width: int, height: int) -> Box:
+        """Return the picture inside the bars, as fractions of a frame of `width` x `height` pixels."""
+        return Box(
+            self.left / width,
+            self.top / height,
+            1 - self.right / width,
+            1 - self.bottom / height,
+        )
+
+
+def find_frame_borders(frames: Sequence[PickedFrame]) -> BorderWidths:
+    """Find the border bars that all `frames` of a shot share."""
+    return BorderWidths(**{side.value: _count_border_lines(frames, side) for side in FrameSide})
+
+
+def _count_border_lines(frames: Sequence[PickedFrame], side: FrameSide) -> int:
+    """Return the width of the bar at `side` in lines; 0 if there is no clear bar."""
+    profiles = [frame.sides[side] for frame in frames if side in frame.sides]
+    if not profiles or len(profiles) < len(frames):
+        return 0
+    levels = [profile.level for profile in profiles]
+    if max(levels) - min(levels) > STEADY:
+        return 0
+    # The most that any frame shows there: a frame that is dark at its edge hides the edge.
+    shares = np.max([profile.content for profile in profiles], axis=0) / FULL
+    filled = np.flatnonzero(shares >= EDGE_SHARE)
+    if not len(filled) or filled[0] < THINNEST_PX:
+        return 0
+    edge = int(filled[0])
+    inside = shares[: max(1, edge - EDGE_PX)]
+    straight = edge < STEP_PX or shares[edge - STEP_PX] <= STEP_SHARE
+    return edge if straight and float(inside.max()) <= EMPTY_SHARE else 0
+
 
 _PART: Final = 0.05
 _HALF: Final = _PART / 2
@@ -56,16 +117,16 @@ def _decode_base64(value: object) -> object:
     return base64.b64decode(value, validate=True) if isinstance(value, str) else value
 
 
-def _to_base64(value: bytes) -> str:
+def _encode_base64(value: bytes) -> str:
     return base64.b64encode(value).decode("ascii")
 
 
-Base64 = Annotated[bytes, BeforeValidator(_decode_base64), PlainSerializer(_to_base64)]
+Base64 = Annotated[bytes, BeforeValidator(_decode_base64), PlainSerializer(_encode_base64)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipFingerprint:
-    """Fingerprint of a clip for comparing its content with others."""
+    """Fingerprint of a clip's content, to find copies of it."""
 
     sketch: Base64
     """Mean grey levels of an 8 x 8 grid, over the picked frames."""
@@ -78,26 +139,26 @@ class ClipFingerprint:
             raise InvalidValueError(msg)
 
     def words(self) -> NDArray[np.uint64]:
-        """Return the hashes as an array: trimming, frame, word."""
+        """Return the hashes as an array with the axes trimming, frame and 64-bit word."""
         return np.frombuffer(self.hashes, "<u8").reshape(len(WAYS), N_PICKED, HASH_WORDS)
 
 
-def fingerprint(scan: ClipScan, borders: BorderWidths) -> ClipFingerprint:
-    """Compute the fingerprint of a clip from its picked frames, without the borders."""
+def compute_clip_fingerprint(scan: ClipScan, borders: BorderWidths) -> ClipFingerprint:
+    """Compute the fingerprint of a clip from the picked frames of its scan, without the borders."""
     whole = [_extract_content_picture(frame, borders, scan=scan) for frame in scan.picked]
     grids = [_resize_to_square(picture, SKETCH_SIDE) for picture in whole]
     sketch = np.rint(np.mean(grids, axis=0)).astype(np.uint8)
-    return ClipFingerprint(sketch=sketch.tobytes(), hashes=_hash_all(whole, WAYS))
+    return ClipFingerprint(sketch=sketch.tobytes(), hashes=_hash_trimmed_pictures(whole, WAYS))
 
 
-def hash_frames(scan: ClipScan, borders: BorderWidths) -> bytes:
-    """Return 256 bits for each of `N_PICKED` frames inside their borders, untrimmed."""
-    return _hash_all(
+def hash_picked_frames(scan: ClipScan, borders: BorderWidths) -> bytes:
+    """Return a 256-bit hash for each of `N_PICKED` frames, without borders and otherwise untrimmed."""
+    return _hash_trimmed_pictures(
         [_extract_content_picture(frame, borders, scan=scan) for frame in scan.picked], TRIMS[:1]
     )
 
 
-def _hash_all(
+def _hash_trimmed_pictures(
     pictures: Sequence[Image.Image], ways: Sequence[tuple[float, float, float, float]]
 ) -> bytes:
     # A clip of fewer frames than are picked shows each of them for longer.
@@ -108,7 +169,7 @@ def _hash_all(
 def _extract_content_picture(
     frame: PickedFrame, borders: BorderWidths, *, scan: ClipScan
 ) -> Image.Image:
-    """Return the frame without its borders, in grey, at 128 x 128 pixels."""
+    """Return the frame without its borders, as a grey picture of 128 x 128 pixels."""
     inner = borders.content(width=scan.width, height=scan.height)
     across, down = frame.width, frame.height
     box = (inner.x0 * across, inner.y0 * down, inner.x1 * across, inner.y1 * down)
@@ -136,7 +197,7 @@ Words = NDArray[np.uint64]
 
 
 class FingerprintSet(Protocol):
-    """Fingerprints: sketches at hand, hashes read as they are needed."""
+    """Fingerprints of many clips: sketches in memory, hashes read when needed."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -153,15 +214,15 @@ class FingerprintSet(Protocol):
         ...
 
 
-class ManyPrints(FingerprintSet, Protocol):
-    """Fingerprints that may be too many to look at one by one."""
+class LargeFingerprintSet(FingerprintSet, Protocol):
+    """Fingerprints of a large set of clips, which can also be read in blocks."""
 
     def blocks(self) -> Iterator[tuple[Places, Words]]:
         """Yield the indices and hashes of all clips in blocks, in the order that is fastest to read."""
         ...
 
 
-class HeldPrints:
+class InMemoryFingerprints:
     """Fingerprints that are all in memory."""
 
     def __init__(self, prints: Sequence[tuple[str, ClipFingerprint]]) -> None:

@@ -1,4 +1,4 @@
-"""Receive frames from the decoding process: check each frame, and encode it as JPEG if requested.
+"""Receiver of frames from the decoding process, which checks each frame and may encode it as JPEG.
 
 The child process sends raw pixels only. The requesting process makes every JPEG: for a server,
 for a page, or for storage if raw pixels would not fit. So its JPEG decoder never reads data
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import TaskPayload
+from unreel.media.messages import TaskPayload
 
 if TYPE_CHECKING:
     from unreel.media.decode import Rgb
@@ -59,8 +59,8 @@ class SampledFrames:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestedFrames:
-    """Requested frames, so that no others are decoded."""
+class FrameRequestSettings:
+    """Sampling, encoding and limits of a frame request, against which the reply is checked."""
 
     sampling: str
     encoding: Encoding
@@ -71,37 +71,39 @@ class RequestedFrames:
 
 
 class FrameCollector:
-    """Takes the parts of a reply to `frames`, and makes the frames of them.
+    """Receiver of the parts of a reply to the task `frames`, which collects the frames.
 
     Raises:
-        InvalidValueError: A part cannot be.
-        MediaError: They take too much memory.
+        InvalidValueError: A part is invalid.
+        MediaError: The frames take too much memory.
     """
 
-    def __init__(self, wanted: RequestedFrames) -> None:
+    def __init__(self, wanted: FrameRequestSettings) -> None:
         self._wanted = wanted
         self._frames: list[SampledFrame] = []
         self._room = MAX_FRAMES_BYTES
 
     def add(self, part: TaskPayload) -> None:
-        """Take one frame."""
-        from unreel.media.wire import FrameHeader
+        """Check the frame in `part`, encode it if requested, and store it."""
+        from unreel.media.wire import FrameReplyHeader
 
-        header, wanted = FrameHeader.model_validate(part.header), self._wanted
+        header, wanted = FrameReplyHeader.model_validate(part.header), self._wanted
         width, height = header.width, header.height
-        _require_valid(
+        _require_valid_reply(
             len(self._frames) < wanted.most_frames, "there are more frames than asked for"
         )
-        _require_valid(width * height <= wanted.most_pixels, "a frame is larger than asked for")
-        _require_valid(
+        _require_valid_reply(
+            width * height <= wanted.most_pixels, "a frame is larger than asked for"
+        )
+        _require_valid_reply(
             max(width, height) <= wanted.longest_side, "a frame is longer than asked for"
         )
         sizes = [len(blob) for blob in part.blobs]
-        _require_valid(sizes == [3 * width * height], "a frame's bytes do not fit its size")
+        _require_valid_reply(sizes == [3 * width * height], "a frame's bytes do not fit its size")
         if self._frames:
             before = self._frames[-1]
             in_order = before.index < header.index and before.at_s <= header.at_s
-            _require_valid(in_order, "frames are out of order")
+            _require_valid_reply(in_order, "frames are out of order")
         (data,) = part.blobs
         if wanted.encoding == "jpeg":
             import numpy as np
@@ -119,20 +121,20 @@ class FrameCollector:
 
     def finish(self, last: TaskPayload) -> SampledFrames:
         """Check the final message `last` and return all frames."""
-        from unreel.media.wire import FramesHeader
+        from unreel.media.wire import FramesReplyHeader
 
-        header = FramesHeader.model_validate(last.header)
-        _require_valid(not last.blobs, "frames end without blobs")
-        _require_valid(
+        header = FramesReplyHeader.model_validate(last.header)
+        _require_valid_reply(not last.blobs, "frames end without blobs")
+        _require_valid_reply(
             header.sampling == self._wanted.sampling, "the sampling is not the one asked for"
         )
-        _require_valid(0 < len(self._frames) == header.n_frames, "frames are missing")
-        _require_valid(
+        _require_valid_reply(0 < len(self._frames) == header.n_frames, "frames are missing")
+        _require_valid_reply(
             self._frames[-1].index < header.n_clip_frames, "a frame is after the last one"
         )
         return SampledFrames(header.sampling, header.n_clip_frames, tuple(self._frames))
 
 
-def _require_valid(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
+def _require_valid_reply(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
     if not holds:
         raise InvalidValueError(otherwise)

@@ -1,7 +1,7 @@
-"""Near-duplicates: clips with the same content, even if re-encoded, scaled, cropped or with a logo.
+"""Near-duplicate clips: the same content, even if re-encoded, scaled, cropped or with a logo.
 
-Two clips match if, for one way of trimming, the median distance of their frames is at most
-`MOST_BITS`, and if their sketches of 64 grey levels are similar.
+Two clips match if, for one combination of trimmings, the median distance of their frames is at
+most `MOST_BITS`, and if their sketches of 64 grey levels are similar.
 
 In a set of thousands all pairs are compared. In a set of millions only pairs whose hashes agree
 in random bits are compared (`bands`), because copies differ in about 10 of 256 bits for the
@@ -20,19 +20,26 @@ from typing import IO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from unreel.media.bands import CROWD, HashedFrames, Hashes, IndexPairs, band_bits, draw_band
-from unreel.media.fingerprint import HASH_WORDS, TRIMS, WAYS, FingerprintSet, ManyPrints
+from unreel.media.bands import (
+    CROWD,
+    ClipIndexPairs,
+    HashedFrames,
+    Hashes,
+    compute_band_bits,
+    sample_hash_band,
+)
+from unreel.media.fingerprint import HASH_WORDS, TRIMS, WAYS, FingerprintSet, LargeFingerprintSet
 
 
-class ClipFamilies:
-    """Each clip alone at first."""
+class DuplicateClipFamilies:
+    """Union-find structure of clips: each clip is a family of its own until families are joined."""
 
     def __init__(self, n_clips: int) -> None:
         self._above = np.arange(n_clips)
         self._sizes = np.ones(n_clips, np.intp)
 
     def of(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the representative clip of the family of each clip in `places`."""
+        """Return the representative clip of the family of each clip index in `places`."""
         tops = self._above[places]
         while (higher := self._above[tops] != tops).any():
             tops[higher] = self._above[tops[higher]]
@@ -40,7 +47,7 @@ class ClipFamilies:
         return tops
 
     def sizes(self, tops: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the size of each family in `tops`, as returned by `of`."""
+        """Return the sizes of the families with the representatives `tops`."""
         return self._sizes[tops]
 
     def join(self, one: int, other: int) -> None:
@@ -57,10 +64,10 @@ class ClipFamilies:
 _HASH_BYTES: Final = HASH_WORDS * 8
 
 
-class FramePlanes:
-    """Some frames of all clips, each hashed in all ways, in an open file."""
+class FrameHashFile:
+    """File with the hashes of some frames of all clips, ordered by frame and trimming."""
 
-    def __init__(self, file: IO[bytes], prints: ManyPrints, frames: Sequence[int]) -> None:
+    def __init__(self, file: IO[bytes], prints: LargeFingerprintSet, frames: Sequence[int]) -> None:
         self._file = file
         self._frames = {frame: number for number, frame in enumerate(frames)}
         self._n_clips = len(prints.sketches)
@@ -86,15 +93,15 @@ class FramePlanes:
 
 
 @contextmanager
-def transpose_hashes(
-    prints: ManyPrints, frames: Sequence[int], inside: Path | None
-) -> Iterator[FramePlanes]:
+def open_frame_hash_file(
+    prints: LargeFingerprintSet, frames: Sequence[int], inside: Path | None
+) -> Iterator[FrameHashFile]:
     """Provide the hashes of `frames` of all clips in a temporary file in the directory `inside`.
 
     If `inside` is `None`, the file is in the system's temporary directory.
     """
     with tempfile.TemporaryFile(prefix="unreel-", dir=inside) as file:
-        yield FramePlanes(file, prints, frames)
+        yield FrameHashFile(file, prints, frames)
 
 
 MOST_BITS: Final = 38
@@ -117,15 +124,15 @@ _PAIRS_AT_ONCE: Final = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipMatch:
-    """Two clips that show the same, and the bits by which their median frame differs."""
+    """Two clips with the same content, and the median distance of their frame hashes in bits."""
 
     first: str
     second: str
     bits: float
 
 
-def find_matches(
-    prints: ManyPrints,
+def find_near_duplicates(
+    prints: LargeFingerprintSet,
     *,
     known: int = 0,
     seed: int = 0,
@@ -134,31 +141,32 @@ def find_matches(
 ) -> list[ClipMatch]:
     """Return pairs of clips with the same content, in the order of `prints`.
 
-    All pairs of a set of up to 16,384 are compared; of a larger one those that agree in random bits
-    of a frame, see `bands`. A family of more than 64 clips has enough pairs to connect it, not all
-    of them.
+    In a set of up to 16,384 clips all pairs are compared; in a larger one only pairs that agree in
+    random bits of a frame, see `bands`. A family of more than 64 clips has enough pairs to connect
+    it, not all of them.
 
     Args:
         prints: The clips to compare.
         known: Number of first clips that were compared before: pairs among them are skipped.
         seed: Seed of the random bits.
         every: Compare all pairs and return each match, regardless of the size.
-        inside: Folder for the temporary file of a large set (`planes`); that of the system by
-            default.
+        inside: Folder for the temporary file of a large set; the system's folder by default.
     """
     n_clips = len(prints.sketches)
     if every or n_clips <= FEW:
-        judge = _PairMatcher(_CachedPrints(prints), known, crowd=n_clips if every else CROWD)
+        judge = _ClipPairMatcher(
+            _CachedFingerprints(prints), known, crowd=n_clips if every else CROWD
+        )
         for pairs in _iter_similar_pairs(prints.sketches, known):
             judge.compare(pairs)
     else:
-        judge = _PairMatcher(prints, known, crowd=CROWD)
-        with transpose_hashes(prints, _FRAMES, inside) as planes:
-            _compare_bands(planes, judge, seed)
+        judge = _ClipPairMatcher(prints, known, crowd=CROWD)
+        with open_frame_hash_file(prints, _FRAMES, inside) as planes:
+            _compare_band_pairs(planes, judge, seed)
     return judge.matches()
 
 
-class _PairMatcher:
+class _ClipPairMatcher:
     """Matcher that compares candidate pairs of clips, each pair once, and stores the matches."""
 
     def __init__(self, prints: FingerprintSet, known: int, *, crowd: int) -> None:
@@ -168,9 +176,9 @@ class _PairMatcher:
         self.n_clips = len(prints.sketches)
         self._compared = np.array([-1], np.intp)
         self._matched: dict[int, float] = {}
-        self.families = ClipFamilies(self.n_clips)
+        self.families = DuplicateClipFamilies(self.n_clips)
 
-    def compare(self, pairs: IndexPairs) -> None:
+    def compare(self, pairs: ClipIndexPairs) -> None:
         """Compare the pairs that are not already in one large family; no pair may be passed twice."""
         codes = pairs.first * self.n_clips + pairs.second
         for start in range(0, len(codes), _CODES_AT_ONCE):
@@ -178,7 +186,7 @@ class _PairMatcher:
             for place in range(0, len(apart), _PAIRS_AT_ONCE):
                 self._look_at(self._not_in_a_crowd(apart[place : place + _PAIRS_AT_ONCE]))
 
-    def compare_once(self, pairs: IndexPairs) -> None:
+    def compare_once(self, pairs: ClipIndexPairs) -> None:
         """Compare the pairs that have similar sketches and were not compared before."""
         low, high = np.minimum(pairs.first, pairs.second), np.maximum(pairs.first, pairs.second)
         codes = self._not_in_a_crowd(np.sort(low * self.n_clips + high))
@@ -187,10 +195,10 @@ class _PairMatcher:
         fresh = codes[self._compared[np.minimum(at, len(self._compared) - 1)] != codes]
         self._compared = np.sort(np.concatenate([self._compared, fresh]), kind="stable")
         fresh = fresh[self._are_alike(fresh)]
-        self.compare(IndexPairs(fresh // self.n_clips, fresh % self.n_clips))
+        self.compare(ClipIndexPairs(fresh // self.n_clips, fresh % self.n_clips))
 
     def matches(self) -> list[ClipMatch]:
-        """Return all matches."""
+        """Return all matching pairs found so far."""
         names = self._prints.names
         return [
             ClipMatch(
@@ -221,15 +229,15 @@ class _PairMatcher:
         )
         words = self._prints.words(places)
         ours, theirs = words[where.reshape(2, -1)]
-        near = _are_nearly_equal(ours, theirs)
-        bits = _compute_least_distance(ours[near], theirs[near])
+        near = _find_near_pairs(ours, theirs)
+        bits = _compute_min_distance(ours[near], theirs[near])
         for code, own in zip(codes[near].tolist(), bits.tolist(), strict=True):
             if own <= MOST_BITS:
                 self._matched[code] = own
                 self.families.join(code // self.n_clips, code % self.n_clips)
 
 
-class _CachedPrints:
+class _CachedFingerprints:
     """Fingerprints whose hashes are all read once and cached."""
 
     def __init__(self, prints: FingerprintSet) -> None:
@@ -241,7 +249,7 @@ class _CachedPrints:
         return self._words[places]
 
 
-def _iter_similar_pairs(grids: NDArray[np.uint8], known: int) -> Iterator[IndexPairs]:
+def _iter_similar_pairs(grids: NDArray[np.uint8], known: int) -> Iterator[ClipIndexPairs]:
     """Yield the pairs with similar sketches, each pair once; pairs of two known clips are skipped."""
     sketches = _normalise_sketches(grids)
     rows = max(1, _ALIKE_AT_ONCE // max(1, len(sketches)))
@@ -249,11 +257,11 @@ def _iter_similar_pairs(grids: NDArray[np.uint8], known: int) -> Iterator[IndexP
         after = max(start, known)
         alike = sketches[start : start + rows] @ sketches[after:].T >= LEAST_ALIKE
         firsts, seconds = np.nonzero(np.triu(alike, 1 + start - after))
-        yield IndexPairs(firsts + start, seconds + after)
+        yield ClipIndexPairs(firsts + start, seconds + after)
 
 
 def _normalise_sketches(grids: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return the sketches normalised to mean 0 and length 1; uniform sketches become equal unit vectors."""
+    """Normalise the sketches to mean 0 and length 1; uniform sketches become equal unit vectors."""
     sketches = grids.astype(np.float32)
     sketches -= sketches.mean(axis=1, keepdims=True)
     # A picture without any structure is like every other one of its kind.
@@ -262,25 +270,25 @@ def _normalise_sketches(grids: NDArray[np.uint8]) -> NDArray[np.float32]:
     return sketches
 
 
-def _compare_bands(planes: FramePlanes, judge: _PairMatcher, seed: int) -> None:
-    """Pass the pairs that agree in a band of a frame to `judge`.
+def _compare_band_pairs(planes: FrameHashFile, judge: _ClipPairMatcher, seed: int) -> None:
+    """Compare with `judge` all pairs of clips that agree in a random band of a frame's hash.
 
     Both frames are trimmed in the same way, or only one of the two is trimmed.
     """
     draw = np.random.default_rng(seed)
-    n_bits = band_bits(judge.n_clips)
+    n_bits = compute_band_bits(judge.n_clips)
     with ThreadPoolExecutor(_THREADS, "bands") as pool:
         for sides in _iter_trimmed_hashes(planes):
             hashed = HashedFrames(sides=sides, known=judge.known, most_bits=NEAR_BITS)
-            bands = [draw_band(draw, n_bits) for _ in range(_BANDS)]
+            bands = [sample_hash_band(draw, n_bits) for _ in range(_BANDS)]
             for pairs, crowded in pool.map(hashed.meet, bands):
                 judge.compare_once(pairs)
                 for more in hashed.thin(crowded, draw, judge.families.of):
                     judge.compare_once(more)
 
 
-def _iter_trimmed_hashes(planes: FramePlanes) -> Iterator[tuple[Hashes, ...]]:
-    """Return each frame in each trimming, including the untrimmed one."""
+def _iter_trimmed_hashes(planes: FrameHashFile) -> Iterator[tuple[Hashes, ...]]:
+    """Yield the hashes of each frame for each trimming, with the untrimmed ones to compare with."""
     for frame in _FRAMES:
         plain = planes.read(frame, 0)
         yield (plain,)
@@ -289,7 +297,7 @@ def _iter_trimmed_hashes(planes: FramePlanes) -> Iterator[tuple[Hashes, ...]]:
             yield (plain, own) if way < len(TRIMS) else (own,)
 
 
-def _are_nearly_equal(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def _find_near_pairs(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Return a mask of pairs that are similar if at most one clip is trimmed.
 
     This costs a fifth of the work of `_bits`. Hashes without top or bottom are compared too.
@@ -303,7 +311,7 @@ def _are_nearly_equal(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> 
     )
 
 
-def _compute_least_distance(
+def _compute_min_distance(
     first: NDArray[np.uint64], second: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
     """Return for each pair the minimum of the median distance over all combinations of trimmings."""
@@ -322,7 +330,7 @@ def _compute_unstamped_distance(
 def _compute_median_distance(
     first: NDArray[np.uint64], second: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
-    """Return for each pair the median distance over frames, minimised over the combinations of trimmings.
+    """Return for each pair the median distance over frames, minimised over combinations of trimmings.
 
     The axes of the inputs are pairs, trimmings, trimmings, frames, words.
     """

@@ -12,12 +12,12 @@ from PIL import Image
 
 from unreel.core.errors import InvalidSettingError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.bounds import MAX_PIXELS
 from unreel.media.container import open_clip
 from unreel.media.decode import Rgb, decode_frames
-from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
-from unreel.media.sound import sound_parts
-from unreel.media.timeline import FrameTimeline, read_timeline
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
+from unreel.media.messages import MAX_PIXELS
+from unreel.media.sound import iter_sound_parts
+from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
 LONGEST_WITH_SOUND_S: Final = 900
 """The sound of one clip is held in memory: 173 MB for this long."""
@@ -33,8 +33,8 @@ _FASTEST: Final = 240
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NormalForm:
-    """Common format of every clip: H.264 in mp4, the picture scaled to fit and centred on black.
+class NormalisedClipFormat:
+    """Common format of all clips: H.264 in mp4, the picture scaled to fit and centred on black.
 
     `sound="kept"` gives every clip a stereo AAC track, silent if the clip has no sound, so that the
     presence of a track reveals nothing.
@@ -65,18 +65,22 @@ _RATE: Final = "rate"
 _CRF: Final = "crf"
 
 
-def normalise(file: BinaryIO, form: NormalForm, *, max_pixels: int = MAX_PIXELS) -> bytes:
-    """Return the clip in `file`, re-encoded in `form`, without tags or signatures.
+def normalise_clip(
+    file: BinaryIO, form: NormalisedClipFormat, *, max_pixels: int = MAX_PIXELS
+) -> bytes:
+    """Return the clip in `file` re-encoded in the format `form`, without tags or signatures.
 
-    The same clip always gives the same bytes. At each instant the result shows the same frame as
-    the clip, so the duration differs by at most one frame of the form.
+    The same clip always gives the same bytes. At each time the result shows the same frame as the
+    clip, so the duration differs by at most one frame of the output.
     """
-    timeline = read_timeline(file, max_pixels=max_pixels)
-    shown = compute_shown_frames(timeline, form.rate)
-    sound = _read_sound(file, timeline, n_frames=len(shown), form=form, max_pixels=max_pixels)
-    track = None if sound is None else SoundTrack(codec="aac", channels=CHANNELS)
+    timeline = read_frame_timeline(file, max_pixels=max_pixels)
+    shown = compute_frames_at_rate(timeline, form.rate)
+    sound = _read_matching_sound(
+        file, timeline, n_frames=len(shown), form=form, max_pixels=max_pixels
+    )
+    track = None if sound is None else SoundTrackSettings(codec="aac", channels=CHANNELS)
     with ClipWriter("mp4", _build_video_track(form), sound=track) as writer:
-        for tick, rgb in _iter_tick_pictures(
+        for tick, rgb in _iter_output_pictures(
             file, timeline, shown, form=form, max_pixels=max_pixels
         ):
             writer.add_picture(rgb, tick=tick)
@@ -86,7 +90,7 @@ def normalise(file: BinaryIO, form: NormalForm, *, max_pixels: int = MAX_PIXELS)
         return writer.finish()
 
 
-def compute_shown_frames(timeline: FrameTimeline, rate: Fraction) -> list[int]:
+def compute_frames_at_rate(timeline: FrameTimeline, rate: Fraction) -> list[int]:
     """Return the index of the visible frame at 0, 1/`rate`, 2/`rate`, ... seconds after the first frame."""
     n_frames = max(1, -(-timeline.duration_s * rate // 1))
     if n_frames > MAX_FRAMES:
@@ -95,7 +99,7 @@ def compute_shown_frames(timeline: FrameTimeline, rate: Fraction) -> list[int]:
     return [timeline.shown_at(tick / rate) for tick in range(n_frames)]
 
 
-def fit_inside(rgb: Rgb, *, width: int, height: int) -> Rgb:
+def fit_picture_inside(rgb: Rgb, *, width: int, height: int) -> Rgb:
     """Return `rgb` scaled to fit into `width` x `height`, centred on black."""
     rows, columns, _ = rgb.shape
     scale = min(Fraction(width, columns), Fraction(height, rows))
@@ -109,8 +113,8 @@ def fit_inside(rgb: Rgb, *, width: int, height: int) -> Rgb:
     return canvas
 
 
-def _build_video_track(form: NormalForm) -> VideoTrack:
-    return VideoTrack(
+def _build_video_track(form: NormalisedClipFormat) -> VideoTrackSettings:
+    return VideoTrackSettings(
         codec="libx264",
         width=form.width,
         height=form.height,
@@ -120,17 +124,22 @@ def _build_video_track(form: NormalForm) -> VideoTrack:
     )
 
 
-def _iter_tick_pictures(
-    file: BinaryIO, timeline: FrameTimeline, shown: list[int], *, form: NormalForm, max_pixels: int
+def _iter_output_pictures(
+    file: BinaryIO,
+    timeline: FrameTimeline,
+    shown: list[int],
+    *,
+    form: NormalisedClipFormat,
+    max_pixels: int,
 ) -> Iterator[tuple[int, Rgb]]:
-    """Yield each tick of the output with its picture; a frame shown for several ticks is decoded once."""
+    """Yield each output tick with its picture; a frame shown for several ticks is decoded once."""
     ticks = enumerate(shown)
     runs = [[tick for tick, _ in run] for _, run in groupby(ticks, key=lambda pair: pair[1])]
     frames = decode_frames(
         file, timeline, indices=list(dict.fromkeys(shown)), max_pixels=max_pixels
     )
     for run, frame in zip(runs, frames, strict=True):
-        rgb = fit_inside(frame.rgb, width=form.width, height=form.height)
+        rgb = fit_picture_inside(frame.rgb, width=form.width, height=form.height)
         for tick in run:
             yield tick, rgb
 
@@ -139,27 +148,38 @@ def _count_samples_before(tick: int, rate: Fraction) -> int:
     return int(tick / rate * SOUND_RATE_HZ)
 
 
-def _read_sound(
-    file: BinaryIO, timeline: FrameTimeline, *, n_frames: int, form: NormalForm, max_pixels: int
+def _read_matching_sound(
+    file: BinaryIO,
+    timeline: FrameTimeline,
+    *,
+    n_frames: int,
+    form: NormalisedClipFormat,
+    max_pixels: int,
 ) -> NDArray[np.int16] | None:
-    """Return exactly the samples that match the pictures; `None` if the sound is dropped."""
+    """Return the sound samples for the duration of the output; `None` if the sound is dropped.
+
+    Raises:
+        MediaError: The clip is longer than 900 s.
+    """
     if form.sound == "dropped":
         return None
     if timeline.duration_s > LONGEST_WITH_SOUND_S:
         detail = f"the clip is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound"
         raise MediaError(Failure(FailureReason.TOO_LONG, detail))
     n_samples = _count_samples_before(n_frames, form.rate)
-    return read_stereo(file, from_s=timeline.first_at_s, n_samples=n_samples, max_pixels=max_pixels)
+    return read_stereo_samples(
+        file, from_s=timeline.first_at_s, n_samples=n_samples, max_pixels=max_pixels
+    )
 
 
-def read_stereo(
+def read_stereo_samples(
     file: BinaryIO, *, from_s: Fraction, n_samples: int, max_pixels: int
 ) -> NDArray[np.int16]:
-    """Return `n_samples` stereo samples from `from_s` in container time; silence if the sound is missing."""
+    """Return `n_samples` stereo samples from `from_s` in container time; missing sound is silence."""
     samples = np.zeros((n_samples, CHANNELS), np.int16)
     place = 0
     with open_clip(file, max_pixels=max_pixels) as clip:
-        for part in sound_parts(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
+        for part in iter_sound_parts(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
             offset = round((part.start_s - from_s) * SOUND_RATE_HZ)
             _copy_samples_at(samples, part.samples, offset + place)
             place += len(part.samples)
@@ -167,7 +187,7 @@ def read_stereo(
 
 
 def _copy_samples_at(samples: NDArray[np.int16], part: NDArray[np.int16], index: int) -> None:
-    """Write the part of `part` that is inside `samples` if it begins at `place`."""
+    """Copy `part` to `samples` from `index` on, as far as it is inside."""
     first, last = max(0, index), min(len(samples), index + len(part))
     if first < last:
         samples[first:last] = part[first - index : last - index]

@@ -1,4 +1,4 @@
-"""Rendering of annotations: boxes on the picture, and verdicts below it.
+"""Rendering of annotations: boxes on the picture, and verdicts in a panel below it.
 
 No text covers the picture, and a box is drawn around its area, which stays visible.
 """
@@ -43,8 +43,8 @@ _PLAINER: Final = {"\u2013": "-", "\u2014": "-", "\u00d7": "x"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MovingMark:
-    """A fault to follow through a clip."""
+class OverlayTrace:
+    """A trace to draw on a clip: its time span, and its boxes over time."""
 
     span: TimeSpan
     track: tuple[BoxAt, ...] = ()
@@ -52,7 +52,7 @@ class MovingMark:
     """False if no end was named: then it is dashed."""
 
     def box_at(self, at_us: int) -> Box | None:
-        """Return the box at an instant; `None` outside the span or without boxes.
+        """Return the box at the time `at_us`; `None` outside the span or without boxes.
 
         Positions between two boxes are interpolated linearly; before the first and after the last box
         the position is constant.
@@ -70,17 +70,17 @@ class MovingMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineLane:
-    """One source and all that it marked. `colour` counts through the palette, round and round."""
+    """Text and traces of one reviewer; `colour` is an index into the palette, which repeats."""
 
     says: str
     """Who it is and what it says, also where it marks nothing or gave no answer."""
     colour: int = 0
-    marks: tuple[MovingMark, ...] = ()
+    marks: tuple[OverlayTrace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverlayCommentary:
-    """Drawings on and below a clip of that length."""
+    """All annotations to draw on a clip of the given duration and in the panel below it."""
 
     lanes: tuple[TimelineLane, ...]
     duration_us: int
@@ -96,7 +96,7 @@ class OverlayPainter:
         self._pen = OverlayPen(width, height)
         self._wide = _round_up_to_even(max(width, NARROWEST))
         self._picture = ((self._wide - width) // 2, 0, width, height)
-        self._panel = _draw_panel(commentary, self._pen, width=self._wide)
+        self._panel = _draw_caption_panel(commentary, self._pen, width=self._wide)
         self.size = self._wide, _round_up_to_even(height + len(self._panel.rgb))
         self._canvas = np.empty((self.size[1], self._wide, 3), np.uint8)
         self._canvas[:] = _BAR
@@ -110,8 +110,12 @@ class OverlayPainter:
             for mark in lane.marks:
                 box = mark.box_at(at_us)
                 if box is not None:
-                    draw_outline(
-                        shown, box, paint(lane.colour), line=self._pen.line, dashed=not mark.ends
+                    draw_box_outline(
+                        shown,
+                        box,
+                        get_palette_colour(lane.colour),
+                        line=self._pen.line,
+                        dashed=not mark.ends,
                     )
         below = self._canvas[height : height + len(self._panel.rgb)]
         below[:] = self._panel.rgb
@@ -133,10 +137,10 @@ class OverlayPainter:
             panel[scale : scale + rows, left : left + columns] = clock
 
 
-def draw_outline(
+def draw_box_outline(
     rgb: Rgb, box: Box, colour: Colour, *, line: int | None = None, dashed: bool = False
 ) -> None:
-    """Draw a frame around `box`, outside of it as far as the picture reaches."""
+    """Draw the outline of `box` on `rgb` in place, outside the box as far as the picture reaches."""
     height, width, _ = rgb.shape
     line = line or OverlayPen(width, height).line
     left, top = int(box.x0 * width) - line, int(box.y0 * height) - line
@@ -171,7 +175,7 @@ def _iter_line_strokes(
         yield place, min(place + 3 * line, end)
 
 
-def add_caption(rgb: Rgb, sentences: Sequence[str]) -> Rgb:
+def add_caption_panel(rgb: Rgb, sentences: Sequence[str]) -> Rgb:
     """Return `rgb` above a panel with `sentences`, each on a new line."""
     height, width, _ = rgb.shape
     pen = OverlayPen(width, height)
@@ -190,7 +194,7 @@ def add_caption(rgb: Rgb, sentences: Sequence[str]) -> Rgb:
 
 @dataclass(frozen=True, slots=True)
 class _TimeAxis:
-    """Maps instants to columns of pixels."""
+    """Mapping of times in a clip to pixel columns."""
 
     left: int
     right: int
@@ -203,7 +207,7 @@ class _TimeAxis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _CaptionPanel:
-    """Static panel below the picture."""
+    """Static panel below the picture, with the text and time bars of all lanes."""
 
     rgb: Rgb
     bar: _TimeAxis
@@ -214,7 +218,7 @@ class _CaptionPanel:
 
 
 class OverlayPen:
-    """Letters and lines in sizes that suit a picture of `width` x `height`."""
+    """Text renderer with font and line sizes for a picture of `width` x `height`."""
 
     def __init__(self, width: int, height: int) -> None:
         self.size = max(14, min(48, round(min(max(width, NARROWEST), height * 1.6) / 56)))
@@ -230,7 +234,7 @@ class OverlayPen:
     def write(
         self, brush: ImageDraw.ImageDraw, at: tuple[float, float], text: str, colour: Colour
     ) -> None:
-        """Put `text` with its upper left corner `at` that place."""
+        """Draw `text` with its upper left corner at the position `at`."""
         brush.text(at, text, fill=colour, font=self._font)
 
     def stamp(self, text: str) -> Rgb:
@@ -240,7 +244,7 @@ class OverlayPen:
         return np.asarray(picture)
 
     def wrap(self, text: str, room: float) -> list[str]:
-        """Return `text` in lines that are at most `room` pixels wide.
+        """Split `text` into lines that are at most `room` pixels wide.
 
         A character that the font lacks is replaced by a similar ASCII text, or by a question mark.
         """
@@ -272,7 +276,9 @@ class OverlayPen:
         return bytes(self._font.getmask(letter))
 
 
-def _draw_panel(commentary: OverlayCommentary, pen: OverlayPen, *, width: int) -> _CaptionPanel:
+def _draw_caption_panel(
+    commentary: OverlayCommentary, pen: OverlayPen, *, width: int
+) -> _CaptionPanel:
     pad, groove = pen.size, max(6, pen.size // 2)
     told = [_truncate_lines(pen.wrap(lane.says, width - 4 * pad)) for lane in commentary.lanes]
     dashed = any(not mark.ends for lane in commentary.lanes for mark in lane.marks)
@@ -288,12 +294,12 @@ def _draw_panel(commentary: OverlayCommentary, pen: OverlayPen, *, width: int) -
     top = pad // 2
     grooves: list[tuple[int, int]] = []
     for lane, lines in zip(commentary.lanes, told, strict=True):
-        _draw_swatch(brush, lane, left=pad, top=top, side=pen.size)
+        _draw_colour_swatch(brush, lane, left=pad, top=top, side=pen.size)
         for line in lines:
             pen.write(brush, (3 * pad, top), line, _PAPER)
             top += pen.row
         top += gap
-        _draw_spans(brush, bar, lane, top=top, deep=groove)
+        _draw_lane_spans(brush, bar, lane, top=top, deep=groove)
         grooves.append((top, top + groove + 1))
         top += groove + 2 * gap
     end = format_clock(commentary.duration_us)
@@ -304,11 +310,11 @@ def _draw_panel(commentary: OverlayCommentary, pen: OverlayPen, *, width: int) -
     return _CaptionPanel(np.asarray(panel), bar, tuple(grooves), scale)
 
 
-def _draw_swatch(
+def _draw_colour_swatch(
     brush: ImageDraw.ImageDraw, lane: TimelineLane, *, left: int, top: int, side: int
 ) -> None:
-    """Draw a square in the lane's colour: filled if the lane has marks, else only the outline."""
-    colour = paint(lane.colour)
+    """Draw a square in the lane's colour: filled if the lane has traces, else only the outline."""
+    colour = get_palette_colour(lane.colour)
     brush.rectangle(
         (left, top + 2, left + side, top + side),
         fill=colour if lane.marks else None,
@@ -317,7 +323,7 @@ def _draw_swatch(
     )
 
 
-def _draw_spans(
+def _draw_lane_spans(
     brush: ImageDraw.ImageDraw, bar: _TimeAxis, lane: TimelineLane, *, top: int, deep: int
 ) -> None:
     brush.rectangle((bar.left, top, bar.right, top + deep), fill=_GROOVE)
@@ -327,7 +333,7 @@ def _draw_spans(
         for start, end in _iter_line_strokes(
             left, right, line=max(2, deep // 2), dashed=not mark.ends
         ):
-            brush.rectangle((start, top, end, top + deep), fill=paint(lane.colour))
+            brush.rectangle((start, top, end, top + deep), fill=get_palette_colour(lane.colour))
 
 
 def _truncate_lines(lines: list[str]) -> list[str]:
@@ -340,12 +346,12 @@ def _round_up_to_even(side: int) -> int:
     return side + side % 2
 
 
-def paint(colour: int) -> Colour:
-    """Return the palette colour with that number, modulo the size of the palette."""
+def get_palette_colour(colour: int) -> Colour:
+    """Return the palette colour with the index `colour`, modulo the size of the palette."""
     return PALETTE[colour % len(PALETTE)]
 
 
 def format_clock(at_us: int) -> str:
-    """Return an instant as minutes, seconds and hundredths of a second, such as `1:02.50`."""
+    """Format a time as minutes, seconds and hundredths of a second, such as `1:02.50`."""
     minutes, rest_us = divmod(max(0, at_us), 60 * MICROSECONDS)
     return f"{minutes}:{rest_us // MICROSECONDS:02d}.{rest_us % MICROSECONDS // 10_000:02d}"

@@ -7,10 +7,9 @@ from random import Random
 from typing import Final, Literal, assert_never
 
 from unreel.core.box import Box
-from unreel.core.clip import Clip
-from unreel.core.facts import ClipFacts
+from unreel.core.clip import Clip, ClipFacts
 from unreel.core.failure import Failure
-from unreel.media.normalise import NormalForm
+from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.reader import MediaReader
 from unreel.media.render import OWN_CRF, FrameRange, PixelCrop
 
@@ -28,12 +27,12 @@ _SLOWEST: Final = Fraction(1, 1000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipVariant:
-    """A change with all its numbers: the same clip and seed give the same bytes."""
+    """A changed version of a clip with all its parameters; the same clip and seed give the same bytes."""
 
     name: VariantName
     size: tuple[int, int]
     """Of the clip's own frames."""
-    way: NormalForm | PixelCrop
+    way: NormalisedClipFormat | PixelCrop
     seed: int | None = None
     """What chose the crop."""
 
@@ -44,7 +43,7 @@ class ClipVariant:
     def parameters(self) -> dict[str, int | str]:
         """Return the parameters of the change by name."""
         match self.way:
-            case NormalForm() as form:
+            case NormalisedClipFormat() as form:
                 size = {"width": form.width, "height": form.height}
                 return {**size, "rate": str(form.rate), "crf": form.crf, "sound": form.sound}
             case PixelCrop() as crop:
@@ -55,7 +54,7 @@ class ClipVariant:
     def make(self, file: str | Path, reader: MediaReader) -> bytes | Failure:
         """Return the changed clip as the bytes of an mp4 file, or the failure."""
         match self.way:
-            case NormalForm() as form:
+            case NormalisedClipFormat() as form:
                 return reader.normalise(file, form)
             case PixelCrop() as crop:
                 return reader.render(file, FrameRange(crop=crop))
@@ -63,7 +62,7 @@ class ClipVariant:
                 assert_never(never)
 
     def map_back(self, box: Box) -> Box:
-        """Return the box of the original clip for `box` of the changed clip."""
+        """Convert a box on the changed clip to the box on the original clip."""
         if not isinstance(self.way, PixelCrop):
             return box
         width, height = self.size
@@ -76,32 +75,32 @@ class ClipVariant:
         )
 
 
-def plan_variants(clip: Clip) -> tuple[ClipVariant, ...]:
+def plan_clip_variants(clip: Clip) -> tuple[ClipVariant, ...]:
     """Return the variants of `clip`; the random choices depend only on the clip's id."""
     size = clip.size
     seed = int(clip.id[:8] or "0", 16)
     return (
         ClipVariant(
-            name="recompressed", size=size, way=get_clip_format(clip.facts, crf=MESSENGER_CRF)
+            name="recompressed", size=size, way=build_clip_format(clip.facts, crf=MESSENGER_CRF)
         ),
-        ClipVariant(name="scaled", size=size, way=get_clip_format(clip.facts, scale=HALF)),
-        ClipVariant(name="cropped", size=size, way=choose_crop(size, seed), seed=seed),
+        ClipVariant(name="scaled", size=size, way=build_clip_format(clip.facts, scale=HALF)),
+        ClipVariant(name="cropped", size=size, way=choose_random_crop(size, seed), seed=seed),
     )
 
 
-def get_clip_format(
+def build_clip_format(
     facts: ClipFacts,
     *,
     scale: Fraction = Fraction(1),
     crf: int = OWN_CRF,
     rate: Fraction | None = None,
-) -> NormalForm:
-    """Return the clip's own format with another scale, quality or rate."""
+) -> NormalisedClipFormat:
+    """Build an output format like the clip's own, with another scale, quality or frame rate."""
     video = facts.video
     sides = (round(side * scale / 2) * 2 for side in (video.width, video.height))
     width, height = (min(_MOST, max(_LEAST, side)) for side in sides)
     wanted = rate or video.average_rate.limit_denominator(1 << 16)
-    return NormalForm(
+    return NormalisedClipFormat(
         width=width,
         height=height,
         rate=min(_FASTEST, max(_SLOWEST, wanted)),
@@ -110,8 +109,10 @@ def get_clip_format(
     )
 
 
-def choose_crop(size: tuple[int, int], seed: int, *, kept: Fraction = MOST_OF_IT) -> PixelCrop:
-    """Return a rectangle with the fraction `kept` of each side, at a random position given by `seed`."""
+def choose_random_crop(
+    size: tuple[int, int], seed: int, *, kept: Fraction = MOST_OF_IT
+) -> PixelCrop:
+    """Choose a rectangle with the fraction `kept` of each side, at a random position given by `seed`."""
     chance = Random(seed)  # noqa: S311  a choice that can be repeated, no secret
     sides = [max(2, int(side * kept) // 2 * 2) for side in size]
     left, top = (

@@ -1,4 +1,4 @@
-"""Frames as pictures that can be sent and stored."""
+"""Resizing of frames, and their encoding as JPEG and PNG."""
 
 import io
 import math
@@ -7,28 +7,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
-from unreel.media.bounds import JPEG_QUALITY
+from unreel.media.messages import JPEG_QUALITY
 
 if TYPE_CHECKING:
     from unreel.media.decode import Rgb
 
 
-def fit_longest(rgb: "Rgb", longest_side: int | None, *, most_pixels: int | None = None) -> "Rgb":
-    """Return `rgb` scaled down to at most `longest_side` and `most_pixels`; it is never scaled up.
+def scale_down_picture(
+    rgb: "Rgb", longest_side: int | None, *, most_pixels: int | None = None
+) -> "Rgb":
+    """Scale `rgb` down to at most `longest_side` and `most_pixels`; it is never scaled up.
 
     `longest_side` is the limit of the longer side in pixels. `None` means no limit.
     """
     height, width, _ = rgb.shape
-    size = fit_size(width, height, longest_side, most_pixels=most_pixels)
+    size = compute_scaled_size(width, height, longest_side, most_pixels=most_pixels)
     if size == (width, height):
         return rgb
     return np.asarray(Image.fromarray(rgb).resize(size, Image.Resampling.LANCZOS))
 
 
-def fit_size(
+def compute_scaled_size(
     width: int, height: int, longest_side: int | None, *, most_pixels: int | None = None
 ) -> tuple[int, int]:
-    """Return width and height after `fit_longest`."""
+    """Return the width and height of a picture after `scale_down_picture`."""
     size = width, height
     if longest_side is not None and max(size) > longest_side:
         scale = longest_side / max(size)
@@ -49,14 +51,14 @@ def encode_jpeg(rgb: "Rgb", *, quality: int = JPEG_QUALITY) -> bytes:
 
 
 def encode_png(rgb: "Rgb") -> bytes:
-    """Return a PNG file without metadata, lossless."""
+    """Encode `rgb` as PNG without metadata."""
     out = io.BytesIO()
     Image.fromarray(rgb).save(out, format="PNG", compress_level=4)
     return out.getvalue()
 
 
 def decode_jpeg(data: bytes) -> "Rgb":
-    """Return the pixels of a JPEG file made by this process; never pass a file from a child or a user.
+    """Return the pixels of a JPEG made by this process; never pass a file from a child or a user.
 
     A hostile JPEG of 364 kB takes over a minute to decode.
     """

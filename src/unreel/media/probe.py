@@ -1,4 +1,4 @@
-"""Reads the facts of a clip's streams."""
+"""Reading of a clip's facts: container, streams, timing and metadata tags."""
 
 import os
 import re
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 from av.audio.stream import AudioStream
 from av.video.frame import VideoFrame
 
-from unreel.core.facts import AudioFacts, ClipFacts, FileTag, VideoFacts
-from unreel.media.bounds import (
+from unreel.core.clip import AudioFacts, ClipFacts, FileTag, VideoFacts
+from unreel.media.container import OpenClip, get_decoder_name, open_clip
+from unreel.media.messages import (
     FASTEST,
     MAX_NAME,
     MAX_PACKETS,
@@ -20,15 +21,14 @@ from unreel.media.bounds import (
     MAX_VALUE,
     MOST_S,
 )
-from unreel.media.container import OpenClip, decoder_name, open_clip
 from unreel.media.timeline import (
-    DeclaredPace,
+    DeclaredTiming,
     FrameTimeline,
-    PacketScan,
-    build_timeline,
-    read_declared_rates,
-    stream_time_base,
-    walk_packets,
+    PacketTimes,
+    build_frame_timeline,
+    get_stream_time_base,
+    read_declared_timing,
+    read_packet_times,
 )
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ _BUILD: Final = re.compile(rb"(?:core|build) ([0-9]{1,6})")
 _UNPRINTABLE: Final = re.compile(r"[^ -~]+")
 
 
-def read_tags(clip: OpenClip, first: VideoFrame) -> tuple[FileTag, ...]:
-    """Return the tags of the container, its video stream, its first audio stream and its first picture."""
+def read_file_tags(clip: OpenClip, first: VideoFrame) -> tuple[FileTag, ...]:
+    """Return the tags of the container, its video and first audio stream, and its first frame."""
     tags = set(_iter_encoder_signatures(first)) | set(_iter_metadata_tags(clip.container.metadata))
     tags |= set(_iter_metadata_tags(clip.stream.metadata, "video "))
     for sound in clip.container.streams.audio[:1]:
@@ -77,7 +77,7 @@ def _iter_metadata_tags(metadata: Mapping[str, str], of: str = "") -> Iterator[F
 
 
 def _iter_encoder_signatures(first: VideoFrame) -> Iterator[FileTag]:
-    """Yield the signatures of x264 and x265 with their build number, from the first picture."""
+    """Yield the x264 and x265 signatures in the first frame, with their build number."""
     # The stubs take it for a mapping of names; it goes over the pieces themselves.
     for side in cast("Iterable[SideData]", first.side_data):
         if side.type.name != "SEI_UNREGISTERED":
@@ -97,18 +97,22 @@ _ROUNDING_S: Final = Fraction(1, 1000)
 """Matroska and FLV keep whole milliseconds, and a copy elsewhere keeps their rounding."""
 
 
-def probe(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipFacts:
-    """Return the facts of the clip in `file`; `MediaError` says why there are none."""
+def probe_clip(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipFacts:
+    """Read the facts of the clip in `file`.
+
+    Raises:
+        MediaError: The file is not a readable clip.
+    """
     size_bytes = file.seek(0, os.SEEK_END)
     with open_clip(file, max_pixels=max_pixels) as clip:
         sounds = clip.container.streams.audio
         streams = (clip.stream, *sounds)
-        packets = walk_packets(clip, streams, max_packets=MAX_PACKETS, decode_first=True)
+        packets = read_packet_times(clip, streams, max_packets=MAX_PACKETS, decode_first=True)
         first = cast("VideoFrame", packets.first_frame)
-        declared = read_declared_rates(clip)
-        timeline = build_timeline(
+        declared = read_declared_timing(clip)
+        timeline = build_frame_timeline(
             packets,
-            time_base=stream_time_base(clip.stream),
+            time_base=get_stream_time_base(clip.stream),
             declared=declared,
             first_tick=first.pts,
         )
@@ -118,16 +122,16 @@ def probe(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipFacts:
             size_bytes=size_bytes,
             video=_build_video_facts(first, timeline, codec=codec, declared=declared),
             audio=tuple(_build_audio_facts(stream, packets) for stream in sounds),
-            tags=read_tags(clip, first),
+            tags=read_file_tags(clip, first),
         )
 
 
-def clockwise_turn(frame: VideoFrame) -> int:
+def get_clockwise_rotation(frame: VideoFrame) -> int:
     """Return the clockwise rotation in degrees that a player applies to `frame`: 0, 90, 180 or 270."""
     return -90 * round(frame.rotation / 90) % 360
 
 
-def constant_rate(timeline: FrameTimeline, declared: DeclaredPace) -> Fraction | None:
+def find_constant_frame_rate(timeline: FrameTimeline, declared: DeclaredTiming) -> Fraction | None:
     """Return the constant frame rate; `None` if the intervals between frames differ."""
     ticks = timeline.ticks
     steps = {after - now for now, after in pairwise(ticks)}
@@ -140,7 +144,7 @@ def constant_rate(timeline: FrameTimeline, declared: DeclaredPace) -> Fraction |
 
 
 def _fits_constant_rate(timeline: FrameTimeline, rate: Fraction) -> bool:
-    """Return whether every frame is at its instant for `rate`, within the rounding of the container."""
+    """Return whether every frame is at its time for `rate`, within the rounding of the container."""
     slack_s = max(timeline.time_base, min(_ROUNDING_S, 1 / rate / 4))
     slack = slack_s / timeline.time_base
     # Whole numbers throughout: a long clip has millions of frames.
@@ -152,11 +156,11 @@ def _fits_constant_rate(timeline: FrameTimeline, rate: Fraction) -> bool:
 
 
 def _build_video_facts(
-    first: VideoFrame, timeline: FrameTimeline, *, codec: str, declared: DeclaredPace
+    first: VideoFrame, timeline: FrameTimeline, *, codec: str, declared: DeclaredTiming
 ) -> VideoFacts:
-    turn = clockwise_turn(first)
+    turn = get_clockwise_rotation(first)
     width, height = (first.height, first.width) if turn % 180 else (first.width, first.height)
-    rate = constant_rate(timeline, declared)
+    rate = find_constant_frame_rate(timeline, declared)
     return VideoFacts(
         codec=codec,
         pixel_format=first.format.name,
@@ -171,10 +175,10 @@ def _build_video_facts(
     )
 
 
-def _build_audio_facts(stream: AudioStream, packets: PacketScan) -> AudioFacts:
+def _build_audio_facts(stream: AudioStream, packets: PacketTimes) -> AudioFacts:
     first, last = packets.sound_ticks.get(stream.index, (0, 0))
-    duration_s = (stream.duration or last - first) * stream_time_base(stream)
-    known = decoder_name(stream) != "unknown"
+    duration_s = (stream.duration or last - first) * get_stream_time_base(stream)
+    known = get_decoder_name(stream) != "unknown"
     context = stream.codec_context
     return AudioFacts(
         codec=context.codec.canonical_name if known else "unknown",

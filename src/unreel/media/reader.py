@@ -1,4 +1,4 @@
-"""Read facts, frames and sound of a clip by path, with any task runner; failures are return values.
+"""Reader of facts, frames and sound of a clip by path; failures are return values.
 
 The reply of a task runner is validated before use: a malicious file may have taken over the
 process that read it.
@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
+from unreel.core.clip import ClipFacts
 from unreel.core.errors import (
     InvalidSettingError,
     InvalidValueError,
@@ -19,33 +20,41 @@ from unreel.core.errors import (
     MediaError,
     SandboxError,
     UnknownNameError,
-    raise_refusal,
+    raise_machine_error,
 )
-from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.bounds import JPEG_QUALITY, MAX_PIXELS, SAMPLE_RATE_HZ
 from unreel.media.frame_collector import (
     Encoding,
     FrameCollector,
-    RequestedFrames,
+    FrameRequestSettings,
     SampledFrame,
     SampledFrames,
 )
-from unreel.media.payload import OnPart, TaskPayload, TaskRunner, finish
-from unreel.media.requests import INSTANTS, LONGEST_SIDE, write_exact
-from unreel.media.sandbox.wire import sanitise_text
+from unreel.media.messages import (
+    INSTANTS,
+    JPEG_QUALITY,
+    LONGEST_SIDE,
+    MAX_PIXELS,
+    SAMPLE_RATE_HZ,
+    MediaTaskRunner,
+    OnPart,
+    TaskPayload,
+    finish_task_result,
+    format_fraction,
+)
+from unreel.media.sandbox.wire import sanitise_reply_text
 
 if TYPE_CHECKING:  # Each task loads its own part: probing needs neither numbers nor a decoder here.
     from pydantic import ValidationError
 
-    from unreel.media.annotated_copy_wire import CopyHeader, OnFrames
-    from unreel.media.normalise import NormalForm
+    from unreel.media.annotated_copy_wire import AnnotatedCopyHeader, OnFrames
+    from unreel.media.normalise import NormalisedClipFormat
     from unreel.media.overlay import OverlayCommentary
     from unreel.media.render import FrameRange
     from unreel.media.scan import ClipScan
     from unreel.media.sound import ClipSound, NoSound
 
-__all__ = ["Encoding", "MediaReader", "SampledFrame", "SampledFrames", "run_trusted"]
+__all__ = ["Encoding", "MediaReader", "SampledFrame", "SampledFrames", "run_trusted_task"]
 
 _MP4_START: Final = b"ftyp"
 
@@ -57,12 +66,12 @@ Value = TypeVar("Value")
 class MediaReader:
     """Reader of clips by path; `run` decides in which process a file is opened."""
 
-    run: TaskRunner
+    run: MediaTaskRunner
     max_pixels: int = MAX_PIXELS
 
     def probe(self, path: str | Path) -> ClipFacts | Failure:
         """Return the facts of the clip's streams, or the failure."""
-        return self._ask("probe", path, {}, lambda payload: _read_facts(payload, Path(path)))
+        return self._ask("probe", path, {}, lambda payload: _parse_facts_reply(payload, Path(path)))
 
     def frames(
         self,
@@ -74,16 +83,20 @@ class MediaReader:
         longest_side: int | None = None,
         most_pixels: int | None = None,
     ) -> SampledFrames | Failure:
-        """Return the frames that `sampling` takes; raise an error if `sampling` is unknown."""
-        from unreel.media.sampling import get_max_frames, parse_plan
+        """Return the frames that `sampling` selects, or the failure.
 
-        plan = parse_plan(sampling)
+        Raises:
+            UnreelError: `sampling` is unknown or out of range.
+        """
+        from unreel.media.sampling import get_max_sampled_frames, parse_sampling
+
+        plan = parse_sampling(sampling)
         gathering = FrameCollector(
-            RequestedFrames(
+            FrameRequestSettings(
                 sampling=str(plan),
                 encoding=encoding,
                 quality=quality,
-                most_frames=get_max_frames(plan),
+                most_frames=get_max_sampled_frames(plan),
                 most_pixels=most_pixels or self.max_pixels,
                 longest_side=longest_side or LONGEST_SIDE,
             )
@@ -93,9 +106,9 @@ class MediaReader:
         return self._ask("frames", path, request, gathering.finish, on_part=gathering.add)
 
     def frames_at(self, path: str | Path, at_us: Sequence[int]) -> SampledFrames | Failure:
-        """Return the frames shown at the instants `at_us`, each once, as raw pixels in original size."""
+        """Return the frames shown at the times `at_us`, each once, as raw pixels in original size."""
         gathering = FrameCollector(
-            RequestedFrames(
+            FrameRequestSettings(
                 sampling=INSTANTS,
                 encoding="rgb24",
                 quality=JPEG_QUALITY,
@@ -109,30 +122,30 @@ class MediaReader:
 
     def sound(self, path: str | Path) -> "ClipSound | NoSound | Failure":
         """Return the clip's sound at 16 kHz."""
-        return self._ask("sound", path, {}, _read_sound)
+        return self._ask("sound", path, {}, _parse_sound_reply)
 
-    def normalise(self, path: str | Path, form: "NormalForm") -> bytes | Failure:
-        """Return the clip in `form`, as the bytes of an mp4 file."""
-        return self._ask("normalise", path, _build_form_request(form), _read_normalised)
+    def normalise(self, path: str | Path, form: "NormalisedClipFormat") -> bytes | Failure:
+        """Return the clip re-encoded in the format `form`, as the bytes of an mp4 file."""
+        return self._ask("normalise", path, _build_format_request(form), _parse_mp4_reply)
 
     def render(
         self,
         path: str | Path,
         cut: "FrameRange",
         *,
-        form: "NormalForm | None" = None,
+        form: "NormalisedClipFormat | None" = None,
         speed: Fraction = Fraction(1),
     ) -> bytes | Failure:
-        """Return a part of the clip as the bytes of an mp4 file, in `form` or in the clip's own form."""
+        """Return a part of the clip as the bytes of an mp4 file, in `form` or in the clip's own format."""
         request = {
             "first_frame": cut.first_frame,
             "end_frame": cut.end_frame,
-            "length_s": None if cut.length_s is None else write_exact(cut.length_s),
+            "length_s": None if cut.length_s is None else format_fraction(cut.length_s),
             "crop": None if cut.crop is None else asdict(cut.crop),
-            "speed": write_exact(speed),
-            "form": None if form is None else _build_form_request(form),
+            "speed": format_fraction(speed),
+            "form": None if form is None else _build_format_request(form),
         }
-        return self._ask("render", path, request, _read_normalised)
+        return self._ask("render", path, request, _parse_mp4_reply)
 
     def annotate(
         self,
@@ -141,19 +154,19 @@ class MediaReader:
         *,
         into: IO[bytes],
         on_frames: "OnFrames" = lambda _n_frames: None,
-    ) -> "CopyHeader | Failure":
-        """Write a copy of the clip with `commentary` drawn on it `into` a file: see `media.annotate`."""
-        from unreel.media.annotated_copy_wire import CopyTaker, commentary_request
+    ) -> "AnnotatedCopyHeader | Failure":
+        """Write a copy of the clip with `commentary` drawn on it to the file `into`."""
+        from unreel.media.annotated_copy_wire import AnnotatedCopyReceiver, build_commentary_request
 
-        taker = CopyTaker(into, duration_us=commentary.duration_us, on_frames=on_frames)
-        request = commentary_request(commentary)
+        taker = AnnotatedCopyReceiver(into, duration_us=commentary.duration_us, on_frames=on_frames)
+        request = build_commentary_request(commentary)
         return self._ask("annotate", path, request, taker.finish, on_part=taker.add)
 
     def scan(self, path: str | Path) -> "ClipScan | Failure":
-        """Return measurements of every frame and eight evenly spaced frames as pictures; see `media.scan`."""
-        from unreel.media.scan_wire import read_scan
+        """Return measurements of every frame, and eight evenly spaced frames as pictures."""
+        from unreel.media.scan_wire import parse_scan_payload
 
-        return self._ask("scan", path, {}, read_scan)
+        return self._ask("scan", path, {}, parse_scan_payload)
 
     def _ask(
         self,
@@ -172,48 +185,48 @@ class MediaReader:
         except (InvalidSettingError, MachineError, SandboxError, UnknownNameError):
             raise  # The asker's mistake or the machine's lack, whatever the file.
         except Exception as error:  # noqa: BLE001  what a file leads to is that file's failure
-            raise_refusal(error)
-            return _convert_to_failure(task, error)
+            raise_machine_error(error)
+            return _convert_error_to_failure(task, error)
 
 
-def _convert_to_failure(task: str, error: Exception) -> Failure:
+def _convert_error_to_failure(task: str, error: Exception) -> Failure:
     from pydantic import ValidationError
 
     match error:
         case MediaError():
             return error.failure
         case ValidationError():
-            reason, problem = FailureReason.WORKER_DIED, _format_first_problem(error)
+            reason, problem = FailureReason.WORKER_DIED, _format_first_field_error(error)
         case InvalidValueError():
             reason, problem = FailureReason.WORKER_DIED, str(error)
         case MemoryError():
             reason, problem = FailureReason.OUT_OF_MEMORY, "more than fits into this process"
         case _:
             reason, problem = FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}"
-    return Failure(reason, sanitise_text(f"{task} sent back what it must not: {problem}"))
+    return Failure(reason, sanitise_reply_text(f"{task} sent back what it must not: {problem}"))
 
 
-def _format_first_problem(error: "ValidationError") -> str:
+def _format_first_field_error(error: "ValidationError") -> str:
     # Without its words: they are the child's, and there may be many.
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(sanitise_text(str(part)) for part in first["loc"])
-    return f"{place}: {sanitise_text(first['msg'])} ({error.error_count()} in all)"
+    place = ".".join(sanitise_reply_text(str(part)) for part in first["loc"])
+    return f"{place}: {sanitise_reply_text(first['msg'])} ({error.error_count()} in all)"
 
 
-def _build_form_request(form: "NormalForm") -> dict[str, Any]:
+def _build_format_request(form: "NormalisedClipFormat") -> dict[str, Any]:
     return {
         "width": form.width,
         "height": form.height,
-        "rate": write_exact(form.rate),
+        "rate": format_fraction(form.rate),
         "crf": form.crf,
         "sound": form.sound,
     }
 
 
-def run_trusted(
+def run_trusted_task(
     task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
 ) -> TaskPayload | Failure:
-    """Run `task` in this process, for files from a trusted source; symbolic links are followed."""
+    """Run the media task `task` in this process, for trusted files; symbolic links are followed."""
     from unreel.media.tasks import TASKS
 
     if task not in TASKS:
@@ -225,7 +238,7 @@ def run_trusted(
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return Failure(FailureReason.NOT_A_FILE, "not a regular file")
-            return finish(TASKS[task](file, request), on_part or _ignore_part)
+            return finish_task_result(TASKS[task](file, request), on_part or _ignore_reply_part)
     except MediaError as error:
         return error.failure
     except MemoryError:
@@ -234,49 +247,49 @@ def run_trusted(
         return Failure(FailureReason.NOT_A_FILE, error.strerror or type(error).__name__)
 
 
-def _ignore_part(_part: TaskPayload) -> None:
-    """Ignore a part that was not requested."""
+def _ignore_reply_part(_part: TaskPayload) -> None:
+    """Ignore a part of a reply that was not requested."""
 
 
-def _read_facts(payload: TaskPayload, path: Path) -> ClipFacts:
-    from unreel.media.wire import ProbeHeader
+def _parse_facts_reply(payload: TaskPayload, path: Path) -> ClipFacts:
+    from unreel.media.wire import ProbeReplyHeader
 
-    _require_valid(not payload.blobs, "facts come without blobs")
-    facts = ProbeHeader.model_validate(payload.header).as_facts()
+    _require_valid_reply(not payload.blobs, "facts come without blobs")
+    facts = ProbeReplyHeader.model_validate(payload.header).as_facts()
     # Who reads the file into memory asks this number whether it may.
-    _require_valid(facts.size_bytes == path.stat().st_size, "the file has another size")
+    _require_valid_reply(facts.size_bytes == path.stat().st_size, "the file has another size")
     return facts
 
 
-def _read_sound(payload: TaskPayload) -> "ClipSound | NoSound":
+def _parse_sound_reply(payload: TaskPayload) -> "ClipSound | NoSound":
     import numpy as np
 
     from unreel.media.sound import ClipSound, NoSound
-    from unreel.media.wire import SoundHeader
+    from unreel.media.wire import SoundReplyHeader
 
-    sound = SoundHeader.model_validate(payload.header).sound
+    sound = SoundReplyHeader.model_validate(payload.header).sound
     if sound is None:
-        _require_valid(not payload.blobs, "a mute clip comes without blobs")
+        _require_valid_reply(not payload.blobs, "a mute clip comes without blobs")
         return NoSound()
-    _require_valid(sound.rate_hz == SAMPLE_RATE_HZ, "the sound is not at 16 kHz")
-    _require_valid(
+    _require_valid_reply(sound.rate_hz == SAMPLE_RATE_HZ, "the sound is not at 16 kHz")
+    _require_valid_reply(
         [len(blob) for blob in payload.blobs] == [2 * sound.n_samples], "samples are missing"
     )
     samples = np.frombuffer(payload.blobs[0], "<i2").astype(np.int16, copy=False)
     return ClipSound(samples, sound.start_s)
 
 
-def _read_normalised(payload: TaskPayload) -> bytes:
-    from unreel.media.wire import NormaliseHeader
+def _parse_mp4_reply(payload: TaskPayload) -> bytes:
+    from unreel.media.wire import Mp4ReplyHeader
 
-    size_bytes = NormaliseHeader.model_validate(payload.header).size_bytes
-    _require_valid(
+    size_bytes = Mp4ReplyHeader.model_validate(payload.header).size_bytes
+    _require_valid_reply(
         [len(blob) for blob in payload.blobs] == [size_bytes], "bytes of the clip are missing"
     )
-    _require_valid(payload.blobs[0][4:8] == _MP4_START, "the clip is not an mp4 file")
+    _require_valid_reply(payload.blobs[0][4:8] == _MP4_START, "the clip is not an mp4 file")
     return payload.blobs[0]
 
 
-def _require_valid(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
+def _require_valid_reply(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
     if not holds:
         raise InvalidValueError(otherwise)

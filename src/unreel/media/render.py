@@ -1,4 +1,4 @@
-"""Cuts a piece out of a clip, in time and in the frame, and writes it as a file of its own."""
+"""Rendering of a part of a clip, cut in time and cropped, as an mp4 file."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.bounds import MAX_PIXELS
 from unreel.media.container import open_clip
 from unreel.media.decode import Rgb, decode_frames
-from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
+from unreel.media.messages import MAX_PIXELS
 from unreel.media.normalise import (
     CHANNELS,
     LONGEST_WITH_SOUND_S,
     MAX_FRAMES,
-    NormalForm,
-    fit_inside,
-    read_stereo,
+    NormalisedClipFormat,
+    fit_picture_inside,
+    read_stereo_samples,
 )
-from unreel.media.timeline import FrameTimeline, read_timeline
+from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
 OWN_CRF: Final = 14
 """Quality of a segment with its own size and timestamps: visually lossless."""
@@ -35,7 +35,7 @@ _FINE: Final = Fraction(1, 90_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PixelCrop:
-    """A rectangle of the displayed frame, in pixels."""
+    """A crop rectangle of the displayed frame, in pixels."""
 
     left: int
     top: int
@@ -45,7 +45,7 @@ class PixelCrop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameRange:
-    """Frames `first_frame` to `end_frame` (exclusive; None: all), and the crop."""
+    """Part of a clip: frames `first_frame` to `end_frame` (exclusive; None: all), and a crop."""
 
     first_frame: int = 0
     end_frame: int | None = None
@@ -58,8 +58,8 @@ WHOLE: Final = FrameRange()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _ShownPicture:
-    """One picture of the piece."""
+class _ScheduledPicture:
+    """One picture of the rendered segment, with its output tick and the index of its source frame."""
 
     tick: int
     index: int
@@ -68,31 +68,31 @@ class _ShownPicture:
     """When the next one follows, from the start of the piece."""
 
 
-def render(
+def render_clip_segment(
     file: BinaryIO,
     cut: FrameRange,
     *,
-    form: NormalForm | None = None,
+    form: NormalisedClipFormat | None = None,
     speed: Fraction = OWN_SPEED,
     max_pixels: int = MAX_PIXELS,
 ) -> bytes:
-    """Render the segment as an mp4 file: deterministic bytes, without tags or signatures.
+    """Render a part of a clip as an mp4 file: deterministic bytes, without tags or signatures.
 
-    Without a `form` each frame keeps its size, up to a pixel for an even number, and its timestamp,
-    and the segment has sound if its source has. `speed` is the seconds of the source per second of
-    the segment; the pitch of the sound changes with it.
+    Without a `form` each frame keeps its size, reduced to even numbers, and its timestamp, and the
+    segment has sound if its source has. `speed` is the seconds of the source per second of the
+    segment; the pitch of the sound changes with it.
     """
-    timeline = read_timeline(file, max_pixels=max_pixels)
-    first, end = _get_frame_range(cut, timeline)
-    start_s, end_s = timeline.at_s(first), _get_frame_time(timeline, end)
+    timeline = read_frame_timeline(file, max_pixels=max_pixels)
+    first, end = _require_frame_range(cut, timeline)
+    start_s, end_s = timeline.at_s(first), _get_frame_start_s(timeline, end)
     if cut.length_s is not None and start_s + cut.length_s < end_s:
         end_s = start_s + cut.length_s
         end_tick = timeline.ticks[0] + end_s / timeline.time_base
         end = max(first + 1, bisect_left(timeline.ticks, end_tick))
     if form is None:
-        shown = _schedule_original_rate(timeline, first, end, speed=speed)
+        shown = _schedule_at_original_rate(timeline, first, end, speed=speed)
     else:
-        shown = _schedule_constant_rate(
+        shown = _schedule_at_constant_rate(
             timeline, (first, end), until_s=end_s, rate=form.rate, speed=speed
         )
     with_sound = form.sound == "kept" if form else _has_sound(file, max_pixels)
@@ -106,13 +106,15 @@ def render(
             _count_samples_until(shown[-1].end_s * speed),
             timeline.presented_s(first),
         )
-        heard = read_stereo(file, from_s=from_s, n_samples=n_samples, max_pixels=max_pixels)
+        heard = read_stereo_samples(file, from_s=from_s, n_samples=n_samples, max_pixels=max_pixels)
         sound = _resample_to_speed(
             heard, n_samples=_count_samples_until(shown[-1].end_s), speed=speed
         )
-    pictures = _iter_tick_pictures(file, timeline, shown, cut=cut, form=form, max_pixels=max_pixels)
+    pictures = _iter_output_pictures(
+        file, timeline, shown, cut=cut, form=form, max_pixels=max_pixels
+    )
     first_picture = next(pictures)
-    track = None if sound is None else SoundTrack(codec="aac", channels=CHANNELS)
+    track = None if sound is None else SoundTrackSettings(codec="aac", channels=CHANNELS)
     done = 0
     with ClipWriter(
         "mp4", _build_video_track(first_picture, timeline, speed, form), sound=track
@@ -126,7 +128,7 @@ def render(
         return writer.finish()
 
 
-def _get_frame_range(cut: FrameRange, timeline: FrameTimeline) -> tuple[int, int]:
+def _require_frame_range(cut: FrameRange, timeline: FrameTimeline) -> tuple[int, int]:
     end = timeline.n_frames if cut.end_frame is None else cut.end_frame
     if not 0 <= cut.first_frame < end <= timeline.n_frames:
         detail = f"no frames {cut.first_frame} to {end}: the clip has {timeline.n_frames}"
@@ -137,22 +139,24 @@ def _get_frame_range(cut: FrameRange, timeline: FrameTimeline) -> tuple[int, int
     return cut.first_frame, end
 
 
-def _get_frame_time(timeline: FrameTimeline, index: int) -> Fraction:
+def _get_frame_start_s(timeline: FrameTimeline, index: int) -> Fraction:
     if index < timeline.n_frames:
         return timeline.at_s(index)
     return timeline.duration_s
 
 
-def _schedule_original_rate(
+def _schedule_at_original_rate(
     timeline: FrameTimeline, first: int, end: int, *, speed: Fraction
-) -> list[_ShownPicture]:
+) -> list[_ScheduledPicture]:
     start, start_s = timeline.ticks[first], timeline.at_s(first)
     ticks_a_tick = timeline.time_base / speed / _get_output_time_base(timeline, speed)
-    shown: dict[int, _ShownPicture] = {}
+    shown: dict[int, _ScheduledPicture] = {}
     for index in range(first, end):  # of two frames at one instant, the later one is seen
         tick = round((timeline.ticks[index] - start) * ticks_a_tick)
-        shown[tick] = _ShownPicture(
-            tick=tick, index=index, end_s=(_get_frame_time(timeline, index + 1) - start_s) / speed
+        shown[tick] = _ScheduledPicture(
+            tick=tick,
+            index=index,
+            end_s=(_get_frame_start_s(timeline, index + 1) - start_s) / speed,
         )
     return list(shown.values())
 
@@ -161,14 +165,14 @@ def _get_output_time_base(timeline: FrameTimeline, speed: Fraction) -> Fraction:
     return timeline.time_base if speed == OWN_SPEED else _FINE
 
 
-def _schedule_constant_rate(
+def _schedule_at_constant_rate(
     timeline: FrameTimeline,
     frames: tuple[int, int],
     *,
     until_s: Fraction,
     rate: Fraction,
     speed: Fraction,
-) -> list[_ShownPicture]:
+) -> list[_ScheduledPicture]:
     first, end = frames
     start_s = timeline.at_s(first)
     n_ticks = max(1, -(-(until_s - start_s) / speed * rate // 1))
@@ -176,7 +180,7 @@ def _schedule_constant_rate(
         detail = f"the piece would have {n_ticks} frames, more than {MAX_FRAMES}"
         raise MediaError(Failure(FailureReason.TOO_LONG, detail))
     return [
-        _ShownPicture(
+        _ScheduledPicture(
             tick=tick,
             index=min(end - 1, max(first, timeline.shown_at(start_s + tick * speed / rate))),
             end_s=(tick + 1) / rate,
@@ -185,16 +189,16 @@ def _schedule_constant_rate(
     ]
 
 
-def _iter_tick_pictures(
+def _iter_output_pictures(
     file: BinaryIO,
     timeline: FrameTimeline,
-    shown: Sequence[_ShownPicture],
+    shown: Sequence[_ScheduledPicture],
     *,
     cut: FrameRange,
-    form: NormalForm | None,
+    form: NormalisedClipFormat | None,
     max_pixels: int,
 ) -> Iterator[Rgb]:
-    """Yield the picture of each tick. A frame that is shown for several ticks is decoded once."""
+    """Yield the picture of each output tick. A frame that is shown for several ticks is decoded once."""
     runs = [list(run) for _, run in groupby(shown, key=lambda showing: showing.index)]
     indices = [run[0].index for run in runs]
     frames = decode_frames(file, timeline, indices=indices, max_pixels=max_pixels)
@@ -203,7 +207,7 @@ def _iter_tick_pictures(
         if form is None:
             rgb = rgb[: rgb.shape[0] // 2 * 2, : rgb.shape[1] // 2 * 2]
         else:
-            rgb = fit_inside(rgb, width=form.width, height=form.height)
+            rgb = fit_picture_inside(rgb, width=form.width, height=form.height)
         yield from repeat(rgb, len(run))
 
 
@@ -220,13 +224,13 @@ def _crop_picture(rgb: Rgb, crop: PixelCrop | None) -> Rgb:
 
 
 def _build_video_track(
-    picture: Rgb, timeline: FrameTimeline, speed: Fraction, form: NormalForm | None
-) -> VideoTrack:
+    picture: Rgb, timeline: FrameTimeline, speed: Fraction, form: NormalisedClipFormat | None
+) -> VideoTrackSettings:
     height, width, _ = picture.shape
     own_rate = timeline.n_frames / timeline.duration_s * speed
     rate = own_rate if form is None else form.rate
     crf = OWN_CRF if form is None else form.crf
-    return VideoTrack(
+    return VideoTrackSettings(
         codec="libx264",
         width=width,
         height=height,
@@ -244,7 +248,7 @@ def _has_sound(file: BinaryIO, max_pixels: int) -> bool:
 def _resample_to_speed(
     heard: NDArray[np.int16], *, n_samples: int, speed: Fraction
 ) -> NDArray[np.int16]:
-    """Return the sound resampled to `speed`, as on a tape: a higher speed raises the pitch."""
+    """Resample the sound to `speed`; a higher speed raises the pitch."""
     if speed == OWN_SPEED:
         return heard
     places = np.arange(n_samples) * float(speed)

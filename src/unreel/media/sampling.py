@@ -56,7 +56,7 @@ PATTERNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class UniformSampling:
-    """The middle of each of `n` equal shares of the clip's time."""
+    """Sampling of the frames in the middle of each of `n` equal parts of the clip's duration."""
 
     n: int
 
@@ -64,7 +64,7 @@ class UniformSampling:
         return f"uniform-{self.n}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the frames to take, possibly with repeats."""
+        """Return the indices of the sampled frames, possibly with repeats."""
         half_share_s = timeline.duration_s / (2 * self.n)
         middles = ((2 * i + 1) * half_share_s for i in range(self.n))
         return (timeline.shown_at(middle) for middle in middles)
@@ -72,7 +72,7 @@ class UniformSampling:
 
 @dataclass(frozen=True, slots=True)
 class PerSecondSampling:
-    """Frames every 1/`fps` seconds; `UniformSampling(at_most)` if those are too many."""
+    """Sampling of a frame every 1/`fps` seconds; `UniformSampling(at_most)` if those are too many."""
 
     fps: Fraction
     at_most: int | None = None
@@ -82,7 +82,7 @@ class PerSecondSampling:
         return f"fps-{self.fps}{cap}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the frames to take, possibly with repeats."""
+        """Return the indices of the sampled frames, possibly with repeats."""
         chosen = list(self._on_the_beat(timeline))
         if self.at_most is not None and len(chosen) > self.at_most:
             return UniformSampling(self.at_most).choose(timeline)
@@ -99,8 +99,8 @@ class PerSecondSampling:
 
 
 @dataclass(frozen=True, slots=True)
-class PaperSampling:
-    """Every k-th frame with k = frames // `n`, as the Video Reality Test paper has it."""
+class VideoRealityTestSampling:
+    """Sampling of every k-th frame with k = frames // `n`, as in the Video Reality Test paper."""
 
     n: int
 
@@ -108,18 +108,18 @@ class PaperSampling:
         return f"paper-{self.n}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the frames to take."""
+        """Return the indices of the sampled frames."""
         step = timeline.n_frames // self.n
         return range(0, self.n * step, step) if step else range(timeline.n_frames)
 
 
 @dataclass(frozen=True, slots=True)
-class VlmEvalKitCount:
-    """`n` frames at the inner borders of `n` + 1 equal shares of the frame count.
+class VlmEvalKitCountSampling:
+    """Sampling of `n` frames at the inner borders of `n` + 1 equal parts of the frame count.
 
     Source: open-compass/VLMEvalKit at 0a79169, vlmeval/dataset/video_base.py, `save_video_frames`
-    with a number of frames; decord counts them, as here, from the packets. Its binary floating point is
-    part of the rule. Models that are given the file instead, as Video-LLaVA is, choose on their own.
+    with a number of frames; decord counts them, as here, from the packets. Its binary floating
+    point is part of the rule. Models that receive the file, such as Video-LLaVA, sample themselves.
     """
 
     n: int
@@ -128,18 +128,18 @@ class VlmEvalKitCount:
         return f"vlmevalkit-{self.n}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the frames to take, possibly with repeats."""
+        """Return the indices of the sampled frames, possibly with repeats."""
         share = timeline.n_frames / (self.n + 1)
         return (int(i * share) for i in range(1, self.n + 1))
 
 
 @dataclass(frozen=True, slots=True)
-class VlmEvalKitRate:
+class VlmEvalKitRateSampling:
     """Sampling of one frame every (header frame rate / `fps`) frames, starting at frame 0.
 
-    Source: the function named in `VlmEvalKitCount`, called with `fps`; decord reads the frame rate
-    there. For a clip shorter than 1 / `fps` seconds, that function returns no frame; this class
-    returns the first frame.
+    Source: the function named in `VlmEvalKitCountSampling`, called with `fps`; decord reads the
+    frame rate there. For a clip shorter than 1 / `fps` seconds, that function returns no frame;
+    this class returns the first frame.
     """
 
     fps: Fraction
@@ -148,7 +148,7 @@ class VlmEvalKitRate:
         return f"vlmevalkit-fps-{self.fps}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the frames to take, possibly with repeats."""
+        """Return the indices of the sampled frames, possibly with repeats."""
         clip_fps, fps = float(timeline.declared_rate), float(self.fps)
         n = max(1, int(timeline.n_frames / clip_fps * fps))
         step = clip_fps / fps
@@ -159,7 +159,7 @@ class VlmEvalKitRate:
 
 
 @dataclass(frozen=True, slots=True)
-class VideoLlava:
+class VideoLlavaSampling:
     """Sampling of `n` frames, evenly spaced by frame count from the first frame to the last.
 
     Source: Video-LLaVA's own video processor in its decord branch, compared with a copy whose
@@ -173,17 +173,17 @@ class VideoLlava:
         return f"video-llava-{self.n}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the frames to take, possibly with repeats."""
+        """Return the indices of the sampled frames, possibly with repeats."""
         return map(int, np.linspace(0, timeline.n_frames - 1, self.n, dtype=int))
 
 
 @dataclass(frozen=True, slots=True)
-class VideoLlavaHf:
-    """The first of each of `n` equal shares of the frames that the header claims.
+class VideoLlavaHfSampling:
+    """Sampling of the first frame of each of `n` equal parts of the header's frame count.
 
     Source: open-compass/VLMEvalKit at 052f58b, vlmeval/vlm/video_llm/video_llava.py,
-    `VideoLLaVA_HF.generate_inner`. Frames that are claimed and not there are excluded. Without a claim
-    that code fails, and the frames are counted here.
+    `VideoLLaVA_HF.generate_inner`. Declared frames that do not exist are excluded. If the header
+    declares no frame count, that code fails; this class uses the counted frames.
     """
 
     n: int
@@ -192,7 +192,7 @@ class VideoLlavaHf:
         return f"video-llava-hf-{self.n}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the frames to take, possibly with repeats."""
+        """Return the indices of the sampled frames, possibly with repeats."""
         claimed = timeline.declared_frames or timeline.n_frames
         return _iter_present_indices(np.arange(0, claimed, claimed / self.n), timeline)
 
@@ -218,7 +218,7 @@ class LlamaFactorySampling:
         return f"llamafactory-{self.fps}-max-{self.at_most}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the frames to take."""
+        """Return the indices of the sampled frames."""
         claimed = timeline.declared_frames
         if not claimed:
             return range(min(self.at_most, timeline.n_frames))
@@ -231,23 +231,23 @@ class LlamaFactorySampling:
 Sampling = (
     UniformSampling
     | PerSecondSampling
-    | PaperSampling
-    | VlmEvalKitCount
-    | VlmEvalKitRate
-    | VideoLlava
-    | VideoLlavaHf
+    | VideoRealityTestSampling
+    | VlmEvalKitCountSampling
+    | VlmEvalKitRateSampling
+    | VideoLlavaSampling
+    | VideoLlavaHfSampling
     | LlamaFactorySampling
 )
 
 
 def _iter_present_indices(places: NDArray[np.float64], timeline: "FrameTimeline") -> Iterable[int]:
-    """Return `places` as frame indices, without indices after the last frame."""
+    """Convert `places` to frame indices, without indices after the last frame."""
     return (int(place) for place in places if place < timeline.n_frames)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FramePlan:
-    """Frames to take from one clip, in display order."""
+    """Indices and times of the frames to decode from one clip, in display order."""
 
     sampling: str
     indices: tuple[int, ...]
@@ -265,27 +265,32 @@ class FramePlan:
         return f"{self.sampling}: {listed}"
 
 
-def get_max_frames(sampling: Sampling) -> int:
-    """Return the maximum number of frames that `sampling` takes from any clip."""
+def get_max_sampled_frames(sampling: Sampling) -> int:
+    """Return the maximum number of frames that `sampling` selects from any clip."""
     match sampling:
         case (
             UniformSampling(n)
-            | PaperSampling(n)
-            | VlmEvalKitCount(n)
-            | VideoLlava(n)
-            | VideoLlavaHf(n)
+            | VideoRealityTestSampling(n)
+            | VlmEvalKitCountSampling(n)
+            | VideoLlavaSampling(n)
+            | VideoLlavaHfSampling(n)
         ):
             return n
         case PerSecondSampling(at_most=most) | LlamaFactorySampling(at_most=most):
             return _MOST_FRAMES if most is None else most
-        case VlmEvalKitRate():
+        case VlmEvalKitRateSampling():
             return _MOST_FRAMES
         case _ as never:
             assert_never(never)
 
 
-def parse_plan(name: str) -> Sampling:
-    """Return the sampling called `name`; the error for an unknown name lists the valid patterns."""
+def parse_sampling(name: str) -> Sampling:
+    """Parse the name of a sampling, such as `uniform-8`.
+
+    Raises:
+        UnknownNameError: The name matches no known pattern.
+        InvalidSettingError: The number of frames or the rate is out of range.
+    """
     for pattern, build in _RULES.items():
         if found := pattern.fullmatch(name):
             return build(*found.groups())
@@ -294,7 +299,7 @@ def parse_plan(name: str) -> Sampling:
 
 
 def plan_frames(sampling: Sampling, timeline: "FrameTimeline") -> FramePlan:
-    """Return the frames that `sampling` takes from a clip with this `timeline`: at least one frame."""
+    """Return the frames that `sampling` selects from a clip with this `timeline`: at least one frame."""
     indices = tuple(sorted(set(sampling.choose(timeline))))
     at_s = tuple(timeline.at_s(index) for index in indices)
     return FramePlan(sampling=str(sampling), indices=indices, at_s=at_s)
@@ -333,13 +338,13 @@ _RULES: Final[dict[re.Pattern[str], Callable[..., Sampling]]] = {
     re.compile(f"fps-{_F}-max-{_N}"): lambda f, n: PerSecondSampling(
         _parse_frame_rate(f), _parse_frame_count(n)
     ),
-    re.compile("paper-8"): lambda: PaperSampling(8),
-    re.compile(f"vlmevalkit-{_N}"): lambda n: VlmEvalKitCount(_parse_frame_count(n)),
-    re.compile(f"vlmevalkit-fps-{_F}"): lambda f: VlmEvalKitRate(_parse_frame_rate(f)),
-    re.compile(f"video-llava-{_N}"): lambda n: VideoLlava(_parse_frame_count(n)),
-    re.compile(f"video-llava-hf-{_N}"): lambda n: VideoLlavaHf(_parse_frame_count(n)),
+    re.compile("paper-8"): lambda: VideoRealityTestSampling(8),
+    re.compile(f"vlmevalkit-{_N}"): lambda n: VlmEvalKitCountSampling(_parse_frame_count(n)),
+    re.compile(f"vlmevalkit-fps-{_F}"): lambda f: VlmEvalKitRateSampling(_parse_frame_rate(f)),
+    re.compile(f"video-llava-{_N}"): lambda n: VideoLlavaSampling(_parse_frame_count(n)),
+    re.compile(f"video-llava-hf-{_N}"): lambda n: VideoLlavaHfSampling(_parse_frame_count(n)),
     re.compile("dtr"): lambda: PerSecondSampling(Fraction(2)),
-    re.compile("dtr-video-llava"): lambda: VideoLlava(8),
+    re.compile("dtr-video-llava"): lambda: VideoLlavaSampling(8),
     re.compile("dtr-llava-onevision"): lambda: PerSecondSampling(Fraction(1), 20),
     re.compile(f"llamafactory-{_F}-max-{_N}"): lambda f, n: LlamaFactorySampling(
         _parse_frame_rate(f), _parse_frame_count(n)

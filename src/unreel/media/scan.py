@@ -1,4 +1,4 @@
-"""One decoding pass over a clip that measures every frame and keeps a few frames.
+"""Scan of a clip: one decoding pass that measures every frame and keeps a few frames.
 
 For every frame, the pass stores its exact time, a colour histogram, its lightness and its
 difference from the previous frame. `N_PICKED` evenly spaced frames are kept as pictures, with
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.bounds import N_PICKED
 from unreel.media.container import open_clip
 from unreel.media.decode import Rgb
-from unreel.media.probe import clockwise_turn
-from unreel.media.sampling import parse_plan, plan_frames
-from unreel.media.timeline import FrameTimeline, read_timeline
+from unreel.media.messages import N_PICKED
+from unreel.media.probe import get_clockwise_rotation
+from unreel.media.sampling import parse_sampling, plan_frames
+from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
 Luma = NDArray[np.uint8]
 Floats = NDArray[np.float32]
@@ -67,8 +67,8 @@ class FrameSide(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class SideProfile:
-    """Profile of one frame from one side inwards, line by line to the middle; only for a flat side."""
+class FrameSideProfile:
+    """Content of a frame's lines from one flat side to the middle, for border detection."""
 
     level: int
     """Grey level of the outermost line."""
@@ -78,7 +78,7 @@ class SideProfile:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PickedFrame:
-    """One of the evenly spaced frames: a small picture, and measures of the frame at full size."""
+    """One of the evenly spaced frames of a scan: a small picture, and measurements at full size."""
 
     index: int
     at_s: Fraction
@@ -88,7 +88,7 @@ class PickedFrame:
     """Root mean square of second differences along rows, in grey levels: blur lowers it."""
     noise: float
     """Deviation of the grain, in grey levels, from the median second difference."""
-    sides: dict[FrameSide, SideProfile]
+    sides: dict[FrameSide, FrameSideProfile]
     """Profiles of the sides whose outermost line is flat; a side that is absent has no border."""
 
     @property
@@ -134,20 +134,24 @@ class ClipScan:
         return self.end_s - self.instants_s[0]
 
 
-def scan(file: BinaryIO, *, max_pixels: int) -> ClipScan:
-    """Measure the clip in `file`."""
-    timeline = read_timeline(file, max_pixels=max_pixels)
+def scan_clip(file: BinaryIO, *, max_pixels: int) -> ClipScan:
+    """Measure every frame of the clip in `file`.
+
+    Raises:
+        MediaError: The clip cannot be decoded, or it has more than 200,000 frames.
+    """
+    timeline = read_frame_timeline(file, max_pixels=max_pixels)
     if timeline.n_frames > MAX_SCANNED:
         detail = f"the clip has {timeline.n_frames} frames, more than {MAX_SCANNED}"
         raise MediaError(Failure(FailureReason.TOO_LONG, detail))
-    wanted = frozenset(plan_frames(parse_plan(PICKED_PLAN), timeline).indices)
+    wanted = frozenset(plan_frames(parse_sampling(PICKED_PLAN), timeline).indices)
     meter = FrameMeter(timeline.n_frames)
     picked: list[PickedFrame] = []
     shape = (0, 0)
     for index, frame in _iter_verified_frames(file, timeline, max_pixels=max_pixels):
         meter.add(frame, at_s=timeline.at_s(index))
         if index in wanted:
-            picked.append(pick(frame, index=index, at_s=timeline.at_s(index)))
+            picked.append(measure_picked_frame(frame, index=index, at_s=timeline.at_s(index)))
         if not index:
             shape = _get_displayed_size(frame)
     return ClipScan(
@@ -176,12 +180,12 @@ class FrameMeter:
         self._scaler = VideoReformatter()
 
     def add(self, frame: VideoFrame, *, at_s: Fraction) -> None:
-        """Measure the next frame."""
+        """Measure the next frame, which appears at `at_s`."""
         width, height = _compute_limited_size(frame.width, frame.height, SMALL_SIDE)
         rgb = _scale_frame(self._scaler, frame, width=width, height=height)
         place, self._place = self._place, self._place + 1
-        self.histograms[place] = colour_histogram(rgb)
-        grey = grey_levels(rgb)
+        self.histograms[place] = compute_colour_histogram(rgb)
+        grey = compute_grey_levels(rgb)
         self.lightness[place] = grey.mean()
         past = self._past
         if past and past[-1][1].shape != grey.shape:
@@ -196,7 +200,7 @@ class FrameMeter:
         past.append((at_s, grey))
 
 
-def colour_histogram(rgb: Rgb) -> NDArray[np.uint8]:
+def compute_colour_histogram(rgb: Rgb) -> NDArray[np.uint8]:
     """Return the square roots of the shares of `HISTOGRAM_BINS` colours in a picture, times `FULL`."""
     coarse = (rgb // (256 // LEVELS)).astype(np.int16)
     bins = (coarse[..., 0] * LEVELS + coarse[..., 1]) * LEVELS + coarse[..., 2]
@@ -205,16 +209,16 @@ def colour_histogram(rgb: Rgb) -> NDArray[np.uint8]:
     return roots
 
 
-def grey_levels(rgb: Rgb) -> NDArray[np.int16]:
+def compute_grey_levels(rgb: Rgb) -> NDArray[np.int16]:
     """Return the luma of each pixel by ITU-R BT.601, from 0 to 255."""
     red, green, blue = (rgb[..., channel].astype(np.int32) for channel in range(3))
     grey: NDArray[np.int16] = ((299 * red + 587 * green + 114 * blue) // 1000).astype(np.int16)
     return grey
 
 
-def pick(frame: VideoFrame, *, index: int, at_s: Fraction) -> PickedFrame:
-    """Keep `frame`: small, turned as the container asks, and its measures at full size."""
-    turns = clockwise_turn(frame) // 90
+def measure_picked_frame(frame: VideoFrame, *, index: int, at_s: Fraction) -> PickedFrame:
+    """Build the picked frame of `frame`: a small, rotated picture and measurements at full size."""
+    turns = get_clockwise_rotation(frame) // 90
     width, height = _compute_limited_size(frame.width, frame.height, PICKED_SIDE)
     small = np.rot90(_scale_frame(VideoReformatter(), frame, width=width, height=height), -turns)
     luma = np.rot90(frame.to_ndarray(format="gray", threads=1).astype(np.uint8, copy=False), -turns)
@@ -230,7 +234,7 @@ def pick(frame: VideoFrame, *, index: int, at_s: Fraction) -> PickedFrame:
         sides={
             side: found
             for side in FrameSide
-            if (found := side_profile(_orient_lines_inwards(luma, side)))
+            if (found := compute_side_profile(_orient_lines_inwards(luma, side)))
         },
     )
 
@@ -243,7 +247,7 @@ def _compute_interpolated_median(levels: NDArray[np.int16]) -> float:
     return max(0.0, place - 0.5 + (0.5 - before) / (float(below[place]) - before))
 
 
-def side_profile(lines: Luma) -> SideProfile | None:
+def compute_side_profile(lines: Luma) -> FrameSideProfile | None:
     """Return the profile of the side at which `lines` begin; `None` if the outermost line is not flat."""
     if lines[0].std() > FLAT_STD:
         return None
@@ -251,7 +255,7 @@ def side_profile(lines: Luma) -> SideProfile | None:
     # Wraps round on purpose: levels from level - STANDS_OUT on become 0, 1, 2, ...
     inner = lines[: max(1, len(lines) // 2)] - np.uint8((level - STANDS_OUT) % 256)
     shares = (inner > 2 * STANDS_OUT).mean(axis=1)
-    return SideProfile(level=level, content=np.rint(FULL * shares).astype(np.uint8))
+    return FrameSideProfile(level=level, content=np.rint(FULL * shares).astype(np.uint8))
 
 
 def _orient_lines_inwards(picture: Luma, side: FrameSide) -> Luma:
@@ -272,14 +276,18 @@ def _orient_lines_inwards(picture: Luma, side: FrameSide) -> Luma:
 def _iter_verified_frames(
     file: BinaryIO, timeline: FrameTimeline, *, max_pixels: int
 ) -> Iterator[tuple[int, VideoFrame]]:
-    """Yield every frame of `timeline` with its index; raise an error if its time does not match."""
+    """Yield every frame of `timeline` with its index.
+
+    Raises:
+        MediaError: A frame is damaged, is missing, or has another time than in `timeline`.
+    """
     index = 0
     with open_clip(file, max_pixels=max_pixels) as clip:
         for frame in clip.container.decode(clip.stream):
-            if index == timeline.n_frames or _find_frame_time(frame) != timeline.presented_s(index):
-                detail = (
-                    f"frame {index} came out at {_find_frame_time(frame)} s, not as its packets say"
-                )
+            if index == timeline.n_frames or _get_frame_time_s(frame) != timeline.presented_s(
+                index
+            ):
+                detail = f"frame {index} came out at {_get_frame_time_s(frame)} s, not as its packets say"
                 raise MediaError(Failure(FailureReason.UNDECODABLE, detail))
             if frame.is_corrupt:
                 raise MediaError(Failure(FailureReason.UNDECODABLE, f"frame {index} is damaged"))
@@ -290,14 +298,14 @@ def _iter_verified_frames(
         raise MediaError(Failure(FailureReason.UNDECODABLE, detail))
 
 
-def _find_frame_time(frame: VideoFrame) -> Fraction | None:
+def _get_frame_time_s(frame: VideoFrame) -> Fraction | None:
     if frame.pts is None or frame.time_base is None:
         return None
     return frame.pts * frame.time_base
 
 
 def _get_displayed_size(frame: VideoFrame) -> tuple[int, int]:
-    lying = clockwise_turn(frame) % 180
+    lying = get_clockwise_rotation(frame) % 180
     return (frame.height, frame.width) if lying else (frame.width, frame.height)
 
 

@@ -1,7 +1,7 @@
-"""A scan on its way out of the process that opened the file, and the checks on its way in.
+"""Reply of the task `scan`: conversion of a scan to a payload, and validation of the payload.
 
-Blobs: the ticks of all frames, their histograms, lightness, changes and stirs; then the pixels and the side
-profiles for each picked frame. Numbers are little endian.
+Blobs: the ticks of all frames, their histograms, lightness, changes and stirs; then the pixels
+and the side profiles for each picked frame. Numbers are little endian.
 """
 
 import math
@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unreel.core.errors import InvalidValueError
-from unreel.media.bounds import MOST_S
-from unreel.media.payload import TaskPayload
-from unreel.media.requests import write_exact
+from unreel.media.messages import MOST_S, TaskPayload, format_fraction
 from unreel.media.scan import (
     FULL,
     HISTOGRAM_BINS,
@@ -23,24 +21,24 @@ from unreel.media.scan import (
     PICKED_SIDE,
     ClipScan,
     FrameSide,
+    FrameSideProfile,
     PickedFrame,
-    SideProfile,
 )
-from unreel.media.wire import PickedHeader, ScanHeader
+from unreel.media.wire import PickedFrameHeader, ScanReplyHeader
 
 _PER_FRAME: Final = 5
 _PER_PICKED: Final = 2
 
 
-def scan_payload(scan: ClipScan) -> TaskPayload:
-    """Build the reply that `read_scan` reads."""
+def build_scan_payload(scan: ClipScan) -> TaskPayload:
+    """Build the reply payload of a scan, which `parse_scan_payload` parses."""
     time_base = _compute_common_tick(scan)
     ticks = [int(at_s / time_base) for at_s in scan.instants_s]
     header = {
         "width": scan.width,
         "height": scan.height,
         "n_frames": scan.n_frames,
-        "time_base": write_exact(time_base),
+        "time_base": format_fraction(time_base),
         "last_ticks": int(scan.end_s / time_base) - ticks[-1],
         "picked": [_build_picked_header(frame) for frame in scan.picked],
     }
@@ -59,27 +57,29 @@ def scan_payload(scan: ClipScan) -> TaskPayload:
     return TaskPayload(header, tuple(blobs))
 
 
-def read_scan(payload: TaskPayload) -> ClipScan:
-    """Parse the scan of an untrusted reply.
+def parse_scan_payload(payload: TaskPayload) -> ClipScan:
+    """Validate the untrusted reply payload of a scan, and return the scan.
 
     Raises:
-        InvalidValueError: A count, a size or a number is impossible.
+        InvalidValueError: A count, a size or a number is out of range.
     """
-    header = ScanHeader.model_validate(payload.header)
+    header = ScanReplyHeader.model_validate(payload.header)
     n_frames, blobs = header.n_frames, payload.blobs
-    _require_valid(n_frames <= MAX_SCANNED, "there are more frames than may be scanned")
-    _require_valid(len(blobs) == _PER_FRAME + _PER_PICKED * len(header.picked), "blobs are missing")
+    _require_valid_reply(n_frames <= MAX_SCANNED, "there are more frames than may be scanned")
+    _require_valid_reply(
+        len(blobs) == _PER_FRAME + _PER_PICKED * len(header.picked), "blobs are missing"
+    )
     sizes = [len(blob) for blob in blobs[:_PER_FRAME]]
-    _require_valid(
+    _require_valid_reply(
         sizes == [width * n_frames for width in (8, HISTOGRAM_BINS, 4, 4, 4)],
         "there is not one measure for each frame",
     )
     ticks = np.frombuffer(blobs[0], "<i8")
     # Compared, not subtracted: a difference of two such ticks may not fit.
-    _require_valid(bool(np.all(ticks[1:] >= ticks[:-1])), "frames are out of order")
-    _require_valid(int(ticks[0]) == 0, "its first frame does not appear at 0")
+    _require_valid_reply(bool(np.all(ticks[1:] >= ticks[:-1])), "frames are out of order")
+    _require_valid_reply(int(ticks[0]) == 0, "its first frame does not appear at 0")
     lasts = int(ticks[-1]) + header.last_ticks
-    _require_valid(lasts * header.time_base <= MOST_S, "a time is out of range")
+    _require_valid_reply(lasts * header.time_base <= MOST_S, "a time is out of range")
     instants_s = tuple(int(tick) * header.time_base for tick in ticks)
     return ClipScan(
         width=header.width,
@@ -90,12 +90,12 @@ def read_scan(payload: TaskPayload) -> ClipScan:
         lightness=_parse_grey_levels(blobs[2]),
         changes=_parse_grey_levels(blobs[3]),
         stirs=_parse_grey_levels(blobs[4]),
-        picked=tuple(_read_picked(header, blobs[_PER_FRAME:], instants_s)),
+        picked=tuple(_iter_picked_frames(header, blobs[_PER_FRAME:], instants_s)),
     )
 
 
 def _compute_common_tick(scan: ClipScan) -> Fraction:
-    """Return the longest tick of which every instant of the scan is a multiple."""
+    """Return the longest tick of which every time of the scan is a multiple."""
     instants = {*scan.instants_s, scan.end_s}
     per_second = math.lcm(*(at_s.denominator for at_s in instants))
     step = math.gcd(*(int(at_s * per_second) for at_s in instants))
@@ -115,21 +115,27 @@ def _build_picked_header(frame: PickedFrame) -> dict[str, Any]:
 
 def _parse_grey_levels(blob: bytes) -> NDArray[np.float32]:
     levels = np.frombuffer(blob, "<f4").astype(np.float32, copy=False)
-    _require_valid(bool(np.all((levels >= 0) & (levels <= FULL))), "a grey level is out of range")
+    _require_valid_reply(
+        bool(np.all((levels >= 0) & (levels <= FULL))), "a grey level is out of range"
+    )
     return levels
 
 
-def _read_picked(
-    header: ScanHeader, blobs: tuple[bytes, ...], instants_s: tuple[Fraction, ...]
+def _iter_picked_frames(
+    header: ScanReplyHeader, blobs: tuple[bytes, ...], instants_s: tuple[Fraction, ...]
 ) -> Iterator[PickedFrame]:
     before = -1
     for place, frame in enumerate(header.picked):
         pixels, lines = blobs[_PER_PICKED * place : _PER_PICKED * (place + 1)]
-        _require_valid(before < frame.index < len(instants_s), "picked frames are out of order")
-        _require_valid(
+        _require_valid_reply(
+            before < frame.index < len(instants_s), "picked frames are out of order"
+        )
+        _require_valid_reply(
             max(frame.width, frame.height) <= PICKED_SIDE, "a picture is larger than asked for"
         )
-        _require_valid(len(pixels) == 3 * frame.width * frame.height, "a picture lacks pixels")
+        _require_valid_reply(
+            len(pixels) == 3 * frame.width * frame.height, "a picture lacks pixels"
+        )
         before = frame.index
         yield PickedFrame(
             index=frame.index,
@@ -137,34 +143,34 @@ def _read_picked(
             rgb=np.frombuffer(pixels, np.uint8).reshape(frame.height, frame.width, 3),
             sharpness=frame.sharpness,
             noise=frame.noise,
-            sides=_read_sides(header, frame, lines),
+            sides=_parse_side_profiles(header, frame, lines),
         )
 
 
-def _read_sides(
-    header: ScanHeader, frame: PickedHeader, lines: bytes
-) -> dict[FrameSide, SideProfile]:
+def _parse_side_profiles(
+    header: ScanReplyHeader, frame: PickedFrameHeader, lines: bytes
+) -> dict[FrameSide, FrameSideProfile]:
     halves = {
         side: max(1, _get_size_across(header, side) // 2)
         for side in FrameSide
         if side in frame.levels
     }
-    _require_valid(
+    _require_valid_reply(
         len(lines) == sum(halves.values()), "a side's profile has not one value for each line"
     )
-    sides: dict[FrameSide, SideProfile] = {}
+    sides: dict[FrameSide, FrameSideProfile] = {}
     place = 0
     for side, half in halves.items():
         content = np.frombuffer(lines[place : place + half], np.uint8)
-        sides[side] = SideProfile(level=frame.levels[side.value], content=content)
+        sides[side] = FrameSideProfile(level=frame.levels[side.value], content=content)
         place += half
     return sides
 
 
-def _get_size_across(header: ScanHeader, side: FrameSide) -> int:
+def _get_size_across(header: ScanReplyHeader, side: FrameSide) -> int:
     return header.width if side in (FrameSide.LEFT, FrameSide.RIGHT) else header.height
 
 
-def _require_valid(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
+def _require_valid_reply(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
     if not holds:
         raise InvalidValueError(otherwise)

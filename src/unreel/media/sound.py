@@ -1,4 +1,4 @@
-"""The sound of a clip in the form that listening models take."""
+"""Sound of a clip as samples for models: one channel at 16 kHz."""
 
 import io
 import wave
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.bounds import MAX_PIXELS, MAX_SAMPLES, MOST_S, SAMPLE_RATE_HZ
-from unreel.media.container import AUDIO_DECODERS, OpenClip, decoder_name, open_clip
-from unreel.media.timeline import read_timeline
+from unreel.media.container import AUDIO_DECODERS, OpenClip, get_decoder_name, open_clip
+from unreel.media.messages import MAX_PIXELS, MAX_SAMPLES, MOST_S, SAMPLE_RATE_HZ
+from unreel.media.timeline import read_frame_timeline
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClipSound:
-    """One channel of whole numbers from -32,768 to 32,767 at `rate_hz`."""
+    """Sound of a clip: one channel of 16-bit samples at `rate_hz`."""
 
     samples: NDArray[np.int16]
     start_s: Fraction
@@ -31,7 +31,7 @@ class ClipSound:
 
     @property
     def duration_s(self) -> Fraction:
-        """Return the duration."""
+        """Return the duration of the sound in seconds."""
         return Fraction(len(self.samples), self.rate_hz)
 
     def as_float(self) -> NDArray[np.float32]:
@@ -54,24 +54,28 @@ class ClipSound:
 
 @dataclass(frozen=True, slots=True)
 class NoSound:
-    """The clip is mute: it has no sound stream, or one that holds nothing."""
+    """Marker for a clip without sound: it has no sound stream, or an empty one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SoundPart:
-    """A part of a sound, one row per sample. Each part begins at the end of the previous part."""
+    """A block of samples, one row per sample. Each part begins at the end of the previous part."""
 
     samples: NDArray[np.int16]
     start_s: Fraction
     """When the first sample of the first part is heard, on the container's clock."""
 
 
-def read_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipSound | NoSound:
-    """Read the first sound stream of the clip in `file`, as one channel at 16 kHz."""
+def read_mono_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipSound | NoSound:
+    """Read the first sound stream of the clip in `file`, as one channel at 16 kHz.
+
+    Raises:
+        MediaError: The sound cannot be decoded, or it is longer than an hour.
+    """
     parts: list[SoundPart] = []
     n_samples = 0
     with open_clip(file, max_pixels=max_pixels) as clip:
-        for part in sound_parts(clip, rate_hz=SAMPLE_RATE_HZ, layout="mono"):
+        for part in iter_sound_parts(clip, rate_hz=SAMPLE_RATE_HZ, layout="mono"):
             n_samples += len(part.samples)
             if n_samples > MAX_SAMPLES:
                 detail = f"the sound is longer than {MAX_SAMPLES // SAMPLE_RATE_HZ} s"
@@ -79,16 +83,16 @@ def read_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipSound | N
             parts.append(part)
     if not n_samples:
         return NoSound()
-    start_s = parts[0].start_s - read_timeline(file, max_pixels=max_pixels).first_at_s
+    start_s = parts[0].start_s - read_frame_timeline(file, max_pixels=max_pixels).first_at_s
     if abs(start_s) > MOST_S:
         raise MediaError(Failure(FailureReason.UNDECODABLE, "its sound begins out of all range"))
     return ClipSound(np.concatenate([part.samples[:, 0] for part in parts]), start_s)
 
 
-def sound_parts(
+def iter_sound_parts(
     clip: OpenClip, *, rate_hz: int, layout: Literal["mono", "stereo"]
 ) -> Iterator[SoundPart]:
-    """Yield the first sound stream of `clip` at `rate_hz` in parts; nothing for a clip without sound."""
+    """Yield the first sound stream of `clip` at `rate_hz` in blocks; nothing if there is no sound."""
     start_s: Fraction | None = None
     resampler = AudioResampler(format="s16", layout=layout, rate=rate_hz)
     for frame in chain(_iter_audio_frames(clip), (None,)):
@@ -105,7 +109,7 @@ def _iter_audio_frames(clip: OpenClip) -> Iterator[AudioFrame]:
     streams = clip.container.streams.audio
     if not streams:
         return
-    decoder = decoder_name(streams[0])
+    decoder = get_decoder_name(streams[0])
     if decoder not in AUDIO_DECODERS:
         detail = f"audio codec {decoder!r} is not on the list"
         raise MediaError(Failure(FailureReason.CODEC_REFUSED, detail))

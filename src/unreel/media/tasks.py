@@ -1,4 +1,4 @@
-"""Tasks that can be run on one opened file, in this process or in a sandboxed child.
+"""Media tasks that run on one opened file, in this process or in a sandboxed child.
 
 Each task imports its own modules, so that a zygote loads only the modules of the tasks that it
 warms up.
@@ -11,60 +11,62 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from unreel.core.span import MICROSECONDS
-from unreel.media.payload import Parts, Task, TaskPayload
-from unreel.media.requests import (
+from unreel.media.messages import (
     INSTANTS,
-    FramesRequest,
-    InstantsRequest,
-    ReadRequest,
-    read_fields,
-    write_exact,
+    ClipReadRequest,
+    Parts,
+    SampledFramesRequest,
+    Task,
+    TaskPayload,
+    TimestampFramesRequest,
+    format_fraction,
+    parse_request_fields,
 )
 
 if TYPE_CHECKING:
-    from unreel.media.annotated_copy import AnnotatedCopy
+    from unreel.media.annotated_copy import AnnotatedCopySummary
     from unreel.media.decode import DecodedFrame, Rgb
 
 
-def probe(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
-    """Return the facts of the clip."""
-    from unreel.media.probe import probe as probe_clip
+def run_probe_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
+    """Run the task `run_probe_task`: return the facts of the clip."""
+    from unreel.media.probe import probe_clip
 
-    asked = read_fields(ReadRequest, request)
+    asked = parse_request_fields(ClipReadRequest, request)
     facts = probe_clip(file, max_pixels=asked.max_pixels)
     return TaskPayload({"facts": _convert_to_json_value(asdict(facts))})
 
 
-def frames(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
-    """Yield the frames that a sampling takes, each as one part with rgb24 pixels."""
+def run_frames_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
+    """Run the task `run_frames_task`: yield the sampled frames, each as one part with rgb24 pixels."""
     from unreel.media.container import open_clip
     from unreel.media.decode import decode_frames
-    from unreel.media.picture import fit_longest
-    from unreel.media.sampling import parse_plan, plan_frames
-    from unreel.media.timeline import walk_timeline
+    from unreel.media.picture import scale_down_picture
+    from unreel.media.sampling import parse_sampling, plan_frames
+    from unreel.media.timeline import read_open_clip_timeline
 
-    asked = read_fields(FramesRequest, request)
-    sampling = parse_plan(asked.sampling)
+    asked = parse_request_fields(SampledFramesRequest, request)
+    sampling = parse_sampling(asked.sampling)
     with closing(ExitStack()) as held:  # so that no error of this code is taken for one of the clip
         clip = held.enter_context(open_clip(file, max_pixels=asked.max_pixels))
-        timeline = walk_timeline(clip, file, max_pixels=asked.max_pixels)
+        timeline = read_open_clip_timeline(clip, file, max_pixels=asked.max_pixels)
         plan = plan_frames(sampling, timeline)
         for frame in decode_frames(
             file, timeline, indices=plan.indices, max_pixels=asked.max_pixels, clip=clip
         ):
-            rgb = fit_longest(frame.rgb, asked.longest_side, most_pixels=asked.most_pixels)
+            rgb = scale_down_picture(frame.rgb, asked.longest_side, most_pixels=asked.most_pixels)
             yield _build_frame_payload(frame, rgb)
     counts = {"n_clip_frames": timeline.n_frames, "n_frames": len(plan.indices)}
     return TaskPayload({"sampling": plan.sampling, **counts})
 
 
-def instants(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
-    """Yield the frames shown at the requested instants, each once, as one part in original size."""
+def run_instants_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
+    """Run the task `run_instants_task`: yield the frames at the requested times, each once, in original size."""
     from unreel.media.decode import decode_frames
-    from unreel.media.timeline import read_timeline
+    from unreel.media.timeline import read_frame_timeline
 
-    asked = read_fields(InstantsRequest, request)
-    timeline = read_timeline(file, max_pixels=asked.max_pixels)
+    asked = parse_request_fields(TimestampFramesRequest, request)
+    timeline = read_frame_timeline(file, max_pixels=asked.max_pixels)
     # A frame's instant in whole microseconds may lie half of one before it.
     moments = (Fraction(2 * at_us + 1, 2 * MICROSECONDS) for at_us in asked.at_us)
     indices = sorted({timeline.shown_at(moment) for moment in moments})
@@ -78,89 +80,92 @@ def _build_frame_payload(frame: "DecodedFrame", rgb: "Rgb") -> TaskPayload:
     import numpy as np
 
     height, width, _ = rgb.shape
-    at_s = write_exact(frame.at_s)
+    at_s = format_fraction(frame.at_s)
     header = {"index": frame.index, "at_s": at_s, "width": width, "height": height}
     return TaskPayload(header, (np.ascontiguousarray(rgb).tobytes(),))
 
 
-def sound(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
-    """Return the clip's sound as 16-bit little-endian samples; no blob for a clip without sound."""
-    from unreel.media.sound import NoSound, read_sound
+def run_sound_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
+    """Run the task `run_sound_task`: return the samples as 16-bit little-endian numbers.
 
-    asked = read_fields(ReadRequest, request)
-    heard = read_sound(file, max_pixels=asked.max_pixels)
+    A clip without sound gives no blob.
+    """
+    from unreel.media.sound import NoSound, read_mono_sound
+
+    asked = parse_request_fields(ClipReadRequest, request)
+    heard = read_mono_sound(file, max_pixels=asked.max_pixels)
     if isinstance(heard, NoSound):
         return TaskPayload({"sound": None})
     described = {
         "rate_hz": heard.rate_hz,
-        "start_s": write_exact(heard.start_s),
+        "start_s": format_fraction(heard.start_s),
         "n_samples": len(heard.samples),
     }
     return TaskPayload({"sound": described}, (heard.samples.astype("<i2", copy=False).tobytes(),))
 
 
-def normalise(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
-    """Return the clip in a normal form, as an mp4 file."""
-    from unreel.media.normalise import NormalForm
-    from unreel.media.normalise import normalise as normalise_clip
-    from unreel.media.wire import NormaliseRequest, read_request
+def run_normalise_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
+    """Run the task `run_normalise_task`: return the clip re-encoded in a common format, as an mp4 file."""
+    from unreel.media.normalise import NormalisedClipFormat
+    from unreel.media.normalise import normalise_clip
+    from unreel.media.wire import NormaliseRequest, parse_task_request
 
-    asked = read_request(NormaliseRequest, request)
-    form = NormalForm(**{name: value for name, value in asked if name != "max_pixels"})
+    asked = parse_task_request(NormaliseRequest, request)
+    form = NormalisedClipFormat(**{name: value for name, value in asked if name != "max_pixels"})
     data = normalise_clip(file, form, max_pixels=asked.max_pixels)
     return TaskPayload({"size_bytes": len(data)}, (data,))
 
 
-def render(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
-    """Return a part of the clip, as an mp4 file."""
-    from unreel.media.normalise import NormalForm
+def run_render_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
+    """Run the task `run_render_task`: return a part of the clip, as an mp4 file."""
+    from unreel.media.normalise import NormalisedClipFormat
     from unreel.media.render import FrameRange, PixelCrop
-    from unreel.media.render import render as render_clip
-    from unreel.media.wire import RenderRequest, read_request
+    from unreel.media.render import render_clip_segment as render_clip
+    from unreel.media.wire import RenderRequest, parse_task_request
 
-    asked = read_request(RenderRequest, request)
+    asked = parse_task_request(RenderRequest, request)
     cut = FrameRange(
         first_frame=asked.first_frame,
         end_frame=asked.end_frame,
         length_s=asked.length_s,
         crop=None if asked.crop is None else PixelCrop(**dict(asked.crop)),
     )
-    form = None if asked.form is None else NormalForm(**dict(asked.form))
+    form = None if asked.form is None else NormalisedClipFormat(**dict(asked.form))
     data = render_clip(file, cut, form=form, speed=asked.speed, max_pixels=asked.max_pixels)
     return TaskPayload({"size_bytes": len(data)}, (data,))
 
 
-def annotate(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
-    """Yield the clip with a commentary drawn on it, as pieces of an mp4 file."""
-    from unreel.media.annotated_copy import annotate as annotate_clip
+def run_annotate_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
+    """Run the task `run_annotate_task`: yield the clip with drawn annotations, as chunks of an mp4 file."""
+    from unreel.media.annotated_copy import iter_annotated_copy as annotate_clip
     from unreel.media.annotated_copy_wire import AnnotateRequest
-    from unreel.media.wire import read_request
+    from unreel.media.wire import parse_task_request
 
-    asked = read_request(AnnotateRequest, request)
+    asked = parse_task_request(AnnotateRequest, request)
     copy = annotate_clip(file, asked.as_commentary(), max_pixels=asked.max_pixels)
     while True:
         try:
             piece = next(copy)
         except StopIteration as end:
-            made: AnnotatedCopy = end.value
+            made: AnnotatedCopySummary = end.value
             return TaskPayload(asdict(made))
         yield TaskPayload({"at": piece.at, "n_frames": piece.n_frames}, (piece.data,))
 
 
-def scan(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
-    """Return measurements of every frame, and a few frames as pictures."""
-    from unreel.media.scan import scan as scan_clip
-    from unreel.media.scan_wire import scan_payload
+def run_scan_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
+    """Run the task `run_scan_task`: return measurements of every frame, and a few frames as pictures."""
+    from unreel.media.scan import scan_clip
+    from unreel.media.scan_wire import build_scan_payload
 
-    asked = read_fields(ReadRequest, request)
-    return scan_payload(scan_clip(file, max_pixels=asked.max_pixels))
+    asked = parse_request_fields(ClipReadRequest, request)
+    return build_scan_payload(scan_clip(file, max_pixels=asked.max_pixels))
 
 
 def _convert_to_json_value(value: object) -> object:
-    """Return `value` as JSON can hold it."""
+    """Convert `value` to a JSON-compatible value; fractions become text."""
     match value:
         case Fraction():
-            return write_exact(value)
+            return format_fraction(value)
         case dict():
             return {key: _convert_to_json_value(item) for key, item in value.items()}
         case list() | tuple():
@@ -170,12 +175,12 @@ def _convert_to_json_value(value: object) -> object:
 
 
 TASKS: Final[Mapping[str, Task]] = {
-    "probe": probe,
-    "frames": frames,
-    "sound": sound,
-    "normalise": normalise,
-    "render": render,
-    "instants": instants,
-    "annotate": annotate,
-    "scan": scan,
+    "probe": run_probe_task,
+    "frames": run_frames_task,
+    "sound": run_sound_task,
+    "normalise": run_normalise_task,
+    "render": run_render_task,
+    "instants": run_instants_task,
+    "annotate": run_annotate_task,
+    "scan": run_scan_task,
 }

@@ -17,8 +17,8 @@ from av.video.frame import VideoFrame
 
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.bounds import FASTEST, MAX_PACKETS, MOST_S
-from unreel.media.container import OpenClip, decoder_name, media_errors, open_clip
+from unreel.media.container import OpenClip, get_decoder_name, open_clip, translate_media_errors
+from unreel.media.messages import FASTEST, MAX_PACKETS, MOST_S
 
 if TYPE_CHECKING:
     from av.packet import Packet  # generic for the type checker only
@@ -31,7 +31,7 @@ _REORDERED: Final = frozenset({"h264", "hevc"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameTimeline:
-    """Frames of a clip in display order, at exact times.
+    """Display times of all frames of a clip, in display order and exact.
 
     Timestamps start at the first frame. Only the ticks, and values derived from them for FFmpeg,
     use the container's clock, which may start anywhere.
@@ -108,8 +108,8 @@ class FrameTimeline:
 
 
 @dataclass(slots=True)
-class PacketScan:
-    """Result of one pass over the packets. Ticks are in each stream's own time base."""
+class PacketTimes:
+    """Display times of all packets of a clip. Ticks are in each stream's own time base."""
 
     shown: "array[int]" = field(default_factory=lambda: array("q"))
     key_ticks: list[int] = field(default_factory=list)
@@ -121,8 +121,12 @@ class PacketScan:
     """First frame that the decoder returns, if it was requested."""
 
     def add_picture(self, packet: "Packet[Stream]", *, decoder: str) -> None:
-        """Note when `packet` shows, if it ever does."""
-        if packet.is_discard or _is_hidden(packet, decoder=decoder):
+        """Record the display time of a video packet, unless it is never shown.
+
+        Raises:
+            MediaError: The packet has no time.
+        """
+        if packet.is_discard or _is_hidden_packet(packet, decoder=decoder):
             return
         if packet.pts is None:
             raise MediaError(Failure(FailureReason.UNDECODABLE, "a frame carries no time"))
@@ -133,7 +137,7 @@ class PacketScan:
             self.latest, self.latest_lasts = packet.pts, packet.duration or 0
 
     def add_sound(self, packet: "Packet[Stream]") -> None:
-        """Extend the time span of the packet's sound stream by the packet."""
+        """Record the time span of a sound packet for its stream."""
         if packet.is_discard or packet.pts is None:
             return
         ends = packet.pts + (packet.duration or 0)
@@ -141,27 +145,30 @@ class PacketScan:
         self.sound_ticks[packet.stream_index] = (min(first, packet.pts), max(last, ends))
 
 
-def read_timeline(
+def read_frame_timeline(
     file: BinaryIO, *, max_pixels: int, max_packets: int = MAX_PACKETS
 ) -> FrameTimeline:
-    """Return when every frame of the clip in `file` is shown."""
+    """Read the display time of every frame of the clip in `file`."""
     with open_clip(file, max_pixels=max_pixels) as clip:
-        return walk_timeline(clip, file, max_pixels=max_pixels, max_packets=max_packets)
+        return read_open_clip_timeline(clip, file, max_pixels=max_pixels, max_packets=max_packets)
 
 
-def walk_timeline(
+def read_open_clip_timeline(
     clip: OpenClip, file: BinaryIO, *, max_pixels: int, max_packets: int = MAX_PACKETS
 ) -> FrameTimeline:
-    """Return when every frame of `clip`, which was opened from `file`, is shown; leaves it at its end."""
-    with media_errors():
-        packets = walk_packets(clip, (clip.stream,), max_packets=max_packets)
+    """Read the display time of every frame of the open `clip`, and leave the clip at its end.
+
+    `file` is the file from which `clip` was opened.
+    """
+    with translate_media_errors():
+        packets = read_packet_times(clip, (clip.stream,), max_packets=max_packets)
     first = None
     if packets.key_ticks and min(packets.shown) < packets.key_ticks[0]:
         first = _read_first_tick(file, max_pixels=max_pixels)
-    return build_timeline(
+    return build_frame_timeline(
         packets,
-        time_base=stream_time_base(clip.stream),
-        declared=read_declared_rates(clip),
+        time_base=get_stream_time_base(clip.stream),
+        declared=read_declared_timing(clip),
         first_tick=first,
     )
 
@@ -173,19 +180,19 @@ def _read_first_tick(file: BinaryIO, *, max_pixels: int) -> int | None:
     raise MediaError(_NO_FRAME)
 
 
-def walk_packets(
+def read_packet_times(
     clip: OpenClip, streams: tuple[Stream, ...], *, max_packets: int, decode_first: bool = False
-) -> PacketScan:
+) -> PacketTimes:
     """Read the times of all packets of `streams` in one pass.
 
     Args:
         clip: The clip, at its start.
         streams: Streams whose packets count.
         max_packets: Number of packets above which the clip is rejected.
-        decode_first: Whether the first frame is decoded on the way; a clip without one is rejected.
+        decode_first: Whether to decode the first frame too; a clip without one is rejected.
     """
-    packets = PacketScan()
-    decoder = decoder_name(clip.stream)
+    packets = PacketTimes()
+    decoder = get_decoder_name(clip.stream)
     if clip.format_name == "avi" and decoder in _REORDERED and clip.stream.has_b_frames:
         detail = "AVI keeps no times for frames that are stored out of order"
         raise MediaError(Failure(FailureReason.UNDECODABLE, detail))
@@ -210,8 +217,8 @@ def walk_packets(
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredPace:
-    """Declared frames, rates and length of the video stream, if any."""
+class DeclaredTiming:
+    """Frame count, frame rates and length that a container's header declares."""
 
     n_frames: int
     average_rate: Fraction | None
@@ -219,36 +226,36 @@ class DeclaredPace:
     duration_s: Fraction | None
 
 
-def read_declared_rates(clip: OpenClip) -> DeclaredPace:
+def read_declared_timing(clip: OpenClip) -> DeclaredTiming:
     """Return the frame count, frame rates and length that the header of `clip` declares."""
     stream = clip.stream
-    length = stream.duration * stream_time_base(stream) if stream.duration else None
+    length = stream.duration * get_stream_time_base(stream) if stream.duration else None
     if length is None and clip.container.duration:
         length = Fraction(clip.container.duration, 1_000_000)
-    return DeclaredPace(
+    return DeclaredTiming(
         max(0, stream.frames),
-        _find_positive_value(stream.average_rate),
-        _find_positive_value(stream.guessed_rate),
-        _find_positive_value(length),
+        _get_if_positive(stream.average_rate),
+        _get_if_positive(stream.guessed_rate),
+        _get_if_positive(length),
     )
 
 
-def stream_time_base(stream: Stream) -> Fraction:
+def get_stream_time_base(stream: Stream) -> Fraction:
     """Return the seconds per tick of `stream`."""
-    time_base = _find_positive_value(stream.time_base)
+    time_base = _get_if_positive(stream.time_base)
     if time_base is None:
         raise MediaError(Failure(FailureReason.UNDECODABLE, "the stream has no time base"))
     return time_base
 
 
-def _find_positive_value(claim: Fraction | None) -> Fraction | None:
+def _get_if_positive(claim: Fraction | None) -> Fraction | None:
     return claim if claim is not None and claim > 0 else None
 
 
-def build_timeline(
-    packets: PacketScan, *, time_base: Fraction, declared: DeclaredPace, first_tick: int | None
+def build_frame_timeline(
+    packets: PacketTimes, *, time_base: Fraction, declared: DeclaredTiming, first_tick: int | None
 ) -> FrameTimeline:
-    """Build the timeline of `packets`, without packets that would be shown before `first_tick`."""
+    """Build the timeline of a clip from its packet times, without packets before `first_tick`."""
     ticks = tuple(sorted(packets.shown))
     if first_tick is not None:
         ticks = ticks[bisect_left(ticks, first_tick) :]
@@ -270,7 +277,7 @@ def build_timeline(
 
 
 def _estimate_last_ticks(
-    packets: PacketScan, *, ticks: tuple[int, ...], time_base: Fraction, declared: DeclaredPace
+    packets: PacketTimes, *, ticks: tuple[int, ...], time_base: Fraction, declared: DeclaredTiming
 ) -> int:
     if packets.latest_lasts > 0:
         return packets.latest_lasts
@@ -285,7 +292,7 @@ def _compute_key_frame_indices(ticks: tuple[int, ...], key_ticks: list[int]) -> 
     return tuple(bisect_left(ticks, tick) for tick in sorted(set(key_ticks)) if tick >= ticks[0])
 
 
-def _is_hidden(packet: "Packet[Stream]", *, decoder: str) -> bool:
+def _is_hidden_packet(packet: "Packet[Stream]", *, decoder: str) -> bool:
     """Return whether a VP8 packet is a reference picture that is never shown.
 
     VP9 needs no check: it packs such pictures into other packets.

@@ -1,7 +1,7 @@
-"""Schemas of requests to tasks and of reply headers, validated to the last field.
+"""Schemas of task requests and of reply headers; every field is validated.
 
-A header may come from a compromised child: numbers are bounded, texts are short, and unknown fields
-are rejected. Exact times are sent as "30000/1001".
+A header may come from a compromised child: numbers are bounded, texts are short, and unknown
+fields are rejected. Exact times are sent as "30000/1001".
 """
 
 import re
@@ -18,11 +18,12 @@ from pydantic import (
     ValidationError,
 )
 
+from unreel.core.clip import AudioFacts, ClipFacts, FileTag, VideoFacts
 from unreel.core.errors import InvalidSettingError
-from unreel.core.facts import AudioFacts, ClipFacts, FileTag, VideoFacts
 from unreel.core.span import MICROSECONDS
-from unreel.media.bounds import (
+from unreel.media.messages import (
     FASTEST,
+    LONGEST_SIDE,
     MAX_NAME,
     MAX_PACKETS,
     MAX_PIXELS,
@@ -32,14 +33,13 @@ from unreel.media.bounds import (
     MOST_S,
     N_PICKED,
 )
-from unreel.media.requests import LONGEST_SIDE
 
 # FFmpeg counts 64-bit ticks of 32-bit fractions of a second.
 _EXACT: Final = re.compile(r"(-?[0-9]{1,30})/([1-9][0-9]{0,29})", re.ASCII)
 _SLOWEST: Final = 1 / Fraction(MOST_S)
 
 
-def _read_exact(value: object) -> Fraction:
+def _parse_fraction(value: object) -> Fraction:
     found = _EXACT.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         msg = 'expected a text such as "30000/1001"'
@@ -47,7 +47,7 @@ def _read_exact(value: object) -> Fraction:
     return Fraction(int(found[1]), int(found[2]))
 
 
-Exact = Annotated[Fraction, BeforeValidator(_read_exact)]
+Exact = Annotated[Fraction, BeforeValidator(_parse_fraction)]
 Instant = Annotated[Exact, Field(ge=-MOST_S, le=MOST_S)]
 Length = Annotated[Exact, Field(ge=0, le=MOST_S)]
 Lasting = Annotated[Exact, Field(gt=0, le=MOST_S)]
@@ -60,20 +60,20 @@ Signed = Annotated[int, Field(ge=0, lt=1 << 31)]
 Micros = Annotated[int, Field(ge=0, le=MOST_S * MICROSECONDS)]
 
 
-class WireModel(BaseModel):
-    """Strict, closed and unchangeable."""
+class StrictWireModel(BaseModel):
+    """Base class of messages: strict types, no unknown fields, immutable."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
 
-class ClipRequest(WireModel):
-    """Field of every request that writes a clip."""
+class ClipWriteRequest(StrictWireModel):
+    """Base class of requests that write a clip."""
 
     max_pixels: Annotated[int, Field(ge=1)] = MAX_PIXELS
 
 
-class NormaliseRequest(ClipRequest):
-    """`normalise`: the fields of a `NormalForm`."""
+class NormaliseRequest(ClipWriteRequest):
+    """Request of the task `normalise`: the fields of a `NormalisedClipFormat`."""
 
     width: int
     height: int
@@ -82,7 +82,7 @@ class NormaliseRequest(ClipRequest):
     sound: Literal["dropped", "kept"]
 
 
-class _FormRequest(WireModel):
+class _ClipFormatRequest(StrictWireModel):
     width: int
     height: int
     rate: Exact
@@ -90,25 +90,25 @@ class _FormRequest(WireModel):
     sound: Literal["dropped", "kept"]
 
 
-class _CropRequest(WireModel):
+class _CropRequest(StrictWireModel):
     left: Count
     top: Count
     width: Side
     height: Side
 
 
-class RenderRequest(ClipRequest):
-    """`render`: a piece of a clip, in a normal form or in its own."""
+class RenderRequest(ClipWriteRequest):
+    """Request of the task `render`: a part of a clip, in a common format or in its own."""
 
     first_frame: Count
     end_frame: Count | None
     length_s: Lasting | None
     crop: _CropRequest | None
     speed: Annotated[Exact, Field(ge=Fraction(1, 8), le=8)] = Fraction(1)
-    form: _FormRequest | None
+    form: _ClipFormatRequest | None
 
 
-class _VideoHeader(WireModel):
+class _VideoHeader(StrictWireModel):
     codec: Word
     pixel_format: Word
     width: Side
@@ -121,19 +121,19 @@ class _VideoHeader(WireModel):
     duration_s: Lasting
 
 
-class _AudioHeader(WireModel):
+class _AudioHeader(StrictWireModel):
     codec: Word
     sample_rate_hz: Signed
     channels: Signed
     duration_s: Length
 
 
-class _TagHeader(WireModel):
+class _TagHeader(StrictWireModel):
     name: Annotated[str, StringConstraints(pattern=rf"^[ -~]{{1,{MAX_NAME}}}$")]
     value: Annotated[str, StringConstraints(pattern=rf"^[ -~]{{0,{MAX_VALUE}}}$")]
 
 
-class _ClipHeader(WireModel):
+class _ClipHeader(StrictWireModel):
     container: Word
     size_bytes: Size
     video: _VideoHeader
@@ -141,13 +141,13 @@ class _ClipHeader(WireModel):
     tags: Annotated[list[_TagHeader], Field(max_length=MAX_TAGS)]
 
 
-class ProbeHeader(WireModel):
-    """Reply of `probe`."""
+class ProbeReplyHeader(StrictWireModel):
+    """Reply header of the task `probe`."""
 
     facts: _ClipHeader
 
     def as_facts(self) -> ClipFacts:
-        """Return the facts as `ClipFacts`."""
+        """Convert the reply header to `ClipFacts`."""
         return ClipFacts(
             container=self.facts.container,
             size_bytes=self.facts.size_bytes,
@@ -157,8 +157,8 @@ class ProbeHeader(WireModel):
         )
 
 
-class FrameHeader(WireModel):
-    """Header of one frame, a part of the reply to `frames`; the only blob is the frame's pixels."""
+class FrameReplyHeader(StrictWireModel):
+    """Header of one frame in the reply to `frames`; the only blob is the frame's pixels."""
 
     index: Count
     at_s: Length
@@ -166,34 +166,34 @@ class FrameHeader(WireModel):
     height: Side
 
 
-class FramesHeader(WireModel):
-    """Reply of `frames` after the frames."""
+class FramesReplyHeader(StrictWireModel):
+    """Final header of the reply to `frames`, after all frames."""
 
     sampling: str
     n_clip_frames: Count
     n_frames: Count
 
 
-class _SoundBlobHeader(WireModel):
+class _SoundBlobHeader(StrictWireModel):
     rate_hz: Annotated[int, Field(ge=1, le=1 << 20)]
     start_s: Instant
     n_samples: Annotated[int, Field(ge=1, le=MAX_SAMPLES)]
 
 
-class SoundHeader(WireModel):
-    """Reply of `sound`: empty for a clip without sound."""
+class SoundReplyHeader(StrictWireModel):
+    """Reply header of the task `sound`; `sound` is `None` for a clip without sound."""
 
     sound: _SoundBlobHeader | None
 
 
-class NormaliseHeader(WireModel):
-    """Reply of `normalise`."""
+class Mp4ReplyHeader(StrictWireModel):
+    """Reply header of the tasks `normalise` and `render`; the only blob is the mp4 file."""
 
     size_bytes: Size
 
 
-class PickedHeader(WireModel):
-    """One picked frame; `levels` are the grey levels of its flat sides."""
+class PickedFrameHeader(StrictWireModel):
+    """Header of one picked frame in a scan; `levels` are the grey levels of its flat sides."""
 
     index: Count
     width: Side
@@ -203,22 +203,26 @@ class PickedHeader(WireModel):
     levels: dict[Literal["left", "top", "right", "bottom"], Annotated[int, Field(ge=0, le=255)]]
 
 
-class ScanHeader(WireModel):
-    """Reply of `scan`; the measurements of all frames and the pictures are blobs."""
+class ScanReplyHeader(StrictWireModel):
+    """Reply header of the task `scan`; the measurements of all frames and the pictures are blobs."""
 
     width: Side
     height: Side
     n_frames: Annotated[Count, Field(ge=1)]
     time_base: Lasting
     last_ticks: Annotated[int, Field(ge=1, lt=1 << 63)]
-    picked: Annotated[list[PickedHeader], Field(min_length=1, max_length=N_PICKED)]
+    picked: Annotated[list[PickedFrameHeader], Field(min_length=1, max_length=N_PICKED)]
 
 
-Request = TypeVar("Request", bound=WireModel)
+Request = TypeVar("Request", bound=StrictWireModel)
 
 
-def read_request(shape: type[Request], request: Mapping[str, Any]) -> Request:
-    """Validate `request` against `shape`; the error names the first invalid field."""
+def parse_task_request(shape: type[Request], request: Mapping[str, Any]) -> Request:
+    """Validate the task request `request` against the schema `shape`.
+
+    Raises:
+        InvalidSettingError: A field is unknown, missing or invalid.
+    """
     try:
         return shape.model_validate(dict(request))
     except ValidationError as error:

@@ -1,21 +1,97 @@
-"""HTTP clients of one configuration, and replies with a size limit.
+"""HTTP clients of one configuration, which connect only to checked addresses, and replies with a size limit.
 
 No client follows redirects, keeps cookies or accepts a compressed body, which would grow after the limit. The proxy
 that the environment names is used, but not towards this machine: over https it sees no more than the host.
 """
 
+import asyncio
+import time
 from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.metadata import version
 from typing import Any, Final
+from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
-from unreel.core.address_check import RefusedAddressError
-from unreel.core.errors import raise_refusal
+from unreel.core.address_check import (
+    RefusedAddressError,
+    parse_ip_address,
+    require_allowed_addresses,
+    resolve_host,
+)
+from unreel.core.errors import raise_machine_error
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.server_keys import ServerAddress
-from unreel.network.transport import CheckedTransport, find_proxy
+
+_RESOLVED_S: Final = 60.0
+"""Lifetime of a resolved name, as a resolver's cache has it."""
+
+
+class CheckedTransport(httpx2.AsyncBaseTransport):
+    """HTTP transport that resolves the host of each request and connects only to a checked address.
+
+    The `Host` header and the TLS server name stay those of the host. With a proxy the proxy
+    resolves the names: only hosts that are written as IP addresses can be checked.
+    """
+
+    def __init__(self, *, max_connections: int, proxy: str | None = None) -> None:
+        self._inner = httpx2.AsyncHTTPTransport(
+            proxy=proxy,
+            limits=httpx2.Limits(
+                max_connections=max_connections, max_keepalive_connections=max_connections
+            ),
+        )
+        self._proxied = proxy is not None
+        self._resolved: dict[tuple[str, int], tuple[float, list[str]]] = {}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send `request` to the first address that accepts a connection.
+
+        Raises:
+            RefusedAddressError: The host resolves to an address to which unreel never connects.
+        """
+        url = request.url
+        if self._proxied or parse_ip_address(url.host) is not None:
+            require_allowed_addresses(url.host, [url.host])
+            return await self._inner.handle_async_request(request)
+        place = (url.host, url.port or (443 if url.scheme == "https" else 80))
+        refusal: httpx2.ConnectError | None = None
+        for address in await self._addresses(*place):
+            pinned = httpx2.Request(
+                request.method,
+                url.copy_with(host=address),
+                headers=request.headers,
+                stream=request.stream,
+                extensions={**request.extensions, "sni_hostname": url.host},
+            )
+            try:
+                return await self._inner.handle_async_request(pinned)
+            except httpx2.ConnectError as error:
+                refusal = error
+        self._resolved.pop(place, None)
+        raise refusal or httpx2.ConnectError("the host has no address", request=request)
+
+    async def _addresses(self, host: str, port: int) -> list[str]:
+        until_s, addresses = self._resolved.get((host, port), (0.0, []))
+        if time.monotonic() >= until_s:
+            peers = await asyncio.to_thread(resolve_host, host, port)
+            addresses = [address for address, _ in peers]
+            self._resolved[host, port] = (time.monotonic() + _RESOLVED_S, addresses)
+        return addresses
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def find_proxy(server: ServerAddress) -> str | None:
+    """Return the URL of the proxy for `server` from the environment; `None` for a local server."""
+    if server.is_loopback or proxy_bypass(f"{server.host}:{server.port}"):
+        return None
+    proxies = getproxies()
+    proxy = proxies.get(server.scheme) or proxies.get("all")
+    return proxy if not proxy or "://" in proxy else f"http://{proxy}"
+
 
 REPLY_BYTES: Final = 2 << 20
 """A JSON reply is a few kilobytes; a longer one is invalid."""
@@ -30,7 +106,7 @@ class HttpReply:
     retry_after: str | None = None
 
 
-def open_client(
+def open_http_client(
     server: ServerAddress, *, max_connections: int, headers: dict[str, str], base_url: str = ""
 ) -> httpx2.AsyncClient:
     """Return a client for `server` without a timeout: the caller's deadline ends every request."""
@@ -40,7 +116,7 @@ def open_client(
     )
 
 
-def open_blocking_client(
+def open_blocking_http_client(
     server: ServerAddress, *, base_url: str, timeout_s: float, keeps_cookies: bool = False
 ) -> httpx2.Client:
     """Return a client for `server` that is used without an event loop."""
@@ -57,14 +133,14 @@ def _build_client_options(
     return {"headers": own | headers, "cookies": CookieJar(policy), "follow_redirects": False}
 
 
-async def read_reply(
+async def read_http_reply(
     response: httpx2.Response, *, cap_bytes: int = REPLY_BYTES
 ) -> HttpReply | Failure:
     """Return the reply, or a failure if it is longer than `cap_bytes` or encoded."""
-    if encoded := find_encoding(response):
+    if encoded := find_unexpected_encoding(response):
         return encoded
     too_large = Failure(FailureReason.REPLY_TOO_LARGE, f"the body exceeds {cap_bytes} bytes")
-    if declares_more(response, cap_bytes):
+    if declares_larger_body(response, cap_bytes):
         return too_large
     body = bytearray()
     async for chunk in response.aiter_raw():
@@ -74,7 +150,7 @@ async def read_reply(
     return HttpReply(response.status_code, bytes(body), response.headers.get("retry-after"))
 
 
-def read_blocking_body(response: httpx2.Response, *, cap_bytes: int) -> bytes | None:
+def read_blocking_http_body(response: httpx2.Response, *, cap_bytes: int) -> bytes | None:
     """Return the body of a reply to a blocking client, or `None` if it is longer than `cap_bytes`."""
     body = bytearray()
     for chunk in response.iter_raw():
@@ -84,7 +160,7 @@ def read_blocking_body(response: httpx2.Response, *, cap_bytes: int) -> bytes | 
     return bytes(body)
 
 
-def find_encoding(response: httpx2.Response) -> Failure | None:
+def find_unexpected_encoding(response: httpx2.Response) -> Failure | None:
     """Return a failure if the body is encoded although no encoding was accepted."""
     encoding = response.headers.get("content-encoding", "identity")
     if encoding == "identity":
@@ -93,17 +169,21 @@ def find_encoding(response: httpx2.Response) -> Failure | None:
     return Failure(FailureReason.MALFORMED_REPLY, detail)
 
 
-def declares_more(response: httpx2.Response, cap_bytes: int) -> bool:
+def declares_larger_body(response: httpx2.Response, cap_bytes: int) -> bool:
     """Return whether the headers declare a body longer than `cap_bytes`."""
     declared = response.headers.get("content-length", "")
     return declared.isdecimal() and float(declared) > cap_bytes
 
 
-def describe_lost(error: Exception) -> Failure:
-    """Return the failure of a request that raised `error`; refusals of unreel itself are raised again."""
+def convert_connection_error(error: Exception) -> Failure:
+    """Return the failure for a connection that raised `error`.
+
+    Raises:
+        MachineError: The machine caused the error, such as too many open files.
+    """
     if isinstance(error, RefusedAddressError):
         return Failure(FailureReason.NOT_NAMED, str(error))
-    raise_refusal(error)
+    raise_machine_error(error)
     # Only the kind of error: its text may repeat the key, or an address with a password.
     detail = f"the connection failed ({type(error).__name__})"
     return Failure(FailureReason.CONNECTION_LOST, detail)

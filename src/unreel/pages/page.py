@@ -28,12 +28,12 @@ _MEDIA: Final = "'self' data: blob: file:"
 _ESCAPES: Final = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
-def render(template: str, **values: object) -> Markup:
+def render_template(template: str, **values: object) -> Markup:
     """Render the template called `template`; every value is escaped unless it is `Markup`."""
     return Markup(_build_template_environment().get_template(template).render(values))  # noqa: S704  autoescaped
 
 
-def whole_page(
+def build_html_page(
     *,
     title: str,
     body: Markup,
@@ -46,7 +46,7 @@ def whole_page(
 
     Args:
         title: Window title, as text.
-        body: From `render`; its content is in `<main id="main">`, the target of the skip link.
+        body: From `render_template`; its content is in `<main id="main">`, the target of the skip link.
         styles: After `BASE`, which every page has.
         scripts: Run in this order, at the end of the body, before `PRINT`, which every page has.
         data: For scripts, each under the id of its `<script type="application/json">` element.
@@ -57,7 +57,7 @@ def whole_page(
         raise InvalidValueError(msg)
     style_blocks = [_read_static_file(name) for name in dict.fromkeys((BASE, *styles))]
     script_blocks = [_read_static_file(name) for name in dict.fromkeys((*scripts, PRINT))]
-    page = render(
+    page = render_template(
         _FRAME,
         title=title,
         policy=_format_content_policy(styles=style_blocks, scripts=script_blocks, fetches=fetches),

@@ -1,4 +1,4 @@
-"""The clip as a browser can play it: the file itself where it can, a copy in a normal form where not."""
+"""Video of a clip that browsers can play: the file itself, or a re-encoded copy if necessary."""
 
 import base64
 from collections.abc import Iterator
@@ -7,12 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-from unreel.core.clip import Clip
-from unreel.core.facts import VideoFacts
+from unreel.core.clip import Clip, VideoFacts
 from unreel.core.failure import Failure
 from unreel.core.output_files import OutputDirectory
-from unreel.core.span import to_us
-from unreel.media.normalise import NormalForm
+from unreel.core.span import convert_to_microseconds
+from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.reader import MediaReader
 
 INLINE_BYTES: Final = 16 << 20
@@ -33,7 +32,7 @@ _MOST_INSTANTS: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlayerFootage:
+class PlayerVideo:
     """Video of the player. `src` is a `data:` URL, or the name of a file next to the page."""
 
     src: str
@@ -53,12 +52,14 @@ class PlayerFootage:
         Yields nothing if the frame rate varies or the clip has more than 20,000 frames.
         """
         if self.rate is not None and self.n_frames <= _MOST_INSTANTS:
-            yield from (to_us(index / self.rate) for index in range(self.n_frames))
+            yield from (
+                convert_to_microseconds(index / self.rate) for index in range(self.n_frames)
+            )
 
 
-def prepare_footage(
+def prepare_player_video(
     clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int = INLINE_BYTES
-) -> PlayerFootage | Failure:
+) -> PlayerVideo | Failure:
     """Prepare the clip for a page in the directory `out`.
 
     A clip of more than `inline_bytes` bytes is written to `out`; a smaller clip is embedded.
@@ -69,36 +70,36 @@ def prepare_footage(
         return _make_playable_copy(clip, out, reader=reader, inline_bytes=inline_bytes)
     mime, name = way
     if facts.size_bytes <= inline_bytes:
-        src = data_uri(Path(clip.location).read_bytes(), mime)
+        src = build_data_uri(Path(clip.location).read_bytes(), mime)
     else:
         src = name
         OutputDirectory(out, published=True).copy(Path(clip.location), name)
     video = facts.video
-    return PlayerFootage(
+    return PlayerVideo(
         src=src,
         width=video.width,
         height=video.height,
         n_frames=video.n_frames,
         rate=None if video.variable_rate else video.average_rate,
-        first_us=to_us(video.first_at_s),
+        first_us=convert_to_microseconds(video.first_at_s),
         is_copy=False,
     )
 
 
 def _make_playable_copy(
     clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int
-) -> PlayerFootage | Failure:
+) -> PlayerVideo | Failure:
     video = clip.facts.video
     form = _select_normal_form(video, keeps_sound=bool(clip.facts.audio))
     data = reader.normalise(Path(clip.location), form)
     if isinstance(data, Failure):
         return data
     mime, name = _MP4
-    src = data_uri(data, mime)
+    src = build_data_uri(data, mime)
     if len(data) > inline_bytes:
         src = name
         OutputDirectory(out, published=True).write(name, data)
-    return PlayerFootage(
+    return PlayerVideo(
         src=src,
         width=form.width,
         height=form.height,
@@ -109,11 +110,11 @@ def _make_playable_copy(
     )
 
 
-def _select_normal_form(video: VideoFacts, *, keeps_sound: bool) -> NormalForm:
+def _select_normal_form(video: VideoFacts, *, keeps_sound: bool) -> NormalisedClipFormat:
     """Return a form with the clip's aspect ratio, so that relative box coordinates stay valid."""
     scale = min(Fraction(1), Fraction(_LONGEST_SIDE, max(video.width, video.height)))
     width, height = (max(16, round(side * scale / 2) * 2) for side in (video.width, video.height))
-    return NormalForm(
+    return NormalisedClipFormat(
         width=width,
         height=height,
         rate=min(_FASTEST, video.average_rate),
@@ -121,6 +122,6 @@ def _select_normal_form(video: VideoFacts, *, keeps_sound: bool) -> NormalForm:
     )
 
 
-def data_uri(data: bytes, mime: str) -> str:
+def build_data_uri(data: bytes, mime: str) -> str:
     """Return `data` as a `data:` URI."""
     return f"data:{mime};base64,{base64.b64encode(data).decode()}"

@@ -11,8 +11,8 @@ from typing import Final, Literal, Self
 from unreel.core.box import Box
 from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.media.overlay import MovingMark
-from unreel.pages.playable_clip import PlayerFootage
+from unreel.media.overlay import OverlayTrace
+from unreel.pages.playable_clip import PlayerVideo
 
 STYLE: Final = "unreel.pages:player.css"
 SCRIPT: Final = "unreel.pages:player.js"
@@ -27,7 +27,7 @@ _ANSWER_COLOURS: Final = (0, 2, 3, 4, 5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoxSpec:
+class PlayerBoxSpec:
     """Box at one timestamp, as fractions of the frame."""
 
     at_us: int
@@ -47,12 +47,12 @@ class BoxSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TraceSpec:
+class PlayerTraceSpec:
     """One fault on the timeline. The start or end is `None` if the source did not name it."""
 
     start_us: int | None
     end_us: int | None
-    boxes: tuple[BoxSpec, ...]
+    boxes: tuple[PlayerBoxSpec, ...]
     label: str
     """A few words, on the timeline and on the picture."""
     text: str
@@ -60,12 +60,12 @@ class TraceSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrackSpec:
+class PlayerTrackSpec:
     """All faults from one source, a reviewer or the ground truth, on one line of the timeline."""
 
     name: str
     kind: Literal["truth", "answer"]
-    traces: tuple[TraceSpec, ...]
+    traces: tuple[PlayerTraceSpec, ...]
     note: str = ""
     """Text on its line if it has no trace: for example that the clip is called real."""
     failed: bool = False
@@ -74,7 +74,7 @@ class TrackSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayerSpec:
-    """All that the player reads. Instants count from the clip's first frame."""
+    """Configuration of the player, as `player.js` reads it; timestamps count from the first frame."""
 
     src: str
     """A `data:` address, or the path of a file from the page."""
@@ -87,21 +87,21 @@ class PlayerSpec:
     """When each frame appears; empty where that is not known."""
     shown_us: tuple[int, ...]
     """Instants of the frames that were sent to reviewers."""
-    tracks: tuple[TrackSpec, ...]
+    tracks: tuple[PlayerTrackSpec, ...]
     title: str
     opens_us: int | None = None
     """Where the player opens; `None` at the start."""
 
 
-def play(
-    footage: PlayerFootage,
+def build_player_spec(
+    footage: PlayerVideo,
     *,
     title: str,
     duration_us: int,
     shown_us: Iterable[int] = (),
-    tracks: Iterable[TrackSpec] = (),
+    tracks: Iterable[PlayerTrackSpec] = (),
 ) -> PlayerSpec:
-    """Return the player data that shows `footage` with `tracks` below it, at the first onset of an answer."""
+    """Return the player configuration of `footage` and `tracks`; it opens at an answer's first onset."""
     tracks = tuple(tracks)
     found = [trace for track in tracks if track.kind == "answer" for trace in track.traces]
     return PlayerSpec(
@@ -118,7 +118,7 @@ def play(
     )
 
 
-def track_colours(tracks: Iterable[TrackSpec]) -> Iterator[int]:
+def iter_track_colours(tracks: Iterable[PlayerTrackSpec]) -> Iterator[int]:
     """Yield the colour index of each track in the overlay's palette, the same as in the player."""
     n_answers = 0
     for track in tracks:
@@ -129,12 +129,12 @@ def track_colours(tracks: Iterable[TrackSpec]) -> Iterator[int]:
             n_answers += 1
 
 
-def moving_marks(track: TrackSpec, *, duration_us: int) -> Iterator[MovingMark]:
-    """Yield the traces of a track as overlay marks."""
+def iter_overlay_marks(track: PlayerTrackSpec, *, duration_us: int) -> Iterator[OverlayTrace]:
+    """Yield each trace of a track as a moving overlay mark."""
     for trace in track.traces:
         start_us = trace.start_us or 0
         end_us = trace.end_us or max(duration_us, start_us + SHORTEST_US)
-        yield MovingMark(
+        yield OverlayTrace(
             span=TimeSpan(start_us, end_us),
             track=tuple(box.mark() for box in trace.boxes),
             ends=trace.end_us is not None,

@@ -2,14 +2,14 @@
 
 Where to look:
     `protocol.py`: the interface of a protocol.
-    `reality/`: real or generated.
-    `trace/`: where, when and why.
-    `realism/`: a score from 1 to 5.
+    `reality/`: is a clip real or generated.
+    `trace/`: where, when and why a clip looks generated.
+    `realism/`: a realism score from 1 to 5.
     `preference/`: which of two clips is real.
     `parse_answer.py`: from the text of an answer to a verdict.
-    `claim_parser.py`: claims in prose.
-    `field_parser.py`: named fields and JSON.
-    `measure.py`: metrics of a scorecard.
+    `claim_parser.py`: labels that prose claims.
+    `field_parser.py`: named fields and JSON in an answer.
+    `measure.py`: percentages with confidence intervals.
     `figures.py`: names, units and polarity of metrics.
-    `verdict_text.py`: verdicts as sentences.
+    `verdict_text.py`: verdicts as text.
 """

@@ -1,4 +1,4 @@
-"""Calibration of stated certainties against labels, and of realism scores against people's."""
+"""Calibration of a reviewer's labels against the truth, and of its realism scores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,47 +12,49 @@ from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.realism.scorer import RealismRow
 from unreel.protocols.trace.truth import TraceTruth
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.detection import ProbabilityCalibration, calibrate
+from unreel.stats.detection import ProbabilityCalibration, measure_probability_calibration
 
 _SCALE = (1.0, 5.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationBin:
-    """One `realism` score, and people's scores for the clips to which the reviewer gave this score."""
+class RealismCalibrationBin:
+    """One realism score of a reviewer, and people's mean score of the clips that received it."""
 
     score: int
     people: Measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationTable:
+class RealismCalibrationTable:
     """Comparison of a reviewer's realism scores with people's scores."""
 
     leniency: Measured
     """Mean of the reviewer's score less people's: above 0, it finds clips more realistic."""
-    rungs: tuple[CalibrationBin, ...]
+    rungs: tuple[RealismCalibrationBin, ...]
     """From the lowest score given to the highest."""
 
 
 def calibrate_labels(
     rows: Sequence[ScoredQuestion[Any, Any]], *, seed: int
 ) -> ProbabilityCalibration:
-    """Compute the calibration of `trace` and `reality` labels, each treated as a probability of 0 or 1.
+    """Compute the calibration of `trace` or `reality` labels, as probabilities of 0 or 1.
 
     A reported confidence is ignored, so there are at most two bins: the clips called real and the
     clips called generated. A clip counts once, regardless of the number of its annotation rows.
     """
     told = {str(row.subject): row for row in rows if isinstance(_find_answered_label(row), Label)}
-    return calibrate(
-        [float(is_generated(row.truth)) for row in told.values()],
+    return measure_probability_calibration(
+        [float(is_generated_truth(row.truth)) for row in told.values()],
         [float(_find_answered_label(row) is Label.GENERATED) for row in told.values()],
         seed=seed,
         clusters=[row.cluster for row in told.values()],
     )
 
 
-def compute_calibration_curve(rows: Sequence[RealismRow], *, seed: int) -> CalibrationTable:
+def compute_realism_calibration(
+    rows: Sequence[RealismRow], *, seed: int
+) -> RealismCalibrationTable:
     """Compute people's mean score for each score that the reviewer gave, over the readable answers."""
     given = [
         (row.cluster, row.outcome.score, row.truth.score)
@@ -60,7 +62,7 @@ def compute_calibration_curve(rows: Sequence[RealismRow], *, seed: int) -> Calib
         if not isinstance(row.outcome, Failure) and isinstance(row.outcome.score, int)
     ]
     if not given:
-        return CalibrationTable(leniency=Unmeasured("no score could be read"), rungs=())
+        return RealismCalibrationTable(leniency=Unmeasured("no score could be read"), rungs=())
     gaps = [score - people for _, score, people in given]
     clips = [clip for clip, _, _ in given]
     reach = _SCALE[1] - _SCALE[0]
@@ -74,15 +76,15 @@ def compute_calibration_curve(rows: Sequence[RealismRow], *, seed: int) -> Calib
             clusters=[clip for clip, _ in same],
             bounds=_SCALE,
         )
-        rungs.append(CalibrationBin(score=score, people=people))
-    return CalibrationTable(leniency=leniency, rungs=tuple(rungs))
+        rungs.append(RealismCalibrationBin(score=score, people=people))
+    return RealismCalibrationTable(leniency=leniency, rungs=tuple(rungs))
 
 
 def _find_answered_label(row: ScoredQuestion[Any, Any]) -> object:
     return None if isinstance(row.outcome, Failure) else row.outcome.label
 
 
-def is_generated(truth: object) -> bool:
+def is_generated_truth(truth: object) -> bool:
     """Return whether the ground truth of `trace` or `reality` is a generated clip."""
     if isinstance(truth, TraceTruth):
         return truth.label is Label.GENERATED

@@ -1,9 +1,10 @@
-"""Parse claims about a clip, real or generated, from prose with denials, doubts and second thoughts.
+"""Parser of prose that claims a clip to be real or generated.
 
 A text is split into sentences and these into clauses. A clause that asks, supposes, concedes or
-doubts claims nothing; a denial inverts its claim, also from an earlier clause if grammar continues
-it; a later claim overrides an earlier one only if the text contradicts itself in between ("yet",
-"actually", "hence"). The remaining claims must agree. The words are in `claim_words.py`.
+doubts claims nothing. A negation inverts the claim, also from an earlier clause if the grammar
+continues it. A later claim overrides an earlier one only if the text contradicts itself in
+between ("yet", "actually", "hence"). The remaining claims must agree. The words are in
+`claim_words.py`.
 """
 
 # ruff: noqa: RUF001  words of other languages
@@ -16,14 +17,20 @@ from typing import Final
 from unreel.core.judgement import Label
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols import claim_words
-from unreel.protocols.clauses import (
-    is_contradiction,
-    is_first_thought,
-    is_supposition,
+from unreel.protocols.answer_text import (
+    build_unparsed,
+    is_contradicting_clause,
+    is_first_impression_clause,
+    is_hypothetical_clause,
     split_clauses,
+    strip_markup,
 )
-from unreel.protocols.field_parser import AnswerField, find_json_object, get_values, parse_fields
-from unreel.protocols.text import build_unparsed, strip_markup
+from unreel.protocols.field_parser import (
+    AnswerField,
+    find_json_object,
+    get_field_values,
+    parse_answer_fields,
+)
 
 _WORD: Final = re.compile(
     rf"(?<![{claim_words.LETTER}-])(?:(?P<real_phrase>{claim_words.REAL_PHRASE})|(?P<generated_phrase>{claim_words.GENERATED_PHRASE})"
@@ -131,16 +138,19 @@ _SHORT_GAP: Final = 2
 """Words that may stand between a noun's denial and the claim: `no obviously fake clip`."""
 
 
-def read_claim(text: str) -> Label | Unparsed:
-    """Return the label that `text` claims, or `Unparsed`: missing without a label, else ambiguous."""
+def parse_claimed_label(text: str) -> Label | Unparsed:
+    """Return the label that `text` claims for a clip, or `Unparsed`.
+
+    The reason is `MISSING` if the text names no label, and `AMBIGUOUS` otherwise.
+    """
     chosen: Label | None = None
     asked: Label | None = None
     turned = divided = spoken = supposed = False
     earlier = ""
     for clause in split_clauses(_normalise_claim_text(text)):
-        turned |= is_contradiction(clause.text)
+        turned |= is_contradicting_clause(clause.text)
         earlier = earlier if clause.opens == "clause" else ""
-        supposed = is_supposition(clause.text) or (supposed and clause.opens == "clause")
+        supposed = is_hypothetical_clause(clause.text) or (supposed and clause.opens == "clause")
         found = list(_WORD.finditer(clause.text))
         telling = [word for word in found if _refers_to_clip(word)]
         spoken |= bool(telling)
@@ -152,10 +162,13 @@ def read_claim(text: str) -> Label | Unparsed:
             label, turned = _flip_label(chosen), True
         else:
             open_ended = (
-                clause.asks or supposed or _CONCEDES.match(clause.text) or _offers_both(found)
+                clause.asks
+                or supposed
+                or _CONCEDES.match(clause.text)
+                or _offers_both_labels(found)
             )
             label = None if open_ended else _find_clause_claim(telling, earlier)
-        asked = _get_label(telling[0]) if clause.asks and len(telling) == 1 else None
+        asked = _get_word_label(telling[0]) if clause.asks and len(telling) == 1 else None
         earlier = f"{earlier} {clause.text}"[-2 * _REACH :]
         if label is None:
             continue
@@ -166,24 +179,28 @@ def read_claim(text: str) -> Label | Unparsed:
     return build_unparsed(UnparsedReason.AMBIGUOUS if spoken else UnparsedReason.MISSING, text)
 
 
-def is_taken_back(text: str) -> bool:
+def is_answer_corrected(text: str) -> bool:
     """Return whether the text corrects itself after its last `</answer>`, so that its answer is ambiguous."""
     _, closed, behind = text.rpartition("</answer>")
     return bool(closed) and _CORRECTS.search(behind) is not None
 
 
-def read_stated(text: str, read: Callable[[str], Label | Unparsed]) -> Label | Unparsed:
-    """Return the field's label by `read`; missing without a field or label, or if text corrects it."""
+def parse_label_field(text: str, read: Callable[[str], Label | Unparsed]) -> Label | Unparsed:
+    """Return the label in the answer's label field, parsed by `read`, or `Unparsed`.
+
+    A correction later in the text overrides the field. The reason is `MISSING` if no field contains
+    a label, and `AMBIGUOUS` if fields disagree or are unclear.
+    """
     plain = strip_markup(text)
-    found = parse_fields(plain)
-    said = get_values(found, "label")
+    found = parse_answer_fields(plain)
+    said = get_field_values(found, "label")
     readings = [*map(read, said), *_iter_affirmed_labels(found), *_iter_digit_labels(found)]
     if not readings and find_json_object(plain):
-        told = read_claim("\n".join(field.value for field in found))
+        told = parse_claimed_label("\n".join(field.value for field in found))
         return told if isinstance(told, Label) else build_unparsed(UnparsedReason.AMBIGUOUS, text)
     labels = {reading for reading in readings if isinstance(reading, Label)}
     if said and (correction := _CORRECTS.search(plain, plain.rfind(said[-1]) + len(said[-1]))):
-        corrected = read_claim(plain[correction.start() :])
+        corrected = parse_claimed_label(plain[correction.start() :])
         labels = {corrected} if isinstance(corrected, Label) else labels
     if len(labels) == 1:
         return labels.pop()
@@ -196,18 +213,18 @@ def read_stated(text: str, read: Callable[[str], Label | Unparsed]) -> Label | U
 
 
 def _iter_affirmed_labels(found: Iterable[AnswerField]) -> Iterator[Label]:
-    """Yield the labels of fields that name a label and affirm or deny it, such as `is_fake: true`."""
+    """Yield the labels of fields whose name is a label and whose value is yes or no: `is_fake: true`."""
     for field in found:
         side = _WORD.search(field.name.replace("_", " "))
         reply = _TRUTH.fullmatch(field.value)
         if side and reply and field.kind in {None, "real"}:
-            yield _flip_label(_get_label(side)) if reply["no"] else _get_label(side)
+            yield _flip_label(_get_word_label(side)) if reply["no"] else _get_word_label(side)
 
 
 def _iter_digit_labels(found: Iterable[AnswerField]) -> Iterator[Label]:
     """Return the label with 1 if a field of the other label has 0; one such field alone does not define 1."""
     sides = ((_WORD.fullmatch(field.name.replace("_", " ")), field.value) for field in found)
-    said = {(_get_label(side), digit) for side, digit in sides if side and digit in {"0", "1"}}
+    said = {(_get_word_label(side), digit) for side, digit in sides if side and digit in {"0", "1"}}
     for label in Label:
         if said == {(label, "1"), (_flip_label(label), "0")}:
             yield label
@@ -221,60 +238,71 @@ def _normalise_claim_text(text: str) -> str:
     return claim_words.ANYTHING_BUT.sub(" not ", affirmed)
 
 
-def names_generated(name: str) -> bool:
+def is_generated_field_name(name: str) -> bool:
     """Return whether a field's name is a word for generated clips, such as `fake_video`."""
     word = _WORD.search(name.replace("_", " "))
-    return word is not None and _get_label(word) is Label.GENERATED
+    return word is not None and _get_word_label(word) is Label.GENERATED
 
 
-def _offers_both(found: Sequence[re.Match[str]]) -> bool:
+def _offers_both_labels(found: Sequence[re.Match[str]]) -> bool:
     """Return whether two of the words are alternatives, as in `real or fake`."""
     return any(
         _OR.fullmatch(now.string, now.end(), after.start())
-        and _get_label(now) is not _get_label(after)
+        and _get_word_label(now) is not _get_word_label(after)
         for now, after in pairwise(found)
     )
 
 
 def _find_clause_claim(telling: Iterable[re.Match[str]], earlier: str) -> Label | None:
-    """Return the claim of a clause with these words, after `earlier` clauses of its sentence."""
-    said = {label for word in telling if (label := _label_of(word, earlier)) is not None}
+    """Return the label that a clause claims; `None` if it claims none or both.
+
+    `telling` are the label words of the clause, `earlier` the previous clauses of its sentence.
+    """
+    said = {label for word in telling if (label := _find_claimed_label(word, earlier)) is not None}
     return said.pop() if len(said) == 1 else None
 
 
-def _label_of(word: re.Match[str], earlier: str) -> Label | None:
-    before, after = _get_prefix(word), word.string[word.end() : word.end() + _REACH]
-    named = _get_label(word)
-    if _is_reported(before) or _CALLING.match(before) or _OF_A_SAYING.match(after):
+def _find_claimed_label(word: re.Match[str], earlier: str) -> Label | None:
+    before, after = _get_preceding_text(word), word.string[word.end() : word.end() + _REACH]
+    named = _get_word_label(word)
+    if _is_reported_claim(before) or _CALLING.match(before) or _OF_A_SAYING.match(after):
         refutations = (claim_words.UNTRUE.search(after), _LOW.search(after))
-        refuted = _is_denied(before, earlier) or _is_denied(after, "") or any(refutations)
+        refuted = (
+            _is_claim_negated(before, earlier) or _is_claim_negated(after, "") or any(refutations)
+        )
         return _flip_label(named) if refuted else None
     in_part = _OF_PARTS.search(before) and not claim_words.NEGATIVE_SUBJECT.search(before)
-    if in_part or _is_doubted(word.string, before, after):
+    if in_part or _is_doubted_claim(word.string, before, after):
         return None
     if claim_words.INSTEAD.search(before):
         return named if "less" in before else _flip_label(named)
     denied = (
-        _is_denied_behind(after) if _refers_backwards(word.string) else _is_denied(before, earlier)
+        _is_claim_negated_after(after)
+        if _uses_postposed_negation(word.string)
+        else _is_claim_negated(before, earlier)
     )
-    if denied is None or (not denied and _is_only_named(before)):
+    if denied is None or (not denied and _is_label_only_mentioned(before)):
         return None
     return _flip_label(named) if denied else named
 
 
-def _is_only_named(before: str) -> bool:
-    """Return whether `to call it` occurs without a claim of the writer."""
+def _is_label_only_mentioned(before: str) -> bool:
+    """Return whether a label follows `to call it` or the like without a claim of the writer."""
     call = _TO_CALL.search(before)
     return call is not None and not call["ready"]
 
 
-def _is_reported(before: str) -> bool:
+def _is_reported_claim(before: str) -> bool:
     told = [match.end() for match in claim_words.REPORTS.finditer(before)]
     return bool(told) and not _SUBJECT.search(before, told[-1] + 25)
 
 
-def _is_doubted(clause: str, before: str, after: str) -> bool:
-    if is_first_thought(clause) or _NOT_ENOUGH.search(before) or _CONCEDES_BEHIND.search(clause):
+def _is_doubted_claim(clause: str, before: str, after: str) -> bool:
+    if (
+        is_first_impression_clause(clause)
+        or _NOT_ENOUGH.search(before)
+        or _CONCEDES_BEHIND.search(clause)
+    ):
         return True
     if claim_words.DOUBTING_GLYPHS.search(before) or claim_words.DOUBTING_AFTER.search(after):
         return True
@@ -284,19 +312,22 @@ def _is_doubted(clause: str, before: str, after: str) -> bool:
     return doubted is not None and _WOULD_SAY.search(before) is None
 
 
-def _refers_backwards(clause: str) -> bool:
+def _uses_postposed_negation(clause: str) -> bool:
     return claim_words.SPEAKS_BACKWARDS.search(clause) is not None
 
 
-def _is_denied_behind(after: str) -> bool | None:
+def _is_claim_negated_after(after: str) -> bool | None:
     following = _WORD.search(after)
     own = after[: following.start()] if following else after
     n_denials = len(claim_words.DENYING_AFTER.findall(own))
     return None if n_denials > 1 else bool(n_denials)
 
 
-def _is_denied(before: str, earlier: str) -> bool | None:
-    """Return whether the text before a claim denies it; `None` if ambiguous."""
+def _is_claim_negated(before: str, earlier: str) -> bool | None:
+    """Return whether the text before a claim negates it; `None` if that is ambiguous.
+
+    `earlier` are the previous clauses of the sentence.
+    """
     rest, n_refuting = claim_words.REFUTES.subn(" ", before)
     rest, n_short = claim_words.DENIES_SHORT.subn(" ", rest)
     verbs = {match[0].lower() for match in claim_words.DENIES.finditer(rest)}
@@ -308,18 +339,21 @@ def _is_denied(before: str, earlier: str) -> bool | None:
         together = set()
     if not together:
         nouns = [
-            _is_denied_by_noun(noun[0], rest[noun.end() :])
+            _is_claim_negated_by_noun(noun[0], rest[noun.end() :])
             for noun in claim_words.DENIES_NOUN.finditer(rest)
         ]
     n_glyphs = len(claim_words.DENYING_GLYPHS.findall(rest))
     total = n_refuting + n_short + n_verbs + bool(together) + any(nouns) + n_glyphs
     if total > 1 or (total == 0 and (None in nouns or _UNSURE_GLYPHS.search(rest))):
         return None
-    return total == 1 or _is_carried_on(before, earlier)
+    return total == 1 or _is_negation_carried_over(before, earlier)
 
 
-def _is_denied_by_noun(noun: str, gap: str) -> bool | None:
-    """Return whether `no`, `without` and the like apply across `gap` to the claim, not only to their own noun."""
+def _is_claim_negated_by_noun(noun: str, gap: str) -> bool | None:
+    """Return whether `no`, `without` or the like negates the claim after `gap`; `None` if ambiguous.
+
+    Otherwise the word negates only its own noun.
+    """
     verb = claim_words.SUGGESTS.search(gap)
     if (
         verb
@@ -345,8 +379,11 @@ def _is_denied_by_noun(noun: str, gap: str) -> bool | None:
     return None if claim_words.SUGGESTS.search(way) else False
 
 
-def _is_carried_on(before: str, earlier: str) -> bool | None:
-    """Return whether a denial in an earlier clause of the sentence applies to this one; `None` before `which`."""
+def _is_negation_carried_over(before: str, earlier: str) -> bool | None:
+    """Return whether a negation in an earlier clause of the sentence also applies to this clause.
+
+    Return `None` if the clause begins with `which` or the like, because that is ambiguous.
+    """
     denials = (
         claim_words.DENIES,
         claim_words.DENIES_SHORT,
@@ -368,7 +405,7 @@ def _is_carried_on(before: str, earlier: str) -> bool | None:
     return None if start else True
 
 
-def _get_label(word: re.Match[str]) -> Label:
+def _get_word_label(word: re.Match[str]) -> Label:
     is_real = word["real"] or word["real_phrase"] or word["real_glyphs"]
     return Label.REAL if is_real else Label.GENERATED
 
@@ -382,15 +419,16 @@ def _refers_to_clip(word: re.Match[str]) -> bool:
         return False
     if after is not None and after["clip"]:
         return not (
-            _ANY_SUCH.match(word.string, after.end()) and _ARTICLE.fullmatch(_get_prefix(word))
+            _ANY_SUCH.match(word.string, after.end())
+            and _ARTICLE.fullmatch(_get_preceding_text(word))
         )
-    before = _get_prefix(word)
+    before = _get_preceding_text(word)
     if _TOO.search(before) or claim_words.EVIDENCE.search(before):
         return True
     return any(form(before) for form in (_SUBJECT.search, _LITTLE.fullmatch, _GLYPHS.search))
 
 
-def _get_prefix(word: re.Match[str]) -> str:
+def _get_preceding_text(word: re.Match[str]) -> str:
     return word.string[max(0, word.start() - _REACH) : word.start()]
 
 

@@ -1,4 +1,4 @@
-"""The words by which prose claims, denies and doubts, in the languages that reviewers answer in: tables only."""
+"""Words by which prose claims, denies, doubts and counts, in the languages that reviewers answer in."""
 
 # ruff: noqa: RUF001  words of other languages
 
@@ -6,19 +6,22 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+# ruff: noqa: RUF001  words of other languages
+
+
 LETTER: Final = r"0-9A-Za-z_\u00c0-\u024f\u0400-\u04ff\u0600-\u06ff"
 """Chinese writes no blanks around a borrowed word, so its characters end one."""
 
 
-def any_of(*phrases: Sequence[str] | str) -> re.Pattern[str]:
-    """Return a pattern of whole words; a blank in a phrase matches any white space."""
+def compile_phrase_pattern(*phrases: Sequence[str] | str) -> re.Pattern[str]:
+    """Compile a pattern that matches any of `phrases` as whole words; a blank is any white space."""
     words = "|".join(
-        phrase.replace(" ", r"\s") for table in phrases for phrase in _convert_to_list(table)
+        phrase.replace(" ", r"\s") for table in phrases for phrase in _list_phrases(table)
     )
     return re.compile(rf"(?<![{LETTER}])(?:{words})(?![{LETTER}])", re.IGNORECASE)
 
 
-def _convert_to_list(table: Sequence[str] | str) -> Sequence[str]:
+def _list_phrases(table: Sequence[str] | str) -> Sequence[str]:
     return [table] if isinstance(table, str) else table
 
 
@@ -65,7 +68,7 @@ REAL_GLYPHS: Final = (
 )
 GENERATED_GLYPHS: Final = r"假(?![设設如若定使期装裝日])|伪造|偽|虚(?=假)|造(?=假)|合成|(?:由)?(?:人工智能|AI)?生成|AI(?:로|가|が|に|で)?\s?(?:만든|만들|제작|作|制作|製)|人造|フェイク|作り物|捏造|가짜|위조|합성|생성|조작"
 
-AFFIRMS: Final = any_of(
+AFFIRMS: Final = compile_phrase_pattern(
     r"(?:i |there )?(?:have|is|has|leaves?|can be|with|it has) no (?:doubt|question|hesitation)(?: at all)?"
     r"(?: (?:in (?:my|saying|calling)|about it|whatsoever|left))?",
     r"no (?:doubt|question|denying|hesitation|mistaking|wonder|matter|longer)|without (?:an?y? |the slightest )?"
@@ -91,7 +94,7 @@ AFFIRMING_GLYPHS: Final = re.compile(
 )
 """Taken out before anything is read: they hold a denial and deny nothing."""
 
-REFUTES: Final = any_of(
+REFUTES: Final = compile_phrase_pattern(
     r"(?:it |that |this )?(?:would|will|might|could|is|['\u2019]d) (?:also |simply |just )?(?:be )?(?:an? )?(?:wrong|mistake|incorrect|inaccurate|unfair"
     r"|unreasonable|unjust|rash|misleading|error|nonsense|absurd|ridiculous|premature) (?:to|in|that)",
     r"(?:be |am |very |quite )*surprised (?:if|to learn that|to hear that)",
@@ -106,7 +109,7 @@ REFUTES: Final = any_of(
 )
 """Each is one denial, whatever it holds."""
 
-DENIES: Final = any_of(
+DENIES: Final = compile_phrase_pattern(
     r"not|never|neither|nor|nobody|no[ -]one|none|nothing|nowhere|cannot|hardly|barely|scarcely|unlikely|implausible"
     r"|doubtful|doubts?|doubted|far from|in vain|less likely|impossible (?:that|for|que)|imposible que|impossibile che|impossível que|невозможно|unmöglich|little (?:to (?:suggest|indicate|support)|evidence|reason|sign|suggests|indicates|points|hints|here|in this|about|speaks)|few (?:would|will|could|people would|viewers would)|fail(?:s|ed)? (?:to|as)|disput(?:e|es)|disagrees?|contests?|refuse[sd]? to|reject(?:s|ed)?|den(?:y|ies|ied)|dismiss(?:es|ed)?"
     r"|rul(?:e|es|ed|ing) out|disprov(?:e|es|ed)|refut(?:e|es|ed)|contradicts?|exclud(?:e|es|ed)"
@@ -117,7 +120,7 @@ DENIES: Final = any_of(
 DENIES_SHORT: Final = re.compile(
     r"n['\u2019]t\b|\b(?:isn|doesn|don|wasn|didn|can)t\b", re.IGNORECASE
 )
-DENIES_TOGETHER: Final = any_of(
+DENIES_TOGETHER: Final = compile_phrase_pattern(
     r"no|nunca|jamás|nada|nadie|ningun[oa]s?|ningún|tampoco|ni|dudo|apenas|improbable",
     r"ne|pas|rien|jamais|aucune?|nul(?:le)?|guère|nullement|ni|personne ne",
     r"non|mai|nulla|niente|nessun[oa]?|né|neanche|dubito",
@@ -126,7 +129,7 @@ DENIES_TOGETHER: Final = any_of(
     r"ليس|ليست|ليسا|غير|لا|ولا|لم|لن|أشك",
 )
 """Of these several in one clause deny once, as grammar wants it there."""
-DENIES_NOUN: Final = any_of(
+DENIES_NOUN: Final = compile_phrase_pattern(
     r"no|without|lack of|lacks?|lacking|absence of|free (?:of|from)|devoid of|zero",
     r"kein(?:e[mnrs]?)?|keinerlei|ohne|geen|zonder",
     r"sin|sans|senza|sem|без|بدون|دون",
@@ -144,7 +147,7 @@ DENYING_AFTER: Final = re.compile(
 SPEAKS_BACKWARDS: Final = re.compile(r"[\u3040-\u30ff\uac00-\ud7af\u0900-\u097f]|değil")
 """Japanese, Korean, Hindi and Turkish deny behind the word."""
 
-EVIDENCE: Final = any_of(
+EVIDENCE: Final = compile_phrase_pattern(
     r"evidence|signs?|indications?|indicators?|indicati(?:ve|on)|reasons?|hints?|proofs?|clues?|basis|grounds?|cause|chance|way|suspicion"
     r"|arguments?|justification|impression|belief|case|traces?|hallmarks?|marks?|thing|possibility|likelihood|suggestion|telltale",
     r"hinweise?|anzeichen|grund|gründe|beweise?|indizien|anlass|spur(?:en)?",
@@ -152,33 +155,33 @@ EVIDENCE: Final = any_of(
     r"|motiv[oi]|ragion[ei]|segn[oi]|sinais|sinal|provas?|motivos?|razão|razões",
     r"признак\w{0,3}|доказательств\w{0,2}|оснований|причин\w?|следов|свидетельств\w?|دليل|أدلة|علامات?|مؤشرات?|سبب",
 )
-BRIDGES: Final = any_of(
+BRIDGES: Final = compile_phrase_pattern(
     r"that|to|which|dass|daß|um|darauf|dafür|que|qu['\u2019]\w{1,6}|che|di|что|чтобы|считать|полагать|أن|أنه|بأن|على أن|as|for|sugger\w{1,5}|call\w{0,3}"
 )
 """What carries a denial on to the claim of a clip."""
-SUGGESTS: Final = any_of(
+SUGGESTS: Final = compile_phrase_pattern(
     r"suggest(?:s|ed)?|indicat(?:e|es|ed)|point(?:s|ed)?|make|makes|made|mean|means|tell|tells|show|shows|prove|proves|impl(?:y|ies)"
     r"|support|supports|hint|hints|lead|leads|give|gives|convinces?|persuades?|justif(?:y|ies)|warrants?|speaks?|says?|betrays?|gives? away"
     r"|would|could|can|will|deute[nt]|lässt|spricht|zeigt|indica|indican|indique|sugiere|suggère|suggerisce|sugere|mostra|muestra|montre"
     r"|указывает|говорит|показывает|свидетельствует|يدل|يشير|يثبت"
 )
-NEGATIVE_SUBJECT: Final = any_of(
+NEGATIVE_SUBJECT: Final = compile_phrase_pattern(
     r"nobody|no[ -]one|none|nothing|neither|never|nowhere|not (?:one|a single|a thing|even one)|no \w{1,15}"
     r"|niemand|nichts|nie|kein\w{0,3} \w{1,20}|nada|nadie|ningún|ninguna?|rien|personne|aucune?|nulla|niente|nessun\w?|ninguém|nenhuma?"
     r"|ничто|никто|ничего|ни один|لا شيء|لا أحد"
 )
-POLARITY: Final = any_of(
+POLARITY: Final = compile_phrase_pattern(
     r"any|anything|anyone|anybody|anywhere|ever|at all|whatsoever|either|irgend\w{1,6}|jemals|alguna|alguno|algún|quelconque|alcun\w?"
     r"|qualsiasi|algum\w?|qualquer|какой-либо|какие-либо|что-либо|أي"
 )
 """Words that live on a denial before them."""
 
-ROMANCE: Final = any_of(
+ROMANCE: Final = compile_phrase_pattern(
     r"el|los|las|es|que|una|este|esta|se|hay|veo|creo|parece|puedo|encuentro|ha|de|il|di|che|un|na|em"
 )
 """After one of these, `no` negates the verb, not the noun."""
 
-DOUBTS: Final = any_of(
+DOUBTS: Final = compile_phrase_pattern(
     r"whether|if|maybe|perhaps|possibly|might|may|could (?:be|also|have|pass)|either|would (?:be|mean|look|seem|have|indicate)"
     r"|unclear|unsure|uncertain|inconclusive|undecided|insufficient|almost|nearly|as if|as though|allegedly|supposedly|seemingly|pretend\w{0,4}"
     r"|purport\w{0,4}|masquerad\w{1,4}|pass(?:es|ed)? (?:for|as|off)|mistaken for|trying to|tries to|attempts? to|claims? to be|so-called",
@@ -200,14 +203,14 @@ DOUBTING_GLYPHS: Final = re.compile(
 DOUBTING_AFTER: Final = re.compile(
     r"かもしれ|かどうか|可能性|판단할\s?수\s?없|判断(?:でき|がつか|し(?:かね|づら))|분간|일지|인지|수도\s?있|수\s?있|わから|分かり|ように見え|처럼\s?보"
 )
-FIRST_THOUGHT: Final = any_of(
+FIRST_THOUGHT: Final = compile_phrase_pattern(
     r"at first|initially|expecting|first (?:impression|glance|sight|guess|thought|instinct|impulse)|(?:i|we) (?:had |first |initially |originally |almost |nearly )*"
     r"(?:thought|assumed|suspected|leaned|expected|guessed|believed|wanted)|was (?:inclined|tempted|going|about) to|naively|superficially|on the surface",
     r"zuerst|zunächst|anfangs|auf den ersten blick|al principio|a primera vista|inicialmente|de entrada|au début|au premier abord|à première vue|d['\u2019]abord"
     r"|all['\u2019]inizio|a prima vista|inizialmente|no início|à primeira vista|a princípio|сначала|на первый взгляд|поначалу|في البداية|للوهلة الأولى",
 )
 FIRST_GLYPHS: Final = re.compile(r"起初|乍一看|一开始|一開始|最初|一見|첫인상|처음에|언뜻")
-REPORTS: Final = any_of(
+REPORTS: Final = compile_phrase_pattern(
     r"(?:claim|idea|notion|theory|suspicion|allegation|assumption|argument|suggestion|hypothesis|possibility|accusation|rumou?r|view|belief|those)s? "
     r"(?:that|of|who|is that)",
     r"(?:some|many|people|viewers|others|critics|skeptics|sceptics|one|you|they|users?|everyone|anyone|somebody|someone) "
@@ -216,7 +219,7 @@ REPORTS: Final = any_of(
     r"|uploader|comments?|prompt|question|option|instructions?|schild|cartel|letrero|panneau|слово|надпись)",
 )
 """Reported speech, or text in the picture, is not a claim of the answer, unless it is then denied."""
-UNTRUE: Final = any_of(
+UNTRUE: Final = compile_phrase_pattern(
     r"wrong|untrue|unfounded|baseless|mistaken|incorrect|unlikely|untenable|falls? apart|collapses|nonsense|misplaced|unwarranted|fails|overstated|false|stretch|mistake|error|absurd|naive|premature|ridiculous|unfair|generous|optimistic|unjustified|misleading"
 )
 INSTEAD: Final = re.compile(
@@ -224,5 +227,45 @@ INSTEAD: Final = re.compile(
     r"|invece\sdi|anziché|а\sне|而不是|而非)\W{0,3}(?:(?:an?|being|something|anything|one|ein\w{0,2}|une?|una|uma)\s){0,2}\W{0,3}$",
     re.IGNORECASE,
 )
-ANYTHING_BUT: Final = any_of(r"anything (?:but|other than|besides)|everything but")
+ANYTHING_BUT: Final = compile_phrase_pattern(r"anything (?:but|other than|besides)|everything but")
 """A denial whose `but` turns nothing."""
+
+
+_SPELLED: Final = (
+    "zero zéro cero ноль صفر",
+    "one eins uno um один واحد",
+    "two zwei deux dos due dois duas два две اثنان اثنين ثانيتان ثانيتين",
+    "three drei trois tres tre três три ثلاثة ثلاث",
+    "four vier quatre cuatro quattro quatro четыре أربعة اربعة أربع",
+    "five fünf cinq cinco cinque пять خمسة خمس",
+    "six sechs seis sei шесть ستة",
+    "seven sieben sept siete sette sete семь سبعة",
+    "eight acht huit ocho otto oito восемь ثمانية",
+    "nine neun neuf nueve nove девять تسعة",
+    "ten zehn dix diez dieci dez десять عشرة",
+)
+_GLYPHS: Final = {
+    **{glyph: n for n, glyph in enumerate("零一二三四五六七八九十")},
+    "〇": 0, "两": 2, "兩": 2, "壱": 1, "弐": 2, "参": 3,
+    "일": 1, "이": 2, "삼": 3, "사": 4, "오": 5, "한": 1, "두": 2, "세": 3, "네": 4, "다섯": 5, "여섯": 6,
+}  # fmt: skip
+_VALUES: Final = {word: n for n, words in enumerate(_SPELLED) for word in words.split()}
+_WORD: Final = re.compile(
+    rf"(?<![{LETTER}])(?:{'|'.join(sorted(_VALUES, key=len, reverse=True))})(?!['\u2019]?[{LETTER}])",
+    re.IGNORECASE,
+)
+_GLYPH: Final = re.compile(
+    rf"(?<![{''.join(set(''.join(_GLYPHS)))}])(?P<glyph>{'|'.join(_GLYPHS)})(?=\s?(?:秒|分|点|點|星|級|级|점|초))"
+)
+
+
+def replace_number_words(text: str) -> str:
+    """Return `text` with its number words from zero to ten replaced by digits.
+
+    Chinese, Japanese and Korean numerals are replaced only if they are the whole text or precede a
+    unit.
+    """
+    if (alone := text.strip()) in _GLYPHS:
+        return str(_GLYPHS[alone])
+    plain = _WORD.sub(lambda word: str(_VALUES[word[0].lower()]), text)
+    return _GLYPH.sub(lambda found: str(_GLYPHS[found["glyph"]]), plain)

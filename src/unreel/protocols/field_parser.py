@@ -90,7 +90,7 @@ _N_COLUMNS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class AnswerField:
-    """A name and its value, without surrounding punctuation."""
+    """A named field of an answer, with its value without surrounding punctuation."""
 
     name: str
     kind: Kind | None
@@ -98,24 +98,24 @@ class AnswerField:
 
     @property
     def is_last_word(self) -> bool:
-        """Return whether it is named final, so that it takes precedence."""
+        """Return whether the field's name calls it final, so that it takes precedence."""
         return _LAST.search(self.name) is not None
 
     @property
     def is_first_thought(self) -> bool:
-        """Return whether it is named preliminary."""
+        """Return whether the field's name calls it preliminary."""
         return _FIRST.search(self.name) is not None
 
 
 @lru_cache(maxsize=4)
-def parse_fields(text: str) -> tuple[AnswerField, ...]:
-    """Return the fields of `text` in order; if it has several JSON objects, the fields of the first."""
+def parse_answer_fields(text: str) -> tuple[AnswerField, ...]:
+    """Return the named fields of an answer in order; of several JSON objects, only the first counts."""
     if len(text) > _LONGEST:
         return ()
     if given := find_json_object(text):
         return tuple(_iter_object_fields(given))
-    rows = parse_tables(text)
-    lines = "\n".join("" if _is_row(line) else line for line in text.splitlines())
+    rows = parse_markdown_tables(text)
+    lines = "\n".join("" if _is_table_row(line) else line for line in text.splitlines())
     return (
         *(_iter_table_fields(rows) if rows else ()),
         *_iter_line_fields(_TAG.sub(_format_tag_as_line, lines)),
@@ -123,8 +123,8 @@ def parse_fields(text: str) -> tuple[AnswerField, ...]:
     )
 
 
-def get_values(found: Sequence[AnswerField], *kinds: Kind) -> list[str]:
-    """Return the values of the fields of these kinds: the final ones if some are named so."""
+def get_field_values(found: Sequence[AnswerField], *kinds: Kind) -> list[str]:
+    """Return the values of the fields of these kinds; fields named final take precedence."""
     said = [field for field in found if field.kind in kinds and field.value]
     final = [field for field in said if field.is_last_word]
     return [
@@ -133,7 +133,10 @@ def get_values(found: Sequence[AnswerField], *kinds: Kind) -> list[str]:
 
 
 def find_json_object(text: str) -> Mapping[str, Any]:
-    """Return the first JSON object of a text that is JSON or contains a block of it; empty if there is none."""
+    """Return the first JSON object in `text`; empty if there is none.
+
+    An object with syntax errors is read as far as its name-value pairs can be found.
+    """
     bare = text.strip()
     for opening in islice(_OPENS_JSON.finditer(bare), _MOST_TRIES):
         source = bare[opening.end() - 1 :]
@@ -156,9 +159,9 @@ def format_json_value(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def parse_tables(text: str) -> list[list[str]]:
+def parse_markdown_tables(text: str) -> list[list[str]]:
     """Return the rows of all Markdown tables in `text` as lists of cells, without separator rows."""
-    lines = [line.strip() for line in text.splitlines() if _is_row(line)]
+    lines = [line.strip() for line in text.splitlines() if _is_table_row(line)]
     return [
         [_strip_decoration(cell) for cell in line.strip("|").split("|")]
         for line in lines
@@ -166,7 +169,7 @@ def parse_tables(text: str) -> list[list[str]]:
     ]
 
 
-def _is_row(line: str) -> bool:
+def _is_table_row(line: str) -> bool:
     return line.count("|") >= _N_COLUMNS
 
 
@@ -175,7 +178,7 @@ def _format_tag_as_line(tag: re.Match[str]) -> str:
 
 
 def get_field_kind(name: str) -> Kind | None:
-    """Return the kind of a field with this name, if known."""
+    """Return the kind of answer field that `name` means; `None` if the name is unknown."""
     found = _HEAD.match(f"{_strip_decoration(name.replace('_', ' ')).strip()}:")
     return _find_field_kind(found["name"]) if found and found.end() > len(name.strip()) else None
 
@@ -210,7 +213,7 @@ def _iter_question_fields(text: str) -> Iterator[AnswerField]:
 
 
 def _iter_line_fields(text: str) -> Iterator[AnswerField]:
-    heads = [head for head in _HEAD.finditer(text) if _is_head(head)]
+    heads = [head for head in _HEAD.finditer(text) if _is_field_heading(head)]
     ends = [*(head.start() for head in heads[1:]), len(text)]
     for head, end in zip(heads, ends, strict=False):
         kind = _find_field_kind(head["name"])
@@ -224,7 +227,7 @@ def _iter_line_fields(text: str) -> Iterator[AnswerField]:
         )
 
 
-def _is_head(head: re.Match[str]) -> bool:
+def _is_field_heading(head: re.Match[str]) -> bool:
     """Return whether a match is a field name: with a colon, or else as a heading or in bold.
 
     A name without a colon must be alone on its line.

@@ -27,7 +27,7 @@ _MISSING: Final[dict[Unreadable, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricDefinition:
-    """Definition of one metric."""
+    """Definition of one metric: its name, meaning, unit, range and polarity."""
 
     metric: str
     """Its name on a scorecard."""
@@ -46,7 +46,7 @@ class MetricDefinition:
 
     @property
     def definition(self) -> tuple[tuple[str, str], ...]:
-        """Return the definition and interpretation, as terms with descriptions."""
+        """Return the definition as pairs of a term and its description, for display."""
         unit = f" {self.unit}" if self.unit else ""
         low, high = self.range
         reach = f"{low:g} or more{unit}" if math.isinf(high) else f"{low:g} to {high:g}{unit}"
@@ -142,7 +142,7 @@ F1: Final = MetricDefinition(
 )
 
 
-def scored_figures(group: str, ranks: str) -> tuple[MetricDefinition, ...]:
+def build_score_metric_definitions(group: str, ranks: str) -> tuple[MetricDefinition, ...]:
     """Return the definitions of the metrics for a score that separates generated from real clips.
 
     `ranks` is the phrase for how a generated clip ranks relative to a real clip.

@@ -1,4 +1,4 @@
-"""The papers' formulas on plain numbers: one place for scorers and for the check of printed figures."""
+"""Formulas of the papers on plain numbers, for scorers and for the check of printed results."""
 
 import math
 from decimal import Decimal
@@ -10,7 +10,7 @@ from unreel.core.errors import InvalidValueError
 PERCENT: Final = 100
 
 
-def compute_overall_score(
+def compute_trace_overall_score(
     *, accuracy: float, explanation: float, box_iou: float, time_distance: float
 ) -> float:
     """Compute DeepTraceReward's overall score, 0 to 100, from four metrics of 0 to 100 each.
@@ -24,24 +24,28 @@ def compute_overall_score(
     return math.fsum((accuracy, explanation, box_iou, PERCENT - time_distance)) / 4
 
 
-def pooled_accuracy(*, real_correct: int, n_real: int, fake_correct: int, n_fake: int) -> float:
+def compute_pooled_accuracy(
+    *, real_correct: int, n_real: int, fake_correct: int, n_fake: int
+) -> float:
     """Compute the percentage of correctly judged clips, with real and generated clips pooled."""
-    _check_counts(real_correct, n_real)
-    _check_counts(fake_correct, n_fake)
+    _require_valid_counts(real_correct, n_real)
+    _require_valid_counts(fake_correct, n_fake)
     return PERCENT * (real_correct + fake_correct) / (n_real + n_fake)
 
 
-def balanced_accuracy(*, real_correct: int, n_real: int, fake_correct: int, n_fake: int) -> float:
+def compute_balanced_accuracy(
+    *, real_correct: int, n_real: int, fake_correct: int, n_fake: int
+) -> float:
     """Compute the mean of the accuracies on real and on generated clips, in percent.
 
     Both accuracies have equal weight, independent of the number of clips.
     """
-    _check_counts(real_correct, n_real)
-    _check_counts(fake_correct, n_fake)
+    _require_valid_counts(real_correct, n_real)
+    _require_valid_counts(fake_correct, n_fake)
     return float(PERCENT * (Fraction(real_correct, n_real) + Fraction(fake_correct, n_fake)) / 2)
 
 
-def paper_round(value: Fraction | float, places: int = 1) -> Decimal:
+def round_as_printed(value: Fraction | float, places: int = 1) -> Decimal:
     """Round `value` as DeepTraceReward prints it: half up to `places + 1`, then half up to `places`.
 
     For example, 372/440 is 84.545.. -> 84.55 -> 84.6 percent. A `Fraction` is rounded exactly. A
@@ -63,7 +67,7 @@ def _round_half_up(value: Fraction) -> int:
     return -nearest if value < 0 else nearest
 
 
-def _check_counts(correct: int, n: int) -> None:
+def _require_valid_counts(correct: int, n: int) -> None:
     if not 0 <= correct <= n or n == 0:
         msg = (
             f"{correct} of {n} is impossible. Give counts, without questions that were never asked"

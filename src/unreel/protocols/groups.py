@@ -1,4 +1,4 @@
-"""The same metrics for parts of a run: by category, by creator, or by another field of the rows."""
+"""Metrics for subsets of a run's rows: by category, creator, difficulty or another property."""
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,14 +25,17 @@ UNCATEGORISED = "uncategorised"
 """The group of traces whose annotators named no category."""
 
 
-def score_groups(
+def compute_group_scorecards(
     instrument: Protocol[Any, Any],
     rows: Sequence[ScoredQuestion[Any, Any]],
     *,
     groups_of: Callable[[ScoredQuestion[Any, Any]], Iterable[str]],
     seed: int,
 ) -> dict[str, Scorecard]:
-    """Compute a scorecard for each group, by group name; a row may belong to several groups or none."""
+    """Compute a scorecard for each group of rows, by group name.
+
+    `groups_of` returns the groups of a row, which may be several or none.
+    """
     groups: dict[str, list[ScoredQuestion[Any, Any]]] = {}
     for row in rows:
         for name in groups_of(row):
@@ -40,12 +43,13 @@ def score_groups(
     return {name: instrument.score(groups[name], seed=seed) for name in sorted(groups)}
 
 
-def add_part_figures(
+def add_part_metrics(
     figures: ProtocolMetrics,
 ) -> Callable[[ProtocolScorer[T, V]], ProtocolScorer[T, V]]:
-    """Build a decorator that adds the metrics of `figures.by_part` for each part to a scorer's scorecard.
+    """Return a decorator that adds metrics for each part of the benchmark to a scorer's scorecard.
 
-    The parts are those named in the rows.
+    The metrics are those in `figures.by_part`. A part is a difficulty or an error family that the
+    rows name.
     """
 
     def tell(score: ProtocolScorer[T, V]) -> ProtocolScorer[T, V]:
@@ -61,7 +65,7 @@ def add_part_figures(
             told = [
                 replace(metric, name=f"{metric.name}: {part}")
                 for part in sorted(parts)
-                for metric in score(ChosenRows(rows, parts[part]), seed=seed).metrics
+                for metric in score(SelectedRows(rows, parts[part]), seed=seed).metrics
                 if metric.name in figures.by_part
             ]
             return replace(card, metrics=(*card.metrics, *told))
@@ -71,8 +75,8 @@ def add_part_figures(
     return tell
 
 
-class ChosenRows(Sequence[ScoredQuestion[T, V]]):
-    """Some rows of others, by their places: those are held, wherever they lie."""
+class SelectedRows(Sequence[ScoredQuestion[T, V]]):
+    """View of some rows of a sequence, selected by index, without copying the rows."""
 
     def __init__(self, rows: Sequence[ScoredQuestion[T, V]], places: npt.ArrayLike) -> None:
         self._rows, self._places = rows, np.asarray(places, np.int64)
@@ -84,11 +88,11 @@ class ChosenRows(Sequence[ScoredQuestion[T, V]]):
     def __getitem__(self, index: int) -> ScoredQuestion[T, V]: ...
 
     @overload
-    def __getitem__(self, place: slice) -> "ChosenRows[T, V]": ...
+    def __getitem__(self, place: slice) -> "SelectedRows[T, V]": ...
 
-    def __getitem__(self, place: int | slice) -> "ScoredQuestion[T, V] | ChosenRows[T, V]":
+    def __getitem__(self, place: int | slice) -> "ScoredQuestion[T, V] | SelectedRows[T, V]":
         if isinstance(place, slice):
-            return ChosenRows(self._rows, self._places[place])
+            return SelectedRows(self._rows, self._places[place])
         return self._rows[int(self._places[place])]
 
     def __iter__(self) -> Iterator[ScoredQuestion[T, V]]:
@@ -104,7 +108,7 @@ def _iter_row_parts(row: ScoredQuestion[Any, Any]) -> Iterator[str]:
             yield f"{kind}{name}"
 
 
-def trace_categories(row: ScoredQuestion[Any, Any]) -> tuple[str, ...]:
+def get_trace_categories(row: ScoredQuestion[Any, Any]) -> tuple[str, ...]:
     """Return the categories of an annotation row of `trace`; empty for a clip without a trace."""
     trace = row.truth.trace
     if trace is None:

@@ -1,4 +1,4 @@
-"""Figures of a scorecard: percentages by clip, with their coverage."""
+"""Figures of a scorecard: percentages by clip with their coverage, and detection metrics."""
 
 import math
 from collections import Counter
@@ -10,15 +10,18 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.core.estimate import Coverage, Estimate, Measured, Metric, Unmeasured
 from unreel.core.failure import Failure
+from unreel.core.judgement import Label
 from unreel.core.verdict import Unparsed
+from unreel.protocols.figures import FALSE_ALARMS
 from unreel.protocols.formulas import PERCENT
 from unreel.protocols.protocol import ScoredQuestion
 from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_mean
-from unreel.stats.cluster_ids import NOBODY
-from unreel.stats.proportion import WeightedShare, estimate_proportion, sum_shares
-from unreel.stats.resampling import Statistic, are_independent
+from unreel.stats.clusters import NOBODY
+from unreel.stats.detection import auc, f1, tpr_at_fpr
+from unreel.stats.proportion import WeightedShare, estimate_proportion, sum_weighted_shares
+from unreel.stats.resampling import Statistic, are_rows_independent
 from unreel.stats.sample import (
     Array,
     BoolArray,
@@ -35,7 +38,7 @@ _BOUNDS: Final = (0.0, 1.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedMean:
-    """One mean among several that a figure adds up: `factor` times the mean of its values, from 0 to 1."""
+    """One term of a metric that is a sum of means: `factor` times the mean of its values (0 to 1)."""
 
     name: str
     """What it is the mean of, for the reason why a figure is unmeasured."""
@@ -63,16 +66,16 @@ class WeightedMean:
         return not self.held.any()
 
     def at(self, chosen: BoolArray) -> "WeightedMean":
-        """Return the same mean, restricted to the chosen rows."""
+        """Return the same term, restricted to the rows of the mask `chosen`."""
         return replace(self, values=self.values[chosen], held=self.held[chosen])
 
 
-def percent(measured: Measured) -> Measured:
-    """Convert a share to a percentage."""
+def convert_to_percent(measured: Measured) -> Measured:
+    """Convert a measured fraction to percent; an unmeasured value stays unchanged."""
     return measured.scaled(PERCENT) if isinstance(measured, Estimate) else measured
 
 
-def mean_percent(
+def measure_mean_percent(
     values: Sequence[float] | Array | BoolArray, *, clips: Clusters, seed: int
 ) -> Measured:
     """Compute the mean of `values` (0 to 1) in percent, with a confidence interval.
@@ -84,16 +87,19 @@ def mean_percent(
     if not len(column):
         return Unmeasured("no rows")
     ties = ClusterIds.of(clips, len(column))
-    if _is_plain(column) and are_independent(ties, len(column)):
-        return percent(estimate_proportion(int(column.sum()), len(column)))
-    return percent(bootstrap_mean(column, seed=seed, clusters=ties, bounds=_BOUNDS))
+    if _are_all_binary(column) and are_rows_independent(ties, len(column)):
+        return convert_to_percent(estimate_proportion(int(column.sum()), len(column)))
+    return convert_to_percent(bootstrap_mean(column, seed=seed, clusters=ties, bounds=_BOUNDS))
 
 
-def sum_percent(parts: Sequence[WeightedMean], *, clips: Clusters, seed: int) -> Measured:
-    """Sum of several means in percent, each with its factor; `clips` names the clip of every row.
+def measure_weighted_sum_percent(
+    parts: Sequence[WeightedMean], *, clips: Clusters, seed: int
+) -> Measured:
+    """Compute the sum of several weighted means in percent, with a confidence interval.
 
-    Right or wrong answers about independent clips are shares, whose doubts add up; all else is drawn
-    again by clip, all parts at once, so that parts that share clips may lean on each other.
+    `clips` has the cluster of each row. If all values are 0 or 1 over independent clips, the
+    interval is that of a weighted sum of proportions. Otherwise clips are resampled for all terms
+    together, so that terms may share clips.
     """
     if not parts:
         return Unmeasured("there is nothing to compare")
@@ -106,9 +112,9 @@ def sum_percent(parts: Sequence[WeightedMean], *, clips: Clusters, seed: int) ->
     if not held.all():
         parts, ties = [part.at(held) for part in parts], ties.only(held)
     if len(parts) == 1 and parts[0].factor == 1:
-        return mean_percent(parts[0].values, clips=ties, seed=seed)
+        return measure_mean_percent(parts[0].values, clips=ties, seed=seed)
     if _are_independent_shares(parts, ties):
-        return percent(sum_shares(_group_into_strata(parts)))
+        return convert_to_percent(sum_weighted_shares(_group_into_strata(parts)))
     there = {ties.names[number] for number in np.unique(ties.creator) if number != NOBODY}
     creators = sorted({part.creator for part in parts} & there)
     sample = RowSample.of(_iter_part_columns(parts, ties, creators), ties)
@@ -117,23 +123,23 @@ def sum_percent(parts: Sequence[WeightedMean], *, clips: Clusters, seed: int) ->
         sum(max(0.0, part.factor) for part in parts),
         min(ties.only(part.held).n_scenes for part in parts),
     )
-    statistic = _sum_of_means(sample, parts, creators)
-    return percent(bootstrap(statistic, sample, seed=seed, limits=limits))
+    statistic = _build_sum_statistic(sample, parts, creators)
+    return convert_to_percent(bootstrap(statistic, sample, seed=seed, limits=limits))
 
 
-def _is_plain(values: Array) -> bool:
+def _are_all_binary(values: Array) -> bool:
     """Return whether each value is 0 or 1."""
     return bool(((values == 0) | (values == 1)).all())
 
 
 def _are_independent_shares(parts: Sequence[WeightedMean], ties: ClusterIds) -> bool:
-    """Return whether every row is an independent clip that is right or wrong, equal in all its parts."""
-    if not are_independent(ties, len(ties.scene)):
+    """Return whether each row is an independent clip with one value, 0 or 1, in all its terms."""
+    if not are_rows_independent(ties, len(ties.scene)):
         return False
     right = np.zeros(len(ties.scene), np.bool_)
     wrong = right.copy()
     for part in parts:
-        if not _is_plain(part.values[part.held]):
+        if not _are_all_binary(part.values[part.held]):
             return False
         right |= part.held & (part.values == 1)
         wrong |= part.held & (part.values == 0)
@@ -141,9 +147,9 @@ def _are_independent_shares(parts: Sequence[WeightedMean], ties: ClusterIds) -> 
 
 
 def _group_into_strata(parts: Sequence[WeightedMean]) -> list[WeightedShare]:
-    """Group the rows by the parts that contain them; return one independent weighted share per group.
+    """Group the rows by the terms that contain them; return one weighted proportion per group.
 
-    The sum of the shares equals the sum of the parts.
+    The sum of these proportions equals the sum of the terms.
     """
     sizes = [int(part.held.sum()) for part in parts]
     codes = RowCodes.of(part.held for part in parts)
@@ -166,7 +172,7 @@ def _group_into_strata(parts: Sequence[WeightedMean]) -> list[WeightedShare]:
 def _iter_part_columns(
     parts: Sequence[WeightedMean], ties: ClusterIds, creators: Sequence[str]
 ) -> Iterator[AnyArray]:
-    """Return for each part the values (0 if missing), a mask of present values, and the creator of the row."""
+    """Yield the columns of a sample: values and mask of each term, then a mask for each creator."""
     for part in parts:
         yield np.where(part.held, part.values, 0.0)
         yield part.held
@@ -174,12 +180,12 @@ def _iter_part_columns(
         yield ties.creator == ties.names.index(name)
 
 
-def _sum_of_means(
+def _build_sum_statistic(
     sample: RowSample, parts: Sequence[WeightedMean], creators: Sequence[str]
 ) -> Statistic:
-    """Return a statistic that computes the sum of `parts`.
+    """Return a statistic that computes the sum of the weighted means `parts` on a resample.
 
-    If a creator in `creators` has no row in a resample, the weight of its parts goes to the parts
+    If a creator in `creators` has no row in a resample, the weight of its terms goes to the terms
     of the other creators.
     """
     columns = iter(sample.columns)
@@ -204,20 +210,97 @@ def _sum_of_means(
     return total
 
 
-def count_failures(rows: Iterable[ScoredQuestion[Any, Any]]) -> Mapping[str, int]:
-    """Count the rows without an answer, by failure reason."""
+def count_failure_reasons(rows: Iterable[ScoredQuestion[Any, Any]]) -> Mapping[str, int]:
+    """Count the failed questions by failure reason."""
     outcomes = (row.outcome for row in rows)
-    return _sort_by_name(Counter(o.reason.value for o in outcomes if isinstance(o, Failure)))
+    return _sort_counts_by_name(Counter(o.reason.value for o in outcomes if isinstance(o, Failure)))
 
 
-def count_unparsed(parts: Iterable[tuple[str, object]]) -> Mapping[str, int]:
+def count_unparsed_parts(parts: Iterable[tuple[str, object]]) -> Mapping[str, int]:
     """Count the parts that could not be parsed, by `part: reason`."""
-    return _sort_by_name(
+    return _sort_counts_by_name(
         Counter(
             f"{name}: {part.reason.value}" for name, part in parts if isinstance(part, Unparsed)
         )
     )
 
 
-def _sort_by_name(counts: Mapping[str, int]) -> Mapping[str, int]:
+def _sort_counts_by_name(counts: Mapping[str, int]) -> Mapping[str, int]:
     return dict(sorted(counts.items()))
+
+
+Said = npt.NDArray[np.int8]
+CALLS: Final[Mapping[Label | None, int]] = {None: -1, Label.REAL: 0, Label.GENERATED: 1}
+"""Answers as numbers; `None`: unreadable."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelPredictions:
+    """True and predicted labels of clips."""
+
+    clips: Clusters
+    generated: BoolArray
+    said: Said
+    """As `CALLS` has it."""
+
+    @classmethod
+    def of(
+        cls, clips: Clusters, labels: Sequence[Label], said: Sequence[Label | None]
+    ) -> "LabelPredictions":
+        """Build predictions from the true label and the answered label of each clip."""
+        generated = np.array([label is Label.GENERATED for label in labels], np.bool_)
+        return cls(clips, generated, np.array([CALLS[each] for each in said], np.int8))
+
+
+def measure_f1(calls: LabelPredictions, *, seed: int) -> Measured:
+    """Return F1 for the label `generated`, in percent.
+
+    A generated clip without a readable answer counts as missed.
+    """
+    if not len(calls.said):
+        return Unmeasured("no rows")
+    called = calls.said == CALLS[Label.GENERATED]
+    return convert_to_percent(f1(calls.generated, called, seed=seed, clusters=calls.clips))
+
+
+def count_confusion_matrix(calls: LabelPredictions) -> Mapping[str, int]:
+    """Count the confusion matrix, such as `generated called real`; unreadable answers are `unread`."""
+    sides = [Label.GENERATED, Label.REAL]
+    counts = {f"{label} called {said}": 0 for label in sides for said in sides}
+    found = {}
+    for label in sides:
+        for said, number in CALLS.items():
+            here = calls.generated == (label is Label.GENERATED)
+            n = int(np.count_nonzero(here & (calls.said == number)))
+            if n:
+                found[f"{label} called {said}" if said else f"{label} unread"] = n
+    return counts | dict(sorted(found.items()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredClips:
+    """Clips with their true labels and a score; a higher score means more likely generated."""
+
+    clips: Clusters
+    generated: BoolArray
+    scores: Array
+
+
+def iter_detection_metrics(
+    scored: ScoredClips, *, coverage: Coverage, why_none: str, seed: int
+) -> Iterator[Metric]:
+    """Yield the AUC, and the true positive rates at two false positive rates in percent.
+
+    `why_none` is the reason to report if there are no scores.
+    """
+    truth, scores, clips = scored.generated, scored.scores, scored.clips
+    value: Measured = Unmeasured(why_none)
+    if len(scores):
+        value = auc(truth, scores, seed=seed, clusters=clips)
+    yield Metric(name="auc", value=value, coverage=coverage)
+    for name, rate in FALSE_ALARMS.items():
+        if len(scores):
+            value = convert_to_percent(
+                tpr_at_fpr(truth, scores, fpr=rate, seed=seed, clusters=clips)
+            )
+        yield Metric(name=name, value=value, coverage=coverage)

@@ -1,4 +1,4 @@
-"""Presentation of clips to a reviewer: a changed mark or size is a changed measurement."""
+"""Presentation of clips and of quoted text to a reviewer: a changed mark or size is a changed measurement."""
 
 import re
 from fractions import Fraction
@@ -8,9 +8,39 @@ from typing import TYPE_CHECKING, Final, Literal
 from unreel.core.question import Marks
 from unreel.protocols.protocol import PROTOCOLS, get_protocol
 
-if TYPE_CHECKING:  # a reader decodes, which asking alone does not need
+if TYPE_CHECKING:
     from unreel.core.failure import Failure
     from unreel.media.reader import MediaReader, SampledFrames
+
+
+LONGEST: Final = 8_000
+"""Most characters of one such text; an explanation is a sentence or two."""
+
+# Written out, because what Unicode calls a format character changes with Python's release, and with it
+# would change which prompts were asked. The two joiners stay: Persian and emoji are spelt with them.
+_NOT_ON_A_LINE: Final = re.compile(
+    "["
+    "\x00-\x1f\x7f-\x9f"  # controls, every newline of ASCII and Latin-1 among them
+    "\u2028\u2029"  # line and paragraph separators
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # direction
+    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u3164\ufeff\uffa0"  # unseen
+    "\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # notes, and letters that nobody sees
+    "\ud800-\udfff"  # half characters
+    "]"
+)
+_MARKER: Final = re.compile(r"(?<=<)(?=[^\s\d=<-])|(?<=\[)(?=/?[A-Z_]{2,20}\])")
+"""After the bracket of what may be a tag, or a model's own mark such as `<|im_end|>` and `[INST]`."""
+
+
+def quote_for_prompt(text: str) -> str:
+    """Return `text` for a prompt: one line of at most `LONGEST` characters, without turn markers.
+
+    Line breaks, direction marks and invisible characters become spaces. Other texts are unchanged,
+    so that earlier questions stay the same.
+    """
+    cut = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return _MARKER.sub(" ", _NOT_ON_A_LINE.sub(" ", cut))
+
 
 TimeFormat = Literal["seconds", "clock"]
 
@@ -23,28 +53,31 @@ LEAST_PIXELS: Final = 16 * 16
 _PLACE: Final = re.compile(r"(?:<video ?>)+(?! )")
 
 
-def sample_frames(
+def sample_shown_frames(
     reader: "MediaReader", file: Path, *, sampling: str, max_pixels: int | None
 ) -> "SampledFrames | Failure":
     """Return the sampled frames of `file`, in the size in which reviewers see them."""
     return reader.frames(file, sampling=sampling, longest_side=LONGEST_SIDE, most_pixels=max_pixels)
 
 
-def around_clips(prompt: str) -> tuple[str, str]:
+def split_prompt_at_clips(prompt: str) -> tuple[str, str]:
     """Return the texts before and after the clips; if `prompt` marks no position, the clips come first."""
     before, *after = _PLACE.split(prompt, maxsplit=1)
     return (before, after[0]) if after else ("", prompt)
 
 
-def shows_times(instrument: str, marks: Marks = "default") -> bool:
-    """Return whether questions of that name, a protocol or another question, show each frame's timestamp."""
+def shows_frame_times(instrument: str, marks: Marks = "default") -> bool:
+    """Return whether each frame is shown with its time in questions of the protocol `instrument`.
+
+    `marks` is the condition's setting. An unknown name has no times by default.
+    """
     if marks != "default":
         return marks == "on"
     return instrument in PROTOCOLS and get_protocol(instrument).shows_times
 
 
-def mark_instant(at_s: Fraction, times: TimeFormat = "seconds") -> str:
-    """Return the text before the frame that appears `at_s` seconds after the clip's first frame."""
+def format_frame_time(at_s: Fraction, times: TimeFormat = "seconds") -> str:
+    """Format the time of a frame, `at_s` seconds after the first frame, as text before the frame."""
     seconds = f"{float(at_s):.2f}"
     if times == "seconds":
         return f"{seconds} s"
@@ -52,6 +85,6 @@ def mark_instant(at_s: Fraction, times: TimeFormat = "seconds") -> str:
     return f"{minutes:02d}:{float(rest):05.2f}"
 
 
-def mark_clip(number: int) -> str:
-    """Return the text before clip `number`, counted from 1, if several clips are shown."""
+def format_clip_heading(number: int) -> str:
+    """Return the heading of clip `number`, counted from 1, for a question with several clips."""
     return f"Video {number}:"

@@ -37,7 +37,7 @@ Interval = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceExtent:
-    """Fraction of a clip that its traces cover."""
+    """Fractions of a clip's picture and time that its traces cover."""
 
     n_traces: int
     picture: Fraction
@@ -47,7 +47,7 @@ class TraceExtent:
 
     @property
     def level(self) -> int:
-        """Return the rubric's level, from 1 (bad) to 5 (excellent)."""
+        """Return the level of VideoRealBench's rubric, from 1 (bad) to 5 (excellent)."""
         if self.n_traces == 0:
             return EXCELLENT
         if self.picture > Fraction(40, 100) or self.time > Fraction(80, 100):
@@ -58,7 +58,7 @@ class TraceExtent:
         return GOOD if minor and self.n_traces <= MOST_MINOR_ERRORS else NORMAL
 
 
-def measure_extent(traces: Sequence[Trace], *, duration_us: int) -> TraceExtent:
+def measure_trace_extent(traces: Sequence[Trace], *, duration_us: int) -> TraceExtent:
     """Return the fractions of the picture and of the time that `traces` cover; parts after the clip's end are cut."""
     if duration_us <= 0:
         msg = f"a clip lasts longer than {duration_us} us. Read its duration from the file"
@@ -66,14 +66,17 @@ def measure_extent(traces: Sequence[Trace], *, duration_us: int) -> TraceExtent:
     spans = [trace.span for trace in traces]
     return TraceExtent(
         n_traces=len(traces),
-        picture=union_area(mark.box for trace in traces for mark in trace.track),
-        time=Fraction(union_us(spans, duration_us=duration_us), duration_us),
+        picture=measure_box_union_area(mark.box for trace in traces for mark in trace.track),
+        time=Fraction(measure_span_union_us(spans, duration_us=duration_us), duration_us),
     )
 
 
-def union_area(boxes: Iterable[Box]) -> Fraction:
-    """Compute the share of the frame covered by `boxes`, to a billionth of its side lengths."""
-    rectangles = sorted({_convert_to_grid(box) for box in boxes}, key=lambda r: r[1])
+def measure_box_union_area(boxes: Iterable[Box]) -> Fraction:
+    """Compute the fraction of the frame that the union of `boxes` covers.
+
+    Corners are rounded to a billionth of the side length.
+    """
+    rectangles = sorted({_convert_box_to_grid(box) for box in boxes}, key=lambda r: r[1])
     edges = sorted({x for (x0, x1), _ in rectangles for x in (x0, x1)})
     area = 0
     for left, right in pairwise(edges):
@@ -82,13 +85,13 @@ def union_area(boxes: Iterable[Box]) -> Fraction:
     return Fraction(area, _GRID**2)
 
 
-def union_us(spans: Iterable[TimeSpan], *, duration_us: int) -> int:
+def measure_span_union_us(spans: Iterable[TimeSpan], *, duration_us: int) -> int:
     """Compute how many microseconds of a clip are covered by `spans`."""
     inside = ((span.start_us, min(span.end_us, duration_us)) for span in spans)
     return _measure_covered_length(sorted(part for part in inside if part[0] < part[1]))
 
 
-def _convert_to_grid(box: Box) -> tuple[Interval, Interval]:
+def _convert_box_to_grid(box: Box) -> tuple[Interval, Interval]:
     x0, y0, x1, y1 = (round(part * _GRID) for part in (box.x0, box.y0, box.x1, box.y1))
     return (x0, x1), (y0, y1)
 

@@ -1,4 +1,4 @@
-"""The space that a reviewer's boxes live in: declared, never guessed from the numbers."""
+"""Coordinate space of the boxes in a reviewer's answers. It is declared, not guessed from numbers."""
 
 import re
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class BoxSpace:
             raise InvalidValueError(msg)
 
     def box(self, corners: Sequence[Fraction]) -> Box | None:
-        """Return `x0, y0, x1, y1` as fractions of the frame, clipped to it; `None` if no area is left.
+        """Convert `x0, y0, x1, y1` in this space to a `Box`, clipped to the frame; `None` if it is empty.
 
         Corners in reverse order are not swapped: the result is `None`.
         """
@@ -48,7 +48,7 @@ class BoxSpace:
         )
 
 
-def declare_space(declared: str, *, width: int, height: int) -> BoxSpace:
+def parse_box_space(declared: str, *, width: int, height: int) -> BoxSpace:
     """Return the space called `declared`, for a clip with frames of `width` by `height` pixels.
 
     `pixel` means the clip's own pixels, `unit` runs from 0 to 1, `permille` from 0 to 1000, and

@@ -1,4 +1,4 @@
-"""The one reader of recipes: values become sections, or the first thing that is wrong with them is said."""
+"""Validation of recipes: values become sections, or the first error is raised with a remedy."""
 
 import tomllib
 from collections.abc import Callable, Mapping
@@ -8,15 +8,15 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from unreel.core.errors import InvalidSettingError, UnreelError, suggest_names
-from unreel.core.small_documents import RECIPE_BYTES
+from unreel.core.input_files import RECIPE_BYTES
 from unreel.recipes.section import RecipeSection
 
 
-def apply_change(change: str, values: dict[str, Any]) -> None:
-    """Write `change` into `values`.
+def apply_recipe_change(change: str, values: dict[str, Any]) -> None:
+    """Apply `change`, a text such as `SECTION.KEY=VALUE`, to the recipe `values` in place.
 
-    Of sections that stand several times, the only one is meant, or the one whose number is named, counted
-    from 0: `data.1.weight=2`.
+    If a section occurs several times, its index from 0 is part of the path (`data.1.weight=2`); a
+    section that occurs once needs none.
     """
     path, equals, text = change.partition("=")
     *sections, key = path.strip().split(".")
@@ -55,10 +55,10 @@ def _parse_toml_value(text: str) -> Any:
 Checked = TypeVar("Checked", bound=RecipeSection)
 
 
-def check_sections(
+def validate_recipe_sections(
     shape: type[Checked], values: object, *, typed: Callable[[str], str] | None = None
 ) -> Checked:
-    """Validate `values` against `shape`. `typed` formats a missing key as the user would type it.
+    """Return `values` as the section `shape`; `typed` formats a missing key as the user would type it.
 
     Raises:
         InvalidSettingError: A key is unknown or missing, or a value cannot be used.
@@ -88,8 +88,8 @@ def check_sections(
         raise InvalidSettingError(key or "recipe", problem, remedy) from error
 
 
-def drop_missing(keys: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `keys` for a recipe; None means unset."""
+def drop_unset_keys(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `keys` without those that are `None`, and with paths as text, for a recipe."""
     return {
         name: str(value) if isinstance(value, Path) else value
         for name, value in keys.items()
@@ -100,7 +100,7 @@ def drop_missing(keys: Mapping[str, Any]) -> dict[str, Any]:
 def _get_section_at(
     shape: type[RecipeSection], place: tuple[int | str, ...]
 ) -> type[RecipeSection]:
-    """Return the section of the key at `place` of `shape`."""
+    """Return the section class that contains the key at the path `place` of `shape`."""
     for part in place[:-1]:
         field = shape.model_fields.get(str(part))
         shape = (

@@ -27,8 +27,8 @@ _BOUNDS: Final = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedKey:
-    """One key of a section."""
+class RecipeKeyDescription:
+    """Description of one recipe key: type, unit, default and meaning."""
 
     key: str
     kind: str
@@ -40,25 +40,27 @@ class DescribedKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedSection:
-    """One section with all its keys."""
+class RecipeSectionDescription:
+    """Description of one recipe section with all its keys."""
 
     name: str
     """With dots, as in its heading; "" for the top level."""
     about: str
-    keys: tuple[DescribedKey, ...]
+    keys: tuple[RecipeKeyDescription, ...]
     many: bool = False
     """Whether it may stand several times, as `[[name]]`."""
 
 
-def describe_sections(shape: type[RecipeSection], name: str = "") -> Iterator[DescribedSection]:
+def iter_section_descriptions(
+    shape: type[RecipeSection], name: str = ""
+) -> Iterator[RecipeSectionDescription]:
     """Yield the description of the section `shape`, then of its nested sections, in field order."""
-    notes = read_notes(shape)
+    notes = read_field_docstrings(shape)
     inner = {
         key: own for key, field in shape.model_fields.items() if (own := _find_field_section(field))
     }
     keys = tuple(
-        describe_key(
+        build_key_description(
             key,
             _get_declared_type(field),
             default=_format_default_value(field),
@@ -67,17 +69,19 @@ def describe_sections(shape: type[RecipeSection], name: str = "") -> Iterator[De
         for key, field in shape.model_fields.items()
         if key not in inner
     )
-    yield DescribedSection(name=name, about=_format_section_summary(shape), keys=keys)
+    yield RecipeSectionDescription(name=name, about=_format_section_summary(shape), keys=keys)
     for key, own in inner.items():
         below = f"{name}.{key}" if name else key
-        first, *others = describe_sections(own, below)
+        first, *others = iter_section_descriptions(own, below)
         yield replace(first, many=get_origin(shape.model_fields[key].annotation) is tuple)
         yield from others
 
 
-def describe_key(key: str, annotation: Any, *, default: str | None, meaning: str) -> DescribedKey:
+def build_key_description(
+    key: str, annotation: Any, *, default: str | None, meaning: str
+) -> RecipeKeyDescription:
     """Describe one key by its declared type."""
-    return DescribedKey(
+    return RecipeKeyDescription(
         key=key,
         kind=_format_allowed_values(annotation),
         unit=next(iter(_iter_unit_names(annotation)), ""),
@@ -86,14 +90,14 @@ def describe_key(key: str, annotation: Any, *, default: str | None, meaning: str
     )
 
 
-def write_toml(value: object) -> str:
-    """Return `value` as the right side of a TOML line."""
+def format_toml_value(value: object) -> str:
+    """Return `value` as TOML text, as it is written after `key =`."""
     match value:
         case Mapping():
-            inside = ", ".join(f"{key} = {write_toml(own)}" for key, own in value.items())
+            inside = ", ".join(f"{key} = {format_toml_value(own)}" for key, own in value.items())
             return f"{{ {inside} }}" if inside else "{}"
         case Sequence() if not isinstance(value, str):
-            return f"[{', '.join(map(write_toml, value))}]"
+            return f"[{', '.join(map(format_toml_value, value))}]"
         case Fraction() if value.denominator > 1:
             return json.dumps(str(value))
         case bool() | str():
@@ -102,7 +106,7 @@ def write_toml(value: object) -> str:
             return "" if value is None else str(value)
 
 
-def read_notes(owner: type) -> dict[str, str]:
+def read_field_docstrings(owner: type) -> dict[str, str]:
     """Return the docstrings below the fields of a class and of its base classes, by field name."""
     notes: dict[str, str] = {}
     for each in reversed(owner.__mro__):
@@ -134,7 +138,11 @@ def _get_declared_type(field: FieldInfo) -> Any:
 
 
 def _format_default_value(field: FieldInfo) -> str | None:
-    return None if field.is_required() else write_toml(field.get_default(call_default_factory=True))
+    return (
+        None
+        if field.is_required()
+        else format_toml_value(field.get_default(call_default_factory=True))
+    )
 
 
 def _find_field_section(field: FieldInfo) -> type[RecipeSection] | None:
@@ -161,7 +169,7 @@ def _format_allowed_values(annotation: Any) -> str:
         case None if annotation in _KINDS:
             words = [_KINDS[annotation]]
         case None:
-            words = list(map(write_toml, annotation))
+            words = list(map(format_toml_value, annotation))
         case origin if origin is Annotated:
             words = [
                 " ".join(
@@ -169,7 +177,7 @@ def _format_allowed_values(annotation: Any) -> str:
                 )
             ]
         case origin if origin is Literal:
-            words = list(map(write_toml, given))
+            words = list(map(format_toml_value, given))
         case origin if origin is dict:
             words = ["table"]
         case origin if origin is tuple:

@@ -30,7 +30,7 @@ class NumberUnit:
 
 
 class RecipeSection(BaseModel):
-    """Closed and unchangeable."""
+    """Base class of recipe sections: immutable, and without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -13,18 +13,18 @@ from unreel.core.clip import Clip
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure
-from unreel.core.identity import digest_id
-from unreel.core.judgement import get_clips
+from unreel.core.identity import compute_placeholder_clip_id
+from unreel.core.input_files import parse_json_object
+from unreel.core.judgement import list_subject_clips
 from unreel.core.question import Condition
-from unreel.core.small_documents import parse_object
-from unreel.evaluation.explanation_scores import ExplanationJudges, load_judge_rulings
+from unreel.evaluation.explanation_scores import ExplanationJudges, build_stored_judge
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.run_job import EvalRun
-from unreel.evaluation.scored_columns import InternedValues, KeptTexts
+from unreel.evaluation.scored_columns import InternedTexts, InternedValueColumn
 from unreel.evaluation.scoring import Rows, score_run
 from unreel.protocols.protocol import Protocol, ScoredQuestion
 from unreel.reviewers.registry import FLOORS
-from unreel.stats.label_digests import LabelDigests, digest_label
+from unreel.stats.label_digests import LabelDigestList, digest_label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +35,10 @@ class ReportSubject:
     clip: Clip | Failure
 
 
-class StoredAnswers:
-    """Columns of the answers' table that a report needs, for the answers of one condition.
+class StoredAnswerColumns:
+    """Columns of the table of answers that a report needs, for one condition.
 
-    Texts are held as bytes and other values once for all answers that have them.
+    Texts are stored as bytes; equal values of other columns are stored once.
     """
 
     TEXTS: ClassVar = ("text", "notes")
@@ -52,10 +52,10 @@ class StoredAnswers:
 
     def __init__(self) -> None:
         self._shown = bytearray()
-        self.columns: dict[str, KeptTexts | InternedValues[Any]] = {
-            name: KeptTexts() for name in self.TEXTS
+        self.columns: dict[str, InternedTexts | InternedValueColumn[Any]] = {
+            name: InternedTexts() for name in self.TEXTS
         }
-        self.columns |= {name: InternedValues[Any]() for name in self.NUMBERS}
+        self.columns |= {name: InternedValueColumn[Any]() for name in self.NUMBERS}
 
     def append(self, shown: str, row: Mapping[str, Any]) -> None:
         """Add an answer about a clip id, or about both ids of a pair joined with `+`."""
@@ -67,22 +67,22 @@ class StoredAnswers:
 
     def find(self, shown: Iterable[str]) -> Iterator["Mapping[str, Any]"]:
         """Return the last answer about each of `shown`; an empty mapping if there is none."""
-        known, wanted = LabelDigests(), bytearray()
+        known, wanted = LabelDigestList(), bytearray()
         number = known.number(self._shown)
         last = np.zeros(len(known), np.int64)
         np.maximum.at(last, number, np.arange(len(number)))
         for each in shown:
             wanted += digest_label(each)
         for place in known.number(wanted).tolist():
-            yield StoredAnswer(self, int(last[place])) if place < len(last) else {}
+            yield StoredAnswerRow(self, int(last[place])) if place < len(last) else {}
 
 
-class StoredAnswer(Mapping[str, Any]):
-    """Values of one row of the answers' table, read from their columns when they are used."""
+class StoredAnswerRow(Mapping[str, Any]):
+    """One row of `StoredAnswerColumns`; its values are read from the columns on access."""
 
     __slots__ = ("_answers", "_place")
 
-    def __init__(self, answers: StoredAnswers, index: int) -> None:
+    def __init__(self, answers: StoredAnswerColumns, index: int) -> None:
         self._answers, self._place = answers, index
 
     def __getitem__(self, name: str) -> Any:
@@ -96,7 +96,7 @@ class StoredAnswer(Mapping[str, Any]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunItem:
+class AnsweredQuestion:
     """One question of a run: its clips, the rows that score it, and the stored answer."""
 
     key: str
@@ -141,7 +141,7 @@ class ReportEntrant:
     n_not_asked: int
     n_rejected: int
     """Rows of the benchmark that cannot be used."""
-    items: tuple[RunItem, ...]
+    items: tuple[AnsweredQuestion, ...]
     fingerprint: str = ""
     """Of the benchmark; "" where it was not read to its end."""
 
@@ -156,7 +156,7 @@ class ReportEntrant:
         return self.instrument.instrument.protocol
 
 
-def read_run(run: EvalRun, *, judge: str | None = None) -> tuple[ReportEntrant, ...]:
+def read_report_entrants(run: EvalRun, *, judge: str | None = None) -> tuple[ReportEntrant, ...]:
     """Return an entrant for each condition of `run`. No question is sent.
 
     `judge` names the model of the stored rulings of `unreel score --judge`; without it explanations
@@ -164,7 +164,7 @@ def read_run(run: EvalRun, *, judge: str | None = None) -> tuple[ReportEntrant, 
     """
     read: list[Rows] = []
     scores = score_run(
-        run, score_texts=partial(_append_rows, read, _find_explanation_judges(run, judge))
+        run, score_texts=partial(_judge_and_append_rows, read, _find_explanation_judges(run, judge))
     )
     reading = BenchmarkStats()
     subjects = _index_subjects(run, reading)
@@ -178,7 +178,7 @@ def read_run(run: EvalRun, *, judge: str | None = None) -> tuple[ReportEntrant, 
             condition=score.condition,
             instrument=replace(recipe.instrument, instrument=run.scope.instrument),
             benchmark=str(run.benchmark_path.resolve()),
-            extent=_format_extent(recipe),
+            extent=_format_benchmark_part(recipe),
             seed=recipe.seed,
             judged=judge is not None,
             card=score.scorecard,
@@ -191,24 +191,24 @@ def read_run(run: EvalRun, *, judge: str | None = None) -> tuple[ReportEntrant, 
     )
 
 
-def _append_rows(read: list[Rows], judges: ExplanationJudges | None, rows: Rows) -> Rows:
+def _judge_and_append_rows(read: list[Rows], judges: ExplanationJudges | None, rows: Rows) -> Rows:
     read.append(judges(rows) if judges else rows)
     return read[-1]
 
 
 def _iter_run_items(
-    rows: Rows, subjects: Mapping[str, ReportSubject], stored: StoredAnswers
-) -> Iterator[RunItem]:
+    rows: Rows, subjects: Mapping[str, ReportSubject], stored: StoredAnswerColumns
+) -> Iterator[AnsweredQuestion]:
     by_key: dict[str, tuple[ScoredQuestion[Any, Any], ...]] = {}
     for row in rows:
-        key = "+".join(get_clips(row.subject))
+        key = "+".join(list_subject_clips(row.subject))
         clip = subjects[key].clip if key in subjects else None
         if isinstance(clip, Clip):  # its id is in memory once
             key, row = clip.id, replace(row, subject=clip.id)  # noqa: PLW2901
         by_key[key] = (*by_key.get(key, ()), row)
     for (key, group), answer in zip(by_key.items(), stored.find(by_key), strict=True):
-        shown = tuple(subjects[clip] for clip in get_clips(group[0].subject))
-        yield RunItem(key=key, subjects=shown, rows=group, stored=answer)
+        shown = tuple(subjects[clip] for clip in list_subject_clips(group[0].subject))
+        yield AnsweredQuestion(key=key, subjects=shown, rows=group, stored=answer)
 
 
 def _index_subjects(run: EvalRun, reading: BenchmarkStats) -> dict[str, ReportSubject]:
@@ -221,14 +221,18 @@ def _index_subjects(run: EvalRun, reading: BenchmarkStats) -> dict[str, ReportSu
         entry = surveyed.entry
         for clip in (surveyed.clip, surveyed.cleaned):
             if clip is not None:
-                key = digest_id("entry", entry.name) if isinstance(clip, Failure) else clip.id
+                key = (
+                    compute_placeholder_clip_id("entry", entry.name)
+                    if isinstance(clip, Failure)
+                    else clip.id
+                )
                 subjects.setdefault(key, ReportSubject(entry=entry, clip=clip))
     return subjects
 
 
-def _group_stored_answers(run: EvalRun) -> Mapping[str, StoredAnswers]:
-    """Return the answers by condition."""
-    answers = {str(condition): StoredAnswers() for condition in run.recipe.conditions}
+def _group_stored_answers(run: EvalRun) -> Mapping[str, StoredAnswerColumns]:
+    """Return the stored answers of the run's reviewer, by condition."""
+    answers = {str(condition): StoredAnswerColumns() for condition in run.recipe.conditions}
     reviewer, instrument = run.reviewer_name(), run.scope.instrument
     for row in run.answers.rows() if run.answers.exists() else ():
         mine = (row["reviewer"], row["protocol"], row["protocol_version"]) == (
@@ -242,7 +246,7 @@ def _group_stored_answers(run: EvalRun) -> Mapping[str, StoredAnswers]:
     return answers
 
 
-def _format_extent(recipe: EvalRecipe) -> str:
+def _format_benchmark_part(recipe: EvalRecipe) -> str:
     parts = [] if recipe.split is None else [f"split {recipe.split}"]
     if recipe.limit is not None and recipe.choice == "first":
         parts.append(f"first {recipe.limit} clips")
@@ -254,19 +258,19 @@ def _format_extent(recipe: EvalRecipe) -> str:
 def _find_explanation_judges(run: EvalRun, model: str | None) -> ExplanationJudges | None:
     if model is None or "explanation" not in run.recipe.instrument.figures:
         return None
-    return ExplanationJudges([load_judge_rulings(model, run)], run.recipe.seed)
+    return ExplanationJudges([build_stored_judge(model, run)], run.recipe.seed)
 
 
-def notes_of(item: RunItem) -> Mapping[str, Any]:
+def parse_answer_notes(item: AnsweredQuestion) -> Mapping[str, Any]:
     """Return the stored notes of the answer: the coordinate space of boxes and the shown frames."""
     text = item.stored.get("notes")
     try:
-        return parse_object(text.encode()) if text else {}
+        return parse_json_object(text.encode()) if text else {}
     except InvalidValueError:
         return {}  # a damaged row: its answer is told as one
 
 
-def shared_boards(entrants: Sequence[ReportEntrant]) -> list[list[ReportEntrant]]:
+def group_entrants_by_questions(entrants: Sequence[ReportEntrant]) -> list[list[ReportEntrant]]:
     """Group entrants that answered the same questions; the input order is kept."""
     boards: dict[tuple[str, str, str], list[ReportEntrant]] = {}
     for entrant in entrants:

@@ -1,4 +1,4 @@
-"""`unreel report`: one folder that opens from disk and from any web server."""
+"""Report of runs (`unreel report`): a folder of pages that opens from disk or from a web server."""
 
 import re
 from collections import Counter
@@ -12,28 +12,41 @@ from unreel.core.output_files import OutputDirectory
 from unreel.engine.storage_access import StorageAccess
 from unreel.evaluation.run_job import EvalRun
 from unreel.pages import player
-from unreel.pages.page import render, whole_page
+from unreel.pages.page import build_html_page, render_template
 from unreel.report.boards.bias_and_calibration import (
     build_bias_panel,
     build_calibration_panel,
     build_whole_frame_panel,
 )
-from unreel.report.boards.board import REVIEWERS, BoardPanel, ReportBoard, set_up_board
-from unreel.report.boards.board_names import name_boards, name_contenders
+from unreel.report.boards.board import (
+    REVIEWERS,
+    BoardPanel,
+    ReportBoard,
+    add_distinct_board_names,
+    build_board_without_panels,
+    build_contender_names,
+)
 from unreel.report.boards.coverage_and_cost import build_cost_panel, build_coverage_panel
+from unreel.report.boards.detail_panels import (
+    build_categories_panel,
+    build_creators_panel,
+    build_other_metrics_panel,
+    iter_benchmark_part_panels,
+)
 from unreel.report.boards.downloads import FOLDER as TABLES
-from unreel.report.boards.downloads import latex_block, name_tables, table_files
-from unreel.report.boards.more import build_other_figures_panel
+from unreel.report.boards.downloads import (
+    add_table_file_names,
+    build_latex_page_data,
+    build_table_files,
+    format_clips_csv,
+)
 from unreel.report.boards.pairwise import build_differences_panel
-from unreel.report.boards.parts import build_categories_panel, build_creators_panel, named_parts
-from unreel.report.boards.ranking import build_difficulty_panel, leaderboard
-from unreel.report.clips.browser import ClipBrowser, build_browser
-from unreel.report.clips.clip_table import clips_csv
-from unreel.report.clips.media_folder import Media, MediaFolder
-from unreel.report.clips.pages import FOLDER as BOOK
-from unreel.report.clips.pages import page_file
-from unreel.report.entrants import ReportEntrant, read_run, shared_boards
-from unreel.report.mistakes import reviewer_files
+from unreel.report.boards.ranking import build_difficulty_panel, build_leaderboard_panel
+from unreel.report.clips.browser import ClipBrowserData, build_clip_browser
+from unreel.report.clips.clip_files import FOLDER as BOOK
+from unreel.report.clips.clip_files import Media, MediaFolder, format_clip_page_path
+from unreel.report.entrants import ReportEntrant, group_entrants_by_questions, read_report_entrants
+from unreel.report.mistakes import build_reviewer_page_files
 
 PAGE: Final = "index.html"
 _OURS: Final = re.compile(r"\d+\.html|(board|reviewer)-\d+[a-z0-9-]*\.(csv|tex)")
@@ -84,12 +97,12 @@ def write_report(
     for place, times in Counter(run.place.uri for run in runs).items():
         if times > 1:
             raise InvalidSettingError(setting, f"{place} is named twice", "Name each run once")
-    entrants = [entrant for run in runs for entrant in read_run(run, judge=judge)]
+    entrants = [entrant for run in runs for entrant in read_report_entrants(run, judge=judge)]
     if judge is not None:
-        _require_rulings(entrants, judge)
-    named = name_boards(list(_iter_boards(entrants)))
+        _require_judge_rulings(entrants, judge)
+    named = add_distinct_board_names(list(_iter_report_boards(entrants)))
     boards = [_add_board_panels(board, named[place + 1 :]) for place, board in enumerate(named)]
-    names = name_contenders(boards)
+    names = build_contender_names(boards)
     folder = OutputDirectory(out, published=True)
     media_folder = MediaFolder(out=folder, media=media, access=_get_storage_access(runs))
     pages: set[str] = set()
@@ -98,14 +111,14 @@ def write_report(
         pages.add(folder.write(name, text.encode()).name)
 
     called = [names[i] for i in range(len(entrants))]
-    browser = build_browser(entrants, called, media_folder, put=put)
+    browser = build_clip_browser(entrants, called, media_folder, put=put)
     for left in {*folder.files(BOOK)} - pages:
         if _OURS.fullmatch(left):
             folder.remove(f"{BOOK}/{left}")
-    tables = {CLIPS: clips_csv(browser)}
+    tables = {CLIPS: format_clips_csv(browser)}
     for table in (t for board in boards for panel in board.panels for t in panel.all_tables):
-        tables |= table_files(table)
-    _replace_files(folder, tables | _build_reviewer_files(boards, names, browser))
+        tables |= build_table_files(table)
+    _replace_report_files(folder, tables | _build_reviewer_files(boards, names, browser))
     page = folder.write(PAGE, _render_report_page(boards, browser, tables).encode())
     return ReportResult(
         page=page,
@@ -119,7 +132,7 @@ def write_report(
     )
 
 
-def _require_rulings(entrants: Sequence[ReportEntrant], judge: str) -> None:
+def _require_judge_rulings(entrants: Sequence[ReportEntrant], judge: str) -> None:
     rows = [row for entrant in entrants for row in entrant.rows]
     if any(row.text_score is not None for row in rows):
         return
@@ -130,18 +143,20 @@ def _require_rulings(entrants: Sequence[ReportEntrant], judge: str) -> None:
 
 
 def _build_reviewer_files(
-    boards: Sequence[ReportBoard], names: Mapping[int, str], browser: ClipBrowser
+    boards: Sequence[ReportBoard], names: Mapping[int, str], browser: ClipBrowserData
 ) -> dict[str, str]:
     files: dict[str, str] = {}
     for board in boards:
         for contender in board.contenders:
             name = names[contender.place]
-            files |= reviewer_files(board, contender, name=name, addresses=browser.addresses)
+            files |= build_reviewer_page_files(
+                board, contender, name=name, addresses=browser.addresses
+            )
     return files
 
 
-def _replace_files(folder: OutputDirectory, files: Mapping[str, str]) -> None:
-    """Write `files`, and take away those of an earlier report that this one does not have."""
+def _replace_report_files(folder: OutputDirectory, files: Mapping[str, str]) -> None:
+    """Write `files`, and remove the files of an earlier report that are not among them."""
     for within in (REVIEWERS, TABLES):
         for name in folder.files(within):
             if _OURS.fullmatch(name) and f"{within}/{name}" not in files:
@@ -150,10 +165,10 @@ def _replace_files(folder: OutputDirectory, files: Mapping[str, str]) -> None:
         folder.write(name, text.encode())
 
 
-def _iter_boards(entrants: Sequence[ReportEntrant]) -> Iterator[ReportBoard]:
-    for number, shared in enumerate(shared_boards(entrants)):
+def _iter_report_boards(entrants: Sequence[ReportEntrant]) -> Iterator[ReportBoard]:
+    for number, shared in enumerate(group_entrants_by_questions(entrants)):
         places = [_find_entrant_index(entrant, entrants) for entrant in shared]
-        yield set_up_board(shared, places, number=number)
+        yield build_board_without_panels(shared, places, number=number)
 
 
 def _find_entrant_index(wanted: ReportEntrant, entrants: Sequence[ReportEntrant]) -> int:
@@ -164,22 +179,22 @@ def _add_board_panels(board: ReportBoard, later: Sequence[ReportBoard]) -> Repor
     asked = (board.instrument, board.entrants[0].benchmark)
     beside = [each for each in later if (each.instrument, each.entrants[0].benchmark) == asked]
     panels = (panel for panel in _iter_board_panels(board, beside) if panel is not None)
-    return replace(board, panels=tuple(map(name_tables, panels)))
+    return replace(board, panels=tuple(map(add_table_file_names, panels)))
 
 
 def _iter_board_panels(
     board: ReportBoard, beside: Sequence[ReportBoard]
 ) -> Iterator[BoardPanel | None]:
-    yield leaderboard(board)
+    yield build_leaderboard_panel(board)
     yield build_differences_panel(board, beside)
     yield build_difficulty_panel(board)
     yield build_creators_panel(board)
     yield build_categories_panel(board)
-    yield from named_parts(board)
+    yield from iter_benchmark_part_panels(board)
     yield build_bias_panel(board)
     yield build_calibration_panel(board)
     yield build_whole_frame_panel(board)
-    yield build_other_figures_panel(board)
+    yield build_other_metrics_panel(board)
     yield build_coverage_panel(board)
     yield build_cost_panel(board)
 
@@ -189,7 +204,7 @@ def _get_storage_access(runs: Sequence[EvalRun]) -> StorageAccess:
 
 
 def _render_report_page(
-    boards: Sequence[ReportBoard], browser: ClipBrowser, tables: Mapping[str, str]
+    boards: Sequence[ReportBoard], browser: ClipBrowserData, tables: Mapping[str, str]
 ) -> str:
     charts = {
         chart.id: chart.spec for board in boards for panel in board.panels for chart in panel.charts
@@ -203,18 +218,18 @@ def _render_report_page(
         (f"{browser.n_answers:,}", "answers"),
     ]
     heading = " and ".join(dict.fromkeys(board.benchmark for board in boards))
-    body = render(
+    body = render_template(
         "unreel.report:report.html",
         boards=boards,
         tiles=tiles,
         heading=heading,
         clips=CLIPS,
-        pages=[page_file(number) for number in range(len(browser.index["pages"]))],
+        pages=[format_clip_page_path(number) for number in range(len(browser.index["pages"]))],
     )
     data: dict[str, object] = {"report-charts": charts, "report-index": browser.index}
-    data |= latex_block(tables)
+    data |= build_latex_page_data(tables)
     data["report-clips-0"] = browser.packed
-    return whole_page(
+    return build_html_page(
         title="unreel report",
         body=body,
         styles=STYLES,

@@ -1,4 +1,4 @@
-"""Ask one question: show its clips, send the request, and parse the reply.
+"""One question to a reviewer: its clips as input, the request, and the parsed reply.
 
 This module needs no benchmark, table or recipe. `evaluate` uses it for its rows, `review` for
 its clips, and a service for its requests.
@@ -12,18 +12,78 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import Final
 
 from unreel.core.answer import Reply
 from unreel.core.clip import Clip, ClipId
-from unreel.core.failure import Failure
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition, Question
 from unreel.core.verdict import Verdict
 from unreel.media.reader import MediaReader
-from unreel.protocols.parse_answer import read_text
+from unreel.media.sound import NoSound
+from unreel.protocols.answer_text import parse_answer_text
+from unreel.protocols.presentation import sample_shown_frames
 from unreel.protocols.protocol import Mode, get_protocol
-from unreel.reviewers.clip_input import show
-from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
-from unreel.reviewers.factory import OpenReviewer
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest, ShownFrame, WholeClip
+from unreel.reviewers.factory import OpenedReviewer
+
+_MIME: Final = {"mp4": "video/mp4", "matroska": "video/x-matroska", "webm": "video/webm"}
+
+
+def build_clip_input(
+    clip: Clip,
+    file: Path,
+    *,
+    reader: MediaReader,
+    condition: Condition,
+    wants: frozenset[InputKind],
+) -> ClipInput | Failure:
+    """Build the reviewer's input from `clip`: the kinds in `wants` that `condition` allows.
+
+    Return a failure if the file cannot be decoded, or if `condition` cannot be satisfied. The
+    clip's bytes are read from `file`.
+    """
+    if why := _explain_unsupported_condition(condition, wants):
+        return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {why}")
+    frames: tuple[ShownFrame, ...] = ()
+    if InputKind.FRAMES in wants:
+        sampled = sample_shown_frames(
+            reader, file, sampling=condition.sampling, max_pixels=condition.max_pixels
+        )
+        if isinstance(sampled, Failure):
+            return sampled
+        frames = tuple(
+            ShownFrame(index=f.index, at_s=f.at_s, width=f.width, height=f.height, jpeg=f.data)
+            for f in sampled.frames
+        )
+    sound_wav = None
+    if condition.audio == "on":
+        sound = reader.sound(file)
+        if isinstance(sound, Failure):
+            return sound
+        if isinstance(sound, NoSound):
+            return Failure(FailureReason.REQUEST_REJECTED, "not asked: the clip has no sound")
+        sound_wav = sound.as_wav()
+    whole = None
+    if InputKind.CLIP in wants:
+        container = clip.facts.container
+        whole = WholeClip(file.read_bytes(), _MIME.get(container, "application/octet-stream"))
+    return ClipInput(
+        clip=clip,
+        frames=frames,
+        sound_wav=sound_wav,
+        whole=whole,
+    )
+
+
+def _explain_unsupported_condition(condition: Condition, wants: frozenset[InputKind]) -> str:
+    """Return why `condition` cannot be satisfied with the input kinds `wants`; "" if it can."""
+    if condition.audio == "on" and InputKind.SOUND not in wants:
+        return "the reviewer hears no sound"
+    if condition.max_pixels is not None and InputKind.CLIP in wants:
+        return "the frames of a whole file cannot be scaled down"
+    return ""
+
 
 OpenFile = Callable[[str], AbstractContextManager[Path]]
 """A clip's location as a file of this machine, while the context lasts."""
@@ -37,13 +97,13 @@ def open_local_file(location: str) -> Iterator[Path]:
     yield Path(location)
 
 
-def _find_no_change(_clip: ClipId, _file: Path) -> Failure | None:
+def _skip_change_check(_clip: ClipId, _file: Path) -> Failure | None:
     return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewResult:
-    """Result of one question to one reviewer: the shown input and the reply."""
+    """Result of one question to one reviewer: the clip inputs that were sent, and the reply."""
 
     reviewer: str
     question: Question
@@ -58,14 +118,14 @@ class ReviewResult:
 
     @property
     def key(self) -> str:
-        """Return the key of the question, as stored in a run."""
+        """Return the key under which a run stores this question to this reviewer."""
         return self.question.key(self.reviewer)
 
     def read(self, mode: Mode) -> Verdict | None:
-        """Parse the reply; `None` without one."""
+        """Parse the reply into a verdict; return `None` if there is no reply or no clip input."""
         if isinstance(self.outcome, Failure) or not self.exhibits:
             return None
-        return read_text(
+        return parse_answer_text(
             self.outcome.text,
             get_protocol(self.question.instrument.protocol),
             prompt=self.question.condition.prompt,
@@ -76,23 +136,25 @@ class ReviewResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PresentationSettings:
-    """Presentation of clips, for questions and for training alike."""
+class ClipInputLoader:
+    """Loader of the clip inputs for a condition, for questions and for training alike."""
 
     reader: MediaReader
     open_file: OpenFile = open_local_file
     """How a clip's location becomes a file."""
-    find_change: FindChange = _find_no_change
+    find_change: FindChange = _skip_change_check
     """Looks at a file again after it was shown."""
 
     def show(
         self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]
     ) -> tuple[ClipInput, ...] | Failure:
-        """Return the clips with the input kinds in `wants`, or the reason why a clip cannot be shown."""
+        """Return the clips with the input kinds in `wants`, or the failure of the first unusable clip."""
         exhibits: list[ClipInput] = []
         for clip in clips:
             with self.open_file(clip.location) as file:
-                shown = show(clip, file, reader=self.reader, condition=condition, wants=wants)
+                shown = build_clip_input(
+                    clip, file, reader=self.reader, condition=condition, wants=wants
+                )
                 # Who is shown nothing judges by what was surveyed.
                 changed = self.find_change(clip.id, file) if wants else None
             if changed is not None:
@@ -103,10 +165,13 @@ class PresentationSettings:
         return tuple(exhibits)
 
 
-def lay_sheet(
+def build_review_request(
     question: Question, shown: tuple[ClipInput, ...], *, key: str, prompt: str = "", name: str = ""
 ) -> ReviewRequest:
-    """Return the request of `question` with its inputs; `prompt` and `name` as in `ReviewDispatcher.ask`."""
+    """Build the request that asks a reviewer `question` about the clip inputs `shown`.
+
+    `prompt` and `name` have the same meaning as in `ReviewDispatcher.ask`.
+    """
     text = (
         prompt or get_protocol(question.instrument.protocol).prompt(question.condition.prompt).text
     )
@@ -121,12 +186,12 @@ def lay_sheet(
 
 
 class ReviewDispatcher:
-    """Dispatcher of concurrent questions: one media reader and one set of decoders for all.
+    """Dispatcher of concurrent questions, which share one media reader and one pool of decoders.
 
     Args:
         reader: Opens clips; it must outlive the dispatcher.
         open_file: Converts a clip's location to a file.
-        find_change: Checks a file again after it was used.
+        find_change: Checks whether a file has changed after its clip was loaded.
     """
 
     def __init__(
@@ -134,11 +199,9 @@ class ReviewDispatcher:
         reader: MediaReader,
         *,
         open_file: OpenFile = open_local_file,
-        find_change: FindChange = _find_no_change,
+        find_change: FindChange = _skip_change_check,
     ) -> None:
-        self._showing = PresentationSettings(
-            reader=reader, open_file=open_file, find_change=find_change
-        )
+        self._showing = ClipInputLoader(reader=reader, open_file=open_file, find_change=find_change)
         # Decoding is work for processors, asking is waiting: only as many decode as can work.
         self._decoders = ThreadPoolExecutor(os.cpu_count(), "decoder")
 
@@ -146,7 +209,7 @@ class ReviewDispatcher:
         self,
         question: Question,
         clips: Sequence[Clip],
-        asked: OpenReviewer,
+        asked: OpenedReviewer,
         *,
         prompt: str = "",
         name: str = "",
@@ -162,7 +225,7 @@ class ReviewDispatcher:
     async def show(
         self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]
     ) -> tuple[ClipInput, ...] | Failure:
-        """Return the clips with the input kinds in `wants`, or the reason why a clip cannot be shown."""
+        """Return the clips with the input kinds in `wants`, or the failure of the first unusable clip."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
             self._decoders, self._showing.show, clips, condition, wants
@@ -172,15 +235,18 @@ class ReviewDispatcher:
         self,
         question: Question,
         shown: tuple[ClipInput, ...] | Failure,
-        asked: OpenReviewer,
+        asked: OpenedReviewer,
         *,
         prompt: str = "",
         name: str = "",
     ) -> ReviewResult:
-        """Send `question` with the inputs `shown`; a failure of the inputs is the outcome."""
+        """Send `question` with the loaded inputs `shown`, and return the result.
+
+        If `shown` is a failure, nothing is sent and the failure is the outcome.
+        """
         reviewer = asked.reviewer
         exhibits = () if isinstance(shown, Failure) else shown
-        sheet = lay_sheet(
+        sheet = build_review_request(
             question, exhibits, key=question.key(reviewer.name), prompt=prompt, name=name
         )
         outcome: Reply | Failure
@@ -196,15 +262,15 @@ class ReviewDispatcher:
             exhibits=exhibits,
             box_space=space,
             outcome=outcome,
-            cost_usd=_compute_cost_usd(outcome, asked),
+            cost_usd=_compute_request_cost_usd(outcome, asked),
         )
 
     def close(self) -> None:
-        """Stop the decoders; the reader belongs to the caller that opened it."""
+        """Stop the decoders. The caller must close the media reader, which it opened."""
         self._decoders.shutdown(wait=True, cancel_futures=True)
 
 
-def _compute_cost_usd(outcome: Reply | Failure, asked: OpenReviewer) -> Decimal | None:
+def _compute_request_cost_usd(outcome: Reply | Failure, asked: OpenedReviewer) -> Decimal | None:
     if outcome.usage is None or asked.price is None:
         return None
     return asked.price.cost_usd(outcome.usage)

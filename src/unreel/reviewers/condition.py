@@ -1,13 +1,13 @@
-"""Config section `[[condition]]`: how questions are asked."""
+"""Config section `[[condition]]`: the input settings of questions."""
 
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from unreel.core.question import LATER, Condition, Marks
-from unreel.media.bounds import MAX_PIXELS
-from unreel.media.sampling import parse_plan
-from unreel.protocols.presentation import LEAST_PIXELS, shows_times
+from unreel.media.messages import MAX_PIXELS
+from unreel.media.sampling import parse_sampling
+from unreel.protocols.presentation import LEAST_PIXELS, shows_frame_times
 from unreel.protocols.protocol import Protocol
 from unreel.recipes.section import RecipeSection, Text
 
@@ -15,7 +15,10 @@ PAPER: Final = "paper"
 
 
 class ConditionSection(RecipeSection):
-    """Input settings of questions. A run may have several."""
+    """Config section of one condition: sampling, sound, watermark, thinking and prompt.
+
+    A run may have several.
+    """
 
     sampling: Text = "uniform-8"
     audio: Literal["off", "on"] = "off"
@@ -27,15 +30,18 @@ class ConditionSection(RecipeSection):
 
     @model_serializer(mode="wrap")
     def _written(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return the section without newer keys that are not set, so that older recipes stay unchanged."""
+        """Return the section as a dict, without newer keys at their defaults.
+
+        So the text of older recipes stays the same.
+        """
         kept: dict[str, Any] = dump(self)
         return {name: value for name, value in kept.items() if (name, value) not in LATER.items()}
 
     def resolved(self, instrument: Protocol[Any, Any]) -> "ConditionSection":
-        """Return the normalised condition, with the protocol's own plan and a prompt that suits `thinking`.
+        """Return the condition with the protocol's default sampling and a prompt that fits `thinking`.
 
-        The paper's prompt may ask for reasoning: if that is off and no prompt is named, the first
-        variant without reasoning is used.
+        The paper's prompt may ask for reasoning: if thinking is off and no prompt is named, the first
+        prompt variant without reasoning is used.
         """
         prompt = self.prompt
         if "prompt" not in self.model_fields_set and self.thinking == "off":
@@ -43,14 +49,14 @@ class ConditionSection(RecipeSection):
             prompt = next(silent, prompt)
         instrument.prompt(prompt)
         given = "sampling" in self.model_fields_set
-        marked = shows_times(instrument.instrument.protocol, self.marks)
+        marked = shows_frame_times(instrument.instrument.protocol, self.marks)
         resolved = {
-            "sampling": str(parse_plan(self.sampling if given else instrument.sampling)),
+            "sampling": str(parse_sampling(self.sampling if given else instrument.sampling)),
             "prompt": prompt,
             "marks": "default" if marked is instrument.shows_times else self.marks,
         }
         return ConditionSection(**(self.model_dump() | resolved))
 
     def as_condition(self) -> Condition:
-        """Return the condition of a resolved section."""
+        """Convert a resolved section to a `Condition`."""
         return Condition(**self.model_dump())

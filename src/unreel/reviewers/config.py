@@ -15,9 +15,9 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from unreel.core.errors import InvalidSettingError, UnreelError, suggest_names
 from unreel.core.question import Instrument
 from unreel.core.registry import LazyImport, require_extra
-from unreel.core.server_keys import read_server
+from unreel.core.server_keys import parse_server_url
 from unreel.protocols.protocol import Mode, Protocol, get_protocol
-from unreel.protocols.space import declare_space
+from unreel.protocols.space import parse_box_space
 from unreel.recipes.section import (
     MOST_PARTS,
     Connections,
@@ -30,30 +30,30 @@ from unreel.recipes.section import (
 )
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.contract import Reviewer
-from unreel.reviewers.endpoint.budget import SpentBefore, TokenPrice, read_prices
+from unreel.reviewers.endpoint.budget import EarlierSpending, TokenPrice, read_token_prices
 from unreel.reviewers.endpoint.families import (
     RESIZED,
     ModelFamily,
     Switch,
-    detect_family,
-    get_family,
-    switch_thinking,
+    build_thinking_fields,
+    detect_model_family,
+    get_model_family,
 )
-from unreel.reviewers.endpoint.keys import ModelEndpoint, find_model_endpoint
-from unreel.reviewers.endpoint.providers import LOCAL, names_server, read_address
-from unreel.reviewers.external.command import ProgramSettings
+from unreel.reviewers.endpoint.providers import LOCAL, is_server_model, parse_model_address
+from unreel.reviewers.endpoint.servers import ModelEndpoint, find_model_endpoint
+from unreel.reviewers.external.command import ExternalProgramSettings
 from unreel.reviewers.external.factory import (
     COMMAND,
     HTTP,
     ExternalServiceConfig,
-    open_program,
-    open_service,
-    read_outside_name,
+    build_program_factory,
+    build_service_factory,
+    require_external_name,
 )
 from unreel.reviewers.external.scores import ScoreInterpretation, ScoreMeans
 from unreel.reviewers.factory import ReviewerFactory, wrap_open_reviewer
 from unreel.reviewers.local.checkpoint import read_checkpoint
-from unreel.reviewers.local.input_format import InputSpec, read_taught
+from unreel.reviewers.local.input_format import CheckpointInputSpec, read_checkpoint_input_spec
 from unreel.reviewers.message_parts import Showing
 from unreel.reviewers.registry import ENDPOINT, FITTED, RECORDED, REVIEWERS
 
@@ -68,7 +68,7 @@ _OUTSIDE_FIELDS: Final = {COMMAND: "command", HTTP: "url"}
 
 
 class ReviewerSection(RecipeSection):
-    """Config of a reviewer: all settings that decide which reviewer answers, and how."""
+    """Config section of a reviewer: the settings that define the reviewer and its answers."""
 
     model: Text
     """`provider/name`, `provider/name@URL`, `local/FOLDER`, `command:NAME`, `http:NAME`, or a name of
@@ -109,9 +109,9 @@ class ReviewerSection(RecipeSection):
     @model_validator(mode="before")
     @classmethod
     def _shown_as_taught(cls, values: Any) -> Any:
-        """Use the training mode of a checkpoint if none is set."""
+        """Set `show` to the input format of a checkpoint's training if it is not set."""
         if isinstance(values, dict) and "show" not in values:
-            taught = _find_training_input(str(values.get("model")))
+            taught = _find_training_input_spec(str(values.get("model")))
             return values if taught is None else {**values, "show": taught.input}
         return values
 
@@ -119,11 +119,11 @@ class ReviewerSection(RecipeSection):
     @classmethod
     def _model_is_known(cls, model: str) -> str:
         if model.startswith((COMMAND, HTTP)):
-            return read_outside_name(model)
+            return require_external_name(model)
         if model.startswith(LOCAL):
             return model  # whoever opens it looks for the folder: a stored run is read without
-        if names_server(model) and not model.startswith(OBJECT):
-            read_address(model)
+        if is_server_model(model) and not model.startswith(OBJECT):
+            parse_model_address(model)
         elif not model.startswith(OBJECT) and (model == ENDPOINT or model not in REVIEWERS):
             offline = [name for name in REVIEWERS.names() if name != ENDPOINT]
             setting, problem = "model", f"no reviewer is named {model!r}"
@@ -134,9 +134,9 @@ class ReviewerSection(RecipeSection):
     @field_validator("box_space")
     @classmethod
     def _space_can_be_declared(cls, space: str | None, info: ValidationInfo) -> str | None:
-        served = names_server(str(info.data.get("model")))
+        served = is_server_model(str(info.data.get("model")))
         if space is not None and not (served and space.startswith(RESIZED)):
-            declare_space(space, width=1, height=1)
+            parse_box_space(space, width=1, height=1)
         return space
 
     @model_validator(mode="after")
@@ -149,35 +149,44 @@ class ReviewerSection(RecipeSection):
                 remedy = f"Write model = '{prefix}NAME' and {field} = ... together"
                 raise InvalidSettingError(field, problem, remedy)
         if self.url is not None:
-            read_server(self.url)
+            parse_server_url(self.url)
         return self
 
     @property
     def is_served(self) -> bool:
-        """Return whether it is a server."""
-        return names_server(self.model) and not self.model.startswith(OBJECT)
+        """Return whether the reviewer is a model behind a server."""
+        return is_server_model(self.model) and not self.model.startswith(OBJECT)
 
     @property
-    def taught(self) -> InputSpec | None:
-        """Return its training format; `None` for all but checkpoints that unreel trained."""
-        return _find_training_input(self.model)
+    def taught(self) -> CheckpointInputSpec | None:
+        """Return the input format of a checkpoint that unreel trained; `None` for other reviewers."""
+        return _find_training_input_spec(self.model)
 
     @property
     def assumes_box_space(self) -> bool:
-        """Return True if nothing states what boxes of a served model count in, so pixels are assumed."""
+        """Return whether the box coordinates of a served model are assumed to be pixels.
+
+        That is so if neither its family nor its box space is known.
+        """
         own = self._family() if self.is_served and self.box_space is None else None
         return own is not None and own.name == "unknown" and self.family is None
 
     @property
     def learns(self) -> bool:
-        """Return whether it is fitted to a benchmark before it answers."""
+        """Return whether the reviewer is a baseline that is fitted on a benchmark before it answers."""
         return self.model in FITTED
 
     def opener(self, *, key_hosts: str, seed: int = 0, weak_cage: bool = False) -> ReviewerFactory:
-        """Return its factory; `key_hosts` and `weak_cage` are the settings of these names.
+        """Return the factory of the reviewer.
+
+        Args:
+            key_hosts: Setting of this name: hosts that may receive your own API key.
+            seed: Seed of the backoff between attempts.
+            weak_cage: Setting of this name: whether programs may run in a weaker sandbox.
 
         Raises:
-            InvalidSettingError: It needs something that was not given, or learns from a benchmark.
+            InvalidSettingError: A required setting is missing, or the reviewer is fitted on a
+                benchmark.
         """
         if self.model.startswith(LOCAL):
             return self._local()
@@ -200,7 +209,7 @@ class ReviewerSection(RecipeSection):
         return wrap_open_reviewer(reviewer)
 
     def resolve(self, asked: ConditionSection, instrument: Protocol[Any, Any]) -> ConditionSection:
-        """Return the normalised condition; unset values are those of a checkpoint's training."""
+        """Return the resolved condition; a checkpoint's training condition replaces unset values."""
         name = instrument.instrument.protocol
         taught = None if self.taught is None else self.taught.condition(name)
         if taught is not None:
@@ -209,7 +218,7 @@ class ReviewerSection(RecipeSection):
         return asked.resolved(instrument)
 
     def require_taught(self, protocols: Sequence[str]) -> None:
-        """Refuse to ask a checkpoint what it was not taught to answer."""
+        """Raise if the reviewer is a checkpoint that was not trained for one of `protocols`."""
         if self.taught is None:
             return
         known = [str(Instrument(each.protocol, each.version)) for each in self.taught.instruments]
@@ -221,7 +230,7 @@ class ReviewerSection(RecipeSection):
                 raise InvalidSettingError(setting, problem, remedy)
 
     def require_thinking(self, asked: ConditionSection, instrument: Protocol[Any, Any]) -> None:
-        """Raise for a thinking mode that the reviewer does not support."""
+        """Raise if the reviewer does not support the thinking mode of the condition `asked`."""
         if asked.thinking == "default":
             return
         problem = self.thinking_problem(
@@ -242,30 +251,30 @@ class ReviewerSection(RecipeSection):
         own = self._family()
         if own is None:
             return f"{self.model} does not think" if thinking == "on" else None
-        switched = switch_thinking(own, thinking, asked=asked)
+        switched = build_thinking_fields(own, thinking, asked=asked)
         return switched if isinstance(switched, str) else None
 
     def _family(self) -> ModelFamily | None:
-        """Return the model family; `None` if the reviewer is not a model or its directory is missing."""
+        """Return the model family; `None` if the reviewer is no model or its checkpoint is unreadable."""
         if self.is_served:
-            return detect_family(read_address(self.model), self.family)
+            return detect_model_family(parse_model_address(self.model), self.family)
         if not self.model.startswith(LOCAL):
             return None
         try:
-            return get_family(read_checkpoint(self.model.removeprefix(LOCAL)).taught.family)
+            return get_model_family(read_checkpoint(self.model.removeprefix(LOCAL)).taught.family)
         except UnreelError:
             return None
 
     def _outside(self, key_hosts: str, seed: int, *, weak_cage: bool) -> ReviewerFactory:
         reading = ScoreInterpretation(score_means=self.score_means, threshold=self.threshold)
         if self.url is None:
-            terms = ProgramSettings(
+            terms = ExternalProgramSettings(
                 seconds=self.deadline_s,
                 at_once=self.max_connections,
                 graphics=self.gpus > 0,
                 weak=weak_cage,
             )
-            return open_program(self.model, self.command, reading, terms, gpus=self.gpus)
+            return build_program_factory(self.model, self.command, reading, terms, gpus=self.gpus)
         visit = ExternalServiceConfig(
             url=self.url,
             show="clip" if self.show == "clip" else "frames",
@@ -273,7 +282,7 @@ class ReviewerSection(RecipeSection):
             most=self.max_requests,
             patience=self.patience,
         )
-        opener = open_service(self.model, visit, reading, key_hosts=key_hosts, seed=seed)
+        opener = build_service_factory(self.model, visit, reading, key_hosts=key_hosts, seed=seed)
         return replace(opener, is_metered=self._is_metered)
 
     def _local(self) -> ReviewerFactory:
@@ -295,7 +304,7 @@ class ReviewerSection(RecipeSection):
         if self.max_cost_usd is not None and price is None:
             setting, problem = "max_cost_usd", f"no price of {self.model} is known"
             raise InvalidSettingError(setting, problem, "Name a file with its price: --prices FILE")
-        build = partial(_open_endpoint, self, price, contacted, seed)
+        build = partial(_open_endpoint_reviewer, self, price, contacted, seed)
         return ReviewerFactory(
             name=self.served_name,
             build=build,
@@ -310,17 +319,17 @@ class ReviewerSection(RecipeSection):
 
     @property
     def served_name(self) -> str:
-        """Return the stable name of a model behind a server, without reading its key."""
-        from unreel.reviewers.endpoint.reviewer import endpoint_name
+        """Return the stable name of a model behind a server; the API key is not read."""
+        from unreel.reviewers.endpoint.reviewer import format_endpoint_model_name
 
-        return endpoint_name(self.model, self.manner)
+        return format_endpoint_model_name(self.model, self.manner)
 
     @property
     def price(self) -> TokenPrice | None:
         """Return the token price of a model behind a server; `None` if no file contains it."""
         if self.prices is None or not self.is_served:
             return None
-        return read_prices(Path(self.prices)).get(read_address(self.model).name)
+        return read_token_prices(Path(self.prices)).get(parse_model_address(self.model).name)
 
     @property
     def manner(self) -> "ModelIOFormat":
@@ -354,20 +363,20 @@ class ReviewerSection(RecipeSection):
         return ReviewerFactory(name=name, build=partial(REVIEWERS.load(RECORDED), path, name=name))
 
 
-def _find_training_input(model: str) -> InputSpec | None:
+def _find_training_input_spec(model: str) -> CheckpointInputSpec | None:
     folder = Path(model.removeprefix(LOCAL)).expanduser()
     try:
-        return read_taught(folder) if model.startswith(LOCAL) else None
+        return read_checkpoint_input_spec(folder) if model.startswith(LOCAL) else None
     except (UnreelError, OSError, ValueError):
         return None  # whoever opens it says what is wrong: a stored run is read without
 
 
-def _open_endpoint(
+def _open_endpoint_reviewer(
     section: ReviewerSection,
     price: TokenPrice | None,
     contacted: ModelEndpoint,
     seed: int,
-    before: SpentBefore = SpentBefore(),  # noqa: B008  frozen
+    before: EarlierSpending = EarlierSpending(),  # noqa: B008  frozen
 ) -> Reviewer:
     from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
 

@@ -1,4 +1,7 @@
-"""Request and result of a reviewer. `unreel.testing.reviewers` tests the contract."""
+"""Interface of reviewers, and the types of their requests.
+
+`unreel.testing.reviewers` tests implementations.
+"""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,7 +18,7 @@ MOST_EXHIBITS: Final = 2
 
 
 class InputKind(StrEnum):
-    """Kind of input that may be shown of a clip, besides its metadata."""
+    """Kind of clip input that a reviewer can request, besides the clip's metadata."""
 
     FRAMES = "frames"
     CLIP = "clip"
@@ -38,7 +41,7 @@ class ShownFrame:
 
 @dataclass(frozen=True, slots=True)
 class WholeClip:
-    """The file itself, for reviewers that sample frames on their own."""
+    """Bytes of a clip's file, for reviewers that sample its frames themselves."""
 
     data: bytes = field(repr=False)
     mime: str
@@ -46,7 +49,7 @@ class WholeClip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipInput:
-    """One clip as shown, without input that the reviewer does not want or the condition forbids."""
+    """One clip with the inputs that the reviewer wants and the condition allows."""
 
     clip: Clip
     """Its location is for messages and for recorded answers, never sent to a server."""
@@ -63,7 +66,7 @@ class ClipInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewRequest:
-    """One question as a reviewer receives it: one clip, two clips in the order shown, or text only."""
+    """One question to a reviewer: its prompt, and no clip, one clip, or two clips in order."""
 
     key: str
     """`Question.key` for this reviewer."""
@@ -81,7 +84,7 @@ class ReviewRequest:
 
 
 class Reviewer(Protocol):
-    """Answers sheets, many at a time within one event loop."""
+    """Interface of a reviewer, which answers concurrent requests within one event loop."""
 
     @property
     def name(self) -> str:
@@ -90,7 +93,7 @@ class Reviewer(Protocol):
 
     @property
     def wants(self) -> frozenset[InputKind]:
-        """Return the required kinds of input; empty for a reviewer that reads only the facts."""
+        """Return the kinds of clip input to load; empty for a reviewer that needs only metadata."""
         ...
 
     def box_space(self, exhibit: ClipInput) -> str:
@@ -101,9 +104,12 @@ class Reviewer(Protocol):
         ...
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        """Answer `sheet` once. A failure is a return value; only a cancellation is raised."""
+        """Answer the request `sheet` once; return a failure instead of raising it.
+
+        Only a cancellation is raised.
+        """
         ...
 
     async def close(self) -> None:
-        """Let go of connections; harmless when called twice."""
+        """Close all connections. A second call has no effect."""
         ...

@@ -1,4 +1,4 @@
-"""Factories and pool of reviewers: workers open a reviewer by its name and keep it open."""
+"""Factories and pool of reviewers: a worker opens each reviewer once and reuses it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -7,15 +7,15 @@ from functools import partial
 from types import TracebackType
 
 from unreel.core.answer import Reply
-from unreel.core.errors import raise_refusal
+from unreel.core.errors import raise_machine_error
 from unreel.core.failure import Failure, FailureReason
 from unreel.reviewers.contract import ClipInput, InputKind, Reviewer, ReviewRequest
-from unreel.reviewers.endpoint.budget import SpentBefore, TokenPrice
+from unreel.reviewers.endpoint.budget import EarlierSpending, TokenPrice
 
 
 @dataclass(frozen=True, slots=True)
-class OpenReviewer:
-    """A reviewer that is ready to answer, and the price of its tokens."""
+class OpenedReviewer:
+    """An open reviewer, and the price of its tokens if it is known."""
 
     reviewer: Reviewer
     price: TokenPrice | None = None
@@ -27,7 +27,7 @@ class ReviewerFactory:
 
     name: str
     build: Callable[..., Reviewer]
-    """It must pickle: workers call it. With a cap on cost it takes `before`, a `SpentBefore`."""
+    """It must pickle: workers call it. With a cap on cost it takes `before`, a `EarlierSpending`."""
     price: TokenPrice | None = None
     gpus: float = 0.0
     """What a worker that opens it takes on a cluster."""
@@ -35,15 +35,18 @@ class ReviewerFactory:
     """Whether it counts what it spends and ends at a limit: a second one would spend as much again."""
     max_cost_usd: Decimal | None = None
 
-    def after(self, before: SpentBefore) -> "ReviewerFactory":
-        """Return the same reviewer with the cost `before` counted towards its limit."""
+    def after(self, before: EarlierSpending) -> "ReviewerFactory":
+        """Return the factory with the cost `before` counted towards the cost limit.
+
+        Without a limit, return this factory.
+        """
         if self.max_cost_usd is None:
             return self
         return replace(self, build=partial(self.build, before=before))
 
-    def open(self) -> OpenReviewer:
+    def open(self) -> OpenedReviewer:
         """Open the reviewer in the event loop of the caller, which must close it."""
-        return OpenReviewer(self.build(), self.price)
+        return OpenedReviewer(self.build(), self.price)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class _BorrowedReviewer:
         try:
             answered: object = await self.reviewer.answer(sheet)
         except Exception as error:  # noqa: BLE001  somebody's mistake costs one answer
-            raise_refusal(error)
+            raise_machine_error(error)
             return Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
         if not isinstance(answered, Reply | Failure):
             detail = f"answer gave {type(answered).__name__}, and not a Reply or a Failure"
@@ -79,24 +82,24 @@ class _BorrowedReviewer:
 
 
 def wrap_open_reviewer(reviewer: Reviewer) -> ReviewerFactory:
-    """Return a factory for an open reviewer, which stays open."""
+    """Return a factory that always gives the open `reviewer`, which its owner must close."""
     return ReviewerFactory(name=reviewer.name, build=partial(_BorrowedReviewer, reviewer))
 
 
 class ReviewerPool:
-    """Pool of open reviewers: each name is opened once."""
+    """Pool of open reviewers, one for each name."""
 
     def __init__(self) -> None:
-        self._open: dict[str, OpenReviewer] = {}
+        self._open: dict[str, OpenedReviewer] = {}
 
-    def open(self, opener: ReviewerFactory) -> OpenReviewer:
-        """Return the open reviewer named by `opener`; open it on first use."""
+    def open(self, opener: ReviewerFactory) -> OpenedReviewer:
+        """Return the reviewer of the factory `opener`; open it on first use."""
         if opener.name not in self._open:
             self._open[opener.name] = opener.open()
         return self._open[opener.name]
 
     async def close(self) -> None:
-        """Close them all; the pool can be used again."""
+        """Close all reviewers of the pool. The pool can be used again."""
         while self._open:
             _, held = self._open.popitem()
             await held.reviewer.close()

@@ -1,18 +1,92 @@
-"""The order of texts, frames and clips in a conversation: one for servers, models of this machine and training."""
+"""Parts of a message: the order of texts, frames and clips, and the timestamps of a video's frames."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from fractions import Fraction
+from typing import Final, Literal
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.protocols.presentation import (
     TimeFormat,
-    around_clips,
-    mark_clip,
-    mark_instant,
-    shows_times,
+    format_clip_heading,
+    format_frame_time,
+    shows_frame_times,
+    split_prompt_at_clips,
 )
 from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame, WholeClip
+
+WRITES_TIMES: Final = frozenset({"qwen3-vl", "videollama3"})
+"""Families whose processor writes the instants of a video into the prompt."""
+TELLS_TIMES: Final = WRITES_TIMES | {"qwen2.5-vl"}
+"""Families whose processor accepts timestamps of a video."""
+_PATCH: Final = 2
+"""Frames that share a temporal patch of Qwen's."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameTiming:
+    """Frame times of a video: the i-th shown frame has index `indices[i]` at the frame rate `fps`."""
+
+    fps: Fraction
+    indices: tuple[int, ...]
+
+    @property
+    def seconds(self) -> tuple[Fraction, ...]:
+        """Return the time of each frame in seconds, as the processor computes it."""
+        return tuple(index / self.fps for index in self.indices)
+
+
+def compute_exact_frame_timing(frames: Sequence[ShownFrame]) -> FrameTiming:
+    """Compute exact frame times, at the common denominator of the times as the frame rate."""
+    rate = math.lcm(*(frame.at_s.denominator for frame in frames))
+    return FrameTiming(Fraction(rate), tuple(int(frame.at_s * rate) for frame in frames))
+
+
+def compute_even_frame_timing(frames: Sequence[ShownFrame]) -> FrameTiming:
+    """Compute evenly spaced frame times with the mean interval of `frames`; the first index is 0."""
+    length_s = frames[-1].at_s - frames[0].at_s
+    rate = (len(frames) - 1) / length_s if length_s else Fraction(1)
+    return FrameTiming(rate, tuple(range(len(frames))))
+
+
+def explain_uneven_frame_timing(frames: Sequence[ShownFrame]) -> str:
+    """Return why `frames` are not evenly spaced; "" if one interval describes their times.
+
+    A frame may be half an interval off, due to rounding to frames of the clip. The first frame may
+    be at most one interval after the clip's start.
+    """
+    timing = compute_even_frame_timing(frames)
+    first, half_s = frames[0].at_s, 1 / timing.fps / 2
+    off_s = max(abs(f.at_s - first - s) for f, s in zip(frames, timing.seconds, strict=True))
+    if off_s > half_s:
+        return f"a frame is {float(off_s):.2f} s off the even distance of {float(2 * half_s):.2f} s"
+    if len(frames) > 1 and first > 2 * half_s:
+        return f"the first frame comes {float(first):.2f} s after the clip's start"
+    return ""
+
+
+def compute_family_frame_timing(family: str, frames: Sequence[ShownFrame]) -> FrameTiming:
+    """Compute the frame times of a video as the processor of the model family `family` needs them."""
+    return (compute_exact_frame_timing if family in WRITES_TIMES else compute_even_frame_timing)(
+        frames
+    )
+
+
+def explain_unsupported_video(family: str, sheet: ReviewRequest) -> str:
+    """Return why the clips of `sheet` cannot be sent as videos with correct times; "" if they can."""
+    marks = sheet.condition.marks
+    shown = [exhibit.frames for exhibit in sheet.exhibits if exhibit.frames]
+    if family in WRITES_TIMES and marks == "off":
+        return "the processor writes the instants of a video, so marks cannot be off"
+    if family == "qwen3-vl" and any(len(frames) < _PATCH for frames in shown):
+        return "its video needs two frames at least. Sample more, or train it on frames"
+    if family == "qwen2.5-vl" and shows_frame_times(sheet.instrument.protocol, marks):
+        for why in filter(None, map(explain_uneven_frame_timing, shown)):
+            remedy = "Sample at a rate such as fps-2, or train it on frames"
+            return f"its video has one distance for all frames, and {why}. {remedy}"
+    return ""
+
 
 Showing = Literal["frames", "video", "clip"]
 """Frames one by one, our frames as one video with the processor's own time marks, or the file itself."""
@@ -20,74 +94,76 @@ Showing = Literal["frames", "video", "clip"]
 
 @dataclass(frozen=True, slots=True)
 class PromptText:
-    """A piece of text."""
+    """A message part with text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ImagePart:
-    """One frame as a picture."""
+    """A message part with one frame as an image."""
 
     frame: ShownFrame
 
 
 @dataclass(frozen=True, slots=True)
 class VideoPart:
-    """The frames of one clip as one video."""
+    """A message part with the sampled frames of one clip as one video."""
 
     frames: tuple[ShownFrame, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class FilePart:
-    """A clip's own file."""
+class ClipFilePart:
+    """A message part with the original file of a clip."""
 
     whole: WholeClip
 
 
 @dataclass(frozen=True, slots=True)
 class AudioPart:
-    """The sound of a clip."""
+    """A message part with the sound of a clip as WAV."""
 
     wav: bytes = field(repr=False)
 
 
-Part = PromptText | ImagePart | VideoPart | FilePart | AudioPart
+Part = PromptText | ImagePart | VideoPart | ClipFilePart | AudioPart
 
 
-def compose_message(
+def build_message_parts(
     sheet: ReviewRequest, *, form: Showing, times: TimeFormat
 ) -> tuple[Part, ...] | Failure:
-    """Return the parts of the message of a request, or the reason why it cannot be sent.
+    """Return the message parts of the request `sheet`, or a failure if an input is missing.
 
-    Single frames follow their timestamps if the protocol or the condition requires it, formatted by
-    `times`.
+    Each single frame follows the text of its time if the protocol or the condition requires it.
+    `times` is the format of that text.
     """
     if not sheet.exhibits:
         return (PromptText(sheet.prompt),)
-    marked = shows_times(sheet.instrument.protocol, sheet.condition.marks)
+    marked = shows_frame_times(sheet.instrument.protocol, sheet.condition.marks)
     parts: list[Part] = []
     for number, exhibit in enumerate(sheet.exhibits, start=1):
         if len(sheet.exhibits) > 1:
-            parts.append(PromptText(mark_clip(number)))
+            parts.append(PromptText(format_clip_heading(number)))
         shown = list(_iter_clip_parts(exhibit, form=form, times=times if marked else None))
         if not shown:
             missing = "clip" if form == "clip" else "frames"
-            return request_rejected(
+            return build_request_rejection(
                 f"no {missing} of clip {exhibit.clip.id[:12]} came with the sheet"
             )
         parts += shown
         if sheet.condition.audio == "on":
             if exhibit.sound_wav is None:
-                return request_rejected(f"clip {exhibit.clip.id[:12]} has no sound")
+                return build_request_rejection(f"clip {exhibit.clip.id[:12]} has no sound")
             parts.append(AudioPart(exhibit.sound_wav))
-    before, after = ([PromptText(said)] if said else [] for said in around_clips(sheet.prompt))
+    before, after = (
+        [PromptText(said)] if said else [] for said in split_prompt_at_clips(sheet.prompt)
+    )
     return (*before, *parts, *after)
 
 
-def request_rejected(reason: str) -> Failure:
-    """Return the failure of a question that is not asked, with the reason."""
+def build_request_rejection(reason: str) -> Failure:
+    """Return the failure of a question that is not sent, with the reason."""
     return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {reason}")
 
 
@@ -97,12 +173,12 @@ def _iter_clip_parts(
     match form:
         case "clip":
             if exhibit.whole is not None:
-                yield FilePart(exhibit.whole)
+                yield ClipFilePart(exhibit.whole)
         case "video":
             if exhibit.frames:
                 yield VideoPart(exhibit.frames)
         case "frames":
             for frame in exhibit.frames:
                 if times is not None:
-                    yield PromptText(mark_instant(frame.at_s, times))
+                    yield PromptText(format_frame_time(frame.at_s, times))
                 yield ImagePart(frame)

@@ -1,4 +1,4 @@
-"""Answers given before, replayed: for demonstrations, tests and re-runs without a server."""
+"""Reviewer that replays recorded answers, for demonstrations, tests and runs without a server."""
 
 import itertools
 from array import array
@@ -11,14 +11,14 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from unreel.benchmarks.answers import FORM, ImportedAnswer, read_answers, read_given
+from unreel.benchmarks.answers import FORM, ImportedAnswer, parse_imported_answer, read_answer_file
+from unreel.benchmarks.cells import ROW_BYTES
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.limits import ROW_BYTES
 from unreel.benchmarks.pairing import BETWEEN
 from unreel.core.answer import Reply
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.small_documents import parse_object
+from unreel.core.input_files import parse_json_object
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 LINE_BYTES: Final = ROW_BYTES
@@ -30,10 +30,10 @@ _HELD: Final = (".csv", ".tsv", ".parquet")
 
 
 class RecordedOutcomes(Protocol):
-    """Recorded answers by handle: a dict, or an indexed file."""
+    """Lookup of recorded replies and failures by key: a dict, or an indexed file."""
 
     def get(self, handle: str, /) -> Reply | Failure | None:
-        """Return the outcome stored under `handle`; `None` if missing."""
+        """Return the recorded outcome of the key `handle`; `None` if it is missing."""
         ...
 
 
@@ -59,11 +59,11 @@ class RecordedReviewer:
         return self.declared_space
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        for handle in _iter_request_handles(sheet):
+        for handle in _iter_request_keys(sheet):
             found = self.outcomes.get(handle)
             if found is not None:
                 return found
-        shown = " and ".join(_get_file_name(exhibit) for exhibit in sheet.exhibits)
+        shown = " and ".join(_get_clip_file_name(exhibit) for exhibit in sheet.exhibits)
         return Failure(FailureReason.NOT_RECORDED, f"no answer is recorded for {shown}")
 
     async def close(self) -> None:
@@ -71,8 +71,11 @@ class RecordedReviewer:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedFile:
-    """A JSONL file of outcomes; memory holds 16 bytes for a line, answers stay in the file."""
+class RecordedAnswersFile:
+    """Indexed JSONL file of recorded answers.
+
+    The index needs 16 bytes of memory per line. Answers are read from the file on request.
+    """
 
     path: Path
     _marks: NDArray[np.uint64]
@@ -81,11 +84,11 @@ class RecordedFile:
     """Where in the file the line of each mark begins."""
 
     def get(self, handle: str, /) -> Reply | Failure | None:
-        """Read the outcome stored under `handle` from the file; `None` if missing.
+        """Read the recorded outcome of the key `handle` from the file; return `None` if it is missing.
 
         Return a failure if the file changed after it was indexed.
         """
-        mark = np.uint64(_hash_handle(handle))
+        mark = np.uint64(_hash_answer_key(handle))
         first = int(np.searchsorted(self._marks, mark, side="left"))
         last = int(np.searchsorted(self._marks, mark, side="right"))
         for place in range(first, last):
@@ -94,39 +97,42 @@ class RecordedFile:
             except (OSError, InvalidValueError) as error:
                 detail = f"{self.path.name} changed while its answers were replayed ({error})"
                 return Failure(FailureReason.NOT_RECORDED, detail)
-            if _get_answer_handle(given) == handle:
+            if _get_answer_key(given) == handle:
                 return given.outcome
         return None
 
     def require_once(self) -> None:
-        """Raise for a file that answers one question twice.
+        """Raise if the file has two answers to one question.
 
         Raises:
-            UnreadableSourceError: It does.
+            UnreadableSourceError: The file has two answers to one question.
         """
         for place in np.flatnonzero(self._marks[1:] == self._marks[:-1]):
-            handle = _get_answer_handle(self._read_at(int(place)))
-            if handle == _get_answer_handle(self._read_at(int(place) + 1)):
-                raise _build_duplicate_error(self.path, handle)
+            handle = _get_answer_key(self._read_at(int(place)))
+            if handle == _get_answer_key(self._read_at(int(place) + 1)):
+                raise _build_duplicate_answer_error(self.path, handle)
 
     def _read_at(self, index: int) -> ImportedAnswer:
         with self.path.open("rb") as file:
             file.seek(int(self._offsets[index]))
-            return read_given(parse_object(file.readline(LINE_BYTES)))
+            return parse_imported_answer(parse_json_object(file.readline(LINE_BYTES)))
 
 
 def read_recorded(path: Path, *, name: str) -> RecordedReviewer:
-    """Read a recorded reviewer from a file of answers: JSONL, CSV, TSV or Parquet, as for `unreel score`.
+    """Open a file of recorded answers as a reviewer.
+
+    The file is JSONL, CSV, TSV or Parquet, as for `unreel score`.
 
     Raises:
-        UnreadableSourceError: The file cannot be read, or a row has no answer or a repeated answer.
+        UnreadableSourceError: The file cannot be read, a row has no answer, or a question has two
+            answers.
     """
     if path.suffix.lower() in _HELD:
-        return RecordedReviewer(name, _load_outcomes(path))
+        return RecordedReviewer(name, _load_recorded_outcomes(path))
     marks, offsets = array("Q"), array("Q")
     try:
-        for offset, handle in _iter_line_handles(path):
-            marks.append(_hash_handle(handle))
+        for offset, handle in _iter_line_keys(path):
+            marks.append(_hash_answer_key(handle))
             offsets.append(offset)
     except OSError as error:
         if isinstance(error, UnreadableSourceError):
@@ -135,30 +141,33 @@ def read_recorded(path: Path, *, name: str) -> RecordedReviewer:
     unsorted = np.frombuffer(marks, dtype=np.uint64) if marks else np.empty(0, np.uint64)
     order = np.argsort(unsorted, kind="stable")
     places = np.frombuffer(offsets, dtype=np.uint64) if offsets else np.empty(0, np.uint64)
-    recording = RecordedFile(path, unsorted[order], places[order])
+    recording = RecordedAnswersFile(path, unsorted[order], places[order])
     recording.require_once()
     return RecordedReviewer(name, recording)
 
 
-def _load_outcomes(path: Path) -> dict[str, Reply | Failure]:
-    """Read all outcomes of a table whose rows cannot be read again by their offset."""
+def _load_recorded_outcomes(path: Path) -> dict[str, Reply | Failure]:
+    """Load all recorded outcomes of a CSV, TSV or Parquet file into memory.
+
+    Rows of these formats cannot be read by their offset.
+    """
     outcomes: dict[str, Reply | Failure] = {}
-    for given in read_answers(path):
+    for given in read_answer_file(path):
         if isinstance(given, Rejected):
             raise UnreadableSourceError(str(path), f"no recorded answer in {given}", FORM)
-        if (handle := _get_answer_handle(given)) in outcomes:
-            raise _build_duplicate_error(path, handle)
+        if (handle := _get_answer_key(given)) in outcomes:
+            raise _build_duplicate_answer_error(path, handle)
         outcomes[handle] = given.outcome
     return outcomes
 
 
-def _build_duplicate_error(path: Path, handle: str) -> UnreadableSourceError:
+def _build_duplicate_answer_error(path: Path, handle: str) -> UnreadableSourceError:
     problem = f"two answers about {handle.rpartition(_AND)[2]!r}"
     return UnreadableSourceError(str(path), problem, "Keep one answer for each clip")
 
 
-def _iter_line_handles(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the offset and handle of each line; every line is read once, so that errors come early."""
+def _iter_line_keys(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the byte offset and the answer key of each line; raise for an invalid line."""
     offset = 0
     with path.open("rb") as lines:
         for number in itertools.count(1):
@@ -170,18 +179,18 @@ def _iter_line_handles(path: Path) -> Iterator[tuple[int, str]]:
                 raise UnreadableSourceError(str(path), problem, FORM)
             if line.strip():
                 try:
-                    yield offset, _get_answer_handle(read_given(parse_object(line)))
+                    yield offset, _get_answer_key(parse_imported_answer(parse_json_object(line)))
                 except InvalidValueError as error:
                     problem = f"line {number} holds no recorded answer ({error})"
                     raise UnreadableSourceError(str(path), problem, FORM) from error
             offset += len(line)
 
 
-def _get_answer_handle(given: ImportedAnswer) -> str:
-    return given.key or _format_handle(given.name, given.protocol)
+def _get_answer_key(given: ImportedAnswer) -> str:
+    return given.key or _format_clip_key(given.name, given.protocol)
 
 
-def _iter_request_handles(sheet: ReviewRequest) -> Iterator[str]:
+def _iter_request_keys(sheet: ReviewRequest) -> Iterator[str]:
     """Yield all keys under which an answer to `sheet` may be recorded, the most specific first."""
     yield sheet.key
     clips = [exhibit.clip for exhibit in sheet.exhibits]
@@ -190,7 +199,7 @@ def _iter_request_handles(sheet: ReviewRequest) -> Iterator[str]:
     shown = [between.join(names) for names in named for between in (BETWEEN, "+")]
     for protocol in (sheet.instrument.protocol, ""):
         for name in dict.fromkeys(shown):
-            yield _format_handle(name, protocol)
+            yield _format_clip_key(name, protocol)
 
 
 def _list_path_suffixes(location: str) -> list[str]:
@@ -202,13 +211,13 @@ def _list_path_suffixes(location: str) -> list[str]:
     return ["/".join(filter(None, parts[-n:])) for n in range(_DEEPEST, 0, -1)]
 
 
-def _format_handle(clip: str, protocol: str) -> str:
+def _format_clip_key(clip: str, protocol: str) -> str:
     return f"{protocol}{_AND}{clip}"
 
 
-def _get_file_name(exhibit: ClipInput) -> str:
+def _get_clip_file_name(exhibit: ClipInput) -> str:
     return PurePosixPath(exhibit.clip.location).name
 
 
-def _hash_handle(handle: str) -> int:
+def _hash_answer_key(handle: str) -> int:
     return int.from_bytes(blake2b(handle.encode(), digest_size=8).digest(), "big")

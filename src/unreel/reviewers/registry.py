@@ -1,4 +1,4 @@
-"""Registry of reviewers by name, with the class or function that makes each."""
+"""Registry of built-in reviewers: the class or function that builds each, by name."""
 
 from collections.abc import Callable
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Sentence embeddings: the angle between two vectors measures similarity of meaning."""
+"""Sentence embeddings for measuring how similar two texts are in meaning."""
 
 import hashlib
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _MODEL: Final = LazyImport("sentence_transformers:SentenceTransformer", _EXTRA)
 
 
 class SentenceEncoder(Protocol):
-    """Encoder of sentences as vectors; the angle between two vectors measures similarity of meaning."""
+    """Interface of a sentence encoder: similar meanings give vectors with a small angle."""
 
     @property
     def name(self) -> str:
@@ -25,7 +25,7 @@ class SentenceEncoder(Protocol):
         ...
 
     def encode(self, texts: Sequence[str]) -> npt.NDArray[np.floating[Any]]:
-        """Return one row for each text, in order."""
+        """Return a matrix with one embedding per row, in the order of `texts`."""
         ...
 
 

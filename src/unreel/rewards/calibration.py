@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
+from unreel.core.input_files import parse_json_object, read_limited_bytes
 from unreel.core.output_files import OutputDirectory
-from unreel.core.small_documents import parse_object, read_bytes
-from unreel.protocols.calibration import is_generated
+from unreel.protocols.calibration import is_generated_truth
 from unreel.protocols.protocol import Mode
 from unreel.rewards.formula import real_probability
 from unreel.stats.bootstrap import bootstrap_mean
@@ -74,7 +74,7 @@ def read_calibration(path: Path) -> RewardCalibration:
     from pydantic import TypeAdapter, ValidationError
 
     try:
-        stored = dict(parse_object(read_bytes(path, most=_MOST_BYTES)))
+        stored = dict(parse_json_object(read_limited_bytes(path, most=_MOST_BYTES)))
         if stored.get("form") != FORM:
             raise ValueError(stored.get("form"))  # noqa: TRY301  one refusal for all
         return TypeAdapter(RewardCalibration).validate_python(stored)
@@ -91,14 +91,14 @@ def calibrate_run(
     Raises:
         InvalidSettingError: The run has several conditions, or no labels to calibrate against.
     """
-    from unreel.evaluation.scoring import read_rows
+    from unreel.evaluation.scoring import iter_scored_rows
 
     if len(run.scope.conditions) != 1:
         setting, problem = "run", f"it has {len(run.scope.conditions)} conditions"
         raise InvalidSettingError(setting, problem, "Calibrate a run with one condition")
     rows = {
-        str(row.subject): (probability, float(not is_generated(row.truth)), row.cluster.scene)
-        for _, _, row in read_rows(run, mode=mode)
+        str(row.subject): (probability, float(not is_generated_truth(row.truth)), row.cluster.scene)
+        for _, _, row in iter_scored_rows(run, mode=mode)
         if row is not None and (probability := real_probability(row.outcome)) is not None
     }
     stated, real, scenes = zip(*rows.values(), strict=True) if rows else ((), (), ())

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
-from unreel.core.span import to_us
+from unreel.core.span import convert_to_microseconds
 from unreel.core.verdict import RealismVerdict, RealityVerdict, TraceVerdict, Unparsed, Verdict
 from unreel.protocols.trace import TRACE
 from unreel.rewards.result import MapTrace, ReviewerVerdict, Reward, RewardMap
@@ -38,7 +38,7 @@ def compute_reward(
     One failed or unreadable verdict makes the value `None`: values over different verdicts are not comparable.
     """
     failure = next(iter(_iter_failures(verdicts)), None)
-    parts, duration_us = {}, to_us(clip.facts.video.duration_s)
+    parts, duration_us = {}, convert_to_microseconds(clip.facts.video.duration_s)
     sides = [(v, p) for v in verdicts if (p := real_probability(v.outcome)) is not None]
     if sides:
         parts["real_probability"] = fmean(

@@ -12,23 +12,27 @@ from typing import Any, Final, Self, TypeVar
 from unreel.core.clip import Clip, ClipId
 from unreel.core.errors import InvalidSettingError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import clip_id, digest
+from unreel.core.identity import compute_clip_id, digest
 from unreel.core.judgement import Pair
 from unreel.core.question import Question
-from unreel.core.settings import EnvironmentSettings, read_settings
+from unreel.core.settings import EnvironmentSettings, read_environment_settings
 from unreel.core.verdict import PreferenceVerdict, Unparsed, Verdict
-from unreel.evaluation.review import build_review_questions, describe_reviewers
-from unreel.media.access import media_reader
-from unreel.protocols.parse_answer import read_text
+from unreel.evaluation.review import build_review_questions, build_reviewer_factories
+from unreel.media.access import open_media_reader
+from unreel.protocols.answer_text import is_refusal, parse_answer_text
 from unreel.protocols.protocol import REVIEWED, Mode, get_protocol
 from unreel.protocols.realism import REALISM
 from unreel.protocols.reality import REALITY
-from unreel.protocols.text import is_refusal
 from unreel.protocols.trace import TRACE
-from unreel.recipes.check import drop_missing
+from unreel.recipes.check import drop_unset_keys
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, Reviewer
-from unreel.reviewers.factory import OpenReviewer, ReviewerFactory, ReviewerPool, wrap_open_reviewer
+from unreel.reviewers.factory import (
+    OpenedReviewer,
+    ReviewerFactory,
+    ReviewerPool,
+    wrap_open_reviewer,
+)
 from unreel.rewards.answers import AnswerStore, CachedAnswer, ClaimState
 from unreel.rewards.calibration import RewardCalibration
 from unreel.rewards.formula import compute_reward
@@ -72,11 +76,11 @@ class RewardModel:
     ) -> None:
         listed = [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
         names = [model for model in listed if isinstance(model, str)]
-        used = settings or read_settings()
+        used = settings or read_environment_settings()
         self._inquiry = build_review_questions(
             protocols, condition or {}, mode=parser, models=names
         )
-        self._factories = self._describe(listed, used, drop_missing(reviewer))
+        self._factories = self._describe(listed, used, drop_unset_keys(reviewer))
         self._calibrators = self._match(
             [calibration] if isinstance(calibration, RewardCalibration) else calibration or []
         )
@@ -86,7 +90,7 @@ class RewardModel:
         """Number of questions that were sent to reviewers."""
         self._held = ExitStack()
         self._reader = self._held.enter_context(
-            media_reader(used, trusted=trusted, at_once=("probe", "frames"))
+            open_media_reader(used, trusted=trusted, at_once=("probe", "frames"))
         )
         self._desk = ReviewDispatcher(self._reader)
         self._held.callback(self._desk.close)
@@ -221,12 +225,12 @@ class RewardModel:
             facts = self._reader.probe(file)
             if isinstance(facts, Failure):
                 return facts
-            return Clip(id=content or clip_id(file), location=str(file), facts=facts)
+            return Clip(id=content or compute_clip_id(file), location=str(file), facts=facts)
         except MediaError as error:
             return error.failure
 
     async def _judge(
-        self, name: str, clips: tuple[Clip, ...], opened: OpenReviewer, looks: Looks
+        self, name: str, clips: tuple[Clip, ...], opened: OpenedReviewer, looks: Looks
     ) -> ReviewerVerdict:
         subject = clips[0].id if len(clips) == 1 else Pair(clips[0].id, clips[1].id)
         question = Question(
@@ -247,7 +251,7 @@ class RewardModel:
     def _read(self, answer: CachedAnswer | Failure, name: str, clip: Clip) -> Verdict | Failure:
         if isinstance(answer, Failure):
             return answer
-        verdict = read_text(
+        verdict = parse_answer_text(
             answer.text,
             get_protocol(name),
             prompt=self._inquiry.condition.prompt,
@@ -265,7 +269,7 @@ class RewardModel:
         key: str,
         question: Question,
         clips: tuple[Clip, ...],
-        opened: OpenReviewer,
+        opened: OpenedReviewer,
         looks: Looks,
     ) -> CachedAnswer | Failure:
         """Return the stored answer, or ask and store it; failures are not stored."""
@@ -313,7 +317,9 @@ class RewardModel:
         factories: dict[str, ReviewerFactory] = {}
         for model in models:
             if isinstance(model, str):
-                (factory,) = describe_reviewers([model], self._inquiry, settings=settings, **keys)
+                (factory,) = build_reviewer_factories(
+                    [model], self._inquiry, settings=settings, **keys
+                )
             else:
                 factory = wrap_open_reviewer(model)
             factories[factory.name] = factory

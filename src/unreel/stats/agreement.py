@@ -75,7 +75,7 @@ def fleiss_kappa(ratings: npt.ArrayLike, *, seed: int, level: float = 0.95) -> M
         return found
     sample, units, values = found
     limits = StatisticLimits(-1.0, 1.0, sample.n_free)
-    statistic = _build_fleiss_statistic(_count_values(units, len(values)))
+    statistic = _build_fleiss_statistic(_count_ratings_per_unit(units, len(values)))
     return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
 
 
@@ -119,9 +119,9 @@ def _build_alpha_statistic(units: IntArray, values: Array, *, scale: Scale) -> S
     """Return alpha of weighted `units`; ratings are indices into `values`, beyond the end if missing."""
     match scale:
         case "nominal":
-            return _build_nominal_alpha(_count_values(units, len(values)))
+            return _build_nominal_alpha(_count_ratings_per_unit(units, len(values)))
         case "ordinal":
-            return _build_ordinal_alpha(_count_values(units, len(values)))
+            return _build_ordinal_alpha(_count_ratings_per_unit(units, len(values)))
         case "interval":
             padded = np.append(values - values.mean(), 0.0)
             return _build_interval_alpha(padded[units], (units < len(values)).sum(axis=1))
@@ -183,7 +183,9 @@ def _compute_alpha(n: Array, observed: Array, expected: Array) -> Array:
     return agreement
 
 
-def _count_values(units: IntArray, n_values: int) -> csr_array[np.float64, tuple[int, int]]:
+def _count_ratings_per_unit(
+    units: IntArray, n_values: int
+) -> csr_array[np.float64, tuple[int, int]]:
     """Return the count of each value (column) per unit (row)."""
     unit, rater = np.nonzero(units < n_values)
     ones = np.ones(len(unit))

@@ -20,9 +20,14 @@ import numpy.typing as npt
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.jackknife_values import JackknifeEstimate, JackknifeValues, get_requested_groups
+from unreel.stats.jackknife_values import JackknifeEstimate, JackknifeValues, get_jackknife_groups
 from unreel.stats.proportion import mid_p_interval, normal_quantile
-from unreel.stats.resampling import MOST_UNDEFINED, Statistic, fewest_clusters, resample
+from unreel.stats.resampling import (
+    MOST_UNDEFINED,
+    Statistic,
+    compute_min_clusters,
+    resample_statistic,
+)
 from unreel.stats.sample import Array, Clusters, GroupCounts, RowSample, as_columns, weighted_sum
 
 # Spread below this share of the value is rounding.
@@ -75,9 +80,9 @@ def _estimate_by_resampling(
     level: float,
     limits: StatisticLimits | None,
 ) -> Measured:
-    if get_requested_groups() is not None:
+    if get_jackknife_groups() is not None:
         return _estimate_by_jackknife(statistic, sample, value, level=level)
-    found = resample(statistic, sample, seed=seed, level=level)
+    found = resample_statistic(statistic, sample, seed=seed, level=level)
     n_clusters = float(found.n_clusters)
     ends = compute_interval(value, found.values, n_clusters=n_clusters, level=level, limits=limits)
     if isinstance(ends, Unmeasured):
@@ -95,7 +100,7 @@ def _estimate_by_jackknife(
     by_scene = sample.group_counts("scene")
     others: tuple[GroupCounts, GroupCounts] | None = None
     crossing = (0.0, 1.0, 1.0)
-    if sample.ties.n_creators >= fewest_clusters(level):
+    if sample.ties.n_creators >= compute_min_clusters(level):
         others = sample.group_counts("creator"), sample.group_counts("cell")
         crossing = sample.crossing
 
@@ -138,14 +143,16 @@ def bootstrap_mean(
     sample = RowSample.of((column,), clusters)
     if bounds is None or sample.n_rows == 0:
         return bootstrap(_build_mean_statistic(sample), sample, seed=seed, level=level)
-    check_bounds(column, bounds)
+    require_values_in_bounds(column, bounds)
     if explain_too_few_clusters(sample, level=level):
-        return bounded_mean(sample, bounds, level=level)
+        return estimate_bounded_mean(sample, bounds, level=level)
     limits = StatisticLimits(*bounds, sample.n_free)
     return bootstrap(_build_mean_statistic(sample), sample, seed=seed, level=level, limits=limits)
 
 
-def bounded_mean(sample: RowSample, bounds: tuple[float, float], *, level: float) -> Estimate:
+def estimate_bounded_mean(
+    sample: RowSample, bounds: tuple[float, float], *, level: float
+) -> Estimate:
     """Compute the mean of the first column with an interval that needs no resampling.
 
     The interval exists even for one clip. A mean of k bounded clips varies at most as much as a
@@ -195,15 +202,15 @@ def compute_interval(
             return Unmeasured(f"{why}; the bare value is {value:.4g}")
         return bound_constant_statistic(value, limits, level=level)
     if limits is not None:
-        return _compute_share_interval(value, defined, limits, n_clusters=n_clusters, level=level)
-    tail = outer_tail(n_clusters, level=level)
+        return _compute_bounded_interval(value, defined, limits, n_clusters=n_clusters, level=level)
+    tail = compute_tail_fraction(n_clusters, level=level)
     low, high = np.quantile(defined, (tail, 1 - tail))
     # A biased or very skewed statistic can have all of its percentiles on one side of the value.
     # The value is the best single guess, so an interval without it would be absurd: widen.
     return min(float(low), value), max(float(high), value)
 
 
-def _compute_share_interval(
+def _compute_bounded_interval(
     value: float, replicates: Array, limits: StatisticLimits, *, n_clusters: float, level: float
 ) -> tuple[float, float]:
     """Compute the interval of a proportion that is as uncertain as the resamples.
@@ -222,8 +229,8 @@ def _compute_share_interval(
     return limits.low + low * reach, limits.low + high * reach
 
 
-def outer_tail(n_clusters: float, *, level: float) -> float:
-    """Return the share of resamples to omit on each side of an interval from `n_clusters` clips."""
+def compute_tail_fraction(n_clusters: float, *, level: float) -> float:
+    """Return the fraction of resamples beyond each end of an interval from `n_clusters` clips."""
     from scipy.special import (
         ndtr,
         stdtrit,
@@ -248,14 +255,14 @@ def bound_constant_statistic(
 
 def explain_too_few_clusters(sample: RowSample, *, level: float) -> str:
     """Return the reason why the clips are too few for an interval at `level`; "" if they are enough or none is wanted."""
-    fewest = fewest_clusters(level)
-    if sample.n_clusters >= fewest or get_requested_groups() is not None:
+    fewest = compute_min_clusters(level)
+    if sample.n_clusters >= fewest or get_jackknife_groups() is not None:
         return ""
     return f"an interval at level {level:g} needs {fewest} clips, here are {sample.n_clusters}"
 
 
-def check_bounds(values: Array, bounds: tuple[float, float]) -> None:
-    """Refuse values outside `bounds`, and bounds that leave no room."""
+def require_values_in_bounds(values: Array, bounds: tuple[float, float]) -> None:
+    """Raise if a value is outside `bounds`, or both bounds are equal."""
     low, high = bounds
     if not low <= values.min() <= values.max() <= high or low == high:
         msg = f"values lie in {values.min()}..{values.max()}, bounds are {bounds}. Check the bounds"

@@ -1,4 +1,4 @@
-"""Whatever is joined, directly or through others, belongs together."""
+"""Connected components of names that are linked in pairs."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 
-def join(names: Sequence[str], pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
+def group_connected_names(
+    names: Sequence[str], pairs: Iterable[tuple[str, str]]
+) -> list[list[str]]:
     """Return `names` grouped by the connections in `pairs`; groups and members keep their order."""
     place = {name: number for number, name in enumerate(names)}
     ends = np.array([(place[first], place[second]) for first, second in pairs], np.intp)

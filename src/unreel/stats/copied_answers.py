@@ -54,7 +54,7 @@ _LEAST_SPREAD: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class CopiedPair:
-    """Two people by number, with the tasks that both judged."""
+    """Two annotators by index, with the number of shared tasks, equal answers and expected ones."""
 
     first: int
     second: int
@@ -67,7 +67,7 @@ class CopiedPair:
 def find_copied_pairs(
     annotator: npt.ArrayLike, task: npt.ArrayLike, label: npt.ArrayLike, *, seed: int = 0
 ) -> tuple[CopiedPair, ...] | None:
-    """Find pairs among labels `[i]`, whole numbers from 0; `None` if no pair could be tested."""
+    """Find annotators with copied answers in columns of integers; `None` if no pair could be tested."""
     who, what, said = (np.asarray(column) for column in (annotator, task, label))
     n_people, n_tasks = int(who.max()) + 1, int(what.max()) + 1
     if not FEWEST_PEOPLE <= n_people <= MOST_PEOPLE:
@@ -88,7 +88,7 @@ def find_copied_pairs(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _AgreementMatrices:
-    """Matrices over people."""
+    """Agreement of each pair of annotators, as square matrices."""
 
     n_shared: Array
     n_same: Array
@@ -98,7 +98,7 @@ class _AgreementMatrices:
 
 
 def _compute_agreement(answers: Array) -> _AgreementMatrices:
-    """Compare all pairs over `answers[person, task, label]`, 1 for the given label."""
+    """Compute the agreement of all pairs from `answers[person, task, label]`, 1 for the given label."""
     judged = answers.sum(axis=2)
     n_shared = judged @ judged.T
     n_same = np.einsum("atl,btl->ab", answers, answers)
@@ -112,9 +112,9 @@ def _compute_agreement(answers: Array) -> _AgreementMatrices:
 def _iter_copied_pairs(
     agreement: _AgreementMatrices, kappas: Array, tested: IntArray
 ) -> Iterator[CopiedPair]:
-    """Yield pairs, the surest first; a pair that was found explains nothing of the others any more.
+    """Yield copied pairs, the surest first; each is then excluded from the fit of the others.
 
-    `kappas[draw, i, j]` begins with the set itself, followed by its resamples.
+    `kappas[draw, i, j]` begins with the original tasks, followed by their resamples.
     """
     limit = -NormalDist().inv_cdf(_ALARM_RATE / len(tested))
     weights = agreement.n_shared * (1 - np.eye(len(agreement.kappa)))

@@ -1,4 +1,6 @@
-"""Correlation of scores with people's scores."""
+"""Correlation of scores with people's scores, and consistency with pairs that people put in an order."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -6,7 +8,134 @@ import numpy.typing as npt
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.stats.bootstrap import StatisticLimits, bootstrap
 from unreel.stats.resampling import Statistic
-from unreel.stats.sample import Array, Clusters, RowSample, as_columns, first_of_run, weighted_sum
+from unreel.stats.sample import (
+    Array,
+    Clusters,
+    IntArray,
+    RowSample,
+    as_columns,
+    first_of_run,
+    weighted_sum,
+)
+
+
+def count_ordered_pairs(human: npt.ArrayLike) -> int:
+    """Count the pairs of clips to which people gave different scores."""
+    (column,) = as_columns(human)
+    _, tied = np.unique(column, return_counts=True)
+    return int(len(column) ** 2 - (tied**2).sum()) // 2
+
+
+def pair_consistency(
+    human: npt.ArrayLike,
+    scores: npt.ArrayLike,
+    *,
+    seed: int,
+    clusters: Clusters = None,
+    level: float = 0.95,
+) -> Measured:
+    """Compute the share of strictly ordered pairs that `scores` order as people do.
+
+    A tie in `scores` counts as disagreement. The interval resamples clips, because the pairs of one
+    clip are correlated; n counts rows.
+    """
+    x, y = as_columns(human, scores)
+    if count_ordered_pairs(x) == 0:
+        return Unmeasured("people order no pair of these clips")
+    sample = RowSample.of((x, y), clusters)
+    pairs = OrderedPairCounter.of(*sample.columns)
+
+    def share(weights: Array) -> Array:
+        counts = pairs.count(weights)
+        return counts.same / counts.ordered
+
+    return bootstrap(share, sample, seed=seed, level=level, limits=build_pair_limits(sample, x))
+
+
+def build_pair_limits(sample: RowSample, truth: Array) -> StatisticLimits:
+    """Return the limits 0 and 1, with the number of ordered pairs that use no clip twice."""
+    _, tied = np.unique(truth, return_counts=True)
+    return StatisticLimits(0.0, 1.0, min(sample.n_free / 2, float(len(truth) - tied.max())))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairCounts:
+    """Counts of pairs that the truth orders, that the scores order equally, and that the scores tie."""
+
+    ordered: Array
+    """NaN where there are none."""
+    same: Array
+    tied: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrderedPairCounter:
+    """Counter of ordered pairs for many weightings of the same rows, in n log n steps each."""
+
+    rank: IntArray
+    """Rank of each row's truth; rows are sorted by it."""
+    digits: "tuple[_RankDigitPairs, ...]"
+
+    @classmethod
+    def of(cls, truth: Array, scores: Array) -> "OrderedPairCounter":
+        """Prepare rows, sorted by `truth`, for counting.
+
+        Two rows with different truths differ first in exactly one binary digit of their truths'
+        ranks. So each pair is met once: at that digit, in the block of rows that share the digits
+        above, between the block's lower and upper half.
+        """
+        distinct, rank = np.unique(truth, return_inverse=True)
+        _, place = np.unique(scores, return_inverse=True)
+        n_digits = (len(distinct) - 1).bit_length()
+        return cls(rank, tuple(_RankDigitPairs.of(rank, place, digit) for digit in range(n_digits)))
+
+    def count(self, weights: Array) -> PairCounts:
+        """Count pairs for each line of `weights`, which holds how often each row occurs."""
+        starts = np.flatnonzero(np.diff(self.rank, prepend=-1))
+        by_truth = np.add.reduceat(weights, starts, axis=1)
+        ordered = (weights.sum(axis=1) ** 2 - np.einsum("rt,rt->r", by_truth, by_truth)) / 2
+        ordered[ordered == 0] = np.nan
+        same, tied = np.zeros(len(weights)), np.zeros(len(weights))
+        for digit in self.digits:
+            digit.add(weights, same=same, tied=tied)
+        return PairCounts(ordered, same, tied)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RankDigitPairs:
+    """Pairs of rows whose truth ranks differ first in one given binary digit."""
+
+    lower: IntArray
+    """Rows of the lower halves by block, then by score."""
+    upper: IntArray
+    """Rows of the upper halves by block, then by score."""
+    block: IntArray
+    """For each upper row, how many lower rows come before its block."""
+    less: IntArray
+    """For each upper row, how many lower rows come before the first of its block not below its score."""
+    not_more: IntArray
+    """For each upper row, how many lower rows come before the first of its block above its score."""
+
+    @classmethod
+    def of(cls, rank: IntArray, place: IntArray, digit: int) -> "_RankDigitPairs":
+        key = (rank >> (digit + 1)) * (place.max() + 1)
+        is_upper = (rank >> digit & 1).astype(np.bool_)
+        order = np.argsort(key + place, kind="stable")
+        lower, upper = order[~is_upper[order]], order[is_upper[order]]
+        below = (key + place)[lower]
+        ends = [key[upper], (key + place)[upper], (key + place)[upper] + 1]
+        return cls(lower, upper, *(np.searchsorted(below, end) for end in ends))
+
+    def add(self, weights: Array, *, same: Array, tied: Array) -> None:
+        """Add this digit's pairs to `same` and `tied`."""
+        upper = weights.take(self.upper, axis=1)
+        before = np.zeros((len(weights), len(self.lower) + 1))
+        np.cumsum(weights.take(self.lower, axis=1), axis=1, out=before[:, 1:])
+        less = before.take(self.less, axis=1)
+        same += np.einsum("ri,ri->r", upper, less - before.take(self.block, axis=1))
+        if (self.not_more > self.less).any():
+            tied += np.einsum("ri,ri->r", upper, before.take(self.not_more, axis=1) - less)
+
 
 # A variance below this share of the mean square is rounding.
 _ROUNDING = 1e-12

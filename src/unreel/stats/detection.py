@@ -15,13 +15,13 @@ from unreel.stats.bootstrap import (
     bootstrap,
     bootstrap_mean,
     bound_constant_statistic,
-    bounded_mean,
+    compute_tail_fraction,
+    estimate_bounded_mean,
     explain_too_few_clusters,
-    outer_tail,
 )
-from unreel.stats.pair_order import OrderedPairCounter, bound_pair_consistency
-from unreel.stats.proportion import WeightedShare, sum_shares
-from unreel.stats.resampling import Statistic, resample
+from unreel.stats.correlation import OrderedPairCounter, build_pair_limits
+from unreel.stats.proportion import WeightedShare, sum_weighted_shares
+from unreel.stats.resampling import Statistic, resample_statistic
 from unreel.stats.sample import (
     Array,
     ClusterIds,
@@ -59,9 +59,7 @@ def auc(
         counts = pairs.count(weights)
         return (counts.same + counts.tied / 2) / counts.ordered
 
-    return bootstrap(
-        area, sample, seed=seed, level=level, limits=bound_pair_consistency(sample, truth)
-    )
+    return bootstrap(area, sample, seed=seed, level=level, limits=build_pair_limits(sample, truth))
 
 
 def f1(
@@ -102,10 +100,10 @@ def tpr_at_fpr(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> Measured:
-    """Return the fraction of generated clips above a threshold that at most `fpr` of real ones exceed.
+    """Compute the fraction of generated clips above the threshold for a false positive rate `fpr`.
 
-    The threshold is a real clip's score, the lowest that keeps the rate, and ties with it stay
-    below: ties never help. A rate of less than one real clip cannot be measured. The interval
+    The threshold is the lowest score of a real clip that at most `fpr` of the real clips exceed; a
+    tie with it counts as below. A rate of less than one real clip cannot be measured. The interval
     resamples clips and sets the threshold again each time. It includes that of a threshold one clip
     stricter, which keeps the rate on new clips: with 100 real clips and a rate of 1 % it covers
     0.99, and without that 0.80 to 0.97. n counts rows.
@@ -172,7 +170,7 @@ def balanced_accuracy(
         return Unmeasured("no generated clips")
     real = WeightedShare(weight=0.5, successes=correct_real, n=n_real)
     generated = WeightedShare(weight=0.5, successes=correct_generated, n=n_generated)
-    return sum_shares([real, generated], level=level)
+    return sum_weighted_shares([real, generated], level=level)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +185,7 @@ class ReliabilityBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbabilityCalibration:
-    """Calibration of stated probabilities."""
+    """Calibration of reported probabilities: calibration error, Brier score and reliability bins."""
 
     ece: Measured
     """Expected calibration error: mean distance of reported and true over the bins, by rows."""
@@ -197,7 +195,7 @@ class ProbabilityCalibration:
     """From the lowest probabilities to the highest."""
 
 
-def calibrate(
+def measure_probability_calibration(
     generated: npt.ArrayLike,
     p_generated: npt.ArrayLike,
     *,
@@ -228,7 +226,9 @@ def calibrate(
     ties = ClusterIds.of(clusters, len(told))
     table = []
     for chosen in (number == each for each in np.unique(number)):
-        share = bounded_mean(RowSample.of((truth[chosen],), ties.only(chosen)), (0, 1), level=level)
+        share = estimate_bounded_mean(
+            RowSample.of((truth[chosen],), ties.only(chosen)), (0, 1), level=level
+        )
         table.append(ReliabilityBin(p_mean=float(told[chosen].mean()), generated=share))
     return ProbabilityCalibration(ece=ece, brier=brier, bins=tuple(table))
 
@@ -268,7 +268,7 @@ def _estimate_calibration_error(sample: RowSample, *, seed: int, level: float) -
     too_few = explain_too_few_clusters(sample, level=level)
     if too_few:
         return Unmeasured(f"{too_few}; the bare value is {value:.4g}")
-    replicates = resample(distances, sample, seed=seed, level=level)
+    replicates = resample_statistic(distances, sample, seed=seed, level=level)
     n_clusters = float(replicates.n_clusters.min())
     noise = np.abs(replicates.values - here).sum(axis=1)
     if noise.max() <= ROUNDING:
@@ -276,7 +276,7 @@ def _estimate_calibration_error(sample: RowSample, *, seed: int, level: float) -
             value, StatisticLimits(0.0, 1.0, sample.n_free), level=level
         )
     else:
-        tail = outer_tail(n_clusters, level=level)
+        tail = compute_tail_fraction(n_clusters, level=level)
         low = max(0.0, value - float(np.quantile(noise, 1 - tail)))
         high = max(value, float(np.quantile(np.abs(replicates.values).sum(axis=1), 1 - tail)))
     return Estimate(

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.core.estimate import Estimate
-from unreel.stats.label_digests import LabelDigests
+from unreel.stats.label_digests import LabelDigestList
 
 MOST_GROUPS: Final = 100
 """More groups would cost time and hardly narrow an interval."""
@@ -23,9 +23,9 @@ MOST_GROUPS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class JackknifeGroups:
-    """Scenes and creators, numbered as they are met and dealt in turn to `MOST_GROUPS` groups at most."""
+    """Numbers of scenes and creators, which assign them in turn to at most `MOST_GROUPS` groups."""
 
-    scenes: LabelDigests = field(default_factory=LabelDigests)
+    scenes: LabelDigestList = field(default_factory=LabelDigestList)
     creators: dict[str, int] = field(default_factory=dict)
 
 
@@ -94,6 +94,6 @@ def jackknife_context(groups: JackknifeGroups) -> Iterator[None]:
         _GROUPS.reset(before)
 
 
-def get_requested_groups() -> JackknifeGroups | None:
+def get_jackknife_groups() -> JackknifeGroups | None:
     """Return the groups to leave out; `None` if confidence intervals are wanted, the usual case."""
     return _GROUPS.get()

@@ -1,4 +1,4 @@
-"""Labels held as digests of 16 bytes, numbered without a dictionary."""
+"""Numbering of labels by 16-byte digests, without a dictionary."""
 
 from hashlib import blake2b
 from typing import Final
@@ -10,8 +10,8 @@ Numbers = npt.NDArray[np.int32]
 DIGEST_BYTES: Final = 16
 
 
-class LabelDigests:
-    """Different labels in the order in which they were first met."""
+class LabelDigestList:
+    """Digests of distinct labels in the order of their first occurrence."""
 
     def __init__(self) -> None:
         self._digests = bytearray()
@@ -20,7 +20,7 @@ class LabelDigests:
         return len(self._digests) // DIGEST_BYTES
 
     def number(self, digests: bytearray) -> Numbers:
-        """Return the number of each label, given as digests one after the other; new labels are added."""
+        """Return the number of each label of the concatenated `digests`; new labels are added."""
         n_known = len(self)
         rank = rank_digests(self._digests + digests)
         n_labels = int(rank.max(initial=-1)) + 1
@@ -35,12 +35,12 @@ class LabelDigests:
 
 
 def digest_label(label: str) -> bytes:
-    """Return the digest of `label`."""
+    """Return the 16-byte BLAKE2b digest of `label`."""
     return blake2b(str(label).encode(errors="surrogatepass"), digest_size=DIGEST_BYTES).digest()
 
 
 def rank_digests(digests: bytearray) -> Numbers:
-    """Return the rank of each digest among the different ones."""
+    """Return the rank of each of the concatenated digests among the distinct ones."""
     halves = np.frombuffer(digests, np.uint64).reshape(-1, 2)
     order = np.lexsort((halves[:, 1], halves[:, 0]))
     differs = np.zeros(len(order), np.bool_)

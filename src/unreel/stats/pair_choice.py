@@ -36,7 +36,7 @@ _WIDTH: Final = math.sqrt(math.pi * math.log(2) / 2)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StrengthPosterior:
-    """Posterior of strengths: mean and covariance."""
+    """Normal posterior of the competitors' strengths: mean and covariance."""
 
     mean: Array
     covariance: Array
@@ -49,13 +49,13 @@ class StrengthPosterior:
 
 
 def estimate_posterior(wins: Array, *, spread: float | None = None) -> StrengthPosterior:
-    """Return the posterior from results: `wins[i, j]` counts how often i was preferred to j.
+    """Estimate the posterior of strengths; `wins[i, j]` counts how often i was preferred to j.
 
-    `spread` is that of strengths before a result is seen; without it, the one that the results make most
-    likely, near `SPREAD` as long as they are few.
+    `spread` is the standard deviation of the prior of strengths; by default it is estimated from
+    the results, near `SPREAD` if they are few.
 
     Raises:
-        InvalidValueError: `wins` is no square table of counts, or too large.
+        InvalidValueError: `wins` is not a square table of counts, or is too large.
     """
     size = len(wins)
     if wins.shape != (size, size) or not 1 < size <= MOST or not np.all(wins >= 0):
@@ -119,7 +119,7 @@ def compute_information_gain(belief: StrengthPosterior, first: IntArray, second:
     return np.asarray(np.maximum(of_result - of_noise, 0.0))
 
 
-def choose_pairs(
+def choose_next_pairs(
     belief: StrengthPosterior, pairs: Sequence[tuple[int, int]], *, n: int, seed: int
 ) -> list[int]:
     """Return the indices in `pairs` of the `n` pairs to compare next, the most informative first.

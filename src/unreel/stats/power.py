@@ -1,4 +1,4 @@
-"""Differences between two reviewers that a benchmark is large enough to show."""
+"""Statistical power: the smallest difference between two reviewers that a benchmark can show."""
 
 import math
 from typing import Final
@@ -11,49 +11,49 @@ DISCORDANT: Final = 0.3
 """Share of clips of which one of two reviewers is right and the other wrong, where nothing is known of them."""
 
 
-def detectable_difference(
+def compute_detectable_difference(
     error: float, *, free: float, n_clusters: int, reach: float, alpha: float = 0.05
 ) -> float:
     """Return the smallest true difference that a two-sided test at `alpha` finds with 80 % power.
 
     Args:
-        error: standard error of the difference that was measured.
-        free: its degrees of freedom.
-        n_clusters: independent clips or scenes.
-        reach: the most that two values of the figure can differ by. A true difference of d needs a share
-            d / `reach` of clips that differ, so that two reviewers who seldom differ do not make small
-            differences visible.
-        alpha: chance of a false alarm.
+        error: Standard error of the measured difference.
+        free: Degrees of freedom of `error`.
+        n_clusters: Number of independent clips or scenes.
+        reach: Maximum difference between two values of the metric. A true difference of d needs a
+            fraction d / `reach` of clips that differ, so that reviewers who seldom differ do not make
+            small differences visible.
+        alpha: Probability of a false alarm.
     """
     measured = _compute_power_factor(free, alpha) * error
     if math.isinf(reach):
         return measured
-    return min(reach, max(measured, _compute_detectable_difference(n_clusters, reach, alpha)))
+    return min(reach, max(measured, _compute_one_sided_difference(n_clusters, reach, alpha)))
 
 
-def plan_difference(
+def plan_detectable_difference(
     n_clusters: int, *, discordant: float = DISCORDANT, alpha: float = 0.05
 ) -> float:
-    """Return the smallest difference between two accuracies, as a share, that `n_clusters` clips show with 80 % power.
+    """Return the smallest difference of two accuracies that `n_clusters` clips show with 80 % power.
 
-    `discordant` is the share of clips of which one reviewer alone is right.
+    `discordant` is the fraction of clips on which exactly one reviewer is right.
     """
     if n_clusters < 2 or not 0 < discordant <= 1:  # noqa: PLR2004  a spread needs two
         msg = f"got {n_clusters} clips and a share of {discordant}. Use 2 clips or more and a share in 0..1"
         raise InvalidValueError(msg)
     squared = _compute_power_factor(n_clusters - 1, alpha) ** 2
     spread = math.sqrt(squared * discordant / (n_clusters + squared))
-    return max(spread, _compute_detectable_difference(n_clusters, 1.0, alpha))
+    return max(spread, _compute_one_sided_difference(n_clusters, 1.0, alpha))
 
 
 def _compute_power_factor(free: float, alpha: float) -> float:
-    """Return how many standard errors a true difference must have."""
+    """Return the detectable difference as a number of standard errors."""
     from scipy.special import stdtrit
 
     return -float(stdtrit(free, alpha / 2)) + float(stdtrit(free, POWER))
 
 
-def _compute_detectable_difference(n_clusters: int, reach: float, alpha: float) -> float:
-    """Return the difference that is found where all clips that differ speak for the same reviewer."""
+def _compute_one_sided_difference(n_clusters: int, reach: float, alpha: float) -> float:
+    """Return the detectable difference if all clips that differ favour the same reviewer."""
     squared = _compute_power_factor(max(n_clusters - 1, 1), alpha) ** 2
     return reach * squared / (n_clusters + squared)

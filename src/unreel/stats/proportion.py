@@ -1,4 +1,4 @@
-"""Shares of a count."""
+"""Proportions of a count, with mid-P intervals."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -62,7 +62,7 @@ def _bisect_for_level(
 
 
 def normal_quantile(level: float) -> float:
-    """Return the number of standard deviations around the mean that contain the fraction `level` of a normal distribution."""
+    """Return the half-width of the central interval `level` of a normal distribution, in deviations."""
     if not 0 < level < 1:
         msg = f"a level must be between 0 and 1, got {level}. Use 0.95 for a 95 % interval"
         raise InvalidValueError(msg)
@@ -86,7 +86,7 @@ class WeightedShare:
             raise InvalidValueError(msg)
 
 
-def sum_shares(shares: Sequence[WeightedShare], *, level: float = 0.95) -> Measured:
+def sum_weighted_shares(shares: Sequence[WeightedShare], *, level: float = 0.95) -> Measured:
     """Compute the sum of `shares` with its confidence interval; n counts the trials of all shares."""
     if not shares or any(share.n == 0 for share in shares):
         return Unmeasured("nothing was counted")

@@ -1,4 +1,4 @@
-"""Intervals of many shares at once, by the rule of `stats.bootstrap`: a leaderboard holds thousands."""
+"""Confidence intervals of many proportions at once, by the method of `stats.bootstrap`."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,7 +7,7 @@ import numpy as np
 
 from unreel.stats.bootstrap import ROUNDING
 from unreel.stats.proportion import normal_quantile
-from unreel.stats.resampling import MOST_UNDEFINED, fewest_clusters
+from unreel.stats.resampling import MOST_UNDEFINED, compute_min_clusters
 from unreel.stats.sample import Array
 
 _STEPS: Final = 14
@@ -41,7 +41,7 @@ def compute_proportion_intervals(
     off = np.where(known, replicates - values, 0.0)
     count = np.maximum(known.sum(axis=0), 1)
     variance = (off**2).sum(axis=0) / count - (off.sum(axis=0) / count) ** 2
-    few = n_clusters < fewest_clusters(level)
+    few = n_clusters < compute_min_clusters(level)
     still = np.abs(off).max(axis=0, initial=0.0) <= ROUNDING
     trials = np.where(
         few,

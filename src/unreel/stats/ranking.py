@@ -1,4 +1,4 @@
-"""Strengths of competitors from battles between two of them."""
+"""Bradley-Terry strengths of competitors from battles between two of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.registry import LazyImport
 from unreel.stats.bootstrap import compute_interval, explain_too_few_clusters
-from unreel.stats.resampling import Statistic, resample
+from unreel.stats.resampling import Statistic, resample_statistic
 from unreel.stats.sample import Array, IntArray, RowSample
 
 _BRADLEY_TERRY: Final = LazyImport("evalica:bradley_terry", extra="arena")
@@ -40,7 +40,7 @@ _POINTS: Final = {BattleOutcome.FIRST: 1.0, BattleOutcome.TIE: 0.5, BattleOutcom
 
 @dataclass(frozen=True, slots=True)
 class ClipBattle:
-    """Two competitors met over one clip. Battles over the same clip are drawn together."""
+    """Battle of two competitors over one clip; battles over the same clip are resampled together."""
 
     first: str
     second: str
@@ -77,13 +77,13 @@ def bradley_terry(
     sample = RowSample.of(columns, [battle.clip for battle in battles])
     fought = np.bincount(np.concatenate([first, second]), minlength=len(names))
     measured = _estimate_strengths(
-        _ResultTable.of(sample, names), sample, fought=fought, seed=seed, level=level
+        _BattleTable.of(sample, names), sample, fought=fought, seed=seed, level=level
     )
     return dict(zip(names, measured, strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _ResultTable:
+class _BattleTable:
     """Distinct battle results with the winner and loser of each; a tie counts in both directions."""
 
     names: list[str]
@@ -97,7 +97,7 @@ class _ResultTable:
     """Which distinct result each (winner, loser) comes from."""
 
     @classmethod
-    def of(cls, sample: RowSample, names: list[str]) -> "_ResultTable":
+    def of(cls, sample: RowSample, names: list[str]) -> "_BattleTable":
         first, second = (column.astype(np.int64) for column in sample.columns[:2])
         points = sample.columns[2]
         first_scores, second_scores = np.flatnonzero(points > 0), np.flatnonzero(points < 1)
@@ -139,7 +139,7 @@ class _ResultTable:
         return ", ".join([*named[:_NAMED], *(["..."] if len(named) > _NAMED else [])])
 
     def strengths(self) -> Statistic:
-        """Log strengths, one column per competitor; NaN where results give none."""
+        """Return the statistic that computes log strengths, one column per competitor; NaN if undefined."""
         solve, winner = _BRADLEY_TERRY.load(), _WINNER.load()
         sides = {1.0: winner.X, 0.5: winner.Draw, 0.0: winner.Y}
         winners = [sides[points] for points in self.points.tolist()]
@@ -162,7 +162,7 @@ class _ResultTable:
 
 
 def _estimate_strengths(
-    table: _ResultTable, sample: RowSample, *, fought: IntArray, seed: int, level: float
+    table: _BattleTable, sample: RowSample, *, fought: IntArray, seed: int, level: float
 ) -> list[Measured]:
     loose = table.why_loose(sample.observed[0]) or explain_too_few_clusters(sample, level=level)
     if loose:
@@ -171,7 +171,7 @@ def _estimate_strengths(
     values = strengths(sample.observed)[0]
     if np.isnan(values).any():
         return [Unmeasured("one side nearly always wins, so strengths do not settle")] * len(values)
-    replicates = resample(strengths, sample, seed=seed, level=level)
+    replicates = resample_statistic(strengths, sample, seed=seed, level=level)
     measured: list[Measured] = []
     for value, column, n in zip(values.tolist(), replicates.values.T, fought.tolist(), strict=True):
         interval = compute_interval(value, column, n_clusters=sample.n_clusters, level=level)

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from unreel.stats.jackknife_values import get_requested_groups
+from unreel.stats.jackknife_values import get_jackknife_groups
 from unreel.stats.proportion import normal_quantile
 from unreel.stats.sample import Array, ClusterIds, ClusterResampler, Clusters, RowSample
 
@@ -33,7 +33,7 @@ MOST_UNDEFINED: Final = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResampledStatistic:
-    """A statistic of resamples, one per line, for one value or for several (columns)."""
+    """Values of a statistic in resamples (lines), for one statistic or several (columns)."""
 
     values: Array
     n_clusters: Array
@@ -41,7 +41,7 @@ class ResampledStatistic:
     where creators, which are few, make most of it."""
 
 
-def resample(
+def resample_statistic(
     statistic: Statistic, sample: RowSample, *, seed: int, level: float
 ) -> ResampledStatistic:
     """Compute the statistic of `RESAMPLES` resamples, in bounded memory.
@@ -51,14 +51,14 @@ def resample(
     """
     rng = np.random.default_rng(seed)
     values = _draw_replicates(statistic, sample.scenes, RESAMPLES, block=sample.block, rng=rng)
-    if sample.ties.n_creators < fewest_clusters(level):
+    if sample.ties.n_creators < compute_min_clusters(level):
         return ResampledStatistic(
             values, np.full(values.shape[1:], sample.n_clusters, dtype=np.float64)
         )
     return _widen_replicates(values, statistic, sample, rng)
 
 
-def fewest_clusters(level: float) -> int:
+def compute_min_clusters(level: float) -> int:
     """Return the minimum number of clusters for an interval at `level`.
 
     No resample leaves the range of the clusters, and the range of k clusters misses the median of all
@@ -68,15 +68,15 @@ def fewest_clusters(level: float) -> int:
     return 1 + math.ceil(-math.log2(1 - level))
 
 
-def are_independent(clusters: Clusters, n_rows: int, *, level: float = 0.95) -> bool:
-    """Return whether all rows are resampled independently: each is its own scene, and creators are too few to resample.
+def are_rows_independent(clusters: Clusters, n_rows: int, *, level: float = 0.95) -> bool:
+    """Return whether all rows are resampled independently; `False` inside `jackknife_context`.
 
-    Rows that are excluded together are not.
+    Each row is then its own scene, and the creators are too few to resample.
     """
-    if get_requested_groups() is not None:
+    if get_jackknife_groups() is not None:
         return False
     ties = ClusterIds.of(clusters, n_rows)
-    return ties.n_scenes == n_rows and ties.n_creators < fewest_clusters(level)
+    return ties.n_scenes == n_rows and ties.n_creators < compute_min_clusters(level)
 
 
 def _draw_replicates(

@@ -8,13 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.core.errors import InvalidValueError
-from unreel.stats.cluster_ids import NOBODY, ClusterIds, Clusters, count_kinds
-from unreel.stats.cluster_resampler import (
+from unreel.stats.clusters import (
+    NOBODY,
     Array,
     BoolArray,
+    ClusterIds,
     ClusterResampler,
+    Clusters,
     IntArray,
-    count_chosen,
+    count_chosen_rows,
+    count_distinct_values,
 )
 from unreel.stats.jackknife_values import MOST_GROUPS
 
@@ -40,7 +43,11 @@ _FEW: Final = 255
 
 
 def as_columns(*columns: npt.ArrayLike) -> tuple[Array, ...]:
-    """Return the columns as float arrays of one length, or raise an error that names the problem."""
+    """Return the columns as float arrays of one length.
+
+    Raises:
+        InvalidValueError: The columns are not flat, differ in length, or contain NaN or infinity.
+    """
     arrays = tuple(np.asarray(column, dtype=np.float64) for column in columns)
     shapes = sorted({array.shape for array in arrays})
     if len(shapes) > 1 or len(shapes[0]) != 1:
@@ -71,7 +78,7 @@ class RowSample:
 
     @classmethod
     def of(cls, columns: Iterable[npt.NDArray[Any]], clusters: Clusters = None) -> "RowSample":
-        """Group the rows of equally long `columns`, which may come one at a time, by what they are drawn with."""
+        """Build the sample of equally long `columns`, which may be an iterator, with their `clusters`."""
         codes = RowCodes.of(columns)
         order = np.argsort(codes.code, kind="stable")
         starts = np.cumsum(codes.counts) - codes.counts
@@ -119,10 +126,10 @@ class RowSample:
 
     @property
     def crossing(self) -> tuple[float, float, float]:
-        """Return the degree to which creators and scenes cross, from 0 to 1 (all with all), and the numbers that cross."""
+        """Return how far creators and scenes cross (0 to 1, all with all), and the number of each."""
         made = self.ties.only(self.ties.creator != NOBODY)
         n_cells, n_scenes, n_creators = (
-            count_kinds(_compute_cell_ids(made)),
+            count_distinct_values(_compute_cell_ids(made)),
             made.n_scenes,
             made.n_creators,
         )
@@ -151,12 +158,12 @@ class RowSample:
     def _without(self, group: IntArray, left_out: IntArray) -> Iterator[Array]:
         for start in range(0, len(left_out), self.block):
             lines = left_out[start : start + self.block]
-            yield np.stack([count_chosen(group != line, self.starts) for line in lines])
+            yield np.stack([count_chosen_rows(group != line, self.starts) for line in lines])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupCounts:
-    """Number of rows that each of `MOST_GROUPS` groups has of each distinct row; the rows themselves are not held."""
+    """Number of rows that each of `MOST_GROUPS` groups has of each distinct row."""
 
     observed: Array
     """Weights of the distinct rows with all groups, shaped as one resample."""
@@ -171,7 +178,7 @@ class GroupCounts:
 
     @classmethod
     def of(cls, group: npt.NDArray[Any], starts: IntArray, *, block: int) -> "GroupCounts":
-        """Count sorted rows, of which the distinct ones start at `starts`; the group `MOST_GROUPS` is never left out."""
+        """Count sorted rows by `group`, distinct from `starts` on; group `MOST_GROUPS` is never left out."""
         counts = np.diff(starts, append=len(group))
         key = np.repeat(np.arange(len(starts)), counts)
         key += group.astype(np.int64) * len(starts)
@@ -192,7 +199,7 @@ class GroupCounts:
         )
 
     def without_each(self) -> Iterator[Array]:
-        """Return weights with each group left out, by number, one per line, in blocks."""
+        """Yield blocks of weights with each group left out, one group per line."""
         for start in range(0, MOST_GROUPS, self.block):
             lines = range(start, min(start + self.block, MOST_GROUPS))
             weights = np.repeat(self.observed, len(lines), axis=0)
@@ -238,7 +245,7 @@ class RowCodes:
 
 
 def _compute_cell_ids(ties: ClusterIds) -> IntArray:
-    """Return a number for what one creator made of one scene, for each row."""
+    """Return for each row the number of its cell: the combination of scene and creator."""
     return ties.scene.astype(np.int64) * (int(ties.creator.max()) + 1) + ties.creator
 
 
@@ -273,10 +280,10 @@ def _select_code_dtype(n: int) -> npt.DTypeLike:
 
 
 def weighted_sum(weights: Array, column: Array) -> Array:
-    """Sum of `column` under each line of `weights`.
+    """Compute the sum of `column` under each line of `weights`.
 
-    Not a matrix product: the threads of a BLAS spin against other processes, which made 100,000 rows
-    five times slower on a busy machine, and its sums differ from one machine to the next.
+    A matrix product is not used: the threads of a BLAS compete with other processes, which made
+    100,000 rows five times slower on a busy machine, and its sums differ between machines.
     """
     total: Array = np.einsum("ri,i->r", weights, column)
     return total

@@ -35,8 +35,8 @@ Interval = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MixedEvidence:
-    """Evidence after each value, over all starts."""
+class SequentialEvidence:
+    """Log evidence after each value, combined over all starts of a test."""
 
     log_evidence: Array
     starts: tuple[int, ...]
@@ -48,8 +48,8 @@ class MixedEvidence:
         return int(above[0]) if len(above) else None
 
 
-def mix_starts(n: int, evidence: Callable[[int], Array]) -> MixedEvidence:
-    """Combine the tests that start at 0, `START_EVERY`, ...
+def combine_restarted_tests(n: int, evidence: Callable[[int], Array]) -> SequentialEvidence:
+    """Combine the evidence of the tests that start at 0, `START_EVERY`, ...
 
     Args:
         n: Number of values.
@@ -58,24 +58,24 @@ def mix_starts(n: int, evidence: Callable[[int], Array]) -> MixedEvidence:
     total, best = np.full(n, -np.inf), np.full(n, -np.inf)
     starts = np.zeros(n, np.intp)
     for start in range(0, n, START_EVERY):
-        own = evidence(start) + log_start_weight(start)
+        own = evidence(start) + compute_log_start_weight(start)
         total[start:] = np.logaddexp(total[start:], own)
         better = own > best[start:]
         starts[start:][better] = start
         best[start:][better] = own[better]
-    return MixedEvidence(total, tuple(starts.tolist()))
+    return SequentialEvidence(total, tuple(starts.tolist()))
 
 
-def log_start_weight(start: int) -> float:
+def compute_log_start_weight(start: int) -> float:
     """Return the logarithm of the weight of the test that begins at `start`: 1/2, 1/6, 1/12, ..."""
     number = start // START_EVERY
     return -math.log((number + 1) * (number + 2))
 
 
-def weigh_trend(values: Array, sign: int, least: float = 0.0) -> Array:
+def compute_trend_evidence(values: Array, sign: int, least: float = 0.0) -> Array:
     """Return the log evidence, after each value, that the values rise (`sign` 1) or fall (-1).
 
-    There is none while the change along the fitted line is smaller than `least`.
+    It is -inf while the change along the fitted line is smaller than `least`.
     """
     x = np.arange(len(values), dtype=np.float64)
     y = values - (values[0] if len(values) else 0.0)
@@ -85,28 +85,32 @@ def weigh_trend(values: Array, sign: int, least: float = 0.0) -> Array:
     total = np.maximum(np.cumsum(y * y) - np.cumsum(y) ** 2 / n, 0.0)
     floor = _ROUNDING * (1 + np.cumsum(y * y))
     slopes = np.divide(product, spread, out=np.zeros_like(total), where=spread > 0)
-    own = _log_t_evidence(total, slopes * product, SLOPE_SD**2 * spread, n_free=n - 1, floor=floor)
+    own = _compute_log_t_evidence(
+        total, slopes * product, SLOPE_SD**2 * spread, n_free=n - 1, floor=floor
+    )
     return np.where((sign * slopes > 0) & (sign * slopes * x >= least), own, -np.inf)
 
 
-def weigh_mean(values: Array, limit: float, sign: int) -> Array:
-    """Return the log evidence, after each value, that their mean is above `limit` (`sign` 1) or below (-1)."""
+def compute_mean_evidence(values: Array, limit: float, sign: int) -> Array:
+    """Return the log evidence, after each value, that the mean is above (`sign` 1) or below `limit`."""
     y = values - limit
     n = np.arange(1, len(y) + 1, dtype=np.float64)
     sums, total = np.cumsum(y), np.cumsum(y * y)
-    own = _log_t_evidence(total, sums**2 / n, SHIFT_SD**2 * n, n_free=n, floor=0 * n + _ROUNDING)
+    own = _compute_log_t_evidence(
+        total, sums**2 / n, SHIFT_SD**2 * n, n_free=n, floor=0 * n + _ROUNDING
+    )
     return np.where(sign * sums > 0, own, -np.inf)
 
 
-def weigh_fraction(values: Array, limit: float) -> Array:
+def compute_fraction_evidence(values: Array, limit: float) -> Array:
     """Return the log evidence, after each value in 0..1, that their mean is above `limit`."""
     gains = [np.cumsum(np.log1p(bet / limit * (values - limit))) for bet in BETS]
     mean: Array = np.logaddexp.reduce(gains, axis=0) - math.log(len(BETS))
     return mean
 
 
-def enclose_trend(values: Array, alpha: float) -> Interval:
-    """Return the change along the fitted line with an interval that holds at all times together."""
+def estimate_trend_interval(values: Array, alpha: float) -> Interval:
+    """Return the change along the fitted line, with an interval that is valid at all times together."""
     x = np.arange(len(values), dtype=np.float64)
     x -= x.mean()
     spread = float(x @ x)
@@ -121,35 +125,35 @@ def enclose_trend(values: Array, alpha: float) -> Interval:
     return length * slope, length * (slope - reach), length * (slope + reach)
 
 
-def enclose_mean(values: Array, alpha: float) -> Interval:
-    """Return the mean with an interval that holds at all times together."""
+def estimate_mean_interval(values: Array, alpha: float) -> Interval:
+    """Return the mean with an interval that is valid at all times together."""
     mean, n = float(values.mean()), len(values)
     rest = float(np.square(values - mean).sum())
     reach = _compute_half_width(rest, SHIFT_SD**2 * n, n, alpha) / math.sqrt(n)
     return mean, mean - reach, mean + reach
 
 
-def enclose_fraction(values: Array, alpha: float) -> Interval:
-    """Return the mean of values in 0..1 with an interval that holds at all times; `alpha` counts for each side."""
+def estimate_fraction_interval(values: Array, alpha: float) -> Interval:
+    """Return the mean of values in 0..1 with an always valid interval; `alpha` applies to each side."""
     mean = float(values.mean())
     low, high = _compute_lower_bound(values, alpha), 1 - _compute_lower_bound(1 - values, alpha)
     return mean, min(low, mean), max(high, mean)
 
 
 def _compute_lower_bound(values: Array, alpha: float) -> float:
-    """Return the largest limit that the test of a fraction excludes, which is below their mean."""
+    """Return the largest limit that the test of a fraction rejects; it is below the mean."""
     low, high = 0.0, float(values.mean())
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        excluded = middle > 0 and weigh_fraction(values, middle)[-1] >= -math.log(alpha)
+        excluded = middle > 0 and compute_fraction_evidence(values, middle)[-1] >= -math.log(alpha)
         low, high = (middle, high) if excluded else (low, middle)
     return low
 
 
-def _log_t_evidence(
+def _compute_log_t_evidence(
     total: Array, explained: Array, precision: Array, *, n_free: Array, floor: Array
 ) -> Array:
-    """Return the log evidence of a regression on one column; series without any spread are no evidence."""
+    """Return the log evidence of a regression on one column; a constant series gives no evidence."""
     left = total - np.minimum(explained, total) * precision / (1 + precision)
     ratio = np.divide(total, left, out=np.ones_like(total), where=(total > floor) & (left > 0))
     evidence: Array = 0.5 * (n_free * np.log(ratio) - np.log1p(precision))

@@ -25,9 +25,9 @@ import numpy as np
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.resampling import fewest_clusters
+from unreel.stats.resampling import compute_min_clusters
 from unreel.stats.sample import Array, BoolArray, IntArray
-from unreel.stats.skill_rows import REAL, AnswerColumns, AnswerGroups, TermLayout
+from unreel.stats.skill_rows import REAL, AnswerColumns, AnswerGroups, SkillTermLayout
 
 FEW_SLIPS: Final = 0.02
 """Prior mean of the guess rate; small rates are more likely than large ones."""
@@ -52,7 +52,7 @@ _HALVINGS: Final = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SkillTerms:
-    """One number for each term."""
+    """Terms of the skill model, or their standard errors, by kind."""
 
     bias: Array
     ability: Array
@@ -61,14 +61,14 @@ class SkillTerms:
     """Of each nuisance."""
 
     @classmethod
-    def of(cls, vector: Array, shape: TermLayout) -> "SkillTerms":
+    def of(cls, vector: Array, shape: SkillTermLayout) -> "SkillTerms":
         """Split one vector into its terms."""
         return cls(**{name: vector[part] for name, part in shape.parts.items()})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SkillFit:
-    """The most likely terms, and their standard errors."""
+    """Most likely terms of the skill model, with their standard errors."""
 
     terms: SkillTerms
     errors: SkillTerms
@@ -78,7 +78,7 @@ class SkillFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SkillIntervals:
-    """Every term with its interval, or why it has none."""
+    """Estimate of every term with its interval, or the reason why it is unmeasured."""
 
     bias: list[Measured]
     ability: list[Measured]
@@ -106,9 +106,9 @@ class SkillPrior:
 _DEFAULT: Final = SkillPrior()
 
 
-def fit_skill(
+def fit_skill_terms(
     answers: AnswerColumns,
-    shape: TermLayout,
+    shape: SkillTermLayout,
     *,
     model: SkillPrior = _DEFAULT,
     anchors: BoolArray | None = None,
@@ -131,23 +131,27 @@ def fit_skill(
     return SkillFit(SkillTerms.of(centre @ terms, shape), SkillTerms.of(error, shape), blind)
 
 
-def measure_skill(
-    answers: AnswerColumns, shape: TermLayout, *, model: SkillPrior = _DEFAULT, level: float = 0.95
+def estimate_skill_intervals(
+    answers: AnswerColumns,
+    shape: SkillTermLayout,
+    *,
+    model: SkillPrior = _DEFAULT,
+    level: float = 0.95,
 ) -> SkillIntervals:
-    """Return every term with its interval by scene; n counts the answers that inform it.
+    """Estimate every term with its interval by scene; n counts the answers that inform it.
 
     Terms without a connection to the others are unmeasured.
     """
     from scipy.special import stdtrit
 
     n_scenes = int((np.bincount(answers.scene) > 0).sum())
-    if n_scenes < fewest_clusters(level):
+    if n_scenes < compute_min_clusters(level):
         few: Measured = Unmeasured(
-            f"an interval at level {level:g} needs {fewest_clusters(level)} scenes, here are {n_scenes}"
+            f"an interval at level {level:g} needs {compute_min_clusters(level)} scenes, here are {n_scenes}"
         )
         return SkillIntervals(*([few] * size for size in shape.sizes))
     ties = _AnswerComponents.of(answers, shape)
-    fit = fit_skill(answers, shape, model=model, anchors=ties.creators)
+    fit = fit_skill_terms(answers, shape, model=model, anchors=ties.creators)
     reach = -float(stdtrit(n_scenes - 1, (1 - level) / 2))
     n_all = np.full(shape.n_nuisances, len(answers.scene))
 
@@ -181,8 +185,10 @@ def _build_symmetric_estimate(
     )
 
 
-def _estimate_guess_rate(answers: AnswerColumns, shape: TermLayout, model: SkillPrior) -> float:
-    """Return the most likely guess rate. Nuisance variables affect it little, so it is fitted on counts without them."""
+def _estimate_guess_rate(
+    answers: AnswerColumns, shape: SkillTermLayout, model: SkillPrior
+) -> float:
+    """Return the most likely guess rate, fitted without nuisance variables, which hardly affect it."""
     from scipy.optimize import minimize_scalar
 
     if model.guess is not None:
@@ -231,10 +237,7 @@ def _fit_terms(
 
 
 def _detect_blind_reviewers(rows: AnswerGroups, likelihoods: Array) -> BoolArray:
-    """Return, for each reviewer, whether one chance for every clip explains its answers better than its terms do.
-
-    Where it nearly always gives the same answer, its terms must explain them clearly better.
-    """
+    """Return for each reviewer whether one probability for all clips explains its answers better."""
     size = rows.shape.n_reviewers
 
     def count(column: Array) -> Array:
@@ -254,7 +257,7 @@ def _detect_blind_reviewers(rows: AnswerGroups, likelihoods: Array) -> BoolArray
     return blind
 
 
-def _build_centring_matrix(shape: TermLayout, anchors: BoolArray) -> Array:
+def _build_centring_matrix(shape: SkillTermLayout, anchors: BoolArray) -> Array:
     """Build the matrix that subtracts the anchors' mean realism from each ability and realism.
 
     Probabilities do not change.
@@ -314,7 +317,7 @@ class _AnswerComponents:
     """Answers about each creator."""
 
     @classmethod
-    def of(cls, answers: AnswerColumns, shape: TermLayout) -> "_AnswerComponents":
+    def of(cls, answers: AnswerColumns, shape: SkillTermLayout) -> "_AnswerComponents":
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
@@ -363,7 +366,7 @@ class _AnswerComponents:
         ]
 
 
-def standardise(columns: Array, chosen: Sequence[int] | IntArray) -> Array:
+def standardise_columns(columns: Array, chosen: Sequence[int] | IntArray) -> Array:
     """Return each column in standard deviations from its mean over the rows `chosen`.
 
     Unknown values and constant columns become 0.

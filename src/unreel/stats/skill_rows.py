@@ -1,4 +1,4 @@
-"""Answers counted for the skill model: its likelihood, and the slope and curve of that, on columns."""
+"""Counted answers of the skill model, with the log-likelihood, its gradient and its curvature."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class AnswerColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class TermLayout:
+class SkillTermLayout:
     """Numbers of terms by kind, and their positions in one vector."""
 
     n_reviewers: int
@@ -61,8 +61,8 @@ class TermLayout:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RowWeights:
-    """Of each row: the slope of its likelihood in the log-odds, and the curve that is expected of it."""
+class LikelihoodDerivatives:
+    """Slope and expected curvature of each row's log-likelihood in the log-odds."""
 
     score: Array
     expected: Array
@@ -76,7 +76,7 @@ class AnswerGroups:
     nuisance variables.
     """
 
-    shape: TermLayout
+    shape: SkillTermLayout
     reviewer: IntArray
     creator: IntArray
     """0 if the clip is real; see `made`."""
@@ -88,8 +88,8 @@ class AnswerGroups:
     """Answers of `n` that say generated."""
 
     @classmethod
-    def of(cls, answers: AnswerColumns, shape: TermLayout) -> "AnswerGroups":
-        """Count the answers of each cell; with nuisances each clip has a chance of its own."""
+    def of(cls, answers: AnswerColumns, shape: SkillTermLayout) -> "AnswerGroups":
+        """Count the answers of each reviewer and creator; with nuisances, build one group per answer."""
         if shape.n_nuisances:
             return cls.one_by_one(answers, shape)
         wide = shape.n_creators + 1
@@ -109,7 +109,7 @@ class AnswerGroups:
         )
 
     @classmethod
-    def one_by_one(cls, answers: AnswerColumns, shape: TermLayout) -> "AnswerGroups":
+    def one_by_one(cls, answers: AnswerColumns, shape: SkillTermLayout) -> "AnswerGroups":
         """Build groups of one answer each."""
         return cls(
             shape=shape,
@@ -122,7 +122,7 @@ class AnswerGroups:
         )
 
     def odds(self, terms: Array) -> Array:
-        """Log-odds of each row, before the guess rate."""
+        """Return the log-odds of each row, before the guess rate."""
         bias, ability, realism, sway = (terms[part] for part in self.shape.parts.values())
         log_odds: Array = bias[self.reviewer]
         if self.shape.n_creators:
@@ -146,15 +146,15 @@ class AnswerGroups:
         """Return the log-likelihood of all rows together."""
         return float(self.likelihoods(terms, guess).sum())
 
-    def weigh(self, terms: Array, guess: float) -> RowWeights:
+    def weigh(self, terms: Array, guess: float) -> LikelihoodDerivatives:
         """Compute the slope and the expected curvature of the log-likelihood of each row."""
         bare = _compute_logistic(self.odds(terms))
         if guess == 0:
-            return RowWeights(self.said - self.n * bare, self.n * bare * (1 - bare))
+            return LikelihoodDerivatives(self.said - self.n * bare, self.n * bare * (1 - bare))
         chance = guess + (1 - 2 * guess) * bare
         steep = (1 - 2 * guess) * bare * (1 - bare)
         spread = chance * (1 - chance)
-        return RowWeights(
+        return LikelihoodDerivatives(
             (self.said - self.n * chance) * steep / spread, self.n * steep**2 / spread
         )
 

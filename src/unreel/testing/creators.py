@@ -21,7 +21,7 @@ from PIL import Image
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
 from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput, GeneratedClip
-from unreel.media.sample_clips import read_sample_clip
+from unreel.media.access import read_sample_clip
 
 T = TypeVar("T")
 SCENES: Final = ("scene-0", "scene-1")

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from PIL import Image
 
 from unreel.core.answer import Reply
-from unreel.core.clip import Clip
-from unreel.core.facts import AudioFacts, ClipFacts, VideoFacts
+from unreel.core.clip import AudioFacts, Clip, ClipFacts, VideoFacts
 from unreel.core.failure import Failure
-from unreel.core.identity import digest, digest_id
+from unreel.core.identity import compute_placeholder_clip_id, digest
 from unreel.core.question import Condition, Instrument
-from unreel.protocols.protocol import get_protocol, protocol_names
-from unreel.protocols.space import declare_space
+from unreel.protocols.protocol import get_protocol, list_protocol_names
+from unreel.protocols.space import parse_box_space
 from unreel.reviewers.contract import ClipInput, InputKind, Reviewer, ReviewRequest, ShownFrame
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def sample_exhibit(name: str, *, n_frames: int = 4) -> ClipInput:
     sound = AudioFacts(codec="aac", sample_rate_hz=48_000, channels=2, duration_s=Fraction(2))
     return ClipInput(
         clip=Clip(
-            id=digest_id("sample clip", name),
+            id=compute_placeholder_clip_id("sample clip", name),
             location=f"{name}.mp4",
             facts=ClipFacts(container="mov", size_bytes=40_000, video=video, audio=(sound,)),
         ),
@@ -66,7 +65,7 @@ def sample_sheets() -> list[ReviewRequest]:
     """Return requests of every protocol, one of them about a pair."""
     sheets = []
     for number in range(12):
-        asked = get_protocol(protocol_names()[number % len(protocol_names())])
+        asked = get_protocol(list_protocol_names()[number % len(list_protocol_names())])
         names = [f"sample-{number}", f"other-{number}"][: asked.n_clips]
         sheet = ReviewRequest(
             key=digest("sample question", str(number)),
@@ -99,7 +98,7 @@ class ReviewerKit:
 
     def test_it_declares_the_space_of_its_boxes(self, reviewer: Reviewer) -> None:
         declared = reviewer.box_space(sample_exhibit("any"))
-        assert declare_space(declared, width=64, height=48).name == declared
+        assert parse_box_space(declared, width=64, height=48).name == declared
 
     def test_every_sheet_is_answered_once_in_any_company(self, reviewer: Reviewer) -> None:
         async def both() -> tuple[list[Reply | Failure], list[Reply | Failure]]:

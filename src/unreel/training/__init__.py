@@ -7,9 +7,9 @@ Where to look:
     `grpo/`: reinforcement learning.
     `rejection/`: rejection sampling.
     `rewards/`: rewards of answers.
-    `examples/`: questions with the answers to learn.
+    `examples/`: questions with their target answers.
     `plan/`: estimate of memory, time and cost.
-    `formats/`: examples for other trainers.
+    `formats/`: export of examples to other trainers.
     `checkpoints.py`: atomic checkpoints.
     `manifest.py`: start settings, compared before a training resumes.
     `card.py`: model card of a checkpoint.

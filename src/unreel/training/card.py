@@ -1,4 +1,4 @@
-"""Card of a checkpoint: training data, accuracy and limits."""
+"""Model card of a checkpoint: training data, accuracy and limits."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,9 @@ from typing import Any, Final
 from pydantic_core import to_jsonable_python
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.input_files import parse_json_object, read_limited_bytes
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_line
-from unreel.core.small_documents import parse_object, read_bytes
 from unreel.training.recipe import TrainRecipe
 
 PAGE: Final = "README.md"
@@ -31,7 +31,7 @@ LIMITS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointCard:
-    """All that a model card says."""
+    """Content of the model card of a checkpoint."""
 
     name: str
     step: int
@@ -49,7 +49,7 @@ class CheckpointCard:
     not_for: tuple[str, ...] = LIMITS
 
 
-def read_versions() -> dict[str, str]:
+def read_package_versions() -> dict[str, str]:
     """Return the versions of the installed packages that affect the result of a training."""
     found: dict[str, str] = {}
     for name in _PACKAGES:
@@ -60,10 +60,10 @@ def read_versions() -> dict[str, str]:
     return found
 
 
-def base_licence(folder: Path) -> str:
+def read_model_licence(folder: Path) -> str:
     """Return the licence in the front matter of a model's README; "" if missing."""
     try:
-        text = read_bytes(folder / PAGE, most=_MOST_BYTES).decode(errors="replace")
+        text = read_limited_bytes(folder / PAGE, most=_MOST_BYTES).decode(errors="replace")
     except UnreadableSourceError:
         return ""
     head = text.split("---", 2)[1] if text.startswith("---") and text.count("---") > 1 else ""
@@ -74,29 +74,29 @@ def base_licence(folder: Path) -> str:
     return ""
 
 
-def write_card(card: CheckpointCard, folder: OutputDirectory) -> None:
-    """Put the card next to the weights, for people and for programs."""
+def write_model_card(card: CheckpointCard, folder: OutputDirectory) -> None:
+    """Write the model card into the checkpoint's folder, as Markdown and as JSON."""
     document = json.dumps(to_jsonable_python(card), indent=1)
     folder.write(FILE, document.encode())
-    folder.write(PAGE, as_markdown(card).encode())
+    folder.write(PAGE, format_model_card(card).encode())
 
 
-def read_card(folder: Path) -> CheckpointCard:
-    """Read the card of the checkpoint in `folder`.
+def read_model_card(folder: Path) -> CheckpointCard:
+    """Read the model card of the checkpoint in `folder`.
 
     Raises:
         UnreadableSourceError: The card is missing or damaged.
     """
     remedy = "Name a checkpoint that unreel trained: OUT/model, or one below OUT/checkpoints"
-    data = read_bytes(folder / FILE, most=_MOST_BYTES, remedy=remedy)
+    data = read_limited_bytes(folder / FILE, most=_MOST_BYTES, remedy=remedy)
     try:
-        return CheckpointCard(**parse_object(data))
+        return CheckpointCard(**parse_json_object(data))
     except (InvalidValueError, TypeError) as error:
         raise UnreadableSourceError(str(folder / FILE), "no model card", remedy) from error
 
 
-def as_markdown(card: CheckpointCard) -> str:
-    """Return the card as a Markdown page."""
+def format_model_card(card: CheckpointCard) -> str:
+    """Format the model card as a Markdown page."""
     recipe = TrainRecipe.model_validate(card.recipe)
     parts = [
         *_format_card_header(card, recipe),
@@ -185,14 +185,14 @@ def _format_score_section(card: CheckpointCard) -> list[str]:
             "|---|---|---|---|",
         ]
         lines += [
-            f"| {_escape_table_cell(m['name'])} | {_format_measurement(m['value'])} |"
+            f"| {_escape_table_cell(m['name'])} | {_format_metric_cells(m['value'])} |"
             for m in scores["metrics"]
         ]
         lines.append("")
     return lines
 
 
-def _format_measurement(value: Mapping[str, Any]) -> str:
+def _format_metric_cells(value: Mapping[str, Any]) -> str:
     if "why" in value:
         return f"not measured: {_escape_table_cell(value['why'])} | | "
     return f"{value['value']:.3f} | {value['low']:.3f} to {value['high']:.3f} | {value['n']}"

@@ -1,8 +1,8 @@
-"""Atomic checkpoints: written to a draft, synchronised to disk, sealed, then renamed.
+"""Atomic checkpoints: written to a draft folder, synchronised to disk, sealed, then renamed.
 
-A seal lists every file with its hash. It is the last file written before a draft is renamed, so a
-training killed while writing leaves an unused draft, and a checkpoint that was damaged later is
-skipped for the one before it.
+A seal lists every file with its hash. It is the last file written before a draft is renamed.
+A training that is killed while it writes therefore leaves only an unused draft. If a checkpoint
+was damaged later, the one before it is used.
 """
 
 import hashlib
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError, UnsafeTargetError
-from unreel.core.names import relative_name
-from unreel.core.output_files import PART, OutputDirectory, open_regular
-from unreel.core.small_documents import parse_object, read_bytes
+from unreel.core.input_files import parse_json_object, read_limited_bytes
+from unreel.core.names import require_relative_name
+from unreel.core.output_files import PART, OutputDirectory, open_regular_user_file
 
 SEAL: Final = "seal.json"
 INNER: Final = "training"
@@ -28,14 +28,14 @@ _NAME: Final = re.compile(r"step-(\d{6,12})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingCheckpoint:
-    """A sealed folder with weights."""
+    """A checkpoint folder with weights and a valid seal."""
 
     path: Path
     step: int
 
 
 class CheckpointFolder:
-    """Checkpoints of one training, in the directory of the training.
+    """The checkpoints and the final model in the directory of one training.
 
     Args:
         folder: Directory of the training; created if missing.
@@ -46,20 +46,20 @@ class CheckpointFolder:
         self._folder = OutputDirectory(folder, published=True)
 
     def draft(self, name: str) -> Path:
-        """Return the directory in which `name` (`step-000100`, `model`) is written before it is sealed."""
+        """Return the draft directory of the checkpoint `name` (`step-000100` or `model`)."""
         return self._folder.root / _get_draft_path(name)
 
     def begin(self, name: str, *, inner: str = "") -> Path:
-        """Create an empty draft of `name` with the subdirectory `inner`, and return its path.
+        """Create an empty draft of the checkpoint `name` with the subdirectory `inner`; return its path.
 
-        A leftover draft of another training is deleted.
+        A leftover draft of the same name is deleted.
         """
         self._folder.remove_folder(_get_draft_path(name))
         self._folder.make(f"{_get_draft_path(name)}/{inner}".rstrip("/"))
         return self.draft(name)
 
     def finish(self, name: str, *, step: int) -> TrainingCheckpoint:
-        """Seal the draft of `name` and move it to its final path; an older version is deleted."""
+        """Seal the draft of the checkpoint `name` and move it to its final path, replacing an older one."""
         draft, place = _get_draft_path(name), _get_checkpoint_path(name)
         self._folder.settle(draft)
         files = self._folder.files(draft)
@@ -72,9 +72,9 @@ class CheckpointFolder:
         return TrainingCheckpoint(path=self._folder.root / place, step=step)
 
     def whole(self) -> Iterator[TrainingCheckpoint]:
-        """Yield the checkpoints with a valid seal, newest first; each is verified when it is reached."""
+        """Yield the step checkpoints with a valid seal, newest first; each is verified when it is reached."""
         for name in reversed(self._named()):
-            found = read_sealed(self._folder.root / _get_checkpoint_path(name))
+            found = read_sealed_checkpoint(self._folder.root / _get_checkpoint_path(name))
             if found is not None:
                 yield found
 
@@ -84,27 +84,29 @@ class CheckpointFolder:
 
     def at(self, step: int) -> TrainingCheckpoint | None:
         """Return the checkpoint of `step` if its seal is valid, else `None`."""
-        return read_sealed(self._folder.root / _get_checkpoint_path(step_name(step)))
+        return read_sealed_checkpoint(
+            self._folder.root / _get_checkpoint_path(format_checkpoint_name(step))
+        )
 
     def model(self) -> TrainingCheckpoint | None:
-        """Return the final model, if the training ended."""
-        return read_sealed(self._folder.root / "model")
+        """Return the final model; `None` if it is missing or its seal is not valid."""
+        return read_sealed_checkpoint(self._folder.root / "model")
 
     def prune(self, *, keep: int, best: int | None) -> None:
-        """Take away all but the newest `keep` and the best."""
+        """Delete all step checkpoints except the newest `keep` and the one of step `best`."""
         names = self._named()
-        kept = {*names[-keep:], *([] if best is None else [step_name(best)])}
+        kept = {*names[-keep:], *([] if best is None else [format_checkpoint_name(best)])}
         for name in names:
             if name not in kept:
                 self._folder.remove_folder(_get_checkpoint_path(name))
 
     def clear(self) -> None:
-        """Take all away, with what the training ended with."""
+        """Delete all step checkpoints and the final model."""
         for name in (_STEPS, "model"):
             self._folder.remove_folder(name)
 
     def clear_drafts(self) -> None:
-        """Delete drafts of a killed training."""
+        """Delete the drafts that a killed training left behind."""
         for above in ("", f"{_STEPS}/"):
             root = self._folder.root / above
             for each in sorted(root.glob(f"{PART}*")) if root.is_dir() else ():
@@ -121,17 +123,17 @@ class CheckpointFolder:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def step_name(step: int) -> str:
-    """Return the name of a step's checkpoint."""
+def format_checkpoint_name(step: int) -> str:
+    """Return the folder name of a step's checkpoint, such as `step-000100`."""
     return f"step-{step:06d}"
 
 
-def read_sealed(folder: Path) -> TrainingCheckpoint | None:
-    """Read the checkpoint in `folder`; `None` if the seal does not match every file."""
+def read_sealed_checkpoint(folder: Path) -> TrainingCheckpoint | None:
+    """Read the checkpoint in `folder`; return `None` if a file is missing or differs from the seal."""
     try:
-        seal = read_seal(folder)
+        seal = read_checkpoint_seal(folder)
         for name, said in seal["files"].items():
-            with open_regular(folder / relative_name(name)) as file:
+            with open_regular_user_file(folder / require_relative_name(name)) as file:
                 if hashlib.file_digest(file, "sha256").hexdigest() != said:
                     return None
         return TrainingCheckpoint(path=folder, step=int(seal["step"]))
@@ -139,16 +141,16 @@ def read_sealed(folder: Path) -> TrainingCheckpoint | None:
         return None
 
 
-def read_seal(folder: Path) -> dict[str, Any]:
-    """Return the seal of a checkpoint, unchecked.
+def read_checkpoint_seal(folder: Path) -> dict[str, Any]:
+    """Read the seal of a checkpoint without checking the files that it lists.
 
     Raises:
-        UnreadableSourceError: There is none, or it is damaged.
+        UnreadableSourceError: The seal is missing or damaged.
     """
     remedy = "Name a folder below checkpoints/, or model/, of a training"
-    data = read_bytes(folder / SEAL, most=_SEAL_BYTES, remedy=remedy)
+    data = read_limited_bytes(folder / SEAL, most=_SEAL_BYTES, remedy=remedy)
     try:
-        return dict(parse_object(data))
+        return dict(parse_json_object(data))
     except InvalidValueError as error:
         raise UnreadableSourceError(str(folder / SEAL), str(error), remedy) from error
 

@@ -1,4 +1,4 @@
-"""Training curve: a table and a picture of it."""
+"""Training curve: the metrics of each step as a CSV table and an SVG plot."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ Moment = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class PlotAxis:
-    """Scale of values on an axis in pixels."""
+    """Linear mapping of values to pixel positions on an axis."""
 
     low: float
     high: float
@@ -44,14 +44,14 @@ class PlotAxis:
         return [self.low + (self.high - self.low) * i / (_TICKS - 1) for i in range(_TICKS)]
 
 
-def write_curve(moments: Sequence[Moment], folder: OutputDirectory) -> None:
-    """Put the table and the picture into `folder`, in the place of those of before."""
-    folder.write(TABLE, as_csv(moments).encode())
-    folder.write(PICTURE, as_svg(moments).encode())
+def write_training_curve(moments: Sequence[Moment], folder: OutputDirectory) -> None:
+    """Write the training curve into `folder` as CSV and as SVG, replacing older files."""
+    folder.write(TABLE, format_training_curve_csv(moments).encode())
+    folder.write(PICTURE, draw_training_curve_svg(moments).encode())
 
 
-def as_csv(moments: Sequence[Moment]) -> str:
-    """Return CSV with one line per step that has a measurement; a missing value is an empty cell."""
+def format_training_curve_csv(moments: Sequence[Moment]) -> str:
+    """Format the metrics as CSV with one line per step; a missing value is an empty cell."""
     names = {name: None for moment in moments for name in moment}
     columns = [*_FIRST, *(name for name in names if name not in _FIRST)]
     out = io.StringIO()
@@ -62,8 +62,8 @@ def as_csv(moments: Sequence[Moment]) -> str:
     return out.getvalue()
 
 
-def as_svg(moments: Sequence[Moment]) -> str:
-    """Return an SVG plot of the loss and the held-out loss over the steps."""
+def draw_training_curve_svg(moments: Sequence[Moment]) -> str:
+    """Draw the training loss and the held-out loss over the steps as SVG."""
     lines = {
         name: [(m["step"], m[name]) for m in moments if isfinite(m.get(name, inf))]
         for name in _COLOURS
@@ -77,7 +77,7 @@ def as_svg(moments: Sequence[Moment]) -> str:
     parts = [*_draw_axes(across, up)]
     for name, line in lines.items():
         if line:
-            parts += _draw_curve(name, _average_neighbours(line), across, up)
+            parts += _draw_curve(name, _average_neighbouring_points(line), across, up)
     return _format_svg_page(parts)
 
 
@@ -119,8 +119,8 @@ def _draw_curve(
     return parts
 
 
-def _average_neighbours(line: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return means over neighbouring points, so that the plot of a long training stays readable."""
+def _average_neighbouring_points(line: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Average neighbouring points, so that the plot of a long training has a limited number of points."""
     size = -(-len(line) // _MOST_POINTS)
     groups = [line[i : i + size] for i in range(0, len(line), size)]
     return [(g[-1][0], sum(y for _, y in g) / len(g)) for g in groups]

@@ -1,4 +1,4 @@
-"""Several devices: the files that Accelerate reads, and the command that starts one process for each."""
+"""Training on several devices: the Accelerate configuration and the launch commands."""
 
 import json
 import shlex
@@ -26,7 +26,7 @@ _MASTER: Final = "MASTER"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchCommand:
-    """Launch command of a training on several devices."""
+    """Accelerate configuration file of a training, and the launch command for each machine."""
 
     config: Path
     commands: tuple[str, ...]
@@ -37,7 +37,7 @@ def build_accelerate_config(devices: DevicesSection, model: ModelSection) -> dic
     """Return the content of `accelerate launch --config_file`, with machine rank 0.
 
     Raises:
-        InvalidSettingError: The devices cannot share the work so.
+        InvalidSettingError: The strategy is `single`, but there are several devices.
     """
     n = devices.count * devices.nodes
     if devices.strategy == "single" and n > 1:
@@ -72,14 +72,21 @@ def build_accelerate_config(devices: DevicesSection, model: ModelSection) -> dic
     return values
 
 
-def write_launch(
+def write_accelerate_config(
     devices: DevicesSection,
     model: ModelSection,
     folder: Path,
     *,
     typed: tuple[str, ...],
 ) -> LaunchCommand:
-    """Write the configuration into `folder`; `typed` are the words behind `unreel train run`."""
+    """Write the Accelerate configuration into `folder` and return the launch commands.
+
+    Args:
+        devices: Strategy and number of devices.
+        model: The model to train.
+        folder: Directory of the training.
+        typed: The arguments of the user after `unreel train run`.
+    """
     text = json.dumps(build_accelerate_config(devices, model), indent=1)
     config = OutputDirectory(folder, published=True).write(FILE, text.encode())
     base = ["accelerate", "launch", "--config_file", str(config)]

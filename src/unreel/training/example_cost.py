@@ -1,7 +1,7 @@
-"""Size of one example: frames, and tokens of the question, of the input and of the answer.
+"""Cost of one training example: number of frames, and tokens of question, frames and answer.
 
 The frames are those of the sampling plan, at the size at which they are shown. Their size and
-tokens in the model's processor follow the rule of its family, as published checkpoints declare.
+tokens after the model's processor follow the rule of its family, as in published checkpoints.
 """
 
 import math
@@ -11,11 +11,16 @@ from typing import Final, Literal
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.question import Condition
-from unreel.media.bounds import MAX_PACKETS
-from unreel.media.picture import fit_size
-from unreel.media.sampling import parse_plan, plan_frames
+from unreel.media.messages import MAX_PACKETS
+from unreel.media.picture import compute_scaled_size
+from unreel.media.sampling import parse_sampling, plan_frames
 from unreel.media.timeline import FrameTimeline
-from unreel.protocols.presentation import LONGEST_SIDE, around_clips, mark_instant, shows_times
+from unreel.protocols.presentation import (
+    LONGEST_SIDE,
+    format_frame_time,
+    shows_frame_times,
+    split_prompt_at_clips,
+)
 from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.endpoint.families import ResizeRule
 from unreel.reviewers.endpoint.tokens import CHARACTERS
@@ -29,7 +34,7 @@ _BRACKETS: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisionTokenRule:
-    """Rule of a family's processor for patches and tokens."""
+    """Rule by which the processor of a model family divides frames into patches and tokens."""
 
     patch: int
     merge: int
@@ -44,7 +49,7 @@ class VisionTokenRule:
     """What the processor writes before each stretch of a video, for an instant."""
 
     def seen(self, width: int, height: int, n_frames: int) -> tuple[int, int]:
-        """Return the size at which the model sees each of `n_frames` frames of `width` x `height` pixels."""
+        """Return the frame size after the processor's resize, for `n_frames` of `width` x `height` pixels."""
         side = self.patch * self.merge
         most = self.per_frame if self.in_all is None else self.in_all // max(1, n_frames)
         rule = ResizeRule(multiple=side, min_pixels=4 * side**2, max_pixels=max(4, most) * side**2)
@@ -67,7 +72,7 @@ SIGHT: Final[dict[tuple[FamilyName, Form], VisionTokenRule]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleStratum:
-    """Examples with the same cost: their number, and the clips of each example."""
+    """A group of examples with the same cost: their number, and the properties of their clips."""
 
     examples: float
     seconds: Fraction
@@ -89,7 +94,7 @@ class ExampleStratum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleCost:
-    """One example, counted."""
+    """Frames, tokens, patches and decoded pixels of one example."""
 
     n_frames: int
     seen: tuple[int, int]
@@ -105,23 +110,25 @@ class ExampleCost:
 
     @property
     def tokens(self) -> int:
-        """Return the number of tokens that the text part reads."""
+        """Return the number of tokens that the language model receives."""
         return self.prompt_tokens + self.vision_tokens + self.answer_tokens
 
 
-def load_of(stratum: ExampleStratum, family: FamilyName, form: Form) -> ExampleCost:
-    """Return the size of an example of `stratum`."""
+def compute_example_cost(stratum: ExampleStratum, family: FamilyName, form: Form) -> ExampleCost:
+    """Compute the cost of one example of `stratum` for a model family and input form."""
     rule, condition = SIGHT[family, form], stratum.condition
     whole = max(1, round(stratum.seconds * stratum.rate))
     instants = plan_frames(
-        parse_plan(condition.sampling), FrameTimeline.at_rate(stratum.rate, n_frames=whole)
+        parse_sampling(condition.sampling), FrameTimeline.at_rate(stratum.rate, n_frames=whole)
     ).at_s
-    shown = fit_size(stratum.width, stratum.height, LONGEST_SIDE, most_pixels=condition.max_pixels)
+    shown = compute_scaled_size(
+        stratum.width, stratum.height, LONGEST_SIDE, most_pixels=condition.max_pixels
+    )
     seen = rule.seen(*shown, len(instants))
     stretches = math.ceil(len(instants) / rule.frames)
     tokens = seen[0] * seen[1] // (rule.patch * rule.merge) ** 2
     patches = tokens * rule.merge**2
-    said = around_clips(get_protocol(stratum.protocol).prompt(condition.prompt).text)
+    said = split_prompt_at_clips(get_protocol(stratum.protocol).prompt(condition.prompt).text)
     marks = _count_timestamp_tokens(stratum, form, instants, rule=rule, stretches=stretches)
     text = _TURNS + math.ceil(sum(map(len, said)) / CHARACTERS)
     return ExampleCost(
@@ -144,12 +151,12 @@ def _count_timestamp_tokens(
     rule: VisionTokenRule,
     stretches: int,
 ) -> int:
-    """Count the tokens of the timestamps.
+    """Count the tokens of the timestamps in the prompt.
 
     A character counts as a token, because these model families tokenise digits one by one.
     """
     if form == "video":
         return len(rule.mark) * stretches
-    if not shows_times(stratum.protocol, stratum.condition.marks):
+    if not shows_frame_times(stratum.protocol, stratum.condition.marks):
         return 0
-    return sum(len(mark_instant(at_s)) for at_s in instants)
+    return sum(len(format_frame_time(at_s)) for at_s in instants)

@@ -1,15 +1,42 @@
-"""Start settings of a training: stored in its folder, and compared before it resumes."""
+"""Start settings of a training, compared before it resumes, and its result."""
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.estimate import Measured
+from unreel.core.input_files import parse_json_object, read_limited_bytes
 from unreel.core.output_files import OutputDirectory
-from unreel.core.small_documents import parse_object, read_bytes
 from unreel.training.checkpoints import CheckpointFolder, TrainingCheckpoint
+
+Ended = Literal["done", "early", "asked"]
+"""End after all steps, by patience, or by a stop request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingResult:
+    """Result of a training."""
+
+    folder: Path
+    model: Path | None
+    """Folder of the model; `None` if the training was stopped."""
+    step: int
+    """Step of the model; the last step if there is none."""
+    n_steps: int
+    loss: float | None
+    """Loss of the last step."""
+    held_out_loss: float | None
+    ended: Ended
+    went_on_from: int | None
+    """Step of the checkpoint from which the training resumed."""
+    unshown: dict[str, list[str]] = field(default_factory=dict)
+    """Name, failure reason and detail of the examples that could not be read."""
+    gain: Measured | None = None
+    """With `[reward]`: increase of the reward on held-out questions."""
+
 
 FILE: Final = "training.json"
 _MOST_BYTES: Final = 4 << 20
@@ -33,8 +60,8 @@ class TrainingManifest:
     n_devices: int
 
     def differences(self, before: "TrainingManifest") -> Iterator[str]:
-        """Yield the changed settings, as text."""
-        old, new = dict(_iter_flat_items(before.recipe)), dict(_iter_flat_items(self.recipe))
+        """Yield each setting that differs from the manifest `before`, as text."""
+        old, new = dict(_iter_flat_settings(before.recipe)), dict(_iter_flat_settings(self.recipe))
         for key in sorted({*old, *new}):
             is_free = key.startswith(_FREE) or (
                 key.startswith("data.") and key.endswith("benchmark")
@@ -51,17 +78,17 @@ class TrainingManifest:
             yield f"it ran on {before.n_devices} devices and is to run on {self.n_devices}"
 
 
-def read_begun(folder: Path) -> TrainingManifest | None:
-    """Return the start settings of the training in `folder`; `None` if there is none.
+def read_training_manifest(folder: Path) -> TrainingManifest | None:
+    """Read the manifest of the training in `folder`; return `None` if there is no training.
 
     Raises:
-        UnreadableSourceError: Its note is damaged.
+        UnreadableSourceError: The manifest is damaged.
     """
     path = folder / FILE
     if not path.exists():
         return None
     try:
-        return TrainingManifest(**parse_object(read_bytes(path, most=_MOST_BYTES)))
+        return TrainingManifest(**parse_json_object(read_limited_bytes(path, most=_MOST_BYTES)))
     except (InvalidValueError, TypeError) as error:
         remedy = "Name another --out, or start again with --fresh"
         raise UnreadableSourceError(str(path), "damaged", remedy) from error
@@ -73,14 +100,15 @@ def open_training_folder(
     """Prepare the directory of a training and return the checkpoint to resume from; `None` if new.
 
     Raises:
-        UnreadableSourceError: The training cannot continue as requested; nothing was changed.
+        UnreadableSourceError: There is no checkpoint to resume, the settings differ from those of
+            the existing training, or the folder has files of another program. Nothing was changed.
     """
     checkpoints = CheckpointFolder(folder)
-    _require_own(folder)
-    before = None if going == "fresh" else read_begun(folder)
+    _require_no_foreign_files(folder)
+    before = None if going == "fresh" else read_training_manifest(folder)
     newest = None if before is None else checkpoints.newest()
     if before is not None and (newest is not None or checkpoints.model() is not None):
-        _require_same(begun, before, folder)
+        _require_same_training(begun, before, folder)
     elif going == "resume":
         remedy = "Leave --resume away to begin, or name the folder of a training that was begun"
         raise UnreadableSourceError(str(folder), "there is no complete checkpoint", remedy)
@@ -92,8 +120,8 @@ def open_training_folder(
     return newest
 
 
-def _require_own(folder: Path) -> None:
-    """Raise for a folder with foreign files that a training would delete."""
+def _require_no_foreign_files(folder: Path) -> None:
+    """Require that the folder has no files of other programs that a training would delete."""
     if (folder / FILE).exists():
         return
     for name in ("model", "checkpoints"):
@@ -102,7 +130,7 @@ def _require_own(folder: Path) -> None:
             raise UnreadableSourceError(str(folder), problem, "Name another --out")
 
 
-def _require_same(begun: TrainingManifest, before: TrainingManifest, folder: Path) -> None:
+def _require_same_training(begun: TrainingManifest, before: TrainingManifest, folder: Path) -> None:
     found = list(begun.differences(before))
     if found:
         more = f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
@@ -111,7 +139,7 @@ def _require_same(begun: TrainingManifest, before: TrainingManifest, folder: Pat
         raise UnreadableSourceError(str(folder), problem, remedy)
 
 
-def _iter_flat_items(values: Any, above: str = "") -> Iterator[tuple[str, Any]]:
+def _iter_flat_settings(values: Any, above: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(values, Mapping):
         parts = [(str(key), value) for key, value in values.items()]
     elif isinstance(values, list | tuple):
@@ -120,4 +148,4 @@ def _iter_flat_items(values: Any, above: str = "") -> Iterator[tuple[str, Any]]:
         yield above, values
         return
     for key, value in parts:
-        yield from _iter_flat_items(value, f"{above}.{key}" if above else key)
+        yield from _iter_flat_settings(value, f"{above}.{key}" if above else key)

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError
+from unreel.core.input_files import read_toml_file
 from unreel.core.question import Condition
-from unreel.core.small_documents import read_toml
 from unreel.protocols.protocol import Protocol, get_protocol
-from unreel.recipes.check import apply_change, check_sections
+from unreel.recipes.check import apply_recipe_change, validate_recipe_sections
 from unreel.recipes.section import (
     MOST_PARTS,
     Count,
@@ -24,8 +24,13 @@ from unreel.recipes.section import (
     Text,
 )
 from unreel.reviewers.condition import ConditionSection
-from unreel.reviewers.endpoint.families import get_family
-from unreel.reviewers.local.input_format import FamilyName, Form, InputSpec, TaughtInstrument
+from unreel.reviewers.endpoint.families import get_model_family
+from unreel.reviewers.local.input_format import (
+    CheckpointInputSpec,
+    FamilyName,
+    Form,
+    TrainedProtocol,
+)
 
 _SHIPPED: Final = files("unreel.training") / "recipes"
 _TOML: Final = ".toml"
@@ -51,8 +56,8 @@ class ModelSection(RecipeSection):
     gradient_checkpointing: bool = True
 
 
-class ExpectedSection(RecipeSection):
-    """`[[data.expected]]`: clips as a benchmark's makers count them, for a plan that is made without it."""
+class ExpectedClipsSection(RecipeSection):
+    """`[[data.expected]]`: clips as the benchmark's makers count them, for a plan without the files."""
 
     examples: Count
     """Annotation rows, or clips where each is one question."""
@@ -77,7 +82,7 @@ class DataSection(RecipeSection):
     condition: Annotated[ConditionSection, Field(validate_default=True)] = ConditionSection()
     weight: Positive = 1.0
     """How often each of its examples comes in an epoch: twice for 2, in every other epoch for 0.5."""
-    expected: Annotated[tuple[ExpectedSection, ...], Field(max_length=MOST_PARTS)] = ()
+    expected: Annotated[tuple[ExpectedClipsSection, ...], Field(max_length=MOST_PARTS)] = ()
     """What `unreel train plan` counts with where the benchmark is not here."""
 
     @field_validator("protocol")
@@ -107,10 +112,10 @@ class DataSection(RecipeSection):
 
     @property
     def path(self) -> Path:
-        """Return the path of its benchmark.
+        """Return the path of the benchmark.
 
         Raises:
-            InvalidSettingError: It is missing.
+            InvalidSettingError: The recipe names no benchmark.
         """
         if self.benchmark is None:
             setting, problem = "data.benchmark", "the recipe leaves it to the user of the data"
@@ -129,7 +134,7 @@ class DataSection(RecipeSection):
         return self.condition.as_condition()
 
 
-class UnseenSection(RecipeSection):
+class UnseenBenchmarkSection(RecipeSection):
     """`[[holdout.benchmarks]]`: a benchmark that the checkpoint will be scored on."""
 
     benchmark: Text | None = None
@@ -139,7 +144,7 @@ class UnseenSection(RecipeSection):
     split: Text | None = None
 
     @model_validator(mode="after")
-    def _names_something(self) -> "UnseenSection":
+    def _names_something(self) -> "UnseenBenchmarkSection":
         if self.benchmark is None and self.split is None:
             setting, problem = "holdout.benchmarks", "names neither a benchmark nor a split"
             raise InvalidSettingError(setting, problem, "Name what the checkpoint is scored on")
@@ -150,7 +155,7 @@ def _wrap_in_list(value: object) -> object:
     return [value] if isinstance(value, Mapping) else value
 
 
-def _convert_to_sections(value: object) -> object:
+def _convert_to_unseen_sections(value: object) -> object:
     """Convert each entry to a section; a plain string is the path of a benchmark."""
     listed = _wrap_in_list([value] if isinstance(value, str) else value)
     if not isinstance(listed, list | tuple):
@@ -166,9 +171,9 @@ class TrainingHoldoutSection(RecipeSection):
     split: Text | None = None
     """A split of the data's own benchmarks that is held out instead."""
     benchmarks: Annotated[
-        tuple[UnseenSection, ...],
+        tuple[UnseenBenchmarkSection, ...],
         Field(max_length=MOST_PARTS),
-        BeforeValidator(_convert_to_sections),
+        BeforeValidator(_convert_to_unseen_sections),
     ] = ()
     """What the checkpoint will be scored on: no clip of them, nor a near-duplicate, may be trained on."""
     near_duplicates: bool = True
@@ -209,7 +214,7 @@ class WatchSection(RecipeSection):
 
 
 class RewardSection(RecipeSection):
-    """`[reward]`: rewards of answers after the supervised part; see `train.rewards`."""
+    """`[reward]`: rewards of sampled answers, after supervised training."""
 
     method: Literal["grpo", "rejection"] = "grpo"
     label: Annotated[Share, Field(gt=0)] = 0.4
@@ -231,7 +236,7 @@ class RewardSection(RecipeSection):
 
 
 class PublishedSection(RecipeSection):
-    """`[published]`: the number that the recipe reruns."""
+    """`[published]`: the published result that the recipe reproduces."""
 
     source: Text
     """The paper, and the table of `unreel published` that holds the number."""
@@ -274,49 +279,53 @@ class TrainRecipe(RecipeSection):
     published: PublishedSection | None = None
 
     @property
-    def taught(self) -> InputSpec:
+    def taught(self) -> CheckpointInputSpec:
         """Return the input format of the trained model: that of its examples, each protocol once."""
         instruments = {
-            data.protocol: TaughtInstrument(
+            data.protocol: TrainedProtocol(
                 protocol=data.protocol,
                 version=data.instrument.instrument.version,
                 condition=data.condition,
             )
             for data in reversed(self.data)
         }
-        return InputSpec(
+        return CheckpointInputSpec(
             family=self.model.family,
             input=self.input,
-            box_space=get_family(self.model.family).boxes,
+            box_space=get_model_family(self.model.family).boxes,
             instruments=tuple(reversed(instruments.values())),
         )
 
 
-def check_recipe(values: object) -> TrainRecipe:
-    """Validate `values` and return the recipe, or raise an error for the first problem."""
-    return check_sections(TrainRecipe, values, typed=lambda key: f"--set {key}=VALUE")
+def validate_train_recipe(values: object) -> TrainRecipe:
+    """Validate `values` and return the training recipe.
+
+    Raises:
+        UnreelError: A value is missing, unknown or invalid.
+    """
+    return validate_recipe_sections(TrainRecipe, values, typed=lambda key: f"--set {key}=VALUE")
 
 
-def shipped_recipes() -> tuple[str, ...]:
+def list_shipped_recipes() -> tuple[str, ...]:
     """Return the names of the recipes in this package."""
     found = (file.name for file in _SHIPPED.iterdir())
     return tuple(sorted(name.removesuffix(_TOML) for name in found if name.endswith(_TOML)))
 
 
-def read_recipe(
+def read_train_recipe(
     named: str | Path | Mapping[str, Any],
     *,
     data: Sequence[str | Path] = (),
     changes: Sequence[str] = (),
 ) -> TrainRecipe:
-    """Read the recipe of a file, or the shipped one of that name.
+    """Read a training recipe from a file, or the shipped recipe of that name.
 
     Args:
-        named: a path, one of `shipped_recipes`, or the sections themselves.
-        data: the benchmarks of its `[[data]]`, in their order.
-        changes: each `section.key=VALUE` with a value in TOML's spelling.
+        named: A path, one of `list_shipped_recipes`, or the sections themselves.
+        data: The benchmarks of its `[[data]]`, in their order.
+        changes: Changed settings, each as `section.key=VALUE` with a TOML value.
     """
-    values = deepcopy(dict(named)) if isinstance(named, Mapping) else _read_recipe(str(named))
+    values = deepcopy(dict(named)) if isinstance(named, Mapping) else _read_recipe_toml(str(named))
     sections = _wrap_in_list(values.get("data", []))
     if data and (not isinstance(sections, list) or len(data) > len(sections)):
         setting, problem = (
@@ -327,15 +336,15 @@ def read_recipe(
     for section, path in zip(sections if isinstance(sections, list) else (), data, strict=False):
         section["benchmark"] = str(path)
     for change in changes:
-        apply_change(change, values)
-    return check_recipe(values)
+        apply_recipe_change(change, values)
+    return validate_train_recipe(values)
 
 
-def _read_recipe(named: str) -> dict[str, Any]:
+def _read_recipe_toml(named: str) -> dict[str, Any]:
     path = Path(named)
     if path.suffix == _TOML or path.exists():
-        return read_toml(path, "recipe")
-    if named not in shipped_recipes():
+        return read_toml_file(path, "recipe")
+    if named not in list_shipped_recipes():
         kind = "recipe"
-        raise UnknownNameError(kind, named, [*shipped_recipes(), "a path of a .toml file"])
+        raise UnknownNameError(kind, named, [*list_shipped_recipes(), "a path of a .toml file"])
     return tomllib.loads((_SHIPPED / f"{named}{_TOML}").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Training from recipe to model: inputs, stored files, resume and result."""
+"""Training from recipe to model: inputs, rank of the process, stored files, resume and result."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import torch
 import transformers
+from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from transformers import AutoProcessor
 
@@ -14,35 +16,64 @@ from unreel.core.output_files import OutputDirectory
 from unreel.engine.location import StorageLocation
 from unreel.engine.progress import OnStep
 from unreel.engine.storage_access import StorageAccess
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.training.base_model import BaseModelFolder, find_base, read_input_format
-from unreel.training.card import CheckpointCard, read_versions
+from unreel.training.card import CheckpointCard, read_package_versions
 from unreel.training.checkpoints import INNER, CheckpointFolder, TrainingCheckpoint
-from unreel.training.examples.reading import ExampleSet, ReadData, read_examples
-from unreel.training.grpo.prompt_items import group_by_question
+from unreel.training.examples.order import ExampleOrder, compute_epoch_length, count_training_steps
+from unreel.training.examples.reading import ExampleSet, TrainingDataSummary, read_training_examples
 from unreel.training.grpo.run import (
     GrpoCallbacks,
     GrpoResult,
     PromptDataset,
-    find_start,
-    require_grpo,
+    find_start_checkpoint,
+    require_grpo_support,
     run_grpo,
-    save,
+    save_grpo_model,
 )
-from unreel.training.manifest import Going, TrainingManifest, open_training_folder
-from unreel.training.model_loading import prepare_model
-from unreel.training.process_rank import TrainingProcess, read_process_rank
+from unreel.training.manifest import Going, TrainingManifest, TrainingResult, open_training_folder
+from unreel.training.model import (
+    BaseModelFolder,
+    build_checkpoint_input_spec,
+    find_base_model,
+    load_trainable_model,
+)
 from unreel.training.recipe import RewardSection, TrainRecipe
-from unreel.training.rejection.collect_answers import gather
-from unreel.training.result import TrainingResult
+from unreel.training.rejection.collect_answers import build_rejection_examples
+from unreel.training.rewards.answer_key import group_examples_by_question
 from unreel.training.rewards.terms import compute_reward_terms
 from unreel.training.sft.batches import ExampleCollator
 from unreel.training.sft.early_stopping import EarlyStoppingState
-from unreel.training.sft.example_order import ExampleOrder, count_steps, pass_length
-from unreel.training.sft.lru_cache import open_gallery
-from unreel.training.sft.trainer import HISTORY, ResumableSftTrainer, TrainerContext, read_vigil
+from unreel.training.sft.lru_cache import open_input_cache
+from unreel.training.sft.trainer import (
+    HISTORY,
+    ResumableSftTrainer,
+    SftTrainerContext,
+    read_early_stopping_state,
+)
 from unreel.training.sft.validation import HoldoutEvaluator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingProcess:
+    """Rank of one process of a training, and the number of all processes."""
+
+    n: int
+    """How many there are, on all machines."""
+    is_first: bool
+    """Whether it is the process that reads, writes and reports."""
+    n_devices: int
+    """Of this machine; 0 where only its processors can compute."""
+
+
+def read_process_rank() -> TrainingProcess:
+    """Return the rank of this process, as set by its launcher."""
+    n_devices = torch.cuda.device_count()
+    state = PartialState(cpu=n_devices == 0)
+    return TrainingProcess(
+        n=state.num_processes, is_first=state.is_main_process, n_devices=n_devices
+    )
+
 
 GALLERY_BYTES: Final = 2 << 30
 """Maximum size of the cache of inputs; an epoch of 8 frames a clip takes about 200 kB each."""
@@ -50,7 +81,7 @@ GALLERY_BYTES: Final = 2 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingCallbacks:
-    """Progress callbacks of a training, which may stop it."""
+    """Callbacks of a training for progress and stop requests."""
 
     on_reading: OnStep = lambda _part, _progress: None
     on_start: Callable[[int, int], None] = lambda _from, _to: None
@@ -67,23 +98,23 @@ def train(
     accept_leak: bool = False,
     spectator: TrainingCallbacks = TrainingCallbacks(),  # noqa: B008  a frozen value
 ) -> TrainingResult:
-    """Train as `recipe` says and leave the model in `folder`/model; go on where one was stopped.
+    """Train the model of `recipe` and write it to `folder`/model; a stopped training is resumed.
 
     Raises:
-        UnreadableSourceError: Another training was begun there, or one runs there now.
+        UnreadableSourceError: The folder has another training, or a training is running there.
     """
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     by_grpo = recipe.reward if recipe.reward and recipe.reward.method == "grpo" else None
     if by_grpo is not None:
-        require_grpo(recipe)
+        require_grpo_support(recipe)
     process = read_process_rank()
     with _lock_training_folder(folder) if process.is_first else contextlib.nullcontext():
         examples: ExampleSet = _broadcast_from_first(
             process,
             lambda: _read_example_set(recipe, folder, access, spectator, accept_leak=accept_leak),
         )
-        base = _broadcast_from_first(process, lambda: find_base(recipe.model))
+        base = _broadcast_from_first(process, lambda: find_base_model(recipe.model))
         begun = TrainingManifest(
             recipe=recipe.model_dump(mode="json"),
             data=examples.digest,
@@ -110,14 +141,16 @@ class _TrainingJob:
     spectator: TrainingCallbacks
 
     def run(self, start: TrainingCheckpoint | None, *, n_devices: int) -> TrainingResult:
-        in_a_pass = pass_length(self.examples.train, self.examples.weights)
-        n_steps = count_steps(self.recipe.optimise, in_a_pass=in_a_pass, n_devices=n_devices)
-        vigil = EarlyStoppingState() if start is None else read_vigil(start.path)
+        in_a_pass = compute_epoch_length(self.examples.train, self.examples.weights)
+        n_steps = count_training_steps(
+            self.recipe.optimise, in_a_pass=in_a_pass, n_devices=n_devices
+        )
+        vigil = EarlyStoppingState() if start is None else read_early_stopping_state(start.path)
         if start is not None and vigil.ended:
             return self._end(vigil, start.step, n_steps, loss=None, start=start)
         self.spectator.on_start(0 if start is None else start.step, n_steps)
         n_workers = self.recipe.optimise.workers
-        with open_gallery(GALLERY_BYTES, shared=n_workers > 0) as gallery:
+        with open_input_cache(GALLERY_BYTES, shared=n_workers > 0) as gallery:
             teacher = self._teacher(start, vigil, n_steps=n_steps, gallery=gallery)
             teacher.train(resume_from_checkpoint=None if start is None else str(start.path))
         losses = [each["loss"] for each in teacher.state.log_history if "loss" in each]
@@ -132,7 +165,7 @@ class _TrainingJob:
         n_steps: int,
         gallery: Any,
     ) -> ResumableSftTrainer:
-        recipe, taught = self.recipe, read_input_format(self.recipe, self.base)
+        recipe, taught = self.recipe, build_checkpoint_input_spec(self.recipe, self.base)
         encoder = RequestEncoder.open(self.base.folder, taught)
         order = ExampleOrder(self.examples.train, weights=self.examples.weights, seed=recipe.seed)
         lessons = ExampleCollator(order, encoder=encoder, access=self.access, gallery=gallery)
@@ -144,7 +177,7 @@ class _TrainingJob:
             max_tokens=recipe.max_tokens,
             seed=recipe.seed,
         )
-        desk = TrainerContext(
+        desk = SftTrainerContext(
             recipe=recipe,
             folder=self.folder,
             taught=taught,
@@ -158,23 +191,25 @@ class _TrainingJob:
         is_lora = recipe.model.tune == "lora"
         weights = self.base.folder if is_lora or start is None else start.path
         adapter = start.path if is_lora and start is not None else None
-        model = prepare_model(recipe.model, weights, adapter=adapter, seed=recipe.seed)
+        model = load_trainable_model(recipe.model, weights, adapter=adapter, seed=recipe.seed)
         processor = AutoProcessor.from_pretrained(self.base.folder, local_files_only=True)
         return ResumableSftTrainer(model, desk, processor=processor, n_steps=n_steps, vigil=vigil)
 
     def improve(self, reward: RewardSection) -> TrainingResult:
-        """Train by rewards on answers. There are no checkpoints: a stopped run starts again."""
+        """Train by GRPO without checkpoints: a stopped training starts again from the beginning."""
         recipe = self.recipe
-        asked = group_by_question(self.examples.train)
+        asked = group_examples_by_question(self.examples.train)
         first, weights = [each.example for each in asked], self.examples.weights
-        n_steps = count_steps(recipe.optimise, in_a_pass=pass_length(first, weights), n_devices=1)
+        n_steps = count_training_steps(
+            recipe.optimise, in_a_pass=compute_epoch_length(first, weights), n_devices=1
+        )
         done = CheckpointFolder(self.folder).model()
         if done is not None:
             return self._improved(done.path, done.step, n_steps)
-        start = find_start(recipe, self.base, self.folder)
+        start = find_start_checkpoint(recipe, self.base, self.folder)
         self.spectator.on_start(0, n_steps)
         pace = GrpoCallbacks(self.spectator.on_step, self.spectator.should_stop)
-        with open_gallery(GALLERY_BYTES, shared=False) as gallery:
+        with open_input_cache(GALLERY_BYTES, shared=False) as gallery:
             order = ExampleOrder(first, weights=weights, seed=recipe.seed)
             lessons = ExampleCollator(
                 order, encoder=start.encoder, access=self.access, gallery=gallery
@@ -192,7 +227,7 @@ class _TrainingJob:
         if improved.step < n_steps:
             return self._improved(None, improved.step, n_steps, improved)
         card = self.card(pace.vigil, improved.step)
-        place = save(model, start.encoder, improved, card, self.folder)
+        place = save_grpo_model(model, start.encoder, improved, card, self.folder)
         return self._improved(place, improved.step, n_steps, improved)
 
     def _improved(
@@ -212,7 +247,7 @@ class _TrainingJob:
         )
 
     def card(self, vigil: EarlyStoppingState, step: int) -> CheckpointCard:
-        """Return the card of the checkpoint of `step`."""
+        """Return the model card of the checkpoint of `step`."""
         return CheckpointCard(
             name=self.recipe.name,
             step=step,
@@ -221,7 +256,7 @@ class _TrainingJob:
                 "digest": self.begun.data,
                 "n_train": len(self.examples.train),
                 "n_held_out": len(self.examples.held_out),
-                "benchmarks": [_format_data(data) for data in self.examples.data],
+                "benchmarks": [_format_data_summary(data) for data in self.examples.data],
                 "left_out": dict(self.examples.left_out.reasons),
                 "leaks": [str(leak) for leak in self.examples.leaks],
             },
@@ -233,7 +268,7 @@ class _TrainingJob:
             licences=sorted({each for data in self.examples.data for each in data.licences}),
             look=vigil.last,
             unshown=vigil.unshown,
-            versions=read_versions(),
+            versions=read_package_versions(),
         )
 
     def _end(
@@ -251,7 +286,7 @@ class _TrainingJob:
             chosen = step if chosen is None else chosen
             model = self.folder / "model"
             if read_process_rank().is_first:
-                write_model(self.folder, step=chosen)
+                write_final_model(self.folder, step=chosen)
         return TrainingResult(
             folder=self.folder,
             model=model,
@@ -265,8 +300,8 @@ class _TrainingJob:
         )
 
 
-def write_model(folder: Path, *, step: int) -> None:
-    """Make `folder`/model of the checkpoint of `step`, without what only a training reads."""
+def write_final_model(folder: Path, *, step: int) -> None:
+    """Write the checkpoint of `step` to `folder`/model, without the optimiser and trainer states."""
     checkpoints, root = CheckpointFolder(folder), OutputDirectory(folder, published=True)
     found, there = checkpoints.at(step), checkpoints.model()
     if found is None or (there is not None and there.step == step):
@@ -287,7 +322,7 @@ def _read_example_set(
     *,
     accept_leak: bool,
 ) -> ExampleSet:
-    examples = read_examples(
+    examples = read_training_examples(
         recipe,
         access=access,
         folder=folder / "data",
@@ -297,11 +332,11 @@ def _read_example_set(
     reward = recipe.reward
     if reward is None or reward.method == "grpo":
         return examples
-    return gather(recipe, reward, folder, access, examples)
+    return build_rejection_examples(recipe, reward, folder, access, examples)
 
 
-def _format_data(data: ReadData) -> str:
-    """Return a benchmark as its name and content hash, not its local path."""
+def _format_data_summary(data: TrainingDataSummary) -> str:
+    """Format a benchmark as its name and content hash, without its local path."""
     split = "" if data.split is None else f", split {data.split}"
     contents = "" if data.identity is None else f", contents {data.identity.fingerprint}"
     return f"{Path(data.benchmark).name}{split}: {data.n_examples:,} examples{contents}"
@@ -309,13 +344,13 @@ def _format_data(data: ReadData) -> str:
 
 @contextlib.contextmanager
 def _lock_training_folder(folder: Path) -> Iterator[None]:
-    """Raise for a second training in the same folder while this one runs."""
-    with writer_lock(StorageLocation(str(folder)) / "training"):
+    """Lock the training folder, so that a second training in it raises an error."""
+    with build_writer_lock(StorageLocation(str(folder)) / "training"):
         yield
 
 
 def _broadcast_from_first(process: TrainingProcess, find: Callable[[], Any]) -> Any:
-    """Return the first process's result in all processes: only one reads the disk."""
+    """Call `find` in the first process only, and return its result in all processes."""
     found = [find() if process.is_first else None]
     if process.n > 1:
         broadcast_object_list(found)

@@ -13,7 +13,11 @@ from annotation.browser.annotator import Annotator as Hands
 from scenes.ball import read_index
 from studio import Studio
 from synthesise import ClipRecipe, synthesise
-from unreel.annotation.browser_copies import CopyRequest, copy_urls, make_copies
+from unreel.annotation.browser_copies import (
+    ClipCopyRequest,
+    build_clip_copy_urls,
+    make_browser_copies,
+)
 from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
@@ -22,25 +26,25 @@ from unreel.annotation.campaign import (
     ClipCopy,
     TaskAssignment,
 )
-from unreel.annotation.interfaces.screens import get_screen
+from unreel.annotation.interfaces.screens import get_annotation_screen
 from unreel.annotation.judgements import AnnotationRecord, TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.accounts import create_accounts, read_passwords
-from unreel.annotation.studio.client import StudioClient
-from unreel.annotation.studio.links import list_annotator_links
+from unreel.annotation.studio.accounts import create_annotator_accounts, read_account_passwords
+from unreel.annotation.studio.client import LabelStudioClient
+from unreel.annotation.studio.projects import list_annotator_links
 from unreel.annotation.studio.pull import pull_campaign
-from unreel.annotation.studio.push import PushRequest, push_assignments
+from unreel.annotation.studio.push import AssignmentPushRequest, push_assignments
 from unreel.annotation.studio.settings import read_copy_name_key
 from unreel.core.box import Box
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.core.trace import Category, Trace
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import StorageAccess
-from unreel.media.bounds import MAX_PIXELS
-from unreel.media.timeline import read_timeline
+from unreel.media.messages import MAX_PIXELS
+from unreel.media.timeline import read_frame_timeline
 
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(600)]
 
@@ -86,8 +90,8 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 @pytest.fixture
-def client(studio: Studio) -> Iterator[StudioClient]:
-    with StudioClient(studio.connection) as opened:
+def client(studio: Studio) -> Iterator[LabelStudioClient]:
+    with LabelStudioClient(studio.connection) as opened:
         yield opened
 
 
@@ -101,17 +105,19 @@ def sources(tmp_path: Path) -> dict[str, Path]:
 
 
 @pytest.fixture
-def room(studio: Studio, client: StudioClient, ledger: Ledger, sources: dict[str, Path]) -> Room:
+def room(
+    studio: Studio, client: LabelStudioClient, ledger: Ledger, sources: dict[str, Path]
+) -> Room:
     """The three clips, in the order of their names, before one person."""
     place = StorageLocation(str(studio.media))
-    wanted = [CopyRequest(name, str(path)) for name, path in sources.items()]
-    access = StorageAccess(settings=read_settings())
+    wanted = [ClipCopyRequest(name, str(path)) for name, path in sources.items()]
+    access = StorageAccess(settings=read_environment_settings())
     key = read_copy_name_key(studio.folder)
-    made = make_copies(
+    made = make_browser_copies(
         wanted, place=place, access=access, key=key, heard=lambda _one: None, workers=1
     )
     tasks = {one.name: _task(one.name, one.result) for one in made}
-    screen = get_screen(AnnotationInterface.TRACE)
+    screen = get_annotation_screen(AnnotationInterface.TRACE)
     campaign = Campaign(
         name="frames",
         interface=AnnotationInterface.TRACE,
@@ -130,17 +136,17 @@ def room(studio: Studio, client: StudioClient, ledger: Ledger, sources: dict[str
             for position, task in enumerate(tasks.values())
         ),
     )
-    delivery = PushRequest(
+    delivery = AssignmentPushRequest(
         client=client,
         ledger=ledger,
         campaign=campaign,
         screen=screen,
-        accounts=create_accounts(client, [PERSON], folder=studio.folder),
-        find_urls=lambda task: copy_urls(place, [copy.location for copy in task.copies]),
+        accounts=create_annotator_accounts(client, [PERSON], folder=studio.folder),
+        find_urls=lambda task: build_clip_copy_urls(place, [copy.location for copy in task.copies]),
     )
     push_assignments(delivery, heard=lambda _n: None)
     (link,) = list_annotator_links(ledger, "frames", address=studio.address)
-    return Room(tasks, link.url, read_passwords(studio.folder)[PERSON.email])
+    return Room(tasks, link.url, read_account_passwords(studio.folder)[PERSON.email])
 
 
 def _task(name: str, copy: ClipCopy | Failure) -> AnnotationTask:
@@ -178,7 +184,7 @@ def check(trace: Trace, marked: Marked, copy: ClipCopy, source: Path) -> None:
     """The trace is where the box was drawn, and starts on the frame that was seen."""
     start = trace.track[0]
     assert start.at_us == trace.span.start_us == copy.at_us(marked.frame - 1)
-    timeline = read_timeline(BytesIO(source.read_bytes()), max_pixels=MAX_PIXELS)
+    timeline = read_frame_timeline(BytesIO(source.read_bytes()), max_pixels=MAX_PIXELS)
     assert timeline.shown_at((marked.frame - 1) / copy.rate) == marked.index
     for side in ("x0", "y0", "x1", "y1"):
         assert abs(getattr(start.box, side) - getattr(marked.box, side)) < 0.01
@@ -187,7 +193,7 @@ def check(trace: Trace, marked: Marked, copy: ClipCopy, source: Path) -> None:
 
 
 def test_a_box_drawn_on_a_paused_frame_is_pulled_on_that_very_frame(
-    room: Room, client: StudioClient, ledger: Ledger, sources: dict[str, Path], chromium: Any
+    room: Room, client: LabelStudioClient, ledger: Ledger, sources: dict[str, Path], chromium: Any
 ) -> None:
     hands = Hands(chromium.new_page(viewport={"width": 1440, "height": 900}))
     hands.log_in(room.link, PERSON.email, room.password)

@@ -15,23 +15,25 @@ from studio_campaigns import PEOPLE, Prepared, invite_people, make_task, post, p
 from synthesise import ClipRecipe, synthesise
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, StudyArm, TaskAssignment
 from unreel.annotation.campaign_state import read_campaign
-from unreel.annotation.interfaces.label_studio_results import write_result
+from unreel.annotation.interfaces.label_studio_tasks import build_label_studio_results
 from unreel.annotation.judgements import QuarantinedSubmission, QuarantineReason, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.accounts import read_passwords
-from unreel.annotation.studio.client import StudioClient
-from unreel.annotation.studio.links import list_annotator_links
+from unreel.annotation.studio.accounts import read_account_passwords
+from unreel.annotation.studio.client import LabelStudioClient, iter_project_tasks
 from unreel.annotation.studio.project_state import (
     ProjectAlteration,
     hash_predictions,
-    is_same_data,
+    is_same_task_data,
     read_project_states,
 )
-from unreel.annotation.studio.projects import StudioProject, read_stored_projects
-from unreel.annotation.studio.pull import PullResult, pull_campaign
-from unreel.annotation.studio.push import PushRequest, push_assignments
-from unreel.annotation.studio.task_pages import read_tasks
+from unreel.annotation.studio.projects import (
+    LabelStudioProject,
+    list_annotator_links,
+    read_stored_projects,
+)
+from unreel.annotation.studio.pull import CampaignPullResult, pull_campaign
+from unreel.annotation.studio.push import AssignmentPushRequest, push_assignments
 from unreel.core.judgement import Label
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("studio"), pytest.mark.timeout(600)]
@@ -41,10 +43,10 @@ N_TASKS = 12
 MARKED, DELETED, EDITED, DOUBLED = 8, 9, 10, 11
 SPOILED = {0, 1, 2, 3, 4, 6, 7, MARKED}
 """Places of the tasks whose data or marks are changed."""
-REAL = write_result(
+REAL = build_label_studio_results(
     VoteAnswer(label=Label.REAL), make_task(AnnotationInterface.REALITY, "any"), swapped=False
 )
-FAKE = write_result(
+FAKE = build_label_studio_results(
     VoteAnswer(label=Label.GENERATED), make_task(AnnotationInterface.REALITY, "x"), swapped=False
 )
 _FETCH = """async ([method, path, body]) => {
@@ -68,7 +70,9 @@ class Spoiler:
         assert status < 300, (method, path, status, text[:300])
         self.attempts += 1
 
-    def spoil_tasks(self, room: StudioProject, shown: list[Any], answer: int, owner: int) -> None:
+    def spoil_tasks(
+        self, room: LabelStudioProject, shown: list[Any], answer: int, owner: int
+    ) -> None:
         """14 attempts on tasks and answers."""
         data = [dict(task["data"]) for task in shown]
         for place, change in (
@@ -93,7 +97,7 @@ class Spoiler:
         ready = {"data": data[5], "annotations": [forged]}
         self.send("POST", f"/api/projects/{room.project}/import", [ready])
 
-    def spoil_screen(self, room: StudioProject, config: str) -> None:
+    def spoil_screen(self, room: LabelStudioProject, config: str) -> None:
         """7 attempts on the project."""
         flipped = config.replace("Real: a camera", "X").replace("Generated: a model made", "Real:")
         for change in (
@@ -115,8 +119,8 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 @pytest.fixture
-def client(studio: Studio) -> Iterator[StudioClient]:
-    with StudioClient(studio.connection) as opened:
+def client(studio: Studio) -> Iterator[LabelStudioClient]:
+    with LabelStudioClient(studio.connection) as opened:
         yield opened
 
 
@@ -125,7 +129,7 @@ def log_in(studio: Studio, chromium: Any) -> Callable[[str, str], Hands]:
     def log_in(name: str, url: str) -> Hands:
         login = f"{name}@example.org"
         hands = Hands(chromium.new_context().new_page())
-        hands.log_in(url, login, read_passwords(studio.folder)[login])
+        hands.log_in(url, login, read_account_passwords(studio.folder)[login])
         hands.page.wait_for_url("**/projects/**")
         return hands
 
@@ -154,16 +158,18 @@ def _prepare(ledger: Ledger) -> Prepared:
     return replace(prepared, tasks=tuple(tasks))
 
 
-def _read_room(client: StudioClient, room: StudioProject) -> list[Any]:
-    return list(read_tasks(client, room.project, fields=("data", "predictions")))
+def _read_room(client: LabelStudioClient, room: LabelStudioProject) -> list[Any]:
+    return list(iter_project_tasks(client, room.project, fields=("data", "predictions")))
 
 
-def _pull(client: StudioClient, ledger: Ledger) -> tuple[PullResult, dict[str, ProjectAlteration]]:
+def _pull(
+    client: LabelStudioClient, ledger: Ledger
+) -> tuple[CampaignPullResult, dict[str, ProjectAlteration]]:
     pulled = pull_campaign(client, ledger, NAME, heard=_hear)
     return pulled, {each.room: each for each in pulled.altered}
 
 
-def _require_restored(client: StudioClient, ledger: Ledger, room: StudioProject) -> None:
+def _require_restored(client: LabelStudioClient, ledger: Ledger, room: LabelStudioProject) -> None:
     """All that is in the room is what was pushed."""
     state = read_project_states(ledger, NAME)[room.key]
     assert state.changed_settings(client.get(f"/api/projects/{room.project}/")) == ()
@@ -171,7 +177,7 @@ def _require_restored(client: StudioClient, ledger: Ledger, room: StudioProject)
     assert {str(task["id"]) for task in shown} == set(state.numbers)
     for task in shown:
         ours = state.numbers[str(task["id"])]
-        assert is_same_data(state.tasks[ours], task["data"])
+        assert is_same_task_data(state.tasks[ours], task["data"])
         assert hash_predictions(task["predictions"]) == state.marks.get(ours, "")
 
 
@@ -179,15 +185,15 @@ def _require_restored(client: StudioClient, ledger: Ledger, room: StudioProject)
 class Scene:
     """A campaign before two people, each of them logged in twice: on the page and with a token."""
 
-    delivery: PushRequest
+    delivery: AssignmentPushRequest
     tasks: tuple[AnnotationTask, ...]
-    rooms: dict[str, StudioProject]
+    rooms: dict[str, LabelStudioProject]
     links: dict[str, str]
-    victims: dict[str, StudioClient]
+    victims: dict[str, LabelStudioClient]
 
 
 @pytest.fixture
-def scene(studio: Studio, client: StudioClient, ledger: Ledger) -> Iterator[Scene]:
+def scene(studio: Studio, client: LabelStudioClient, ledger: Ledger) -> Iterator[Scene]:
     prepared = _prepare(ledger)
     clip = synthesise(ClipRecipe(n_frames=8))
     for task in prepared.tasks:
@@ -207,7 +213,7 @@ def scene(studio: Studio, client: StudioClient, ledger: Ledger) -> Iterator[Scen
 
 
 def test_forty_attempts_are_noticed_and_what_was_answered_meanwhile_counts_for_nobody(
-    scene: Scene, client: StudioClient, ledger: Ledger, log_in: Callable[[str, str], Hands]
+    scene: Scene, client: LabelStudioClient, ledger: Ledger, log_in: Callable[[str, str], Hands]
 ) -> None:
     rooms, victims = scene.rooms, scene.victims
     shown = {name: _read_room(client, room) for name, room in rooms.items()}
@@ -220,7 +226,7 @@ def test_forty_attempts_are_noticed_and_what_was_answered_meanwhile_counts_for_n
     for victim, spoiler in spoilers.items():
         owner = scene.delivery.accounts[victim]
         spoiler.spoil_tasks(rooms[victim], shown[victim], first[victim], owner)
-        for task in read_tasks(victims[victim], rooms[victim].project, fields=()):
+        for task in iter_project_tasks(victims[victim], rooms[victim].project, fields=()):
             if task["id"] != shown[victim][EDITED]["id"]:
                 post(victims[victim], int(task["id"]), REAL, lead_s=0)
     altered = _pull(client, ledger)[1]

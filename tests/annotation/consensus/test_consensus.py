@@ -14,12 +14,12 @@ from unreel.annotation.consensus.outcome import (
     CampaignConsensus,
     ConsensusMethod,
     ConsensusRule,
-    OpenReason,
+    NoConsensusReason,
     OpenTask,
     SettledTask,
     SettlementMethod,
 )
-from unreel.annotation.consensus.trace_matching import order
+from unreel.annotation.consensus.trace_matching import get_trace_sort_key
 from unreel.annotation.judgements import (
     AnyValue,
     PassFailAnswer,
@@ -29,7 +29,7 @@ from unreel.annotation.judgements import (
     TraceAnswer,
     VoteAnswer,
 )
-from unreel.annotation.opinion import UnstoredOpinion, answer_of
+from unreel.annotation.opinion import UnstoredOpinion, get_short_answer
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position
@@ -80,7 +80,9 @@ def test_the_consensus_of_copies_is_the_copy(
     assert not found.dissent
     if isinstance(value, TraceAnswer):
         assert isinstance(found.value, TraceAnswer)
-        assert sorted(found.value.traces, key=order) == sorted(value.traces, key=order)
+        assert sorted(found.value.traces, key=get_trace_sort_key) == sorted(
+            value.traces, key=get_trace_sort_key
+        )
         assert found.value.label == value.label
     else:
         assert found.value == value
@@ -116,7 +118,7 @@ def test_a_tie_of_votes_is_left_open_with_everybodys_answer() -> None:
         _opinions(values), ConsensusRule(), interface=AnnotationInterface.REALITY
     ).tasks.values()
     assert isinstance(found, OpenTask)
-    assert found.why is OpenReason.TIE
+    assert found.why is NoConsensusReason.TIE
     assert dict(found.judgements) == {"p0": values[0], "p1": values[1]}
 
 
@@ -126,7 +128,7 @@ def test_a_majority_below_the_quorum_is_left_open() -> None:
         _opinions(values), ConsensusRule(quorum=3), interface=AnnotationInterface.PASS_FAIL
     ).tasks.values()
     assert isinstance(found, OpenTask)
-    assert found.why is OpenReason.NO_QUORUM
+    assert found.why is NoConsensusReason.NO_QUORUM
 
 
 def test_dawid_skene_believes_the_one_who_is_otherwise_right() -> None:
@@ -173,7 +175,7 @@ def test_dawid_skene_leaves_open_what_it_is_not_sure_of() -> None:
         _opinions(values), rule, interface=AnnotationInterface.REALITY
     ).tasks.values()
     assert isinstance(found, OpenTask)
-    assert found.why is OpenReason.UNSURE
+    assert found.why is NoConsensusReason.UNSURE
 
 
 def _campaign(answers: Sequence[Sequence[int]]) -> tuple[CampaignConsensus, CampaignConsensus]:
@@ -210,7 +212,7 @@ def test_equal_people_in_a_small_campaign_are_counted_with_the_certainty_that_is
             id_ = task(f"{number:03}").id
             found = weighed.settled[id_]
             assert found.value == counted.settled[id_].value
-            true.append(answer_of(found.value) == ("real", "generated")[label])
+            true.append(get_short_answer(found.value) == ("real", "generated")[label])
             stated.append(found.p_right or 0)
     assert abs(np.mean(stated) - np.mean(true)) < 0.05
 

@@ -9,13 +9,18 @@ from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import (
     ConsensusRule,
-    OpenReason,
+    NoConsensusReason,
     OpenTask,
     Outcome,
     SettledTask,
     SettlementMethod,
 )
-from unreel.annotation.consensus.review import ReviewDecision, TaskReview, hash_value, read_review
+from unreel.annotation.consensus.review import (
+    ConsensusReview,
+    ConsensusReviewDecision,
+    hash_answer,
+    parse_review_notice,
+)
 from unreel.annotation.judgements import AnyValue
 from unreel.annotation.opinion import UnstoredOpinion
 from unreel.core.errors import InvalidSettingError, InvalidValueError
@@ -36,18 +41,20 @@ class _Notice:
 
 def _review(
     by: str,
-    verdict: ReviewDecision,
+    verdict: ConsensusReviewDecision,
     of: AnyValue | None = None,
     annotator: str = "",
     at_us: int = 10,
-) -> TaskReview:
-    key = hash_value(of) if of else ""
-    return TaskReview(
+) -> ConsensusReview:
+    key = hash_answer(of) if of else ""
+    return ConsensusReview(
         task=ID, by=by, verdict=verdict, why="look", of=key, annotator=annotator, at_us=at_us
     )
 
 
-def _after(*reviews: TaskReview, opinions: list[UnstoredOpinion] = SAID, need: int = 0) -> Outcome:
+def _after(
+    *reviews: ConsensusReview, opinions: list[UnstoredOpinion] = SAID, need: int = 0
+) -> Outcome:
     interface = AnnotationInterface.TRACE if opinions is APART else AnnotationInterface.REALISM
     rule = ConsensusRule(reviews=need)
     (found,) = compute_consensus(
@@ -59,13 +66,13 @@ def _after(*reviews: TaskReview, opinions: list[UnstoredOpinion] = SAID, need: i
 def test_without_a_review_a_task_waits_with_what_would_stand() -> None:
     found = _after(need=1)
     assert isinstance(found, OpenTask)
-    assert found.why is OpenReason.NOT_REVIEWED
+    assert found.why is NoConsensusReason.NOT_REVIEWED
     assert found.proposed is not None
     assert found.proposed.value == rated(2)
 
 
 def test_as_many_different_reviewers_as_the_rule_wants_settle_it() -> None:
-    first, second = (_review(by, ReviewDecision.ACCEPT, rated(2)) for by in ("rea", "rob"))
+    first, second = (_review(by, ConsensusReviewDecision.ACCEPT, rated(2)) for by in ("rea", "rob"))
     assert isinstance(_after(first, need=1), SettledTask)
     assert isinstance(_after(first, first, need=2), OpenTask)
     found = _after(first, second, need=2)
@@ -74,19 +81,23 @@ def test_as_many_different_reviewers_as_the_rule_wants_settle_it() -> None:
 
 
 def test_a_review_of_another_value_says_nothing() -> None:
-    assert isinstance(_after(_review("rea", ReviewDecision.ACCEPT, rated(3)), need=1), OpenTask)
+    assert isinstance(
+        _after(_review("rea", ConsensusReviewDecision.ACCEPT, rated(3)), need=1), OpenTask
+    )
 
 
 def test_who_judged_a_task_does_not_review_it() -> None:
-    assert isinstance(_after(_review("ann", ReviewDecision.ACCEPT, rated(2)), need=1), OpenTask)
-    assert isinstance(_after(_review("ann", ReviewDecision.SEND_BACK)), SettledTask)
+    assert isinstance(
+        _after(_review("ann", ConsensusReviewDecision.ACCEPT, rated(2)), need=1), OpenTask
+    )
+    assert isinstance(_after(_review("ann", ConsensusReviewDecision.SEND_BACK)), SettledTask)
 
 
 def test_a_task_that_is_sent_back_is_open_until_somebody_judges_it_again() -> None:
-    back = _review("rea", ReviewDecision.SEND_BACK)
+    back = _review("rea", ConsensusReviewDecision.SEND_BACK)
     found = _after(back)
     assert isinstance(found, OpenTask)
-    assert found.why is OpenReason.SENT_BACK
+    assert found.why is NoConsensusReason.SENT_BACK
     assert "rea" in found.detail
     again = [
         *SAID[:2],
@@ -97,7 +108,8 @@ def test_a_task_that_is_sent_back_is_open_until_somebody_judges_it_again() -> No
 
 def test_another_reviewer_may_accept_what_was_sent_back() -> None:
     found = _after(
-        _review("rea", ReviewDecision.SEND_BACK), _review("rob", ReviewDecision.ACCEPT, rated(2))
+        _review("rea", ConsensusReviewDecision.SEND_BACK),
+        _review("rob", ConsensusReviewDecision.ACCEPT, rated(2)),
     )
     assert isinstance(found, SettledTask)
     assert found.accepted_by == ("rob",)
@@ -105,7 +117,8 @@ def test_another_reviewer_may_accept_what_was_sent_back() -> None:
 
 def test_sending_back_takes_acceptance_away() -> None:
     found = _after(
-        _review("rob", ReviewDecision.ACCEPT, rated(2)), _review("rea", ReviewDecision.SEND_BACK)
+        _review("rob", ConsensusReviewDecision.ACCEPT, rated(2)),
+        _review("rea", ConsensusReviewDecision.SEND_BACK),
     )
     assert isinstance(found, OpenTask)
 
@@ -113,29 +126,31 @@ def test_sending_back_takes_acceptance_away() -> None:
 def test_a_reviewer_may_take_one_annotators_word_where_nothing_stands() -> None:
     assert isinstance(_after(opinions=APART), OpenTask)
     taken = APART[0].value
-    found = _after(_review("rea", ReviewDecision.TAKE, taken, "ann"), opinions=APART, need=1)
+    found = _after(
+        _review("rea", ConsensusReviewDecision.TAKE, taken, "ann"), opinions=APART, need=1
+    )
     assert isinstance(found, SettledTask)
     assert (found.value, found.method, found.support) == (taken, SettlementMethod.REVIEW, ("ann",))
     assert found.dissent == (("ben", APART[1].value),)
-    stale = _review("rea", ReviewDecision.TAKE, APART[1].value, "ann")
+    stale = _review("rea", ConsensusReviewDecision.TAKE, APART[1].value, "ann")
     assert isinstance(_after(stale, opinions=APART), OpenTask)
 
 
 def test_a_review_survives_the_ledger() -> None:
-    review = _review("rea", ReviewDecision.TAKE, rated(2), "ann")
-    assert read_review(_Notice(ID, "rea", review.said)) == review
+    review = _review("rea", ConsensusReviewDecision.TAKE, rated(2), "ann")
+    assert parse_review_notice(_Notice(ID, "rea", review.said)) == review
 
 
 @pytest.mark.parametrize("kept", ["", "[]", "{}", '{"verdict": "maybe"}', "null", "3"])
 def test_a_notice_that_is_no_review_is_refused(kept: str) -> None:
     with pytest.raises(InvalidValueError, match="Review the task again"):
-        read_review(_Notice(ID, "rea", kept))
+        parse_review_notice(_Notice(ID, "rea", kept))
 
 
 def test_equal_values_have_one_key_whatever_the_order_of_their_categories() -> None:
     kinds = list(Category)
     one, other = (traced(trace(0, 9, kinds=found)) for found in (kinds, kinds[::-1]))
-    assert hash_value(one) == hash_value(other) != hash_value(traced(trace(0, 9)))
+    assert hash_answer(one) == hash_answer(other) != hash_answer(traced(trace(0, 9)))
 
 
 def test_a_negative_number_of_reviews_is_refused() -> None:

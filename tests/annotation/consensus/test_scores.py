@@ -7,7 +7,7 @@ from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import (
     ConsensusRule,
-    OpenReason,
+    NoConsensusReason,
     OpenTask,
     Outcome,
     SettledTask,
@@ -77,7 +77,7 @@ def test_two_answers_of_three_are_enough_and_one_is_not() -> None:
     assert _settled(2, 4)[0] == 3
     found = _decide(4)
     assert isinstance(found, OpenTask)
-    assert found.why is OpenReason.TOO_FEW
+    assert found.why is NoConsensusReason.TOO_FEW
     assert _settled(4, rule=ConsensusRule(min_overlap=1, quorum=1)) == (
         4,
         "by 4",
@@ -100,14 +100,14 @@ def test_one_who_would_discard_dissents_and_the_others_scores_count() -> None:
 def test_half_who_would_discard_leave_a_clip_open() -> None:
     found = _decide(None, None, 3, 3)
     assert isinstance(found, OpenTask)
-    assert found.why is OpenReason.TIE
+    assert found.why is NoConsensusReason.TIE
     assert len(found.judgements) == 4
 
 
 def test_too_few_scores_beside_a_discard_are_no_mean() -> None:
     found = _decide(None, 2, 4, rule=ConsensusRule(min_overlap=3))
     assert isinstance(found, OpenTask)
-    assert found.why is OpenReason.TOO_FEW
+    assert found.why is NoConsensusReason.TOO_FEW
 
 
 def test_dissent_keeps_every_other_answer() -> None:

@@ -7,12 +7,12 @@ from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import (
     ConsensusRule,
-    OpenReason,
+    NoConsensusReason,
     OpenTask,
     Outcome,
     SettledTask,
 )
-from unreel.annotation.consensus.trace_matching import cluster_marks
+from unreel.annotation.consensus.trace_matching import cluster_annotator_traces
 from unreel.annotation.judgements import TraceAnswer
 from unreel.core.box import Box
 from unreel.core.judgement import Label
@@ -107,13 +107,13 @@ def test_marks_are_paired_for_the_best_sum_and_not_the_best_pair() -> None:
     """Ann's first mark is most like Ben's first, but then her second one would have none."""
     a1, a2 = trace(0, 59, (0.0, 0.0, 0.5, 0.5)), trace(0, 29, (0.0, 0.0, 0.5, 0.5))
     b1, b2 = trace(0, 49, (0.0, 0.0, 0.5, 0.5)), trace(20, 59, (0.0, 0.0, 0.5, 0.5))
-    clusters = cluster_marks({"ann": (a1, a2), "ben": (b1, b2)}, COPY, same_fault=0.3)
+    clusters = cluster_annotator_traces({"ann": (a1, a2), "ben": (b1, b2)}, COPY, same_fault=0.3)
     paired = {tuple(mark.trace for mark in cluster) for cluster in clusters}
     assert paired == {(a1, b2), (a2, b1)}
 
 
 def test_one_person_backs_a_fault_once() -> None:
-    clusters = cluster_marks(
+    clusters = cluster_annotator_traces(
         {"ann": (trace(0, 30), trace(1, 30)), "ben": (trace(0, 30),)}, COPY, same_fault=0.2
     )
     assert sorted(map(len, clusters)) == [1, 2]
@@ -135,7 +135,7 @@ def test_a_clip_about_which_most_could_not_tell_is_settled_as_that() -> None:
 def test_generated_without_a_common_fault_is_left_to_a_reviewer() -> None:
     found = _decide(ann=traced(trace(0, 30, HAND)), ben=traced(trace(50, 80, CUP)))
     assert isinstance(found, OpenTask)
-    assert found.why is OpenReason.NO_COMMON_FAULT
+    assert found.why is NoConsensusReason.NO_COMMON_FAULT
 
 
 def test_a_place_that_one_of_three_marked_does_not_stand() -> None:

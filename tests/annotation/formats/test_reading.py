@@ -9,30 +9,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marked_videos import BOX, cvat, key, labelbox, region, studio
-from unreel.annotation.formats.conversion import READERS, AnnotationFormat, detect
+from unreel.annotation.formats.conversion import READERS, AnnotationFormat, detect_annotation_format
 from unreel.annotation.formats.document import (
-    ForeignAnswer,
-    ForeignVideo,
-    FormatDefaults,
+    AnnotatedVideo,
+    FieldAnswer,
     FrameSpan,
+    VideoPropertyDefaults,
 )
-from unreel.annotation.formats.shapes import parse_rate
+from unreel.annotation.formats.untrusted_input import parse_frame_rate
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
 from unreel.core.errors import UnreadableSourceError
 
 
 def read(
-    folder: Path, text: str, form: AnnotationFormat, told: FormatDefaults | None = None
-) -> list[ForeignVideo | Rejected]:
+    folder: Path, text: str, form: AnnotationFormat, told: VideoPropertyDefaults | None = None
+) -> list[AnnotatedVideo | Rejected]:
     file = folder / "file"
     file.write_text(text)
-    return list(READERS[form].load()(file, told or FormatDefaults()))
+    return list(READERS[form].load()(file, told or VideoPropertyDefaults()))
 
 
-def one(found: list[ForeignVideo | Rejected]) -> ForeignVideo:
+def one(found: list[AnnotatedVideo | Rejected]) -> AnnotatedVideo:
     (video,) = found
-    assert isinstance(video, ForeignVideo), str(video)
+    assert isinstance(video, AnnotatedVideo), str(video)
     return video
 
 
@@ -49,7 +49,7 @@ def test_cvat_counts_frames_from_0_and_an_outside_frame_is_the_first_unseen(tmp_
     assert found.stretches == (FrameSpan(3, 7),)
     assert [mark.frame for mark in found.marks] == [3]
     assert found.box_at(7) == Box(0.1, 0.1, 0.3, 0.2)
-    assert found.said == (ForeignAnswer("kind", ("left",)),)
+    assert found.said == (FieldAnswer("kind", ("left",)),)
     assert (video.name, video.by, video.n_frames, video.width) == ("a.mp4", "ann", 100, 100)
 
 
@@ -84,7 +84,7 @@ def test_tracks_of_a_project_go_to_their_own_task(tmp_path: Path) -> None:
         f"<annotations><meta><project><tasks>{tasks}</tasks></project></meta>{tracks}</annotations>"
     )
     found = read(tmp_path, text, AnnotationFormat.CVAT)
-    assert [(v.name, v.tracks[0].id) for v in found if isinstance(v, ForeignVideo)] == [
+    assert [(v.name, v.tracks[0].id) for v in found if isinstance(v, AnnotatedVideo)] == [
         ("v1", "1"),
         ("v2", "2"),
     ]
@@ -119,7 +119,7 @@ def test_a_broken_part_of_cvat_is_a_row_and_the_rest_is_read(
 ) -> None:
     good = f'<track id="9" label="x"><box frame="1" {BOX}/></track>'
     video, rejected = read(tmp_path, cvat(track, good), AnnotationFormat.CVAT)
-    assert isinstance(video, ForeignVideo)
+    assert isinstance(video, AnnotatedVideo)
     assert [found.id for found in video.tracks] == ["9"]
     assert isinstance(rejected, Rejected)
     assert why in rejected.why
@@ -144,7 +144,7 @@ def test_a_document_type_is_refused_before_anything_of_it_is_used(
 def test_xml_that_ends_too_early_or_too_deep_is_a_row(tmp_path: Path) -> None:
     whole = cvat(f'<track id="1" label="x"><box frame="1" {BOX}/></track>')
     video, broken = read(tmp_path, whole[:-5], AnnotationFormat.CVAT)
-    assert isinstance(video, ForeignVideo)
+    assert isinstance(video, AnnotatedVideo)
     assert len(video.tracks) == 1
     assert "no XML" in str(broken)
     assert "nested deeper" in str(
@@ -177,7 +177,7 @@ def test_labelbox_counts_frames_from_1_and_segments_hold_their_last(tmp_path: Pa
     halfway = track.box_at(18)
     assert halfway is not None
     assert halfway.iou(Box(0.15, 0.1, 0.35, 0.2)) > 1 - 1e-9
-    assert track.said == (ForeignAnswer("kind", ("left",)),)
+    assert track.said == (FieldAnswer("kind", ("left",)),)
     assert (video.rate, video.by) == (Fraction(30000, 1001), "ann@example.org")
 
 
@@ -211,8 +211,8 @@ def test_label_studio_counts_from_1_ignores_time_and_ends_inclusively(tmp_path: 
     halfway = track.box_at(2)
     assert halfway is not None
     assert halfway.iou(Box(0.3, 0.1, 0.5, 0.2)) > 1 - 1e-9
-    assert track.said == (ForeignAnswer("kind", ("a", "b")),)
-    assert video.said == (ForeignAnswer("why", ("odd",), written=True),)
+    assert track.said == (FieldAnswer("kind", ("a", "b")),)
+    assert video.said == (FieldAnswer("why", ("odd",), written=True),)
     assert (video.name, video.by, video.rate) == ("set/a.mp4", "3", Fraction(30000, 1001))
 
 
@@ -232,7 +232,7 @@ def test_label_studio_counts_from_1_ignores_time_and_ends_inclusively(tmp_path: 
 def test_a_broken_result_of_label_studio_is_a_row(tmp_path: Path, result: object, why: str) -> None:
     text = studio(result, region(key(1), id_="good"))
     rejected, video = read(tmp_path, text, AnnotationFormat.LABEL_STUDIO)
-    assert isinstance(video, ForeignVideo)
+    assert isinstance(video, AnnotatedVideo)
     assert [track.id for track in video.tracks] == ["good"]
     assert why in str(rejected)
 
@@ -245,8 +245,8 @@ def test_no_bytes_make_a_reader_raise(
 ) -> None:
     file = tmp_path_factory.getbasetemp() / "bytes"
     file.write_bytes(data)
-    for found in READERS[form].load()(file, FormatDefaults()):
-        assert isinstance(found, Rejected | ForeignVideo)
+    for found in READERS[form].load()(file, VideoPropertyDefaults()):
+        assert isinstance(found, Rejected | AnnotatedVideo)
 
 
 JUNK = st.recursive(
@@ -300,8 +300,8 @@ def test_no_json_makes_a_reader_raise(
     label = {"annotations": {"frames": held, "segments": held, "key_frame_feature_map": held}}
     outer["projects"] = {"p": {"labels": [held, label]}}
     file.write_text(json.dumps([held, outer]))
-    for found in READERS[form].load()(file, FormatDefaults(n_frames=9, width=9, height=9)):
-        assert isinstance(found, Rejected | ForeignVideo)
+    for found in READERS[form].load()(file, VideoPropertyDefaults(n_frames=9, width=9, height=9)):
+        assert isinstance(found, Rejected | AnnotatedVideo)
 
 
 @pytest.mark.timeout(20)
@@ -320,17 +320,17 @@ def test_a_format_is_known_by_its_content(tmp_path: Path) -> None:
         ('{"file_name": "a.mp4"}', AnnotationFormat.UNREEL),
     ]:
         file.write_text("\ufeff\n" + text if form is not AnnotationFormat.CVAT else text)
-        assert detect(file) is form
+        assert detect_annotation_format(file) is form
     for text in ("", "hello", "[1]", "PK\x03\x04"):
         file.write_text(text)
         with pytest.raises(UnreadableSourceError):
-            detect(file)
+            detect_annotation_format(file)
 
 
 def test_rates_that_tools_round_are_the_broadcast_ones() -> None:
-    assert parse_rate(29.97) == parse_rate("30000/1001") == Fraction(30000, 1001)
-    assert parse_rate(23.976) == Fraction(24000, 1001)
-    assert parse_rate(25) == parse_rate("25.0") == 25
-    assert parse_rate(12.5) == Fraction(25, 2)
+    assert parse_frame_rate(29.97) == parse_frame_rate("30000/1001") == Fraction(30000, 1001)
+    assert parse_frame_rate(23.976) == Fraction(24000, 1001)
+    assert parse_frame_rate(25) == parse_frame_rate("25.0") == 25
+    assert parse_frame_rate(12.5) == Fraction(25, 2)
     for wrong in (0, -1, "x", None, True, float("nan"), float("inf"), "1/0"):
-        assert parse_rate(wrong) is None
+        assert parse_frame_rate(wrong) is None

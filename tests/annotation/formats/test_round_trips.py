@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from annotation.interfaces.drawn_boxes import box_on
 from marked_videos import tracks, videos
 from unreel.annotation.formats.conversion import READERS, WRITERS, AnnotationFormat
-from unreel.annotation.formats.document import ForeignTrack, ForeignVideo, FormatDefaults
-from unreel.annotation.formats.shapes import clip_box_to_frame
-from unreel.annotation.interfaces.tracks import KeyFrame
+from unreel.annotation.formats.document import AnnotatedVideo, ObjectTrack, VideoPropertyDefaults
+from unreel.annotation.formats.untrusted_input import clip_box_to_frame
+from unreel.annotation.interfaces.screens import KeyFrame
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
 from unreel.core.output_files import OutputDirectory
@@ -24,12 +24,12 @@ PIXEL = 1e-5
 """Of a pixel, written with six decimals."""
 
 
-def there_and_back(video: ForeignVideo, form: AnnotationFormat) -> ForeignVideo:
+def there_and_back(video: AnnotatedVideo, form: AnnotationFormat) -> AnnotatedVideo:
     with TemporaryDirectory() as place:
         rejected = list(WRITERS[form].load()([video], OutputDirectory(Path(place))))
         assert rejected == []
         (file,) = Path(place).iterdir()
-        told = FormatDefaults(rate=video.rate, width=video.width, height=video.height)
+        told = VideoPropertyDefaults(rate=video.rate, width=video.width, height=video.height)
         (read,) = READERS[form].load()(file, told)
     assert not isinstance(read, Rejected), str(read)
     return read
@@ -43,7 +43,7 @@ def assert_near(one: Box | None, other: Box | None, *, sides: tuple[int, int]) -
         assert max(across, down) < PIXEL
 
 
-def assert_same(one: ForeignTrack, other: ForeignTrack, video: ForeignVideo) -> None:
+def assert_same(one: ObjectTrack, other: ObjectTrack, video: AnnotatedVideo) -> None:
     assert (one.id, one.label, one.stretches) == (other.id, other.label, other.stretches)
     assert [m.mask for m in one.marks] == [m.mask for m in other.marks]
     assert {s.question: s.answers for s in one.said} == {s.question: s.answers for s in other.said}
@@ -56,7 +56,7 @@ def assert_same(one: ForeignTrack, other: ForeignTrack, video: ForeignVideo) -> 
 @given(video=videos())
 @settings(deadline=None, max_examples=40)
 def test_a_track_survives_each_round_trip_to_the_frame(
-    form: AnnotationFormat, video: ForeignVideo
+    form: AnnotationFormat, video: AnnotatedVideo
 ) -> None:
     read = there_and_back(video, form)
     assert (read.name, read.by, read.rate) == (video.name, video.by, video.rate)
@@ -70,7 +70,7 @@ def test_a_track_survives_each_round_trip_to_the_frame(
 @given(video=videos(), chain=st.permutations(OTHERS))
 @settings(deadline=None, max_examples=40)
 def test_a_track_survives_a_chain_of_all_formats(
-    video: ForeignVideo, chain: Sequence[AnnotationFormat]
+    video: AnnotatedVideo, chain: Sequence[AnnotationFormat]
 ) -> None:
     read = video
     for form in chain:
@@ -82,7 +82,7 @@ def test_a_track_survives_a_chain_of_all_formats(
 
 @given(video=videos())
 @settings(deadline=None, max_examples=40)
-def test_each_stretch_of_a_track_survives_as_a_trace_to_the_frame(video: ForeignVideo) -> None:
+def test_each_stretch_of_a_track_survives_as_a_trace_to_the_frame(video: AnnotatedVideo) -> None:
     if not video.tracks:
         return
     with TemporaryDirectory() as place:
@@ -91,7 +91,7 @@ def test_each_stretch_of_a_track_survives_as_a_trace_to_the_frame(video: Foreign
             == []
         )
         file = Path(place) / "metadata.jsonl"
-        (read,) = READERS[AnnotationFormat.UNREEL].load()(file, FormatDefaults())
+        (read,) = READERS[AnnotationFormat.UNREEL].load()(file, VideoPropertyDefaults())
     stretches = [(track, stretch) for track in video.tracks for stretch in track.stretches]
     for (track, stretch), back in zip(stretches, read.tracks, strict=True):
         assert back.stretches == (stretch,)
@@ -106,7 +106,7 @@ def test_a_time_without_a_place_survives_where_formats_have_room_for_it(
     form: AnnotationFormat, data: st.DataObject
 ) -> None:
     track = data.draw(tracks(id_="t", n_frames=50, placed=False))
-    video = ForeignVideo(name="a", n_frames=50, width=100, height=50, tracks=(track,))
+    video = AnnotatedVideo(name="a", n_frames=50, width=100, height=50, tracks=(track,))
     (back,) = there_and_back(video, form).tracks
     assert (back.label, back.stretches, back.marks) == (track.label, track.stretches, ())
     answers = {said.question: set(said.answers) for said in track.said}
@@ -115,8 +115,8 @@ def test_a_time_without_a_place_survives_where_formats_have_room_for_it(
 
 @given(track=tracks(id_="t", n_frames=40))
 @settings(deadline=None, max_examples=40)
-def test_written_key_frames_mean_on_a_screen_what_they_mean_here(track: ForeignTrack) -> None:
-    video = ForeignVideo(name="a", n_frames=40, width=100, height=50, tracks=(track,))
+def test_written_key_frames_mean_on_a_screen_what_they_mean_here(track: ObjectTrack) -> None:
+    video = AnnotatedVideo(name="a", n_frames=40, width=100, height=50, tracks=(track,))
     with TemporaryDirectory() as place:
         list(WRITERS[AnnotationFormat.LABEL_STUDIO].load()([video], OutputDirectory(Path(place))))
         (task,) = json.loads((Path(place) / "label-studio.json").read_text())

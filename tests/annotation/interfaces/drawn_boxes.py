@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from unreel.annotation.interfaces.tracks import KeyFrame
+from unreel.annotation.interfaces.screens import KeyFrame
 from unreel.core.box import Box
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, ClipCopy
-from unreel.annotation.interfaces.tracks import KeyFrame, read_track
+from unreel.annotation.interfaces.screens import KeyFrame, convert_key_frames_to_traces
 from unreel.annotation.judgements import (
     PassFailAnswer,
     PreferenceAnswer,
@@ -16,7 +16,7 @@ from unreel.annotation.judgements import (
     VoteAnswer,
 )
 from unreel.core.box import Box
-from unreel.core.identity import digest_id
+from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import ErrorFamily, Label, Rating
 from unreel.core.safe_text import sanitise_lines
 from unreel.core.trace import Category, Trace
@@ -27,8 +27,8 @@ RATES = (Fraction(24), Fraction(25), Fraction(30000, 1001), Fraction(24000, 1001
 
 def copy_of(name: str, *, rate: Fraction = Fraction(30000, 1001), n_frames: int = 61) -> ClipCopy:
     return ClipCopy(
-        clip=digest_id(name),
-        location=f"{digest_id(name)}.mp4",
+        clip=compute_placeholder_clip_id(name),
+        location=f"{compute_placeholder_clip_id(name)}.mp4",
         rate=rate,
         n_frames=n_frames,
         width=480,
@@ -75,7 +75,7 @@ def key_frames(draw: st.DrawFn, copy: ClipCopy) -> list[KeyFrame]:
 def traces(draw: st.DrawFn, copy: ClipCopy) -> tuple[Trace, ...]:
     """The traces of one box."""
     categories = st.frozensets(st.sampled_from(Category), min_size=1)
-    return read_track(
+    return convert_key_frames_to_traces(
         draw(key_frames(copy)), copy, categories=draw(categories), explanation=draw(texts)
     )
 

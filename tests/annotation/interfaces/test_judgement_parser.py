@@ -13,10 +13,9 @@ from annotation.interfaces.drawn_boxes import box_on
 from annotation.interfaces.examples import copies, pair, plain_values, single, task_for, traced
 from pace import slowness
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, ClipCopy
-from unreel.annotation.interfaces.judgement_parser import read_result
-from unreel.annotation.interfaces.label_studio_results import INTERFACE_OF, write_result
-from unreel.annotation.interfaces.screens import get_controls
-from unreel.annotation.interfaces.tracks import write_track
+from unreel.annotation.interfaces.judgement_parser import parse_judgement
+from unreel.annotation.interfaces.label_studio_tasks import INTERFACE_OF, build_label_studio_results
+from unreel.annotation.interfaces.screens import convert_trace_to_key_frames, get_screen_controls
 from unreel.annotation.judgements import (
     VALUES,
     PreferenceAnswer,
@@ -82,7 +81,7 @@ def traces_of(*sequence: object, **value: object) -> list[dict[str, Any]]:
 def read(
     results: object, interface: AnnotationInterface = AnnotationInterface.TRACE
 ) -> Value | QuarantinedSubmission:
-    return read_result(interface, results, task_for(interface), swapped=False)
+    return parse_judgement(interface, results, task_for(interface), swapped=False)
 
 
 def reason(
@@ -290,16 +289,18 @@ def test_an_annotation_without_answers_is_quarantined(interface: AnnotationInter
 
 @pytest.mark.parametrize("swapped", [False, True])
 def test_a_preference_is_told_in_the_order_of_the_names(*, swapped: bool) -> None:
-    (left,) = write_result(PreferenceAnswer(better=Position.FIRST), pair(), swapped=swapped)
+    (left,) = build_label_studio_results(
+        PreferenceAnswer(better=Position.FIRST), pair(), swapped=swapped
+    )
     assert left["value"] == {"choices": ["right" if swapped else "left"]}
-    found = read_result(AnnotationInterface.PREFERENCE, [left], pair(), swapped=not swapped)
+    found = parse_judgement(AnnotationInterface.PREFERENCE, [left], pair(), swapped=not swapped)
     assert found == PreferenceAnswer(better=Position.SECOND)
 
 
 @given(json_values)
 def test_any_json_gives_a_value_or_a_reason(document: object) -> None:
     for interface in AnnotationInterface:
-        found = read_result(interface, document, task_for(interface), swapped=False)
+        found = parse_judgement(interface, document, task_for(interface), swapped=False)
         assert isinstance(found, QuarantinedSubmission)
 
 
@@ -316,7 +317,7 @@ def _mutated(draw: st.DrawFn, value: object) -> object:
 
 @st.composite
 def nearly_right(draw: st.DrawFn) -> object:
-    return _mutated(draw, write_result(draw(traced(COPY)), TASK, swapped=False))
+    return _mutated(draw, build_label_studio_results(draw(traced(COPY)), TASK, swapped=False))
 
 
 @settings(max_examples=300)
@@ -331,12 +332,12 @@ def test_a_damaged_annotation_gives_a_value_that_can_be_stored_or_a_reason(resul
 def test_a_value_is_read_back_as_it_was_written(value: Value, *, swapped: bool) -> None:
     interface = INTERFACE_OF[value.kind]
     task = task_for(interface)
-    sent = json.loads(json.dumps(write_result(value, task, swapped=swapped)))
-    assert read_result(interface, sent, task, swapped=swapped) == value
+    sent = json.loads(json.dumps(build_label_studio_results(value, task, swapped=swapped)))
+    assert parse_judgement(interface, sent, task, swapped=swapped) == value
 
 
 def _same_boxes(one: Trace, other: Trace, copy: ClipCopy) -> None:
-    keys, back = write_track(one, copy), write_track(other, copy)
+    keys, back = convert_trace_to_key_frames(one, copy), convert_trace_to_key_frames(other, copy)
     for frame in range(1, copy.n_frames + 1):
         left, right = box_on(keys, frame), box_on(back, frame)
         assert (left is None) is (right is None), frame
@@ -350,8 +351,8 @@ def test_traces_are_read_back_to_the_frame(data: st.DataObject) -> None:
     copy = data.draw(copies)
     task = AnnotationTask(names=("one",), copies=(copy,))
     value = data.draw(traced(copy))
-    sent = json.loads(json.dumps(write_result(value, task, swapped=False)))
-    back = read_result(AnnotationInterface.TRACE, sent, task, swapped=False)
+    sent = json.loads(json.dumps(build_label_studio_results(value, task, swapped=False)))
+    back = parse_judgement(AnnotationInterface.TRACE, sent, task, swapped=False)
     assert isinstance(back, TraceAnswer)
     assert back.label is value.label
     for trace, found in zip(value.traces, back.traces, strict=True):
@@ -362,7 +363,7 @@ def test_traces_are_read_back_to_the_frame(data: st.DataObject) -> None:
 
 
 def test_every_control_of_a_screen_is_known_to_its_reader() -> None:
-    names = {interface: set(get_controls(interface)) for interface in AnnotationInterface}
+    names = {interface: set(get_screen_controls(interface)) for interface in AnnotationInterface}
     assert names[AnnotationInterface.TRACE] == {"box", "verdict", "category", "explanation"}
     assert names[AnnotationInterface.REALISM] == {
         "discard",
@@ -371,7 +372,7 @@ def test_every_control_of_a_screen_is_known_to_its_reader() -> None:
         "adherence",
         "family",
     }
-    assert get_controls(AnnotationInterface.TRACE)["category"].words == set(Category)
+    assert get_screen_controls(AnnotationInterface.TRACE)["category"].words == set(Category)
 
 
 SPAN = TimeSpan(0, 500_000)
@@ -390,4 +391,4 @@ UNSAYABLE = {
 @pytest.mark.parametrize("name", UNSAYABLE)
 def test_what_no_screen_would_take_is_not_written(name: str) -> None:
     with pytest.raises(InvalidValueError):
-        write_result(UNSAYABLE[name], TASK, swapped=False)
+        build_label_studio_results(UNSAYABLE[name], TASK, swapped=False)

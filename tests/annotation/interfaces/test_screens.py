@@ -8,9 +8,17 @@ import pytest
 
 from annotation.interfaces.examples import copy_of, pair, single, task_for
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, TaskAssignment
-from unreel.annotation.interfaces.judgement_parser import read_result
-from unreel.annotation.interfaces.screens import AnnotationScreen, get_controls, get_screen
-from unreel.annotation.interfaces.task_data import build_task_data, format_frame_rate, prefill
+from unreel.annotation.interfaces.judgement_parser import parse_judgement
+from unreel.annotation.interfaces.label_studio_tasks import (
+    build_prefilled_results,
+    build_task_data,
+    format_frame_rate,
+)
+from unreel.annotation.interfaces.screens import (
+    AnnotationScreen,
+    get_annotation_screen,
+    get_screen_controls,
+)
 from unreel.annotation.judgements import TraceAnswer, VoteAnswer
 from unreel.core.box import Box
 from unreel.core.errors import InvalidSettingError, InvalidValueError
@@ -38,7 +46,7 @@ OURS = {
 
 
 def screen(interface: AnnotationInterface) -> AnnotationScreen:
-    return get_screen(
+    return get_annotation_screen(
         interface, question=QUESTION if interface is AnnotationInterface.PASS_FAIL else ""
     )
 
@@ -78,7 +86,7 @@ def test_every_choice_has_a_key_of_its_own(interface: AnnotationInterface) -> No
     one = screen(interface)
     choices = list(ET.fromstring(one.config).iter("Choice"))
     assert len(one.hotkeys) == len(choices) >= 2
-    words = {word for control in get_controls(interface).values() for word in control.words}
+    words = {word for control in get_screen_controls(interface).values() for word in control.words}
     assert set(one.hotkeys.values()) == words
 
 
@@ -96,10 +104,11 @@ def test_a_screen_tells_the_player_the_rate_of_every_clip(interface: AnnotationI
 
 def test_another_question_is_another_version() -> None:
     one, other = (
-        get_screen(AnnotationInterface.PASS_FAIL, question=words) for words in (QUESTION, "Else?")
+        get_annotation_screen(AnnotationInterface.PASS_FAIL, question=words)
+        for words in (QUESTION, "Else?")
     )
     assert one.version != other.version
-    assert get_screen(AnnotationInterface.PASS_FAIL, question=QUESTION) == one
+    assert get_annotation_screen(AnnotationInterface.PASS_FAIL, question=QUESTION) == one
     assert len({screen(interface).version for interface in AnnotationInterface}) == len(
         AnnotationInterface
     )
@@ -108,18 +117,20 @@ def test_another_question_is_another_version() -> None:
 @pytest.mark.parametrize("question", ["", " ", "x" * 301, "Is it $label?", "a\nb", "\x1b[2J"])
 def test_a_question_that_a_screen_cannot_show_is_refused(question: str) -> None:
     with pytest.raises(InvalidSettingError, match="question"):
-        get_screen(AnnotationInterface.PASS_FAIL, question=question)
+        get_annotation_screen(AnnotationInterface.PASS_FAIL, question=question)
 
 
 def test_a_question_is_text_and_never_markup() -> None:
     question = 'Is "a < b" & \'c\' true? <Choice value="x" hotkey="9"/>'
-    tree = ET.fromstring(get_screen(AnnotationInterface.PASS_FAIL, question=question).config)
+    tree = ET.fromstring(
+        get_annotation_screen(AnnotationInterface.PASS_FAIL, question=question).config
+    )
     assert question in {tag.get("value") for tag in tree.iter("Header")}
 
 
 def test_a_question_for_a_screen_that_has_its_own_is_refused() -> None:
     with pytest.raises(InvalidSettingError, match="asks its own"):
-        get_screen(AnnotationInterface.REALITY, question=QUESTION)
+        get_annotation_screen(AnnotationInterface.REALITY, question=QUESTION)
 
 
 TRACE = Trace(
@@ -173,7 +184,9 @@ def test_the_rate_names_every_frame_of_a_long_clip() -> None:
 def test_marks_made_before_stand_on_the_screen_as_they_were_made() -> None:
     value = TraceAnswer(traces=(TRACE,), label=Label.GENERATED)
     task = single(prefill=value)
-    back = read_result(AnnotationInterface.TRACE, prefill(task, swapped=False), task, swapped=False)
+    back = parse_judgement(
+        AnnotationInterface.TRACE, build_prefilled_results(task, swapped=False), task, swapped=False
+    )
     assert isinstance(back, TraceAnswer)
     assert back.traces[0].categories == TRACE.categories
 
@@ -181,9 +194,11 @@ def test_marks_made_before_stand_on_the_screen_as_they_were_made() -> None:
 def test_a_mark_without_a_place_is_left_out_and_the_rest_is_shown() -> None:
     nowhere = Trace(span=TimeSpan(0, 1000))
     task = single(prefill=TraceAnswer(traces=(nowhere, TRACE), label=Label.GENERATED))
-    boxes = [one for one in prefill(task, swapped=False) if one["from_name"] == "box"]
+    boxes = [
+        one for one in build_prefilled_results(task, swapped=False) if one["from_name"] == "box"
+    ]
     assert len(boxes) == 1
 
 
 def test_a_task_without_marks_shows_none() -> None:
-    assert prefill(single(), swapped=False) == []
+    assert build_prefilled_results(single(), swapped=False) == []

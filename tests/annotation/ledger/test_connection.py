@@ -20,7 +20,7 @@ from unreel.annotation.ledger import connection as opening
 from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.ledger.tables import TABLES, VERSION
 from unreel.core.errors import InvalidSettingError, MachineError, UnreadableSourceError
-from unreel.core.settings import read_settings, server_environment
+from unreel.core.settings import build_child_environment, read_environment_settings
 
 
 def test_the_migrations_make_the_tables_that_this_release_uses(address: str) -> None:
@@ -210,15 +210,15 @@ def test_a_ledger_shows_its_address_without_the_password(postgres: Postgres) -> 
 
 
 def test_the_setting_names_the_ledger_unless_the_command_does() -> None:
-    settings = read_settings({"UNREEL_LEDGER": "postgresql://u:secret@h/d"})
+    settings = read_environment_settings({"UNREEL_LEDGER": "postgresql://u:secret@h/d"})
     assert resolve_ledger_url(None, settings) == "postgresql://u:secret@h/d"
     assert resolve_ledger_url("here.db", settings) == "here.db"
     assert "secret" not in repr(settings)
     with pytest.raises(InvalidSettingError, match="UNREEL_LEDGER"):
-        resolve_ledger_url(None, read_settings({}))
+        resolve_ledger_url(None, read_environment_settings({}))
 
 
 def test_servers_that_are_started_here_are_not_given_the_ledger() -> None:
-    assert server_environment({}, {}, environment={"UNREEL_LEDGER": "x", "PATH": "p"}) == {
+    assert build_child_environment({}, {}, environment={"UNREEL_LEDGER": "x", "PATH": "p"}) == {
         "PATH": "p"
     }

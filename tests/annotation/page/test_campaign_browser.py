@@ -15,8 +15,8 @@ from unreel.annotation.campaign_state import CampaignRecords, read_campaign
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import QuarantinedSubmission, QuarantineReason, TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.annotation.page.site import PageSettings, write_page
-from unreel.annotation.publishing.edition import gather
+from unreel.annotation.page.site import CampaignPageSettings, write_campaign_page
+from unreel.annotation.publishing.edition import build_campaign_edition
 
 pytestmark = pytest.mark.alone  # a page that shares its processors loses clicks
 
@@ -55,8 +55,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with open_ledger(str(kept.ledger)) as ledger:
         records = read_campaign(ledger, CAMPAIGN)
     for name, told in (("page", records), ("hostile", _hostile(records))):
-        edition = gather(told, RULE)
-        write_page(edition, told, root / name, PageSettings(media=kept.bench))
+        edition = build_campaign_edition(told, RULE)
+        write_campaign_page(edition, told, root / name, CampaignPageSettings(media=kept.bench))
     return root
 
 

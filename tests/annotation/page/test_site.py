@@ -21,11 +21,10 @@ from unreel.annotation.agreement import CampaignAgreement
 from unreel.annotation.campaign import AnnotationInterface, Campaign
 from unreel.annotation.campaign_state import CampaignRecords, read_campaign
 from unreel.annotation.consensus.outcome import ConsensusRule
-from unreel.annotation.judgements import VoteAnswer
+from unreel.annotation.judgements import EXCLUSION, LedgerNotice, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.annotation.ledger.decisions import EXCLUSION, LedgerNotice
-from unreel.annotation.page.site import PageSettings, write_page
-from unreel.annotation.publishing.edition import gather
+from unreel.annotation.page.site import CampaignPageSettings, write_campaign_page
+from unreel.annotation.publishing.edition import build_campaign_edition
 from unreel.core.estimate import Estimate
 from unreel.core.judgement import Label
 
@@ -57,10 +56,15 @@ def test_disagreements_come_with_their_clips_and_everyones_marks(
 ) -> None:
     records = _records(kept)
     figure = Estimate(value=0.4, low=0.1, high=0.7, n=9)
-    edition = replace(gather(records, RULE), agreement=CampaignAgreement(overall={"alpha": figure}))
+    edition = replace(
+        build_campaign_edition(records, RULE),
+        agreement=CampaignAgreement(overall={"alpha": figure}),
+    )
     link = "http://127.0.0.1:1/projects/3/data?task=4"
     links = {("ann", task.id): link for task in kept.tasks}
-    written = write_page(edition, records, tmp_path, PageSettings(media=kept.bench, links=links))
+    written = write_campaign_page(
+        edition, records, tmp_path, CampaignPageSettings(media=kept.bench, links=links)
+    )
     assert (written.n_tasks, written.n_judged, written.n_disputed) == (4, 4, 3)
     assert written.n_media == 3
     text = written.page.read_text(encoding="utf-8")
@@ -80,8 +84,10 @@ def test_disagreements_come_with_their_clips_and_everyones_marks(
 
 def test_a_page_without_copies_tells_the_words_alone(kept: Kept, tmp_path: Path) -> None:
     records = _records(kept)
-    edition = gather(records, RULE)
-    written = write_page(edition, records, tmp_path, PageSettings(media=tmp_path / "nowhere"))
+    edition = build_campaign_edition(records, RULE)
+    written = write_campaign_page(
+        edition, records, tmp_path, CampaignPageSettings(media=tmp_path / "nowhere")
+    )
     assert written.n_media == 0
     assert "The clip is not available next to this page." in written.page.read_text(
         encoding="utf-8"
@@ -96,8 +102,10 @@ def test_a_copy_that_leads_out_of_the_media_is_not_taken(kept: Kept, tmp_path: P
     for task in kept.tasks:
         (media / task.copies[0].location).symlink_to(outside)
     records = _records(kept)
-    edition = gather(records, RULE)
-    written = write_page(edition, records, tmp_path / "out", PageSettings(media=media))
+    edition = build_campaign_edition(records, RULE)
+    written = write_campaign_page(
+        edition, records, tmp_path / "out", CampaignPageSettings(media=media)
+    )
     assert written.n_media == 0
 
 
@@ -108,10 +116,10 @@ def test_an_excluded_annotator_is_shown_as_such_and_counts_for_nothing(
         seq=1, campaign=CAMPAIGN, kind=EXCLUSION, subject="cho", by="lead", said="guessed", at_us=1
     )
     records = replace(_records(kept), excluded={"cho": notice})
-    edition = gather(records, RULE)
-    text = write_page(edition, records, tmp_path, PageSettings(media=None)).page.read_text(
-        encoding="utf-8"
-    )
+    edition = build_campaign_edition(records, RULE)
+    text = write_campaign_page(
+        edition, records, tmp_path, CampaignPageSettings(media=None)
+    ).page.read_text(encoding="utf-8")
     assert "guessed" in text
     with (tmp_path / "tasks.csv").open(encoding="utf-8") as file:
         assert not any("cho" in row["said"] for row in csv.DictReader(file))
@@ -145,8 +153,8 @@ def test_ten_thousand_tasks_stay_a_page_that_says_what_it_leaves_out(tmp_path: P
         n_records=len(standing),
     )
     started_s = time.monotonic()
-    edition = gather(records, RULE)
-    written = write_page(edition, records, tmp_path, PageSettings(media=None))
+    edition = build_campaign_edition(records, RULE)
+    written = write_campaign_page(edition, records, tmp_path, CampaignPageSettings(media=None))
     assert time.monotonic() - started_s < 120 * slowness()
     assert written.n_shown == 200
     assert written.n_disputed > 5000

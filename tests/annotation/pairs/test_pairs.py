@@ -10,26 +10,34 @@ import pytest
 from unreel.annotation.campaign import AnnotationTask, ClipCopy, StudyArm
 from unreel.annotation.campaign_state import AnnotatorJudgement
 from unreel.annotation.judgements import PassFailAnswer, PreferenceAnswer, VoteAnswer
-from unreel.annotation.pairs.plan import (
+from unreel.annotation.pairs import (
     VRB_CLIPS,
     choose_balanced_pairs,
     choose_informative_pairs,
-    draw_clips,
-    list_strict_pairs,
-    read_pairs,
-    write_pairs,
+    iter_preference_wins,
+    list_different_score_pairs,
+    rank_clips,
+    read_pair_file,
+    sample_clips_by_score,
+    write_pair_file,
 )
-from unreel.annotation.pairs.ranking import iter_comparisons, rank
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.core.identity import digest_id
+from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position
 
 
 def task(*names: str) -> AnnotationTask:
     copies = tuple(
-        ClipCopy(clip=digest_id(n), location=n, rate=Fraction(25), n_frames=9, width=9, height=9)
+        ClipCopy(
+            clip=compute_placeholder_clip_id(n),
+            location=n,
+            rate=Fraction(25),
+            n_frames=9,
+            width=9,
+            height=9,
+        )
         for n in names
     )
     return AnnotationTask(names=names, copies=copies)
@@ -54,23 +62,23 @@ def prefers(annotator: str, better: str, other: str) -> AnnotatorJudgement:
 
 def test_thirty_clips_of_videorealbench_give_its_345_pairs() -> None:
     scores = {f"c{number:03d}": 1 + number % 5 for number in range(100)}
-    drawn = draw_clips(scores, seed=7)
+    drawn = sample_clips_by_score(scores, seed=7)
     assert Counter(drawn.values()) == VRB_CLIPS
-    pairs = list_strict_pairs(drawn)
+    pairs = list_different_score_pairs(drawn)
     assert len(drawn) == 30
     assert len(pairs) == len(set(pairs)) == 345
     assert all(one < other and drawn[one] != drawn[other] for one, other in pairs)
-    assert drawn == draw_clips(scores, seed=7) != draw_clips(scores, seed=8)
+    assert drawn == sample_clips_by_score(scores, seed=7) != sample_clips_by_score(scores, seed=8)
 
 
 def test_too_few_clips_of_a_score_are_told_with_another_way() -> None:
     with pytest.raises(InvalidSettingError, match="--clips all"):
-        draw_clips({"a": 1, "b": 2}, seed=0)
+        sample_clips_by_score({"a": 1, "b": 2}, seed=0)
 
 
 def test_fewer_pairs_are_spread_evenly_over_clips() -> None:
     scores = {f"c{number:03d}": 1 + number % 5 for number in range(30)}
-    chosen = choose_balanced_pairs(list_strict_pairs(scores), n=45, seed=1)
+    chosen = choose_balanced_pairs(list_different_score_pairs(scores), n=45, seed=1)
     times = Counter(name for pair in chosen for name in pair)
     assert len(set(chosen)) == 45
     assert max(times.values()) - min(times.get(name, 0) for name in scores) <= 1
@@ -94,8 +102,8 @@ def test_pairs_survive_their_file_whatever_clips_are_called(tmp_path: Path) -> N
         ("a", "ä"),
     ]
     pairs = [tuple(sorted(pair)) for pair in pairs]  # type: ignore[misc]
-    write_pairs(tmp_path / "pairs.csv", pairs)
-    assert read_pairs(tmp_path / "pairs.csv") == pairs
+    write_pair_file(tmp_path / "pairs.csv", pairs)
+    assert read_pair_file(tmp_path / "pairs.csv") == pairs
 
 
 @pytest.mark.parametrize(
@@ -105,12 +113,12 @@ def test_pairs_survive_their_file_whatever_clips_are_called(tmp_path: Path) -> N
 def test_a_file_that_names_no_pairs_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "p.csv").write_text(text)
     with pytest.raises(UnreadableSourceError, match="first and second"):
-        read_pairs(tmp_path / "p.csv")
+        read_pair_file(tmp_path / "p.csv")
 
 
 def test_a_pair_that_is_listed_both_ways_is_one(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("second,first\na,b\nb,a\n")
-    assert read_pairs(tmp_path / "p.csv") == [("a", "b")]
+    assert read_pair_file(tmp_path / "p.csv") == [("a", "b")]
 
 
 def test_preferences_rank_clips_with_intervals_whichever_side_was_better() -> None:
@@ -120,7 +128,7 @@ def test_preferences_rank_clips_with_intervals_whichever_side_was_better() -> No
         for at, pair in enumerate(combinations(names, 2))
         for who in "123"
     ]
-    ranking = rank(said, seed=0)
+    ranking = rank_clips(said, seed=0)
     places = {clip.name: clip.place for clip in ranking.clips}
     assert (ranking.n_judgements, ranking.n_comparisons, ranking.drawn) == (84, 84, "pair")
     assert places["c0"] < places["c7"]
@@ -130,11 +138,11 @@ def test_preferences_rank_clips_with_intervals_whichever_side_was_better() -> No
     assert strongest.believed.low > weakest.believed.high
     assert isinstance(strongest.share, Estimate)
     assert 0.5 < strongest.share.value <= 1
-    assert set(iter_comparisons(said[:2])) <= {("c0", "c1"), ("c1", "c0")}
+    assert set(iter_preference_wins(said[:2])) <= {("c0", "c1"), ("c1", "c0")}
 
 
 def test_an_order_exists_where_strengths_have_no_limit() -> None:
-    ranking = rank([prefers("x", "a", "b"), prefers("x", "b", "c")], seed=0)
+    ranking = rank_clips([prefers("x", "a", "b"), prefers("x", "b", "c")], seed=0)
     assert [clip.name for clip in ranking.clips] == ["a", "b", "c"]
     assert all(isinstance(clip.strength, Unmeasured) for clip in ranking.clips)
     assert all(isinstance(clip.believed, Estimate) for clip in ranking.clips)
@@ -149,7 +157,7 @@ def test_one_question_is_turned_into_pairs_within_each_annotator() -> None:
         judged("mild", PassFailAnswer(passed=name != "bad"), name)
         for name in ("good", "fair", "bad")
     ]
-    ranking = rank(said, seed=0)
+    ranking = rank_clips(said, seed=0)
     assert [clip.name for clip in ranking.clips] == ["good", "fair", "bad"]
     assert (ranking.n_comparisons, ranking.drawn) == (4, "annotator")
     assert ranking.clips[0].share.value == 1.0  # type: ignore[union-attr]
@@ -160,4 +168,4 @@ def test_what_ranks_nothing_is_refused() -> None:
     votes = [judged("a", VoteAnswer(label=Label.REAL), "x")]
     for said in ([], everyone_passes, votes):
         with pytest.raises(InvalidValueError):
-            rank(said, seed=0)
+            rank_clips(said, seed=0)

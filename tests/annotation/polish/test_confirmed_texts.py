@@ -3,7 +3,7 @@
 import pytest
 
 from unreel.annotation.judgements import RatingAnswer, VoteAnswer
-from unreel.annotation.polish.confirmed_texts import PolishedRationale, read_words
+from unreel.annotation.polish.confirmed_texts import PolishedRationale, parse_polished_rationale
 from unreel.core.judgement import ErrorFamily, Label, Rating
 
 WORDS = PolishedRationale("The cup melts.", "It is a noticeable error.")
@@ -18,7 +18,7 @@ WORDS = PolishedRationale("The cup melts.", "It is a noticeable error.")
     ],
 )
 def test_both_parts_are_found_whatever_stands_around_them(text: str) -> None:
-    assert read_words(text) == WORDS
+    assert parse_polished_rationale(text) == WORDS
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_both_parts_are_found_whatever_stands_around_them(text: str) -> None:
     ],
 )
 def test_a_text_without_both_parts_gives_no_words(text: str) -> None:
-    assert read_words(text) is None
+    assert parse_polished_rationale(text) is None
 
 
 def test_only_the_words_of_a_score_are_changed() -> None:

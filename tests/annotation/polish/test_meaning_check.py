@@ -5,8 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from unreel.annotation.polish.inputs import OriginalRationales, ask_for, read_polish_prompt
-from unreel.annotation.polish.meaning_check import PolishFlag, check
+from unreel.annotation.polish.polish import (
+    OriginalRationales,
+    PolishedTextFlag,
+    build_polish_prompt,
+    check_polished_text,
+    read_polish_prompt,
+)
 
 # SHA-256 of shared/prompts/vrb-polish.txt, the prompt as printed.
 PRINTED = "12e8c6dce92589555e7b2e15acae6ee22b52526dbd1642a687f5bcb3b6e0834a"
@@ -24,8 +29,8 @@ GOOD = (
 )
 
 
-def flags(text: str, original: OriginalRationales = ORIGINAL) -> tuple[PolishFlag, ...]:
-    return check(original, text, encoder=None).flags
+def flags(text: str, original: OriginalRationales = ORIGINAL) -> tuple[PolishedTextFlag, ...]:
+    return check_polished_text(original, text, encoder=None).flags
 
 
 def test_the_prompt_is_the_printed_one_to_the_letter() -> None:
@@ -33,7 +38,7 @@ def test_the_prompt_is_the_printed_one_to_the_letter() -> None:
 
 
 def test_the_prompt_carries_the_score_and_everybodys_words() -> None:
-    asked = ask_for(ORIGINAL)
+    asked = build_polish_prompt(ORIGINAL)
     assert asked.startswith(read_polish_prompt().rstrip())
     assert "<Score>: 2" in asked
     for words in (*ORIGINAL.problems, *ORIGINAL.adherences):
@@ -42,7 +47,7 @@ def test_the_prompt_carries_the_score_and_everybodys_words() -> None:
 
 def test_a_faithful_text_has_no_flags() -> None:
     assert flags(GOOD) == ()
-    similarity = check(ORIGINAL, GOOD, encoder=None).similarity
+    similarity = check_polished_text(ORIGINAL, GOOD, encoder=None).similarity
     assert similarity is not None
     assert 0.8 < similarity <= 1
 
@@ -50,21 +55,21 @@ def test_a_faithful_text_has_no_flags() -> None:
 @pytest.mark.parametrize(
     ("text", "flag"),
     [
-        (GOOD.replace("Poor", "Good"), PolishFlag.SCORE),
-        (GOOD.replace("Poor", "Poor or Good"), PolishFlag.SCORE),
-        (GOOD.replace("Conclusion: Poor", ""), PolishFlag.SCORE),
-        (GOOD.replace("Standard Adherence", "Reasons"), PolishFlag.STRUCTURE),
-        (GOOD.replace("2 seconds", "3 seconds"), PolishFlag.NUMBERS),
-        (GOOD.replace("after 2 seconds", "later"), PolishFlag.NUMBERS),
-        (GOOD.replace("melts", "does not melt"), PolishFlag.NEGATION),
+        (GOOD.replace("Poor", "Good"), PolishedTextFlag.SCORE),
+        (GOOD.replace("Poor", "Poor or Good"), PolishedTextFlag.SCORE),
+        (GOOD.replace("Conclusion: Poor", ""), PolishedTextFlag.SCORE),
+        (GOOD.replace("Standard Adherence", "Reasons"), PolishedTextFlag.STRUCTURE),
+        (GOOD.replace("2 seconds", "3 seconds"), PolishedTextFlag.NUMBERS),
+        (GOOD.replace("after 2 seconds", "later"), PolishedTextFlag.NUMBERS),
+        (GOOD.replace("melts", "does not melt"), PolishedTextFlag.NEGATION),
         (
             GOOD.replace("The cup melts and merges into the table", "A dog flies"),
-            PolishFlag.SIMILARITY,
+            PolishedTextFlag.SIMILARITY,
         ),
-        (GOOD + " and so on" * 200, PolishFlag.LENGTH),
+        (GOOD + " and so on" * 200, PolishedTextFlag.LENGTH),
     ],
 )
-def test_changed_meaning_is_flagged(text: str, flag: PolishFlag) -> None:
+def test_changed_meaning_is_flagged(text: str, flag: PolishedTextFlag) -> None:
     assert flag in flags(text)
 
 
@@ -72,8 +77,8 @@ def test_a_flawless_clip_needs_no_words_of_people() -> None:
     flawless = replace(ORIGINAL, score=5, problems=(), adherences=())
     text = GOOD.replace("Poor", "Excellent")
     assert flags(text, flawless) == ()
-    assert check(flawless, text, encoder=None).similarity is None
-    assert "<Problem Description>: (none)" in ask_for(flawless)
+    assert check_polished_text(flawless, text, encoder=None).similarity is None
+    assert "<Problem Description>: (none)" in build_polish_prompt(flawless)
 
 
 def test_an_edited_rationale_is_another_original() -> None:

@@ -12,7 +12,7 @@ from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import AnyValue
 from unreel.annotation.opinion import UnstoredOpinion
 from unreel.annotation.publishing.edition import CampaignEdition
-from unreel.core.identity import clip_id
+from unreel.core.identity import compute_clip_id
 
 RULE = ConsensusRule(quorum=2, min_overlap=2)
 
@@ -33,7 +33,7 @@ def task_of(root: Path, *names: str) -> AnnotationTask:
     """The task about these files, as they are now."""
     copies = tuple(
         ClipCopy(
-            clip=clip_id(root / f"{name}.mp4"),
+            clip=compute_clip_id(root / f"{name}.mp4"),
             location=f"{name}.mp4",
             rate=Fraction(30),
             n_frames=90,

@@ -13,8 +13,8 @@ from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import AnyValue, PreferenceAnswer, RatingAnswer, VoteAnswer
 from unreel.annotation.opinion import UnstoredOpinion
 from unreel.annotation.publishing.human_scores import (
-    CampaignPoll,
-    compute_consensus_without,
+    CampaignScoringInput,
+    compute_consensus_of_others,
     score_annotators,
 )
 from unreel.benchmarks.entry import Entry
@@ -37,14 +37,14 @@ def _entry(name: str) -> Entry:
 def _poll(
     interface: AnnotationInterface,
     said_of: Mapping[AnnotationTask, Mapping[str, AnyValue]] | Sequence[UnstoredOpinion],
-) -> CampaignPoll:
+) -> CampaignScoringInput:
     opinions = (
         [opinion for about, values in said_of.items() for opinion in said(values, about)]
         if isinstance(said_of, Mapping)
         else list(said_of)
     )
     names = {name for opinion in opinions for name in opinion.task.names}
-    return CampaignPoll(
+    return CampaignScoringInput(
         interface=interface,
         rule=RULE,
         opinions=opinions,
@@ -60,7 +60,7 @@ def _value(row: HumanScoreRow, metric: str) -> float:
     return found.value
 
 
-def _rows(poll: CampaignPoll, protocol: str) -> dict[str, HumanScoreRow]:
+def _rows(poll: CampaignScoringInput, protocol: str) -> dict[str, HumanScoreRow]:
     return {row.name: row for row in score_annotators(poll) if row.protocol == protocol}
 
 
@@ -104,11 +104,11 @@ def test_an_annotator_cannot_lift_their_own_score_by_outvoting_another() -> None
             for place, clip in enumerate(clips)
         },
     )
-    without_cho = compute_consensus_without(poll, "cho")
+    without_cho = compute_consensus_of_others(poll, "cho")
     assert [without_cho[clip.id] for clip in clips] == [
         poll.consensus.settled[clip.id].value for clip in clips
     ]
-    with_ann = compute_consensus_without(poll, "ann")
+    with_ann = compute_consensus_of_others(poll, "ann")
     assert any(with_ann.get(c.id) != poll.consensus.settled[c.id].value for c in clips)
     rows = _rows(poll, "realism")
     assert {row.against for row in rows.values()} == {"others"}

@@ -11,7 +11,11 @@ from unreel.annotation.judgements import (
     TraceAnswer,
     VoteAnswer,
 )
-from unreel.annotation.publishing.truth import build_settled_entry, is_fooled, rate_by_rubric
+from unreel.annotation.publishing.truth import (
+    build_settled_entry,
+    has_traces_on_real_clip,
+    rate_traces_by_rubric,
+)
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
@@ -54,8 +58,8 @@ def test_a_filmed_clip_gets_no_traces_whatever_people_see_in_it() -> None:
     assert entry.traces == ()
     assert entry.rating is not None
     assert entry.rating.score == 5
-    assert is_fooled(FILMED, value)
-    assert not is_fooled(MADE, value)
+    assert has_traces_on_real_clip(FILMED, value)
+    assert not has_traces_on_real_clip(MADE, value)
 
 
 def test_a_score_stands_with_those_that_it_was_settled_from() -> None:
@@ -96,6 +100,8 @@ def test_other_answers_leave_the_clip_as_it_is(value: ScreeningAnswer | PassFail
 
 @given(share=st.floats(0.01, 1), end_us=st.integers(1, LENGTH_US))
 def test_a_larger_or_longer_fault_never_scores_better(share: float, end_us: int) -> None:
-    small = rate_by_rubric(_traced(share / 2, max(1, end_us // 2)).traces, duration_us=LENGTH_US)
-    large = rate_by_rubric(_traced(share, end_us).traces, duration_us=LENGTH_US)
+    small = rate_traces_by_rubric(
+        _traced(share / 2, max(1, end_us // 2)).traces, duration_us=LENGTH_US
+    )
+    large = rate_traces_by_rubric(_traced(share, end_us).traces, duration_us=LENGTH_US)
     assert 1 <= large.score <= small.score <= 4

@@ -9,11 +9,19 @@ from opinions import rated, said, task, trace, traced
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, StudyArm
 from unreel.annotation.judgements import AnyValue, PassFailAnswer, TraceAnswer, VoteAnswer
 from unreel.annotation.opinion import UnstoredOpinion
-from unreel.annotation.quality.drift import ALARM, AnswerDrift, find_drift
-from unreel.annotation.quality.inattention import find_informed
-from unreel.annotation.quality.prefill_bias import measure_pull
-from unreel.annotation.quality.qualification import measure_gold_accuracy, qualify, score_answer
-from unreel.annotation.quality.task_time import find_pace
+from unreel.annotation.quality.alarms import (
+    ALARM,
+    AnswerDrift,
+    estimate_annotator_informedness,
+    find_answer_drift,
+    measure_annotator_speeds,
+)
+from unreel.annotation.quality.qualification import (
+    measure_gold_accuracy,
+    qualify_annotators,
+    score_against_known_answer,
+)
+from unreel.annotation.quality.summary import measure_prefill_bias
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.judgement import Label
 
@@ -33,15 +41,15 @@ class _Judgement:
 def test_a_known_trace_is_found_by_a_mark_on_it_and_by_nothing_else() -> None:
     known = traced(trace(10, 40, HAND), trace(50, 80, CUP))
     clip = task(known=known)
-    assert score_answer(clip, known) == 1
-    assert score_answer(clip, traced(trace(12, 38, HAND))) == 0.5
-    assert score_answer(clip, traced(trace(10, 40, HAND), trace(0, 5, CUP))) == 0.5
-    assert score_answer(clip, traced(trace(10, 40, CUP))) == 0
-    assert score_answer(clip, traced()) == 0
-    assert score_answer(clip, traced(label=Label.REAL)) == 0
+    assert score_against_known_answer(clip, known) == 1
+    assert score_against_known_answer(clip, traced(trace(12, 38, HAND))) == 0.5
+    assert score_against_known_answer(clip, traced(trace(10, 40, HAND), trace(0, 5, CUP))) == 0.5
+    assert score_against_known_answer(clip, traced(trace(10, 40, CUP))) == 0
+    assert score_against_known_answer(clip, traced()) == 0
+    assert score_against_known_answer(clip, traced(label=Label.REAL)) == 0
     real = task(known=traced(label=Label.REAL))
-    assert score_answer(real, traced(label=Label.REAL)) == 1
-    assert score_answer(real, traced(trace(0, 30))) == 0
+    assert score_against_known_answer(real, traced(label=Label.REAL)) == 1
+    assert score_against_known_answer(real, traced(trace(0, 30))) == 0
 
 
 def test_the_share_right_has_an_interval_and_nobody_without_gold_has_one() -> None:
@@ -73,7 +81,7 @@ def test_three_qualify_by_unanimity_on_ninety_of_a_hundred(
         lone = score % 5 + 1 if number < n_apart else score
         values = {"ann": rated(score), "ben": rated(score), "cem": rated(lone)}
         opinions += said(values, task(str(number), known=rated(score)))
-    found = qualify(opinions, interface=AnnotationInterface.REALISM, seed=1)
+    found = qualify_annotators(opinions, interface=AnnotationInterface.REALISM, seed=1)
     assert found.unanimous is passes
     assert found.n_shared == n_clips
     assert {"alpha-nominal", "alpha-ordinal", "fleiss-kappa"} == set(found.beyond_chance)
@@ -85,7 +93,9 @@ def test_who_fails_known_clips_is_not_qualified() -> None:
     for number in range(30):
         clip = task(str(number), known=rated(2))
         opinions += said({"ann": rated(2), "ben": rated(2 if number % 2 else 5)}, clip)
-    assert qualify(opinions, interface=AnnotationInterface.REALISM, seed=1).qualified == ("ann",)
+    assert qualify_annotators(
+        opinions, interface=AnnotationInterface.REALISM, seed=1
+    ).qualified == ("ann",)
 
 
 def _later(values: list[AnyValue], known: AnyValue | None = None) -> list[UnstoredOpinion]:
@@ -98,7 +108,7 @@ def _later(values: list[AnyValue], known: AnyValue | None = None) -> list[Unstor
 
 
 def _drift(opinions: list[UnstoredOpinion]) -> dict[str, AnswerDrift]:
-    return {found.what: found for found in find_drift(opinions, seed=1)["ann"]}
+    return {found.what: found for found in find_answer_drift(opinions, seed=1)["ann"]}
 
 
 def test_somebody_who_turns_careless_raises_an_alarm() -> None:
@@ -121,7 +131,7 @@ def test_scores_that_move_up_raise_an_alarm_without_known_clips() -> None:
 
 
 def test_too_few_answers_raise_none() -> None:
-    assert find_drift(_later([rated(1)] * 10 + [rated(5)] * 9), seed=1)["ann"] == ()
+    assert find_answer_drift(_later([rated(1)] * 10 + [rated(5)] * 9), seed=1)["ann"] == ()
 
 
 def test_false_alarms_are_as_rare_as_is_said() -> None:
@@ -137,7 +147,7 @@ def test_false_alarms_are_as_rare_as_is_said() -> None:
         for who in range(200)
         for at in range(60)
     ]
-    found = find_drift(opinions, seed=1)
+    found = find_answer_drift(opinions, seed=1)
     accused = sum(drift.alarm for drifts in found.values() for drift in drifts)
     assert len(found) == 200
     assert accused <= 200 * ALARM + 6
@@ -150,7 +160,7 @@ def test_times_out_of_the_ordinary_are_told() -> None:
     judged = [
         _Judgement("ann", task(str(at)), rated(3), lead_us=lead) for at, lead in enumerate(leads)
     ]
-    pace = find_pace([*judged, _Judgement("ben", task("x"), rated(3))])["ann"]
+    pace = measure_annotator_speeds([*judged, _Judgement("ben", task("x"), rated(3))])["ann"]
     assert pace.fast == pace.unseen == (task("7").id,)
     assert pace.slow == (task("20").id,)
     assert 17_000_000 < pace.median_us < 23_000_000
@@ -158,7 +168,7 @@ def test_times_out_of_the_ordinary_are_told() -> None:
 
 def test_equal_times_have_no_outliers() -> None:
     judged = [_Judgement("ann", task(str(at)), rated(3), lead_us=9_000_000) for at in range(30)]
-    pace = find_pace(judged)["ann"]
+    pace = measure_annotator_speeds(judged)["ann"]
     assert (pace.fast, pace.slow, pace.unseen) == ((), (), ())
 
 
@@ -176,11 +186,11 @@ def _armed(follows: float, shown: float, marks: TraceAnswer) -> list[_Judgement]
 
 def test_the_pull_of_marks_is_what_those_who_saw_them_follow_more() -> None:
     marks = traced(trace(0, 30, HAND))
-    pulled = measure_pull(_armed(0.5, 0.8, marks), seed=1)
+    pulled = measure_prefill_bias(_armed(0.5, 0.8, marks), seed=1)
     assert isinstance(pulled, Estimate)
     assert pulled.low > 0.15
     assert pulled.value == pytest.approx(0.3, abs=0.1)
-    free = measure_pull(_armed(0.5, 0.5, marks), seed=1)
+    free = measure_prefill_bias(_armed(0.5, 0.5, marks), seed=1)
     assert isinstance(free, Estimate)
     assert free.low < 0 < free.high
 
@@ -189,7 +199,7 @@ def test_without_a_blind_arm_no_pull_is_measured() -> None:
     judged = [
         each for each in _armed(0.5, 0.8, traced(trace(0, 30))) if each.arm is StudyArm.PREFILLED
     ]
-    assert isinstance(measure_pull(judged, seed=1), Unmeasured)
+    assert isinstance(measure_prefill_bias(judged, seed=1), Unmeasured)
 
 
 def test_nobody_is_accused_for_few_answers_or_for_a_question_that_has_one_answer() -> None:
@@ -198,11 +208,13 @@ def test_nobody_is_accused_for_few_answers_or_for_a_question_that_has_one_answer
         for n in range(5)
         for each in said({"ann": rated(1), "ben": rated(n % 5 + 1)}, task(str(n)))
     ]
-    assert not any(found.is_spammer for found in find_informed(few, seed=1).values())
+    assert not any(
+        found.is_spammer for found in estimate_annotator_informedness(few, seed=1).values()
+    )
     same = [
         each for n in range(50) for each in said({"ann": rated(1), "ben": rated(1)}, task(str(n)))
     ]
-    found = find_informed(same, seed=1)
+    found = estimate_annotator_informedness(same, seed=1)
     assert isinstance(found["ann"].informed, Unmeasured)
     assert not found["ann"].is_spammer
-    assert find_informed(said({"ann": rated(1)}), seed=1) == {}
+    assert estimate_annotator_informedness(said({"ann": rated(1)}), seed=1) == {}

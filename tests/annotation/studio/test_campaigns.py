@@ -20,7 +20,7 @@ from studio_campaigns import (
     sign_in,
 )
 from unreel.annotation.campaign import AnnotationInterface, StudyArm, TaskAssignment
-from unreel.annotation.interfaces.label_studio_results import write_result
+from unreel.annotation.interfaces.label_studio_tasks import build_label_studio_results
 from unreel.annotation.judgements import (
     QuarantinedSubmission,
     QuarantineReason,
@@ -29,20 +29,19 @@ from unreel.annotation.judgements import (
 )
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.client import StudioClient
-from unreel.annotation.studio.links import list_annotator_links
+from unreel.annotation.studio.client import LabelStudioClient, iter_project_tasks
 from unreel.annotation.studio.projects import (
     ROOM,
-    find_marked,
+    find_marked_projects,
     format_project_mark,
+    list_annotator_links,
     read_stored_projects,
 )
 from unreel.annotation.studio.pull import SEEN, STRANGER, pull_campaign
 from unreel.annotation.studio.push import push_assignments
-from unreel.annotation.studio.task_pages import read_tasks
 from unreel.core.judgement import Label
 
-SpeakAs = Callable[[str], StudioClient]
+SpeakAs = Callable[[str], LabelStudioClient]
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(900)]
 
 
@@ -53,8 +52,8 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 @pytest.fixture
-def client(studio: Studio) -> Iterator[StudioClient]:
-    with StudioClient(studio.connection) as opened:
+def client(studio: Studio) -> Iterator[LabelStudioClient]:
+    with LabelStudioClient(studio.connection) as opened:
         yield opened
 
 
@@ -74,7 +73,7 @@ def hear(_told: object) -> None:
 
 
 def test_everything_said_arrives_once_and_a_second_push_and_pull_change_nothing(
-    studio: Studio, client: StudioClient, ledger: Ledger
+    studio: Studio, client: LabelStudioClient, ledger: Ledger
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.TRACE, 6, name="once")
     accounts = invite_people(studio, client)
@@ -91,27 +90,28 @@ def test_everything_said_arrives_once_and_a_second_push_and_pull_change_nothing(
 
 
 def test_everybody_has_their_own_order(
-    studio: Studio, client: StudioClient, ledger: Ledger
+    studio: Studio, client: LabelStudioClient, ledger: Ledger
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.REALITY, 8, name="orders")
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
     for room in read_stored_projects(ledger, "orders").values():
         shown = [
-            t["data"]["unreel_task"] for t in read_tasks(client, room.project, fields=("data",))
+            t["data"]["unreel_task"]
+            for t in iter_project_tasks(client, room.project, fields=("data",))
         ]
         given = ledger.assignments("orders", annotator=room.annotator)
         assert shown == [each.task for each in given]
 
 
 def test_a_room_that_was_made_and_never_remembered_is_found_and_filled(
-    studio: Studio, client: StudioClient, ledger: Ledger, tmp_path: Path
+    studio: Studio, client: LabelStudioClient, ledger: Ledger, tmp_path: Path
 ) -> None:
     people = PEOPLE[:1]
     prepared = prepare(ledger, AnnotationInterface.REALITY, 5, name="forgotten", people=people)
     accounts = invite_people(studio, client)
     push_assignments(prepared.delivery(client, ledger, accounts), heard=hear)
     first = read_stored_projects(ledger, "forgotten")["ada/1"]
-    number = next(read_tasks(client, first.project, fields=()))["id"]
+    number = next(iter_project_tasks(client, first.project, fields=()))["id"]
     client.delete(f"/api/tasks/{number}/")
     with open_ledger(str(tmp_path / "other.db")) as fresh:
         prepare(fresh, AnnotationInterface.REALITY, 5, name="forgotten", people=people)
@@ -119,26 +119,26 @@ def test_a_room_that_was_made_and_never_remembered_is_found_and_filled(
         assert (pushed.sent, pushed.there) == (1, 4)
         assert read_stored_projects(fresh, "forgotten")["ada/1"].project == first.project
     mark = format_project_mark("forgotten", "ada", 1)
-    assert find_marked(client)[mark] == first.project
+    assert find_marked_projects(client)[mark] == first.project
 
 
 def test_tasks_that_a_killed_push_and_its_successor_both_sent_are_there_once(
-    studio: Studio, client: StudioClient, ledger: Ledger
+    studio: Studio, client: LabelStudioClient, ledger: Ledger
 ) -> None:
     people = PEOPLE[:1]
     prepared = prepare(ledger, AnnotationInterface.REALITY, 3, name="twice", people=people)
     delivery = prepared.delivery(client, ledger, invite_people(studio, client))
     push_assignments(delivery, heard=hear)
     project = read_stored_projects(ledger, "twice")["ada/1"].project
-    doubled = [dict(t["data"]) for t in read_tasks(client, project, fields=("data",))]
+    doubled = [dict(t["data"]) for t in iter_project_tasks(client, project, fields=("data",))]
     client.post(f"/api/projects/{project}/import", [{"data": data} for data in doubled])
-    assert len(list(read_tasks(client, project, fields=()))) == 6
+    assert len(list(iter_project_tasks(client, project, fields=()))) == 6
     assert push_assignments(delivery, heard=hear).there == 3
-    assert len(list(read_tasks(client, project, fields=()))) == 3
+    assert len(list(iter_project_tasks(client, project, fields=()))) == 3
 
 
 def test_marks_are_shown_in_the_arm_prefilled_alone(
-    studio: Studio, client: StudioClient, ledger: Ledger
+    studio: Studio, client: LabelStudioClient, ledger: Ledger
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.TRACE, 0, name="arms", people=PEOPLE[:2])
     marks = next(v for s in "abcdefgh" if (v := opinion(AnnotationInterface.TRACE, s)).traces)  # type: ignore[union-attr]
@@ -158,15 +158,15 @@ def test_marks_are_shown_in_the_arm_prefilled_alone(
 
 
 def test_an_edited_answer_is_a_second_record_of_the_same_origin(
-    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+    studio: Studio, client: LabelStudioClient, ledger: Ledger, speak_as: SpeakAs
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.REALITY, 1, name="edited", people=PEOPLE[:1])
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
     ada = speak_as("ada")
     project = read_stored_projects(ledger, "edited")["ada/1"].project
-    (shown,) = read_tasks(ada, project, fields=())
+    (shown,) = iter_project_tasks(ada, project, fields=())
     first, second = (
-        write_result(VoteAnswer(label=label), prepared.tasks[0], swapped=False)
+        build_label_studio_results(VoteAnswer(label=label), prepared.tasks[0], swapped=False)
         for label in (Label.REAL, Label.GENERATED)
     )
     number = post(ada, int(shown["id"]), first)
@@ -183,15 +183,15 @@ def test_an_edited_answer_is_a_second_record_of_the_same_origin(
 
 
 def test_answers_dated_before_others_that_were_pulled_are_pulled_too(
-    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+    studio: Studio, client: LabelStudioClient, ledger: Ledger, speak_as: SpeakAs
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.REALITY, 4, name="clock", people=PEOPLE[:1])
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
     ada = speak_as("ada")
     project = read_stored_projects(ledger, "clock")["ada/1"].project
-    places = [int(each["id"]) for each in read_tasks(ada, project, fields=())]
+    places = [int(each["id"]) for each in iter_project_tasks(ada, project, fields=())]
     real, fake = (
-        write_result(VoteAnswer(label=label), prepared.tasks[0], swapped=False)
+        build_label_studio_results(VoteAnswer(label=label), prepared.tasks[0], swapped=False)
         for label in (Label.REAL, Label.GENERATED)
     )
     edited, _ = (post(ada, place, real) for place in places[:2])
@@ -219,7 +219,7 @@ def _date_back(studio: Studio, tasks: list[int]) -> None:
 
 
 def test_a_ledger_that_lost_answers_gets_them_again(
-    studio: Studio, client: StudioClient, ledger: Ledger, tmp_path: Path
+    studio: Studio, client: LabelStudioClient, ledger: Ledger, tmp_path: Path
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.REALITY, 2, name="lost", people=PEOPLE[:1])
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
@@ -234,7 +234,7 @@ def test_a_ledger_that_lost_answers_gets_them_again(
 
 
 def test_what_others_write_into_a_room_counts_for_nobody(
-    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+    studio: Studio, client: LabelStudioClient, ledger: Ledger, speak_as: SpeakAs
 ) -> None:
     prepared = prepare(
         ledger, AnnotationInterface.SCREENING, 1, name="strangers", people=PEOPLE[:2]
@@ -242,9 +242,11 @@ def test_what_others_write_into_a_room_counts_for_nobody(
     accounts = invite_people(studio, client)
     push_assignments(prepared.delivery(client, ledger, accounts), heard=hear)
     room = read_stored_projects(ledger, "strangers")["ada/1"]
-    (shown,) = read_tasks(client, room.project, fields=())
+    (shown,) = iter_project_tasks(client, room.project, fields=())
     ben = speak_as("ben")
-    result = write_result(ScreeningAnswer(keep=True), prepared.tasks[0], swapped=False)
+    result = build_label_studio_results(
+        ScreeningAnswer(keep=True), prepared.tasks[0], swapped=False
+    )
     place, own = f"/api/tasks/{shown['id']}/annotations/", accounts["ada"]
     for forged in ({}, {"completed_by": own}):
         ben.post(place, {"result": result, **forged})
@@ -259,14 +261,14 @@ def test_what_others_write_into_a_room_counts_for_nobody(
 
 
 def test_an_answer_that_somebody_else_edits_counts_no_more_and_is_still_kept(
-    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+    studio: Studio, client: LabelStudioClient, ledger: Ledger, speak_as: SpeakAs
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.SCREENING, 1, name="spoiled", people=PEOPLE[:2])
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
     room = read_stored_projects(ledger, "spoiled")["ada/1"]
-    (shown,) = read_tasks(client, room.project, fields=())
+    (shown,) = iter_project_tasks(client, room.project, fields=())
     keep, remove = (
-        write_result(ScreeningAnswer(keep=each), prepared.tasks[0], swapped=False)
+        build_label_studio_results(ScreeningAnswer(keep=each), prepared.tasks[0], swapped=False)
         for each in (True, False)
     )
     number = post(speak_as("ada"), int(shown["id"]), keep)
@@ -287,17 +289,21 @@ JUNK: list[list[object]] = [
 
 
 def test_junk_is_kept_as_quarantined_and_stops_nothing(
-    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+    studio: Studio, client: LabelStudioClient, ledger: Ledger, speak_as: SpeakAs
 ) -> None:
     n = len(JUNK)
     prepared = prepare(ledger, AnnotationInterface.SCREENING, n + 1, name="junk", people=PEOPLE[:1])
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
     ada = speak_as("ada")
     project = read_stored_projects(ledger, "junk")["ada/1"].project
-    *places, last = (int(each["id"]) for each in read_tasks(ada, project, fields=()))
+    *places, last = (int(each["id"]) for each in iter_project_tasks(ada, project, fields=()))
     for place, result in zip(places, JUNK, strict=True):
         post(ada, place, result, lead_s=-5)
-    post(ada, last, write_result(ScreeningAnswer(keep=True), prepared.tasks[0], swapped=False))
+    post(
+        ada,
+        last,
+        build_label_studio_results(ScreeningAnswer(keep=True), prepared.tasks[0], swapped=False),
+    )
     pulled = pull_campaign(client, ledger, "junk", heard=hear)
     assert (pulled.new, pulled.quarantined) == (n + 1, n)
     *junk, good = (record for _, record in ledger.records("junk"))
@@ -307,7 +313,7 @@ def test_junk_is_kept_as_quarantined_and_stops_nothing(
 
 
 def test_a_task_of_nobodys_is_kept_apart(
-    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+    studio: Studio, client: LabelStudioClient, ledger: Ledger, speak_as: SpeakAs
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.SCREENING, 1, name="smuggled", people=PEOPLE[:1])
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
@@ -315,11 +321,11 @@ def test_a_task_of_nobodys_is_kept_apart(
     project = read_stored_projects(ledger, "smuggled")["ada/1"].project
     data = {"video": "x", "fps": "24", "unreel_task": "f" * 24}
     ada.post(f"/api/projects/{project}/import", [{"data": data}])
-    *_, smuggled = read_tasks(ada, project, fields=())
+    *_, smuggled = iter_project_tasks(ada, project, fields=())
     post(
         ada,
         int(smuggled["id"]),
-        write_result(ScreeningAnswer(keep=True), prepared.tasks[0], swapped=False),
+        build_label_studio_results(ScreeningAnswer(keep=True), prepared.tasks[0], swapped=False),
     )
     pull_campaign(client, ledger, "smuggled", heard=hear)
     ((_, record),) = ledger.records("smuggled")
@@ -328,7 +334,7 @@ def test_a_task_of_nobodys_is_kept_apart(
 
 
 def test_links_lead_each_annotator_to_their_own_room_and_hold_no_secret(
-    studio: Studio, client: StudioClient, ledger: Ledger
+    studio: Studio, client: LabelStudioClient, ledger: Ledger
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.REALITY, 1, name="links")
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
@@ -344,7 +350,7 @@ def test_links_lead_each_annotator_to_their_own_room_and_hold_no_secret(
 
 
 def test_a_room_whose_mark_was_edited_away_is_kept_and_a_deleted_one_is_told_and_made_again(
-    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+    studio: Studio, client: LabelStudioClient, ledger: Ledger, speak_as: SpeakAs
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.SCREENING, 2, name="vandals", people=PEOPLE[:2])
     delivery = prepared.delivery(client, ledger, invite_people(studio, client))

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from unreel.annotation.studio import client as calls
-from unreel.annotation.studio.client import StudioClient
-from unreel.annotation.studio.settings import StudioConnection
-from unreel.annotation.studio.task_pages import read_tasks
+from unreel.annotation.studio.client import LabelStudioClient, iter_project_tasks
+from unreel.annotation.studio.settings import LabelStudioConnection
 from unreel.core.errors import InvalidSettingError, KeyRejectedError, MachineError
 
 Answer = tuple[int, object]
@@ -62,9 +61,9 @@ def server() -> Iterator[Scripted]:
         thread.join()
 
 
-def open_client(server: Scripted, token: str = "t" * 40) -> StudioClient:
-    connection = StudioConnection(address=server.address, token=token)
-    return StudioClient(connection, sleep=lambda _seconds: None)
+def open_client(server: Scripted, token: str = "t" * 40) -> LabelStudioClient:
+    connection = LabelStudioConnection(address=server.address, token=token)
+    return LabelStudioClient(connection, sleep=lambda _seconds: None)
 
 
 def test_reading_is_tried_again_while_the_server_is_away(server: Scripted) -> None:
@@ -125,7 +124,7 @@ def test_a_page_that_is_too_much_is_read_in_parts_and_one_task_alone_is_told_by_
     # 500, 62, 7 and 1 task at a time
     server.answers["/api/tasks/"] = [flood, flood, flood, flood, alone, rest]
     with open_client(server) as client:
-        assert list(read_tasks(client, 1, fields=("data",))) == [{"id": 7}]
+        assert list(iter_project_tasks(client, 1, fields=("data",))) == [{"id": 7}]
 
 
 def test_a_personal_token_asks_for_a_short_lived_one_and_again_when_it_ran_out(
@@ -141,9 +140,9 @@ def test_a_personal_token_asks_for_a_short_lived_one_and_again_when_it_ran_out(
 
 
 def test_no_answer_at_all_is_told_without_the_token() -> None:
-    connection = StudioConnection(address="http://127.0.0.1:9", token="s3cret")
+    connection = LabelStudioConnection(address="http://127.0.0.1:9", token="s3cret")
     with (
-        StudioClient(connection, sleep=lambda _seconds: None) as client,
+        LabelStudioClient(connection, sleep=lambda _seconds: None) as client,
         pytest.raises(MachineError, match="does not answer") as caught,
     ):
         client.get("/x")
@@ -151,10 +150,14 @@ def test_no_answer_at_all_is_told_without_the_token() -> None:
 
 
 def test_a_token_does_not_travel_in_clear_unless_it_may() -> None:
-    connection = StudioConnection(address="http://labels.example.org", token="t")
+    connection = LabelStudioConnection(address="http://labels.example.org", token="t")
     with pytest.raises(InvalidSettingError, match="in clear"):
-        StudioClient(connection)
-    StudioClient(connection, in_clear=True).close()
-    StudioClient(StudioConnection(address="https://labels.example.org", token="t")).close()
+        LabelStudioClient(connection)
+    LabelStudioClient(connection, in_clear=True).close()
+    LabelStudioClient(
+        LabelStudioConnection(address="https://labels.example.org", token="t")
+    ).close()
     with pytest.raises(InvalidSettingError, match="no plain address"):
-        StudioClient(StudioConnection(address="https://user:pw@labels.example.org", token="t"))
+        LabelStudioClient(
+            LabelStudioConnection(address="https://user:pw@labels.example.org", token="t")
+        )

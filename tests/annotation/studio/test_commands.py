@@ -13,13 +13,12 @@ from postgres import Postgres
 from studio import Studio, free_port, studio_program
 from studio_campaigns import post, sign_in
 from synthesise import ClipRecipe, synthesise
-from unreel.annotation.interfaces.label_studio_results import write_result
-from unreel.annotation.interfaces.task_data import TASK_KEY
+from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, build_label_studio_results
 from unreel.annotation.judgements import ScreeningAnswer, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.annotation.studio.accounts import read_passwords
+from unreel.annotation.studio.accounts import read_account_passwords
+from unreel.annotation.studio.client import iter_project_tasks
 from unreel.annotation.studio.projects import read_stored_projects
-from unreel.annotation.studio.task_pages import read_tasks
 from unreel.core.judgement import Label
 
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(900)]
@@ -69,13 +68,17 @@ def test_a_campaign_is_pushed_answered_pulled_and_told(
         assert sum(task.known is not None for task in tasks.values()) == 1
         for room in read_stored_projects(opened, "told").values():
             with sign_in(studio, f"{room.annotator}@example.org") as own:
-                for shown in read_tasks(own, room.project, fields=("data",)):
+                for shown in iter_project_tasks(own, room.project, fields=("data",)):
                     text = json.dumps(shown["data"])
                     assert not any(word in text for word in ("secret-model", "clip0", "generated"))
                     _require_playable(studio, room.annotator, shown["data"]["video"])
                     task = tasks[shown["data"][TASK_KEY]]
                     value = VoteAnswer(label=Label.REAL)
-                    post(own, int(shown["id"]), write_result(value, task, swapped=False))
+                    post(
+                        own,
+                        int(shown["id"]),
+                        build_label_studio_results(value, task, swapped=False),
+                    )
     assert run("pull", "told", *where)["new"] == 6
     assert run("pull", "told", *where)["new"] == 0
     told = run("status", "told", "--ledger", ledger)
@@ -90,7 +93,7 @@ def _require_playable(studio: Studio, annotator: str, url: str) -> None:
     assert httpx2.get(studio.address + url, trust_env=False, timeout=60).status_code != 200
     with httpx2.Client(base_url=studio.address, timeout=60, trust_env=False) as browser:
         browser.get("/user/login/")
-        form = {"email": login, "password": read_passwords(studio.folder)[login]}
+        form = {"email": login, "password": read_account_passwords(studio.folder)[login]}
         form["csrfmiddlewaretoken"] = browser.cookies["csrftoken"]
         browser.post("/user/login/", data=form)
         part = browser.get(url, headers={"Range": "bytes=0-99"})
@@ -128,10 +131,10 @@ def test_people_decide_the_queue_of_curate(studio: Studio, bench: Path, tmp_path
         assert {task.copies[0].n_frames for task in tasks.values()} == {4}
         (room,) = read_stored_projects(opened, "queue").values()
         with sign_in(studio, "ada@example.org") as own:
-            for shown in read_tasks(own, room.project, fields=("data",)):
+            for shown in iter_project_tasks(own, room.project, fields=("data",)):
                 task = tasks[shown["data"][TASK_KEY]]
                 value = ScreeningAnswer(keep=task.names == ("piece0",))
-                post(own, int(shown["id"]), write_result(value, task, swapped=False))
+                post(own, int(shown["id"]), build_label_studio_results(value, task, swapped=False))
     told = run("pull", "queue", "--decisions", decisions, *where)
     assert told["decisions"] == {"keep": 1, "remove": 1}
     rows = [json.loads(line) for line in decisions.read_text().splitlines()]

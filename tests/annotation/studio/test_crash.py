@@ -19,22 +19,21 @@ from postgres import Postgres
 from studio import Studio
 from studio_campaigns import PEOPLE, Prepared, answer_all, invite_people, prepare
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.interfaces.task_data import TASK_KEY
+from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY
 from unreel.annotation.judgements import AnnotationRecord, Value
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio import push as pushing
-from unreel.annotation.studio.client import StudioClient, StudioReply
+from unreel.annotation.studio.client import LabelStudioClient, LabelStudioReply, iter_project_tasks
 from unreel.annotation.studio.projects import read_stored_projects
 from unreel.annotation.studio.pull import pull_campaign
 from unreel.annotation.studio.push import push_assignments
-from unreel.annotation.studio.task_pages import read_tasks
 from unreel.core.errors import MachineError
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(1800)]
 
-SLOW = read_settings().slow
+SLOW = read_environment_settings().slow
 N_TASKS = 50 if SLOW else 10
 """Number of tasks of each interface; 3 people answer each task."""
 INTERFACES = tuple(AnnotationInterface) if SLOW else tuple(AnnotationInterface)[:2]
@@ -42,7 +41,7 @@ INTERFACES = tuple(AnnotationInterface) if SLOW else tuple(AnnotationInterface)[
 Event = Callable[[str, str], bool]
 
 
-class Disturbed(StudioClient):
+class Disturbed(LabelStudioClient):
     """A client in whose calls somebody is killed: once, behind the first call that `event` means."""
 
     def __init__(self, studio: Studio, kill: Callable[[], None], event: Event) -> None:
@@ -50,7 +49,7 @@ class Disturbed(StudioClient):
         self._kill, self._event = kill, event
         self.n_kills = 0
 
-    def _exchange(self, method: str, path: str, **given: object) -> StudioReply:
+    def _exchange(self, method: str, path: str, **given: object) -> LabelStudioReply:
         reply = super()._exchange(method, path, **given)
         if not self.n_kills and self._event(method, path):
             self.n_kills += 1
@@ -121,22 +120,22 @@ def ledger(postgres: Postgres) -> Iterator[Ledger]:
 
 @pytest.fixture(scope="module")
 def campaigns(ledger: Ledger) -> list[Prepared]:
-    return [
-        prepare(ledger, each, N_TASKS, name=f"crash-{each.value}") for each in INTERFACES
-    ]
+    return [prepare(ledger, each, N_TASKS, name=f"crash-{each.value}") for each in INTERFACES]
 
 
 @pytest.fixture(scope="module")
 def accounts(studio: Studio) -> dict[str, int]:
-    with StudioClient(studio.connection) as client:
+    with LabelStudioClient(studio.connection) as client:
         return invite_people(studio, client)
 
 
-def in_rooms(client: StudioClient, ledger: Ledger, prepared: Prepared) -> Counter[tuple[str, str]]:
+def in_rooms(
+    client: LabelStudioClient, ledger: Ledger, prepared: Prepared
+) -> Counter[tuple[str, str]]:
     """How often each task lies in each annotator's room."""
     found = Counter[tuple[str, str]]()
     for room in read_stored_projects(ledger, prepared.campaign.name).values():
-        for task in read_tasks(client, room.project, fields=("data",)):
+        for task in iter_project_tasks(client, room.project, fields=("data",)):
             found[room.annotator, str(task["data"][TASK_KEY])] += 1
     return found
 
@@ -150,7 +149,7 @@ def push_until_done(
 ) -> None:
     """Run the push again as a person would, until it goes through."""
     for _ in range(5):
-        with StudioClient(studio.connection) as client:
+        with LabelStudioClient(studio.connection) as client:
             try:
                 push_assignments(prepared.delivery(client, ledger, accounts), heard=hear)
             except MachineError:
@@ -183,7 +182,7 @@ def test_what_is_pushed_while_servers_are_killed_is_there_once(
     # In the middle of the transaction that makes the tasks.
     kills = (studio.kill, postgres.kill) if SLOW else (postgres.kill,)
     for prepared, kill in zip(campaigns[-len(kills) :], kills, strict=True):
-        with StudioClient(studio.connection, sleep=lambda _seconds: None) as client:
+        with LabelStudioClient(studio.connection, sleep=lambda _seconds: None) as client:
             delivery = prepared.delivery(client, ledger, accounts)
             with (
                 killed_inside(studio.plan.database, "task", kill) as seen,
@@ -228,7 +227,7 @@ def test_what_is_pulled_while_servers_are_killed_is_kept_once(
             assert client.n_kills == 1
     # PostgreSQL dies while the ledger keeps a page.
     *_, last = said
-    with StudioClient(studio.connection) as client:
+    with LabelStudioClient(studio.connection) as client:
         address = postgres.address("crash_ledger")
         with (
             killed_inside(address, "ledger_annotations", postgres.kill) as seen,
@@ -256,7 +255,7 @@ def test_a_control_without_the_key_doubles(
     name = f"crash-{AnnotationInterface.SCREENING.value}"
     answers = said[name]
     with ExitStack() as held:
-        client = held.enter_context(StudioClient(studio.connection))
+        client = held.enter_context(LabelStudioClient(studio.connection))
         fresh = held.enter_context(open_ledger(str(tmp_path / "control.db")))
         prepared = prepare(fresh, AnnotationInterface.SCREENING, N_TASKS, name=name)
         delivery = prepared.delivery(client, fresh, accounts)

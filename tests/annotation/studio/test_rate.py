@@ -7,7 +7,7 @@ import pytest
 
 from studio import Studio
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.annotation.studio.client import StudioClient
+from unreel.annotation.studio.client import LabelStudioClient
 
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.slow, pytest.mark.timeout(3600)]
 
@@ -20,7 +20,7 @@ def test_five_thousand_tasks_are_pushed_and_pulled_at_four_fifths_of_the_bulk_ca
     measure = runpy.run_path(str(SCRIPT))["measure"]
     with (
         open_ledger(str(tmp_path / "ledger.db")) as ledger,
-        StudioClient(studio.connection) as client,
+        LabelStudioClient(studio.connection) as client,
     ):
         figures = measure(client, ledger, studio.folder, n=5000)
     assert figures["push_ratio"] >= 0.8, figures

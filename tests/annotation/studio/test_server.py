@@ -7,13 +7,13 @@ import httpx2
 import pytest
 
 from studio import Studio
-from unreel.annotation.studio.server import StudioServer, find_program
+from unreel.annotation.studio.server import LabelStudioServer, find_label_studio_program
 from unreel.annotation.studio.settings import (
-    StudioPlan,
+    LabelStudioServerSettings,
+    build_studio_database_url,
+    build_studio_environment,
     find_connection,
-    name_studio_database,
-    studio_environment,
-    studio_secrets,
+    load_studio_secrets,
 )
 from unreel.core.errors import InvalidSettingError, MachineError, UnreadableSourceError
 
@@ -42,7 +42,7 @@ def test_nobody_signs_up_without_the_link(studio: Studio) -> None:
 
 
 def test_no_secret_is_in_its_arguments_and_its_files_are_for_their_owner(studio: Studio) -> None:
-    own = studio_secrets(studio.folder)
+    own = load_studio_secrets(studio.folder)
     for pid in studio.pids:
         arguments = Path(f"/proc/{pid}/cmdline").read_text()
         assert own.token not in arguments
@@ -58,15 +58,17 @@ def test_other_commands_find_it_without_being_told(studio: Studio) -> None:
 
 def test_a_taken_port_is_refused_because_it_would_silently_take_another(studio: Studio) -> None:
     with pytest.raises(InvalidSettingError, match="give another with --port"):
-        StudioServer(studio.plan)
+        LabelStudioServer(studio.plan)
 
 
 def test_a_program_that_ends_at_once_shows_its_last_words(tmp_path: Path) -> None:
     program = tmp_path / "label-studio"
     program.write_text("#!/bin/sh\necho the disk is full\nexit 3\n")
     program.chmod(0o755)
-    plan = StudioPlan(program=find_program(program), folder=tmp_path / "state", port=1 << 14)
-    server = StudioServer(plan)
+    plan = LabelStudioServerSettings(
+        program=find_label_studio_program(program), folder=tmp_path / "state", port=1 << 14
+    )
+    server = LabelStudioServer(plan)
     with pytest.raises(MachineError, match="Label Studio ended") as caught:
         server.wait_until_up(lambda _said: None)
     assert "the disk is full" in "".join(caught.value.__notes__)
@@ -74,16 +76,16 @@ def test_a_program_that_ends_at_once_shows_its_last_words(tmp_path: Path) -> Non
 
 def test_a_missing_program_says_how_to_install_it_apart(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingError, match="environment of its own"):
-        find_program(tmp_path / "label-studio")
+        find_label_studio_program(tmp_path / "label-studio")
 
 
 def test_the_settings_are_the_safe_ones(tmp_path: Path) -> None:
-    plan = StudioPlan(
+    plan = LabelStudioServerSettings(
         program=tmp_path,
         folder=tmp_path,
         database="postgresql://me:p%40ss@db.example:6543/led_studio",
     )
-    told = studio_environment(plan, studio_secrets(tmp_path))
+    told = build_studio_environment(plan, load_studio_secrets(tmp_path))
     assert told["POSTGRE_PASSWORD"] == "p@ss"
     assert told["POSTGRE_PORT"] == "6543"
     assert told["LABEL_STUDIO_DISABLE_SIGNUP_WITHOUT_LINK"] == "true"
@@ -94,8 +96,11 @@ def test_the_settings_are_the_safe_ones(tmp_path: Path) -> None:
 
 
 def test_its_tables_lie_in_a_database_beside_the_ledgers() -> None:
-    assert name_studio_database("postgresql+psycopg://u:p@h/led") == "postgresql://u:p@h/led_studio"
-    assert name_studio_database("campaign.db") == ""
+    assert (
+        build_studio_database_url("postgresql+psycopg://u:p@h/led")
+        == "postgresql://u:p@h/led_studio"
+    )
+    assert build_studio_database_url("campaign.db") == ""
 
 
 def test_no_server_and_no_token_are_told_with_what_to_do(

@@ -23,15 +23,14 @@ from studio import Studio, free_port, studio_program
 from studio_campaigns import post, sign_in_at
 from synthesise import ClipRecipe, synthesise
 from unreel.annotation.campaign import AnnotationTask
-from unreel.annotation.interfaces.label_studio_results import write_result
-from unreel.annotation.interfaces.task_data import TASK_KEY
+from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, build_label_studio_results
 from unreel.annotation.judgements import TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger
+from unreel.annotation.studio.client import iter_project_tasks
 from unreel.annotation.studio.projects import read_stored_projects
 from unreel.annotation.studio.settings import find_connection
-from unreel.annotation.studio.task_pages import read_tasks
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.human_scores import read_people
+from unreel.benchmarks.human_scores import read_human_scores
 from unreel.benchmarks.loader import open_benchmark
 from unreel.core.box import Box
 from unreel.core.estimate import Estimate
@@ -200,10 +199,14 @@ def _judge(reader: _Reader, truth: Mapping[str, Entry]) -> int:
         for room in read_stored_projects(opened, "walk").values():
             login = f"{room.annotator}@example.org"
             with sign_in_at(studio.address, reader.folder / "state" / "studio", login) as own:
-                for shown in read_tasks(own, room.project, fields=("data",)):
+                for shown in iter_project_tasks(own, room.project, fields=("data",)):
                     task = tasks[shown["data"][TASK_KEY]]
                     value = _see(room.annotator, task, truth[task.names[0]])
-                    post(own, int(shown["id"]), write_result(value, task, swapped=False))
+                    post(
+                        own,
+                        int(shown["id"]),
+                        build_label_studio_results(value, task, swapped=False),
+                    )
                     n_sent += 1
     return n_sent
 
@@ -241,7 +244,7 @@ def _require_found(settled: Mapping[str, Entry], truth: Mapping[str, Entry]) -> 
 
 
 def _require_people(folder: Path) -> None:
-    people = read_people(folder)
+    people = read_human_scores(folder)
     assert people is not None
     rows: dict[tuple[str, str], Any] = {(row.protocol, row.name): row for row in people.rows}
     majority = rows["trace", "majority"]["accuracy"]

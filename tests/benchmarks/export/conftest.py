@@ -15,7 +15,7 @@ from unreel.core.clip import Generated, Origin, Real
 from unreel.core.judgement import Rating
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
-from unreel.media.reader import MediaReader, run_trusted
+from unreel.media.reader import MediaReader, run_trusted_task
 
 TRACES = (
     Trace(
@@ -77,4 +77,4 @@ def benchmark_(root: Path, rows: list[Row]) -> Benchmark:
 
 @pytest.fixture
 def reader() -> MediaReader:
-    return MediaReader(run_trusted)
+    return MediaReader(run_trusted_task)

@@ -9,17 +9,26 @@ import pytest
 from PIL import Image
 
 from unreel.benchmarks.entry import Entry, Row
-from unreel.benchmarks.export.item import ExportRecipe, load_recipe, parse_export_item, read_rows
+from unreel.benchmarks.export.item import (
+    BenchmarkExportRecipe,
+    list_reported_metrics,
+    list_scorecard_metrics,
+    load_export_recipe,
+    parse_exported_question,
+    read_exported_rows,
+    score_exported_replies,
+)
 from unreel.benchmarks.export.lmms_eval import MODULE, export_lmms_eval
 from unreel.benchmarks.export.lmms_task import LmmsTask
-from unreel.benchmarks.export.scoring import list_figures, list_reported_figures, score_replies
 from unreel.benchmarks.loader import Benchmark
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import get_protocol
 
-REALITY = ExportRecipe(name="real-or-not", protocol="reality", prompt="direct")
-TRACE = ExportRecipe(name="traces", protocol="trace", box_space="pixel", sampling="uniform-3")
+REALITY = BenchmarkExportRecipe(name="real-or-not", protocol="reality", prompt="direct")
+TRACE = BenchmarkExportRecipe(
+    name="traces", protocol="trace", box_space="pixel", sampling="uniform-3"
+)
 REPLIES = [
     "<answer>1</answer>",
     "I think it is real.",
@@ -56,7 +65,7 @@ def run_module(folder: Path, config: dict[str, Any], replies: list[str]) -> list
         metric["metric"]: metric["aggregation"].removeprefix(f"{MODULE}.")
         for metric in config["metric_list"]
     }
-    given = json.dumps([list(read_rows(folder)), replies, functions])
+    given = json.dumps([list(read_exported_rows(folder)), replies, functions])
     done = subprocess.run(
         [sys.executable, "-c", RUN, str(folder / f"{MODULE}.py")],
         input=given,
@@ -92,9 +101,9 @@ def test_the_module_alone_scores_as_our_scorer_does_and_loads_nothing_heavy(
     export_lmms_eval(benchmark_, REALITY, folder=tmp_path, reader=reader)
     config = config_of(tmp_path, "real-or-not")
     text, n_visuals, figures, heavy = run_module(tmp_path, config, REPLIES)
-    items = [parse_export_item(row) for row in read_rows(tmp_path)]
-    ours = list_figures(score_replies(REALITY, zip(items, REPLIES, strict=True)))
-    assert figures == {name: ours.get(name) for name, _ in list_reported_figures("reality")}
+    items = [parse_exported_question(row) for row in read_exported_rows(tmp_path)]
+    ours = list_scorecard_metrics(score_exported_replies(REALITY, zip(items, REPLIES, strict=True)))
+    assert figures == {name: ours.get(name) for name, _ in list_reported_metrics("reality")}
     assert figures["real-accuracy"] == 100
     assert (figures["questions"], figures["answered"]) == (5, 4)
     assert text == get_protocol("reality").prompt("direct").text.removesuffix("<video >")
@@ -117,7 +126,7 @@ def test_frames_are_shown_with_their_instants_where_a_time_is_asked_for(
     benchmark_: Benchmark, reader: MediaReader, tmp_path: Path
 ) -> None:
     export_lmms_eval(benchmark_, TRACE, folder=tmp_path, reader=reader)
-    doc = next(iter(read_rows(tmp_path)))
+    doc = next(iter(read_exported_rows(tmp_path)))
     task = LmmsTask(tmp_path)
     (turn,) = task.messages(doc)
     kinds = [part["type"] for part in turn["content"]]
@@ -126,7 +135,7 @@ def test_frames_are_shown_with_their_instants_where_a_time_is_asked_for(
     assert turn["content"][-1]["text"] == get_protocol("trace").prompt("paper").text
     bare, folder = replace(TRACE, marks="off"), tmp_path / "bare"
     export_lmms_eval(benchmark_, bare, folder=folder, reader=reader)
-    (turn,) = LmmsTask(folder).messages(next(iter(read_rows(folder))))
+    (turn,) = LmmsTask(folder).messages(next(iter(read_exported_rows(folder))))
     assert [part["type"] for part in turn["content"]] == ["image"] * 3 + ["text"]
     pictures = task.visuals(doc)
     assert all(isinstance(p, Image.Image) and p.size == (96, 64) for p in pictures)
@@ -137,9 +146,9 @@ def test_frames_have_no_more_pixels_than_the_export_caps(
 ) -> None:
     capped = replace(TRACE, max_pixels=1_000)
     export_lmms_eval(benchmark_, capped, folder=tmp_path, reader=reader)
-    pictures = LmmsTask(tmp_path).visuals(next(iter(read_rows(tmp_path))))
+    pictures = LmmsTask(tmp_path).visuals(next(iter(read_exported_rows(tmp_path))))
     assert {picture.size for picture in pictures} == {(38, 25)}
-    assert load_recipe(tmp_path).recipe == capped
+    assert load_export_recipe(tmp_path).recipe == capped
     with pytest.raises(InvalidSettingError, match="256 or more"):
         replace(TRACE, max_pixels=255)
     with pytest.raises(InvalidSettingError, match="whole file"):
@@ -149,9 +158,9 @@ def test_frames_have_no_more_pixels_than_the_export_caps(
 def test_the_clips_of_a_pair_are_numbered_and_a_frame_is_written_once(
     benchmark_: Benchmark, reader: MediaReader, tmp_path: Path
 ) -> None:
-    recipe = ExportRecipe(name="pairs", protocol="preference", sampling="uniform-2")
+    recipe = BenchmarkExportRecipe(name="pairs", protocol="preference", sampling="uniform-2")
     export_lmms_eval(benchmark_, recipe, folder=tmp_path, reader=reader)
-    (turn,) = LmmsTask(tmp_path).messages(next(iter(read_rows(tmp_path))))
+    (turn,) = LmmsTask(tmp_path).messages(next(iter(read_exported_rows(tmp_path))))
     shown = [part.get("text", part["type"]) for part in turn["content"][:-1]]
     assert shown == ["Video 1:", "image", "image", "Video 2:", "image", "image"]
     assert len(list((tmp_path / "frames").rglob("*.jpg"))) == 2 * 5
@@ -162,7 +171,7 @@ def test_without_a_sampling_the_files_themselves_are_shown(
 ) -> None:
     export_lmms_eval(benchmark_, replace(REALITY, sampling=None), folder=tmp_path, reader=reader)
     task = LmmsTask(tmp_path)
-    doc = next(iter(read_rows(tmp_path)))
+    doc = next(iter(read_exported_rows(tmp_path)))
     assert task.visuals(doc) == [str(root / "real/a.mp4")]
     kinds = [part["type"] for part in task.messages(doc)[0]["content"]]
     assert kinds == ["text", "video"]  # the printed text has the clip at its end
@@ -178,7 +187,7 @@ def test_a_clip_that_cannot_be_shown_is_refused_and_the_others_are_asked_about(
     exported = export_lmms_eval(benchmark_, REALITY, folder=tmp_path, reader=reader)
     assert (exported.n_questions, exported.n_rejected) == (4, 1)
     assert [row.name for row in exported.rejected] == ["real/a"]
-    assert [row["index"] for row in read_rows(tmp_path)] == [0, 1, 2, 3]
+    assert [row["index"] for row in read_exported_rows(tmp_path)] == [0, 1, 2, 3]
 
 
 def test_an_export_without_any_question_is_an_error(

@@ -6,28 +6,40 @@ from pathlib import Path
 import pytest
 
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected, Row
-from unreel.benchmarks.export.item import ExportItem, ExportRecipe, read_truths
-from unreel.benchmarks.export.questions import ask_about
-from unreel.benchmarks.export.scoring import read_reply
+from unreel.benchmarks.export.item import (
+    BenchmarkExportRecipe,
+    ExportedQuestion,
+    parse_exported_reply,
+    parse_exported_truths,
+)
+from unreel.benchmarks.export.questions import iter_exported_questions
 from unreel.benchmarks.loader import Benchmark
 from unreel.core.clip import Generated
 from unreel.core.errors import UnknownNameError
-from unreel.core.identity import clip_id
+from unreel.core.identity import compute_clip_id
 from unreel.core.judgement import Pair
 from unreel.core.verdict import Position
 from unreel.media.reader import MediaReader
 
-REALITY = ExportRecipe(name="r", protocol="reality")
-TRACE = ExportRecipe(name="t", protocol="trace", box_space="pixel")
-PREFERENCE = ExportRecipe(name="p", protocol="preference")
+REALITY = BenchmarkExportRecipe(name="r", protocol="reality")
+TRACE = BenchmarkExportRecipe(name="t", protocol="trace", box_space="pixel")
+PREFERENCE = BenchmarkExportRecipe(name="p", protocol="preference")
 
 
-def asked(benchmark: Benchmark, recipe: ExportRecipe, reader: MediaReader) -> list[ExportItem]:
-    return [q for q in ask_about(benchmark, recipe, reader=reader) if isinstance(q, ExportItem)]
+def asked(
+    benchmark: Benchmark, recipe: BenchmarkExportRecipe, reader: MediaReader
+) -> list[ExportedQuestion]:
+    return [
+        q
+        for q in iter_exported_questions(benchmark, recipe, reader=reader)
+        if isinstance(q, ExportedQuestion)
+    ]
 
 
-def refused(benchmark: Benchmark, recipe: ExportRecipe, reader: MediaReader) -> dict[str, str]:
-    rows = ask_about(benchmark, recipe, reader=reader)
+def refused(
+    benchmark: Benchmark, recipe: BenchmarkExportRecipe, reader: MediaReader
+) -> dict[str, str]:
+    rows = iter_exported_questions(benchmark, recipe, reader=reader)
     return {row.name: row.why for row in rows if isinstance(row, Rejected)}
 
 
@@ -36,7 +48,7 @@ def test_every_clip_is_asked_about_once_and_known_by_its_bytes(
 ) -> None:
     items = asked(benchmark_, REALITY, reader)
     assert [item.id for item in items] == ["real/a", "real/b", "Veo/a", "Veo/b", "Sora/a"]
-    assert items[0].subject == clip_id(root / "real/a.mp4")
+    assert items[0].subject == compute_clip_id(root / "real/a.mp4")
     assert [item.answer for item in items] == ["1", "1", "0", "0", "0"]
 
 
@@ -54,13 +66,13 @@ def test_only_the_split_that_is_named_is_asked_about(
 def test_truths_survive_the_trip_through_a_row(
     protocol: str, benchmark_: Benchmark, rows: list[Row], reader: MediaReader
 ) -> None:
-    recipe = ExportRecipe(
+    recipe = BenchmarkExportRecipe(
         name="x", protocol=protocol, box_space="unit" if protocol == "trace" else None
     )
     items = asked(benchmark_, recipe, reader)
     for row, item in zip(rows, items, strict=True):
         assert isinstance(row, Entry)
-        truths = read_truths(recipe, item)
+        truths = parse_exported_truths(recipe, item)
         match protocol:
             case "trace":
                 assert [truth.trace for truth in truths] == list(row.traces or (None,))
@@ -78,11 +90,11 @@ def test_size_and_duration_are_the_declared_ones_or_else_the_files(
     rows[2] = replace(rows[2], facts=DeclaredFacts(width=960, height=640, duration_us=2_000_000))
     real, declared = (asked(benchmark_, TRACE, reader)[i] for i in (0, 2))
     assert (real.width, real.height) == (96, 64)
-    assert read_truths(TRACE, real)[0].duration_us == 1_000_000
+    assert parse_exported_truths(TRACE, real)[0].duration_us == 1_000_000
     assert (declared.width, declared.height) == (960, 640)
-    assert read_truths(TRACE, declared)[0].duration_us == 2_000_000
+    assert parse_exported_truths(TRACE, declared)[0].duration_us == 2_000_000
     said = "FAKE <coordinates>[96, 64, 480, 320]</coordinates>"
-    box = read_reply(TRACE, declared, said).box
+    box = parse_exported_reply(TRACE, declared, said).box
     assert (box.x0, box.y0, box.x1, box.y1) == (0.1, 0.1, 0.5, 0.5)
 
 
@@ -106,7 +118,7 @@ def test_realism_is_not_asked_of_clips_that_nobody_rated(
 ) -> None:
     assert isinstance(rows[0], Entry)
     rows[0] = replace(rows[0], rating=None)
-    why = refused(benchmark_, ExportRecipe(name="x", protocol="realism"), reader)
+    why = refused(benchmark_, BenchmarkExportRecipe(name="x", protocol="realism"), reader)
     assert set(why) == {"real/a"}
     assert "no rating" in why["real/a"]
 
@@ -119,12 +131,15 @@ def test_each_generated_clip_is_paired_with_the_real_clip_of_its_group(
     for item in items:
         subject = item.subject
         assert isinstance(subject, Pair)
-        (real,) = read_truths(PREFERENCE, item)
+        (real,) = parse_exported_truths(PREFERENCE, item)
         places = item.places
         shown_first = places[0].startswith("real/")
         assert shown_first is (real is Position.FIRST)
         assert item.answer == ("1" if shown_first else "2")
-        assert [clip_id(root / place) for place in places] == [subject.first, subject.second]
+        assert [compute_clip_id(root / place) for place in places] == [
+            subject.first,
+            subject.second,
+        ]
         assert len({Path(place).stem for place in places}) == 1
 
 
@@ -159,12 +174,14 @@ def test_an_unknown_sampling_is_an_error_before_anything_is_read(
     benchmark_: Benchmark, reader: MediaReader
 ) -> None:
     with pytest.raises(UnknownNameError, match="uniform-N"):
-        next(ask_about(benchmark_, replace(REALITY, sampling="some-8"), reader=reader))
+        next(
+            iter_exported_questions(benchmark_, replace(REALITY, sampling="some-8"), reader=reader)
+        )
 
 
 def test_the_origin_keeps_its_creator_and_setting(
     benchmark_: Benchmark, reader: MediaReader
 ) -> None:
     item = asked(benchmark_, REALITY, reader)[-1]
-    assert read_truths(REALITY, item) == (Generated("Sora", "text"),)
+    assert parse_exported_truths(REALITY, item) == (Generated("Sora", "text"),)
     assert json.loads(item.truth) == [{"creator": "Sora", "setting": "text"}]

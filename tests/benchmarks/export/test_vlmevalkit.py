@@ -8,8 +8,13 @@ from typing import Any
 
 import pytest
 
-from unreel.benchmarks.export.item import ExportRecipe, parse_export_item, read_rows
-from unreel.benchmarks.export.scoring import list_figures, score_replies
+from unreel.benchmarks.export.item import (
+    BenchmarkExportRecipe,
+    list_scorecard_metrics,
+    parse_exported_question,
+    read_exported_rows,
+    score_exported_replies,
+)
 from unreel.benchmarks.export.vlm_dataset import VlmDataset
 from unreel.benchmarks.export.vlmevalkit import MODULE, export_vlmevalkit
 from unreel.benchmarks.loader import Benchmark
@@ -17,7 +22,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import get_protocol
 
-REALISM = ExportRecipe(name="Rated", protocol="realism")
+REALISM = BenchmarkExportRecipe(name="Rated", protocol="realism")
 REPLIES = ["<answer>1</answer>", "<answer>2</answer>", "three", "<answer>5</answer>", None]
 
 # What VLMEvalKit's VideoBaseDataset and registry do, as far as a data set meets them.
@@ -104,9 +109,9 @@ def test_the_table_has_the_columns_that_video_data_sets_have(exported: Path) -> 
 def test_the_class_asks_and_scores_as_we_do(exported: Path, root: Path) -> None:
     predictions = [{"index": i, "prediction": text} for i, text in enumerate(REPLIES)]
     said = run_class(exported, predictions)
-    items = [parse_export_item(row) for row in read_rows(exported)]
+    items = [parse_exported_question(row) for row in read_exported_rows(exported)]
     replies = [(item, text or "") for item, text in zip(items, REPLIES, strict=True)]
-    assert said["figures"] == list_figures(score_replies(REALISM, replies))
+    assert said["figures"] == list_scorecard_metrics(score_exported_replies(REALISM, replies))
     assert (said["figures"]["questions"], said["figures"]["answered"]) == (5, 4)
     assert said["known"] == ["Rated"]
     assert said["nframe"] == 8
@@ -134,7 +139,7 @@ def test_rows_that_the_tool_lost_or_could_not_ask_are_failures(exported: Path) -
 def test_both_clips_of_a_pair_are_named_and_numbered(
     benchmark_: Benchmark, reader: MediaReader, tmp_path: Path
 ) -> None:
-    recipe = ExportRecipe(name="Pairs", protocol="preference", sampling="fps-2")
+    recipe = BenchmarkExportRecipe(name="Pairs", protocol="preference", sampling="fps-2")
     export_vlmevalkit(benchmark_, recipe, folder=tmp_path, reader=reader)
     with (tmp_path / "Pairs.tsv").open(encoding="utf-8", newline="") as file:
         first = next(csv.DictReader(file, delimiter="\t"))
@@ -151,7 +156,7 @@ def test_both_clips_of_a_pair_are_named_and_numbered(
 def test_replies_that_a_table_turned_into_numbers_are_read(
     benchmark_: Benchmark, reader: MediaReader, tmp_path: Path
 ) -> None:
-    recipe = ExportRecipe(name="Pairs", protocol="preference", sampling=None)
+    recipe = BenchmarkExportRecipe(name="Pairs", protocol="preference", sampling=None)
     export_vlmevalkit(benchmark_, recipe, folder=tmp_path, reader=reader)
     cells = [1, 2.0, float("nan")]
     rows = [{"index": float(i), "prediction": cell} for i, cell in enumerate(cells)]

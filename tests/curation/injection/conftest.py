@@ -8,7 +8,7 @@ import pytest
 from scipy import ndimage
 
 from unreel.core.trace import Category
-from unreel.curation.inject.injection import InjectedFrames, inject
+from unreel.curation.inject.injection import InjectedFrames, inject_trace
 from unreel.media.decode import Rgb
 
 N_FRAMES = 48
@@ -62,7 +62,7 @@ def put() -> Put:
     def put(
         category: Category, seed: int, *, strength: float = 0.7, pan: int = 0
     ) -> InjectedFrames:
-        done = inject(
+        done = inject_trace(
             stage(pan=pan),
             instants_us=INSTANTS_US,
             category=category,

@@ -7,7 +7,7 @@ import numpy as np
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.trace import Trace
-from unreel.curation.inject.injection import PLAIN, changed_pixels
+from unreel.curation.inject.injection import PLAIN, find_changed_pixels
 from unreel.media.decode import Rgb
 
 
@@ -50,7 +50,7 @@ def measure_fit(
     boxes = {mark.at_us: mark.box for mark in trace.track}
     n_inside = n_beside = n_outside_span = box_pixels = 0
     for at_us, before, after in zip(instants_us, clean, injected, strict=True):
-        changed = changed_pixels(before, after, levels=levels)
+        changed = find_changed_pixels(before, after, levels=levels)
         if not trace.span.start_us <= at_us < trace.span.end_us:
             n_outside_span += int(changed.sum())
             continue

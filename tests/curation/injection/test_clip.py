@@ -12,26 +12,26 @@ import pytest
 from curation.injection.fit import TraceFit, measure_fit
 from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.core.trace import Category, Trace
 from unreel.curation.inject.clip import (
     JpegFrames,
     LoadedClip,
-    encode_clip,
+    encode_loaded_clip,
     inject_clip,
-    load_clip,
+    load_clip_frames,
     write_twin,
 )
 from unreel.curation.inject.injection import (
     CATEGORIES,
     PLAIN,
     UnsuitableClip,
-    changed_pixels,
-    inject,
+    find_changed_pixels,
+    inject_trace,
 )
-from unreel.media.access import media_reader
+from unreel.media.access import open_media_reader
 from unreel.media.decode import Rgb
-from unreel.media.encode import ClipWriter, VideoTrack
+from unreel.media.encode import ClipWriter, VideoTrackSettings
 from unreel.media.reader import MediaReader
 from unreel.media.sound import ClipSound, NoSound
 
@@ -43,7 +43,7 @@ SHARED_FRAMES = 48
 
 @pytest.fixture(scope="module")
 def reader() -> Iterator[MediaReader]:
-    with media_reader(read_settings(), trusted=True) as reader:
+    with open_media_reader(read_environment_settings(), trusted=True) as reader:
         yield reader
 
 
@@ -51,7 +51,9 @@ def reader() -> Iterator[MediaReader]:
 def footage(frames, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The stage as a file."""
     height, width, _ = frames[0].shape
-    track = VideoTrack(codec="libx264", width=width, height=height, rate=RATE, time_base=1 / RATE)
+    track = VideoTrackSettings(
+        codec="libx264", width=width, height=height, rate=RATE, time_base=1 / RATE
+    )
     path = tmp_path_factory.mktemp("footage") / "stage.mp4"
     with ClipWriter("mp4", track) as writer:
         for tick, frame in enumerate(frames):
@@ -68,7 +70,7 @@ def twin(footage: Path, reader: MediaReader) -> Path:
 
 
 def load(path: Path, reader: MediaReader) -> LoadedClip:
-    clip = load_clip(path, reader=reader)
+    clip = load_clip_frames(path, reader=reader)
     assert isinstance(clip, LoadedClip), str(clip)
     return clip
 
@@ -106,7 +108,7 @@ def test_before_the_span_not_a_single_pixel_differs(footage, twin, reader, tmp_p
         if at_us < trace.span.start_us:
             assert np.array_equal(clean.pictures[index], changed.pictures[index])
         elif at_us == trace.span.start_us:
-            assert changed_pixels(
+            assert find_changed_pixels(
                 clean.pictures[index], changed.pictures[index], levels=PLAIN
             ).any()
 
@@ -137,7 +139,7 @@ def test_neither_length_nor_size_nor_key_frames_give_the_trace_away(
 
 def test_the_sandbox_reads_the_clip_as_well(footage, tmp_path) -> None:
     into = tmp_path / "injected.mp4"
-    with media_reader(read_settings(), trusted=False) as confined:
+    with open_media_reader(read_environment_settings(), trusted=False) as confined:
         trace = inject_clip(
             footage, reader=confined, category=Category.SUDDEN_BLURRING, seed=0, into=into
         )
@@ -194,7 +196,7 @@ def beginning(clip: LoadedClip, n: int) -> LoadedClip:
 
 
 def recoded(clip: LoadedClip, pictures: list[Rgb], path: Path, reader: MediaReader) -> JpegFrames:
-    path.write_bytes(encode_clip(clip, iter(pictures)))
+    path.write_bytes(encode_loaded_clip(clip, iter(pictures)))
     return load(path, reader).pictures
 
 
@@ -208,13 +210,13 @@ def recoded(clip: LoadedClip, pictures: list[Rgb], path: Path, reader: MediaRead
 def test_traces_in_clips_of_the_world_fit_their_boxes(shared, reader, tmp_path, name) -> None:
     with (shared / "clips" / "manifest.csv").open(newline="", encoding="utf-8") as file:
         files = {row["clip_id"]: shared / "clips" / row["file"] for row in csv.DictReader(file)}
-    clip = load_clip(files[name], reader=reader, longest_side=256)
+    clip = load_clip_frames(files[name], reader=reader, longest_side=256)
     assert isinstance(clip, LoadedClip)
     clip = beginning(clip, SHARED_FRAMES)
     clean = list(recoded(clip, list(clip.pictures), tmp_path / "clean.mp4", reader))
     n_done = 0
     for category in CATEGORIES:
-        done = inject(clip.pictures, instants_us=clip.instants_us, category=category, seed=0)
+        done = inject_trace(clip.pictures, instants_us=clip.instants_us, category=category, seed=0)
         if isinstance(done, UnsuitableClip):
             continue
         pictures = [done.frames.get(i, picture) for i, picture in enumerate(clip.pictures)]

@@ -7,11 +7,26 @@ from hypothesis import strategies as st
 
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
-from unreel.curation.inject.injection import colour_name, direction_name, place_name
-from unreel.curation.inject.paint import blend, compute_envelope, erase_region, paste_copy, warp
-from unreel.curation.inject.region import RegionCutout, ellipse, fill
-from unreel.curation.inject.shot import global_shift
-from unreel.curation.inject.window import PixelWindow, build_window, merge_windows, pad_window
+from unreel.curation.inject.injection import (
+    format_box_position,
+    format_direction,
+    name_median_colour,
+)
+from unreel.curation.inject.paint import (
+    blend_patches,
+    compute_effect_strength,
+    erase_region,
+    paste_cutout,
+    warp_ellipse,
+)
+from unreel.curation.inject.region import RegionCutout, build_ellipse_mask, inpaint_patch
+from unreel.curation.inject.shot import (
+    PixelWindow,
+    build_window,
+    estimate_camera_shift,
+    merge_windows,
+    pad_window,
+)
 
 WIDTH, HEIGHT = 64, 48
 
@@ -29,8 +44,8 @@ def picture(seed: int) -> np.ndarray:
 
 def a_cut(frame: np.ndarray, window: PixelWindow) -> RegionCutout:
     patch = frame[window.slices].astype(np.float32)
-    alpha = ellipse(window)
-    return RegionCutout(window, patch, alpha, alpha, fill(patch, alpha))
+    alpha = build_ellipse_mask(window)
+    return RegionCutout(window, patch, alpha, alpha, inpaint_patch(patch, alpha))
 
 
 @given(windows(), windows())
@@ -71,22 +86,22 @@ def test_a_window_without_pixels_is_refused() -> None:
 @given(windows(), st.integers(0, 5), st.floats(-2, 2), st.floats(-2, 2))
 def test_a_warp_changes_nothing_outside_of_its_ellipse(window, seed, across, down) -> None:
     frame = picture(seed)
-    bent = warp(frame, window, lambda x, y: (x + across, y + down))
+    bent = warp_ellipse(frame, window, lambda x, y: (x + across, y + down))
     outside = np.ones((HEIGHT, WIDTH), bool)
-    outside[window.slices] = ellipse(window)[..., 0] == 0
+    outside[window.slices] = build_ellipse_mask(window)[..., 0] == 0
     assert np.array_equal(bent[outside], frame[outside])
 
 
 @given(windows(), st.integers(0, 5))
 def test_a_warp_to_the_same_place_is_no_warp(window, seed) -> None:
     frame = picture(seed)
-    assert np.array_equal(warp(frame, window, lambda x, y: (x, y)), frame)
+    assert np.array_equal(warp_ellipse(frame, window, lambda x, y: (x, y)), frame)
 
 
 @given(windows(), st.integers(-80, 80), st.integers(-80, 80), st.integers(0, 5))
 def test_a_paste_changes_its_window_alone_wherever_it_lands(window, across, down, seed) -> None:
     frame = picture(seed)
-    drawn = paste_copy(frame, a_cut(frame, window), (across, down))
+    drawn = paste_cutout(frame, a_cut(frame, window), (across, down))
     assert drawn.shape == frame.shape
     changed = (drawn != frame).any(axis=2)
     rows, columns = np.nonzero(changed)
@@ -106,16 +121,16 @@ def test_erasing_by_nothing_leaves_the_frame(window, seed) -> None:
 @given(windows(), st.integers(0, 255))
 def test_a_fill_in_one_colour_is_that_colour(window, level) -> None:
     patch = np.full((window.height, window.width, 3), level, np.float32)
-    assert np.allclose(fill(patch, ellipse(window)), level, atol=0.51)
+    assert np.allclose(inpaint_patch(patch, build_ellipse_mask(window)), level, atol=0.51)
 
 
 def test_a_fill_keeps_what_is_known_and_stays_between_what_it_saw() -> None:
     window = PixelWindow(0, 0, 40, 30)
     patch = np.repeat(np.linspace(50, 200, 40, dtype=np.float32)[None, :, None], 30, axis=0)
     patch = np.repeat(patch, 3, axis=2)
-    alpha = ellipse(window)
+    alpha = build_ellipse_mask(window)
     holed = np.where(alpha > 0, 0, patch).astype(np.float32)
-    filled = fill(holed, alpha)
+    filled = inpaint_patch(holed, alpha)
     known = alpha[..., 0] < 0.02
     assert np.array_equal(filled[known], holed[known])
     assert filled[15, 5, 0] < filled[15, 35, 0], "the slope goes on through the hole"
@@ -123,7 +138,7 @@ def test_a_fill_keeps_what_is_known_and_stays_between_what_it_saw() -> None:
 
 @given(st.integers(1, 100), st.integers(0, 9))
 def test_an_envelope_is_never_empty_inside_and_the_same_from_both_ends(n, rise) -> None:
-    levels = [compute_envelope(place, n, rise=rise) for place in range(n)]
+    levels = [compute_effect_strength(place, n, rise=rise) for place in range(n)]
     assert all(0 < level <= 1 for level in levels)
     assert levels == pytest.approx(levels[::-1])
     if n > 2 * rise + 1:
@@ -132,14 +147,14 @@ def test_an_envelope_is_never_empty_inside_and_the_same_from_both_ends(n, rise) 
 
 def test_blending_goes_from_below_to_above() -> None:
     below, above = np.zeros((1, 1, 3), np.float32), np.full((1, 1, 3), 8, np.float32)
-    assert blend(below, above, 0.25).tolist() == [[[2.0, 2.0, 2.0]]]
+    assert blend_patches(below, above, 0.25).tolist() == [[[2.0, 2.0, 2.0]]]
 
 
 @given(st.integers(-8, 8), st.integers(-8, 8))
 def test_a_moved_camera_is_told_by_its_shift(down, across) -> None:
     rng = np.random.default_rng(3)
     before = rng.uniform(0, 255, (60, 80)).astype(np.float32)
-    assert global_shift(before, np.roll(before, (down, across), (0, 1))) == (down, across)
+    assert estimate_camera_shift(before, np.roll(before, (down, across), (0, 1))) == (down, across)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +168,7 @@ def test_a_moved_camera_is_told_by_its_shift(down, across) -> None:
     ],
 )
 def test_places_have_plain_names(box, words) -> None:
-    assert place_name(box) == words
+    assert format_box_position(box) == words
 
 
 @pytest.mark.parametrize(
@@ -161,7 +176,7 @@ def test_places_have_plain_names(box, words) -> None:
     [((3, 1), "to the right"), ((-3, 1), "to the left"), ((1, 3), "down"), ((0, -2), "up")],
 )
 def test_directions_have_plain_names(towards, words) -> None:
-    assert direction_name(towards) == words
+    assert format_direction(towards) == words
 
 
 @pytest.mark.parametrize(
@@ -177,10 +192,10 @@ def test_directions_have_plain_names(towards, words) -> None:
     ],
 )
 def test_colours_have_plain_names(rgb, word) -> None:
-    assert colour_name(np.array([[rgb]], np.uint8)) == word
+    assert name_median_colour(np.array([[rgb]], np.uint8)) == word
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 255)] * 3), min_size=1, max_size=5))
 def test_every_colour_has_a_name(pixels) -> None:
     assume(pixels)
-    assert colour_name(np.array(pixels, np.uint8)).isalpha()
+    assert name_median_colour(np.array(pixels, np.uint8)).isalpha()

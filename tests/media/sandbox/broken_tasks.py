@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
-from unreel.media.payload import Task, TaskPayload
+from unreel.media.messages import Task, TaskPayload
 
 
 def fine(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:

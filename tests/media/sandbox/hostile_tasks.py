@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import Task, TaskPayload
+from unreel.media.messages import Task, TaskPayload
 
 GIB = 1024**3
 LIBC = ctypes.CDLL(None, use_errno=True)

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final, NoReturn
 
 from hostile_tasks import _framed, _pipe
 
-from unreel.media.payload import Parts, Task, TaskPayload
+from unreel.media.messages import Parts, Task, TaskPayload
 
 MARK: Final = b"lie:"
 KIB: Final = 1024

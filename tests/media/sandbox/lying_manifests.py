@@ -5,7 +5,7 @@ from typing import Any, BinaryIO, Final
 
 from lies import Lie, Told, in_blobs, in_header, in_parts, lying_task, raw
 
-from unreel.media.payload import Task, TaskPayload
+from unreel.media.messages import Task, TaskPayload
 
 
 def _manifest_lies() -> Iterator[tuple[str, Lie]]:

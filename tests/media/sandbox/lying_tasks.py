@@ -39,7 +39,7 @@ from lies import (
 )
 from lying_manifests import MANIFEST_LIES
 
-from unreel.media.payload import Parts, Task, TaskPayload
+from unreel.media.messages import Parts, Task, TaskPayload
 from unreel.media.tasks import TASKS as HONEST
 
 

@@ -8,7 +8,7 @@ import av
 import av.subtitles.codeccontext
 import av.subtitles.stream
 
-from unreel.media.payload import Task, TaskPayload
+from unreel.media.messages import Task, TaskPayload
 from unreel.media.tasks import TASKS as GUARDED
 
 PERMISSIVE = {

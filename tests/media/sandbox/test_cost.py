@@ -11,7 +11,7 @@ import pytest
 from tiny_clips import AVI, GIF, MKV, MP4, TS, WEBM, Recipe, make
 
 from pace import slowness
-from unreel.media.reader import MediaReader, SampledFrames, run_trusted
+from unreel.media.reader import MediaReader, SampledFrames, run_trusted_task
 from unreel.media.sandbox import FileSandbox
 
 MOST_MS = 60
@@ -68,7 +68,7 @@ def test_the_hardened_path_costs_little_more_than_the_trusted_one(
 ) -> None:
     path = tmp_path / "clip.mp4"
     path.write_bytes(make(recipe))
-    confined, trusting = MediaReader(sandbox), MediaReader(run_trusted)
+    confined, trusting = MediaReader(sandbox), MediaReader(run_trusted_task)
     ask = ASK[what]
     ask(confined, path)
     every: list[tuple[float, float]] = []
@@ -104,7 +104,7 @@ def _told(repeats: list[tuple[float, float]]) -> str:
 def test_both_paths_see_the_same(sandbox: FileSandbox, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(make(DECODERS[name]))
-    hardened, trusted = MediaReader(sandbox), MediaReader(run_trusted)
+    hardened, trusted = MediaReader(sandbox), MediaReader(run_trusted_task)
     assert hardened.probe(path) == trusted.probe(path)
     here = trusted.frames(path, sampling="uniform-4", encoding="rgb24")
     there = hardened.frames(path, sampling="uniform-4", encoding="rgb24")

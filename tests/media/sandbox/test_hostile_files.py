@@ -23,11 +23,11 @@ from watch import Listener, Watch
 
 from pace import slowness
 from stalls import Stalls
-from unreel.core.facts import ClipFacts
+from unreel.core.clip import ClipFacts
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import TaskPayload
+from unreel.media.messages import TaskPayload
 from unreel.media.reader import MediaReader, SampledFrames
-from unreel.media.sandbox import CallOutcome, FileSandbox
+from unreel.media.sandbox import FileSandbox, SandboxCallOutcome
 
 SAMPLING = "uniform-8"
 FRAMES = {"sampling": SAMPLING, "longest_side": 256}
@@ -161,7 +161,7 @@ class Asked:
 
     name: str
     task: str
-    outcome: CallOutcome
+    outcome: SandboxCallOutcome
     headers: list[dict[str, Any]]
     """Of all that came back."""
     taken_s: float
@@ -295,6 +295,6 @@ def test_the_zygote_is_the_same_after_all_of_that(sandbox: FileSandbox, world: W
     assert isinstance(sandbox("probe", honest, {}), TaskPayload)
     before = sandbox._zygote
     for asked in _ask(sandbox, [("frames", path) for path in _paths(world)[::7]]):
-        assert isinstance(asked.outcome, CallOutcome)
+        assert isinstance(asked.outcome, SandboxCallOutcome)
     assert isinstance(sandbox("probe", honest, {}), TaskPayload)
     assert sandbox._zygote is before

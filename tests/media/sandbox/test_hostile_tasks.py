@@ -16,7 +16,7 @@ import pytest
 from pace import slowness
 from stalls import Stalls
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import TaskPayload
+from unreel.media.messages import TaskPayload
 from unreel.media.sandbox import LAYERS, FileSandbox, SandboxLimits
 
 REACHING_OUT = [

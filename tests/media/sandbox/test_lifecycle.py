@@ -16,7 +16,7 @@ from pace import slowness
 from stalls import Stalls
 from unreel.core.errors import InvalidValueError, SandboxError, UnknownNameError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import TaskPayload
+from unreel.media.messages import TaskPayload
 from unreel.media.sandbox import FileSandbox, SandboxLimits
 
 HERE = Path(__file__).parent

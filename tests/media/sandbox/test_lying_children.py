@@ -14,15 +14,15 @@ from lying_tasks import LIES
 from pace import slowness
 from stalls import Stalls
 from synthesise import ClipRecipe, synthesise
-from unreel.core.facts import ClipFacts
+from unreel.core.clip import ClipFacts
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.normalise import NormalForm
+from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.overlay import OverlayCommentary, TimelineLane
 from unreel.media.reader import MediaReader
 from unreel.media.render import FrameRange
 from unreel.media.sandbox import FileSandbox, SandboxLimits
 from unreel.report.review import provenance
-from unreel.report.review.provenance import ManifestState, ProvenanceResult, read_provenance
+from unreel.report.review.provenance import ManifestState, ProvenanceResult, read_c2pa_manifest
 
 SECONDS = 2
 MOST_GROWTH_KB = 1 << 20
@@ -38,14 +38,14 @@ ASK: dict[str, Callable[[MediaReader, Path], object]] = {
     "annotate": lambda reader, path: reader.annotate(path, _SAID, into=io.BytesIO()),
     "manifest": lambda _, path: _read_manifest(path),
     "normalise": lambda reader, path: reader.normalise(
-        path, NormalForm(width=32, height=32, rate=Fraction(4), crf=40)
+        path, NormalisedClipFormat(width=32, height=32, rate=Fraction(4), crf=40)
     ),
 }
 
 
 def _read_manifest(path: Path) -> ProvenanceResult | Failure:
     pytest.importorskip("c2pa", reason="c2pa-python is not installed: unreel[provenance]")
-    found = read_provenance(path)
+    found = read_c2pa_manifest(path)
     if found.state is ManifestState.UNREADABLE:
         return Failure(FailureReason.WORKER_DIED, found.says)
     return found

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import TaskPayload
+from unreel.media.messages import TaskPayload
 from unreel.media.sandbox import FileSandbox
-from unreel.media.sandbox.open_path import open_regular
+from unreel.media.sandbox.runner import open_regular_file
 
 
 def _fifo(folder: Path) -> Path:
@@ -69,7 +69,7 @@ def test_a_fifo_that_takes_the_place_of_a_checked_file_is_refused_too(
     honest.write_bytes(b"x")
     os.mkfifo(path)
     monkeypatch.setattr(Path, "lstat", lambda _: os.lstat(honest))
-    result = open_regular(path)
+    result = open_regular_file(path)
     assert isinstance(result, Failure)
     assert result.detail == "it is a FIFO"
 
@@ -81,7 +81,7 @@ def test_a_link_that_takes_the_place_of_a_checked_file_is_refused_too(
     honest.write_bytes(b"x")
     path.symlink_to(honest)
     monkeypatch.setattr(Path, "lstat", lambda _: os.lstat(honest))
-    result = open_regular(path)
+    result = open_regular_file(path)
     assert isinstance(result, Failure)
     assert result.reason is FailureReason.NOT_A_FILE
 
@@ -97,5 +97,5 @@ def test_refused_paths_leave_no_descriptor_open(tmp_path: Path) -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     path = _fifo(tmp_path)
     for _ in range(10):
-        open_regular(path)
+        open_regular_file(path)
     assert len(list(Path("/proc/self/fd").iterdir())) == before

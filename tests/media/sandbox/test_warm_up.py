@@ -11,7 +11,7 @@ from test_cost import DECODERS
 from tiny_clips import MP4, make
 
 from unreel.core.errors import SandboxError
-from unreel.media.payload import TaskPayload
+from unreel.media.messages import TaskPayload
 from unreel.media.sandbox import FileSandbox
 from unreel.media.tasks import TASKS
 
@@ -20,8 +20,8 @@ WATCHED = """
 import io, json, sys
 from pathlib import Path
 from unreel.core.errors import MediaError
-from unreel.media.payload import finish
-from unreel.media.sandbox.warm_up import _REQUESTS, warm_up
+from unreel.media.messages import finish_task_result
+from unreel.media.sandbox.zygote import _REQUESTS, warm_up_task
 from unreel.media.tasks import TASKS
 
 def loaded():
@@ -29,12 +29,12 @@ def loaded():
     return set(sys.modules) | {line.split()[-1] for line in maps if ".so" in line}
 
 name, folder, others = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
-warm_up(name, TASKS[name])
+warm_up_task(name, TASKS[name])
 before, found = loaded(), {}
 for path in sorted(folder.iterdir()):
     for request in (*_REQUESTS[name], *others):
         try:
-            finish(TASKS[name](io.BytesIO(path.read_bytes()), request), lambda part: None)
+            finish_task_result(TASKS[name](io.BytesIO(path.read_bytes()), request), lambda part: None)
         except MediaError:
             pass
     if new := loaded() - before:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.safe_text import sanitise_line
-from unreel.media.payload import TaskPayload
+from unreel.media.messages import TaskPayload
 from unreel.media.sandbox.wire import (
     MAGIC,
     MOST_BLOBS,
@@ -17,9 +17,9 @@ from unreel.media.sandbox.wire import (
     MalformedReplyError,
     OversizedReplyError,
     ReplyPart,
-    decode,
-    encode,
-    sanitise_text,
+    decode_reply,
+    encode_reply,
+    sanitise_reply_text,
 )
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -47,14 +47,14 @@ def _decode(data: bytes, *, reply_bytes: int = 2**20) -> TaskPayload | ReplyPart
             raise _ShortError
         return piece
 
-    return decode(take, reply_bytes=reply_bytes)
+    return decode_reply(take, reply_bytes=reply_bytes)
 
 
 @given(st.dictionaries(WORDS, JSON, max_size=4), st.lists(st.binary(max_size=100), max_size=4))
 def test_a_payload_arrives_as_it_was_sent(header: dict[str, object], blobs: list[bytes]) -> None:
     payload = TaskPayload(header, tuple(blobs))
-    assert _decode(b"".join(encode(payload))) == payload
-    assert _decode(b"".join(encode(ReplyPart(payload)))) == ReplyPart(payload)
+    assert _decode(b"".join(encode_reply(payload))) == payload
+    assert _decode(b"".join(encode_reply(ReplyPart(payload)))) == ReplyPart(payload)
 
 
 OF_FILES = [
@@ -66,7 +66,7 @@ OF_FILES = [
 @pytest.mark.parametrize("reason", FailureReason)
 def test_a_failure_arrives_as_it_was_sent_if_a_file_can_have_it(reason: FailureReason) -> None:
     failure = Failure(reason, "why it is so")
-    data = b"".join(encode(failure))
+    data = b"".join(encode_reply(failure))
     if reason.value in OF_FILES:
         assert _decode(data) == failure
     else:  # Such as `rate-limited`, which would have the run ask again and again.
@@ -119,7 +119,7 @@ def test_random_bytes_are_refused(data: bytes) -> None:
 
 @given(st.data())
 def test_a_damaged_reply_is_read_or_refused_and_nothing_else(data: st.DataObject) -> None:
-    sound = b"".join(encode(TaskPayload({"a": [1, {"b": "c"}]}, (b"12345", b""))))
+    sound = b"".join(encode_reply(TaskPayload({"a": [1, {"b": "c"}]}, (b"12345", b""))))
     where = data.draw(st.integers(0, len(sound) - 1))
     damaged = sound[:where] + data.draw(st.binary(max_size=4)) + sound[where + 1 :]
     try:
@@ -130,7 +130,7 @@ def test_a_damaged_reply_is_read_or_refused_and_nothing_else(data: st.DataObject
 
 
 def test_a_reply_of_exactly_the_limit_passes_and_one_more_byte_does_not() -> None:
-    data = b"".join(encode(TaskPayload({"a": 1}, (b"12345",))))
+    data = b"".join(encode_reply(TaskPayload({"a": 1}, (b"12345",))))
     assert isinstance(_decode(data, reply_bytes=len(data)), TaskPayload)
     with pytest.raises(OversizedReplyError):
         _decode(data, reply_bytes=len(data) - 1)
@@ -138,11 +138,11 @@ def test_a_reply_of_exactly_the_limit_passes_and_one_more_byte_does_not() -> Non
 
 def test_a_value_that_json_does_not_know_is_refused_when_sent() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
-        encode(TaskPayload({"a": float("nan")}))
+        encode_reply(TaskPayload({"a": float("nan")}))
 
 
 @given(st.text())
 def test_details_are_one_short_plain_line(text: str) -> None:
-    shown = sanitise_text(text)
+    shown = sanitise_reply_text(text)
     assert shown == sanitise_line(shown)
     assert len(shown) <= 300

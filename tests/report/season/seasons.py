@@ -8,10 +8,10 @@ import numpy as np
 
 from arena.plays import lineup, play
 from unreel.arena.answers.play import SAID_GENERATED, AnswerTable
-from unreel.arena.boards.standings import LeaderboardRow, MatrixCell, SeasonLeaderboard
+from unreel.arena.boards.standings import LeaderboardRow, ReviewerCreatorCell, SeasonLeaderboard
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.report.season.clip_answers import AnswerMatrix, group_answers_by_clip
-from unreel.report.season.view import ClipDetails, SeasonView
+from unreel.report.season.clip_answers import AnswerMatrix, build_answer_matrix
+from unreel.report.season.view import SeasonClipDetails, SeasonPageData
 
 HOSTILE = "\"><img src=x onerror=alert(1)><script>alert(2)</script>\u202e' {{7*7}} $--accent"
 LONG = "name-of-three-hundred-letters-" * 10
@@ -29,7 +29,7 @@ def season(
     n_scenes: int = 24,
     conditions: tuple[str, ...] = ("uniform-8",),
     **told: Any,
-) -> SeasonView:
+) -> SeasonPageData:
     """A season under each condition; `tiny` never met the last creator."""
     shown = lineup(tuple(sorted(creators)), n_scenes=n_scenes, controls=CONTROLS)
     missing = [("tiny", shown.creators[-1])] if "tiny" in abilities else []
@@ -38,7 +38,7 @@ def season(
         play(shown, abilities, seed=seed, condition=condition, floors=floors, never_met=missing)
         for seed, condition in enumerate(conditions)
     ]
-    return SeasonView(
+    return SeasonPageData(
         name=name,
         facts=(
             ("Benchmark", "clips"),
@@ -53,17 +53,17 @@ def season(
     )
 
 
-def told_of(clip: str) -> ClipDetails:
+def told_of(clip: str) -> SeasonClipDetails:
     """What a creator would tell."""
     if clip.endswith("/real"):
-        return ClipDetails()
+        return SeasonClipDetails()
     facts = (("Model", clip.partition("/")[2]), ("Seed", "7"), ("Parameters", "steps 30"))
-    return ClipDetails(facts=facts, cost_usd=Decimal("0.05"), took_us=12_500_000)
+    return SeasonClipDetails(facts=facts, cost_usd=Decimal("0.05"), took_us=12_500_000)
 
 
 def stand(played: AnswerTable) -> SeasonLeaderboard:
     """Both boards by plain shares, with intervals of the textbook."""
-    heard = group_answers_by_clip(played)
+    heard = build_answer_matrix(played)
     makers = {name: heard.clips_of(name) for name in played.lineup.sources}
     creators = [(name, makers[name]) for name in played.lineup.creators]
     reviewers = [_reviewer(heard, place) for place in range(len(played.reviewers))]
@@ -134,10 +134,10 @@ def _control(heard: AnswerMatrix, name: str, clips: np.ndarray) -> LeaderboardRo
     return LeaderboardRow(name=name, kind="control", figures=figures)
 
 
-def _cell(heard: AnswerMatrix, place: int, creator: str, clips: np.ndarray) -> MatrixCell:
+def _cell(heard: AnswerMatrix, place: int, creator: str, clips: np.ndarray) -> ReviewerCreatorCell:
     asked = heard.asked(place)[clips]
     said, read = heard.said[place, clips], heard.read[place, clips]
-    return MatrixCell(
+    return ReviewerCreatorCell(
         reviewer=heard.play.reviewers[place],
         creator=creator,
         caught=share(said == SAID_GENERATED, read),

@@ -16,10 +16,10 @@ from pdf import words_of
 from report.season.seasons import ABILITIES, CREATORS, HOSTILE, LONG, season
 from report.test_report_print import CUT, TOLD
 from unreel.arena.boards.ablations import measure_ablations
-from unreel.arena.boards.bias import find_leanings
+from unreel.arena.boards.bias import measure_reviewer_biases
 from unreel.pages.player import PlayerSpec
 from unreel.report.season.site import write_season_site
-from unreel.report.season.view import ClipDetails, SeasonView, get_page_name
+from unreel.report.season.view import SeasonClipDetails, SeasonPageData, get_entrant_page_name
 
 pytestmark = pytest.mark.alone  # a page that shares its processors loses clicks
 
@@ -28,13 +28,15 @@ LIMIT_S = 3.0
 LARGEST_BYTES = 5e6
 
 
-def everything(name: str = "spring", **told: Any) -> SeasonView:
+def everything(name: str = "spring", **told: Any) -> SeasonPageData:
     """A season with ablations and all else that a page can show."""
     abilities = {who: ABILITIES[who] for who in ("coin", "gpt-5.2", "seer", "tiny")}
     more = {"abilities": abilities, "creators": CREATORS[2:], "conditions": ("silent", "heard")}
     shown = season(name, n_scenes=5, **more, **told)
     return replace(
-        shown, ablations=measure_ablations(shown.plays), leanings=find_leanings(shown.plays[0])
+        shown,
+        ablations=measure_ablations(shown.plays),
+        leanings=measure_reviewer_biases(shown.plays[0]),
     )
 
 
@@ -57,7 +59,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tracks=(),
         title=clip,
     )
-    watched = {**now.clips, clip: ClipDetails(player=spec)}
+    watched = {**now.clips, clip: SeasonClipDetails(player=spec)}
     return write_season_site([season("winter", n_scenes=5), replace(now, clips=watched)], root).page
 
 
@@ -102,7 +104,7 @@ def test_a_cell_opens_its_clips_by_keyboard_and_a_clip_opens_the_player(
     sheet = watched.open(page)
     row = sheet.locator("#c0-matrix tbody tr", has_text="gpt-5.2")
     row.locator('td[data-label="Wan 2.2"] a').press("Enter")
-    sheet.wait_for_url(f"**/{get_page_name('creator', 'Wan 2.2')}.html#*")
+    sheet.wait_for_url(f"**/{get_entrant_page_name('creator', 'Wan 2.2')}.html#*")
     opened = sheet.locator("#answers details[open]")
     assert opened.count() == 1
     assert "gpt-5.2, silent" in opened.locator("summary").inner_text()
@@ -127,7 +129,7 @@ def test_nothing_serious_keeps_people_out(watched: Any, page: Path, scheme: str)
         details.evaluate("element => { element.open = true; }")
     assert watched.violations() == []
     name = ("creator", "Wan 2.2") if scheme == "light" else ("reviewer", "seer")
-    watched.open(page.parent / "entrants" / f"{get_page_name(*name)}.html")
+    watched.open(page.parent / "entrants" / f"{get_entrant_page_name(*name)}.html")
     assert watched.violations() == []
 
 
@@ -141,7 +143,9 @@ def test_a_narrow_page_scrolls_down_and_the_matrix_in_its_own_box(narrow: Any, p
     box.evaluate("one => { one.scrollLeft = 200; }")
     head = box.locator("tbody th").first.bounding_box()
     assert abs(head["x"] - box.bounding_box()["x"]) < 4  # whose row it is stays in sight
-    sheet = narrow.open(page.parent / "entrants" / f"{get_page_name('creator', 'Wan 2.2')}.html")
+    sheet = narrow.open(
+        page.parent / "entrants" / f"{get_entrant_page_name('creator', 'Wan 2.2')}.html"
+    )
     assert sheet.evaluate("document.documentElement.scrollWidth") == 360
 
 
@@ -173,7 +177,9 @@ def test_paper_holds_every_column_and_chart(watched: Any, page: Path) -> None:
     sheet.evaluate("dispatchEvent(new Event('beforeprint'))")
     watched.wait("!document.querySelector('[data-chart]:not([data-drawn])')")
     assert sheet.evaluate(CUT) == []
-    own = watched.open(page.parent / "entrants" / f"{get_page_name('creator', 'Wan 2.2')}.html")
+    own = watched.open(
+        page.parent / "entrants" / f"{get_entrant_page_name('creator', 'Wan 2.2')}.html"
+    )
     words = words_of(own.pdf(format="A4"))
     told = own.evaluate(TOLD, "main td")
     assert [each for each in told if each not in words] == []

@@ -13,13 +13,13 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from arena.seasons import N_SCENES, Stadium, write_benchmark, write_clips
 from chat import Reply, says, serve_chat
-from unreel.arena.submission.log import EntryState, LogEvent, append
+from unreel.arena.submission.log import EntryState, SeasonLogEvent, append_log_event
 from unreel.cli.main import unreel
 from unreel.core.errors import UnreelError
-from unreel.report.season.view import get_page_name
+from unreel.report.season.view import get_entrant_page_name
 
-WAN = get_page_name("creator", "Wan/image+text")
-ANN = get_page_name("reviewer", "Ann")
+WAN = get_entrant_page_name("creator", "Wan/image+text")
+ANN = get_entrant_page_name("reviewer", "Ann")
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +51,8 @@ def stadium(tmp_path_factory: pytest.TempPathFactory) -> Stadium:
     )
     played.play()
     for state in (EntryState.SUBMITTED, EntryState.CHECKED, EntryState.ACCEPTED):
-        event = LogEvent(entry="Ann", state=state, at_us=10**15, kind="reviewer", team="lab")
-        append(played.folder.path, event)
+        event = SeasonLogEvent(entry="Ann", state=state, at_us=10**15, kind="reviewer", team="lab")
+        append_log_event(played.folder.path, event)
     return played
 
 

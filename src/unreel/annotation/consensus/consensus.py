@@ -6,27 +6,28 @@ from functools import partial
 from typing import Final
 
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.consensus.majority import (
+from unreel.annotation.consensus.answer_consensus import (
+    AnswerProbabilities,
     MajorityAnswer,
     NoMajority,
     Tally,
-    choose_words,
-    compute_majority_or_mean,
-    find_majority,
+    choose_text_author,
+    compute_majority_or_mean_score,
+    estimate_answer_probabilities,
+    find_majority_answer,
 )
 from unreel.annotation.consensus.outcome import (
     CampaignConsensus,
     ConsensusMethod,
     ConsensusRule,
     Dissent,
-    OpenReason,
+    NoConsensusReason,
     OpenTask,
     Outcome,
     SettledTask,
 )
-from unreel.annotation.consensus.review import TaskReview, apply_reviews
-from unreel.annotation.consensus.trace_consensus import merge_faults
-from unreel.annotation.consensus.weighted_answers import AnswerProbabilities, weigh
+from unreel.annotation.consensus.review import ConsensusReview, apply_consensus_reviews
+from unreel.annotation.consensus.trace_consensus import merge_annotator_traces
 from unreel.annotation.judgements import (
     AnyValue,
     PassFailAnswer,
@@ -36,7 +37,7 @@ from unreel.annotation.judgements import (
     TraceAnswer,
     VoteAnswer,
 )
-from unreel.annotation.opinion import AnnotatorOpinion, answer_of, group_by_task
+from unreel.annotation.opinion import AnnotatorOpinion, get_short_answer, group_opinions_by_task
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label, Rating
 
@@ -55,7 +56,7 @@ def compute_consensus(
     rule: ConsensusRule,
     *,
     interface: AnnotationInterface,
-    reviews: Sequence[TaskReview] = (),
+    reviews: Sequence[ConsensusReview] = (),
 ) -> CampaignConsensus:
     """Return the consensus of each judged task of one campaign, independent of the order of judgements.
 
@@ -72,9 +73,11 @@ def compute_consensus(
                 "judgements of one campaign"
             )
             raise InvalidValueError(msg)
-    tasks = group_by_task(judgements)
-    weighing = weigh(tasks) if rule.method is ConsensusMethod.DAWID_SKENE else None
-    tally = _build_tally(interface, weighing)
+    tasks = group_opinions_by_task(judgements)
+    weighing = (
+        estimate_answer_probabilities(tasks) if rule.method is ConsensusMethod.DAWID_SKENE else None
+    )
+    tally = _build_majority_counter(interface, weighing)
     found = CampaignConsensus(
         interface=interface,
         rule=rule,
@@ -82,11 +85,17 @@ def compute_consensus(
         weights=weighing.weights if weighing else {},
         notes=weighing.notes if weighing else (),
     )
-    return apply_reviews(found, tasks, reviews) if reviews or rule.reviews else found
+    return apply_consensus_reviews(found, tasks, reviews) if reviews or rule.reviews else found
 
 
-def _build_tally(interface: AnnotationInterface, weighing: AnswerProbabilities | None) -> Tally:
-    count = compute_majority_or_mean if interface is AnnotationInterface.REALISM else find_majority
+def _build_majority_counter(
+    interface: AnnotationInterface, weighing: AnswerProbabilities | None
+) -> Tally:
+    count = (
+        compute_majority_or_mean_score
+        if interface is AnnotationInterface.REALISM
+        else find_majority_answer
+    )
     return partial(weighing.tally, count=count) if weighing else count
 
 
@@ -95,13 +104,13 @@ def _settle_task(
 ) -> Outcome:
     if len(opinions) < rule.min_overlap:
         detail = f"{len(opinions)} judged it, {rule.min_overlap} must"
-        return _build_open_task(opinions, NoMajority(OpenReason.TOO_FEW, detail))
+        return _build_open_task(opinions, NoMajority(NoConsensusReason.TOO_FEW, detail))
     found = tally(opinions, rule)
     if isinstance(found, NoMajority):
         return _build_open_task(opinions, found)
     if isinstance(opinions[0].value, TraceAnswer) and found.answer == Label.GENERATED.value:
-        return _settle_traces(opinions, rule, found)
-    return _settle_answer(opinions, found)
+        return _settle_trace_task(opinions, rule, found)
+    return _build_settled_task(opinions, found)
 
 
 def _build_open_task(opinions: Sequence[AnnotatorOpinion], unclear: NoMajority) -> OpenTask:
@@ -109,8 +118,8 @@ def _build_open_task(opinions: Sequence[AnnotatorOpinion], unclear: NoMajority) 
     return OpenTask(why=unclear.why, detail=unclear.detail, judgements=said)
 
 
-def _settle_answer(opinions: Sequence[AnnotatorOpinion], found: MajorityAnswer) -> SettledTask:
-    support = [o for o in opinions if answer_of(o.value) == found.answer]
+def _build_settled_task(opinions: Sequence[AnnotatorOpinion], found: MajorityAnswer) -> SettledTask:
+    support = [o for o in opinions if get_short_answer(o.value) == found.answer]
     ratings = {o.annotator: o.value.rating for o in opinions if isinstance(o.value, RatingAnswer)}
     if any(ratings.values()) and found.answer.isdigit():
         scored = {who: rating for who, rating in ratings.items() if rating}
@@ -131,7 +140,7 @@ def _settle_answer(opinions: Sequence[AnnotatorOpinion], found: MajorityAnswer) 
 def _select_dissenting_opinions(
     opinions: Sequence[AnnotatorOpinion], answer: str
 ) -> tuple[Dissent, ...]:
-    return tuple((o.annotator, o.value) for o in opinions if answer_of(o.value) != answer)
+    return tuple((o.annotator, o.value) for o in opinions if get_short_answer(o.value) != answer)
 
 
 def _build_consensus_rating(
@@ -146,7 +155,9 @@ def _build_consensus_rating(
     mean = Fraction(sum(rating.score for rating in ratings.values()), len(ratings))
     # Those who gave the very score speak for it; without any, whoever is closest to the mean.
     texts = [(who, f"{r.problem}\n{r.adherence}".strip()) for who, r in (same or ratings).items()]
-    words_of = choose_words(task, texts, distance=lambda who: float(abs(ratings[who].score - mean)))
+    words_of = choose_text_author(
+        task, texts, distance=lambda who: float(abs(ratings[who].score - mean))
+    )
     if not words_of:
         return RatingAnswer(rating=Rating(score=score)), ""
     chosen = ratings[words_of]
@@ -156,21 +167,22 @@ def _build_consensus_rating(
     return RatingAnswer(rating=rating), words_of
 
 
-def _settle_traces(
+def _settle_trace_task(
     opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, found: MajorityAnswer
 ) -> Outcome:
-    """Settle a trace task: the label by majority, each fault by quorum.
+    """Return the outcome of a trace task whose majority label is generated.
 
-    A fault that fewer people than the quorum marked is recorded as dissent.
+    A trace that at least `rule.quorum` annotators marked is part of the consensus; others are
+    dissent.
     """
     traces = {o.annotator: o.value.traces for o in opinions if isinstance(o.value, TraceAnswer)}
-    faults = merge_faults(opinions[0].task, traces, rule)
+    faults = merge_annotator_traces(opinions[0].task, traces, rule)
     n_marked = sum(map(bool, traces.values()))
     if n_marked >= rule.quorum and not faults.standing:
         detail = f"{n_marked} marked something, and nothing was marked by {rule.quorum}"
-        return _build_open_task(opinions, NoMajority(OpenReason.NO_COMMON_FAULT, detail))
+        return _build_open_task(opinions, NoMajority(NoConsensusReason.NO_COMMON_FAULT, detail))
     support = sorted({who for fault in faults.standing for who in fault.marked_by})
-    agreeing = [o.annotator for o in opinions if answer_of(o.value) == found.answer]
+    agreeing = [o.annotator for o in opinions if get_short_answer(o.value) == found.answer]
     lone = {
         mark.annotator: tuple(m.trace for m in faults.lone if m.annotator == mark.annotator)
         for mark in faults.lone

@@ -24,7 +24,7 @@ class ConsensusMethod(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsensusRule:
-    """When people agree enough."""
+    """Conditions under which the answers to a task become a consensus."""
 
     quorum: int = 2
     """How many people must say the same, or mark the same fault."""
@@ -66,8 +66,8 @@ class SettlementMethod(StrEnum):
     """A reviewer took one annotator's word."""
 
 
-class OpenReason(StrEnum):
-    """Reason why a task is open. The values are stored: add, never rename."""
+class NoConsensusReason(StrEnum):
+    """Reason why a task has no consensus. The values are stored: add, never rename."""
 
     TOO_FEW = "too-few-judged"
     TIE = "no-majority"
@@ -105,9 +105,9 @@ class SettledTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTask:
-    """A task without a consensus. Nothing is made up for it."""
+    """Task without a consensus: the reason, and all judgements."""
 
-    why: OpenReason
+    why: NoConsensusReason
     detail: str
     judgements: tuple[Dissent, ...]
     """All judgements, by name."""

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from unreel.annotation.consensus.outcome import (
     CampaignConsensus,
-    OpenReason,
+    NoConsensusReason,
     OpenTask,
     Outcome,
     SettledTask,
@@ -24,8 +24,8 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.identity import digest
 
 
-class ReviewDecision(StrEnum):
-    """Decision of a reviewer."""
+class ConsensusReviewDecision(StrEnum):
+    """Decision of a person who reviews a task's consensus."""
 
     ACCEPT = "accept"
     TAKE = "take"
@@ -34,7 +34,7 @@ class ReviewDecision(StrEnum):
 
 
 class ReviewNotice(Protocol):
-    """A notice, as far as a review has to know it."""
+    """Interface of a ledger notice that contains a review of a task's consensus."""
 
     @property
     def subject(self) -> str:
@@ -58,15 +58,15 @@ class ReviewNotice(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskReview:
+class ConsensusReview:
     """Review of a task's consensus value by one person."""
 
     task: str
     by: str
-    verdict: ReviewDecision
+    verdict: ConsensusReviewDecision
     why: str
     of: str = ""
-    """Which value was accepted or taken: `hash_value` of it."""
+    """Which value was accepted or taken: `hash_answer` of it."""
     annotator: str = ""
     """Whose word is taken."""
     at_us: int
@@ -83,7 +83,7 @@ class TaskReview:
         return json.dumps(kept, sort_keys=True)
 
 
-def read_review(notice: ReviewNotice) -> TaskReview:
+def parse_review_notice(notice: ReviewNotice) -> ConsensusReview:
     """Parse a ledger notice of the kind `review`.
 
     Raises:
@@ -92,14 +92,14 @@ def read_review(notice: ReviewNotice) -> TaskReview:
     try:
         said = json.loads(notice.said)
         verdict, words = (
-            ReviewDecision(said["verdict"]),
+            ConsensusReviewDecision(said["verdict"]),
             [said[k] for k in ("why", "of", "annotator")],
         )
     except (ValueError, KeyError, TypeError) as error:
         msg = f"the notice about {notice.subject!a} is no review. Review the task again"
         raise InvalidValueError(msg) from error
     why, of, annotator = map(str, words)
-    return TaskReview(
+    return ConsensusReview(
         task=notice.subject,
         by=notice.by,
         verdict=verdict,
@@ -110,7 +110,7 @@ def read_review(notice: ReviewNotice) -> TaskReview:
     )
 
 
-def hash_value(value: AnyValue) -> str:
+def hash_answer(value: AnyValue) -> str:
     """Return a hash of `value`; equal values have the same hash in every process."""
     document = VALUES.dump_python(value, mode="json")
     for trace in document.get("traces", ()):
@@ -118,13 +118,13 @@ def hash_value(value: AnyValue) -> str:
     return digest("value", json.dumps(document, sort_keys=True))[:24]
 
 
-def apply_reviews(
+def apply_consensus_reviews(
     consensus: CampaignConsensus,
     tasks: Mapping[str, Sequence[AnnotatorOpinion]],
-    reviews: Sequence[TaskReview],
+    reviews: Sequence[ConsensusReview],
 ) -> CampaignConsensus:
     """Apply `reviews` in the given order, oldest first, and return the resulting consensus."""
-    by_task: dict[str, list[TaskReview]] = {}
+    by_task: dict[str, list[ConsensusReview]] = {}
     for review in reviews:
         by_task.setdefault(review.task, []).append(review)
     need = consensus.rule.reviews
@@ -138,7 +138,7 @@ def apply_reviews(
 
 
 def _apply_task_reviews(
-    outcome: Outcome, opinions: Sequence[AnnotatorOpinion], reviews: Sequence[TaskReview]
+    outcome: Outcome, opinions: Sequence[AnnotatorOpinion], reviews: Sequence[ConsensusReview]
 ) -> Outcome:
     """Return the outcome after all reviews in order; annotators of a task do not review it."""
     judges = {opinion.annotator for opinion in opinions}
@@ -148,31 +148,36 @@ def _apply_task_reviews(
         if review.by in judges:
             continue
         match review.verdict:
-            case ReviewDecision.SEND_BACK:
+            case ConsensusReviewDecision.SEND_BACK:
                 back = _build_sent_back_task(review, opinions)
                 outcome = back if newest_us <= review.at_us else before
-            case ReviewDecision.TAKE:
+            case ConsensusReviewDecision.TAKE:
                 outcome = _find_taken_answer(review, opinions) or outcome
-            case ReviewDecision.ACCEPT:
+            case ConsensusReviewDecision.ACCEPT:
                 outcome = _add_acceptance(
                     outcome if isinstance(outcome, SettledTask) else before, review
                 )
     return outcome
 
 
-def _build_sent_back_task(review: TaskReview, opinions: Sequence[AnnotatorOpinion]) -> OpenTask:
+def _build_sent_back_task(
+    review: ConsensusReview, opinions: Sequence[AnnotatorOpinion]
+) -> OpenTask:
     said = tuple((opinion.annotator, opinion.value) for opinion in opinions)
     return OpenTask(
-        why=OpenReason.SENT_BACK, detail=f"by {review.by}: {review.why}", judgements=said
+        why=NoConsensusReason.SENT_BACK, detail=f"by {review.by}: {review.why}", judgements=said
     )
 
 
 def _find_taken_answer(
-    review: TaskReview, opinions: Sequence[AnnotatorOpinion]
+    review: ConsensusReview, opinions: Sequence[AnnotatorOpinion]
 ) -> SettledTask | None:
-    """Return the reviewed annotator's answer as settled; `None` if the annotator changed it since."""
+    """Return the answer that a review took over as a settled task.
+
+    Return `None` if the annotator's answer has changed since the review.
+    """
     for opinion in opinions:
-        if opinion.annotator == review.annotator and hash_value(opinion.value) == review.of:
+        if opinion.annotator == review.annotator and hash_answer(opinion.value) == review.of:
             return SettledTask(
                 value=opinion.value,
                 support=tuple(o.annotator for o in opinions if o.value == opinion.value),
@@ -188,12 +193,12 @@ def _find_taken_answer(
     return None
 
 
-def _add_acceptance(outcome: Outcome, review: TaskReview) -> Outcome:
+def _add_acceptance(outcome: Outcome, review: ConsensusReview) -> Outcome:
     """Add the reviewer to `accepted_by` if the outcome's value is the reviewed value.
 
     Otherwise return the outcome unchanged.
     """
-    if isinstance(outcome, OpenTask) or hash_value(outcome.value) != review.of:
+    if isinstance(outcome, OpenTask) or hash_answer(outcome.value) != review.of:
         return outcome
     return replace(outcome, accepted_by=tuple(sorted({*outcome.accepted_by, review.by})))
 
@@ -205,4 +210,6 @@ def _apply_review_quota(
         return outcome
     said = tuple((opinion.annotator, opinion.value) for opinion in opinions)
     detail = f"{len(outcome.accepted_by)} reviewed it, {need} must"
-    return OpenTask(why=OpenReason.NOT_REVIEWED, detail=detail, judgements=said, proposed=outcome)
+    return OpenTask(
+        why=NoConsensusReason.NOT_REVIEWED, detail=detail, judgements=said, proposed=outcome
+    )

@@ -1,4 +1,4 @@
-"""DeepTraceReward's consensus on faults: several people's marks become one trace."""
+"""Consensus on traces by DeepTraceReward's rule: traces of several annotators are merged into one."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,10 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from unreel.annotation.campaign import AnnotationTask, ClipCopy
-from unreel.annotation.consensus.majority import choose_words
+from unreel.annotation.consensus.answer_consensus import choose_text_author
 from unreel.annotation.consensus.outcome import ConsensusRule
-from unreel.annotation.consensus.trace_matching import AnnotatorTrace, Cluster, cluster_marks, order
-from unreel.annotation.trace_overlap import corners_at, measure_overlap, sweep
+from unreel.annotation.consensus.trace_matching import (
+    AnnotatorTrace,
+    Cluster,
+    build_trace_tube,
+    cluster_annotator_traces,
+    get_trace_sort_key,
+    interpolate_trace_boxes,
+    measure_tube_overlap,
+)
 from unreel.core.box import Box
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
@@ -18,7 +25,7 @@ from unreel.core.trace import BoxAt, Category, Trace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsensusTrace:
-    """One fault that a quorum marked."""
+    """Merged trace of one fault that a quorum of annotators marked."""
 
     trace: Trace
     marked_by: tuple[str, ...]
@@ -26,42 +33,44 @@ class ConsensusTrace:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsensusTraces:
+class TraceConsensus:
     """Consensus of all marked traces in order of time, and the traces that too few people marked."""
 
     standing: tuple[ConsensusTrace, ...]
     lone: tuple[AnnotatorTrace, ...]
 
 
-def merge_faults(
+def merge_annotator_traces(
     task: AnnotationTask, traces: Mapping[str, Sequence[Trace]], rule: ConsensusRule
-) -> ConsensusTraces:
+) -> TraceConsensus:
     """Merge each fault that at least `rule.quorum` people marked into one trace.
 
     The result also lists the marks of faults that fewer people marked.
     """
     copy = task.copies[0]
-    clusters = cluster_marks(traces, copy, same_fault=rule.same_fault)
+    clusters = cluster_annotator_traces(traces, copy, same_fault=rule.same_fault)
     standing = [
         _merge_trace_cluster(task, cluster, rule.quorum)
         for cluster in clusters
         if len(cluster) >= rule.quorum
     ]
     lone = (mark for cluster in clusters if len(cluster) < rule.quorum for mark in cluster)
-    return ConsensusTraces(
-        tuple(sorted(standing, key=lambda fault: order(fault.trace))),
-        tuple(sorted(lone, key=lambda mark: (mark.annotator, order(mark.trace)))),
+    return TraceConsensus(
+        tuple(sorted(standing, key=lambda fault: get_trace_sort_key(fault.trace))),
+        tuple(sorted(lone, key=lambda mark: (mark.annotator, get_trace_sort_key(mark.trace)))),
     )
 
 
 def _merge_trace_cluster(task: AnnotationTask, cluster: Cluster, quorum: int) -> ConsensusTrace:
-    """Merge marks: median span and corners, categories of more than half, the closest mark's explanation.
+    """Merge traces of different annotators that mark the same fault into one trace.
 
-    Boxes are merged at the timestamps of the closest mark, the one most similar to all others. A
-    box needs a quorum of marks.
+    Span and boxes are medians; a category needs more than half of the annotators. The boxes are
+    merged at the key-frame times of the trace most similar to all others, if at least `quorum`
+    traces have boxes. The explanation is the one by the annotator whose trace is most similar to
+    all others.
     """
     copy = task.copies[0]
-    far = _compute_mark_distances(cluster, copy)
+    far = _compute_trace_distances(cluster, copy)
     span = _compute_median_span([mark.trace.span for mark in cluster], copy)
     placed = [mark for mark in cluster if mark.trace.track]
     closest = min(placed, key=lambda mark: far[mark.annotator], default=None)
@@ -70,7 +79,7 @@ def _merge_trace_cluster(task: AnnotationTask, cluster: Cluster, quorum: int) ->
         instants = _select_track_instants(closest.trace, span, copy)
         track = _compute_median_track([mark.trace for mark in placed], instants)
     texts = {mark.annotator: mark.trace.explanation for mark in cluster}
-    words_of = choose_words(task.id, list(texts.items()), distance=far.__getitem__)
+    words_of = choose_text_author(task.id, list(texts.items()), distance=far.__getitem__)
     merged = Trace(
         span=span,
         track=track,
@@ -80,15 +89,18 @@ def _merge_trace_cluster(task: AnnotationTask, cluster: Cluster, quorum: int) ->
     return ConsensusTrace(trace=merged, marked_by=tuple(sorted(texts)), words_of=words_of)
 
 
-def _compute_mark_distances(cluster: Cluster, copy: ClipCopy) -> dict[str, float]:
+def _compute_trace_distances(cluster: Cluster, copy: ClipCopy) -> dict[str, float]:
     """Return, by annotator, the distance of the annotator's mark from the other marks.
 
     Distances are rounded, so that equal marks have equal distances.
     """
-    tubes = {mark.annotator: sweep(mark.trace, copy) for mark in cluster}
+    tubes = {mark.annotator: build_trace_tube(mark.trace, copy) for mark in cluster}
     return {
         who: round(
-            -sum(measure_overlap(tube, other) for other in tubes.values() if other is not tube), 9
+            -sum(
+                measure_tube_overlap(tube, other) for other in tubes.values() if other is not tube
+            ),
+            9,
         )
         for who, tube in tubes.items()
     }
@@ -145,7 +157,7 @@ def _compute_median_track(traces: Sequence[Trace], instants_us: Sequence[int]) -
 
     Only traces whose span contains the instant count; all traces count if no span contains it.
     """
-    corners = np.stack([corners_at(trace, instants_us) for trace in traces])
+    corners = np.stack([interpolate_trace_boxes(trace, instants_us) for trace in traces])
     there = np.array(
         [[t.span.start_us <= at < t.span.end_us for at in instants_us] for t in traces]
     )

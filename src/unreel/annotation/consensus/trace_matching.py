@@ -1,14 +1,115 @@
-"""Match the traces of different people that mean the same fault."""
+"""Overlap of traces in space and time, and matching of traces that mean the same fault."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 
 from unreel.annotation.campaign import ClipCopy
-from unreel.annotation.trace_overlap import measure_overlap, sweep
+from unreel.core.box import Box
+from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import Trace
+
+Corners = npt.NDArray[np.float64]
+"""x0, y0, x1, y1 at each of several instants."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TraceTube:
+    """Boxes of a trace on every frame of its span."""
+
+    span: TimeSpan
+    first: int
+    """Number of its first frame."""
+    end: int
+    """Number of the frame after its last one."""
+    corners: Corners | None
+    """Of each of its frames; `None` where the trace does not say where it is."""
+
+
+def build_trace_tube(trace: Trace, copy: ClipCopy) -> TraceTube:
+    """Return the boxes of a trace on every frame of its span in `copy`."""
+    first, end = copy.frame_at(trace.span.start_us), copy.frame_at(trace.span.end_us - 1) + 1
+    if not trace.track:
+        return TraceTube(trace.span, first, end, None)
+    instants_us = np.rint(np.arange(first, end) * (MICROSECONDS / float(copy.rate)))
+    return TraceTube(
+        trace.span, first, end, interpolate_trace_boxes(trace, instants_us.astype(np.int64))
+    )
+
+
+def interpolate_trace_boxes(
+    trace: Trace, instants_us: Sequence[int] | npt.NDArray[np.int64]
+) -> Corners:
+    """Return the box corners of a trace at `instants_us`, interpolated linearly between key frames.
+
+    Times outside the trace's key frames get the nearest box.
+    """
+    at = np.array([mark.at_us for mark in trace.track], dtype=np.float64)
+    marks = np.array([_get_box_corners(mark.box) for mark in trace.track])
+    asked = np.asarray(instants_us, dtype=np.float64)
+    return np.stack([np.interp(asked, at, marks[:, side]) for side in range(4)], axis=1)
+
+
+def temporal_iou(one: TimeSpan, other: TimeSpan) -> float:
+    """Compute the IoU of two time spans: shared time divided by the time of their union."""
+    shared = one.overlap_us(other)
+    return shared / (one.length_us + other.length_us - shared)
+
+
+def shared_box_iou(one: TraceTube, other: TraceTube) -> float | None:
+    """Compute the mean IoU of the boxes over the frames that both spans share.
+
+    Return `None` if there is no shared frame, or if a trace has no boxes.
+    """
+    overlaps = _compute_frame_overlaps(one, other)
+    return None if overlaps is None or not len(overlaps) else float(overlaps.mean())
+
+
+def tube_iou(one: TraceTube, other: TraceTube) -> float | None:
+    """Compute the mean IoU of the boxes over all frames of either span.
+
+    A frame of only one trace counts as 0. Return `None` if a trace has no boxes.
+    """
+    overlaps = _compute_frame_overlaps(one, other)
+    if overlaps is None:
+        return None
+    either = (one.end - one.first) + (other.end - other.first) - len(overlaps)
+    return float(overlaps.sum()) / either
+
+
+def measure_trace_similarity(one: Trace, other: Trace, copy: ClipCopy) -> float:
+    """Return the tube IoU of two traces, or their temporal IoU if one has no boxes."""
+    return measure_tube_overlap(build_trace_tube(one, copy), build_trace_tube(other, copy))
+
+
+def measure_tube_overlap(one: TraceTube, other: TraceTube) -> float:
+    """Compute the tube IoU of two traces, or the temporal IoU if a trace has no boxes."""
+    found = tube_iou(one, other)
+    return temporal_iou(one.span, other.span) if found is None else found
+
+
+def _get_box_corners(box: Box) -> tuple[float, float, float, float]:
+    return box.x0, box.y0, box.x1, box.y1
+
+
+def _compute_frame_overlaps(one: TraceTube, other: TraceTube) -> Corners | None:
+    """Compute the IoU of the boxes on each shared frame; `None` if a trace has no boxes."""
+    if one.corners is None or other.corners is None:
+        return None
+    first, end = max(one.first, other.first), min(one.end, other.end)
+    if first >= end:
+        return np.zeros(0)
+    ours = one.corners[first - one.first : end - one.first]
+    theirs = other.corners[first - other.first : end - other.first]
+    sides = np.minimum(ours[:, 2:], theirs[:, 2:]) - np.maximum(ours[:, :2], theirs[:, :2])
+    shared = np.clip(sides, 0, None).prod(axis=1)
+    areas = (ours[:, 2:] - ours[:, :2]).prod(axis=1) + (theirs[:, 2:] - theirs[:, :2]).prod(axis=1)
+    found: Corners = np.minimum(1.0, shared / (areas - shared))
+    return found
+
 
 # Faults at one place and time are told apart by what is said of them. Place and time come first.
 _SAME_KINDS = 0.05
@@ -17,7 +118,7 @@ _SAME_WORDS = 0.001
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorTrace:
-    """One person's trace."""
+    """Trace together with the name of its annotator."""
 
     annotator: str
     trace: Trace
@@ -29,26 +130,26 @@ Cluster = tuple[AnnotatorTrace, ...]
 
 @dataclass(frozen=True, slots=True)
 class _TraceSimilarities:
-    """Similarity of each two traces: in position and time, and in all answers."""
+    """Similarity matrices of traces: by box and time only, and with categories and explanations."""
 
     place: np.ndarray
     all: np.ndarray
 
 
-def cluster_marks(
+def cluster_annotator_traces(
     traces: Mapping[str, Sequence[Trace]], copy: ClipCopy, *, same_fault: float
 ) -> list[Cluster]:
-    """Cluster the marks of all people into faults, in order of time.
+    """Cluster the traces of all annotators by fault; return the clusters in order of time.
 
-    A cluster contains at most one mark of each person. For each two people, marks are matched one
-    to one so that the total similarity is largest. Matched pairs are then merged into clusters,
-    most similar first, while the mean similarity between the two sides is at least `same_fault`.
-    The order of people and marks does not change the result.
+    A cluster contains at most one trace of each annotator. For each two annotators, traces are
+    matched one to one so that the total similarity is largest. Clusters of matched traces are then
+    merged, most similar pair first, if the mean overlap between the two clusters is at least
+    `same_fault`. The order of annotators and traces does not change the result.
     """
     marks = [
         AnnotatorTrace(who, trace)
         for who in sorted(traces)
-        for trace in sorted(traces[who], key=order)
+        for trace in sorted(traces[who], key=get_trace_sort_key)
     ]
     likes = _compute_trace_similarities(marks, copy)
     group = list(range(len(marks)))
@@ -62,10 +163,10 @@ def cluster_marks(
             ours.append(place)
             group[place] = group[one]
     found = [tuple(marks[place] for place in sorted(places)) for places in members.values()]
-    return sorted(found, key=lambda cluster: order(cluster[0].trace))
+    return sorted(found, key=lambda cluster: get_trace_sort_key(cluster[0].trace))
 
 
-def order(trace: Trace) -> tuple[object, ...]:
+def get_trace_sort_key(trace: Trace) -> tuple[object, ...]:
     """Return a sort key for traces: time first, then boxes, categories and explanation."""
     track = tuple((m.at_us, m.box.x0, m.box.y0, m.box.x1, m.box.y1) for m in trace.track)
     return trace.span, track, sorted(trace.categories), trace.explanation
@@ -76,11 +177,11 @@ def _compute_trace_similarities(
 ) -> _TraceSimilarities:
     place = np.zeros((len(marks), len(marks)))
     said = np.zeros_like(place)
-    tubes = [sweep(mark.trace, copy) for mark in marks]
+    tubes = [build_trace_tube(mark.trace, copy) for mark in marks]
     for i, j in combinations(range(len(marks)), 2):
         one, other = marks[i], marks[j]
         if one.annotator != other.annotator:
-            place[i, j] = place[j, i] = measure_overlap(tubes[i], tubes[j])
+            place[i, j] = place[j, i] = measure_tube_overlap(tubes[i], tubes[j])
             said[i, j] = said[j, i] = _compute_description_similarity(one.trace, other.trace)
     return _TraceSimilarities(place, place + said)
 

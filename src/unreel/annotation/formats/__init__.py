@@ -1,1 +1,1 @@
-"""Other tools' files of marked videos: read, written, and turned into one another."""
+"""Readers, writers and conversion of video annotation files of other tools."""

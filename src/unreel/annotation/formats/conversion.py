@@ -1,4 +1,4 @@
-"""The table of formats, which one a file has, and one turned into another."""
+"""Annotation formats: their readers and writers, detection of a file's format, and conversion."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -7,23 +7,23 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from unreel.annotation.formats.document import ForeignVideo, FormatDefaults, Found
-from unreel.annotation.formats.items import read_first_character
+from unreel.annotation.formats.document import AnnotatedVideo, Found, VideoPropertyDefaults
+from unreel.annotation.formats.untrusted_input import get_first_character
 from unreel.benchmarks.entry import Rejected
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.core.output_files import OutputDirectory, open_regular
+from unreel.core.output_files import OutputDirectory, open_regular_user_file
 from unreel.core.registry import LazyImport
 
 _HEAD: Final = 1 << 20
 _SEEN: Final = 200
 """Maximum number of rejected rows in the output; all are counted."""
 
-Reader = Callable[[Path, FormatDefaults], Iterator[Found]]
-Writer = Callable[[Iterable[ForeignVideo], OutputDirectory], Iterator[Rejected]]
+Reader = Callable[[Path, VideoPropertyDefaults], Iterator[Found]]
+Writer = Callable[[Iterable[AnnotatedVideo], OutputDirectory], Iterator[Rejected]]
 
 
 class AnnotationFormat(StrEnum):
-    """A tool's way to keep marked videos."""
+    """File format of video annotations, named after its tool."""
 
     CVAT = "cvat"
     LABELBOX = "labelbox"
@@ -54,7 +54,7 @@ _SIGNS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConversionResult:
+class FormatConversionResult:
     """Counts of converted videos and tracks, and of rejected items."""
 
     read_as: AnnotationFormat
@@ -67,14 +67,14 @@ class ConversionResult:
     """The first of them."""
 
 
-def detect(path: Path) -> AnnotationFormat:
-    """Return the format of the file at `path`, detected from its content.
+def detect_annotation_format(path: Path) -> AnnotationFormat:
+    """Return the annotation format of the file at `path`, detected from its content.
 
     Raises:
-        UnreadableSourceError: It cannot be read, or its format is unknown.
+        UnreadableSourceError: The file cannot be read, is a ZIP archive, or has an unknown format.
     """
     try:
-        with open_regular(path) as file:
+        with open_regular_user_file(path) as file:
             head = file.read(_HEAD)
     except OSError as error:
         problem = error.strerror or "unreadable"
@@ -82,7 +82,7 @@ def detect(path: Path) -> AnnotationFormat:
     if head.startswith(b"PK"):
         problem = "a ZIP archive"
         raise UnreadableSourceError(str(path), problem, "Unpack it and name the file in it")
-    letter = read_first_character(head)
+    letter = get_first_character(head)
     if letter == b"<":
         return AnnotationFormat.CVAT
     if letter in (b"[", b"{"):
@@ -93,21 +93,28 @@ def detect(path: Path) -> AnnotationFormat:
     raise UnreadableSourceError(str(path), "in no format that is known", f"Say --from: {known}")
 
 
-def convert(
+def convert_annotation_file(
     path: Path,
     *,
     read_as: AnnotationFormat | None,
     written_as: AnnotationFormat,
     folder: OutputDirectory,
-    given: FormatDefaults,
-) -> ConversionResult:
-    """Convert the file at `path` to another format, and write the result into `folder`.
+    given: VideoPropertyDefaults,
+) -> FormatConversionResult:
+    """Convert the annotation file at `path` to another format, and write the result into `folder`.
+
+    Args:
+        path: Annotation file.
+        read_as: Format of the file; None detects it.
+        written_as: Format of the result.
+        folder: Empty output folder.
+        given: Values for properties that the file does not contain.
 
     Raises:
-        UnreadableSourceError: It cannot be read, or its format is unknown.
-        InvalidSettingError: The output file exists already, or is the input file.
+        UnreadableSourceError: The file cannot be read, or its format is unknown.
+        InvalidSettingError: The output folder is not empty.
     """
-    source = read_as or detect(path)
+    source = read_as or detect_annotation_format(path)
     if not path.is_file():
         raise UnreadableSourceError(str(path), "no file", "Name a file that you may read")
     if any(folder.root.glob("*")):
@@ -121,7 +128,7 @@ def convert(
         if len(rejected) < _SEEN:
             rejected.append(row)
 
-    def videos() -> Iterator[ForeignVideo]:
+    def videos() -> Iterator[AnnotatedVideo]:
         for found in READERS[source].load()(path, given):
             if isinstance(found, Rejected):
                 reject(found)
@@ -132,7 +139,7 @@ def convert(
 
     for row in WRITERS[written_as].load()(videos(), folder):
         reject(row)
-    return ConversionResult(
+    return FormatConversionResult(
         read_as=source,
         written_as=written_as,
         folder=folder.root,

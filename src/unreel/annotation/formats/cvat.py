@@ -1,8 +1,8 @@
-"""CVAT for video 1.1, read: tracks of boxes in pixels, frames that count from 0.
+"""Reader and writer of CVAT for video 1.1: tracks of boxes in pixels, frames counted from 0.
 
-A key frame with `outside="1"` is the first frame on which the thing is no longer seen; frames with
-`keyframe="0"` lie on the line between their neighbours and say nothing. Masks and polygons keep their
-bounding box and refer to their outline by its place in the file.
+A key frame with `outside="1"` is the first frame on which the object is no longer visible.
+Frames with `keyframe="0"` are interpolated between their neighbours and ignored. Masks and
+polygons are reduced to their bounding box and a reference to their position in the file.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,31 +15,31 @@ from unreel.annotation.formats.document import (
     MOST_FRAMES,
     MOST_LETTERS,
     MOST_MARKS,
-    ForeignAnswer,
-    ForeignTrack,
-    ForeignVideo,
-    FormatDefaults,
+    AnnotatedVideo,
+    FieldAnswer,
     Found,
     FrameSpan,
     KeyFrameBox,
-    name_video_files,
-    open_stretch,
-    require_few,
-    track_of,
+    ObjectTrack,
+    VideoPropertyDefaults,
+    build_object_track,
+    build_open_ended_span,
+    iter_videos_with_file_names,
+    require_track_limit,
 )
-from unreel.annotation.formats.markup import read_markup
-from unreel.annotation.formats.shapes import (
+from unreel.annotation.formats.untrusted_input import (
     MOST_PIXELS,
     clip_box_to_frame,
+    format_untrusted_value,
+    parse_bounded_text,
+    parse_bounded_xml,
     parse_count,
     parse_number,
-    parse_text,
-    show,
 )
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
-from unreel.core.output_files import OutputDirectory, open_regular
+from unreel.core.output_files import OutputDirectory, open_regular_user_file
 from unreel.core.safe_text import sanitise_lines
 
 MASK: Final = "mask"
@@ -50,13 +50,13 @@ _OTHERS: Final = frozenset({"polyline", "points", "ellipse", "cuboid", "skeleton
 _JOBS: Final = frozenset({"task", "job"})
 
 
-def read_cvat(path: Path, given: FormatDefaults) -> Iterator[Found]:
+def read_cvat(path: Path, given: VideoPropertyDefaults) -> Iterator[Found]:
     """Read the videos of a CVAT file, one for each task, then the parts that could not be read."""
     heard = _CvatTaskCollector(path.name, given)
     broken: Rejected | None = None
-    with open_regular(path) as file:
+    with open_regular_user_file(path) as file:
         try:
-            read_markup(file, heard, most=_MOST_BYTES, letters=MOST_LETTERS)
+            parse_bounded_xml(file, heard, most=_MOST_BYTES, letters=MOST_LETTERS)
         except InvalidValueError as error:
             broken = Rejected(path.name, str(error))
     yield from heard.videos()
@@ -67,10 +67,10 @@ def read_cvat(path: Path, given: FormatDefaults) -> Iterator[Found]:
 
 @dataclass(slots=True)
 class _CvatTask:
-    """Content of `meta` about one task, by element name."""
+    """One task of a CVAT file: its `meta` values by element name, and its tracks."""
 
     told: dict[str, str] = field(default_factory=dict)
-    tracks: list[ForeignTrack] = field(default_factory=list)
+    tracks: list[ObjectTrack] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -91,9 +91,9 @@ class _CvatTrack:
 
 
 class _CvatTaskCollector:
-    """Gathers tasks and tracks while the file is read."""
+    """XML callbacks that collect the tasks and tracks of a CVAT file."""
 
-    def __init__(self, source: str, given: FormatDefaults) -> None:
+    def __init__(self, source: str, given: VideoPropertyDefaults) -> None:
         self.rejected: list[Rejected] = []
         self._source = source
         self._given = given
@@ -113,13 +113,15 @@ class _CvatTaskCollector:
             case ("track", name) if self._track is not None:
                 self._shape(self._track, name, attributes)
             case ("track", _, "attribute"):
-                self._named = parse_text(attributes.get("name"))
+                self._named = parse_bounded_text(attributes.get("name"))
             case ("image",):
-                name = parse_text(attributes.get("name")) or show(attributes.get("id"))
+                name = parse_bounded_text(attributes.get("name")) or format_untrusted_value(
+                    attributes.get("id")
+                )
                 why = "an image, and no track. Export the task as `CVAT for video 1.1`"
                 self._reject(name, why)
             case () if path != ("annotations",):
-                msg = f"its root is {show(path[0])}, and not `annotations`. Name a CVAT file"
+                msg = f"its root is {format_untrusted_value(path[0])}, and not `annotations`. Name a CVAT file"
                 raise InvalidValueError(msg)
             case _:
                 pass
@@ -142,12 +144,12 @@ class _CvatTaskCollector:
             case _:
                 pass
 
-    def videos(self) -> Iterator[ForeignVideo]:
+    def videos(self) -> Iterator[AnnotatedVideo]:
         """Yield one video for each task, also for tasks without marks."""
         for id_, task in self._tasks.items():
             width, height = self._size(task)
             told = task.told
-            yield ForeignVideo(
+            yield AnnotatedVideo(
                 name=told.get("source") or told.get("name") or self._source,
                 by=told.get("assignee/username") or told.get("owner/username") or "",
                 origin=f"cvat:{id_}" if id_ else "cvat",
@@ -165,7 +167,7 @@ class _CvatTaskCollector:
             return
         try:
             if name in _OTHERS or len(track.shapes) >= MOST_MARKS:
-                _refuse_shape(name, len(track.shapes))
+                _raise_unsupported_shape(name, len(track.shapes))
             if name in _SHAPES:
                 track.shapes.append(self._read_shape(track, name, attributes))
         except InvalidValueError as error:
@@ -189,11 +191,11 @@ class _CvatTaskCollector:
         )
 
     def _close(self, track: _CvatTrack) -> None:
-        id_ = parse_text(track.attributes.get("id")) or str(self._n_tracks)
+        id_ = parse_bounded_text(track.attributes.get("id")) or str(self._n_tracks)
         task = self._task_of(track)
         try:
             if not track.problem:
-                require_few(task.tracks)
+                require_track_limit(task.tracks)
                 task.tracks.append(_build_track(id_, track, self._n_frames(task)))
         except InvalidValueError as error:
             track.problem = str(error)
@@ -222,7 +224,7 @@ class _CvatTaskCollector:
         self.rejected.append(Rejected(f"{self._source}: {name}", reason))
 
 
-def _refuse_shape(name: str, n_shapes: int) -> None:
+def _raise_unsupported_shape(name: str, n_shapes: int) -> None:
     if n_shapes >= MOST_MARKS:
         msg = f"more than {MOST_MARKS} frames in one track. Split it"
         raise InvalidValueError(msg)
@@ -258,18 +260,18 @@ def _parse_box(
     )
 
 
-def _build_track(id_: str, track: _CvatTrack, n_frames: int | None) -> ForeignTrack:
+def _build_track(id_: str, track: _CvatTrack, n_frames: int | None) -> ObjectTrack:
     keys = [shape for shape in track.shapes if shape.is_key] or track.shapes
     keys.sort(key=lambda shape: shape.frame)
     marks = [
         KeyFrameBox(key.frame, key.box, _get_shape_mask(key)) for key in keys if not key.outside
     ]
-    return track_of(
+    return build_object_track(
         id_,
-        parse_text(track.attributes.get("label")),
+        parse_bounded_text(track.attributes.get("label")),
         marks,
         _iter_visible_spans(keys, n_frames),
-        said=_collect_answers(track.shapes),
+        said=_collect_shape_answers(track.shapes),
         n_frames=n_frames,
     )
 
@@ -288,22 +290,22 @@ def _iter_visible_spans(keys: list[_CvatShape], n_frames: int | None) -> Iterato
         elif not key.outside and first is None:
             first = key.frame
     if first is not None:
-        yield open_stretch(first, n_frames)
+        yield build_open_ended_span(first, n_frames)
 
 
-def _collect_answers(shapes: list[_CvatShape]) -> list[ForeignAnswer]:
+def _collect_shape_answers(shapes: list[_CvatShape]) -> list[FieldAnswer]:
     """Return the answers by question in file order, deduplicated: CVAT repeats them at every frame."""
     found: dict[str, dict[str, None]] = {}
     for shape in shapes:
         for name, value in shape.said:
             if name != MASK and value:
                 found.setdefault(name, {})[value] = None
-    return [ForeignAnswer(name, tuple(values)) for name, values in found.items()]
+    return [FieldAnswer(name, tuple(values)) for name, values in found.items()]
 
 
-def write_cvat(videos: Iterable[ForeignVideo], folder: OutputDirectory) -> Iterator[Rejected]:
+def write_cvat(videos: Iterable[AnnotatedVideo], folder: OutputDirectory) -> Iterator[Rejected]:
     """Write `NAME.xml` for each video; report and skip items that CVAT does not support."""
-    for video, name in name_video_files(videos, "xml"):
+    for video, name in iter_videos_with_file_names(videos, "xml"):
         try:
             size = video.require_size()
             video.require_frames()
@@ -312,21 +314,21 @@ def write_cvat(videos: Iterable[ForeignVideo], folder: OutputDirectory) -> Itera
             continue
         if video.said:
             yield Rejected(video.name, "CVAT keeps no answers about a whole video. Keep the source")
-        placed = [track for track in video.tracks if _is_placed(track)]
+        placed = [track for track in video.tracks if _has_all_boxes(track)]
         with folder.create_text(name) as file:
             file.writelines(_iter_xml_lines(video, placed, size))
         for track in video.tracks:
-            if not _is_placed(track):
+            if not _has_all_boxes(track):
                 why = "CVAT keeps no track without boxes. Keep the source"
                 yield Rejected(f"{video.name}: track {track.id}", why)
 
 
-def _is_placed(track: ForeignTrack) -> bool:
+def _has_all_boxes(track: ObjectTrack) -> bool:
     return bool(track.marks) and all(mark.box is not None for mark in track.marks)
 
 
 def _iter_xml_lines(
-    video: ForeignVideo, tracks: Iterable[ForeignTrack], size: tuple[int, int]
+    video: AnnotatedVideo, tracks: Iterable[ObjectTrack], size: tuple[int, int]
 ) -> Iterator[str]:
     labels = dict.fromkeys(track.label for track in video.tracks)
     yield '<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n'
@@ -346,7 +348,7 @@ def _iter_xml_lines(
     yield "</annotations>\n"
 
 
-def _iter_box_lines(track: ForeignTrack, size: tuple[int, int], n_frames: int) -> Iterator[str]:
+def _iter_box_lines(track: ObjectTrack, size: tuple[int, int], n_frames: int) -> Iterator[str]:
     said = "".join(
         f"<attribute name={_quote_xml_attribute(each.question)}>{_escape_xml_text(answer)}</attribute>"
         for each in track.said
@@ -355,12 +357,12 @@ def _iter_box_lines(track: ForeignTrack, size: tuple[int, int], n_frames: int) -
     for stretch in track.stretches:
         marks = track.marks_in(stretch)
         for mark in marks:
-            yield _write_box(mark, mark.frame, size, outside=False, said=said)
+            yield _format_box_element(mark, mark.frame, size, outside=False, said=said)
         if stretch.last + 1 < n_frames:
-            yield _write_box(marks[-1], stretch.last + 1, size, outside=True, said=said)
+            yield _format_box_element(marks[-1], stretch.last + 1, size, outside=True, said=said)
 
 
-def _write_box(
+def _format_box_element(
     mark: KeyFrameBox, frame: int, size: tuple[int, int], *, outside: bool, said: str
 ) -> str:
     box = mark.box or Box(0, 0, 1, 1)

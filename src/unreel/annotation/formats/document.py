@@ -15,7 +15,7 @@ from typing import Final
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
-from unreel.core.names import plain_name
+from unreel.core.names import make_safe_file_name
 
 MOST_FRAMES: Final = 10_000_000
 """Four days at 29.97 frames a second."""
@@ -39,7 +39,7 @@ class KeyFrameBox:
 
 @dataclass(frozen=True, slots=True, order=True)
 class FrameSpan:
-    """Frames on which a thing is seen: the first and the last one both belong to it."""
+    """Range of frames on which an object is visible; both ends are included."""
 
     first: int
     last: int
@@ -53,7 +53,7 @@ class FrameSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignAnswer:
+class FieldAnswer:
     """Answer to one question, or text of one field."""
 
     question: str
@@ -63,8 +63,11 @@ class ForeignAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignTrack:
-    """One thing over time. Make it by `track_of`, which brings every spelling into one form."""
+class ObjectTrack:
+    """Annotated object over time: label, visible frame ranges, key frames and answers.
+
+    Create it with `build_object_track`, which normalises it.
+    """
 
     id: str
     label: str
@@ -72,13 +75,13 @@ class ForeignTrack:
     """In order, with frames between them on which the thing is not seen."""
     marks: tuple[KeyFrameBox, ...] = ()
     """In order; empty where a time was marked and no place. Each stretch begins with one, else."""
-    said: tuple[ForeignAnswer, ...] = ()
+    said: tuple[FieldAnswer, ...] = ()
 
     def box_at(self, frame: int) -> Box | None:
         """Return the box at `frame`; `None` if the object is hidden or has no box."""
         if not self.seen_at(frame) or not self.marks:
             return None
-        place = bisect_right(self.marks, frame, key=_get_mark_frame)
+        place = bisect_right(self.marks, frame, key=_get_key_frame_number)
         before = self.marks[place - 1]
         after = self.marks[place] if place < len(self.marks) else None
         if before.box is None or after is None or after.box is None:
@@ -94,15 +97,15 @@ class ForeignTrack:
 
     def marks_in(self, stretch: FrameSpan) -> Sequence[KeyFrameBox]:
         """Return the key frames inside the frame range `stretch`."""
-        return _select_marks_within(self.marks, stretch)
+        return _select_key_frames_within(self.marks, stretch)
 
     def _stretch_at(self, frame: int) -> FrameSpan | None:
         return _find_containing_span(self.stretches, frame)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignVideo:
-    """One person's marks on one video. `None` and empty text mean: the file does not say."""
+class AnnotatedVideo:
+    """Annotations of one video by one person; `None` and "" mark values missing in the file."""
 
     name: str
     by: str = ""
@@ -113,8 +116,8 @@ class ForeignVideo:
     n_frames: int | None = None
     width: int | None = None
     height: int | None = None
-    tracks: tuple[ForeignTrack, ...] = ()
-    said: tuple[ForeignAnswer, ...] = ()
+    tracks: tuple[ObjectTrack, ...] = ()
+    said: tuple[FieldAnswer, ...] = ()
     """Answers about the whole video."""
 
     def require_size(self) -> tuple[int, int]:
@@ -138,19 +141,23 @@ class ForeignVideo:
         return self.rate
 
     def require_frames(self) -> int:
-        """Return the number of frames, which an open end requires."""
+        """Return the number of frames.
+
+        Raises:
+            InvalidValueError: The number of frames is unknown.
+        """
         if self.n_frames is None:
             msg = "its number of frames is unknown. Give --frames"
             raise InvalidValueError(msg)
         return self.n_frames
 
 
-Found = ForeignVideo | Rejected
+Found = AnnotatedVideo | Rejected
 """What a reader gives for each part of a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FormatDefaults:
+class VideoPropertyDefaults:
     """Defaults for values that a file does not contain, given by the user."""
 
     rate: Fraction | None = None
@@ -159,14 +166,18 @@ class FormatDefaults:
     height: int | None = None
 
 
-def require_few(tracks: Sized) -> None:
-    """Raise for one more track where a video has more already than people make."""
+def require_track_limit(tracks: Sized) -> None:
+    """Check that another track may be added to the `tracks` of a video.
+
+    Raises:
+        InvalidValueError: The video has the maximum number of tracks already.
+    """
     if len(tracks) >= MOST_TRACKS:
         msg = f"more than {MOST_TRACKS} tracks in one video. Split it"
         raise InvalidValueError(msg)
 
 
-def open_stretch(first: int, n_frames: int | None) -> FrameSpan:
+def build_open_ended_span(first: int, n_frames: int | None) -> FrameSpan:
     """Return the range from `first` to the video's end.
 
     Raises:
@@ -181,22 +192,23 @@ def open_stretch(first: int, n_frames: int | None) -> FrameSpan:
     return FrameSpan(first, n_frames - 1)
 
 
-def track_of(
+def build_object_track(
     id_: str,
     label: str,
     marks: Iterable[KeyFrameBox],
     stretches: Iterable[FrameSpan],
     *,
-    said: Sequence[ForeignAnswer] = (),
+    said: Sequence[FieldAnswer] = (),
     n_frames: int | None = None,
-) -> ForeignTrack:
-    """Return the normalised track: disjoint ranges, sorted key frames without redundant ones.
+) -> ObjectTrack:
+    """Return a normalised track: disjoint frame ranges, and sorted key frames without redundant ones.
 
     Raises:
-        InvalidValueError: It is visible on no frame, a key frame is outside its ranges or its
-            video, a frame has two key frames, or there are more than a person makes.
+        InvalidValueError: The track is visible on no frame or after the end of the video, ranges
+            overlap, a key frame is outside all ranges, a range has no key frame, a frame has two
+            key frames, or there are too many key frames.
     """
-    in_order = sorted(marks, key=_get_mark_frame)
+    in_order = sorted(marks, key=_get_key_frame_number)
     apart = sorted(stretches)
     if apart and n_frames is not None and apart[-1].last >= n_frames:
         msg = f"it is seen on frame {apart[-1].last} of a video of {n_frames}. Look at its length"
@@ -206,13 +218,13 @@ def track_of(
             f"{len(in_order)} key frames on {len(apart)} stretches are no track. Look at its frames"
         )
         raise InvalidValueError(msg)
-    _require_distinct(in_order, apart)
+    _require_consistent_key_frames(in_order, apart)
     joined, kept = _join_adjacent_spans(in_order, apart)
-    return ForeignTrack(
+    return ObjectTrack(
         id=id_,
         label=label,
         stretches=tuple(joined),
-        marks=tuple(_iter_informative_marks(kept, joined)),
+        marks=tuple(_iter_needed_key_frames(kept, joined)),
         said=tuple(said),
     )
 
@@ -224,7 +236,7 @@ def _join_adjacent_spans(
     kept: list[KeyFrameBox] = []
     joined: list[FrameSpan] = []
     for stretch in apart:
-        own = list(_select_marks_within(in_order, stretch))
+        own = list(_select_key_frames_within(in_order, stretch))
         if in_order and not own:
             msg = f"no key frame on frames {stretch.first} to {stretch.last}. Look at its frames"
             raise InvalidValueError(msg)
@@ -241,7 +253,9 @@ def _join_adjacent_spans(
     return joined, kept
 
 
-def _require_distinct(marks: Sequence[KeyFrameBox], stretches: Sequence[FrameSpan]) -> None:
+def _require_consistent_key_frames(
+    marks: Sequence[KeyFrameBox], stretches: Sequence[FrameSpan]
+) -> None:
     for one, other in itertools.pairwise(marks):
         if one.frame == other.frame:
             msg = f"two key frames for frame {one.frame}. Keep one of them"
@@ -256,9 +270,11 @@ def _require_distinct(marks: Sequence[KeyFrameBox], stretches: Sequence[FrameSpa
             raise InvalidValueError(msg)
 
 
-def _select_marks_within(marks: Sequence[KeyFrameBox], stretch: FrameSpan) -> Sequence[KeyFrameBox]:
-    start = bisect_left(marks, stretch.first, key=_get_mark_frame)
-    return marks[start : bisect_right(marks, stretch.last, key=_get_mark_frame)]
+def _select_key_frames_within(
+    marks: Sequence[KeyFrameBox], stretch: FrameSpan
+) -> Sequence[KeyFrameBox]:
+    start = bisect_left(marks, stretch.first, key=_get_key_frame_number)
+    return marks[start : bisect_right(marks, stretch.last, key=_get_key_frame_number)]
 
 
 def _find_containing_span(stretches: Sequence[FrameSpan], frame: int) -> FrameSpan | None:
@@ -266,11 +282,11 @@ def _find_containing_span(stretches: Sequence[FrameSpan], frame: int) -> FrameSp
     return stretches[place] if place >= 0 and frame <= stretches[place].last else None
 
 
-def _get_mark_frame(mark: KeyFrameBox) -> int:
+def _get_key_frame_number(mark: KeyFrameBox) -> int:
     return mark.frame
 
 
-def _iter_informative_marks(
+def _iter_needed_key_frames(
     marks: Sequence[KeyFrameBox], stretches: Sequence[FrameSpan]
 ) -> Iterable[KeyFrameBox]:
     """Yield the key frames, except those at the end of a range that repeat the previous key frame."""
@@ -293,13 +309,13 @@ def _interpolate_boxes(before: Box, after: Box, part: Fraction) -> Box:
     return Box(*(min(1.0, max(0.0, a + (b - a) * share)) for a, b in pairs))
 
 
-def name_video_files(
-    videos: Iterable[ForeignVideo], suffix: str
-) -> Iterator[tuple[ForeignVideo, str]]:
+def iter_videos_with_file_names(
+    videos: Iterable[AnnotatedVideo], suffix: str
+) -> Iterator[tuple[AnnotatedVideo, str]]:
     """Yield each video with a unique file name; videos of the same name get different file names."""
     taken: set[str] = set()
     for video in videos:
-        stem = plain_name(video.name)
+        stem = make_safe_file_name(video.name)
         # Some file systems take capitals and small letters for the same.
         names = (stem if n == 1 else f"{stem}-{n}" for n in itertools.count(1))
         name = next(name for name in names if name.casefold() not in taken)

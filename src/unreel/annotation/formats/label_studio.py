@@ -1,8 +1,9 @@
-"""Label Studio's JSON export, read: tasks with annotations, each a video that one person marked.
+"""Reader and writer of Label Studio's JSON export: one video for each annotation of each task.
 
-Frames count from 1, boxes are percentages, `time` is one frame late and not read. A key frame with
-`enabled: false` is the last frame on which the thing is seen; a last one left enabled runs to the end.
-Answers about a region are results of their own with the region's id.
+Frames count from 1, and boxes are percentages. `time` is one frame late and is not read. A key
+frame with `enabled: false` is the last frame on which the object is visible; a last key frame
+that is enabled extends to the end of the video. Answers about a region are separate results
+with the region's id.
 """
 
 import json
@@ -14,27 +15,27 @@ from typing import Any, Final
 from unreel.annotation.formats.document import (
     MOST_FRAMES,
     MOST_MARKS,
-    ForeignAnswer,
-    ForeignTrack,
-    ForeignVideo,
-    FormatDefaults,
+    AnnotatedVideo,
+    FieldAnswer,
     Found,
     FrameSpan,
     KeyFrameBox,
-    open_stretch,
-    require_few,
-    track_of,
+    ObjectTrack,
+    VideoPropertyDefaults,
+    build_object_track,
+    build_open_ended_span,
+    require_track_limit,
 )
-from unreel.annotation.formats.items import read_items
-from unreel.annotation.formats.shapes import (
+from unreel.annotation.formats.untrusted_input import (
     MOST_PIXELS,
     clip_box_to_frame,
+    format_untrusted_value,
+    iter_parsed_items,
+    parse_bounded_text,
     parse_count,
+    parse_frame_rate,
     parse_number,
-    parse_rate,
-    parse_text,
     require_mapping,
-    show,
 )
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
@@ -48,19 +49,22 @@ _VIDEOS: Final = ("video", "video_url", "url")
 _ANSWERS: Final = ("choices", "text", "rating", "number", "labels", "datetime")
 
 
-def read_label_studio(path: Path, given: FormatDefaults) -> Iterator[Found]:
+def read_label_studio(path: Path, given: VideoPropertyDefaults) -> Iterator[Found]:
     """Read a Label Studio export: one video for each annotation of each task."""
-    return read_items(
+    return iter_parsed_items(
         path, lambda where, task: _iter_task_videos(where, require_mapping(task, "the task"), given)
     )
 
 
 def _iter_task_videos(
-    where: str, task: Mapping[str, Any], given: FormatDefaults
+    where: str, task: Mapping[str, Any], given: VideoPropertyDefaults
 ) -> Iterator[Found]:
     data = require_mapping(task.get("data"), "data")
     name = (
-        next((_parse_file_path(data[key]) for key in _VIDEOS if parse_text(data.get(key))), "")
+        next(
+            (_parse_file_path(data[key]) for key in _VIDEOS if parse_bounded_text(data.get(key))),
+            "",
+        )
         or where
     )
     annotations = task.get("annotations")
@@ -83,30 +87,34 @@ def _iter_task_videos(
 
 
 def _parse_id(held: Mapping[str, Any]) -> str:
-    return parse_text(str(held.get("id", "")))
+    return parse_bounded_text(str(held.get("id", "")))
 
 
 def _parse_file_path(address: str) -> str:
     """Return the file path, with its parent directories, from a Label Studio URL."""
-    return parse_text(address).rpartition("?d=")[2]
+    return parse_bounded_text(address).rpartition("?d=")[2]
 
 
 def _iter_annotation_videos(
-    name: str, origin: str, told: Mapping[str, Any], data: Mapping[str, Any], given: FormatDefaults
+    name: str,
+    origin: str,
+    told: Mapping[str, Any],
+    data: Mapping[str, Any],
+    given: VideoPropertyDefaults,
 ) -> Iterator[Found]:
     results = told.get("result")
     if not isinstance(results, list):
-        msg = f"result is {show(results)}. Write a list"
+        msg = f"result is {format_untrusted_value(results)}. Write a list"
         raise InvalidValueError(msg)
     regions: dict[str, Mapping[str, Any]] = {}
-    said: dict[str, list[ForeignAnswer]] = {}
+    said: dict[str, list[FieldAnswer]] = {}
     for result in results:
         try:
-            _sort_in(require_mapping(result, "a result"), regions, said)
+            _add_result(require_mapping(result, "a result"), regions, said)
         except InvalidValueError as error:
             yield Rejected(name, str(error))
     n_frames = _find_frame_count((data, *regions.values()), given)
-    tracks: list[ForeignTrack] = []
+    tracks: list[ObjectTrack] = []
     for id_, region in regions.items():
         try:
             tracks.append(_build_track(id_, region, said.pop(id_, []), n_frames))
@@ -114,7 +122,7 @@ def _iter_annotation_videos(
             yield Rejected(f"{name}: region {id_[:60]}", str(error))
     width, height = (_find_side_length(data.get(side)) for side in ("width", "height"))
     is_sized = width is not None and height is not None
-    yield ForeignVideo(
+    yield AnnotatedVideo(
         name=name,
         by=_parse_annotator_name(told),
         origin=f"{origin}:{_parse_id(told)}",
@@ -127,64 +135,72 @@ def _iter_annotation_videos(
     )
 
 
-def _sort_in(
+def _add_result(
     result: Mapping[str, Any],
     regions: dict[str, Mapping[str, Any]],
-    said: dict[str, list[ForeignAnswer]],
+    said: dict[str, list[FieldAnswer]],
 ) -> None:
-    """Add a result to the regions, or to the answers of its region."""
-    id_ = parse_text(result.get("id"))
+    """Add a Label Studio result to `regions`, or to the answers `said` about its region.
+
+    Raises:
+        InvalidValueError: The region occurs twice, or the type of the result is unsupported.
+    """
+    id_ = parse_bounded_text(result.get("id"))
     value = require_mapping(result.get("value"), "value")
     kind = result.get("type")
     if kind in _REGIONS:
         if id_ in regions:
-            msg = f"region {show(id_)} is there twice. Export it again"
+            msg = f"region {format_untrusted_value(id_)} is there twice. Export it again"
             raise InvalidValueError(msg)
-        require_few(regions)
+        require_track_limit(regions)
         regions[id_] = value
         return
-    question = parse_text(result.get("from_name"))
+    question = parse_bounded_text(result.get("from_name"))
     for key in _ANSWERS:
         if key in value:
-            answers = ForeignAnswer(question, _parse_words(value[key]), written=key == "text")
+            answers = FieldAnswer(question, _parse_answer_texts(value[key]), written=key == "text")
             said.setdefault(id_, []).append(answers)
             return
-    msg = f"a result of type {show(kind)} is not read. Take it out"
+    msg = f"a result of type {format_untrusted_value(kind)} is not read. Take it out"
     raise InvalidValueError(msg)
 
 
-def _parse_words(value: object) -> tuple[str, ...]:
+def _parse_answer_texts(value: object) -> tuple[str, ...]:
     found = value if isinstance(value, list) else [value]
-    return tuple(parse_text(str(word)) for word in found if isinstance(word, str | int | float))
+    return tuple(
+        parse_bounded_text(str(word)) for word in found if isinstance(word, str | int | float)
+    )
 
 
 def _parse_annotator_name(told: Mapping[str, Any]) -> str:
     who = told.get("completed_by")
-    named = parse_text(who.get("email")) if isinstance(who, dict) else ""
+    named = parse_bounded_text(who.get("email")) if isinstance(who, dict) else ""
     return (
         named
-        or parse_text(told.get("created_username")).strip()
+        or parse_bounded_text(told.get("created_username")).strip()
         or (str(who) if isinstance(who, int) else "")
     )
 
 
-def _find_frame_count(tellers: Iterable[Mapping[str, Any]], given: FormatDefaults) -> int | None:
+def _find_frame_count(
+    tellers: Iterable[Mapping[str, Any]], given: VideoPropertyDefaults
+) -> int | None:
     told = [value.get("framesCount") for value in tellers]
     counts = [int(n) for n in told if isinstance(n, int | float) and 0 < n <= MOST_FRAMES]
     return max(counts, default=given.n_frames)
 
 
 def _find_frame_rate(
-    data: Mapping[str, Any], regions: Iterable[Mapping[str, Any]], given: FormatDefaults
+    data: Mapping[str, Any], regions: Iterable[Mapping[str, Any]], given: VideoPropertyDefaults
 ) -> Fraction | None:
-    if (told := parse_rate(data.get("fps"))) is not None:
+    if (told := parse_frame_rate(data.get("fps"))) is not None:
         return told
     if given.rate is not None:
         return given.rate
     for value in regions:
         frames, seconds = value.get("framesCount"), value.get("duration")
         if isinstance(frames, int | float) and isinstance(seconds, int | float) and seconds > 0:
-            return parse_rate(frames / seconds)
+            return parse_frame_rate(frames / seconds)
     return None
 
 
@@ -196,22 +212,23 @@ def _find_side_length(value: object) -> int | None:
 
 
 def _build_track(
-    id_: str, value: Mapping[str, Any], said: list[ForeignAnswer], n_frames: int | None
-) -> ForeignTrack:
+    id_: str, value: Mapping[str, Any], said: list[FieldAnswer], n_frames: int | None
+) -> ObjectTrack:
     labels = value.get("labels") or value.get(TIMES) or []
-    label, *more = _parse_words(labels) or ("",)
+    label, *more = _parse_answer_texts(labels) or ("",)
     if more:
-        said = [*said, ForeignAnswer("labels", tuple(more))]
+        said = [*said, FieldAnswer("labels", tuple(more))]
     if "ranges" in value:
-        return track_of(
+        return build_object_track(
             id_, label, (), _iter_range_spans(value["ranges"]), said=said, n_frames=n_frames
         )
     keys = _parse_key_frames(value.get("sequence"))
     marks = [
-        KeyFrameBox(frame, _parse_box(key), parse_text(key.get("mask"))) for frame, key in keys
+        KeyFrameBox(frame, _parse_box(key), parse_bounded_text(key.get("mask")))
+        for frame, key in keys
     ]
     stretches = _iter_visible_spans(keys, n_frames)
-    return track_of(id_, label, marks, stretches, said=said, n_frames=n_frames)
+    return build_object_track(id_, label, marks, stretches, said=said, n_frames=n_frames)
 
 
 def _iter_range_spans(held: object) -> Iterator[FrameSpan]:
@@ -223,7 +240,7 @@ def _iter_range_spans(held: object) -> Iterator[FrameSpan]:
 
 def _parse_key_frames(sequence: object) -> list[tuple[int, Mapping[str, Any]]]:
     if not isinstance(sequence, list) or not sequence or len(sequence) > MOST_MARKS:
-        msg = f"its sequence is {show(sequence)}. Write key frames"
+        msg = f"its sequence is {format_untrusted_value(sequence)}. Write key frames"
         raise InvalidValueError(msg)
     keys = [require_mapping(key, "a key frame") for key in sequence]
     numbered = [(parse_count(key.get("frame"), "its frame") - 1, key) for key in keys]
@@ -244,7 +261,7 @@ def _iter_visible_spans(
             yield FrameSpan(first, frame)
             first = None
     if first is not None:
-        yield open_stretch(first, n_frames)
+        yield build_open_ended_span(first, n_frames)
 
 
 def _parse_box(key: Mapping[str, Any]) -> Box:
@@ -261,27 +278,29 @@ FILE: Final = "label-studio.json"
 
 
 def write_label_studio(
-    videos: Iterable[ForeignVideo], folder: OutputDirectory
+    videos: Iterable[AnnotatedVideo], folder: OutputDirectory
 ) -> Iterator[Rejected]:
     """Write `label-studio.json`; report and skip masks without a known position."""
     with folder.create_text(FILE) as file:
         file.write("[")
         for number, video in enumerate(videos):
-            written = [track for track in video.tracks if _is_written(track)]
+            written = [track for track in video.tracks if _can_write_track(track)]
             file.write(",\n" if number else "\n")
-            file.write(json.dumps(_write_task(number, video, written), ensure_ascii=False))
+            file.write(json.dumps(_build_task_export(number, video, written), ensure_ascii=False))
             for track in video.tracks:
-                if not _is_written(track):
+                if not _can_write_track(track):
                     why = "Label Studio keeps no mask track without boxes. Keep the source"
                     yield Rejected(f"{video.name}: track {track.id}", why)
         file.write("\n]\n")
 
 
-def _is_written(track: ForeignTrack) -> bool:
+def _can_write_track(track: ObjectTrack) -> bool:
     return all(mark.box is not None for mark in track.marks)
 
 
-def _write_task(number: int, video: ForeignVideo, tracks: Sequence[ForeignTrack]) -> dict[str, Any]:
+def _build_task_export(
+    number: int, video: AnnotatedVideo, tracks: Sequence[ObjectTrack]
+) -> dict[str, Any]:
     data: dict[str, Any] = {"video": video.name}
     if video.rate is not None:
         data["fps"] = str(video.rate)
@@ -303,14 +322,14 @@ def _write_task(number: int, video: ForeignVideo, tracks: Sequence[ForeignTrack]
     }
 
 
-def _iter_track_results(track: ForeignTrack, video: ForeignVideo) -> Iterator[dict[str, Any]]:
+def _iter_track_results(track: ObjectTrack, video: AnnotatedVideo) -> Iterator[dict[str, Any]]:
     known: dict[str, Any] = {}
     if video.n_frames is not None:
         known["framesCount"] = video.n_frames
         if video.rate is not None:
             known["duration"] = float(video.n_frames / video.rate)
     if track.marks:
-        keys = [key for stretch in track.stretches for key in _write_keys(track, stretch)]
+        keys = [key for stretch in track.stretches for key in _iter_key_frames(track, stretch)]
         value = {**known, "sequence": keys, "labels": [track.label]}
         name, kind = "box", BOXES
     else:
@@ -321,8 +340,8 @@ def _iter_track_results(track: ForeignTrack, video: ForeignVideo) -> Iterator[di
     yield from (_build_answer_result(track.id, said) for said in track.said)
 
 
-def _write_keys(track: ForeignTrack, stretch: FrameSpan) -> Iterator[dict[str, Any]]:
-    """Return the key frames of a range; the last one, added if missing, ends it."""
+def _iter_key_frames(track: ObjectTrack, stretch: FrameSpan) -> Iterator[dict[str, Any]]:
+    """Yield the key frames of a frame range in Label Studio's format; the last one is disabled."""
     marks = track.marks_in(stretch)
     for mark in marks:
         yield _build_key_frame(mark, mark.frame, enabled=mark.frame < stretch.last)
@@ -344,7 +363,7 @@ def _build_key_frame(mark: KeyFrameBox, frame: int, *, enabled: bool) -> dict[st
     return key | ({"mask": mark.mask} if mark.mask else {})
 
 
-def _build_answer_result(id_: str, said: ForeignAnswer) -> dict[str, Any]:
+def _build_answer_result(id_: str, said: FieldAnswer) -> dict[str, Any]:
     kind, key = ("textarea", "text") if said.written else ("choices", "choices")
     return {
         "id": id_,

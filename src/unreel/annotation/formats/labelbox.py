@@ -1,9 +1,9 @@
-"""Reader of Labelbox's video exports (export v2, as lines or one array).
+"""Reader and writer of Labelbox's video exports (export v2, as lines or one array).
 
-Frames count from 1, boxes are `top`, `left`, `height` and `width` in pixels, `segments` contain the
-first and the last visible frame. `key_frame_feature_map` names key frames, as a list or as a table;
-exports with interpolated frames also contain the others, which are redundant. A mask is a URL: its
-position is unknown unless the export also contains a box.
+Frames count from 1, boxes are `top`, `left`, `height` and `width` in pixels, `segments` contain
+the first and the last visible frame. `key_frame_feature_map` names key frames, as a list or as
+a table; exports with interpolated frames also contain the others, which are redundant. A mask
+is a URL: its position is unknown unless the export also contains a box.
 """
 
 import json
@@ -13,26 +13,26 @@ from typing import Any, Final
 
 from unreel.annotation.formats.document import (
     MOST_MARKS,
-    ForeignAnswer,
-    ForeignTrack,
-    ForeignVideo,
-    FormatDefaults,
+    AnnotatedVideo,
+    FieldAnswer,
     Found,
     FrameSpan,
     KeyFrameBox,
-    require_few,
-    track_of,
+    ObjectTrack,
+    VideoPropertyDefaults,
+    build_object_track,
+    require_track_limit,
 )
-from unreel.annotation.formats.items import read_items
-from unreel.annotation.formats.shapes import (
+from unreel.annotation.formats.untrusted_input import (
     MOST_PIXELS,
     clip_box_to_frame,
+    format_untrusted_value,
+    iter_parsed_items,
+    parse_bounded_text,
     parse_count,
+    parse_frame_rate,
     parse_number,
-    parse_rate,
-    parse_text,
     require_mapping,
-    show,
 )
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
@@ -43,17 +43,17 @@ FILE: Final = "labelbox.ndjson"
 _PROJECT: Final = "unreel"
 
 
-def write_labelbox(videos: Iterable[ForeignVideo], folder: OutputDirectory) -> Iterator[Rejected]:
+def write_labelbox(videos: Iterable[AnnotatedVideo], folder: OutputDirectory) -> Iterator[Rejected]:
     """Write `labelbox.ndjson`; skip a video whose boxes cannot be converted to pixels."""
     with folder.create_text(FILE) as file:
         for video in videos:
             try:
-                file.write(json.dumps(_write_row(video), ensure_ascii=False) + "\n")
+                file.write(json.dumps(_build_data_row(video), ensure_ascii=False) + "\n")
             except InvalidValueError as error:
                 yield Rejected(video.name, str(error))
 
 
-def _write_row(video: ForeignVideo) -> dict[str, Any]:
+def _build_data_row(video: AnnotatedVideo) -> dict[str, Any]:
     size = video.require_size()
     facts = {
         "width": size[0],
@@ -75,7 +75,7 @@ def _write_row(video: ForeignVideo) -> dict[str, Any]:
     }
 
 
-def _build_annotations(video: ForeignVideo, size: tuple[int, int]) -> dict[str, Any]:
+def _build_annotations(video: AnnotatedVideo, size: tuple[int, int]) -> dict[str, Any]:
     frames: dict[int, dict[str, Any]] = {}
     for track in video.tracks:
         for mark in track.marks:
@@ -96,19 +96,19 @@ def _build_annotations(video: ForeignVideo, size: tuple[int, int]) -> dict[str, 
             for track in video.tracks
             if track.marks
         },
-        "classifications": _write_answers(video.said),
+        "classifications": _build_answer_classifications(video.said),
     }
 
 
 def _build_frame_object(
-    track: ForeignTrack, mark: KeyFrameBox, size: tuple[int, int]
+    track: ObjectTrack, mark: KeyFrameBox, size: tuple[int, int]
 ) -> dict[str, Any]:
     kind = "VideoSegmentationMask" if mark.mask else "VideoBoundingBox"
     found: dict[str, Any] = {
         "feature_id": track.id,
         "name": track.label,
         "annotation_kind": kind,
-        "classifications": _write_answers(track.said),
+        "classifications": _build_answer_classifications(track.said),
     }
     if mark.box is not None:
         width, height = size
@@ -123,7 +123,7 @@ def _build_frame_object(
     return found
 
 
-def _build_classification(track: ForeignTrack) -> dict[str, Any]:
+def _build_classification(track: ObjectTrack) -> dict[str, Any]:
     """Return a track without boxes as a Labelbox classification.
 
     The track's label is the question; answers to other questions are nested below it.
@@ -135,11 +135,11 @@ def _build_classification(track: ForeignTrack) -> dict[str, Any]:
         "feature_id": track.id,
         "name": track.label,
         "checklist_answers": [{"name": word} for word in own],
-        "classifications": _write_answers(others),
+        "classifications": _build_answer_classifications(others),
     }
 
 
-def _write_answers(said: Sequence[ForeignAnswer]) -> list[dict[str, Any]]:
+def _build_answer_classifications(said: Sequence[FieldAnswer]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for each in said:
         words = [{"name": word} for word in each.answers]
@@ -156,14 +156,16 @@ _DEEPEST: Final = 8
 Size = tuple[int | None, int | None]
 
 
-def read_labelbox(path: Path, given: FormatDefaults) -> Iterator[Found]:
+def read_labelbox(path: Path, given: VideoPropertyDefaults) -> Iterator[Found]:
     """Read a Labelbox export: one video for each label of each data row."""
-    return read_items(
+    return iter_parsed_items(
         path, lambda where, row: _iter_row_videos(where, require_mapping(row, "the row"), given)
     )
 
 
-def _iter_row_videos(where: str, row: Mapping[str, Any], given: FormatDefaults) -> Iterator[Found]:
+def _iter_row_videos(
+    where: str, row: Mapping[str, Any], given: VideoPropertyDefaults
+) -> Iterator[Found]:
     about = require_mapping(row.get("data_row"), "data_row")
     name = _parse_clip_name(about) or where
     media = row.get("media_attributes")
@@ -179,7 +181,7 @@ def _iter_row_videos(where: str, row: Mapping[str, Any], given: FormatDefaults) 
         try:
             told = require_mapping(label, "a label")
             yield from _iter_label_videos(
-                name, f"labelbox:{parse_text(project)}", told, facts, given
+                name, f"labelbox:{parse_bounded_text(project)}", told, facts, given
             )
         except InvalidValueError as error:
             yield Rejected(f"{where}: {name}", str(error))
@@ -188,8 +190,10 @@ def _iter_row_videos(where: str, row: Mapping[str, Any], given: FormatDefaults) 
 
 
 def _parse_clip_name(about: Mapping[str, Any]) -> str:
-    named = parse_text(about.get("external_id")) or parse_text(about.get("global_key"))
-    return named or parse_text(about.get("row_data")).partition("?")[0].rpartition("/")[2]
+    named = parse_bounded_text(about.get("external_id")) or parse_bounded_text(
+        about.get("global_key")
+    )
+    return named or parse_bounded_text(about.get("row_data")).partition("?")[0].rpartition("/")[2]
 
 
 def _iter_label_videos(
@@ -197,27 +201,27 @@ def _iter_label_videos(
     origin: str,
     label: Mapping[str, Any],
     facts: Mapping[str, Any],
-    given: FormatDefaults,
+    given: VideoPropertyDefaults,
 ) -> Iterator[Found]:
     annotations = require_mapping(label.get("annotations"), "annotations")
     if "frames" not in annotations:
-        msg = f"a label of kind {show(label.get('label_kind'))}, and not of a video. Leave it out"
+        msg = f"a label of kind {format_untrusted_value(label.get('label_kind'))}, and not of a video. Leave it out"
         raise InvalidValueError(msg)
     details = label.get("label_details")
     sides = _parse_frame_size(facts, given)
     n_frames = _find_positive_count(facts.get("frame_count"), 10**9) or given.n_frames
-    tracks: list[ForeignTrack] = []
+    tracks: list[ObjectTrack] = []
     for id_, found in _group_features_by_id(annotations).items():
         try:
-            require_few(tracks)
+            require_track_limit(tracks)
             tracks.append(_build_track(id_, found, annotations, sides, n_frames))
         except InvalidValueError as error:
             yield Rejected(f"{name}: feature {id_[:60]}", str(error))
-    yield ForeignVideo(
+    yield AnnotatedVideo(
         name=name,
-        by=parse_text(details.get("created_by")) if isinstance(details, dict) else "",
-        origin=f"{origin}:{parse_text(label.get('id'))}",
-        rate=parse_rate(facts.get("frame_rate")) or given.rate,
+        by=parse_bounded_text(details.get("created_by")) if isinstance(details, dict) else "",
+        origin=f"{origin}:{parse_bounded_text(label.get('id'))}",
+        rate=parse_frame_rate(facts.get("frame_rate")) or given.rate,
         n_frames=n_frames,
         width=sides[0],
         height=sides[1],
@@ -226,7 +230,7 @@ def _iter_label_videos(
     )
 
 
-def _parse_frame_size(facts: Mapping[str, Any], given: FormatDefaults) -> Size:
+def _parse_frame_size(facts: Mapping[str, Any], given: VideoPropertyDefaults) -> Size:
     width, height = (
         _find_positive_count(facts.get(side), MOST_PIXELS) for side in ("width", "height")
     )
@@ -254,7 +258,7 @@ def _group_features_by_id(
             found.setdefault(id_, {})[frame] = require_mapping(each, "an object")
         for each in _get_list_or_empty(held.get("classifications")):
             said = require_mapping(each, "a classification")
-            id_ = parse_text(said.get("feature_id")) or parse_text(said.get("name"))
+            id_ = parse_bounded_text(said.get("feature_id")) or parse_bounded_text(said.get("name"))
             found.setdefault(id_, {})[frame] = said
     return found
 
@@ -265,7 +269,7 @@ def _build_track(
     annotations: Mapping[str, Any],
     sides: Size,
     n_frames: int | None,
-) -> ForeignTrack:
+) -> ObjectTrack:
     stretches = _parse_visible_spans(id_, on, annotations)
     keys = _select_key_frames(id_, on, annotations, stretches)
     if len(keys) > MOST_MARKS:
@@ -276,9 +280,9 @@ def _build_track(
     said = [] if marks else [said for each in on.values() for said in _iter_nested_answers([each])]
     for frame in keys or on:
         said += _iter_nested_answers(on[frame].get("classifications"))
-    return track_of(
+    return build_object_track(
         id_,
-        parse_text(first.get("name")),
+        parse_bounded_text(first.get("name")),
         marks,
         stretches,
         said=_merge_repeated_answers(said),
@@ -296,7 +300,7 @@ def _parse_visible_spans(
     found = []
     for segment in told:
         if not isinstance(segment, list) or len(segment) != 2:  # noqa: PLR2004  first and last
-            msg = f"a segment is {show(segment)}. Write the first frame and the last"
+            msg = f"a segment is {format_untrusted_value(segment)}. Write the first frame and the last"
             raise InvalidValueError(msg)
         first, last = (parse_count(frame, "a segment's frame") - 1 for frame in segment)
         found.append(FrameSpan(first, last))
@@ -313,7 +317,7 @@ def _select_key_frames(
 
     If the export names no key frames, all frames with a drawn shape are returned.
     """
-    drawn = {frame for frame, each in on.items() if _is_drawn(each)}
+    drawn = {frame for frame, each in on.items() if _has_drawn_shape(each)}
     told = annotations.get("key_frame_feature_map")
     keys = told.get(id_) if isinstance(told, dict) else None
     if isinstance(keys, dict):
@@ -326,12 +330,12 @@ def _select_key_frames(
     return sorted(named & drawn)
 
 
-def _is_drawn(each: Mapping[str, Any]) -> bool:
+def _has_drawn_shape(each: Mapping[str, Any]) -> bool:
     kind = each.get("annotation_kind")
     if "bounding_box" in each or any(mask in each for mask in _MASKS):
         return True
     if isinstance(kind, str):
-        msg = f"a {show(kind)} has no box. Draw boxes or masks"
+        msg = f"a {format_untrusted_value(kind)} has no box. Draw boxes or masks"
         raise InvalidValueError(msg)
     return False
 
@@ -340,7 +344,11 @@ def _build_key_frame_box(frame: int, each: Mapping[str, Any], sides: Size) -> Ke
     mask = ""
     for kind in _MASKS:
         held = each.get(kind)
-        mask = mask or (parse_text(held.get("url")) if isinstance(held, dict) else parse_text(held))
+        mask = mask or (
+            parse_bounded_text(held.get("url"))
+            if isinstance(held, dict)
+            else parse_bounded_text(held)
+        )
     drawn = each.get("bounding_box")
     box = None if drawn is None else _parse_box(require_mapping(drawn, "bounding_box"), sides)
     if box is None and not mask:
@@ -362,14 +370,14 @@ def _parse_box(drawn: Mapping[str, Any], sides: Size) -> Box:
     )
 
 
-def _iter_nested_answers(held: object, depth: int = 0) -> Iterator[ForeignAnswer]:
+def _iter_nested_answers(held: object, depth: int = 0) -> Iterator[FieldAnswer]:
     """Yield the answers of classifications, with nested classifications after them."""
     if depth > _DEEPEST:
         msg = f"answers nested deeper than {_DEEPEST}. Export it again"
         raise InvalidValueError(msg)
     for each in _get_list_or_empty(held):
         said = require_mapping(each, "a classification")
-        question = parse_text(said.get("name"))
+        question = parse_bounded_text(said.get("name"))
         answers = [
             require_mapping(answer, "an answer")
             for answer in (
@@ -378,22 +386,24 @@ def _iter_nested_answers(held: object, depth: int = 0) -> Iterator[ForeignAnswer
             )
             if answer is not None
         ]
-        if words := tuple(filter(None, (parse_text(answer.get("name")) for answer in answers))):
-            yield ForeignAnswer(question, words)
+        if words := tuple(
+            filter(None, (parse_bounded_text(answer.get("name")) for answer in answers))
+        ):
+            yield FieldAnswer(question, words)
         written = said.get("text_answer")
-        if isinstance(written, dict) and parse_text(written.get("content")):
-            yield ForeignAnswer(question, (parse_text(written["content"]),), written=True)
+        if isinstance(written, dict) and parse_bounded_text(written.get("content")):
+            yield FieldAnswer(question, (parse_bounded_text(written["content"]),), written=True)
         for answer in answers:
             yield from _iter_nested_answers(answer.get("classifications"), depth + 1)
 
 
-def _merge_repeated_answers(said: Sequence[ForeignAnswer]) -> list[ForeignAnswer]:
+def _merge_repeated_answers(said: Sequence[FieldAnswer]) -> list[FieldAnswer]:
     """Return the answers by question, deduplicated: exports repeat them at every frame."""
     found: dict[tuple[str, bool], dict[str, None]] = {}
     for each in said:
         key = each.question, each.written
         found.setdefault(key, {}).update(dict.fromkeys(each.answers))
-    return [ForeignAnswer(name, tuple(words), written) for (name, written), words in found.items()]
+    return [FieldAnswer(name, tuple(words), written) for (name, written), words in found.items()]
 
 
 def _get_list_or_empty(held: object) -> list[Any]:

@@ -1,7 +1,8 @@
-"""Traces of our own from another tool's tracks: `metadata.jsonl` as a benchmark has it.
+"""Reader and writer of a benchmark's `metadata.jsonl`: traces converted from and to object tracks.
 
-A trace has one span, so a track with gaps becomes several traces. Times are those of the frames, exactly;
-where a trace's categories cannot be read from the words of the file, its words become the explanation.
+A trace has one span, so a track with gaps becomes several traces. Times are the exact frame
+times. Labels and answers of a track become categories if they name one. If a track has no
+category and no explanation, its label becomes the explanation.
 """
 
 import json
@@ -16,28 +17,28 @@ from pydantic import FailFast, TypeAdapter, ValidationError
 from unreel.annotation.campaign import ClipCopy
 from unreel.annotation.formats.document import (
     MOST_FRAMES,
-    ForeignAnswer,
-    ForeignTrack,
-    ForeignVideo,
-    FormatDefaults,
+    AnnotatedVideo,
+    FieldAnswer,
     Found,
     FrameSpan,
     KeyFrameBox,
-    track_of,
+    ObjectTrack,
+    VideoPropertyDefaults,
+    build_object_track,
 )
-from unreel.annotation.formats.items import read_items
-from unreel.annotation.formats.shapes import (
+from unreel.annotation.formats.untrusted_input import (
     MOST_PIXELS,
+    iter_parsed_items,
+    parse_bounded_text,
     parse_count,
-    parse_rate,
-    parse_text,
+    parse_frame_rate,
     require_mapping,
 )
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected
-from unreel.benchmarks.records import LABELS, UNKNOWN_CREATOR, to_record
+from unreel.benchmarks.records import LABELS, UNKNOWN_CREATOR, entry_to_record
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidValueError
-from unreel.core.identity import digest_id
+from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label
 from unreel.core.output_files import OutputDirectory
 from unreel.core.span import TimeSpan
@@ -50,23 +51,26 @@ EXPLANATION: Final = "explanation"
 _CATEGORIES: Final = {category.value: category for category in Category}
 
 
-def write_traces(videos: Iterable[ForeignVideo], folder: OutputDirectory) -> Iterator[Rejected]:
-    """Write `metadata.jsonl`, a line for each video, and `masks.jsonl` where masks are referred to."""
+def write_traces(videos: Iterable[AnnotatedVideo], folder: OutputDirectory) -> Iterator[Rejected]:
+    """Write `metadata.jsonl` with a line for each video; yield the rejected videos.
+
+    Also write `masks.jsonl` with the locations of masks, if there are any.
+    """
     masks: list[dict[str, Any]] = []
     with folder.create_text(FILE) as file:
         for video in videos:
             try:
-                entry = _build_entry(video)
+                entry = _build_benchmark_entry(video)
             except InvalidValueError as error:
                 yield Rejected(video.name, str(error))
                 continue
-            file.write(json.dumps(to_record(entry, file_name=video.name)) + "\n")
+            file.write(json.dumps(entry_to_record(entry, file_name=video.name)) + "\n")
             masks += _iter_mask_rows(video)
     if masks:
         folder.write(MASKS, "".join(json.dumps(mask) + "\n" for mask in masks).encode())
 
 
-def convert_tracks_to_traces(video: ForeignVideo) -> tuple[Trace, ...]:
+def convert_tracks_to_traces(video: AnnotatedVideo) -> tuple[Trace, ...]:
     """Convert a video's tracks to traces, one for each frame range.
 
     Raises:
@@ -89,7 +93,7 @@ def convert_tracks_to_traces(video: ForeignVideo) -> tuple[Trace, ...]:
     )
 
 
-def _build_entry(video: ForeignVideo) -> Entry:
+def _build_benchmark_entry(video: AnnotatedVideo) -> Entry:
     traces = convert_tracks_to_traces(video)
     label = _get_video_label(video, traces)
     facts = DeclaredFacts(
@@ -106,7 +110,7 @@ def _build_entry(video: ForeignVideo) -> Entry:
     )
 
 
-def _get_video_label(video: ForeignVideo, traces: tuple[Trace, ...]) -> Label:
+def _get_video_label(video: AnnotatedVideo, traces: tuple[Trace, ...]) -> Label:
     words = (word.strip().lower() for said in video.said for word in said.answers)
     told = [LABELS[word] for word in words if word in LABELS]
     if traces:
@@ -117,11 +121,11 @@ def _get_video_label(video: ForeignVideo, traces: tuple[Trace, ...]) -> Label:
     return told[0]
 
 
-def build_clip_copy(video: ForeignVideo) -> ClipCopy:
+def build_clip_copy(video: AnnotatedVideo) -> ClipCopy:
     """Build a `ClipCopy` of the video, which gives the time of each frame."""
     last = max((each.last for track in video.tracks for each in track.stretches), default=0)
     return ClipCopy(
-        clip=digest_id("foreign", video.name),
+        clip=compute_placeholder_clip_id("foreign", video.name),
         location=video.name,
         rate=video.require_rate(),
         n_frames=max(video.n_frames or 0, last + 1),
@@ -130,7 +134,7 @@ def build_clip_copy(video: ForeignVideo) -> ClipCopy:
     )
 
 
-def _iter_trace_categories(track: ForeignTrack) -> Iterator[Category]:
+def _iter_trace_categories(track: ObjectTrack) -> Iterator[Category]:
     words = [track.label, *(word for said in track.said for word in said.answers)]
     for word in words:
         plain = re.sub(r"[\s_/-]+", "-", word.strip().lower())
@@ -138,8 +142,11 @@ def _iter_trace_categories(track: ForeignTrack) -> Iterator[Category]:
             yield _CATEGORIES[plain]
 
 
-def _format_explanation(track: ForeignTrack) -> str:
-    """Return the explanation of the track; otherwise the texts that are no category."""
+def _format_explanation(track: ObjectTrack) -> str:
+    """Return a track's explanation: its answer `explanation`, else its free texts, else its label.
+
+    The label is used only if the track has no category.
+    """
     written = [word for said in track.said if said.question == EXPLANATION for word in said.answers]
     written = written or [word for s in track.said if s.written for word in s.answers]
     if not written and not list(_iter_trace_categories(track)):
@@ -147,7 +154,7 @@ def _format_explanation(track: ForeignTrack) -> str:
     return "\n".join(written).strip()
 
 
-def _iter_mask_rows(video: ForeignVideo) -> Iterator[dict[str, Any]]:
+def _iter_mask_rows(video: AnnotatedVideo) -> Iterator[dict[str, Any]]:
     clock = build_clip_copy(video)
     for track in video.tracks:
         for mark in track.marks:
@@ -161,33 +168,35 @@ LABEL: Final = "label"
 _TRACES: Final = TypeAdapter(Annotated[tuple[Trace, ...], FailFast()])
 
 
-def read_traces(path: Path, given: FormatDefaults) -> Iterator[Found]:
+def read_traces(path: Path, given: VideoPropertyDefaults) -> Iterator[Found]:
     """Read the rows of a `metadata.jsonl` as videos with tracks."""
-    return read_items(
+    return iter_parsed_items(
         path,
         lambda where, row: iter([_parse_video_row(where, require_mapping(row, "the row"), given)]),
     )
 
 
-def _parse_video_row(where: str, row: Mapping[str, Any], given: FormatDefaults) -> ForeignVideo:
+def _parse_video_row(
+    where: str, row: Mapping[str, Any], given: VideoPropertyDefaults
+) -> AnnotatedVideo:
     try:
         traces = _TRACES.validate_python(row.get("traces") or (), strict=False)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]["msg"]
         msg = f"{first}. Write a row as a benchmark has it"
         raise InvalidValueError(msg) from error
-    name = parse_text(row.get("name")) or parse_text(row.get("file_name")) or where
+    name = parse_bounded_text(row.get("name")) or parse_bounded_text(row.get("file_name")) or where
     n_frames = _find_declared_count(row, "n_frames") or given.n_frames
     width, height = _find_declared_count(row, "width"), _find_declared_count(row, "height")
     said = (
-        [ForeignAnswer(LABEL, (parse_text(row.get("label")),))]
-        if parse_text(row.get("label"))
+        [FieldAnswer(LABEL, (parse_bounded_text(row.get("label")),))]
+        if parse_bounded_text(row.get("label"))
         else []
     )
-    video = ForeignVideo(
+    video = AnnotatedVideo(
         name=name,
-        origin=parse_text(row.get("source")),
-        rate=parse_rate(row.get("frame_rate")) or given.rate,
+        origin=parse_bounded_text(row.get("source")),
+        rate=parse_frame_rate(row.get("frame_rate")) or given.rate,
         n_frames=n_frames,
         width=width if width and height else given.width,
         height=height if width and height else given.height,
@@ -202,7 +211,7 @@ def _find_declared_count(row: Mapping[str, Any], key: str) -> int | None:
     return None if row.get(key) is None else parse_count(row[key], key, most=most) or None
 
 
-def _build_track(id_: str, trace: Trace, video: ForeignVideo) -> ForeignTrack:
+def _build_track(id_: str, trace: Trace, video: AnnotatedVideo) -> ObjectTrack:
     clock = _build_frame_clock(trace, video)
     stretch = FrameSpan(clock.frame_at(trace.span.start_us), clock.frame_at(trace.span.end_us - 1))
     # Boxes of finer steps than frames fall on one frame: the last one stands.
@@ -213,16 +222,18 @@ def _build_track(id_: str, trace: Trace, video: ForeignVideo) -> ForeignTrack:
     }
     named = sorted(trace.categories)
     label = named[0].value if len(named) == 1 else Category.OTHER.value
-    said = [ForeignAnswer(CATEGORY, tuple(each.value for each in named))] if len(named) > 1 else []
+    said = [FieldAnswer(CATEGORY, tuple(each.value for each in named))] if len(named) > 1 else []
     if trace.explanation:
-        said.append(ForeignAnswer(EXPLANATION, (trace.explanation,), written=True))
-    return track_of(id_, label, marks.values(), [stretch], said=said, n_frames=video.n_frames)
+        said.append(FieldAnswer(EXPLANATION, (trace.explanation,), written=True))
+    return build_object_track(
+        id_, label, marks.values(), [stretch], said=said, n_frames=video.n_frames
+    )
 
 
-def _build_frame_clock(trace: Trace, video: ForeignVideo) -> ClipCopy:
+def _build_frame_clock(trace: Trace, video: AnnotatedVideo) -> ClipCopy:
     rate = video.require_rate()
     return ClipCopy(
-        clip=digest_id("foreign", video.name),
+        clip=compute_placeholder_clip_id("foreign", video.name),
         location=video.name,
         rate=rate,
         n_frames=video.n_frames or min(int(trace.span.end_us * rate / 1_000_000) + 2, MOST_FRAMES),

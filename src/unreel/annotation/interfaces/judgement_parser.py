@@ -1,28 +1,18 @@
-"""Convert the results of an annotation into a judgement, or into the reason why it is none.
-
-The server stores whatever it is sent, from a person's browser or from a script with her key. So
-nothing is believed: a result is read whole, or quarantined whole.
-"""
+"""Parser of submitted results: a judgement, or the reason why it is none. The server validates nothing."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, ClipCopy
-from unreel.annotation.interfaces.parsed_answers import (
-    Answers,
-    ParsedAnswers,
-    RefusedError,
-    cut,
-    get_choices,
-    get_text,
-    refuse,
-    require_choice,
-    sort_out,
+from unreel.annotation.interfaces.screens import (
+    KeyFrame,
+    ScreenControl,
+    convert_key_frames_to_traces,
+    get_box_labels,
+    get_screen_controls,
 )
-from unreel.annotation.interfaces.screens import ScreenControl, get_box_labels, get_controls
-from unreel.annotation.interfaces.tracks import KeyFrame, read_track
 from unreel.annotation.judgements import (
     PassFailAnswer,
     PreferenceAnswer,
@@ -37,8 +27,150 @@ from unreel.annotation.judgements import (
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import ErrorFamily, Label, Rating
+from unreel.core.safe_text import sanitise_lines
 from unreel.core.trace import Category, Trace
 from unreel.core.verdict import Position
+
+MOST_RESULTS: Final = 2_000
+LONGEST_TEXT: Final = 20_000
+MOST_LINES: Final = 200
+_LONGEST_DETAIL: Final = 80
+_RELATION: Final = "relation"
+_LONGEST_ID: Final = 200
+
+Answers = Mapping[str, dict[str, Any]]
+"""The value of each control that was answered, by the control's name."""
+
+
+class InvalidSubmissionError(InvalidValueError):
+    """Raised if a submission is no judgement; `quarantined` holds the reason."""
+
+    def __init__(self, reason: QuarantineReason, detail: str) -> None:
+        self.quarantined = QuarantinedSubmission(reason, detail)
+        super().__init__(str(self.quarantined))
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedScreenAnswers:
+    """Answers of a submission: those about the whole clip, and those about each box."""
+
+    whole: Answers
+    regions: Mapping[str, Answers]
+    """By the box's id, in the order of their first mention."""
+
+
+def reject_submission(reason: QuarantineReason, detail: str) -> NoReturn:
+    """Raise an `InvalidSubmissionError` with the reason for the quarantine."""
+    raise InvalidSubmissionError(reason, detail)
+
+
+def format_submitted_value(found: object) -> str:
+    """Format an untrusted value for a message: escaped and shortened."""
+    told = ascii(found[:_LONGEST_DETAIL]) if isinstance(found, str) else type(found).__name__
+    return told[:_LONGEST_DETAIL]
+
+
+def parse_results_by_control(
+    results: object, controls: Mapping[str, ScreenControl]
+) -> ParsedScreenAnswers:
+    """Validate an annotation's list of results, and group it by control and box.
+
+    Raises:
+        InvalidSubmissionError: The list is invalid, or has a result of an unknown control.
+    """
+    if not isinstance(results, list):
+        reject_submission(
+            QuarantineReason.MALFORMED, f"no list of results but {format_submitted_value(results)}"
+        )
+    if len(results) > MOST_RESULTS:
+        detail = f"{len(results)} results, more than {MOST_RESULTS}"
+        reject_submission(QuarantineReason.TOO_LARGE, detail)
+    whole: dict[str, dict[str, Any]] = {}
+    regions: dict[str, dict[str, dict[str, Any]]] = {}
+    for result in results:
+        if isinstance(result, dict) and result.get("type") == _RELATION:
+            continue  # lines between boxes: no screen asks for them, and they say nothing of any box
+        control, value = _parse_control_value(result, controls)
+        place = regions.setdefault(_parse_region_id(result), {}) if control.per_region else whole
+        if control.name in place:
+            reject_submission(QuarantineReason.MALFORMED, f"{control.name} is answered twice")
+        place[control.name] = value
+    return ParsedScreenAnswers(whole, regions)
+
+
+def get_selected_choices(answers: Answers, control: ScreenControl) -> tuple[str, ...]:
+    """Return the selected choices of a control; empty if the control was not answered."""
+    words = answers.get(control.name, {}).get("choices", [])
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        reject_submission(QuarantineReason.MALFORMED, f"{control.name} holds no list of words")
+    unknown = [word for word in words if word not in control.words]
+    if unknown:
+        detail = f"{control.name} knows no {format_submitted_value(unknown[0])}"
+        reject_submission(QuarantineReason.UNKNOWN_WORD, detail)
+    if len(set(words)) < len(words):
+        reject_submission(QuarantineReason.MALFORMED, f"{control.name} names a word twice")
+    if len(words) > 1 and not control.several:
+        reject_submission(
+            QuarantineReason.CONTRADICTORY, f"{control.name} has {len(words)} answers"
+        )
+    return tuple(words)
+
+
+def require_selected_choice(answers: Answers, control: ScreenControl) -> str:
+    """Return the selected choice of a required control."""
+    words = get_selected_choices(answers, control)
+    if not words:
+        reject_submission(QuarantineReason.MISSING, f"{control.name} is not answered")
+    return words[0]
+
+
+def get_entered_text(answers: Answers, control: ScreenControl) -> str:
+    """Return a control's text, with control characters replaced; "" if no text was entered."""
+    text = answers.get(control.name, {}).get("text", [])
+    lines = [text] if isinstance(text, str) else text
+    if not isinstance(lines, list):
+        reject_submission(QuarantineReason.MALFORMED, f"{control.name} holds no text")
+    if len(lines) > MOST_LINES:
+        reject_submission(QuarantineReason.TOO_LARGE, f"{control.name} has {len(lines)} texts")
+    if not all(isinstance(line, str) for line in lines):
+        reject_submission(QuarantineReason.MALFORMED, f"{control.name} holds no text")
+    if sum(map(len, lines)) > LONGEST_TEXT:
+        reject_submission(
+            QuarantineReason.TOO_LARGE, f"{control.name} is longer than {LONGEST_TEXT}"
+        )
+    return sanitise_lines("\n".join(lines)).strip()
+
+
+def _parse_control_value(
+    result: object, controls: Mapping[str, ScreenControl]
+) -> tuple[ScreenControl, dict[str, Any]]:
+    if not isinstance(result, dict):
+        reject_submission(
+            QuarantineReason.MALFORMED, f"a result is {format_submitted_value(result)}"
+        )
+    name = result.get("from_name")
+    control = controls.get(name) if isinstance(name, str) else None
+    if control is None:
+        reject_submission(
+            QuarantineReason.UNKNOWN_WORD, f"the screen does not ask {format_submitted_value(name)}"
+        )
+    if result.get("to_name") != control.about:
+        detail = f"{control.name} is about {format_submitted_value(result.get('to_name'))}"
+        reject_submission(QuarantineReason.UNKNOWN_WORD, detail)
+    value = result.get("value")
+    if result.get("type") != control.kind or not isinstance(value, dict):
+        reject_submission(QuarantineReason.MALFORMED, f"{control.name} holds no {control.kind}")
+    return control, value
+
+
+def _parse_region_id(result: dict[str, Any]) -> str:
+    region = result.get("id")
+    if not isinstance(region, str) or not 0 < len(region) <= _LONGEST_ID:
+        reject_submission(
+            QuarantineReason.MALFORMED, f"a box's id is {format_submitted_value(region)}"
+        )
+    return region
+
 
 MOST_BOXES: Final = 200
 MOST_KEY_FRAMES: Final = 20_000
@@ -52,16 +184,16 @@ _SQUARE_DEG: Final = 0.01
 class _SubmittedAnnotation:
     """Submitted Label Studio annotation, grouped by control."""
 
-    said: ParsedAnswers
+    said: ParsedScreenAnswers
     controls: Mapping[str, ScreenControl]
     task: AnnotationTask
     swapped: bool
 
     def one(self, name: str) -> str:
-        return require_choice(self.said.whole, self.controls[name])
+        return require_selected_choice(self.said.whole, self.controls[name])
 
 
-def read_result(
+def parse_judgement(
     interface: AnnotationInterface, results: object, task: AnnotationTask, *, swapped: bool
 ) -> Value | QuarantinedSubmission:
     """Parse the judgement in an annotation's list of results.
@@ -72,12 +204,12 @@ def read_result(
         task: Judged clip or pair.
         swapped: Whether a pair's second clip was on the left.
     """
-    controls = get_controls(interface)
+    controls = get_screen_controls(interface)
     try:
-        said = sort_out(results, controls)
+        said = parse_results_by_control(results, controls)
         sent = _SubmittedAnnotation(said=said, controls=controls, task=task, swapped=swapped)
         return _READERS[interface](sent)
-    except RefusedError as error:
+    except InvalidSubmissionError as error:
         return error.quarantined
 
 
@@ -101,14 +233,14 @@ def _parse_preference_answer(sent: _SubmittedAnnotation) -> PreferenceAnswer:
 def _parse_rating_answer(sent: _SubmittedAnnotation) -> RatingAnswer:
     whole, controls = sent.said.whole, sent.controls
     # A clip that was scored first and discarded then keeps its score on the screen: hidden, not meant.
-    if get_choices(whole, controls["discard"]):
+    if get_selected_choices(whole, controls["discard"]):
         return RatingAnswer(rating=None)
     score = int(sent.one("score"))
-    texts = {name: get_text(whole, controls[name]) for name in ("problem", "adherence")}
+    texts = {name: get_entered_text(whole, controls[name]) for name in ("problem", "adherence")}
     for name, text in texts.items():
         if not text:
-            refuse(QuarantineReason.MISSING, f"{name} is not answered")
-    family = get_choices(whole, controls["family"])
+            reject_submission(QuarantineReason.MISSING, f"{name} is not answered")
+    family = get_selected_choices(whole, controls["family"])
     return RatingAnswer(
         rating=Rating(
             score=score,
@@ -130,17 +262,21 @@ def _parse_trace_answer(sent: _SubmittedAnnotation) -> TraceAnswer:
     label = _VERDICTS[sent.one("verdict")]
     regions = sent.said.regions
     if len(regions) > MOST_BOXES:
-        refuse(QuarantineReason.TOO_LARGE, f"{len(regions)} boxes, more than {MOST_BOXES}")
+        reject_submission(
+            QuarantineReason.TOO_LARGE, f"{len(regions)} boxes, more than {MOST_BOXES}"
+        )
     n_keys = sum(map(_count_key_frames, regions.values()))
     if n_keys > MOST_KEY_FRAMES:
-        refuse(QuarantineReason.TOO_LARGE, f"{n_keys} key frames, more than {MOST_KEY_FRAMES}")
+        reject_submission(
+            QuarantineReason.TOO_LARGE, f"{n_keys} key frames, more than {MOST_KEY_FRAMES}"
+        )
     traces = tuple(
         trace for answers in regions.values() for trace in _parse_box_traces(answers, sent)
     )
     if bool(traces) is not (label is Label.GENERATED):
         claim = "some" if label is Label.GENERATED else "none"
         detail = f"{len(traces)} traces in a clip that is said to have {claim}"
-        refuse(QuarantineReason.CONTRADICTORY, detail)
+        reject_submission(QuarantineReason.CONTRADICTORY, detail)
     return TraceAnswer(traces=traces, label=label)
 
 
@@ -155,21 +291,21 @@ _READERS: Final[Mapping[AnnotationInterface, Callable[[_SubmittedAnnotation], Va
 
 
 def _parse_box_traces(answers: Answers, sent: _SubmittedAnnotation) -> tuple[Trace, ...]:
-    """Parse the traces of one box."""
+    """Parse the traces of one box: one for each range of frames on which it is visible."""
     if "box" not in answers:
-        detail = f"{cut(next(iter(answers)))} is about a box that is not there"
-        refuse(QuarantineReason.MALFORMED, detail)
+        detail = f"{format_submitted_value(next(iter(answers)))} is about a box that is not there"
+        reject_submission(QuarantineReason.MALFORMED, detail)
     copy = sent.task.copies[0]
-    _require_marks(answers["box"].get("labels", []))
+    _require_known_box_labels(answers["box"].get("labels", []))
     keys = _parse_key_frames(answers["box"].get("sequence"), copy)
-    categories = get_choices(answers, sent.controls["category"])
+    categories = get_selected_choices(answers, sent.controls["category"])
     if not categories:
-        refuse(QuarantineReason.MISSING, "a box has no category")
-    return read_track(
+        reject_submission(QuarantineReason.MISSING, "a box has no category")
+    return convert_key_frames_to_traces(
         keys,
         copy,
         categories=frozenset(map(Category, categories)),
-        explanation=get_text(answers, sent.controls["explanation"]),
+        explanation=get_entered_text(answers, sent.controls["explanation"]),
     )
 
 
@@ -178,51 +314,59 @@ def _count_key_frames(answers: Answers) -> int:
     return len(sequence) if isinstance(sequence, list) else 0
 
 
-def _require_marks(labels: object) -> None:
+def _require_known_box_labels(labels: object) -> None:
     known = get_box_labels(AnnotationInterface.TRACE)
     if not isinstance(labels, list) or len(labels) > len(known):
-        refuse(QuarantineReason.MALFORMED, "a box's labels are no list of words")
+        reject_submission(QuarantineReason.MALFORMED, "a box's labels are no list of words")
     for label in labels:
         if not isinstance(label, str) or label not in known:
-            refuse(QuarantineReason.UNKNOWN_WORD, f"a box is called {cut(label)}")
+            reject_submission(
+                QuarantineReason.UNKNOWN_WORD, f"a box is called {format_submitted_value(label)}"
+            )
 
 
 def _parse_key_frames(sequence: object, copy: ClipCopy) -> list[KeyFrame]:
     if not isinstance(sequence, list) or not sequence:
-        refuse(QuarantineReason.MALFORMED, "a box without key frames")
+        reject_submission(QuarantineReason.MALFORMED, "a box without key frames")
     if len(sequence) > copy.n_frames:
         detail = f"{len(sequence)} key frames in a clip of {copy.n_frames} frames"
-        refuse(QuarantineReason.TOO_LARGE, detail)
+        reject_submission(QuarantineReason.TOO_LARGE, detail)
     keys = [_parse_key_frame(entry, copy) for entry in sequence]
     if any(left.frame >= right.frame for left, right in pairwise(keys)):
-        refuse(QuarantineReason.MALFORMED, "key frames out of order, or two for one frame")
+        reject_submission(
+            QuarantineReason.MALFORMED, "key frames out of order, or two for one frame"
+        )
     return keys
 
 
 def _parse_key_frame(entry: object, copy: ClipCopy) -> KeyFrame:
     if not isinstance(entry, dict):
-        refuse(QuarantineReason.MALFORMED, f"a key frame is {cut(entry)}")
+        reject_submission(
+            QuarantineReason.MALFORMED, f"a key frame is {format_submitted_value(entry)}"
+        )
     frame, enabled = entry.get("frame"), entry.get("enabled")
     if type(frame) is not int or type(enabled) is not bool:
-        refuse(QuarantineReason.MALFORMED, "a key frame without number or without visibility")
+        reject_submission(
+            QuarantineReason.MALFORMED, "a key frame without number or without visibility"
+        )
     if not 1 <= frame <= copy.n_frames:
         detail = f"a key frame is outside the clip's {copy.n_frames} frames"
-        refuse(QuarantineReason.OUT_OF_RANGE, detail)
+        reject_submission(QuarantineReason.OUT_OF_RANGE, detail)
     turn = _parse_box_number(entry, "rotation", default=0.0) % 360
     if min(turn, 360 - turn) > _SQUARE_DEG:
-        refuse(QuarantineReason.OUT_OF_RANGE, f"the box on frame {frame} is turned")
+        reject_submission(QuarantineReason.OUT_OF_RANGE, f"the box on frame {frame} is turned")
     return KeyFrame(frame=frame, box=_parse_clipped_box(entry, frame), enabled=enabled)
 
 
 def _parse_clipped_box(entry: dict[str, Any], frame: int) -> Box:
-    """Return the box clipped to the picture."""
+    """Parse the box of a key frame, clipped to the frame's edges."""
     x, y, width, height = (_parse_box_number(entry, side) for side in ("x", "y", "width", "height"))
     corners = (x / 100, y / 100, (x + width) / 100, (y + height) / 100)
     x0, y0, x1, y1 = (min(1.0, max(0.0, corner)) for corner in corners)
     try:
         return Box(x0, y0, x1, y1)
     except InvalidValueError:
-        refuse(
+        reject_submission(
             QuarantineReason.OUT_OF_RANGE, f"nothing of the box on frame {frame} is in the picture"
         )
 
@@ -230,7 +374,11 @@ def _parse_clipped_box(entry: dict[str, Any], frame: int) -> Box:
 def _parse_box_number(entry: dict[str, Any], side: str, *, default: float | None = None) -> float:
     found = entry.get(side, default)
     if isinstance(found, bool) or not isinstance(found, int | float):
-        refuse(QuarantineReason.MALFORMED, f"a box's {side} is {cut(found)}")
+        reject_submission(
+            QuarantineReason.MALFORMED, f"a box's {side} is {format_submitted_value(found)}"
+        )
     if not -_FARTHEST <= found <= _FARTHEST:  # nor what is no number
-        refuse(QuarantineReason.OUT_OF_RANGE, f"a box's {side} is beyond {_FARTHEST:.0f} %")
+        reject_submission(
+            QuarantineReason.OUT_OF_RANGE, f"a box's {side} is beyond {_FARTHEST:.0f} %"
+        )
     return float(found)

@@ -1,10 +1,6 @@
-"""Six annotation screens: Label Studio label configurations and the answers that each allows.
+"""Six annotation screens: label configurations, allowed answers, and the tracks of moving boxes."""
 
-The configurations are files, so that the leader of a campaign can read them. Questions, choices
-and hotkeys of a screen are read from its configuration and stored nowhere else.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -13,10 +9,83 @@ from typing import Final
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import quoteattr
 
-from unreel.annotation.campaign import AnnotationInterface
-from unreel.core.errors import InvalidSettingError
+from unreel.annotation.campaign import AnnotationInterface, ClipCopy
+from unreel.core.box import Box
+from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.identity import digest
 from unreel.core.safe_text import sanitise_line
+from unreel.core.span import TimeSpan
+from unreel.core.trace import BoxAt, Category, Trace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyFrame:
+    """Key frame of a box on an annotation screen."""
+
+    frame: int
+    """Counts from 1."""
+    box: Box
+    enabled: bool
+    """Whether the box is seen on the frame after this one."""
+
+
+def convert_key_frames_to_traces(
+    keys: Sequence[KeyFrame],
+    copy: ClipCopy,
+    *,
+    categories: frozenset[Category] = frozenset(),
+    explanation: str = "",
+) -> tuple[Trace, ...]:
+    """Return the traces of a box: one for each continuous range of frames that show the box."""
+    return tuple(
+        Trace(
+            span=TimeSpan(copy.at_us(run[0].frame - 1), copy.at_us(_get_last_frame(run, copy))),
+            track=tuple(BoxAt(copy.at_us(key.frame - 1), key.box) for key in run),
+            categories=categories,
+            explanation=explanation,
+        )
+        for run in _iter_visible_runs(keys)
+    )
+
+
+def convert_trace_to_key_frames(trace: Trace, copy: ClipCopy) -> tuple[KeyFrame, ...]:
+    """Return key frames that show a trace on every frame of its span and on no other.
+
+    Raises:
+        InvalidValueError: The trace has no box.
+    """
+    if not trace.track:
+        msg = "a trace without a box cannot stand on a screen. Leave it out, or mark its place"
+        raise InvalidValueError(msg)
+    boxes: dict[int, Box] = {}
+    for mark in trace.track:
+        boxes.setdefault(copy.frame_at(mark.at_us) + 1, mark.box)
+    first = copy.frame_at(trace.span.start_us) + 1
+    last = max(copy.frame_at(trace.span.end_us - 1) + 1, *boxes)
+    boxes.setdefault(first, trace.track[0].box)
+    if last < copy.n_frames:
+        boxes.setdefault(last, boxes[max(boxes)])
+    return tuple(
+        KeyFrame(frame=frame, box=boxes[frame], enabled=frame != last or last == copy.n_frames)
+        for frame in sorted(boxes)
+    )
+
+
+def _iter_visible_runs(keys: Sequence[KeyFrame]) -> Iterator[list[KeyFrame]]:
+    run: list[KeyFrame] = []
+    for key in keys:
+        run.append(key)
+        if not key.enabled:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _get_last_frame(run: Sequence[KeyFrame], copy: ClipCopy) -> int:
+    """Return the number of the last frame of a range, counted from 1."""
+    return copy.n_frames if run[-1].enabled else run[-1].frame
+
 
 LONGEST_QUESTION: Final = 300
 _QUESTION: Final = '"QUESTION"'
@@ -25,7 +94,7 @@ _KINDS: Final = {"Choices": "choices", "TextArea": "textarea", "VideoRectangle":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreenControl:
-    """One thing that a screen asks for."""
+    """Input element of an annotation screen: a choice, a text field or a box."""
 
     name: str
     about: str
@@ -41,7 +110,7 @@ class ScreenControl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationScreen:
-    """Screen of an interface for an annotator."""
+    """Annotation screen of one question: Label Studio configuration, guidelines and hotkeys."""
 
     interface: AnnotationInterface
     config: str
@@ -57,14 +126,16 @@ class AnnotationScreen:
         return digest("screen", self.config)[:12]
 
 
-def get_screen(interface: AnnotationInterface, *, question: str = "") -> AnnotationScreen:
+def get_annotation_screen(
+    interface: AnnotationInterface, *, question: str = ""
+) -> AnnotationScreen:
     """Return the screen of an interface; only `pass-fail` takes a `question`.
 
     Raises:
         InvalidSettingError: The question is missing, not allowed for this interface, or contains
             characters that a screen cannot show.
     """
-    _require_question(interface, question)
+    _require_valid_question(interface, question)
     config = _read_package_file("configs", f"{interface.value}.xml").replace(
         _QUESTION, quoteattr(question)
     )
@@ -77,7 +148,7 @@ def get_screen(interface: AnnotationInterface, *, question: str = "") -> Annotat
 
 
 @cache
-def get_controls(interface: AnnotationInterface) -> Mapping[str, ScreenControl]:
+def get_screen_controls(interface: AnnotationInterface) -> Mapping[str, ScreenControl]:
     """Return the controls of a screen by name."""
     tree = _parse_screen_config(_read_package_file("configs", f"{interface.value}.xml"))
     found = (_build_control(tag) for tag in tree.iter() if tag.tag in _KINDS)
@@ -111,7 +182,7 @@ def _read_hotkeys(config: str) -> dict[str, str]:
     }
 
 
-def _require_question(interface: AnnotationInterface, question: str) -> None:
+def _require_valid_question(interface: AnnotationInterface, question: str) -> None:
     setting = "question"
     if interface is not AnnotationInterface.PASS_FAIL:
         if question:

@@ -1,4 +1,4 @@
-"""Opens a ledger by its address: PostgreSQL for a team, a file of SQLite for a trial."""
+"""Connection to a ledger by its URL: a PostgreSQL database, or an SQLite file."""
 
 import os
 import threading
@@ -12,9 +12,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError
 
-from unreel.annotation.ledger.database_errors import translate_database_errors
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.ledger.tables import READING, VERSION
+from unreel.annotation.ledger.tables import READING, VERSION, translate_database_errors
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import EnvironmentSettings
@@ -27,11 +26,15 @@ _one_thread = threading.Lock()
 """What Alembic runs finds its connection through a name of the whole process."""
 
 
-def migrate(engine: Engine, shown: str) -> None:
-    """Make the ledger's tables what this release uses.
+def migrate_ledger(engine: Engine, shown: str) -> None:
+    """Migrate the ledger's tables to the schema of this release.
+
+    Args:
+        engine: Database of the ledger.
+        shown: Name of the database for messages, without its password.
 
     Raises:
-        UnreadableSourceError: A newer release made them.
+        UnreadableSourceError: A newer release made the tables.
     """
     config = Config()
     config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
@@ -94,10 +97,10 @@ def open_ledger(address: str) -> Ledger:
     is_file = url.get_backend_name() == "sqlite"
     bare = url.set(drivername="postgresql", query={})
     shown = url.database or "" if is_file else bare.render_as_string(hide_password=True)
-    engine = _open_file(url) if is_file else _open_server(url)
+    engine = _open_sqlite_engine(url) if is_file else _open_postgresql_engine(url)
     try:
         with translate_database_errors(shown):
-            migrate(engine, shown)
+            migrate_ledger(engine, shown)
     except BaseException:
         engine.dispose()
         raise
@@ -124,7 +127,7 @@ def _parse_database_url(address: str) -> URL:
     raise InvalidSettingError(_OPTION, problem, _EXAMPLES)
 
 
-def _open_file(url: URL) -> Engine:
+def _open_sqlite_engine(url: URL) -> Engine:
     if not url.database or url.database == ":memory:":
         problem = "a ledger in memory would be lost with the command"
         raise InvalidSettingError(_OPTION, problem, _EXAMPLES)
@@ -136,12 +139,12 @@ def _open_file(url: URL) -> Engine:
         hide_parameters=True,
         connect_args={"timeout": _WAIT_S},
     )
-    event.listen(engine, "connect", _set_up)
-    event.listen(engine, "begin", _begin_transaction)
+    event.listen(engine, "connect", _set_sqlite_pragmas)
+    event.listen(engine, "begin", _begin_sqlite_transaction)
     return engine
 
 
-def _open_server(url: URL) -> Engine:
+def _open_postgresql_engine(url: URL) -> Engine:
     # Without these a machine that is gone is waited for for hours.
     patience = {"connect_timeout": _WAIT_S, "keepalives_idle": _WAIT_S, "keepalives_count": 3}
     engine = create_engine(
@@ -150,22 +153,25 @@ def _open_server(url: URL) -> Engine:
         pool_pre_ping=True,
         connect_args={name: value for name, value in patience.items() if name not in url.query},
     )
-    event.listen(engine, "connect", _limit_waiting)
+    event.listen(engine, "connect", _set_lock_timeout)
     return engine
 
 
-def _limit_waiting(connection: Any, record: object) -> None:  # noqa: ARG001  SQLAlchemy's signature
+def _set_lock_timeout(connection: Any, record: object) -> None:  # noqa: ARG001  SQLAlchemy's signature
     connection.execute(f"SET lock_timeout = '{_WAIT_S}s'")
     connection.commit()
 
 
-def _set_up(connection: Any, record: object) -> None:  # noqa: ARG001  SQLAlchemy's signature
+def _set_sqlite_pragmas(connection: Any, record: object) -> None:  # noqa: ARG001  SQLAlchemy's signature
     connection.isolation_level = None  # the driver would leave tables outside of transactions
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _begin_transaction(connection: Connection) -> None:
-    """Take the one writer's place at once: who read first and wrote then could not wait for it."""
+def _begin_sqlite_transaction(connection: Connection) -> None:
+    """Begin an SQLite transaction; a writing one takes the write lock immediately.
+
+    A transaction that reads first and then writes could not wait for another writer.
+    """
     is_reading = connection.get_execution_options().get(READING, False)
     connection.exec_driver_sql("BEGIN" if is_reading else "BEGIN IMMEDIATE")

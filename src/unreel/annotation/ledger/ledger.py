@@ -9,11 +9,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from unreel.annotation.campaign import AnnotationTask, Annotator, Campaign, TaskAssignment
-from unreel.annotation.judgements import AnnotationRecord
+from unreel.annotation.judgements import AnnotationRecord, LedgerNotice
 from unreel.annotation.ledger import rows, tables
-from unreel.annotation.ledger.database_errors import translate_database_errors
-from unreel.annotation.ledger.decisions import LedgerNotice
-from unreel.annotation.ledger.tables import READING
+from unreel.annotation.ledger.tables import READING, translate_database_errors
 from unreel.core.chunks import iter_chunks
 from unreel.core.errors import (
     InvalidSettingError,
@@ -54,18 +52,18 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Give the connections back; a ledger that is used again opens new ones."""
+        """Close all database connections; a ledger that is used again opens new ones."""
         self._engine.dispose()
 
     def enlist(self, annotators: Iterable[Annotator]) -> None:
-        """Make people known by name and login.
+        """Add annotators, each with a name and a login.
 
         Raises:
-            InvalidSettingError: A name has another address already, or an address another name.
+            InvalidSettingError: A name is stored with another e-mail, or an e-mail with another name.
         """
         with self._writing() as connection:
             for annotator in annotators:
-                row = rows.annotator_row(annotator)
+                row = rows.build_annotator_row(annotator)
                 connection.execute(self._insert(tables.annotators), row)
                 known = tables.annotators.c
                 same = (known.name == row["name"]) & (known.login == row["login"])
@@ -100,7 +98,7 @@ class Ledger:
             )
             newest, number = _find_newest_revision(connection, campaign.name)
             if newest is not None:
-                _require_same(newest, campaign)
+                _require_same_campaign_settings(newest, campaign)
             if newest is None or any(getattr(newest, key) != is_ for key, is_ in revision.items()):
                 place = {"campaign": campaign.name, "number": number + 1}
                 connection.execute(self._insert(tables.revisions), {**place, **revision})
@@ -120,7 +118,7 @@ class Ledger:
             UnknownNameError: No campaign has that name.
         """
         query = _build_campaigns_query().where(tables.campaigns.c.name == name)
-        found = [rows.campaign_of(row) for row in self._read(query)]
+        found = [rows.parse_campaign_row(row) for row in self._read(query)]
         if not found:
             known = [each.name for each in self.campaigns()]
             raise UnknownNameError(_CAMPAIGN, name, known)
@@ -130,19 +128,20 @@ class Ledger:
         """Return the newest revision of every campaign, sorted by name."""
         return list(
             {
-                row["name"]: rows.campaign_of(row) for row in self._read(_build_campaigns_query())
+                row["name"]: rows.parse_campaign_row(row)
+                for row in self._read(_build_campaigns_query())
             }.values()
         )
 
     def add_tasks(self, campaign: str, tasks: Iterable[AnnotationTask]) -> int:
         """Add tasks in this order and return the number of new ones; known tasks are not changed."""
         with self._writing(campaign) as connection:
-            given = (rows.task_row(campaign, task) for task in tasks)
+            given = (rows.build_task_row(campaign, task) for task in tasks)
             return self._add(connection, tables.tasks, given)
 
     def tasks(self, campaign: str) -> Iterator[AnnotationTask]:
         """Yield the tasks in the order in which they were added."""
-        return self._made(rows.task_of, self._numbered(tables.tasks, campaign))
+        return self._made(rows.parse_task_row, self._numbered(tables.tasks, campaign))
 
     def assign(self, campaign: str, assignments: Iterable[TaskAssignment]) -> int:
         """Assign tasks to annotators and return the number of new assignments; known ones are not changed.
@@ -150,7 +149,7 @@ class Ledger:
         Raises:
             InvalidValueError: A task or an annotator is unknown, or a position is taken.
         """
-        given = (rows.assignment_row(campaign, assignment) for assignment in assignments)
+        given = (rows.build_assignment_row(campaign, assignment) for assignment in assignments)
         key = ["campaign", "annotator", "task"]
         with self._writing(campaign) as connection:
             try:
@@ -174,10 +173,10 @@ class Ledger:
         with self._reading() as connection:
             _require_campaign(connection, campaign)
         place = [known.annotator, known.batch, known.position]
-        return self._made(rows.assignment_of, self._pages(query, place))
+        return self._made(rows.parse_assignment_row, self._pages(query, place))
 
     def remember(self, campaign: str, kind: str, key: str, value: str) -> None:
-        """Store a small value of a server, such as the number of a project; the last one is valid."""
+        """Store a text under `kind` and `key` of a campaign, such as a project id; replace an old one."""
         row = {"campaign": campaign, "kind": kind, "key": key, "value": value}
         known = tables.memories.c
         with self._writing(campaign) as connection:
@@ -188,23 +187,23 @@ class Ledger:
             )
 
     def memories(self, campaign: str, kind: str) -> dict[str, str]:
-        """Return the stored values of that kind by key."""
+        """Return the texts stored under `kind` of a campaign, by key."""
         known = tables.memories.c
         query = select(known.key, known.value).where(known.campaign == campaign, known.kind == kind)
         return {row["key"]: row["value"] for row in self._read(query.order_by(known.key))}
 
     def append(self, records: Iterable[AnnotationRecord]) -> int:
-        """Store pulled records and return the number of new ones; records with a known key are skipped.
+        """Store pulled records and return the number of new ones; records with a stored key are skipped.
 
         Other writers wait meanwhile: pass records in memory, not a stream from a server.
 
         Raises:
-            UnknownNameError: A record is of no campaign.
+            UnknownNameError: A record belongs to an unknown campaign.
         """
         with self._writing() as connection:
             known: set[str] = set()
             return self._add(
-                connection, tables.annotations, _iter_checked_rows(connection, records, known)
+                connection, tables.annotations, _iter_record_rows(connection, records, known)
             )
 
     def known_keys(self, keys: Collection[str]) -> set[str]:
@@ -224,20 +223,29 @@ class Ledger:
         A reader that has seen a number has seen all earlier ones, also with concurrent writers.
         """
         found = self._numbered(tables.annotations, campaign, after=after)
-        return self._made(lambda row: (row["seq"], rows.record_of(row)), found)
+        return self._made(lambda row: (row["seq"], rows.parse_record_row(row)), found)
 
     def notice(
         self, campaign: str, kind: str, subject: str, by: str, answer: str, at_us: int
     ) -> None:
-        """Keep what a person decided, beside all decisions before it."""
+        """Store a person's decision as a new notice; earlier notices are not changed.
+
+        Args:
+            campaign: Name of the campaign.
+            kind: Kind of the decision, such as `exclusion`.
+            subject: Annotator or task id that the decision is about.
+            by: Name of the person who decided.
+            answer: Content of the decision.
+            at_us: Time of the decision in microseconds since 1970.
+        """
         told = {"campaign": campaign, "kind": kind, "subject": subject, "by": by, "said": answer}
-        row = rows.notice_row(**told, at_us=at_us)
+        row = rows.build_notice_row(**told, at_us=at_us)
         with self._writing(campaign) as connection:
             connection.execute(self._insert(tables.notices), row)
 
     def notices(self, campaign: str, kind: str | None = None) -> list[LedgerNotice]:
         """Return the decisions of people in order of arrival."""
-        found = self._made(rows.notice_of, self._numbered(tables.notices, campaign))
+        found = self._made(rows.parse_notice_row, self._numbered(tables.notices, campaign))
         return [notice for notice in found if kind in {None, notice.kind}]
 
     @contextlib.contextmanager
@@ -270,7 +278,7 @@ class Ledger:
         return self._pages(query.where(known.seq <= last), [known.seq])
 
     def _pages(self, query: Select[Any], place: Sequence[Column[Any]]) -> Iterator[rows.Row]:
-        """Yield rows in order of the unique column `place`, in pages.
+        """Yield the rows of `query` in pages, sorted by the columns `place`, which are unique together.
 
         Each page is a separate transaction, so a slow or unfinished reader holds no lock.
         """
@@ -283,7 +291,11 @@ class Ledger:
             page = [] if is_last else self._read(behind.order_by(*place).limit(_AT_ONCE))
 
     def _made(self, make: Callable[[rows.Row], T], found: Iterator[rows.Row]) -> Iterator[T]:
-        """Yield the objects of the rows."""
+        """Yield the result of `make` for each row.
+
+        Raises:
+            UnreadableSourceError: `make` cannot parse a row.
+        """
         for row in found:
             try:
                 made = make(row)
@@ -333,10 +345,10 @@ def _find_newest_revision(connection: Connection, name: str) -> tuple[Campaign |
         .mappings()
         .all()
     )
-    return (rows.campaign_of(found[-1]), found[-1]["number"]) if found else (None, 0)
+    return (rows.parse_campaign_row(found[-1]), found[-1]["number"]) if found else (None, 0)
 
 
-def _require_same(was: Campaign, is_: Campaign) -> None:
+def _require_same_campaign_settings(was: Campaign, is_: Campaign) -> None:
     told = [
         f"{name} is {getattr(was, name)!s}, not {getattr(is_, name)!s}"
         for name in _FIXED
@@ -355,11 +367,11 @@ def _require_campaign(connection: Connection, name: str) -> None:
     raise UnknownNameError(_CAMPAIGN, name, names)
 
 
-def _iter_checked_rows(
+def _iter_record_rows(
     connection: Connection, records: Iterable[AnnotationRecord], known: set[str]
 ) -> Iterator[dict[str, Any]]:
     for record in records:
         if record.campaign not in known:
             _require_campaign(connection, record.campaign)
             known.add(record.campaign)
-        yield rows.record_row(record)
+        yield rows.build_record_row(record)

@@ -22,10 +22,10 @@ from unreel.annotation.campaign import (
 from unreel.annotation.judgements import (
     VALUES,
     AnnotationRecord,
+    LedgerNotice,
     QuarantinedSubmission,
     QuarantineReason,
 )
-from unreel.annotation.ledger.decisions import LedgerNotice
 from unreel.core.errors import InvalidValueError
 from unreel.core.identity import digest
 
@@ -36,12 +36,12 @@ _NOTICE: Final = [each.name for each in fields(LedgerNotice)]
 _QUARANTINED: Final = "quarantined"
 
 
-def annotator_row(annotator: Annotator) -> dict[str, Any]:
+def build_annotator_row(annotator: Annotator) -> dict[str, Any]:
     """Return the row of an annotator, with the lower-case login that identifies the person."""
     return {**asdict(annotator), "login": annotator.email.casefold()}
 
 
-def campaign_of(row: Row) -> Campaign:
+def parse_campaign_row(row: Row) -> Campaign:
     """Build a campaign from a joined row of campaign and revision."""
     return Campaign(
         name=row["name"],
@@ -54,8 +54,8 @@ def campaign_of(row: Row) -> Campaign:
     )
 
 
-def task_row(campaign: str, task: AnnotationTask) -> dict[str, Any]:
-    """Return the row of a task."""
+def build_task_row(campaign: str, task: AnnotationTask) -> dict[str, Any]:
+    """Return the ledger row of a task."""
     return {
         "campaign": campaign,
         "id": task.id,
@@ -63,18 +63,18 @@ def task_row(campaign: str, task: AnnotationTask) -> dict[str, Any]:
     }
 
 
-def task_of(row: Row) -> AnnotationTask:
-    """Parse the task in `row`."""
+def parse_task_row(row: Row) -> AnnotationTask:
+    """Build a task from its ledger row."""
     return _TASKS.validate_python(json.loads(row["body"]))
 
 
-def assignment_row(campaign: str, assignment: TaskAssignment) -> dict[str, Any]:
-    """Return the row of an assignment."""
+def build_assignment_row(campaign: str, assignment: TaskAssignment) -> dict[str, Any]:
+    """Return the ledger row of an assignment."""
     return {"campaign": campaign, **asdict(assignment), "arm": assignment.arm.value}
 
 
-def assignment_of(row: Row) -> TaskAssignment:
-    """Build the assignment in `row`."""
+def parse_assignment_row(row: Row) -> TaskAssignment:
+    """Build an assignment from its ledger row."""
     return TaskAssignment(
         annotator=row["annotator"],
         task=row["task"],
@@ -85,7 +85,7 @@ def assignment_of(row: Row) -> TaskAssignment:
     )
 
 
-def record_row(record: AnnotationRecord) -> dict[str, Any]:
+def build_record_row(record: AnnotationRecord) -> dict[str, Any]:
     """Return the row of a record, with its key.
 
     Characters that databases reject are replaced in untrusted names, so that such a name cannot
@@ -106,8 +106,8 @@ def record_row(record: AnnotationRecord) -> dict[str, Any]:
     }
 
 
-def record_of(row: Row) -> AnnotationRecord:
-    """Parse the record in `row`."""
+def parse_record_row(row: Row) -> AnnotationRecord:
+    """Build a record from its ledger row."""
     outcome = json.loads(row["outcome"])
     return AnnotationRecord(
         campaign=row["campaign"],
@@ -125,7 +125,7 @@ def record_of(row: Row) -> AnnotationRecord:
     )
 
 
-def notice_row(**told: Any) -> dict[str, Any]:
+def build_notice_row(**told: Any) -> dict[str, Any]:
     """Return the row of a notice, with its key; the same text at the same time gives the same key."""
     if any("\0" in value for value in told.values() if isinstance(value, str)):
         msg = "a notice is text, and this one holds the character NUL. Take it out"
@@ -133,8 +133,8 @@ def notice_row(**told: Any) -> dict[str, Any]:
     return {"key": digest("notice", *(str(told[name]) for name in sorted(told))), **told}
 
 
-def notice_of(row: Row) -> LedgerNotice:
-    """Build the notice in `row`."""
+def parse_notice_row(row: Row) -> LedgerNotice:
+    """Build a notice from its ledger row."""
     return LedgerNotice(**{name: row[name] for name in _NOTICE})
 
 

@@ -1,4 +1,4 @@
-"""Disagreements of annotators, worst first."""
+"""Disagreements of annotators, worst first, and the text of answers on the page."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,14 +7,17 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any, Final
 
-from unreel.annotation.campaign import AnnotationTask, ClipCopy
+from unreel.annotation.campaign import AnnotationTask, ClipCopy, StudyArm
+from unreel.annotation.campaign_state import AnnotatorJudgement, By
 from unreel.annotation.consensus.outcome import Outcome, SettledTask
+from unreel.annotation.consensus.trace_matching import measure_trace_similarity
 from unreel.annotation.judgements import AnyValue, RatingAnswer, TraceAnswer
-from unreel.annotation.opinion import AnnotatorOpinion, answer_of, group_by_task
+from unreel.annotation.opinion import AnnotatorOpinion, get_short_answer, group_opinions_by_task
 from unreel.annotation.publishing.edition import CampaignEdition
-from unreel.annotation.trace_overlap import measure_similarity
+from unreel.core.estimate import Estimate, Measured
+from unreel.core.span import MICROSECONDS
 from unreel.core.trace import Trace
-from unreel.pages.player import BoxSpec, PlayerSpec, TraceSpec, TrackSpec
+from unreel.pages.player import PlayerBoxSpec, PlayerSpec, PlayerTraceSpec, PlayerTrackSpec
 
 _SCALE: Final = 4
 """From the lowest score to the highest."""
@@ -22,7 +25,7 @@ _SCALE: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDispute:
-    """A task with all its judgements."""
+    """Task with all its opinions, its outcome and the size of the disagreement."""
 
     task: AnnotationTask
     said: tuple[AnnotatorOpinion, ...]
@@ -51,16 +54,17 @@ def rank_disputes(edition: CampaignEdition) -> list[TaskDispute]:
             outcome=edition.consensus.tasks[id_],
             distance=measure_disagreement([each.value for each in said], said[0].task.copies[0]),
         )
-        for id_, said in group_by_task(edition.opinions).items()
+        for id_, said in group_opinions_by_task(edition.opinions).items()
     ]
     return sorted(found, key=lambda one: (one.is_settled, -one.distance, one.task.names))
 
 
 def measure_disagreement(values: Sequence[AnyValue], copy: ClipCopy) -> float:
-    """Return the disagreement of the judgements: 0 if all agree, 1 if they have nothing in common.
+    """Return the disagreement of the answers to one task: 0 if all agree, at most 1.
 
-    Answers: the fraction of people who do not give the most common one. Scores: the range. Traces:
-    as answers, or the missing overlap of all marks, whichever is larger.
+    For votes and choices it is the fraction of people who do not give the most common answer. For
+    scores it is their range. For traces it is the larger of that fraction and the mean missing
+    overlap.
     """
     apart = _compute_answer_disagreement(values)
     scores = [
@@ -76,7 +80,7 @@ def measure_disagreement(values: Sequence[AnyValue], copy: ClipCopy) -> float:
 
 
 def _compute_answer_disagreement(values: Sequence[AnyValue]) -> float:
-    tally = Counter(map(answer_of, values))
+    tally = Counter(map(get_short_answer, values))
     return 1 - tally.most_common(1)[0][1] / len(values) if values else 0.0
 
 
@@ -86,7 +90,7 @@ def _compute_trace_agreement(one: TraceAnswer, other: TraceAnswer, copy: ClipCop
     Return 1 if neither person marked a trace.
     """
     best = [
-        max((measure_similarity(mine, theirs, copy) for theirs in there.traces), default=0.0)
+        max((measure_trace_similarity(mine, theirs, copy) for theirs in there.traces), default=0.0)
         for here, there in ((one, other), (other, one))
         for mine in here.traces
     ]
@@ -99,7 +103,7 @@ _MOST_INSTANTS: Final = 1800
 """A page holds many clips: of a longer one, the player steps by time and not by frame."""
 
 
-def build_players(dispute: TaskDispute, sources: Mapping[str, str]) -> list[dict[str, Any]]:
+def build_player_data(dispute: TaskDispute, sources: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the player data for each clip of the task that is stored with the page."""
     return [
         asdict(_build_player_spec(dispute, copy, name, sources[copy.clip]))
@@ -126,8 +130,8 @@ def _build_player_spec(dispute: TaskDispute, copy: ClipCopy, name: str, source: 
     )
 
 
-def _iter_track_specs(dispute: TaskDispute) -> Iterator[TrackSpec]:
-    """Yield the ground truth or consensus, then all annotators by name, in the order of the player's colours."""
+def _iter_track_specs(dispute: TaskDispute) -> Iterator[PlayerTrackSpec]:
+    """Yield the player tracks: known answer, consensus, then all annotators by name."""
     if dispute.task.known is not None:
         yield _build_track_spec("known answer", dispute.task.known, kind="truth")
     if isinstance(dispute.outcome, SettledTask):
@@ -136,22 +140,90 @@ def _iter_track_specs(dispute: TaskDispute) -> Iterator[TrackSpec]:
         yield _build_track_spec(opinion.annotator, opinion.value, kind="answer")
 
 
-def _build_track_spec(name: str, value: AnyValue, *, kind: str) -> TrackSpec:
+def _build_track_spec(name: str, value: AnyValue, *, kind: str) -> PlayerTrackSpec:
     traces = value.traces if isinstance(value, TraceAnswer) else ()
-    return TrackSpec(
+    return PlayerTrackSpec(
         name=name,
         kind="truth" if kind == "truth" else "answer",
         traces=tuple(map(_build_trace_spec, traces)),
-        note=answer_of(value).replace("-", " "),
+        note=get_short_answer(value).replace("-", " "),
     )
 
 
-def _build_trace_spec(trace: Trace) -> TraceSpec:
+def _build_trace_spec(trace: Trace) -> PlayerTraceSpec:
     kinds = ", ".join(sorted(category.value for category in trace.categories))
-    return TraceSpec(
+    return PlayerTraceSpec(
         start_us=trace.span.start_us,
         end_us=trace.span.end_us,
-        boxes=tuple(map(BoxSpec.of, trace.track)),
+        boxes=tuple(map(PlayerBoxSpec.of, trace.track)),
         label=kinds or "fault",
         text=trace.explanation,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisplayedAnswer:
+    """One annotator's answer to a task, formatted for the page."""
+
+    annotator: str
+    colour: str
+    """Class of the player's colour for this person."""
+    answer: str
+    texts: tuple[str, ...]
+    seconds: str
+    """Time on task; "" if unknown."""
+    arm: str
+    """Whether they saw earlier marks; "" in a campaign without any."""
+    link: str
+    """Link to the task; "" if there is none."""
+
+
+def iter_displayed_answers(dispute: TaskDispute, links: dict[By, str]) -> Iterator[DisplayedAnswer]:
+    """Yield all answers, in the order and colours of the timeline."""
+    for place, opinion in enumerate(dispute.said):
+        lead_us = opinion.lead_us if isinstance(opinion, AnnotatorJudgement) else None
+        arm = opinion.arm if isinstance(opinion, AnnotatorJudgement) else StudyArm.PLAIN
+        yield DisplayedAnswer(
+            annotator=opinion.annotator,
+            colour=f"c{place % COLOURS}",
+            answer=format_answer(opinion.value),
+            texts=tuple(_iter_answer_texts(opinion.value)),
+            seconds="" if lead_us is None else f"{lead_us / MICROSECONDS:.0f} s",
+            arm="" if arm is StudyArm.PLAIN else arm.value,
+            link=links.get((opinion.annotator, dispute.task.id), ""),
+        )
+
+
+def format_answer(value: AnyValue) -> str:
+    """Format the answer in a few words."""
+    answer = get_short_answer(value).replace("-", " ")
+    if isinstance(value, TraceAnswer) and value.traces:
+        n = len(value.traces)
+        return f"{answer}, {n} fault{'s' if n > 1 else ''}"
+    return answer
+
+
+def format_consensus_outcome(dispute: TaskDispute) -> str:
+    """Return the consensus as text, or the reason why there is none."""
+    if isinstance(dispute.outcome, SettledTask):
+        way = dispute.outcome.method.value.replace("-", " ")
+        return f"settled by {way}: {format_answer(dispute.outcome.value)}"
+    return f"not settled, {dispute.outcome.why.value.replace('-', ' ')}: {dispute.outcome.detail}"
+
+
+def format_measured_value(value: Measured, *, places: int) -> tuple[str, str]:
+    """Return the number, and its confidence interval and count; or "" and the reason if not measured."""
+    if isinstance(value, Estimate):
+        ends = f"{value.low:.{places}f} to {value.high:.{places}f}"
+        return f"{value.value:.{places}f}", f"{ends}, n {value.n:,}"
+    return "", f"not measured: {value.why}"
+
+
+def _iter_answer_texts(value: AnyValue) -> Iterator[str]:
+    match value:
+        case TraceAnswer():
+            yield from (trace.explanation for trace in value.traces if trace.explanation)
+        case RatingAnswer(rating=rating) if rating is not None:
+            yield from (text for text in (rating.problem, rating.adherence) if text)
+        case _:
+            return

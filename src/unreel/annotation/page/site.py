@@ -1,4 +1,4 @@
-"""Writes the page of a campaign, with the clips that people disagree about next to it."""
+"""Writer of a campaign's HTML page, with the disputed clips next to it."""
 
 import json
 from collections import Counter
@@ -10,24 +10,29 @@ from typing import Any, Final
 from unreel.annotation.campaign import ClipCopy, TaskAssignment
 from unreel.annotation.campaign_state import By, CampaignRecords
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.page.answer_text import (
+from unreel.annotation.page.disputes import (
+    TaskDispute,
+    build_player_data,
     format_answer,
-    format_measured,
-    format_outcome,
+    format_consensus_outcome,
+    format_measured_value,
     iter_displayed_answers,
+    rank_disputes,
 )
-from unreel.annotation.page.disputes import TaskDispute, build_players, rank_disputes
-from unreel.annotation.progress import tally_people
+from unreel.annotation.progress import count_annotator_tasks
 from unreel.annotation.publishing.edition import CampaignEdition
-from unreel.annotation.studio.links import build_task_url
-from unreel.annotation.studio.projects import StudioProject, read_stored_projects
+from unreel.annotation.studio.projects import (
+    LabelStudioProject,
+    build_task_url,
+    read_stored_projects,
+)
 from unreel.benchmarks.human_scores import AGAINST, HumanScoreRow
 from unreel.core.errors import UnsafeTargetError
-from unreel.core.estimate import Measured, describe_coverage
+from unreel.core.estimate import Measured, describe_interval_coverage
 from unreel.core.output_files import OutputDirectory
-from unreel.core.sheet import csv_text
+from unreel.core.sheet import build_csv_table
 from unreel.pages import player
-from unreel.pages.page import render, whole_page
+from unreel.pages.page import build_html_page, render_template
 from unreel.protocols.protocol import get_protocol
 from unreel.stats.bootstrap import bootstrap_mean
 
@@ -37,16 +42,16 @@ def build_task_links(ledger: Ledger, records: CampaignRecords, *, address: str) 
     rooms = read_stored_projects(ledger, records.campaign.name)
     found: dict[By, str] = {}
     for by, record in records.standing.items():
-        room = _find_assigned_room(records.assignments.get(by), rooms)
+        room = _find_assigned_project(records.assignments.get(by), rooms)
         number = _find_task_number(record.raw)
         if room is not None and number is not None:
             found[by] = build_task_url(address, room.project, number)
     return found
 
 
-def _find_assigned_room(
-    given: TaskAssignment | None, rooms: dict[str, StudioProject]
-) -> StudioProject | None:
+def _find_assigned_project(
+    given: TaskAssignment | None, rooms: dict[str, LabelStudioProject]
+) -> LabelStudioProject | None:
     return None if given is None else rooms.get(f"{given.annotator}/{given.batch}")
 
 
@@ -62,7 +67,7 @@ def _find_task_number(raw: str) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotatorPageRow:
-    """One annotator."""
+    """Row of one annotator in the page's table of progress."""
 
     annotator: str
     n_assigned: int
@@ -80,9 +85,9 @@ class AnnotatorPageRow:
         return self.n_judged / self.n_assigned if self.n_assigned else 0.0
 
 
-def follow_progress(records: CampaignRecords, *, seed: int) -> Iterator[AnnotatorPageRow]:
+def iter_annotator_rows(records: CampaignRecords, *, seed: int) -> Iterator[AnnotatorPageRow]:
     """Yield the progress of every annotator with an assigned task, sorted by name."""
-    for annotator, own in tally_people(records).items():
+    for annotator, own in count_annotator_tasks(records).items():
         notice = records.excluded.get(annotator)
         yield AnnotatorPageRow(
             annotator=annotator,
@@ -104,7 +109,7 @@ _COLUMNS: Final = ("clips", "task", "settled", "distance", "outcome", "said")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageSettings:
+class CampaignPageSettings:
     """Settings of a campaign page."""
 
     media: Path | None
@@ -119,7 +124,7 @@ class PageSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignPageResult:
-    """Counts of the content of a page."""
+    """Path of a written campaign page, and counts of its content."""
 
     page: Path
     n_tasks: int
@@ -131,16 +136,16 @@ class CampaignPageResult:
     n_media: int
 
 
-def write_page(
-    edition: CampaignEdition, records: CampaignRecords, out: Path, wish: PageSettings
+def write_campaign_page(
+    edition: CampaignEdition, records: CampaignRecords, out: Path, wish: CampaignPageSettings
 ) -> CampaignPageResult:
-    """Write the page into the folder `out`; one that is there is replaced."""
+    """Write the campaign page, its table of tasks and its clips into `out`; replace an existing page."""
     ranked = rank_disputes(edition)
     disputed = [one for one in ranked if one.distance > 0 or not one.is_settled]
     shown = disputed[: wish.most]
     folder = OutputDirectory(out, published=True)
-    sources = _put_media(folder, shown, wish.media)
-    folder.write(TASKS, csv_text(_COLUMNS, map(_build_dispute_row, ranked)).encode())
+    sources = _copy_disputed_clips(folder, shown, wish.media)
+    folder.write(TASKS, build_csv_table(_COLUMNS, map(_build_dispute_row, ranked)).encode())
     text = _render_campaign_page(
         edition, records, wish, shown=shown, n_disputed=len(disputed), sources=sources
     )
@@ -159,15 +164,15 @@ def write_page(
 def _render_campaign_page(
     edition: CampaignEdition,
     records: CampaignRecords,
-    wish: PageSettings,
+    wish: CampaignPageSettings,
     *,
     shown: Sequence[TaskDispute],
     n_disputed: int,
     sources: Mapping[str, str],
 ) -> str:
-    progress = list(follow_progress(records, seed=wish.seed))
+    progress = list(iter_annotator_rows(records, seed=wish.seed))
     reasons = Counter(str(getattr(r.outcome, "reason", "")) for r in records.quarantined)
-    body = render(
+    body = render_template(
         "unreel.annotation.page:campaign.html",
         campaign=edition.campaign,
         tiles=_iter_summary_tiles(edition, records, n_disputed=n_disputed),
@@ -177,7 +182,7 @@ def _render_campaign_page(
         n_disputed=n_disputed,
         tasks_file=TASKS,
         progress=[_build_progress_row(each) for each in progress],
-        promise=describe_coverage([each.seconds for each in progress], kind="seconds"),
+        promise=describe_interval_coverage([each.seconds for each in progress], kind="seconds"),
         agreement=list(_iter_agreement_rows(edition)),
         people=[_format_person_row(row) for row in wish.people],
         unreadable=records.quarantined[:_UNREADABLE],
@@ -185,8 +190,8 @@ def _render_campaign_page(
         reasons=reasons.most_common(),
         names={id_: " | ".join(task.names) for id_, task in edition.tasks.items()},
     )
-    data: dict[str, Any] = {"disputes": [build_players(one, sources) for one in shown]}
-    return whole_page(
+    data: dict[str, Any] = {"disputes": [build_player_data(one, sources) for one in shown]}
+    return build_html_page(
         title=f"{edition.campaign.name}: campaign",
         body=body,
         styles=(player.STYLE, "unreel.annotation.page:campaign.css"),
@@ -199,10 +204,10 @@ def _iter_agreement_rows(edition: CampaignEdition) -> Iterator[tuple[str, ...]]:
     """Return the agreement of all first, then of each person with the others, then by category."""
     agreement = edition.agreement
     for name, value in agreement.overall.items():
-        yield "everybody", name, *format_measured(value, places=3)
+        yield "everybody", name, *format_measured_value(value, places=3)
     for who, figures in (*agreement.by_annotator.items(), *agreement.by_category.items()):
         for figure, value in figures.items():
-            yield str(who), figure.value, *format_measured(value, places=3)
+            yield str(who), figure.value, *format_measured_value(value, places=3)
 
 
 def _iter_summary_tiles(
@@ -223,21 +228,21 @@ def _build_dispute_section(
         "name": dispute.name,
         "is_settled": dispute.is_settled,
         "percent": f"{100 * dispute.distance:.0f}",
-        "outcome": format_outcome(dispute),
+        "outcome": format_consensus_outcome(dispute),
         "words": list(iter_displayed_answers(dispute, links)),
         "known": "" if dispute.task.known is None else format_answer(dispute.task.known),
     }
 
 
 def _build_progress_row(each: AnnotatorPageRow) -> dict[str, Any]:
-    seconds, doubt = format_measured(each.seconds, places=1)
+    seconds, doubt = format_measured_value(each.seconds, places=1)
     return {"of": each, "percent": f"{100 * each.share:.0f}", "seconds": seconds, "doubt": doubt}
 
 
 def _format_person_row(row: HumanScoreRow) -> tuple[str, ...]:
     figures = get_protocol(row.protocol).figures
     figure = figures[figures.ranks_by(judged=False)]
-    value = format_measured(row[figure.metric], places=figure.places)
+    value = format_measured_value(row[figure.metric], places=figure.places)
     return row.name, row.protocol, figure.title, *value, AGAINST[row.against]
 
 
@@ -248,12 +253,12 @@ def _build_dispute_row(dispute: TaskDispute) -> dict[str, object]:
         "task": dispute.task.id,
         "settled": "yes" if dispute.is_settled else "no",
         "distance": f"{dispute.distance:.4f}",
-        "outcome": format_outcome(dispute),
+        "outcome": format_consensus_outcome(dispute),
         "said": said,
     }
 
 
-def _put_media(
+def _copy_disputed_clips(
     folder: OutputDirectory, shown: Sequence[TaskDispute], media: Path | None
 ) -> dict[str, str]:
     """Copy clips into the page's folder and return their relative URLs by clip.

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.campaign_state import CampaignRecords
 from unreel.annotation.consensus.outcome import ConsensusRule
-from unreel.annotation.judgements import AnyValue, RatingAnswer
-from unreel.annotation.ledger.decisions import LedgerNotice
-from unreel.annotation.polish.inputs import iter_original_rationales
-from unreel.annotation.polish.polish import PolishResult
+from unreel.annotation.judgements import AnyValue, LedgerNotice, RatingAnswer
+from unreel.annotation.polish.polish import RationalePolishResult, iter_original_rationales
 
 if TYPE_CHECKING:
     from unreel.annotation.ledger.ledger import Ledger
@@ -23,8 +21,8 @@ POLISH: Final = "polish"
 CONFIRMATION: Final = "confirmation"
 
 
-class PolishState(StrEnum):
-    """State of a polished text: usable or not."""
+class PolishedTextState(StrEnum):
+    """State of a polished text: waiting for a person, confirmed or rejected."""
 
     WAITING = "waiting"
     CONFIRMED = "confirmed"
@@ -43,12 +41,14 @@ class PolishedText:
     text: str
     flags: tuple[str, ...]
     similarity: float | None
-    standing: PolishState
+    standing: PolishedTextState
     by: str = ""
     """Who confirmed or rejected it."""
 
 
-def keep(ledger: "Ledger", campaign: str, polished: Iterable[PolishResult], *, at_us: int) -> None:
+def store_polished_texts(
+    ledger: "Ledger", campaign: str, polished: Iterable[RationalePolishResult], *, at_us: int
+) -> None:
     """Add polished texts to the ledger."""
     for each in polished:
         said = {
@@ -76,13 +76,15 @@ def read_polished_texts(notices: Sequence[LedgerNotice]) -> dict[str, PolishedTe
         text = found.get(notice.subject)
         if text is not None and told.get("polish") == text.seq:
             standing = (
-                PolishState.CONFIRMED if told.get("accepted") is True else PolishState.REJECTED
+                PolishedTextState.CONFIRMED
+                if told.get("accepted") is True
+                else PolishedTextState.REJECTED
             )
             found[notice.subject] = replace(text, standing=standing, by=notice.by)
     return found
 
 
-def keep_confirmation(
+def store_polish_confirmation(
     ledger: "Ledger", campaign: str, text: PolishedText, *, by: str, accepted: bool, at_us: int
 ) -> None:
     """Store a person's decision about `text`; earlier decisions stay."""
@@ -100,7 +102,7 @@ def _parse_polished_text(notice: LedgerNotice) -> PolishedText:
         text=str(told.get("text", "")),
         flags=tuple(map(str, told.get("flags", ()))),
         similarity=told.get("similarity"),
-        standing=PolishState.WAITING,
+        standing=PolishedTextState.WAITING,
     )
 
 
@@ -139,10 +141,10 @@ class PolishedRationale:
 def read_confirmed_rationales(
     records: CampaignRecords, rule: ConsensusRule, notices: Sequence[LedgerNotice]
 ) -> dict[str, PolishedRationale]:
-    """Return the confirmed texts for consensus scores, by the task's id.
+    """Return the confirmed polished rationales of tasks with a consensus score, by task id.
 
-    A text is valid while score and rationales are unchanged; otherwise it must be polished and
-    confirmed again. A text without both parts is for readers only.
+    A confirmation is valid while the score and the original rationales are unchanged. Texts without
+    both parts, problem description and standard adherence, are omitted.
     """
     if records.campaign.interface is not AnnotationInterface.REALISM:
         return {}
@@ -150,14 +152,17 @@ def read_confirmed_rationales(
     found: dict[str, PolishedRationale] = {}
     for original in iter_original_rationales(records, rule):
         text = texts.get(original.task)
-        if text is None or (text.standing, text.original) != (PolishState.CONFIRMED, original.key):
+        if text is None or (text.standing, text.original) != (
+            PolishedTextState.CONFIRMED,
+            original.key,
+        ):
             continue
-        if (words := read_words(text.text)) is not None:
+        if (words := parse_polished_rationale(text.text)) is not None:
             found[original.task] = words
     return found
 
 
-def read_words(text: str) -> PolishedRationale | None:
+def parse_polished_rationale(text: str) -> PolishedRationale | None:
     """Parse problem description and standard adherence of a polished text; `None` if one is missing."""
     if (found := _PARTS.search(text)) is None:
         return None

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from unreel.annotation.publishing.edition import CampaignEdition
-from unreel.annotation.publishing.raw_answers import ANNOTATIONS, CONSENSUS
-from unreel.annotation.publishing.truth import is_fooled
+from unreel.annotation.publishing.edition import ANNOTATIONS, CONSENSUS, CampaignEdition
+from unreel.annotation.publishing.truth import has_traces_on_real_clip
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.human_scores import AGAINST, PEOPLE, HumanScoreRow
-from unreel.core.estimate import Estimate, Measured, describe_coverage
-from unreel.core.sheet import markdown_table
+from unreel.core.estimate import Estimate, Measured, describe_interval_coverage
+from unreel.core.sheet import build_markdown_table
 from unreel.protocols.protocol import get_protocol
 
 CARD: Final = "README.md"
@@ -22,7 +21,7 @@ _LISTED: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignCard:
-    """Content of the card in addition to the campaign itself."""
+    """Content of the card of a published campaign."""
 
     edition: CampaignEdition
     entries: Sequence[Entry]
@@ -35,7 +34,7 @@ class CampaignCard:
     people: Sequence[HumanScoreRow]
 
 
-def write_card(card: CampaignCard) -> str:
+def format_campaign_card(card: CampaignCard) -> str:
     """Format the card as Markdown with the metadata header that dataset hubs read.
 
     The card contains no path, machine name or address.
@@ -46,7 +45,7 @@ def write_card(card: CampaignCard) -> str:
         f"# {campaign.name}",
         f"{card.n_clips:,} clips with what people settled on under `{campaign.interface.value}`.",
         "## How it was made",
-        markdown_table(("what", "how many, or which"), _iter_campaign_facts(card)),
+        build_markdown_table(("what", "how many, or which"), _iter_campaign_facts(card)),
         "## How far people agree",
         _format_agreement_section(card),
         "## What people are worth",
@@ -56,7 +55,7 @@ def write_card(card: CampaignCard) -> str:
         "## Files",
         _format_files_table(),
         "## Guidelines",
-        _format_quotation(campaign.guidelines),
+        _quote_markdown(campaign.guidelines),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -93,15 +92,15 @@ def _iter_campaign_facts(card: CampaignCard) -> Iterator[tuple[str, object]]:
         yield "rationales", merged
     yield "annotations that could not be read", f"{edition.n_quarantined:,}"
     yield "people who were excluded", f"{edition.n_excluded:,}"
-    yield "real clips in which people settled on faults", f"{_count_fooled_clips(card):,}"
+    yield "real clips in which people settled on faults", f"{_count_real_clips_with_traces(card):,}"
     yield "guidelines, interface", f"{campaign.guidelines_version}, {campaign.interface_version}"
 
 
-def _count_fooled_clips(card: CampaignCard) -> int:
+def _count_real_clips_with_traces(card: CampaignCard) -> int:
     entries = {entry.name: entry for entry in card.entries}
     settled = card.edition.consensus.settled
     return sum(
-        is_fooled(entries[task.names[0]], settled[id_].value)
+        has_traces_on_real_clip(entries[task.names[0]], settled[id_].value)
         for id_, task in card.edition.tasks.items()
         if id_ in settled and task.names[0] in entries
     )
@@ -113,14 +112,17 @@ def _format_agreement_section(card: CampaignCard) -> str:
         return "Not measured."
     columns = ("figure", "value", "95 % interval", "n")
     rows = [(name, *_format_measured_cells(value)) for name, value in agreement.overall.items()]
-    parts = [markdown_table(columns, rows), describe_coverage(agreement.overall.values())]
+    parts = [
+        build_markdown_table(columns, rows),
+        describe_interval_coverage(agreement.overall.values()),
+    ]
     kinds = [
         (kind.value, figure.value, *_format_measured_cells(value))
         for kind, figures in agreement.by_category.items()
         for figure, value in figures.items()
     ]
     if kinds:
-        parts.append(markdown_table(("category", *columns), kinds))
+        parts.append(build_markdown_table(("category", *columns), kinds))
     return "\n\n".join(parts)
 
 
@@ -135,16 +137,18 @@ def _format_people_section(people: Sequence[HumanScoreRow]) -> str:
         value = _format_measured_cells(row[name], places=figure.places)
         rows.append((row.protocol, row.name, figure.title, *value, AGAINST[row.against]))
     columns = ("protocol", "who", "metric", "value", "95 % interval", "n", "against")
-    return f"{markdown_table(columns, rows)}\n\nAll figures are in `{PEOPLE}`."
+    return f"{build_markdown_table(columns, rows)}\n\nAll figures are in `{PEOPLE}`."
 
 
 def _format_left_out_section(left_out: Sequence[Rejected]) -> str:
     if not left_out:
         return "Nothing."
     tally = Counter(left.why for left in left_out)
-    parts = [markdown_table(("reason", "clips"), tally.most_common())]
+    parts = [build_markdown_table(("reason", "clips"), tally.most_common())]
     shown = left_out[:_LISTED]
-    parts.append(markdown_table(("clip", "reason"), ((left.name, left.why) for left in shown)))
+    parts.append(
+        build_markdown_table(("clip", "reason"), ((left.name, left.why) for left in shown))
+    )
     if len(left_out) > len(shown):
         parts.append(f"{len(left_out) - len(shown):,} more are not named here.")
     return "\n\n".join(parts)
@@ -161,10 +165,10 @@ def _format_files_table() -> str:
         (ANNOTATIONS, "each judgement, unchanged"),
         (PEOPLE, "each annotator and the majority, with the metrics of the protocols"),
     )
-    return markdown_table(("file", "holds"), rows)
+    return build_markdown_table(("file", "holds"), rows)
 
 
-def _format_quotation(text: str) -> str:
+def _quote_markdown(text: str) -> str:
     """Quote the guidelines in Markdown, so that their text cannot change the structure of the card."""
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines()) or "None."
 

@@ -1,22 +1,29 @@
-"""Select the published data of a campaign, and the published names of its annotators."""
+"""Published data of a campaign: selected judgements, aliases of annotators, and files of all answers."""
 
+import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from unreel.annotation.agreement import CampaignAgreement, measure_agreement
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, Campaign
 from unreel.annotation.campaign_consensus import compute_campaign_consensus
 from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements
-from unreel.annotation.consensus.outcome import CampaignConsensus, ConsensusRule
-from unreel.annotation.judgements import AnyValue
-from unreel.annotation.ledger.decisions import LedgerNotice
+from unreel.annotation.consensus.outcome import (
+    CampaignConsensus,
+    ConsensusRule,
+    Dissent,
+    Outcome,
+    SettledTask,
+)
+from unreel.annotation.judgements import VALUES, AnyValue, LedgerNotice
 from unreel.annotation.opinion import AnnotatorOpinion
 from unreel.annotation.polish.confirmed_texts import PolishedRationale, read_confirmed_rationales
-from unreel.annotation.publishing.human_scores import CampaignPoll
+from unreel.annotation.publishing.human_scores import CampaignScoringInput
 from unreel.benchmarks.entry import Entry
 from unreel.core.errors import InvalidSettingError
+from unreel.core.output_files import OutputDirectory
 
 _MAKERS_TRUTH: Final = {AnnotationInterface.REALITY, AnnotationInterface.PASS_FAIL}
 """Questions whose answers do not become ground truth."""
@@ -24,7 +31,7 @@ _MAKERS_TRUTH: Final = {AnnotationInterface.REALITY, AnnotationInterface.PASS_FA
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignEdition:
-    """A campaign at the time when it is published."""
+    """Content of a campaign for publication: tasks, opinions, consensus, agreement and rationales."""
 
     campaign: Campaign
     tasks: Mapping[str, AnnotationTask]
@@ -67,7 +74,9 @@ class CampaignEdition:
         return found
 
 
-def assign_aliases(annotators: Sequence[str], *, seed: int, named: bool) -> dict[str, str]:
+def assign_annotator_aliases(
+    annotators: Sequence[str], *, seed: int, named: bool
+) -> dict[str, str]:
     """Return the published name of each person: their own if `named`, otherwise a random number."""
     if named:
         return {name: name for name in annotators}
@@ -77,7 +86,7 @@ def assign_aliases(annotators: Sequence[str], *, seed: int, named: bool) -> dict
     return {name: f"annotator-{place:0{width}d}" for place, name in enumerate(drawn, start=1)}
 
 
-def gather(
+def build_campaign_edition(
     records: CampaignRecords,
     rule: ConsensusRule,
     *,
@@ -105,11 +114,11 @@ def gather(
     )
 
 
-def build_poll(
+def build_scoring_input(
     edition: CampaignEdition, entries: Mapping[str, Entry], *, seed: int
-) -> CampaignPoll:
-    """Convert an edition to a poll for scoring annotators; `entries` are the clips by name."""
-    return CampaignPoll(
+) -> CampaignScoringInput:
+    """Return the input for scoring the annotators of an edition; `entries` are its clips by name."""
+    return CampaignScoringInput(
         interface=edition.campaign.interface,
         rule=edition.consensus.rule,
         opinions=edition.opinions,
@@ -118,3 +127,76 @@ def build_poll(
         seed=seed,
         swapped=edition.swapped,
     )
+
+
+CONSENSUS: Final = "consensus.jsonl"
+ANNOTATIONS: Final = "annotations.jsonl"
+REVIEWER: Final = "reviewer"
+"""Placeholder for a person who decided without being an annotator."""
+
+
+def write_raw_answers(
+    folder: OutputDirectory, edition: CampaignEdition, aliases: Mapping[str, str]
+) -> None:
+    """Write one line per task with its consensus and dissent, and one line per judgement."""
+    _write_json_lines(folder, CONSENSUS, _iter_consensus_rows(edition, aliases))
+    _write_json_lines(folder, ANNOTATIONS, _iter_annotation_rows(edition, aliases))
+
+
+def _iter_consensus_rows(
+    edition: CampaignEdition, aliases: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    for task in edition.tasks.values():
+        found = edition.consensus.tasks.get(task.id)
+        head = {"clips": list(task.names), "task": task.id}
+        yield head | (
+            _build_outcome_fields(found, aliases)
+            if found
+            else {"settled": False, "why": "not-judged"}
+        )
+
+
+def _build_outcome_fields(found: Outcome, aliases: Mapping[str, str]) -> dict[str, Any]:
+    if not isinstance(found, SettledTask):
+        return {"settled": False, "why": found.why.value, "detail": found.detail}
+    return {
+        "settled": True,
+        "value": _convert_answer_to_json(found.value),
+        "method": found.method.value,
+        "support": [aliases.get(name, REVIEWER) for name in found.support],
+        "dissent": [_build_dissent_fields(each, aliases) for each in found.dissent],
+        "words_of": aliases.get(found.words_of, REVIEWER) if found.words_of else "",
+    }
+
+
+def _build_dissent_fields(dissent: Dissent, aliases: Mapping[str, str]) -> dict[str, Any]:
+    name, value = dissent
+    return {"annotator": aliases.get(name, REVIEWER), "value": _convert_answer_to_json(value)}
+
+
+def _iter_annotation_rows(
+    edition: CampaignEdition, aliases: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the opinions sorted by clip and alias; the order reveals neither identities nor times."""
+    given = sorted(edition.opinions, key=lambda o: (o.task.names, aliases[o.annotator]))
+    for opinion in given:
+        yield {
+            "clips": list(opinion.task.names),
+            "annotator": aliases[opinion.annotator],
+            "value": _convert_answer_to_json(opinion.value),
+        }
+
+
+def _convert_answer_to_json(value: AnyValue) -> Any:
+    plain = VALUES.dump_python(value, mode="json")
+    for trace in plain.get("traces", ()):
+        trace["categories"].sort()  # a set has no order, and a file has one
+    return plain
+
+
+def _write_json_lines(
+    folder: OutputDirectory, name: str, lines: Iterable[Mapping[str, Any]]
+) -> None:
+    with folder.create_text(name) as file:
+        for line in lines:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")

@@ -19,12 +19,12 @@ from unreel.annotation.judgements import (
     VoteAnswer,
 )
 from unreel.annotation.opinion import AnnotatorOpinion
-from unreel.annotation.publishing.truth import rate_by_rubric
+from unreel.annotation.publishing.truth import rate_traces_by_rubric
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.human_scores import Against, HumanScoreRow, human_row
-from unreel.core.clip import get_creator, get_setting
+from unreel.benchmarks.human_scores import Against, HumanScoreRow, build_human_score_row
+from unreel.core.clip import get_creator, get_creator_setting
 from unreel.core.estimate import Unmeasured
-from unreel.core.judgement import Label, Rating, get_subject
+from unreel.core.judgement import Label, Rating, build_question_subject
 from unreel.core.trace import Trace
 from unreel.core.verdict import (
     Position,
@@ -47,8 +47,8 @@ _CANNOT_TELL: Final = Unparsed(UnparsedReason.AMBIGUOUS, "cannot tell")
 _DISCARDED: Final = Unparsed(UnparsedReason.MISSING, "discarded")
 
 
-def label_of(value: AnyValue | None) -> Label | Unparsed:
-    """Return real or generated; a missing or undecided answer is unreadable."""
+def get_answer_label(value: AnyValue | None) -> Label | Unparsed:
+    """Return the label of an annotator's answer; `Unparsed` if it is missing or undecided."""
     if value is None:
         return Unparsed(UnparsedReason.AMBIGUOUS, "not settled")
     said = value.label if isinstance(value, TraceAnswer | VoteAnswer) else None
@@ -56,16 +56,19 @@ def label_of(value: AnyValue | None) -> Label | Unparsed:
 
 
 def to_reality_verdict(value: AnyValue | None) -> RealityVerdict:
-    """Return the verdict under `reality`."""
-    return RealityVerdict(label=label_of(value))
+    """Convert an annotator's answer to a verdict of the protocol `reality`."""
+    return RealityVerdict(label=get_answer_label(value))
 
 
-def trace_verdict(value: AnyValue | None) -> TraceVerdict:
-    """Return the verdict under `trace`: models name one fault, so the first marked one is used."""
+def to_trace_verdict(value: AnyValue | None) -> TraceVerdict:
+    """Convert an annotator's answer to a verdict of the protocol `trace`.
+
+    Models name one trace, so only the first trace is used.
+    """
     traces = value.traces if isinstance(value, TraceAnswer) else ()
     first = min(traces, key=_get_span_ends, default=None)
     return TraceVerdict(
-        label=label_of(value),
+        label=get_answer_label(value),
         box=first.track[0].box if first and first.track else _SILENT,
         start_us=first.span.start_us if first else _SILENT,
         explanation=(first.explanation if first else "") or _SILENT,
@@ -73,7 +76,7 @@ def trace_verdict(value: AnyValue | None) -> TraceVerdict:
 
 
 def to_realism_verdict(rating: Rating | None) -> RealismVerdict:
-    """Return the verdict of a rating under `realism`; a discarded clip has no score."""
+    """Convert an annotator's rating to a verdict of the protocol `realism`; `None` gives no score."""
     if rating is None:
         return RealismVerdict(score=_DISCARDED, problem=_SILENT, adherence=_SILENT)
     return RealismVerdict(
@@ -85,19 +88,22 @@ def to_realism_verdict(rating: Rating | None) -> RealismVerdict:
 
 
 def to_preference_verdict(value: AnyValue | None) -> PreferenceVerdict:
-    """Return the preferred clip as the clip judged real; unparsed if `value` is not a preference."""
+    """Convert an annotator's answer to a verdict of the protocol `preference`.
+
+    The preferred clip is the one judged real; other answers are `Unparsed`.
+    """
     if not isinstance(value, PreferenceAnswer):
         return PreferenceVerdict(real=Unparsed(UnparsedReason.AMBIGUOUS, "not settled"))
     return PreferenceVerdict(real=value.better)
 
 
-def rating_of(value: AnyValue, *, duration_us: int) -> Rating | None:
+def get_answer_rating(value: AnyValue, *, duration_us: int) -> Rating | None:
     """Return the given rating, or the rubric's rating of marked traces; `None` for other answers."""
     match value:
         case RatingAnswer():
             return value.rating
         case TraceAnswer():
-            return rate_by_rubric(value.traces, duration_us=duration_us)
+            return rate_traces_by_rubric(value.traces, duration_us=duration_us)
         case _:
             return None
 
@@ -115,8 +121,8 @@ Measuring = Callable[[AnnotationTask, AnyValue | None, AnyValue | None], Iterato
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CampaignPoll:
-    """Judgements of a campaign, with their consensus and the clips that they judge."""
+class CampaignScoringInput:
+    """Judgements of a campaign, their consensus and the judged clips: the input of annotator scores."""
 
     interface: AnnotationInterface
     rule: ConsensusRule
@@ -140,17 +146,21 @@ class CampaignPoll:
         return [t for t in found.values() if all(name in self.entries for name in t.names)]
 
     def said_by(self, annotator: str) -> dict[str, AnyValue]:
-        """Return that person's answers by task."""
+        """Return the answers of `annotator` by task id."""
         return {o.task.id: o.value for o in self.opinions if o.annotator == annotator}
 
 
-def score_annotators(poll: CampaignPoll) -> tuple[HumanScoreRow, ...]:
-    """Return a row for each annotator and one for the majority, per answered protocol."""
+def score_annotators(poll: CampaignScoringInput) -> tuple[HumanScoreRow, ...]:
+    """Return a row of metrics for each annotator and for the majority, for each protocol that applies."""
     return tuple(row for measure in _INSTRUMENTS.get(poll.interface, ()) for row in measure(poll))
 
 
-def compute_consensus_without(poll: CampaignPoll, annotator: str) -> Truths:
-    """Return the consensus of the others for the tasks that this person judged; other tasks have no truth."""
+def compute_consensus_of_others(poll: CampaignScoringInput, annotator: str) -> Truths:
+    """Return the consensus of all others on the tasks that `annotator` judged, by task id.
+
+    Tasks without such a consensus are omitted. Quorum and overlap are lowered to the number of
+    others.
+    """
     judged = set(poll.said_by(annotator))
     others = [o for o in poll.opinions if o.annotator != annotator and o.task.id in judged]
     counts: dict[str, int] = {}
@@ -167,17 +177,17 @@ def compute_consensus_without(poll: CampaignPoll, annotator: str) -> Truths:
     return {task: found.value for task, found in settled.items()}
 
 
-def _measure_origin(
-    poll: CampaignPoll, asked: Protocol[Any, Any], measuring: Measuring
+def _iter_scores_against_origin(
+    poll: CampaignScoringInput, asked: Protocol[Any, Any], measuring: Measuring
 ) -> Iterator[HumanScoreRow]:
-    """Measure against the origin of clips, which needs no consensus."""
+    """Yield the scores of each annotator and of the majority against the origin of the clips."""
     for annotator in poll.annotators:
         yield from _iter_score_rows(poll, asked, annotator, {}, measuring, against="origin")
     yield from _iter_score_rows(poll, asked, None, {}, measuring, against="origin")
 
 
-def _measure_truth(
-    poll: CampaignPoll, asked: Protocol[Any, Any], measuring: Measuring
+def _iter_scores_against_truth(
+    poll: CampaignScoringInput, asked: Protocol[Any, Any], measuring: Measuring
 ) -> Iterator[HumanScoreRow]:
     """Yield the scores of each annotator and of the majority.
 
@@ -190,14 +200,14 @@ def _measure_truth(
             yield from _iter_score_rows(poll, asked, annotator, known, measuring, against="known")
         return
     for annotator in poll.annotators:
-        truths = compute_consensus_without(poll, annotator)
+        truths = compute_consensus_of_others(poll, annotator)
         yield from _iter_score_rows(poll, asked, annotator, truths, measuring, against="others")
     # Nobody is left to settle what all together are held against: only what origins tell gives a row.
     yield from _iter_score_rows(poll, asked, None, {}, measuring, against="origin")
 
 
 def _iter_score_rows(
-    poll: CampaignPoll,
+    poll: CampaignScoringInput,
     asked: Protocol[Any, Any],
     who: str | None,
     truths: Truths,
@@ -234,38 +244,38 @@ def _build_score_row(
 ) -> HumanScoreRow:
     card = asked.score(rows, seed=seed)
     if who is None:
-        row = human_row(MAJORITY, "majority", card, against=against)
+        row = build_human_score_row(MAJORITY, "majority", card, against=against)
     else:
-        row = human_row(who, "annotator", card, against=against)
+        row = build_human_score_row(who, "annotator", card, against=against)
     return replace(row, n_judged=len({str(r.subject) for r in rows}))
 
 
 def _build_scored_question(
-    poll: CampaignPoll, task: AnnotationTask, truth: Any, verdict: Any
+    poll: CampaignScoringInput, task: AnnotationTask, truth: Any, verdict: Any
 ) -> ScoredQuestion[Any, Any]:
     entries = [poll.entries[name] for name in task.names]
     origins = [entry.origin for entry in entries]
     return ScoredQuestion(
-        subject=get_subject(*(copy.clip for copy in task.copies)),
+        subject=build_question_subject(*(copy.clip for copy in task.copies)),
         truth=truth,
         outcome=verdict,
         source=entries[0].group,
         creator=get_creator(*origins),
-        setting=get_setting(*origins),
+        setting=get_creator_setting(*origins),
         difficulty=entries[0].difficulty,
     )
 
 
-def _iter_reality_scores(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
+def _iter_reality_scores(poll: CampaignScoringInput) -> Iterator[HumanScoreRow]:
     def measuring(
         task: AnnotationTask, _: AnyValue | None, said: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
         yield poll.entries[task.names[0]].origin, to_reality_verdict(said)
 
-    return _measure_origin(poll, REALITY, measuring)
+    return _iter_scores_against_origin(poll, REALITY, measuring)
 
 
-def _iter_preference_scores(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
+def _iter_preference_scores(poll: CampaignScoringInput) -> Iterator[HumanScoreRow]:
     """Yield preference scores of each annotator and of the majority, against the clips' origins.
 
     An annotator's pairs keep the order in which the annotator saw the clips. The majority has no
@@ -307,7 +317,7 @@ def _remove_position_metrics(row: HumanScoreRow) -> HumanScoreRow:
     return replace(row, figures=kept)
 
 
-def _iter_trace_scores(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
+def _iter_trace_scores(poll: CampaignScoringInput) -> Iterator[HumanScoreRow]:
     def measuring(
         task: AnnotationTask, truth: AnyValue | None, said: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
@@ -317,13 +327,13 @@ def _iter_trace_scores(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
             duration_us = task.copies[0].duration_us
             yield (
                 TraceTruth(label=label, duration_us=duration_us, trace=trace),
-                trace_verdict(said),
+                to_trace_verdict(said),
             )
 
-    return _measure_truth(poll, TRACE, measuring)
+    return _iter_scores_against_truth(poll, TRACE, measuring)
 
 
-def _iter_realism_scores(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
+def _iter_realism_scores(poll: CampaignScoringInput) -> Iterator[HumanScoreRow]:
     def measuring(
         task: AnnotationTask, truth: AnyValue | None, said: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
@@ -332,15 +342,17 @@ def _iter_realism_scores(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
         duration_us = task.copies[0].duration_us
         if isinstance(truth, TraceAnswer) and poll.entries[task.names[0]].label is Label.REAL:
             truth = TraceAnswer(traces=(), label=Label.REAL)
-        right = rating_of(truth, duration_us=duration_us)
+        right = get_answer_rating(truth, duration_us=duration_us)
         if right is not None:
-            yield right, to_realism_verdict(rating_of(said, duration_us=duration_us))
+            yield right, to_realism_verdict(get_answer_rating(said, duration_us=duration_us))
 
-    return _measure_truth(poll, REALISM, measuring)
+    return _iter_scores_against_truth(poll, REALISM, measuring)
 
 
 _INSTRUMENTS: Final[
-    Mapping[AnnotationInterface, tuple[Callable[[CampaignPoll], Iterator[HumanScoreRow]], ...]]
+    Mapping[
+        AnnotationInterface, tuple[Callable[[CampaignScoringInput], Iterator[HumanScoreRow]], ...]
+    ]
 ] = {
     AnnotationInterface.REALITY: (_iter_reality_scores,),
     AnnotationInterface.PREFERENCE: (_iter_preference_scores,),

@@ -8,19 +8,23 @@ from typing import Final, Literal
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
 from unreel.annotation.consensus.outcome import SettledTask
 from unreel.annotation.judgements import AnyValue
-from unreel.annotation.publishing.card import CARD, CampaignCard, write_card
-from unreel.annotation.publishing.edition import CampaignEdition, assign_aliases, build_poll
+from unreel.annotation.publishing.card import CARD, CampaignCard, format_campaign_card
+from unreel.annotation.publishing.edition import (
+    CampaignEdition,
+    assign_annotator_aliases,
+    build_scoring_input,
+    write_raw_answers,
+)
 from unreel.annotation.publishing.human_scores import score_annotators
-from unreel.annotation.publishing.raw_answers import write_originals
 from unreel.annotation.publishing.truth import build_settled_entry, build_undecided_entry
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.human_scores import HumanScoreRow, HumanScores, write_people
+from unreel.benchmarks.human_scores import HumanScoreRow, HumanScores, write_human_scores
 from unreel.benchmarks.loader import Benchmark, open_benchmark
-from unreel.benchmarks.statistics import identify
+from unreel.benchmarks.statistics import compute_benchmark_identity
 from unreel.benchmarks.video_folder import write_video_folder
 from unreel.core.errors import MediaError, UnreadableSourceError
-from unreel.core.identity import clip_id
+from unreel.core.identity import compute_clip_id
 from unreel.core.output_files import PART, OutputDirectory
 from unreel.protocols.realism import REALISM
 from unreel.protocols.reality import REALITY
@@ -39,7 +43,7 @@ _PROTOCOLS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicationResult:
-    """Result of a publication."""
+    """Result of publishing a campaign: folder, counts, excluded clips and annotators' scores."""
 
     folder: Path
     n_clips: int
@@ -51,7 +55,7 @@ class PublicationResult:
     people: tuple[HumanScoreRow, ...]
 
 
-def publish(
+def publish_campaign_edition(
     edition: CampaignEdition,
     out: Path,
     *,
@@ -59,17 +63,17 @@ def publish(
     named: bool = False,
     seed: int = 0,
 ) -> PublicationResult:
-    """Write the benchmark to the new folder `out` atomically.
+    """Write a campaign as a benchmark to the new folder `out`, atomically.
 
     Args:
         edition: Content to publish.
         out: A missing or empty folder.
         media: `copy`, or `link` for hard links if the file system supports them.
-        named: Use people's own names instead of numbers.
+        named: Use the annotators' own names instead of numbers.
         seed: Seed of the numbers, and of every interval.
 
     Raises:
-        UnreadableSourceError: `out` is not empty, or nothing can be published.
+        UnreadableSourceError: `out` is not empty, or no clip can be published.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")
@@ -87,8 +91,8 @@ def _write_publication(
     edition: CampaignEdition, into: Path, *, media: Media, named: bool, seed: int
 ) -> PublicationResult:
     benchmark = open_benchmark(Path(edition.campaign.benchmark))
-    aliases = assign_aliases(edition.annotators, seed=seed, named=named)
-    entries = {entry.name: entry for entry in _iter_asked_entries(benchmark, edition.tasks)}
+    aliases = assign_annotator_aliases(edition.annotators, seed=seed, named=named)
+    entries = {entry.name: entry for entry in _iter_campaign_entries(benchmark, edition.tasks)}
     undecided = set[str]()
     rows = _iter_published_rows(edition, benchmark, entries, aliases, undecided)
 
@@ -98,19 +102,19 @@ def _write_publication(
     written = write_video_folder(rows, into, root=benchmark.root, media=media, more=more)
     gone = (
         Rejected(name, "not in the benchmark any more")
-        for name in _list_missing_names(edition, entries)
+        for name in _list_missing_clips(edition, entries)
     )
     left_out = (*written.refused, *gone)
     if not written.n_entries:
         first = f": {left_out[0]}" if left_out else ""
         remedy = "Pull more judgements, or lower --quorum"
         raise UnreadableSourceError(edition.campaign.name, f"no clip is settled{first}", remedy)
-    people = _score_people(edition, entries, aliases, seed=seed)
+    people = _score_aliased_annotators(edition, entries, aliases, seed=seed)
     folder = OutputDirectory(into, published=True)
-    write_originals(folder, edition, aliases)
-    known = identify(open_benchmark(into))
+    write_raw_answers(folder, edition, aliases)
+    known = compute_benchmark_identity(open_benchmark(into))
     fingerprint = known.fingerprint if known else ""
-    write_people(
+    write_human_scores(
         folder, HumanScores(campaign=edition.campaign.name, fingerprint=fingerprint, rows=people)
     )
     n_undecided = len(undecided - {left.name for left in left_out})
@@ -122,7 +126,7 @@ def _write_publication(
         left_out=left_out,
         people=people,
     )
-    folder.write(CARD, write_card(card).encode())
+    folder.write(CARD, format_campaign_card(card).encode())
     return PublicationResult(
         folder=into,
         n_clips=written.n_entries,
@@ -133,14 +137,14 @@ def _write_publication(
     )
 
 
-def _iter_asked_entries(
+def _iter_campaign_entries(
     benchmark: Benchmark, tasks: Mapping[str, AnnotationTask]
 ) -> Iterator[Entry]:
     names = {name for task in tasks.values() for name in task.names}
     return (row for row in benchmark if isinstance(row, Entry) and row.name in names)
 
 
-def _list_missing_names(edition: CampaignEdition, entries: Mapping[str, Entry]) -> list[str]:
+def _list_missing_clips(edition: CampaignEdition, entries: Mapping[str, Entry]) -> list[str]:
     names = {name for task in edition.tasks.values() for name in task.names}
     return sorted(names - set(entries))
 
@@ -181,7 +185,7 @@ def _match_entry_task(
     if is_url(entry.location):
         return tasks[-1]
     try:
-        found = clip_id(Path(benchmark.find(entry)))
+        found = compute_clip_id(Path(benchmark.find(entry)))
     except (OSError, MediaError):
         return Rejected(entry.name, "its file cannot be read. Put it back")
     for task in tasks:
@@ -203,10 +207,10 @@ def _build_published_row(
     return build_settled_entry(entry, value, said, duration_us=task.copies[0].duration_us)
 
 
-def _score_people(
+def _score_aliased_annotators(
     edition: CampaignEdition, entries: Mapping[str, Entry], aliases: Mapping[str, str], *, seed: int
 ) -> tuple[HumanScoreRow, ...]:
     return tuple(
         replace(row, name=aliases[row.name]) if row.kind == "annotator" else row
-        for row in score_annotators(build_poll(edition, entries, seed=seed))
+        for row in score_annotators(build_scoring_input(edition, entries, seed=seed))
     )

@@ -1,4 +1,4 @@
-"""Convert a settled judgement into an entry of the published benchmark, or into the reason why there is none."""
+"""Conversion of a task's consensus into an entry of the published benchmark."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,17 +16,18 @@ from unreel.annotation.judgements import (
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.core.judgement import Label, Rating, Vote
 from unreel.core.trace import Trace
-from unreel.protocols.rubric import measure_extent
+from unreel.protocols.rubric import measure_trace_extent
 
 
 def build_settled_entry(
     entry: Entry, value: Value, said: Mapping[str, Value], *, duration_us: int
 ) -> Row:
-    """Return `entry` with the consensus as its truth, and with each person's answer in `said`.
+    """Return `entry` with the consensus `value` as ground truth, and with the single answers `said`.
 
-    People do not decide whether a clip is real: that label stays as the clip's makers gave it.
+    A clip that the consensus discards is rejected. The label real or generated remains the original
+    one, whatever the consensus is.
     """
-    if why := _format_refusal(value):
+    if why := _format_rejection_reason(value):
         return Rejected(entry.name, why)
     match value:
         case TraceAnswer():
@@ -46,14 +47,14 @@ def build_undecided_entry(entry: Entry, said: Mapping[str, Value]) -> Entry:
     return replace(entry, votes=_collect_votes(said)) if _collect_votes(said) else entry
 
 
-def is_fooled(entry: Entry, value: Value) -> bool:
-    """Return whether the consensus is impossible: faults in a camera clip."""
+def has_traces_on_real_clip(entry: Entry, value: Value) -> bool:
+    """Return whether the consensus has traces although the clip is real."""
     return isinstance(value, TraceAnswer) and bool(value.traces) and entry.label is Label.REAL
 
 
-def rate_by_rubric(traces: Sequence[Trace], *, duration_us: int) -> Rating:
-    """Return the area/time rubric's rating of marked traces, the truth of `realism` for these boxes."""
-    taken = measure_extent(traces, duration_us=duration_us)
+def rate_traces_by_rubric(traces: Sequence[Trace], *, duration_us: int) -> Rating:
+    """Return the realism rating of a clip by the area and duration of its traces."""
+    taken = measure_trace_extent(traces, duration_us=duration_us)
     reasons = dict.fromkeys(trace.explanation for trace in traces if trace.explanation)
     return Rating(
         score=taken.level,
@@ -65,7 +66,7 @@ def rate_by_rubric(traces: Sequence[Trace], *, duration_us: int) -> Rating:
     )
 
 
-def _format_refusal(value: Value) -> str:
+def _format_rejection_reason(value: Value) -> str:
     match value:
         case ScreeningAnswer(keep=False):
             return "people would not keep it"
@@ -84,8 +85,10 @@ def _build_traced_entry(
     return replace(
         entry,
         traces=traces,
-        rating=rate_by_rubric(traces, duration_us=duration_us),
-        ratings=tuple(rate_by_rubric(v.traces, duration_us=duration_us) for v in traced.values()),
+        rating=rate_traces_by_rubric(traces, duration_us=duration_us),
+        ratings=tuple(
+            rate_traces_by_rubric(v.traces, duration_us=duration_us) for v in traced.values()
+        ),
         votes=_collect_votes(said),
     )
 

@@ -1,1 +1,1 @@
-"""Quality of annotators: accuracy, changes over time, and answers without looking."""
+"""Quality of annotators: accuracy, changes over time, and answers that do not depend on the clip."""

@@ -6,12 +6,12 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from unreel.annotation.agreement import measure_chance_corrected
+from unreel.annotation.agreement import measure_overall_agreement
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
 from unreel.annotation.consensus.outcome import SAME_FAULT
-from unreel.annotation.consensus.trace_matching import cluster_marks
+from unreel.annotation.consensus.trace_matching import cluster_annotator_traces
 from unreel.annotation.judgements import AnyValue, TraceAnswer
-from unreel.annotation.opinion import AnnotatorOpinion, answer_of, group_by_task
+from unreel.annotation.opinion import AnnotatorOpinion, get_short_answer, group_opinions_by_task
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.bootstrap import bootstrap_mean
 
@@ -57,7 +57,9 @@ def score_known_answers(opinions: Iterable[AnnotatorOpinion]) -> list[KnownAnswe
     """Return the correctness of each answer to a task with a known answer, in order of arrival."""
     found = [
         KnownAnswerScore(
-            opinion.task.group or opinion.task.id, score_answer(opinion.task, opinion.value), at
+            opinion.task.group or opinion.task.id,
+            score_against_known_answer(opinion.task, opinion.value),
+            at,
         )
         for opinion in opinions
         if opinion.task.known is not None
@@ -66,7 +68,7 @@ def score_known_answers(opinions: Iterable[AnnotatorOpinion]) -> list[KnownAnswe
     return sorted(found, key=lambda right: right.submitted_us)
 
 
-def score_answer(task: AnnotationTask, said: AnyValue) -> float:
+def score_against_known_answer(task: AnnotationTask, said: AnyValue) -> float:
     """Return 1 for the known answer and 0 for another; for known traces, the share that was found.
 
     An answer that calls a clip with known traces generated, but marks none of them, scores 0: a
@@ -76,9 +78,9 @@ def score_answer(task: AnnotationTask, said: AnyValue) -> float:
     known = task.known
     if isinstance(known, TraceAnswer) and isinstance(said, TraceAnswer) and known.traces:
         both = {_TRUTH: known.traces, "said": said.traces}
-        clusters = cluster_marks(both, task.copies[0], same_fault=SAME_FAULT)
+        clusters = cluster_annotator_traces(both, task.copies[0], same_fault=SAME_FAULT)
         return sum(len(found) > 1 for found in clusters) / len(known.traces)
-    return float(known is not None and answer_of(known) == answer_of(said))
+    return float(known is not None and get_short_answer(known) == get_short_answer(said))
 
 
 UNANIMOUS: Final = 0.9
@@ -90,7 +92,7 @@ PASSING: Final = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualificationResult:
-    """Results of people on the qualification clips."""
+    """Result of the annotators' qualification: accuracy, qualified annotators, and unanimity."""
 
     right: Mapping[str, Measured]
     """By annotator, the share of right answers to known clips."""
@@ -105,23 +107,23 @@ class QualificationResult:
     """Alpha and kappa: unanimity alone is high wherever one answer is common."""
 
 
-def qualify(
+def qualify_annotators(
     opinions: Sequence[AnnotatorOpinion],
     *,
     interface: AnnotationInterface,
     passing: float = PASSING,
     seed: int,
 ) -> QualificationResult:
-    """Return who may take part, by known answers and by agreement on the clips that all judged."""
+    """Return which annotators qualify by known answers, and their agreement on the clips all judged."""
     right = measure_gold_accuracy(select_gold_opinions(opinions), seed=seed)
     people = {opinion.annotator for opinion in opinions}
     shared = [
         opinion
-        for those in group_by_task(opinions).values()
+        for those in group_opinions_by_task(opinions).values()
         if {each.annotator for each in those} == people
         for opinion in those
     ]
-    agreed = measure_chance_corrected(shared, interface, seed=seed)
+    agreed = measure_overall_agreement(shared, interface, seed=seed)
     unanimity = agreed["unanimity"]
     n_shared = len(shared) // max(1, len(people))
     return QualificationResult(

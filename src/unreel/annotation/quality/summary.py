@@ -1,17 +1,99 @@
-"""Summary of the quality of a campaign's annotators."""
+"""Summary of the quality of a campaign's annotators, with the influence of pre-filled annotations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
 
 from unreel.annotation.agreement import AgreementMetric, CampaignAgreement, measure_agreement
-from unreel.annotation.campaign import AnnotationInterface
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, StudyArm
 from unreel.annotation.campaign_state import AnnotatorJudgement
-from unreel.annotation.quality.drift import AnswerDrift, find_drift
-from unreel.annotation.quality.inattention import InformednessEstimate, find_informed
-from unreel.annotation.quality.prefill_bias import measure_pull
-from unreel.annotation.quality.qualification import PASSING, QualificationResult, qualify
-from unreel.annotation.quality.task_time import AnnotatorSpeed, find_pace
+from unreel.annotation.judgements import AnyValue, TraceAnswer
+from unreel.annotation.quality.alarms import (
+    AnnotatorSpeed,
+    AnswerDrift,
+    InformednessEstimate,
+    estimate_annotator_informedness,
+    find_answer_drift,
+    measure_annotator_speeds,
+)
+from unreel.annotation.quality.qualification import (
+    PASSING,
+    QualificationResult,
+    qualify_annotators,
+    score_against_known_answer,
+)
 from unreel.core.estimate import Measured, Unmeasured
+from unreel.stats.bootstrap import StatisticLimits, bootstrap
+from unreel.stats.resampling import Statistic
+from unreel.stats.sample import Array, RowSample, weighted_sum
+
+
+class StudyArmJudgement(Protocol):
+    """Interface of a judgement with the study arm of its assignment."""
+
+    @property
+    def task(self) -> AnnotationTask:
+        """Return the task."""
+        ...
+
+    @property
+    def value(self) -> AnyValue:
+        """Return the person's answer."""
+        ...
+
+    @property
+    def arm(self) -> StudyArm:
+        """Return the study arm."""
+        ...
+
+
+def measure_prefill_bias(judgements: Sequence[StudyArmJudgement], *, seed: int) -> Measured:
+    """Return the bias by prefilled annotations: agreement with them, prefilled minus blind arm.
+
+    The interval resamples scenes. Agreement is 1 for the same answer and 0 for another; for traces
+    it is the fraction of the prefilled traces that the annotator marked too.
+    """
+    rows = [
+        (each.task, _score_prefill_agreement(each), float(each.arm is StudyArm.PREFILLED))
+        for each in judgements
+        if each.task.prefill is not None and each.arm is not StudyArm.PLAIN
+    ]
+    arms = {arm for _, _, arm in rows}
+    if len(arms) < 2:  # noqa: PLR2004  two arms
+        return Unmeasured("there were no prefilled annotations with a blind arm")
+    follows, shown = np.array([row[1:] for row in rows]).T
+    sample = RowSample.of((follows, shown), [task.group or task.id for task, _, _ in rows])
+    limits = StatisticLimits(-1.0, 1.0, sample.n_free)
+    return bootstrap(_build_difference_statistic(sample), sample, seed=seed, limits=limits)
+
+
+def _score_prefill_agreement(judgement: StudyArmJudgement) -> float:
+    task, marks = judgement.task, judgement.task.prefill
+    as_known = AnnotationTask(names=task.names, copies=task.copies, known=marks)
+    if (
+        isinstance(marks, TraceAnswer)
+        and not marks.traces
+        and isinstance(judgement.value, TraceAnswer)
+    ):
+        return float(not judgement.value.traces)
+    return score_against_known_answer(as_known, judgement.value)
+
+
+def _build_difference_statistic(sample: RowSample) -> Statistic:
+    follows, shown = sample.columns
+
+    def statistic(weights: Array) -> Array:
+        def mean(which: Array) -> Array:
+            n = weighted_sum(weights, which)
+            total = weighted_sum(weights, follows * which)
+            found: Array = np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
+            return found
+
+        return mean(shown) - mean(1 - shown)
+
+    return statistic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +112,7 @@ class PersonQuality:
 
     @property
     def alarms(self) -> tuple[str, ...]:
-        """Return the alarms as text."""
+        """Return the annotator's quality problems as short texts."""
         found = [f"{drift.what} changed after {drift.since}" for drift in self.drift if drift.alarm]
         if self.looking.is_spammer:
             found.append("does not look")
@@ -52,7 +134,7 @@ class CampaignQuality:
     """What marks shown beforehand change."""
 
 
-def measure_quality(
+def measure_annotator_quality(
     judged: Sequence[AnnotatorJudgement],
     *,
     interface: AnnotationInterface,
@@ -61,9 +143,12 @@ def measure_quality(
 ) -> CampaignQuality:
     """Compute all quality measures of each person and of all people together."""
     agreement = measure_agreement(judged, interface=interface, seed=seed)
-    qualification = qualify(judged, interface=interface, passing=passing, seed=seed)
-    looking, drift = find_informed(judged, seed=seed), find_drift(judged, seed=seed)
-    pace = find_pace(judged)
+    qualification = qualify_annotators(judged, interface=interface, passing=passing, seed=seed)
+    looking, drift = (
+        estimate_annotator_informedness(judged, seed=seed),
+        find_answer_drift(judged, seed=seed),
+    )
+    pace = measure_annotator_speeds(judged)
     alone = InformednessEstimate(Unmeasured("shares no task with anybody"), 0)
     people = {}
     for who in sorted({each.annotator for each in judged}):
@@ -79,7 +164,7 @@ def measure_quality(
             pace=pace.get(who),
             drift=drift[who],
         )
-    pull = measure_pull(judged, seed=seed)
+    pull = measure_prefill_bias(judged, seed=seed)
     return CampaignQuality(
         people=people, agreement=agreement, qualification=qualification, pull=pull
     )

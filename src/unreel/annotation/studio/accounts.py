@@ -14,10 +14,10 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 
 from unreel.annotation.campaign import Annotator
-from unreel.annotation.studio.client import DEADLINE_S, StudioClient
+from unreel.annotation.studio.client import DEADLINE_S, LabelStudioClient
 from unreel.core.errors import MachineError
 from unreel.core.output_files import OutputDirectory
-from unreel.network.client import open_blocking_client
+from unreel.network.client import open_blocking_http_client
 
 _KEPT: Final = "accounts.json"
 _SIGN_UP: Final = "/user/signup/"
@@ -25,19 +25,24 @@ _FORM_PAGE: Final = range(200, 300)
 _DONE: Final = range(300, 400)
 
 
-def create_accounts(
-    client: StudioClient, annotators: Iterable[Annotator], *, folder: Path
+def create_annotator_accounts(
+    client: LabelStudioClient, annotators: Iterable[Annotator], *, folder: Path
 ) -> dict[str, int]:
-    """Create missing accounts; return the account's number by the annotator's name.
+    """Create missing Label Studio accounts; return the account ids by the annotators' names.
+
+    Args:
+        client: Label Studio.
+        annotators: Annotators who need an account.
+        folder: State folder in which generated passwords are stored.
 
     Raises:
-        MachineError: The server rejects one.
+        MachineError: The server rejects an account.
     """
     found, numbers = _read_account_ids(client), {}
     for annotator in annotators:
         login = annotator.email.lower()
         if login not in found:
-            _sign_up_account(client, login, password=_keep_password(folder, login))
+            _sign_up_account(client, login, password=_get_or_create_password(folder, login))
             found = _read_account_ids(client)
         if login not in found:
             problem = f"Label Studio made no account for {annotator.email}"
@@ -46,8 +51,8 @@ def create_accounts(
     return numbers
 
 
-def read_passwords(folder: Path) -> Mapping[str, str]:
-    """Return the passwords created here, by login; existing accounts have none."""
+def read_account_passwords(folder: Path) -> Mapping[str, str]:
+    """Return the generated passwords by login; accounts that existed before have none."""
     try:
         with OutputDirectory(folder).read(_KEPT) as file:
             document = json.loads(file.read(1 << 22))
@@ -56,15 +61,15 @@ def read_passwords(folder: Path) -> Mapping[str, str]:
     return document if isinstance(document, dict) else {}
 
 
-def _keep_password(folder: Path, login: str) -> str:
-    kept = dict(read_passwords(folder))
+def _get_or_create_password(folder: Path, login: str) -> str:
+    kept = dict(read_account_passwords(folder))
     if login not in kept:
         kept[login] = secrets.token_urlsafe(12)
         OutputDirectory(folder).write(_KEPT, json.dumps(kept, indent=2).encode())
     return kept[login]
 
 
-def _read_account_ids(client: StudioClient) -> dict[str, int]:
+def _read_account_ids(client: LabelStudioClient) -> dict[str, int]:
     """Return the account numbers of the organisation by login, in lower case."""
     listed: Any = client.get("/api/users/")
     return {
@@ -74,10 +79,10 @@ def _read_account_ids(client: StudioClient) -> dict[str, int]:
     }
 
 
-def _sign_up_account(client: StudioClient, login: str, *, password: str) -> None:
+def _sign_up_account(client: LabelStudioClient, login: str, *, password: str) -> None:
     link = str(client.get("/api/invite").get("invite_url", ""))
     token = parse_qs(urlsplit(link).query).get("token", [""])[0]
-    with open_blocking_client(
+    with open_blocking_http_client(
         client.server, base_url=client.address, timeout_s=DEADLINE_S, keeps_cookies=True
     ) as browser:
         try:

@@ -1,27 +1,23 @@
-"""HTTP client of Label Studio: a dozen calls with timeouts, size limits and clear errors.
-
-Reads are retried while the server is unreachable; writes are not, because their outcome is unknown:
-the caller checks the state before and after.
-"""
+"""HTTP client of Label Studio: calls with timeouts, size limits and clear errors, and tasks page by page."""
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Self
 
-from unreel.annotation.studio.settings import StudioConnection
+from unreel.annotation.studio.settings import LabelStudioConnection
 from unreel.core.errors import (
     GO_ON,
     InvalidSettingError,
     KeyRejectedError,
     MachineError,
-    raise_refusal,
+    raise_machine_error,
 )
-from unreel.core.server_keys import ServerAddress, read_server
-from unreel.network.client import open_blocking_client, read_blocking_body
+from unreel.core.server_keys import ServerAddress, parse_server_url
+from unreel.network.client import open_blocking_http_client, read_blocking_http_body
 
 DEADLINE_S: Final = 600.0
 """An import of a thousand tasks with marks takes the better part of a minute on a busy machine."""
@@ -38,7 +34,7 @@ _SAID: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class StudioReply:
+class LabelStudioReply:
     """Response of the server; `body` is `None` if it exceeded the cap."""
 
     status: int
@@ -59,12 +55,12 @@ class StudioReply:
             return None
 
 
-class StudioClient:
-    """One account's calls. Use it with `with`."""
+class LabelStudioClient:
+    """HTTP client of one Label Studio account. Use it in a `with` statement."""
 
     def __init__(
         self,
-        connection: StudioConnection,
+        connection: LabelStudioConnection,
         *,
         in_clear: bool = False,
         sleep: Callable[[float], None] = time.sleep,
@@ -72,8 +68,8 @@ class StudioClient:
         self.address = connection.address
         self.media = connection.media
         self._token, self._sleep = connection.token, sleep
-        self.server = _require_private(connection.address, in_clear=in_clear)
-        self._http = open_blocking_client(
+        self.server = _require_secure_address(connection.address, in_clear=in_clear)
+        self._http = open_blocking_http_client(
             self.server, base_url=connection.address, timeout_s=DEADLINE_S
         )
         self._authorisation = ""
@@ -96,11 +92,17 @@ class StudioClient:
         """
         reply = self.look(path, **parameters)
         if not reply.is_ok:
-            raise build_refusal_error(reply, f"GET {path}")
+            raise build_studio_request_error(reply, f"GET {path}")
         return reply.document()
 
-    def look(self, path: str, **parameters: object) -> StudioReply:
-        """Return the response for `path`, also if it does not exist; retry while the server is unreachable."""
+    def look(self, path: str, **parameters: object) -> LabelStudioReply:
+        """Send a GET request and return the response, whatever its status.
+
+        The request is retried while the server is unreachable or reports a temporary error.
+
+        Raises:
+            MachineError: The server is still unreachable after all retries.
+        """
         for wait_s in (*_WAITS_S, None):
             try:
                 reply = self._send("GET", path, parameters, None)
@@ -122,7 +124,13 @@ class StudioClient:
             return datetime.now(UTC)
 
     def post(self, path: str, body: object, **parameters: object) -> Any:
-        """Send a request once: after a failure, check the state before sending it again."""
+        """Send a POST request, retried only to renew an expired token; return the JSON of the reply.
+
+        After a failure, check the state before sending it again.
+
+        Raises:
+            MachineError: The server is unreachable or rejects the request.
+        """
         return self._write("POST", path, body, parameters)
 
     def patch(self, path: str, body: object) -> Any:
@@ -130,20 +138,24 @@ class StudioClient:
         return self._write("PATCH", path, body, {})
 
     def delete(self, path: str) -> None:
-        """Delete once; a missing object is no error."""
+        """Send a DELETE request, retried only to renew an expired token; ignore a missing object.
+
+        Raises:
+            MachineError: The server is unreachable or rejects the request.
+        """
         reply = self._send("DELETE", path, {}, None)
         if not reply.is_ok and reply.status != NOT_FOUND:
-            raise build_refusal_error(reply, f"DELETE {path}")
+            raise build_studio_request_error(reply, f"DELETE {path}")
 
     def _write(self, method: str, path: str, body: object, parameters: Mapping[str, object]) -> Any:
         reply = self._send(method, path, parameters, body)
         if not reply.is_ok:
-            raise build_refusal_error(reply, f"{method} {path}")
+            raise build_studio_request_error(reply, f"{method} {path}")
         return reply.document()
 
     def _send(
         self, method: str, path: str, parameters: Mapping[str, object], body: object
-    ) -> StudioReply:
+    ) -> LabelStudioReply:
         reply = self._carry(method, path, parameters, body)
         if reply.status == 401 and self._is_refresh_token:  # noqa: PLR2004  its access ran out
             self._authorisation = ""
@@ -152,7 +164,7 @@ class StudioClient:
 
     def _carry(
         self, method: str, path: str, parameters: Mapping[str, object], body: object
-    ) -> StudioReply:
+    ) -> LabelStudioReply:
         headers = {"Authorization": self._authorise()}
         given: dict[str, Any] = {"params": dict(parameters)} if parameters else {}
         if body is not None:
@@ -160,14 +172,14 @@ class StudioClient:
             headers["Content-Type"] = "application/json"
         return self._exchange(method, path, headers=headers, **given)
 
-    def _exchange(self, method: str, path: str, **given: Any) -> StudioReply:
+    def _exchange(self, method: str, path: str, **given: Any) -> LabelStudioReply:
         try:
             with self._http.stream(method, path, **given) as response:
                 date = response.headers.get("Date", "")
-                body = read_blocking_body(response, cap_bytes=CAP_BYTES)
-                return StudioReply(response.status_code, body, date)
+                body = read_blocking_http_body(response, cap_bytes=CAP_BYTES)
+                return LabelStudioReply(response.status_code, body, date)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
-            raise_refusal(error)
+            raise_machine_error(error)
             # Only the kind of error: its text may repeat the token.
             problem = f"Label Studio at {self.address} does not answer ({type(error).__name__})"
             remedy = f"See that it runs (`unreel annotate up`) and can be reached. {GO_ON}"
@@ -191,12 +203,12 @@ class StudioClient:
                 reply = self._exchange("POST", "/api/token/refresh", content=body, headers=kind)
                 document = reply.document()
                 if not reply.is_ok or not isinstance(document, dict):
-                    raise build_refusal_error(reply, "POST /api/token/refresh")
+                    raise build_studio_request_error(reply, "POST /api/token/refresh")
                 self._authorisation = f"Bearer {document.get('access', '')}"
         return self._authorisation
 
 
-def build_refusal_error(reply: StudioReply, what: str) -> MachineError:
+def build_studio_request_error(reply: LabelStudioReply, what: str) -> MachineError:
     """Build the error for a rejected request, with the problem and a remedy."""
     said = f"Label Studio answers {reply.status} to {what}"
     detail = _format_error_detail(reply)
@@ -219,7 +231,7 @@ def build_refusal_error(reply: StudioReply, what: str) -> MachineError:
     return MachineError(problem, remedy)
 
 
-def _format_error_detail(reply: StudioReply) -> str:
+def _format_error_detail(reply: LabelStudioReply) -> str:
     document = reply.document()
     if not isinstance(document, dict):
         return ""
@@ -227,9 +239,9 @@ def _format_error_detail(reply: StudioReply) -> str:
     return json.dumps(told)[:_SAID] if not isinstance(told, str) else told[:_SAID]
 
 
-def _require_private(address: str, *, in_clear: bool) -> ServerAddress:
+def _require_secure_address(address: str, *, in_clear: bool) -> ServerAddress:
     try:
-        server = read_server(address)
+        server = parse_server_url(address)
     except InvalidSettingError as error:
         setting = "--url"
         raise InvalidSettingError(
@@ -240,3 +252,79 @@ def _require_private(address: str, *, in_clear: bool) -> ServerAddress:
         remedy = "Write https://, tunnel it to 127.0.0.1, or accept it with --in-clear"
         raise InvalidSettingError(setting, problem, remedy)
     return server
+
+
+PAGE: Final = 500
+_PATH: Final = "/api/tasks/"
+
+
+def iter_project_tasks(
+    client: LabelStudioClient,
+    project: int,
+    *,
+    fields: Sequence[str],
+    numbers: Sequence[int] | None = None,
+) -> Iterator[Mapping[str, Any]]:
+    """Yield the tasks of a project by increasing number, with `id` and `fields`.
+
+    A page begins after the last number of the previous one, so concurrent changes do not shift
+    pages. A page above the size limit is requested in smaller parts; a single task above it has
+    only its `id`.
+
+    Args:
+        client: Label Studio.
+        project: Number of the project.
+        fields: Task fields to return in addition to `id`.
+        numbers: Numbers of the tasks to return; None for all.
+    """
+    last, size = 0, PAGE
+    while True:
+        reply = _request_task_page(
+            client, project, fields=fields, numbers=numbers, last=last, size=size
+        )
+        if reply.body is None and size > 1:
+            size = max(1, size // 8)
+            continue
+        if reply.body is None:
+            reply = _request_task_page(
+                client, project, fields=(), numbers=numbers, last=last, size=1
+            )
+        found = _parse_task_list(reply)
+        yield from found
+        if len(found) < size:
+            return
+        last = int(found[-1]["id"])
+
+
+def _request_task_page(
+    client: LabelStudioClient,
+    project: int,
+    *,
+    fields: Sequence[str],
+    numbers: Sequence[int] | None,
+    last: int,
+    size: int,
+) -> LabelStudioReply:
+    above = {"operator": "greater", "type": "Number", "value": last}
+    items = [{"filter": "filter:tasks:id", **above}]
+    if numbers is not None:
+        chosen = {"operator": "in_list", "type": "Number", "value": list(numbers)}
+        items.append({"filter": "filter:tasks:id", **chosen})
+    query = {"filters": {"conjunction": "and", "items": items}, "ordering": ["tasks:id"]}
+    return client.look(
+        _PATH,
+        project=project,
+        page_size=size,
+        page=1,
+        fields="all",
+        include=",".join(("id", *fields)),
+        query=json.dumps(query),
+    )
+
+
+def _parse_task_list(reply: LabelStudioReply) -> list[Mapping[str, Any]]:
+    document = reply.document() if reply.is_ok else None
+    tasks = document.get("tasks") if isinstance(document, dict) else None
+    if not isinstance(tasks, list):
+        raise build_studio_request_error(reply, f"GET {_PATH}")
+    return tasks

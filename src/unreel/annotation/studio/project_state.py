@@ -1,7 +1,7 @@
-"""Pushed state of a room (an annotator's project): project settings and task data, in the ledger.
+"""Pushed state of an annotator's project: settings and task data, stored in the ledger.
 
 Label Studio has no roles, so any account can change a project or a task. All data read from a
-room are first compared with the pushed state.
+project are first compared with the pushed state.
 """
 
 import json
@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from unreel.annotation.interfaces.label_studio_results import Result
-from unreel.annotation.interfaces.task_data import TASK_KEY
+from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, Result
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.client import StudioClient
-from unreel.annotation.studio.projects import PREFILLED, StudioProject
+from unreel.annotation.studio.client import LabelStudioClient
+from unreel.annotation.studio.projects import PREFILLED, LabelStudioProject
 from unreel.core.errors import MachineError
 from unreel.core.identity import digest
 
@@ -39,8 +38,8 @@ _SIGNED: Final = "X-Amz-Signature="
 
 
 @dataclass(slots=True, kw_only=True)
-class RoomState:
-    """A room as it was pushed."""
+class PushedProjectState:
+    """State in which a Label Studio project was pushed: its settings, tasks and prefilled annotations."""
 
     settings: dict[str, Any]
     """Of the project."""
@@ -54,7 +53,7 @@ class RoomState:
     """When the server said that a task (by its number) or the project ("") was restored."""
 
     def remember(self, ledger: Ledger, campaign: str, room: str) -> None:
-        """Keep it in the ledger."""
+        """Store this state in the ledger under the project key `room`."""
         ledger.remember(campaign, PUSHED, room, json.dumps(asdict(self)))
 
     def changed_settings(self, project: Mapping[str, Any]) -> tuple[str, ...]:
@@ -66,14 +65,14 @@ class RoomState:
         )
 
     def find_task(self, task: Mapping[str, Any]) -> str:
-        """Return our id of a task of the server; "" if it was not pushed.
+        """Return the ledger id of a task on the server; "" if the task was not pushed.
 
-        An unknown number is added if its data equal pushed data.
+        An unknown task number is added to `numbers` if its data equal those of a pushed task.
         """
         number, data = str(task["id"]), task.get("data")
         if number not in self.numbers and isinstance(data, dict):
             ours = str(data.get(TASK_KEY, ""))
-            if ours in self.tasks and is_same_data(self.tasks[ours], data):
+            if ours in self.tasks and is_same_task_data(self.tasks[ours], data):
                 self.numbers[number] = ours
         return self.numbers.get(number, "")
 
@@ -82,7 +81,7 @@ class RoomState:
         ours = self.find_task(task)
         if not ours:
             return "this task was not pushed"
-        if not isinstance(task.get("data"), dict) or not is_same_data(
+        if not isinstance(task.get("data"), dict) or not is_same_task_data(
             self.tasks[ours], task["data"]
         ):
             return "its data was changed"
@@ -90,11 +89,14 @@ class RoomState:
         return "" if is_same else "its marks were changed"
 
 
-def record_project_state(
+def build_project_state(
     project: Mapping[str, Any], tasks: Iterable[Mapping[str, Any]]
-) -> RoomState:
-    """Return the present state of a new project, or of one that an earlier release pushed."""
-    state = RoomState(settings={name: project.get(name) for name in SETTINGS})
+) -> PushedProjectState:
+    """Build the pushed state of a project from its current settings and tasks on the server.
+
+    It is used for a new project, and for one without a stored state.
+    """
+    state = PushedProjectState(settings={name: project.get(name) for name in SETTINGS})
     for task in tasks:
         ours = str(task["data"].get(TASK_KEY, ""))
         state.tasks.setdefault(ours, dict(task["data"]))
@@ -110,15 +112,15 @@ def hash_predictions(predictions: Iterable[Mapping[str, Any]]) -> str:
     return digest("marks", json.dumps(results, sort_keys=True)) if results else ""
 
 
-def read_project_states(ledger: Ledger, campaign: str) -> dict[str, RoomState]:
+def read_project_states(ledger: Ledger, campaign: str) -> dict[str, PushedProjectState]:
     """Read the pushed states of a campaign's projects, by project key."""
     return {
-        key: RoomState(**json.loads(value))
+        key: PushedProjectState(**json.loads(value))
         for key, value in ledger.memories(campaign, PUSHED).items()
     }
 
 
-def is_same_data(pushed: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+def is_same_task_data(pushed: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
     """Return whether two tasks have the same data, ignoring the signatures of signed URLs."""
     return {k: _remove_url_signature(v) for k, v in pushed.items()} == {
         k: _remove_url_signature(v) for k, v in found.items()
@@ -140,7 +142,7 @@ LISTED: Final = ("data", "updated_at", "annotations_ids", "predictions")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectAlteration:
-    """Change of a project by an annotator, and the response to it.
+    """Unexpected change of a Label Studio project or its tasks, and the result of its restoration.
 
     Label Studio 1.23 does not record which account changed a project or a task.
     """
@@ -161,10 +163,10 @@ class ProjectAlteration:
 
 
 @dataclass(slots=True)
-class RoomLook:
-    """Differences that were found so far."""
+class ProjectDifferences:
+    """Differences between a Label Studio project and its pushed state, collected step by step."""
 
-    state: RoomState
+    state: PushedProjectState
     settings: tuple[str, ...] = ()
     changed: dict[str, str] = field(default_factory=dict)
     """Words for the change of each task, by its number."""
@@ -172,12 +174,12 @@ class RoomLook:
     """Numbers of all tasks that are there."""
 
     def see_project(self, project: Mapping[str, Any]) -> None:
-        """Compare the project's settings."""
+        """Add the settings of `project` that differ from the pushed state."""
         if changed := self.state.changed_settings(project):
             self.settings = tuple(sorted({*self.settings, *changed}))
 
     def see_task(self, task: Mapping[str, Any]) -> None:
-        """Compare a task."""
+        """Add the difference between `task` and its pushed state, if any."""
         number = str(task["id"])
         self.listed.add(number)
         if "data" in task and (change := self.state.find_change(task)):
@@ -201,11 +203,11 @@ class RoomLook:
 
     @property
     def is_altered(self) -> bool:
-        """Return whether anything differs."""
+        """Return whether the project or any task differs from the pushed state."""
         return bool(self.settings or self.changed or self.missing)
 
-    def alteration(self, room: StudioProject, *, quarantined: int) -> ProjectAlteration:
-        """Return the differences as a message for the user."""
+    def alteration(self, room: LabelStudioProject, *, quarantined: int) -> ProjectAlteration:
+        """Return the differences as counts for the user."""
         return ProjectAlteration(
             room=room.key,
             settings=self.settings,
@@ -216,13 +218,22 @@ class RoomLook:
         )
 
 
-def restore_room(
-    client: StudioClient,
-    room: StudioProject,
-    look: RoomLook,
+def restore_project(
+    client: LabelStudioClient,
+    room: LabelStudioProject,
+    look: ProjectDifferences,
     marks_of: Callable[[str], Sequence[Result]],
 ) -> str:
-    """Put tasks and settings back; "" or why that failed. Call it when all answers are kept."""
+    """Restore the pushed settings and tasks of a project; return "" or the error text.
+
+    Call it after all answers are stored in the ledger.
+
+    Args:
+        client: Label Studio.
+        room: Project to restore.
+        look: Differences from the pushed state.
+        marks_of: Function that returns the prefilled annotations of a task by its ledger id.
+    """
     state = look.state
     changed = [number for number in look.changed if number in state.numbers]
     try:
@@ -231,7 +242,7 @@ def restore_room(
         for number in changed:
             ours = state.numbers[number]
             client.patch(f"/api/tasks/{number}/", {"data": state.tasks[ours]})
-            _restore_marks(client, number, marks_of(ours))
+            _restore_predictions(client, number, marks_of(ours))
         if look.settings:
             wanted = {name: state.settings.get(name, "") for name in look.settings}
             client.patch(f"/api/projects/{room.project}/", wanted)
@@ -244,7 +255,7 @@ def restore_room(
     return ""
 
 
-def _restore_marks(client: StudioClient, number: str, marks: Sequence[Result]) -> None:
+def _restore_predictions(client: LabelStudioClient, number: str, marks: Sequence[Result]) -> None:
     found: list[Mapping[str, Any]] = client.get("/api/predictions/", task=number)
     if [each.get("result") for each in found] == ([list(marks)] if marks else []):
         return

@@ -1,19 +1,15 @@
-"""Projects of Label Studio, each with one annotator and one batch.
-
-Label Studio shows all work in a project to every user and gives all the same order; so projects are
-not shared. The description of a project contains a marker, by which it is found again if the
-command that made it was killed before it stored its number.
-"""
+"""Projects of Label Studio, each with one annotator and one batch, and the links to them."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
 from unreel.annotation.campaign import Campaign
 from unreel.annotation.interfaces.screens import AnnotationScreen
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.client import StudioClient
+from unreel.annotation.studio.client import LabelStudioClient
 from unreel.core.identity import digest
 
 ROOM: Final = "room"
@@ -27,7 +23,7 @@ _SEQUENTIAL: Final = "Sequential sampling"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudioProject:
+class LabelStudioProject:
     """Label Studio project of one annotator and batch, with its guidelines and screen versions."""
 
     project: int
@@ -50,40 +46,47 @@ class StudioProject:
         return f"{self.annotator}/{self.batch}"
 
 
-def read_stored_projects(ledger: Ledger, campaign: str) -> dict[str, StudioProject]:
+def read_stored_projects(ledger: Ledger, campaign: str) -> dict[str, LabelStudioProject]:
     """Read the last stored projects of a campaign, by project key."""
     return {
-        key: _read_room(key, json.loads(value))
+        key: _parse_stored_project(key, json.loads(value))
         for key, value in ledger.memories(campaign, ROOM).items()
     }
 
 
-def open_room(
-    client: StudioClient,
+def open_annotator_project(
+    client: LabelStudioClient,
     ledger: Ledger,
     campaign: Campaign,
     *,
     screen: AnnotationScreen,
     place: tuple[str, int, int],
     marked: Callable[[], Mapping[str, int]] | None = None,
-) -> StudioProject:
-    """Return the project of `place`: annotator, batch and the number of the annotator's account.
+) -> LabelStudioProject:
+    """Return the project of an annotator and batch; create it on the server if missing.
 
-    It is read from the ledger, found by its marker, or created, and then stored. `marked` caches
-    the markers for callers that open many projects.
+    It is read from the ledger, found by its marker, or created, and then stored in the ledger.
+
+    Args:
+        client: Label Studio.
+        ledger: Ledger of the campaign.
+        campaign: Campaign of the project.
+        screen: Annotation screen of the project.
+        place: Annotator, batch and the number of the annotator's account.
+        marked: Cached `find_marked_projects`, for callers that open many projects.
     """
     annotator, batch, owner = place
     mark = format_project_mark(campaign.name, annotator, batch)
     known = read_stored_projects(ledger, campaign.name).get(f"{annotator}/{batch}")
-    if known is not None and known.owner == owner and _is_same(client, known, mark):
+    if known is not None and known.owner == owner and _is_same_project(client, known, mark):
         return known
-    found = find_marked(client) if marked is None else marked()
+    found = find_marked_projects(client) if marked is None else marked()
     project, is_new = found.get(mark), False
     if project is None:
         settings = _build_project_settings(campaign, screen, annotator, batch)
         project, is_new = int(client.post("/api/projects/", settings)["id"]), True
     made = client.get(f"/api/projects/{project}/")
-    room = StudioProject(
+    room = LabelStudioProject(
         project=project,
         annotator=annotator,
         batch=batch,
@@ -93,8 +96,8 @@ def open_room(
         created_at=str(made.get("created_at", "")),
         is_new=is_new,
     )
-    _serve_media(client, room)
-    ledger.remember(campaign.name, ROOM, room.key, json.dumps(_build_room_document(room)))
+    _add_media_storage(client, room)
+    ledger.remember(campaign.name, ROOM, room.key, json.dumps(_build_project_document(room)))
     return room
 
 
@@ -124,7 +127,7 @@ def format_project_mark(campaign: str, annotator: str, batch: int) -> str:
     return f"unreel:{digest('room', campaign, annotator, str(batch))[:32]}"
 
 
-def find_marked(client: StudioClient) -> dict[str, int]:
+def find_marked_projects(client: LabelStudioClient) -> dict[str, int]:
     """Return project numbers by marker; of projects with the same marker, the oldest.
 
     Two simultaneous pushes can create two projects with the same marker.
@@ -138,7 +141,7 @@ def find_marked(client: StudioClient) -> dict[str, int]:
     return found
 
 
-def _iter_projects(client: StudioClient) -> Iterator[Mapping[str, Any]]:
+def _iter_projects(client: LabelStudioClient) -> Iterator[Mapping[str, Any]]:
     page, path = 1, "/api/projects/"
     while True:
         listed = client.get(path, page=page, page_size=_PAGE, include="id,description")
@@ -148,8 +151,8 @@ def _iter_projects(client: StudioClient) -> Iterator[Mapping[str, Any]]:
         page += 1
 
 
-def _is_same(client: StudioClient, room: StudioProject, mark: str) -> bool:
-    """Return whether the project is the remembered one, also if its mark was edited."""
+def _is_same_project(client: LabelStudioClient, room: LabelStudioProject, mark: str) -> bool:
+    """Return whether the project on the server is the stored one: by marker or by creation time."""
     reply = client.look(f"/api/projects/{room.project}/")
     found = reply.document() if reply.is_ok else None
     if not isinstance(found, dict):
@@ -158,8 +161,8 @@ def _is_same(client: StudioClient, room: StudioProject, mark: str) -> bool:
     return is_marked or bool(room.created_at and found.get("created_at") == room.created_at)
 
 
-def _serve_media(client: StudioClient, room: StudioProject) -> None:
-    """Let users of the project see the copies on the server's machine."""
+def _add_media_storage(client: LabelStudioClient, room: LabelStudioProject) -> None:
+    """Give the project access to the folder of clip copies, if the server runs locally."""
     if client.media is None:
         return
     path = "/api/storages/localfiles"
@@ -168,7 +171,7 @@ def _serve_media(client: StudioClient, room: StudioProject) -> None:
         client.post(path, {**storage, "use_blob_urls": False})
 
 
-def _build_room_document(room: StudioProject) -> dict[str, object]:
+def _build_project_document(room: LabelStudioProject) -> dict[str, object]:
     return {
         "project": room.project,
         "owner": room.owner,
@@ -178,6 +181,45 @@ def _build_room_document(room: StudioProject) -> dict[str, object]:
     }
 
 
-def _read_room(key: str, document: Mapping[str, Any]) -> StudioProject:
+def _parse_stored_project(key: str, document: Mapping[str, Any]) -> LabelStudioProject:
     annotator, _, batch = key.rpartition("/")
-    return StudioProject(annotator=annotator, batch=int(batch), **document)
+    return LabelStudioProject(annotator=annotator, batch=int(batch), **document)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatorLink:
+    """Link of one annotator for one batch."""
+
+    annotator: str
+    login: str
+    batch: int
+    url: str
+    """Asks for the login first; no password and no token is in it."""
+
+
+def build_project_url(address: str, project: int) -> str:
+    """Return the URL that shows the tasks of a project one after the other, without a list."""
+    return f"{address}/projects/{project}/data?labeling=1"
+
+
+def build_task_url(address: str, project: int, task: int) -> str:
+    """Return the URL of one task for the leader of the campaign."""
+    return f"{address}/projects/{project}/data?task={task}"
+
+
+def list_annotator_links(ledger: Ledger, campaign: str, *, address: str) -> list[AnnotatorLink]:
+    """Return the links of all annotators, sorted by name and batch."""
+    ledger.campaign(campaign)
+    logins = {annotator.name: annotator.email for annotator in ledger.annotators()}
+    found = []
+    for room in read_stored_projects(ledger, campaign).values():
+        place = build_project_url(address, room.project).removeprefix(address)
+        found.append(
+            AnnotatorLink(
+                annotator=room.annotator,
+                login=logins.get(room.annotator, ""),
+                batch=room.batch,
+                url=f"{address}/user/login/?next={quote(place, safe='/')}",
+            )
+        )
+    return sorted(found, key=lambda link: (link.annotator, link.batch))

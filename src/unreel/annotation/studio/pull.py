@@ -23,9 +23,12 @@ from unreel.annotation.campaign import (
     StudyArm,
     TaskAssignment,
 )
-from unreel.annotation.interfaces.judgement_parser import read_result
-from unreel.annotation.interfaces.label_studio_results import Result
-from unreel.annotation.interfaces.task_data import TASK_KEY, prefill
+from unreel.annotation.interfaces.judgement_parser import parse_judgement
+from unreel.annotation.interfaces.label_studio_tasks import (
+    TASK_KEY,
+    Result,
+    build_prefilled_results,
+)
 from unreel.annotation.judgements import (
     AnnotationRecord,
     QuarantinedSubmission,
@@ -33,22 +36,27 @@ from unreel.annotation.judgements import (
     Value,
 )
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.client import NOT_FOUND, StudioClient, build_refusal_error
+from unreel.annotation.studio.client import (
+    NOT_FOUND,
+    PAGE,
+    LabelStudioClient,
+    build_studio_request_error,
+    iter_project_tasks,
+)
 from unreel.annotation.studio.project_state import (
     LISTED,
     ProjectAlteration,
-    RoomLook,
-    RoomState,
+    ProjectDifferences,
+    PushedProjectState,
+    build_project_state,
     read_project_states,
-    record_project_state,
-    restore_room,
+    restore_project,
 )
 from unreel.annotation.studio.projects import (
-    StudioProject,
+    LabelStudioProject,
     format_project_mark,
     read_stored_projects,
 )
-from unreel.annotation.studio.task_pages import PAGE, read_tasks
 
 SEEN: Final = "seen"
 """Kind of the ledger's memory of each task's version in each room."""
@@ -65,8 +73,8 @@ _MEANWHILE_US: Final = 60_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PullResult:
-    """Result of a pull."""
+class CampaignPullResult:
+    """Result of a pull: counts of annotations, deleted projects and altered projects."""
 
     rooms: int = 0
     seen: int = 0
@@ -81,11 +89,11 @@ class PullResult:
 
 
 @dataclass(frozen=True, slots=True)
-class RoomDesk:
-    """State of a project before its annotations are read."""
+class ProjectPullContext:
+    """Data that are needed to import the annotations of one Label Studio project."""
 
     campaign: Campaign
-    room: StudioProject
+    room: LabelStudioProject
     tasks: Mapping[str, AnnotationTask]
     assigned: Mapping[str, TaskAssignment]
     kept: Collection[str] = frozenset()
@@ -96,26 +104,32 @@ class RoomDesk:
         given = self.assigned.get(task)
         if given is None or given.arm is not StudyArm.PREFILLED:
             return ()
-        return prefill(self.tasks[task], swapped=given.swapped)
+        return build_prefilled_results(self.tasks[task], swapped=given.swapped)
 
     def origin(self, annotation: object) -> str:
-        """Return the origin of an annotation, up to its number."""
+        """Return the origin of an annotation: the project's marker and the annotation's number."""
         mark = format_project_mark(self.campaign.name, self.room.annotator, self.room.batch)
         return f"{mark}/{annotation}"
 
 
 def pull_campaign(
-    client: StudioClient,
+    client: LabelStudioClient,
     ledger: Ledger,
     campaign: str,
     *,
-    heard: Callable[[PullResult], None],
+    heard: Callable[[CampaignPullResult], None],
     everything: bool = False,
-) -> PullResult:
-    """Store every annotation of the campaign's projects that the ledger lacks, and restore changed projects.
+) -> CampaignPullResult:
+    """Store all new annotations of a campaign's projects in the ledger, and restore altered projects.
 
-    It is idempotent and may be killed at any time: nothing is stored twice. With `everything`,
-    known annotations are fetched too.
+    It is idempotent and may be killed at any time: nothing is stored twice.
+
+    Args:
+        client: Label Studio.
+        ledger: Ledger of the campaign.
+        campaign: Name of the campaign.
+        heard: Callback for the counts after each project.
+        everything: Whether to fetch known annotations too.
 
     Raises:
         MachineError: The server is unreachable or rejects a request.
@@ -124,45 +138,57 @@ def pull_campaign(
     tasks = {task.id: task for task in ledger.tasks(campaign)}
     states, seen = read_project_states(ledger, campaign), ledger.memories(campaign, SEEN)
     kept = {origin.partition("@")[0] for origin in ledger.origins(campaign)}
-    total = PullResult()
+    total = CampaignPullResult()
     for key, room in sorted(read_stored_projects(ledger, campaign).items()):
         given = ledger.assignments(campaign, annotator=room.annotator)
         assigned = {each.task: each for each in given if each.batch == room.batch}
-        desk = RoomDesk(known, room, tasks, assigned, kept)
+        desk = ProjectPullContext(known, room, tasks, assigned, kept)
         if client.look(f"/api/projects/{room.project}/").status == NOT_FOUND:
             total = replace(total, gone=(*total.gone, key))
             continue
         versions = {} if everything else json.loads(seen.get(key, "{}"))
-        total = pull_room(
+        total = pull_project(
             client, ledger, desk, state=states.get(key), versions=versions, total=total
         )
         heard(total)
     return total
 
 
-def pull_room(
-    client: StudioClient,
+def pull_project(
+    client: LabelStudioClient,
     ledger: Ledger,
-    desk: RoomDesk,
+    desk: ProjectPullContext,
     *,
-    state: RoomState | None,
+    state: PushedProjectState | None,
     versions: Mapping[str, str],
-    total: PullResult,
-) -> PullResult:
-    """Store the new answers of one project, then restore changes in it."""
+    total: CampaignPullResult,
+) -> CampaignPullResult:
+    """Store the new annotations of one project in the ledger, then restore the project if altered.
+
+    Args:
+        client: Label Studio.
+        ledger: Ledger of the campaign.
+        desk: Project, tasks and assignments.
+        state: Pushed state of the project; None if it is not stored.
+        versions: Version of each task at the last pull, by task number.
+        total: Counts of the pull so far.
+    """
     room, campaign = desk.room, desk.campaign.name
     n_bound = None if state is None else len(state.numbers)
-    listed, look = look_at_room(client, room, state)
+    listed, look = compare_project_state(client, room, state)
     wanted = [
         int(task["id"])
         for task in listed
-        if versions.get(str(task["id"])) != _format_task_version(task) or _has_unknown(task, desk)
+        if versions.get(str(task["id"])) != _format_task_version(task)
+        or _has_unknown_annotation(task, desk)
     ]
     quarantined, suspects = 0, list[int]()
     for first in range(0, len(wanted), PAGE):
         fields = (*LISTED, *_FIELDS)
         some = list(
-            read_tasks(client, room.project, fields=fields, numbers=wanted[first : first + PAGE])
+            iter_project_tasks(
+                client, room.project, fields=fields, numbers=wanted[first : first + PAGE]
+            )
         )
         # Behind the answers: those that were given before a look at which all is as pushed count.
         look.see_project(_read_project(client, room))
@@ -177,7 +203,7 @@ def pull_room(
         client.delete(f"/api/annotations/{annotation}/")
     if look.is_altered:
         altered = look.alteration(room, quarantined=quarantined)
-        problem = restore_room(client, room, look, desk.marks_of)
+        problem = restore_project(client, room, look, desk.marks_of)
         total = replace(total, altered=(*total.altered, replace(altered, problem=problem)))
     if look.is_altered or n_bound != len(look.state.numbers):
         look.state.remember(ledger, campaign, room.key)
@@ -188,24 +214,24 @@ def pull_room(
     return replace(total, rooms=total.rooms + 1)
 
 
-def look_at_room(
-    client: StudioClient, room: StudioProject, state: RoomState | None
-) -> tuple[list[Mapping[str, Any]], RoomLook]:
+def compare_project_state(
+    client: LabelStudioClient, room: LabelStudioProject, state: PushedProjectState | None
+) -> tuple[list[Mapping[str, Any]], ProjectDifferences]:
     """Return all tasks of a project without their answers, and the differences from the pushed state."""
     project = _read_project(client, room)
-    listed = list(read_tasks(client, room.project, fields=LISTED))
-    look = RoomLook(state or record_project_state(project, listed))
+    listed = list(iter_project_tasks(client, room.project, fields=LISTED))
+    look = ProjectDifferences(state or build_project_state(project, listed))
     look.see_project(project)
     for task in listed:
         look.see_task(task)
     return listed, look
 
 
-def _read_project(client: StudioClient, room: StudioProject) -> Mapping[str, Any]:
+def _read_project(client: LabelStudioClient, room: LabelStudioProject) -> Mapping[str, Any]:
     reply = client.look(f"/api/projects/{room.project}/")
     found = reply.document()
     if not reply.is_ok or not isinstance(found, dict):
-        raise build_refusal_error(reply, f"GET /api/projects/{room.project}/")
+        raise build_studio_request_error(reply, f"GET /api/projects/{room.project}/")
     return found
 
 
@@ -218,14 +244,14 @@ def _parse_annotation_ids(task: Mapping[str, Any]) -> list[str]:
     return [each for each in str(task.get("annotations_ids") or "").split(",") if each]
 
 
-def _has_unknown(task: Mapping[str, Any], desk: RoomDesk) -> bool:
+def _has_unknown_annotation(task: Mapping[str, Any], desk: ProjectPullContext) -> bool:
     return any(desk.origin(each) not in desk.kept for each in _parse_annotation_ids(task))
 
 
 def _select_new_tampered_records(
     ledger: Ledger, records: Sequence[AnnotationRecord]
 ) -> list[AnnotationRecord]:
-    """Return new answers to a changed screen or task."""
+    """Return the records that are quarantined for a changed screen or task and not yet in the ledger."""
     found = [
         record
         for record in records
@@ -237,8 +263,8 @@ def _select_new_tampered_records(
 
 
 def _store_records(
-    ledger: Ledger, records: Sequence[AnnotationRecord], total: PullResult
-) -> PullResult:
+    ledger: Ledger, records: Sequence[AnnotationRecord], total: CampaignPullResult
+) -> CampaignPullResult:
     held = sum(isinstance(record.outcome, QuarantinedSubmission) for record in records)
     return replace(
         total,
@@ -249,7 +275,7 @@ def _store_records(
 
 
 def _iter_task_records(
-    found: Mapping[str, Any], desk: RoomDesk, look: RoomLook
+    found: Mapping[str, Any], desk: ProjectPullContext, look: ProjectDifferences
 ) -> Iterator[AnnotationRecord]:
     data = found.get("data")
     claimed = str(data.get(TASK_KEY, ""))[:_LONGEST_ID] if isinstance(data, dict) else ""
@@ -274,7 +300,7 @@ def _iter_task_records(
 def _build_record(
     annotation: Mapping[str, Any],
     ours: str,
-    desk: RoomDesk,
+    desk: ProjectPullContext,
     *,
     outcome: Value | QuarantinedSubmission,
 ) -> AnnotationRecord:
@@ -282,7 +308,7 @@ def _build_record(
     kept = {name: annotation.get(name) for name in (*_KEPT, "lead_time")}
     return AnnotationRecord(
         campaign=desk.campaign.name,
-        annotator=STRANGER if _is_strangers(outcome) else room.annotator,
+        annotator=STRANGER if _is_by_other_account(outcome) else room.annotator,
         task=ours or "unknown",
         origin=f"{desk.origin(annotation['id'])}@{annotation.get('created_at')}",
         guidelines_version=room.guidelines_version,
@@ -295,7 +321,7 @@ def _build_record(
 
 
 def _judge_submission(
-    annotation: Mapping[str, Any], ours: str, desk: RoomDesk, *, change: str
+    annotation: Mapping[str, Any], ours: str, desk: ProjectPullContext, *, change: str
 ) -> Value | QuarantinedSubmission:
     assignment = desk.assigned.get(ours)
     for author in _AUTHORS:
@@ -310,12 +336,14 @@ def _judge_submission(
     if annotation.get("was_cancelled"):
         return QuarantinedSubmission(QuarantineReason.MISSING, "the task was skipped")
     interface: AnnotationInterface = desk.campaign.interface
-    return read_result(
+    return parse_judgement(
         interface, annotation.get("result"), desk.tasks[ours], swapped=assignment.swapped
     )
 
 
-def _format_stale_reason(annotation: Mapping[str, Any], number: object, state: RoomState) -> str:
+def _format_stale_reason(
+    annotation: Mapping[str, Any], number: object, state: PushedProjectState
+) -> str:
     """Return the reason if the answer was begun before its project or task was restored; else ""."""
     saved_us = _parse_timestamp_us(annotation.get("updated_at"))
     begun_us = saved_us - (_parse_lead_time_us(annotation.get("lead_time")) or 0)
@@ -326,7 +354,7 @@ def _format_stale_reason(annotation: Mapping[str, Any], number: object, state: R
     return ""
 
 
-def _is_strangers(outcome: Value | QuarantinedSubmission) -> bool:
+def _is_by_other_account(outcome: Value | QuarantinedSubmission) -> bool:
     return (
         isinstance(outcome, QuarantinedSubmission) and outcome.reason is QuarantineReason.NOT_THEIRS
     )

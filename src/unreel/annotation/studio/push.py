@@ -12,20 +12,33 @@ from functools import cache, partial
 from typing import Any, Final
 
 from unreel.annotation.campaign import AnnotationTask, Campaign, StudyArm, TaskAssignment
+from unreel.annotation.interfaces.label_studio_tasks import (
+    TASK_KEY,
+    build_prefilled_results,
+    build_task_data,
+)
 from unreel.annotation.interfaces.screens import AnnotationScreen
-from unreel.annotation.interfaces.task_data import TASK_KEY, build_task_data, prefill
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.client import StudioClient
+from unreel.annotation.studio.client import LabelStudioClient, iter_project_tasks
 from unreel.annotation.studio.project_state import (
     ProjectAlteration,
-    RoomState,
+    PushedProjectState,
+    build_project_state,
     hash_predictions,
     read_project_states,
-    record_project_state,
 )
-from unreel.annotation.studio.projects import PREFILLED, StudioProject, find_marked, open_room
-from unreel.annotation.studio.pull import PullResult, RoomDesk, look_at_room, pull_room
-from unreel.annotation.studio.task_pages import read_tasks
+from unreel.annotation.studio.projects import (
+    PREFILLED,
+    LabelStudioProject,
+    find_marked_projects,
+    open_annotator_project,
+)
+from unreel.annotation.studio.pull import (
+    CampaignPullResult,
+    ProjectPullContext,
+    compare_project_state,
+    pull_project,
+)
 
 CHUNK: Final = 5000
 """Number of tasks per import: each import makes Label Studio count the complete project again."""
@@ -34,10 +47,10 @@ CHUNK_BYTES: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PushRequest:
-    """Tasks and target of a push."""
+class AssignmentPushRequest:
+    """Source and target of an upload of assigned tasks: ledger, campaign, screen and Label Studio."""
 
-    client: StudioClient
+    client: LabelStudioClient
     ledger: Ledger
     campaign: Campaign
     screen: AnnotationScreen
@@ -48,8 +61,8 @@ class PushRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PushResult:
-    """Result of a push."""
+class AssignmentPushResult:
+    """Result of an upload of assigned tasks: counts of projects and tasks, and altered projects."""
 
     rooms: int
     sent: int
@@ -59,7 +72,9 @@ class PushResult:
     """Projects with a changed screen or changed tasks."""
 
 
-def push_assignments(delivery: PushRequest, *, heard: Callable[[int], None]) -> PushResult:
+def push_assignments(
+    delivery: AssignmentPushRequest, *, heard: Callable[[int], None]
+) -> AssignmentPushResult:
     """Upload every assigned task to its annotator, and pass the number of uploaded tasks to `heard`.
 
     Raises:
@@ -70,13 +85,13 @@ def push_assignments(delivery: PushRequest, *, heard: Callable[[int], None]) -> 
     tasks = {task.id: task for task in delivery.ledger.tasks(name)}
     # Read to its end first: a push lasts, and PostgreSQL may be gone before the last of them.
     given = list(delivery.ledger.assignments(name))
-    marked = cache(partial(find_marked, delivery.client))
+    marked = cache(partial(find_marked_projects, delivery.client))
     states = read_project_states(delivery.ledger, name)
     rooms = sent = there = 0
     altered: tuple[ProjectAlteration, ...] = ()
-    for place, group in itertools.groupby(given, key=_get_room_key):
+    for place, group in itertools.groupby(given, key=_get_project_key):
         annotator, batch = place
-        room = open_room(
+        room = open_annotator_project(
             delivery.client,
             delivery.ledger,
             delivery.campaign,
@@ -88,11 +103,11 @@ def push_assignments(delivery: PushRequest, *, heard: Callable[[int], None]) -> 
         if room.is_new:
             # As the server keeps it: Label Studio may write a text of guidelines in another form.
             project = delivery.client.get(f"/api/projects/{room.project}/")
-            found, state = set[str](), record_project_state(project, ())
+            found, state = set[str](), build_project_state(project, ())
         else:
             assigned = {each.task: each for each in wanted}
-            desk = RoomDesk(delivery.campaign, room, tasks, assigned)
-            state, changes = _check_room_state(delivery, desk, states.get(room.key))
+            desk = ProjectPullContext(delivery.campaign, room, tasks, assigned)
+            state, changes = _check_project_state(delivery, desk, states.get(room.key))
             found, altered = (
                 _delete_duplicate_tasks(delivery.client, room, state),
                 (*altered, *changes),
@@ -102,16 +117,16 @@ def push_assignments(delivery: PushRequest, *, heard: Callable[[int], None]) -> 
         heard(sent + there)
         entries = (_build_task_entry(delivery, each, tasks[each.task]) for each in missing)
         for chunk in _iter_import_chunks(entries):
-            _send_chunk(delivery, room, chunk, state)
+            _import_task_chunk(delivery, room, chunk, state)
             sent += len(chunk)
             heard(sent + there)
         if missing and not room.is_new:
             _delete_duplicate_tasks(delivery.client, room, state)
         state.remember(delivery.ledger, name, room.key)
-    return PushResult(rooms=rooms, sent=sent, there=there, altered=altered)
+    return AssignmentPushResult(rooms=rooms, sent=sent, there=there, altered=altered)
 
 
-def _get_room_key(assignment: TaskAssignment) -> tuple[str, int]:
+def _get_project_key(assignment: TaskAssignment) -> tuple[str, int]:
     return assignment.annotator, assignment.batch
 
 
@@ -129,22 +144,33 @@ def _iter_import_chunks(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict
         yield chunk
 
 
-def _check_room_state(
-    delivery: PushRequest, desk: RoomDesk, state: RoomState | None
-) -> tuple[RoomState, tuple[ProjectAlteration, ...]]:
-    """Return the project as pushed; if it was changed, the answers since then are stored first."""
+def _check_project_state(
+    delivery: AssignmentPushRequest, desk: ProjectPullContext, state: PushedProjectState | None
+) -> tuple[PushedProjectState, tuple[ProjectAlteration, ...]]:
+    """Return the pushed state of a project, and its alterations.
+
+    If the project was altered, its answers are first pulled and the project is restored.
+    """
     client, ledger, room = delivery.client, delivery.ledger, desk.room
-    _, look = look_at_room(client, room, state)
+    _, look = compare_project_state(client, room, state)
     if not look.is_altered:
         return look.state, ()
-    pulled = pull_room(client, ledger, desk, state=state, versions={}, total=PullResult())
+    pulled = pull_project(
+        client, ledger, desk, state=state, versions={}, total=CampaignPullResult()
+    )
     return read_project_states(ledger, desk.campaign.name)[room.key], pulled.altered
 
 
-def _send_chunk(
-    delivery: PushRequest, room: StudioProject, chunk: list[dict[str, Any]], state: RoomState
+def _import_task_chunk(
+    delivery: AssignmentPushRequest,
+    room: LabelStudioProject,
+    chunk: list[dict[str, Any]],
+    state: PushedProjectState,
 ) -> None:
-    """Send a chunk; what it holds is kept in the ledger first, and then under which numbers."""
+    """Import a chunk of tasks into a project.
+
+    The data of the tasks are stored in the ledger before the import, their numbers after it.
+    """
     client, campaign = delivery.client, delivery.campaign.name
     is_marked = any("predictions" in entry for entry in chunk)
     for entry in chunk:
@@ -168,27 +194,27 @@ def _send_chunk(
 
 
 def _build_task_entry(
-    delivery: PushRequest, assignment: TaskAssignment, task: AnnotationTask
+    delivery: AssignmentPushRequest, assignment: TaskAssignment, task: AnnotationTask
 ) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "data": build_task_data(delivery.screen, task, assignment, delivery.find_urls(task))
     }
     if assignment.arm is StudyArm.PREFILLED:
-        marks = prefill(task, swapped=assignment.swapped)
+        marks = build_prefilled_results(task, swapped=assignment.swapped)
         if marks:
             entry["predictions"] = [{"model_version": PREFILLED, "result": marks}]
     return entry
 
 
 def _delete_duplicate_tasks(
-    client: StudioClient, room: StudioProject, state: RoomState
+    client: LabelStudioClient, room: LabelStudioProject, state: PushedProjectState
 ) -> set[str]:
     """Delete duplicate tasks that a killed push and its repetition both sent; return the task ids.
 
     The first duplicate stays, unless only the second one was answered.
     """
     found: dict[str, tuple[int, bool]] = {}
-    for task in read_tasks(client, room.project, fields=("data", "total_annotations")):
+    for task in iter_project_tasks(client, room.project, fields=("data", "total_annotations")):
         ours, number = str(task["data"].get(TASK_KEY)), int(task["id"])
         answered = bool(task.get("total_annotations"))
         if ours not in found:
@@ -201,6 +227,6 @@ def _delete_duplicate_tasks(
     return set(found)
 
 
-def _delete_task(client: StudioClient, number: int, state: RoomState) -> None:
+def _delete_task(client: LabelStudioClient, number: int, state: PushedProjectState) -> None:
     client.delete(f"/api/tasks/{number}/")
     state.numbers.pop(str(number), None)

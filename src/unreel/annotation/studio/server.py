@@ -1,4 +1,4 @@
-"""Label Studio as a child: found, started, waited for, and ended with all that it started."""
+"""Local Label Studio server as a child process: start, wait and stop, and its database."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -11,17 +11,17 @@ from urllib.parse import urlsplit
 
 from unreel.annotation.studio.settings import (
     CLIPS,
-    StudioPlan,
+    LabelStudioServerSettings,
+    build_studio_database_url,
+    build_studio_environment,
     delete_connection,
-    name_studio_database,
+    load_studio_secrets,
     store_connection,
-    studio_environment,
-    studio_secrets,
 )
 from unreel.core.errors import InvalidSettingError, MachineError
-from unreel.core.managed_server import HeldServer, require_free
+from unreel.core.managed_server import ManagedServer, require_free_port
 from unreel.core.output_files import OutputDirectory
-from unreel.core.settings import server_environment
+from unreel.core.settings import build_child_environment
 
 UP_S: Final = 900.0
 """The first start makes 300 tables, which takes minutes on a busy machine."""
@@ -33,11 +33,11 @@ _INSTALL: Final = (
 _OURS: Final = frozenset({"LABEL_STUDIO_USER_TOKEN", "LABEL_STUDIO_PASSWORD", "POSTGRE_PASSWORD"})
 
 
-def find_program(named: Path | None) -> Path:
-    """Return the path of `label-studio`: the given one, or that in `PATH`.
+def find_label_studio_program(named: Path | None) -> Path:
+    """Return the path of the program `label-studio`: the given one, or that in `PATH`.
 
     Raises:
-        InvalidSettingError: There is none.
+        InvalidSettingError: The program is missing.
     """
     found = shutil.which(str(named or "label-studio"))
     if found is None:
@@ -47,7 +47,7 @@ def find_program(named: Path | None) -> Path:
     return Path(found).absolute()
 
 
-def make_database(ledger: str) -> str:
+def create_studio_database(ledger: str) -> str:
     """Create Label Studio's database beside the ledger's if missing, and return its URL.
 
     Return "" if the ledger is a file.
@@ -55,7 +55,7 @@ def make_database(ledger: str) -> str:
     Raises:
         MachineError: The server is unreachable, or the user may not create databases.
     """
-    if not (address := name_studio_database(ledger)):
+    if not (address := build_studio_database_url(ledger)):
         return ""
     import psycopg
     from psycopg import sql
@@ -75,13 +75,15 @@ def make_database(ledger: str) -> str:
 
 
 @contextmanager
-def start_studio(plan: StudioPlan, *, tell: Callable[[str], None]) -> Iterator["StudioServer"]:
+def start_label_studio(
+    plan: LabelStudioServerSettings, *, tell: Callable[[str], None]
+) -> Iterator["LabelStudioServer"]:
     """Start the server of `plan`, yield it once it responds, and stop it when the context ends.
 
     Raises:
         MachineError: The server exited, or did not start before the timeout.
     """
-    server = StudioServer(plan)
+    server = LabelStudioServer(plan)
     try:
         server.wait_until_up(tell)
         server.require_own_token()
@@ -92,38 +94,38 @@ def start_studio(plan: StudioPlan, *, tell: Callable[[str], None]) -> Iterator["
         delete_connection(plan.folder)
 
 
-class StudioServer(HeldServer):
-    """A started server. `end` it."""
+class LabelStudioServer(ManagedServer):
+    """Running Label Studio process; call `end` to stop it."""
 
-    def __init__(self, plan: StudioPlan) -> None:
-        require_free(plan.host, plan.port)
+    def __init__(self, plan: LabelStudioServerSettings) -> None:
+        require_free_port(plan.host, plan.port)
         self._plan = plan
         state = OutputDirectory(plan.folder)
         state.make("data")
         state.make(CLIPS)
-        own = studio_secrets(plan.folder)
+        own = load_studio_secrets(plan.folder)
         command = [str(plan.program), "start", "--no-browser", "--enable-legacy-api-token"]
         command += ["--internal-host", plan.host, "-p", str(plan.port)]
-        environment = server_environment(studio_environment(plan, own), {}, keep=_OURS)
+        environment = build_child_environment(build_studio_environment(plan, own), {}, keep=_OURS)
         super().__init__(
             "Label Studio", command, folder=plan.folder, log=_LOG, environment=environment
         )
 
     def wait_until_up(self, tell: Callable[[str], None], *, seconds: float = UP_S) -> None:
-        """Wait until the server answers, and pass its output to the callback.
+        """Wait until the server responds, and pass its output to the callback.
 
         Raises:
-            MachineError: It exited, or did not start within the timeout.
+            MachineError: The server exited, or did not start within the timeout.
         """
         self.wait_until(lambda: self._ask("/health") == HTTPStatus.OK, tell, seconds=seconds)
 
     def require_own_token(self) -> None:
-        """Raise for a database that another state was begun with: no command could speak to it.
+        """Check that the server accepts the token in its state folder.
 
         Raises:
-            MachineError: It does not know our token.
+            MachineError: The server's database was created with another state folder.
         """
-        token = studio_secrets(self._plan.folder).token
+        token = load_studio_secrets(self._plan.folder).token
         if self._ask("/api/current-user/whoami", token) == HTTPStatus.UNAUTHORIZED:
             problem = f"Label Studio's database does not know the token of {self._plan.folder}"
             remedy = "Give --state the folder that it was first started with, or another database"

@@ -44,7 +44,7 @@ _SAFE: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudioPlan:
+class LabelStudioServerSettings:
     """Settings of one Label Studio server: address, database and data directory."""
 
     program: Path
@@ -63,8 +63,8 @@ class StudioPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudioConnection:
-    """Connection to a running server."""
+class LabelStudioConnection:
+    """Address and token of a running Label Studio server."""
 
     address: str
     token: str = field(repr=False)
@@ -73,19 +73,19 @@ class StudioConnection:
 
 
 @dataclass(frozen=True, slots=True)
-class StudioSecrets:
-    """The password and token of the commands' own account."""
+class LabelStudioSecrets:
+    """Password and token of the Label Studio account that the commands use."""
 
     password: str = field(repr=False)
     token: str = field(repr=False)
 
 
-def studio_folder(settings: EnvironmentSettings, named: Path | None = None) -> Path:
-    """Return the folder of the server's state."""
+def get_studio_state_folder(settings: EnvironmentSettings, named: Path | None = None) -> Path:
+    """Return the folder of Label Studio's state: `named`, or the default below the state folder."""
     return (named or settings.state_folder / "studio").absolute()
 
 
-def studio_secrets(folder: Path) -> StudioSecrets:
+def load_studio_secrets(folder: Path) -> LabelStudioSecrets:
     """Read the server's secrets in `folder`; create them with mode 0600 at the first start."""
     kept = _read_json_object(folder, _SECRETS)
     if kept is None:
@@ -93,7 +93,7 @@ def studio_secrets(folder: Path) -> StudioSecrets:
         kept = {"password": secrets.token_urlsafe(24), "token": secrets.token_hex(20)}
         OutputDirectory(folder).write(_SECRETS, json.dumps(kept).encode())
     try:
-        return StudioSecrets(str(kept["password"]), str(kept["token"]))
+        return LabelStudioSecrets(str(kept["password"]), str(kept["token"]))
     except KeyError as error:
         problem = f"it has no {error}"
         raise UnreadableSourceError(str(folder / _SECRETS), problem, _UP) from None
@@ -112,8 +112,13 @@ def read_copy_name_key(folder: Path) -> bytes:
     return str(kept.get("key", "")).encode()
 
 
-def studio_environment(plan: StudioPlan, own: StudioSecrets) -> dict[str, str]:
-    """Return the environment of the server: no secret is in its arguments, which every user can list."""
+def build_studio_environment(
+    plan: LabelStudioServerSettings, own: LabelStudioSecrets
+) -> dict[str, str]:
+    """Return the environment variables of the Label Studio process.
+
+    Secrets are passed here and not as arguments, which every user of the machine can list.
+    """
     return {
         **_SAFE,
         "LABEL_STUDIO_BASE_DATA_DIR": str(plan.folder / "data"),
@@ -122,11 +127,11 @@ def studio_environment(plan: StudioPlan, own: StudioSecrets) -> dict[str, str]:
         "LABEL_STUDIO_USERNAME": LEAD,
         "LABEL_STUDIO_PASSWORD": own.password,
         "LABEL_STUDIO_USER_TOKEN": own.token,
-        **database_variables(plan.database),
+        **build_database_variables(plan.database),
     }
 
 
-def database_variables(address: str) -> dict[str, str]:
+def build_database_variables(address: str) -> dict[str, str]:
     """Return the environment variables of Label Studio's database."""
     if not address:
         return {"DJANGO_DB": "sqlite"}
@@ -146,7 +151,7 @@ def database_variables(address: str) -> dict[str, str]:
     }
 
 
-def name_studio_database(ledger: str) -> str:
+def build_studio_database_url(ledger: str) -> str:
     """Return the URL of Label Studio's database beside the ledger's; "" if the ledger is a file."""
     parts = urlsplit(ledger)
     if parts.scheme.partition("+")[0] not in {"postgresql", "postgres"}:
@@ -155,7 +160,7 @@ def name_studio_database(ledger: str) -> str:
 
 
 def store_connection(folder: Path, address: str) -> None:
-    """Let other commands find the server that runs here."""
+    """Store the address of the running Label Studio in `folder`, so that other commands find it."""
     told = {"address": address, "token_file": _SECRETS, "media": CLIPS}
     OutputDirectory(folder).write(_CONNECTION, json.dumps(told, indent=2).encode())
 
@@ -165,7 +170,7 @@ def delete_connection(folder: Path) -> None:
     OutputDirectory(folder).remove(_CONNECTION)
 
 
-def find_connection(folder: Path, *, url: str | None = None) -> StudioConnection:
+def find_connection(folder: Path, *, url: str | None = None) -> LabelStudioConnection:
     """Return the server at `url` with the environment's token, or the server started from `folder`.
 
     Raises:
@@ -175,15 +180,15 @@ def find_connection(folder: Path, *, url: str | None = None) -> StudioConnection
         if (token := read_secret(TOKEN)) is None:
             remedy = f"Run `export {TOKEN}=...` with a token of its Account & Settings page"
             raise InvalidSettingError(TOKEN, f"not set, and {url} requires a token", remedy)
-        return StudioConnection(address=url.rstrip("/"), token=token)
+        return LabelStudioConnection(address=url.rstrip("/"), token=token)
     told = _read_json_object(folder, _CONNECTION)
     if told is None:
         problem = f"no Label Studio was started from {folder}"
         setting = "--url"
         raise InvalidSettingError(setting, problem, _UP)
-    own = studio_secrets(folder)
+    own = load_studio_secrets(folder)
     media = folder / str(told.get("media", CLIPS))
-    return StudioConnection(address=str(told.get("address", "")), token=own.token, media=media)
+    return LabelStudioConnection(address=str(told.get("address", "")), token=own.token, media=media)
 
 
 def _read_json_object(folder: Path, name: str) -> dict[str, object] | None:

@@ -2,8 +2,8 @@
 
 Where to look:
     `play.py`: the table of answers.
-    `read_play.py`: from stored runs.
+    `read_play.py`: the table from the stored runs of reviewers.
     `people.py`: human votes.
-    `tally.py`: counts and their resamples.
+    `tally.py`: counts of answers, also on bootstrap resamples.
     `lineup.py`: creators and scenes of the clips.
 """

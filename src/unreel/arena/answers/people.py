@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 
 from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements
 from unreel.annotation.judgements import TraceAnswer, VoteAnswer
-from unreel.annotation.publishing.edition import assign_aliases
+from unreel.annotation.publishing.edition import assign_annotator_aliases
 from unreel.arena.answers.play import SAID_GENERATED, SAID_REAL, SILENT, AnswerTable
 from unreel.benchmarks.entry import Entry
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -44,7 +44,7 @@ class VoterBallot:
 
 
 class SeasonVotes(RecipeSection):
-    """The votes that a season keeps."""
+    """The votes of people that are stored in a season's folder."""
 
     source: Text
     """Source of the votes, for the board."""
@@ -53,37 +53,40 @@ class SeasonVotes(RecipeSection):
 
 
 def iter_benchmark_ballots(entries: Iterable[Entry]) -> Iterator[VoterBallot]:
-    """Yield the votes about clips that the benchmark's entries contain."""
+    """Yield the votes of people that are stored in the benchmark's entries."""
     for entry in entries:
         for vote in entry.votes:
             yield VoterBallot(entry.name, vote.voter, vote.label)
 
 
 def read_campaign_ballots(records: CampaignRecords, *, named: bool = False) -> list[VoterBallot]:
-    """Return the valid real-or-generated votes of a campaign; people appear under aliases unless `named`.
+    """Return the valid real-or-generated votes of a campaign; voters have aliases unless `named`.
 
-    What a person marked after a machine's marks were shown counts as everywhere: see the campaign's own report.
+    Votes given after the annotator saw a machine's annotations are included, as everywhere; see
+    the campaign's own report.
     """
     found = [
         VoterBallot(each.task.names[0], each.annotator, each.value.label)
         for each in iter_valid_judgements(records)
         if isinstance(each.value, VoteAnswer | TraceAnswer) and each.value.label is not None
     ]
-    aliases = assign_aliases(sorted({ballot.voter for ballot in found}), seed=0, named=named)
+    aliases = assign_annotator_aliases(
+        sorted({ballot.voter for ballot in found}), seed=0, named=named
+    )
     return [VoterBallot(each.clip, aliases[each.voter], each.label) for each in found]
 
 
-def write_people(folder: "SeasonFolder", source: str, ballots: Sequence[VoterBallot]) -> None:
-    """Keep the votes next to the season, in the place of those that were kept before."""
+def write_season_votes(folder: "SeasonFolder", source: str, ballots: Sequence[VoterBallot]) -> None:
+    """Store the votes of people in the season's folder; they replace votes stored earlier."""
     rows = [[each.clip, each.voter, each.label.value] for each in ballots]
     folder.place.put(FILE, json.dumps({"source": source, "ballots": rows}).encode())
 
 
-def read_people(folder: "SeasonFolder") -> tuple[str, tuple[VoterBallot, ...]]:
-    """Return the origin of a season's votes, and the votes; none if none are stored.
+def read_season_votes(folder: "SeasonFolder") -> tuple[str, tuple[VoterBallot, ...]]:
+    """Return the source of a season's human votes, and the votes; both are empty if none are stored.
 
     Raises:
-        UnreadableSourceError: The file is damaged.
+        UnreadableSourceError: The file of votes is damaged.
     """
     try:
         kept = SeasonVotes.model_validate_json(folder.place.read(FILE, most=_MOST_BYTES))
@@ -95,12 +98,12 @@ def read_people(folder: "SeasonFolder") -> tuple[str, tuple[VoterBallot, ...]]:
     return kept.source, tuple(VoterBallot(*row) for row in kept.ballots)
 
 
-def add_people(play: AnswerTable, ballots: Iterable[VoterBallot]) -> AnswerTable:
-    """Add each person, and the majority of people, to `play` as reviewers; persons are not ranked.
+def add_human_reviewers(play: AnswerTable, ballots: Iterable[VoterBallot]) -> AnswerTable:
+    """Return `play` with each person, and the majority of people, added as reviewers.
 
-    If persons were ranked, people would count twice in the rate at which a creator is detected.
-    Votes about clips outside the lineup are ignored. Of several votes of a person on a clip, the
-    first counts.
+    Only the majority is ranked: if each person were ranked too, people would count twice in the
+    rate at which a creator is detected. Votes about clips outside the table are ignored. Of several
+    votes of a person on a clip, the first counts.
     """
     place = {name: at for at, name in enumerate(play.lineup.clips)}
     said: dict[str, dict[int, int]] = {}
@@ -119,7 +122,7 @@ def add_people(play: AnswerTable, ballots: Iterable[VoterBallot]) -> AnswerTable
 
 
 def _compute_majority_votes(each: Iterable[Mapping[int, int]]) -> dict[int, int]:
-    """Return the majority vote on each clip; ties have none."""
+    """Return the majority vote on each clip; `SILENT` for a tie."""
     tally: dict[int, Counter[int]] = {}
     for seen in each:
         for clip, says in seen.items():

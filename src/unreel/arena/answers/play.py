@@ -68,9 +68,10 @@ class SeasonClips:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerTable:
-    """Answers about a lineup under one condition: one for each question that was put. Columns are as long as `said`.
+    """The answers of all reviewers about a season's clips under one condition, as columns.
 
-    A question that was never put has no row here. That is why a reviewer can lack cells.
+    There is one row for each question that was sent; columns are as long as `said`. A question that
+    was never sent has no row, so a reviewer may have no answer about some clips.
     """
 
     lineup: SeasonClips
@@ -96,33 +97,33 @@ Grid = npt.NDArray[np.int8]
 Mask = npt.NDArray[np.bool_]
 
 
-def lay_out(play: AnswerTable) -> Grid:
-    """Return each reviewer's answer to each clip; `UNASKED` if there is none."""
+def build_answer_grid(play: AnswerTable) -> Grid:
+    """Return a grid of answers: reviewers by clips; `UNASKED` if the question was not sent."""
     grid = np.full((len(play.reviewers), len(play.lineup.clips)), UNASKED, dtype=np.int8)
     grid[play.reviewer, play.clip] = play.said
     return grid
 
 
-def select_generated(lineup: SeasonClips) -> Mask:
-    """Return the clips of creators, without controls."""
+def select_generated_clips(lineup: SeasonClips) -> Mask:
+    """Return a mask of the clips that creators made; controls are excluded."""
     made: Mask = lineup.creator != NOBODY
     return made
 
 
-def select_real(lineup: SeasonClips) -> Mask:
+def select_real_clips(lineup: SeasonClips) -> Mask:
     """Return a mask of the unmodified real clips; controls are excluded."""
-    filmed: Mask = ~select_generated(lineup) & (lineup.control == NOBODY)
+    filmed: Mask = ~select_generated_clips(lineup) & (lineup.control == NOBODY)
     return filmed
 
 
-def select_wrong(lineup: SeasonClips, grid: Grid) -> Mask:
+def select_wrong_answers(lineup: SeasonClips, grid: Grid) -> Mask:
     """Return a mask of readable answers that are wrong; a control counts as real."""
-    truth = select_generated(lineup)[np.newaxis]
+    truth = select_generated_clips(lineup)[np.newaxis]
     errs: Mask = (grid >= 0) & ((grid == SAID_GENERATED) != truth)
     return errs
 
 
-def exclude_rows(
+def exclude_entrants(
     play: AnswerTable, *, creators: Collection[str], reviewers: Collection[str]
 ) -> AnswerTable:
     """Return the table without these creators and reviewers; all other answers stay the same."""
@@ -158,6 +159,6 @@ def _filter_season_clips(lineup: SeasonClips, clips: BoolArray, creators: BoolAr
 
 
 def _compute_new_indices(kept: BoolArray) -> Indices:
-    """Return the new index of each kept element."""
+    """Return the index of each kept element among the kept elements."""
     places: Indices = (np.cumsum(kept) - 1).astype(np.int32)
     return places

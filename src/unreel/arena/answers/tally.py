@@ -13,14 +13,14 @@ from unreel.stats.sample import Array, BoolArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class ClipSources:
-    """Sources of clips as positions in one row: the creators, then real clips, then the controls."""
+    """Column order of the sources of clips: the creators, then real clips, then the controls."""
 
     n_creators: int
     n_controls: int
 
     @classmethod
     def of(cls, lineup: SeasonClips) -> "ClipSources":
-        """Build the sources of a lineup's clips."""
+        """Return the column order for the sources of `lineup`."""
         return cls(len(lineup.creators), len(lineup.controls))
 
     @property
@@ -45,13 +45,16 @@ class ClipSources:
 
     @property
     def changed(self) -> slice:
-        """Return the positions of the controls."""
+        """Return the index range of the controls."""
         return slice(self.n_creators + 1, self.total)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ResampledCounts:
-    """Answers of one reviewer: a line for each resample, the play as it was first; a column for each source."""
+class ResampledAnswerCounts:
+    """Counts of one reviewer's answers: one row per resample, one column per source of clips.
+
+    Row 0 has the observed counts.
+    """
 
     asked: Array
     valid: Array
@@ -65,7 +68,10 @@ class ResampledCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResampledAnswers:
-    """A play, and its scenes drawn again: the same draws for all, so that entrants can be compared."""
+    """An answer table with bootstrap resamples of its scenes.
+
+    All entrants share the same resamples, so that they can be compared.
+    """
 
     play: AnswerTable
     sources: ClipSources
@@ -80,12 +86,12 @@ class ResampledAnswers:
 
     @classmethod
     def of(cls, play: AnswerTable, *, seed: int, resamples: int) -> "ResampledAnswers":
-        """Count a play.
+        """Draw the bootstrap resamples of the scenes of `play`, and index its answers by reviewer.
 
         Raises:
-            InvalidValueError: A reviewer answers a clip twice, or a column points to nothing.
+            InvalidValueError: A reviewer answers a clip twice, or an index column is out of range.
         """
-        check(play)
+        require_valid_answer_table(play)
         lineup = play.lineup
         sources, n_scenes = ClipSources.of(lineup), max(1, len(lineup.scenes))
         source = lineup.source
@@ -110,17 +116,17 @@ class ResampledAnswers:
         """Return a mask of the creators that have clips."""
         return self.clips[self.sources.made] > 0
 
-    def counts(self) -> Iterator[ResampledCounts]:
-        """Yield the counts of each reviewer.
+    def counts(self) -> Iterator[ResampledAnswerCounts]:
+        """Yield the answer counts of each reviewer, in the order of the table's reviewers.
 
-        Counts are whole numbers, so their sums are exact in any order.
+        Counts are integers, so their sums are exact in any order.
         """
         for rows in self.rows:
             said = self.play.said[rows]
             asked = self._by_scene(rows)
             valid = self._by_scene(rows[said != SILENT])
             generated = self._by_scene(rows[said == SAID_GENERATED])
-            yield ResampledCounts(
+            yield ResampledAnswerCounts(
                 self.weights @ asked,
                 self.weights @ valid,
                 self.weights @ generated,
@@ -129,9 +135,10 @@ class ResampledAnswers:
             )
 
     def met(self) -> BoolArray:
-        """Return which reviewers (rows) met which sources (columns): asked about every clip, and mostly answered.
+        """Return a mask: which reviewers (rows) have complete answers about which sources (columns).
 
-        Who is silent about more than half could choose which clips count.
+        Complete means: asked about every clip of the source, with readable answers to at least half of
+        them. Otherwise a reviewer could choose which clips count by not answering the others.
         """
         asked, valid = self.observed(silent=True), self.observed(silent=False)
         met: BoolArray = (asked >= self.clips) & (valid > 0) & (2 * valid >= asked)
@@ -153,8 +160,13 @@ class ResampledAnswers:
         return counts.reshape(self.n_scenes, -1).astype(np.float64)
 
 
-def check(play: AnswerTable) -> None:
-    """Raise for columns that point to nothing, and two answers of one reviewer about one clip."""
+def require_valid_answer_table(play: AnswerTable) -> None:
+    """Check the index columns of `play`, and that no reviewer answers a clip twice.
+
+    Raises:
+        InvalidValueError: An index is out of range, a clip is both a creator's and a control, or a
+            reviewer answers a clip twice.
+    """
     lineup = play.lineup
     _require_index_range(play.reviewer, len(play.reviewers), "reviewer", least=0)
     _require_index_range(play.clip, len(lineup.clips), "clip", least=0)

@@ -1,11 +1,11 @@
 """The two leaderboards, ablations and comparisons of a season.
 
 Where to look:
-    `ranking.py`: both boards.
-    `rates.py`: rates with intervals.
-    `comparison.py`: pairs of entrants.
+    `ranking.py`: both leaderboards.
+    `rates.py`: rates with confidence intervals.
+    `comparison.py`: differences between every two entrants.
     `figures.py`: names of the metrics.
-    `ablations.py`: effects of one change.
-    `bias.py`: bias towards real.
-    `preference.py`: ranking by pairs.
+    `ablations.py`: effects of one changed setting.
+    `bias.py`: bias of reviewers towards real.
+    `preference.py`: ranking by answers about pairs.
 """

@@ -19,11 +19,11 @@ from unreel.arena.answers.play import (
     Grid,
     Mask,
     SeasonClips,
-    lay_out,
-    select_generated,
-    select_real,
+    build_answer_grid,
+    select_generated_clips,
+    select_real_clips,
 )
-from unreel.arena.boards.contrast import apply_holm, jackknife_difference, sum_scenes
+from unreel.arena.boards.comparison import apply_holm, jackknife_difference, sum_by_scene
 from unreel.core.estimate import Measured
 from unreel.creators.contract import CreatorInput
 from unreel.protocols.formulas import PERCENT
@@ -75,13 +75,13 @@ def measure_ablations(
     for before, after in combinations(plays, 2):
         knob = _find_changed_setting(before.condition, after.condition, knobs)
         if knob:
-            found += _iter_effects_between_plays(after, before, knob)
+            found += _iter_effects_between_tables(after, before, knob)
     for play in plays:
-        found += _iter_effects_within_play(play)
-    return correct_effects(found)
+        found += _iter_effects_within_table(play)
+    return correct_effect_p_values(found)
 
 
-def compare_plays(
+def compare_answer_tables(
     first: AnswerTable, second: AnswerTable, *, knob: str
 ) -> tuple[AblationEffect, ...]:
     """Return the paired differences between two answer tables, corrected together (Holm).
@@ -89,10 +89,10 @@ def compare_plays(
     The tables may belong to different seasons if they share clips and reviewers. Examples: pairs
     against single clips, this year against last year.
     """
-    return correct_effects(list(_iter_effects_between_plays(first, second, knob)))
+    return correct_effect_p_values(list(_iter_effects_between_tables(first, second, knob)))
 
 
-def correct_effects(found: Sequence[AblationEffect]) -> tuple[AblationEffect, ...]:
+def correct_effect_p_values(found: Sequence[AblationEffect]) -> tuple[AblationEffect, ...]:
     """Return the same differences with p-values corrected together (Holm)."""
     corrected = apply_holm([each.p for each in found])
     return tuple(replace(a, p_corrected=p) for a, p in zip(found, corrected, strict=True))
@@ -106,13 +106,13 @@ def _find_changed_setting(before: str, after: str, knobs: Knobs | None) -> str:
     return differing[0] if len(differing) == 1 else ""
 
 
-def _iter_effects_between_plays(
+def _iter_effects_between_tables(
     first: AnswerTable, second: AnswerTable, knob: str
 ) -> Iterator[AblationEffect]:
     place = {name: at for at, name in enumerate(second.lineup.clips)}
     shared = [(at, place[c]) for at, c in enumerate(first.lineup.clips) if c in place]
     ours, theirs = np.array(shared, dtype=np.intp).reshape(-1, 2).T
-    counted = (select_generated(first.lineup) | select_real(first.lineup))[ours]
+    counted = (select_generated_clips(first.lineup) | select_real_clips(first.lineup))[ours]
     ours, theirs = ours[counted], theirs[counted]
     names = [name for name in first.reviewers if name in second.reviewers]
     pairs = _AblationScores(
@@ -120,7 +120,7 @@ def _iter_effects_between_plays(
         first=_build_correctness_grid(first, names)[:, ours],
         second=_build_correctness_grid(second, names)[:, theirs],
         scene=first.lineup.scene[ours].astype(np.int64),
-        side=select_generated(first.lineup)[ours].astype(np.int64),
+        side=select_generated_clips(first.lineup)[ours].astype(np.int64),
     )
     return pairs.ablations(names, first.floors | second.floors)
 
@@ -130,14 +130,14 @@ def _build_correctness_grid(play: AnswerTable, names: Sequence[str]) -> Grid:
 
     A missing or unreadable answer keeps its code.
     """
-    grid = lay_out(play)[[play.reviewers.index(name) for name in names]]
-    right = (grid == SAID_GENERATED) == select_generated(play.lineup)[np.newaxis]
+    grid = build_answer_grid(play)[[play.reviewers.index(name) for name in names]]
+    right = (grid == SAID_GENERATED) == select_generated_clips(play.lineup)[np.newaxis]
     return np.where(grid < 0, grid, right).astype(np.int8)
 
 
-def _iter_effects_within_play(play: AnswerTable) -> Iterator[AblationEffect]:
-    grid = lay_out(play)
-    for told, first, second in _iter_twin_selections(play.lineup):
+def _iter_effects_within_table(play: AnswerTable) -> Iterator[AblationEffect]:
+    grid = build_answer_grid(play)
+    for told, first, second in _iter_scene_comparisons(play.lineup):
         ours, theirs = (
             _map_scenes_to_clips(play.lineup, first),
             _map_scenes_to_clips(play.lineup, second),
@@ -159,7 +159,7 @@ def _map_scenes_to_clips(lineup: SeasonClips, chosen: Mask) -> dict[int, int]:
     return dict(zip(lineup.scene[places].tolist(), places.tolist(), strict=True))
 
 
-def _iter_twin_selections(lineup: SeasonClips) -> Iterator[tuple[_Told, Mask, Mask]]:
+def _iter_scene_comparisons(lineup: SeasonClips) -> Iterator[tuple[_Told, Mask, Mask]]:
     """Yield two sets of clips to compare within scenes.
 
     The sets are one creator's clips in two settings, or the clips of a control and the real clips.
@@ -175,7 +175,7 @@ def _iter_twin_selections(lineup: SeasonClips) -> Iterator[tuple[_Told, Mask, Ma
             yield told, lineup.creator == other, lineup.creator == one
     for number, name in enumerate(lineup.controls):
         told = (DEGRADATION, name, AS_FILMED, ALARMS)
-        yield told, lineup.control == number, select_real(lineup)
+        yield told, lineup.control == number, select_real_clips(lineup)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -205,7 +205,7 @@ class _AblationScores:
         halves = [self.side[at] == half for half in range(n_sides)]
         scores = (ours[read], theirs[read], np.ones(len(at)))
         columns = [score * half for half in halves for score in scores]
-        sums = sum_scenes(self.scene[at], *columns)
+        sums = sum_by_scene(self.scene[at], *columns)
         found = jackknife_difference(_compute_mean_gap, sums, n=len(at), reach=PERCENT)
         knob, first, second, figure = self.told
         return AblationEffect(

@@ -5,8 +5,14 @@ from typing import Final
 
 import numpy as np
 
-from unreel.arena.answers.play import SAID_REAL, AnswerTable, lay_out, select_generated, select_real
-from unreel.arena.boards.contrast import jackknife_difference, jackknife_proportion, sum_scenes
+from unreel.arena.answers.play import (
+    SAID_REAL,
+    AnswerTable,
+    build_answer_grid,
+    select_generated_clips,
+    select_real_clips,
+)
+from unreel.arena.boards.comparison import jackknife_difference, jackknife_proportion, sum_by_scene
 from unreel.core.estimate import Measured
 from unreel.protocols.formulas import PERCENT
 from unreel.stats.sample import Array
@@ -17,7 +23,7 @@ _HALF: Final = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewerBias:
-    """One reviewer under one condition."""
+    """Bias and sensitivity of one reviewer under one condition."""
 
     condition: str
     reviewer: str
@@ -29,17 +35,17 @@ class ReviewerBias:
     """c: above 0 it calls a clip real when in doubt, below 0 generated."""
 
 
-def find_leanings(play: AnswerTable) -> tuple[ReviewerBias, ...]:
+def measure_reviewer_biases(play: AnswerTable) -> tuple[ReviewerBias, ...]:
     """Return the bias of every reviewer, including baselines; controls are excluded."""
-    grid = lay_out(play)
-    made, filmed = select_generated(play.lineup), select_real(play.lineup)
+    grid = build_answer_grid(play)
+    made, filmed = select_generated_clips(play.lineup), select_real_clips(play.lineup)
     found = []
     for name, line in zip(play.reviewers, grid, strict=True):
         read = (line >= 0) & (made | filmed)
         says_real = line[read] == SAID_REAL
         sides = made[read], filmed[read]
         columns = [column.astype(np.float64) for s in sides for column in (says_real & s, s)]
-        sums = sum_scenes(play.lineup.scene[read].astype(np.int64), *columns)
+        sums = sum_by_scene(play.lineup.scene[read].astype(np.int64), *columns)
         n = int(read.sum())
         found.append(
             ReviewerBias(

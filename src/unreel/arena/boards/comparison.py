@@ -1,13 +1,96 @@
-"""Ranks of entrants and their certainty: every pair is compared on the same resamples."""
+"""Comparisons: ranks of entrants with their certainty, and paired differences between two conditions."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
 
-from unreel.stats.paired_tests import holm
-from unreel.stats.sample import Array, BoolArray
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.protocols.formulas import PERCENT
+from unreel.stats.jackknife_values import MOST_GROUPS, JackknifeValues
+from unreel.stats.paired_differences import (
+    DifferenceInterval,
+    adjust_p_values_by_holm,
+    compute_difference_interval,
+)
+from unreel.stats.proportion import estimate_proportion
+from unreel.stats.sample import Array, BoolArray, IntArray
+
+Figure = Callable[[Array], Array]
+"""Function from sums, one set per row, to values; NaN if undefined."""
+_EVEN: Final = PERCENT / 2
+CLEAR_BELOW: Final = 0.05
+"""What stays below it after correction is called a difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class JackknifeDifference:
+    """A value with its confidence interval, and the p-value of its difference from 0."""
+
+    value: Measured
+    p: float | None = None
+
+
+def sum_by_scene(scene: IntArray, *columns: Array) -> Array:
+    """Sum `columns` of equal length within each scene that has a row; return one row per scene."""
+    _, place = np.unique(scene, return_inverse=True)
+    sums = [np.bincount(place, weights=column) for column in columns]
+    return np.stack(sums, axis=1) if len(scene) else np.zeros((0, len(columns)))
+
+
+def jackknife_difference(
+    figure: Figure, sums: Array, *, n: int, reach: float = math.inf
+) -> JackknifeDifference:
+    """Compute `figure` over all scenes, with a jackknife confidence interval over scenes.
+
+    `n` is the number of rows. `reach` is the largest possible absolute value of the figure.
+    """
+    if not n:
+        return JackknifeDifference(Unmeasured("nothing was answered on both sides"))
+    total = sums.sum(axis=0, keepdims=True)
+    groups = np.arange(len(sums)) % MOST_GROUPS
+    left = np.zeros((min(len(sums), MOST_GROUPS), sums.shape[1]))
+    np.add.at(left, groups, sums)
+    with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
+        value = float(figure(total)[0])
+        without = figure(total - left)
+    if not math.isfinite(value):
+        return JackknifeDifference(Unmeasured("needs answers about real and about generated clips"))
+    found = compute_difference_interval(
+        value, JackknifeValues(without), n=n, few=len(sums), reach=reach
+    )
+    return (
+        JackknifeDifference(found.estimate, found.p)
+        if isinstance(found, DifferenceInterval)
+        else JackknifeDifference(found)
+    )
+
+
+def jackknife_proportion(figure: Figure, sums: Array, *, n: int) -> Measured:
+    """Compute a percentage with a jackknife confidence interval between 0 and 100.
+
+    The method is that of `jackknife_difference`.
+    """
+    found = jackknife_difference(lambda each: figure(each) - _EVEN, sums, n=n, reach=_EVEN).value
+    if isinstance(found, Unmeasured):
+        return found
+    value, low, high = (end + _EVEN for end in (found.value, found.low, found.high))
+    return replace(found, value=value, low=low, high=high)
+
+
+def estimate_percentage(count: int, n: int) -> Measured:
+    """Return the fraction of `n` independent answers, in percent."""
+    found = estimate_proportion(count, n)
+    return found.scaled(PERCENT) if isinstance(found, Estimate) else found
+
+
+def apply_holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Return the p-values with Holm's correction; `None` stays `None` and does not count."""
+    counted = iter(adjust_p_values_by_holm([p for p in p_values if p is not None]))
+    return [None if p is None else next(counted) for p in p_values]
+
 
 SURE: Final = 0.05
 """Family-wise error rate of the claims."""
@@ -24,7 +107,7 @@ def rank_means(values: Sequence[float], *, better: Literal["high", "low"]) -> li
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntrantComparisons:
-    """Every two of some entrants."""
+    """Comparison of every two entrants of a leaderboard (rows and columns are entrants)."""
 
     above: Array
     """Fraction of resamples in which the row is above the column; a tie counts one half."""
@@ -36,8 +119,16 @@ class EntrantComparisons:
         return float(self.above[one, other])
 
 
-def compare(values: Array, *, better: Literal["high", "low"], n_scenes: int) -> EntrantComparisons:
-    """Compare the columns of `values`: the first line as they are, then a line for each resample."""
+def compare_entrants(
+    values: Array, *, better: Literal["high", "low"], n_scenes: int
+) -> EntrantComparisons:
+    """Compare every two entrants on the same resamples.
+
+    Args:
+        values: One column per entrant: row 0 has the observed values, each further row a resample.
+        better: Whether high or low values are better.
+        n_scenes: Number of scenes that were resampled.
+    """
     observed, drawn = values[0], values[1:]
     size = values.shape[1]
     above = np.full((size, size), 0.5)
@@ -52,18 +143,19 @@ def compare(values: Array, *, better: Literal["high", "low"], n_scenes: int) -> 
     )
 
 
-def find_leading(
+def find_leading_entrants(
     values: Array, *, better: Literal["high", "low"], n_scenes: int, best: int | None = None
 ) -> BoolArray:
-    """Return which columns of `values` the best one does not surely beat; none if there is only one column.
+    """Return a mask of the entrants that the best one does not significantly beat.
 
-    The differences between the best and each other column are tested on the same resamples and corrected by Holm.
+    The differences between the best and each other entrant are tested on the same resamples and
+    corrected by Holm. With one entrant there is no leader.
 
     Args:
-        values: the observed values, then a line for each resample.
-        better: which values are good.
-        n_scenes: number of scenes that were resampled.
-        best: the column that is first, if another figure decides that.
+        values: One column per entrant: row 0 has the observed values, each further row a resample.
+        better: Whether high or low values are better.
+        n_scenes: Number of scenes that were resampled.
+        best: Index of the first entrant, if another metric decides it.
     """
     size = values.shape[1]
     if size <= 1:
@@ -74,7 +166,7 @@ def find_leading(
     chance = _compute_p_values(sign * values[0], sign * values[1:], n_scenes=n_scenes)[best]
     others = np.delete(np.arange(size), best)
     leading = np.ones(size, dtype=np.bool_)
-    beaten = np.array(holm(chance[others].tolist())) <= SURE
+    beaten = np.array(adjust_p_values_by_holm(chance[others].tolist())) <= SURE
     leading[others] = ~(beaten & (gap[others] > 0))
     return leading
 
@@ -87,7 +179,7 @@ def _select_significant_wins(observed: Array, drawn: Array, *, n_scenes: int) ->
         return sure
     chance = _compute_p_values(observed, drawn, n_scenes=n_scenes)
     first, second = np.triu_indices(size, 1)
-    counted = np.array(holm(chance[first, second].tolist()))
+    counted = np.array(adjust_p_values_by_holm(chance[first, second].tolist()))
     for i, j in zip(first[counted <= SURE], second[counted <= SURE], strict=True):
         winner, loser = (i, j) if observed[i] > observed[j] else (j, i)
         sure[winner, loser] = True

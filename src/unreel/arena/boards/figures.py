@@ -11,8 +11,8 @@ REAL_CLIPS: Final = "real clips"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoardColumn:
-    """One column of a board."""
+class LeaderboardColumn:
+    """One metric of a leaderboard: its name, title, description and direction."""
 
     name: str
     title: str
@@ -25,14 +25,14 @@ class BoardColumn:
     """Whether the board is ranked by it."""
 
 
-def _select_board_columns(
-    board: Literal["reviewers", "creators"], *figures: BoardColumn
-) -> Mapping[str, BoardColumn]:
+def _select_leaderboard_columns(
+    board: Literal["reviewers", "creators"], *figures: LeaderboardColumn
+) -> Mapping[str, LeaderboardColumn]:
     return {figure.name: figure for figure in figures if figure.board == board}
 
 
 _ALL: Final = (
-    BoardColumn(
+    LeaderboardColumn(
         name="accuracy",
         title="Accuracy",
         words="Readable answers that are right, real clips pooled with one creator's at a time; mean over creators.",
@@ -40,77 +40,77 @@ _ALL: Final = (
         better="high",
         decides=True,
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="accuracy-all",
         title="Accuracy, all clips",
         words="The same over all clips that were asked about: no readable answer counts as wrong.",
         board="reviewers",
         better="high",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="balanced",
         title="Balanced",
         words="Half for real clips and half for generated ones, whatever their numbers; mean over creators.",
         board="reviewers",
         better="high",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="balanced-all",
         title="Balanced, all clips",
         words="The same over all clips that were asked about: no readable answer counts as wrong.",
         board="reviewers",
         better="high",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="plain",
         title="Plain",
         words="Readable answers that are right, of all clips in one pool.",
         board="reviewers",
         better="high",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="plain-all",
         title="Plain, all clips",
         words="Clips that were judged rightly, of all that were asked about.",
         board="reviewers",
         better="high",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="caught",
         title="Caught",
         words="Readable answers about generated clips that say generated; mean over creators.",
         board="reviewers",
         better="high",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="false-alarms",
         title="False alarms",
         words="Readable answers about real clips that say generated.",
         board="reviewers",
         better="low",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="control-false-alarms",
         title="Control false alarms",
         words="Readable answers about changed real clips (controls) that say generated; mean over controls.",
         board="reviewers",
         better="low",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="said-real",
         title="Said real",
         words="Readable answers that say real, of all about real and generated clips: the lean towards real.",
         board="reviewers",
         better="neither",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="answered",
         title="Answered",
         words="Questions with a readable answer.",
         board="reviewers",
         better="high",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="ability",
         title="Ability",
         words="Discrimination between real clips and those of a creator of mean realism, in log-odds (skill model).",
@@ -118,7 +118,7 @@ _ALL: Final = (
         better="high",
         unit="logit",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="bias",
         title="Bias",
         words="Log-odds with which it calls a real clip generated (skill model); below 0 it leans towards real.",
@@ -126,21 +126,21 @@ _ALL: Final = (
         better="neither",
         unit="logit",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="pair-accuracy",
         title="Finds the real one",
         words="Pairs of a real and a generated clip in which it takes the real one for real (preference play).",
         board="reviewers",
         better="high",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="took-first",
         title="Took the first",
         words="Pairs in which it takes the clip shown first for real: far from 50 it leans by order (preference play).",
         board="reviewers",
         better="neither",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="fakeness",
         title="Fakeness",
         words="Readable answers that call its clips generated; mean over reviewers.",
@@ -148,21 +148,21 @@ _ALL: Final = (
         better="low",
         decides=True,
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="fakeness-all",
         title="Fakeness, all clips",
         words="The same over all questions put: no readable answer counts as not caught.",
         board="creators",
         better="low",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="fakeness-pooled",
         title="Fakeness, pooled",
         words="Readable answers that call its clips generated, of all reviewers in one pool.",
         board="creators",
         better="low",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="realism",
         title="Realism",
         words="Log-odds by which its clips are harder to catch than those of a mean creator (skill model).",
@@ -170,7 +170,7 @@ _ALL: Final = (
         better="high",
         unit="logit",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="strength",
         title="Strength",
         words="Log-odds by which its clip is taken for the real one of two (preference play, Bradley and Terry).",
@@ -178,14 +178,14 @@ _ALL: Final = (
         better="high",
         unit="logit",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="taken-for-real",
         title="Taken for real",
         words="Pairs in which its clip is taken for the real one (preference play).",
         board="creators",
         better="high",
     ),
-    BoardColumn(
+    LeaderboardColumn(
         name="called-generated",
         title="Called generated",
         words="Readable answers that wrongly call this control generated; mean over reviewers.",
@@ -194,12 +194,16 @@ _ALL: Final = (
     ),
 )
 
-REVIEWER_FIGURES: Final = _select_board_columns("reviewers", *_ALL)
-CREATOR_FIGURES: Final = _select_board_columns("creators", *_ALL)
+REVIEWER_FIGURES: Final = _select_leaderboard_columns("reviewers", *_ALL)
+CREATOR_FIGURES: Final = _select_leaderboard_columns("creators", *_ALL)
 
 
-def get_board_column(name: str) -> BoardColumn:
-    """Return the board column called `name`; the error for an unknown name suggests the nearest name."""
+def get_leaderboard_column(name: str) -> LeaderboardColumn:
+    """Return the leaderboard metric called `name`.
+
+    Raises:
+        UnknownNameError: No metric has that name; the message suggests the nearest one.
+    """
     known = {**REVIEWER_FIGURES, **CREATOR_FIGURES}
     if name not in known:
         kind = "figure"

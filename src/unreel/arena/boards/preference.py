@@ -1,4 +1,4 @@
-"""Preference play: two clips of one scene, one judge, which is the real one? Creators ranked by Bradley and Terry."""
+"""Preference play: creators ranked from pairs of clips of one scene, and pairs compared with single clips."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,8 +7,23 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from unreel.arena.answers.play import NOBODY, SILENT, Indices
-from unreel.arena.boards.comparison import find_leading, rank_means
+from unreel.arena.answers.play import (
+    NOBODY,
+    SAID_GENERATED,
+    SAID_REAL,
+    SILENT,
+    AnswerTable,
+    Indices,
+    build_answer_grid,
+    select_real_clips,
+)
+from unreel.arena.boards.ablations import EVERYBODY, AblationEffect, correct_effect_p_values
+from unreel.arena.boards.comparison import (
+    find_leading_entrants,
+    jackknife_difference,
+    rank_means,
+    sum_by_scene,
+)
 from unreel.arena.boards.figures import REAL_CLIPS
 from unreel.arena.boards.standings import LeaderboardRow
 from unreel.core.errors import InvalidValueError
@@ -25,7 +40,7 @@ _COIN_PERCENT: Final = 50.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairPlay:
+class PairAnswerTable:
     """Answers about pairs under one condition. Columns are as long as `took`."""
 
     condition: str
@@ -61,12 +76,13 @@ class PreferenceRates:
     """By the share of pairs with a real clip in which they find it."""
 
 
-def rank_preferences(play: PairPlay, *, seed: int) -> PreferenceRates:
-    """Rank creators by strength and reviewers by pair accuracy; confidence intervals are by scene.
+def rank_preferences(play: PairAnswerTable, *, seed: int) -> PreferenceRates:
+    """Rank creators by Bradley-Terry strength, and reviewers by pair accuracy.
 
-    Strengths include the real clips. Pair accuracy is how often a reviewer finds the real clip.
+    Strengths include the real clips. Pair accuracy is the fraction of pairs with a real clip in
+    which a reviewer finds it. Confidence intervals resample scenes.
     """
-    strengths = bradley_terry(_build_battles(play), seed=seed)
+    strengths = bradley_terry(_build_clip_battles(play), seed=seed)
     names = [*play.creators, REAL_CLIPS]
     found = [
         LeaderboardRow(
@@ -93,11 +109,13 @@ def rank_preferences(play: PairPlay, *, seed: int) -> PreferenceRates:
     ]
     return PreferenceRates(
         condition=play.condition,
-        creators=_rank_rows(
-            found, "strength", _draw_shares(play, _group_wins_by_creator(play), seed=seed)
+        creators=_rank_leaderboard_rows(
+            found, "strength", _resample_win_rates(play, _group_wins_by_creator(play), seed=seed)
         ),
-        reviewers=_rank_rows(
-            reviewers, "pair-accuracy", _draw_shares(play, _group_hits_by_reviewer(play), seed=seed)
+        reviewers=_rank_leaderboard_rows(
+            reviewers,
+            "pair-accuracy",
+            _resample_win_rates(play, _group_hits_by_reviewer(play), seed=seed),
         ),
     )
 
@@ -106,16 +124,21 @@ _Rows = tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
 """Pairs that count for an entrant, and those that it won."""
 
 
-def _group_wins_by_creator(play: PairPlay) -> dict[str, _Rows]:
+def _group_wins_by_creator(play: PairAnswerTable) -> dict[str, _Rows]:
     return {name: _select_creator_wins(play, place) for place, name in enumerate(play.creators)}
 
 
-def _group_hits_by_reviewer(play: PairPlay) -> dict[str, _Rows]:
+def _group_hits_by_reviewer(play: PairAnswerTable) -> dict[str, _Rows]:
     return {name: _select_reviewer_hits(play, place) for place, name in enumerate(play.reviewers)}
 
 
-def _draw_shares(play: PairPlay, rows: Mapping[str, _Rows], *, seed: int) -> dict[str, Array]:
-    """Return the fraction of each entrant, then on resamples of the scenes: the same for all entrants."""
+def _resample_win_rates(
+    play: PairAnswerTable, rows: Mapping[str, _Rows], *, seed: int
+) -> dict[str, Array]:
+    """Return each entrant's win rate: the observed one, then one for each bootstrap resample.
+
+    All entrants share the same resamples of scenes.
+    """
     n_scenes = max(1, len(play.scenes))
     draws = np.random.default_rng(seed).multinomial(
         n_scenes, np.full(n_scenes, 1 / n_scenes), size=RESAMPLES
@@ -131,7 +154,7 @@ def _draw_shares(play: PairPlay, rows: Mapping[str, _Rows], *, seed: int) -> dic
     return shares
 
 
-def _build_battles(play: PairPlay) -> list[ClipBattle]:
+def _build_clip_battles(play: PairAnswerTable) -> list[ClipBattle]:
     names = (*play.creators, REAL_CLIPS)  # the last is the place NOBODY
     outcomes = {TOOK_FIRST: BattleOutcome.FIRST, TOOK_SECOND: BattleOutcome.SECOND}
     columns = (play.first, play.second, play.took, play.scene)
@@ -142,36 +165,36 @@ def _build_battles(play: PairPlay) -> list[ClipBattle]:
     ]
 
 
-def _estimate_win_rate(play: PairPlay, index: int, *, seed: int) -> Measured:
-    """Return the fraction of pairs in which its clip is taken for the real one."""
+def _estimate_win_rate(play: PairAnswerTable, index: int, *, seed: int) -> Measured:
+    """Return the percentage of a creator's pairs in which its clip is taken for the real one."""
     return _estimate_percentage(play, *_select_creator_wins(play, index), seed=seed)
 
 
-def _select_creator_wins(play: PairPlay, index: int) -> _Rows:
+def _select_creator_wins(play: PairAnswerTable, index: int) -> _Rows:
     read = play.took != SILENT
     here = read & ((play.first == index) | (play.second == index))
     return here, np.where(play.first == index, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
 
 
-def _estimate_pair_accuracy(play: PairPlay, reviewer: int, *, seed: int) -> Measured:
+def _estimate_pair_accuracy(play: PairAnswerTable, reviewer: int, *, seed: int) -> Measured:
     """Compute the percentage of pairs with a real clip in which the reviewer finds the real clip."""
     return _estimate_percentage(play, *_select_reviewer_hits(play, reviewer), seed=seed)
 
 
-def _select_reviewer_hits(play: PairPlay, reviewer: int) -> _Rows:
+def _select_reviewer_hits(play: PairAnswerTable, reviewer: int) -> _Rows:
     read = (play.took != SILENT) & (play.reviewer == reviewer)
     here = read & ((play.first == NOBODY) | (play.second == NOBODY))
     return here, np.where(play.first == NOBODY, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
 
 
-def _estimate_first_position_rate(play: PairPlay, reviewer: int, *, seed: int) -> Measured:
+def _estimate_first_position_rate(play: PairAnswerTable, reviewer: int, *, seed: int) -> Measured:
     """Compute the percentage of pairs in which the reviewer takes the first clip for real."""
     here = (play.took != SILENT) & (play.reviewer == reviewer)
     return _estimate_percentage(play, here, play.took == TOOK_FIRST, seed=seed)
 
 
 def _estimate_percentage(
-    play: PairPlay, here: npt.NDArray[np.bool_], right: npt.NDArray[np.bool_], *, seed: int
+    play: PairAnswerTable, here: npt.NDArray[np.bool_], right: npt.NDArray[np.bool_], *, seed: int
 ) -> Measured:
     found = bootstrap_mean(
         right[here].astype(np.float64),
@@ -182,13 +205,13 @@ def _estimate_percentage(
     return found.scaled(PERCENT) if isinstance(found, Estimate) else found
 
 
-def _rank_rows(
+def _rank_leaderboard_rows(
     found: Sequence[LeaderboardRow], by: str, shares: Mapping[str, Array]
 ) -> tuple[LeaderboardRow, ...]:
-    """Rank by that metric, best first; entrants without it, and real clips, have no rank.
+    """Return the rows ranked by the metric `by`, best first.
 
-    Leading are those that the first does not beat in `shares`, and of reviewers only those above
-    the coin.
+    Rows without that metric, and the real clips, have no rank. Leading are the entrants that the
+    first one does not significantly beat in `shares`; a reviewer must also be above 50 percent.
     """
     values = [(one, one.figures[by]) for one in found]
     ranked = [(one, v) for one, v in values if isinstance(v, Estimate) and one.kind != "control"]
@@ -197,7 +220,7 @@ def _rank_rows(
     values_of = np.stack(columns, axis=1) if columns else np.zeros((1, 0))
     first = ranks.index(1) if ranks else None
     n_scenes = max((value.n_clusters or 0 for _, value in ranked), default=0)
-    leading = find_leading(values_of, better="high", n_scenes=n_scenes, best=first)
+    leading = find_leading_entrants(values_of, better="high", n_scenes=n_scenes, best=first)
     placed = {
         one.name: replace(
             one,
@@ -208,3 +231,104 @@ def _rank_rows(
     }
     told = [placed.get(one.name, one) for one in found]
     return tuple(sorted(told, key=lambda one: (one.rank or len(told) + 1, one.name)))
+
+
+KNOB: Final = "pair against single"
+RIGHT: Final = "right"
+_Cell = tuple[str, str]
+"""A creator and a scene."""
+_Scores = Mapping[_Cell, float]
+
+
+def compare_pairs_with_singles(
+    pairs: PairAnswerTable, single: AnswerTable
+) -> tuple[AblationEffect, ...]:
+    """Compare each reviewer's accuracy on pairs with its accuracy on the same two clips shown singly.
+
+    The difference is pairs minus single clips. Only pairs of a real and a generated clip of one
+    scene count, and only if all three answers are readable. Guessing is right half of the time in
+    both cases.
+    """
+    names = [name for name in pairs.reviewers if name in single.reviewers]
+    found: list[AblationEffect] = []
+    scores = {
+        name: (_compute_pair_scores(pairs, name), _compute_single_scores(single, name))
+        for name in names
+    }
+    ranked = [name for name in names if name not in single.floors]
+    for shown, chosen in ((EVERYBODY, ranked), *((name, [name]) for name in names)):
+        found.append(
+            _measure_pairing_effect(pairs, single, shown, [scores[name] for name in chosen])
+        )
+    return correct_effect_p_values(found)
+
+
+def _compute_pair_scores(play: PairAnswerTable, name: str) -> _Scores:
+    """Return a reviewer's score by creator and scene: 1 if it found the real clip of the pair, else 0.
+
+    The score is the mean if a pair was shown in both orders.
+    """
+    own = play.reviewer == play.reviewers.index(name)
+    told: dict[_Cell, list[bool]] = {}
+    for at in np.flatnonzero(own & np.isin(play.took, (TOOK_FIRST, TOOK_SECOND))):
+        first, second = int(play.first[at]), int(play.second[at])
+        if NOBODY not in {first, second}:
+            continue
+        maker = play.creators[second if first == NOBODY else first]
+        right = play.took[at] == (TOOK_FIRST if first == NOBODY else TOOK_SECOND)
+        told.setdefault((maker, play.scenes[play.scene[at]]), []).append(bool(right))
+    return {cell: float(np.mean(each)) for cell, each in told.items()}
+
+
+def _compute_single_scores(play: AnswerTable, name: str) -> _Scores:
+    """Return a reviewer's score by creator and scene, from clips shown singly.
+
+    The score is the mean of the answers about the creator's clip and the real clip of the scene.
+    """
+    lineup, line = play.lineup, build_answer_grid(play)[play.reviewers.index(name)]
+    filmed: dict[int, float] = {}
+    for at in np.flatnonzero(select_real_clips(lineup) & (line >= 0))[::-1]:
+        filmed[int(lineup.scene[at])] = float(line[at] == SAID_REAL)
+    scores = {}
+    for at in np.flatnonzero((lineup.creator != NOBODY) & (line >= 0)):
+        scene = int(lineup.scene[at])
+        if scene in filmed:
+            caught = float(line[at] == SAID_GENERATED)
+            cell = lineup.creators[lineup.creator[at]], lineup.scenes[scene]
+            scores[cell] = (caught + filmed[scene]) / 2
+    return scores
+
+
+def _measure_pairing_effect(
+    pairs: PairAnswerTable,
+    single: AnswerTable,
+    name: str,
+    scores: Sequence[tuple[_Scores, _Scores]],
+) -> AblationEffect:
+    rows = [
+        (cell[1], ours[cell], theirs[cell])
+        for ours, theirs in scores
+        for cell in ours
+        if cell in theirs
+    ]
+    left_out = sum(len(ours.keys() ^ theirs.keys()) for ours, theirs in scores)
+    _, scene = np.unique([row[0] for row in rows], return_inverse=True)
+    columns = [np.array([row[at] for row in rows], dtype=np.float64) for at in (1, 2)]
+    sums = sum_by_scene(scene.astype(np.int64), *columns, np.ones(len(rows)))
+    tested = jackknife_difference(_compute_accuracy_gap, sums, n=len(rows), reach=PERCENT)
+    return AblationEffect(
+        knob=KNOB,
+        first=f"pairs, {pairs.condition}",
+        second=single.condition,
+        reviewer=name,
+        figure=RIGHT,
+        difference=tested.value,
+        p=tested.p,
+        n_pairs=len(rows),
+        n_left_out=left_out,
+    )
+
+
+def _compute_accuracy_gap(sums: Array) -> Array:
+    gap: Array = PERCENT * (sums[:, 0] - sums[:, 1]) / sums[:, 2]
+    return gap

@@ -1,4 +1,4 @@
-"""Both boards of an answer table: reviewers by accuracy, creators by fakeness, with their certainty."""
+"""Both leaderboards of an answer table: reviewers by accuracy, creators by fakeness."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,42 +8,42 @@ import numpy as np
 
 from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SILENT, AnswerTable
 from unreel.arena.answers.tally import ResampledAnswers
-from unreel.arena.boards.comparison import compare, find_leading, rank_means
+from unreel.arena.boards.comparison import compare_entrants, find_leading_entrants, rank_means
 from unreel.arena.boards.figures import REAL_CLIPS
-from unreel.arena.boards.rates import ResampledRates, measure
-from unreel.arena.boards.standings import LeaderboardRow, MatrixCell, SeasonLeaderboard
+from unreel.arena.boards.rates import LeaderboardRates, measure_leaderboard_rates
+from unreel.arena.boards.standings import LeaderboardRow, ReviewerCreatorCell, SeasonLeaderboard
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.stats.resampling import RESAMPLES
 from unreel.stats.sample import Array, BoolArray, IntArray
-from unreel.stats.skill import SkillIntervals, measure_skill, standardise
-from unreel.stats.skill_rows import AnswerColumns, TermLayout
+from unreel.stats.skill import SkillIntervals, estimate_skill_intervals, standardise_columns
+from unreel.stats.skill_rows import AnswerColumns, SkillTermLayout
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SkillEstimates:
-    """Estimates of the skill model, by index of the play."""
+    """Estimates of the skill model, in the order of the answer table's reviewers and creators."""
 
     reviewers: Sequence[Mapping[str, Measured]]
     creators: Sequence[Mapping[str, Measured]]
     sway: Mapping[str, Measured]
 
 
-def find_abilities(play: AnswerTable, *, nuisances: Sequence[str] = ()) -> SkillEstimates:
-    """Fit the model to every readable answer about real and generated clips; controls are no part of it.
+def fit_skill_model(play: AnswerTable, *, nuisances: Sequence[str] = ()) -> SkillEstimates:
+    """Fit the skill model to all readable answers about real and generated clips, without controls.
 
     Raises:
-        UnknownNameError: The lineup knows no nuisance of that name.
+        UnknownNameError: The clips have no nuisance property of that name.
     """
     lineup = play.lineup
     columns = [_require_nuisance_index(name, lineup.nuisances) for name in nuisances]
     of_clips = lineup.nuisance[:, columns].astype(np.float64)
     rows = np.flatnonzero((play.said != SILENT) & (lineup.control[play.clip] == NOBODY))
     clip = play.clip[rows]
-    scaled = standardise(of_clips, np.flatnonzero(np.bincount(clip)))
+    scaled = standardise_columns(of_clips, np.flatnonzero(np.bincount(clip)))
     alike: BoolArray = np.all(scaled == 0, axis=0)
-    shape = TermLayout(len(play.reviewers), len(lineup.creators), int((~alike).sum()))
-    skills = measure_skill(
+    shape = SkillTermLayout(len(play.reviewers), len(lineup.creators), int((~alike).sum()))
+    skills = estimate_skill_intervals(
         AnswerColumns(
             reviewer=play.reviewer[rows].astype(np.int64),
             creator=lineup.creator[clip].astype(np.int64),
@@ -83,22 +83,22 @@ COIN: Final = "coin"
 """Name of the random baseline."""
 
 
-def rank(
+def rank_season_entrants(
     play: AnswerTable, *, seed: int, resamples: int = RESAMPLES, nuisances: Sequence[str] = ()
 ) -> SeasonLeaderboard:
     """Rank the reviewers and the creators of a season.
 
-    Reviewers with questions about every real clip and every creator's clips, and readable answers
-    to half of each, are the panel: only they have ranks, and only they rank creators. Baselines and
-    reviewers with missing cells are measured and change nothing. The skill model is fitted to all
-    answers; `nuisances` are added to it by name.
+    Only the panel has ranks and affects the ranks of creators. A reviewer is in the panel if it
+    was asked about every real and every generated clip and gave readable answers to half of each
+    source. Baselines and reviewers with missing cells are measured, but affect no other row. The
+    skill model is fitted to all answers, with the properties named in `nuisances`.
     """
     tally = ResampledAnswers.of(play, seed=seed, resamples=resamples)
     met = tally.met()
     complete = _select_complete_reviewers(tally, met)
-    abilities = find_abilities(play, nuisances=nuisances)
-    shares = _add_ability_figures(
-        measure(tally, _select_panel_cells(tally, met, complete)), abilities
+    abilities = fit_skill_model(play, nuisances=nuisances)
+    shares = _add_skill_metrics(
+        measure_leaderboard_rates(tally, _select_panel_cells(tally, met, complete)), abilities
     )
     reviewers = _rank_reviewers(tally, shares, met, complete)
     creators = _rank_creators(tally, shares, met, complete)
@@ -113,7 +113,7 @@ def rank(
     )
 
 
-def _add_ability_figures(shares: ResampledRates, abilities: SkillEstimates) -> ResampledRates:
+def _add_skill_metrics(shares: LeaderboardRates, abilities: SkillEstimates) -> LeaderboardRates:
     def beside(
         figures: Sequence[Mapping[str, Measured]], more: Sequence[Mapping[str, Measured]]
     ) -> Sequence[Mapping[str, Measured]]:
@@ -127,27 +127,31 @@ def _add_ability_figures(shares: ResampledRates, abilities: SkillEstimates) -> R
 
 
 def _select_complete_reviewers(tally: ResampledAnswers, met: BoolArray) -> BoolArray:
-    """Return a mask of the reviewers that met every source."""
+    """Return a mask of the reviewers with complete answers about every creator and the real clips."""
     needed = (tally.clips > 0)[tally.sources.played]
     complete: BoolArray = np.all((met[:, tally.sources.played] | ~needed) & needed.any(), axis=1)
     return complete
 
 
-def _is_floor(play: AnswerTable) -> BoolArray:
+def _mask_baselines(play: AnswerTable) -> BoolArray:
     return np.array([name in play.floors for name in play.reviewers], dtype=np.bool_)
 
 
 def _select_panel_cells(tally: ResampledAnswers, met: BoolArray, complete: BoolArray) -> BoolArray:
-    """Return a mask of reviewers per source: the panel; without one, all non-baseline reviewers that met it."""
-    panel = complete & ~_is_floor(tally.play)
+    """Return a mask of the reviewers (rows) that count for each source (columns).
+
+    They are the panel; if it is empty, all reviewers with complete answers about the source,
+    without baselines.
+    """
+    panel = complete & ~_mask_baselines(tally.play)
     if not panel.any():
-        return met & ~_is_floor(tally.play)[:, np.newaxis]
+        return met & ~_mask_baselines(tally.play)[:, np.newaxis]
     used: BoolArray = met & panel[:, np.newaxis]
     return used
 
 
 def _rank_reviewers(
-    tally: ResampledAnswers, shares: ResampledRates, met: BoolArray, complete: BoolArray
+    tally: ResampledAnswers, shares: LeaderboardRates, met: BoolArray, complete: BoolArray
 ) -> list[LeaderboardRow]:
     play = tally.play
     found = [
@@ -167,10 +171,10 @@ def _rank_reviewers(
 
 
 def _rank_creators(
-    tally: ResampledAnswers, shares: ResampledRates, met: BoolArray, complete: BoolArray
+    tally: ResampledAnswers, shares: LeaderboardRates, met: BoolArray, complete: BoolArray
 ) -> list[LeaderboardRow]:
     play, lineup = tally.play, tally.play.lineup
-    floor = _is_floor(play)
+    floor = _mask_baselines(play)
     found = [
         LeaderboardRow(
             name=name,
@@ -209,13 +213,16 @@ def _sort_ranked_rows(
     kind: Literal["reviewer", "creator"],
     n_scenes: int,
 ) -> list[LeaderboardRow]:
-    """Sort by rank, then entrants with missing cells, then baselines; by name among equals."""
+    """Rank the compared rows and sort all: ranked first, then rows with missing cells, then baselines.
+
+    Equal ranks are sorted by name.
+    """
     better: Literal["high", "low"] = "high" if kind == "reviewer" else "low"
     chosen = [int(place) for place in compared]
-    against = compare(values[:, chosen], better=better, n_scenes=n_scenes)
+    against = compare_entrants(values[:, chosen], better=better, n_scenes=n_scenes)
     ranked = [place for place in chosen if found[place].kind == kind]
     ranks = dict(zip(ranked, rank_means(values[0, ranked].tolist(), better=better), strict=True))
-    leading = find_leading(values[:, ranked], better=better, n_scenes=n_scenes)
+    leading = find_leading_entrants(values[:, ranked], better=better, n_scenes=n_scenes)
     first = {place for place, is_leading in zip(ranked, leading, strict=True) if is_leading}
     if kind == "reviewer":
         first = {
@@ -237,7 +244,7 @@ def _sort_ranked_rows(
 
 
 def _compute_guessing_accuracy(found: Sequence[LeaderboardRow], accuracy: Array) -> float:
-    """Return the accuracy of guessing: a half, or that of the season's coin if it was luckier."""
+    """Return the accuracy of guessing: 0.5, or that of the season's coin baseline if it is higher."""
     lucky = [
         float(value)
         for one, value in zip(found, accuracy, strict=True)
@@ -246,7 +253,9 @@ def _compute_guessing_accuracy(found: Sequence[LeaderboardRow], accuracy: Array)
     return max([0.5, *lucky])
 
 
-def _iter_matrix_cells(tally: ResampledAnswers, shares: ResampledRates) -> Iterator[MatrixCell]:
+def _iter_matrix_cells(
+    tally: ResampledAnswers, shares: LeaderboardRates
+) -> Iterator[ReviewerCreatorCell]:
     lineup, sources, play = tally.play.lineup, tally.sources, tally.play
     asked, valid = tally.observed(silent=True), tally.observed(silent=False)
     columns = [(place, name) for place, name in enumerate(lineup.creators)]
@@ -256,7 +265,7 @@ def _iter_matrix_cells(tally: ResampledAnswers, shares: ResampledRates) -> Itera
             n_asked = int(asked[line, place])
             if not n_asked:
                 continue
-            cell = MatrixCell(
+            cell = ReviewerCreatorCell(
                 reviewer=reviewer,
                 creator=name,
                 caught=of.caught[place],

@@ -1,11 +1,14 @@
-"""The shares of both boards and of the matrix between them, each with its interval by scene."""
+"""Rates of both leaderboards and of the matrix of reviewers by creators.
+
+Confidence intervals resample scenes.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from unreel.arena.answers.tally import ResampledAnswers, ResampledCounts
+from unreel.arena.answers.tally import ResampledAnswerCounts, ResampledAnswers
 from unreel.arena.boards.figures import CREATOR_FIGURES, REVIEWER_FIGURES
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.protocols.formulas import PERCENT
@@ -15,7 +18,7 @@ from unreel.stats.sample import Array, BoolArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResampledRate:
-    """Shares as they were, then on each resample; and the answers by scene that they rest on."""
+    """Observed and resampled rates (columns), and the number of answers behind them by scene."""
 
     values: Array
     """A line for each resample, a column for each share."""
@@ -60,8 +63,8 @@ def _build_percentage_estimate(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MeasuredCells:
-    """One reviewer against each source."""
+class ReviewerSourceRates:
+    """Rates of one reviewer on the clips of each source."""
 
     caught: list[Measured]
     """For every source: creators, real clips, controls."""
@@ -71,20 +74,25 @@ class MeasuredCells:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ResampledRates:
-    """All shares of a play."""
+class LeaderboardRates:
+    """All rates of an answer table: of reviewers, creators, controls, and reviewers by creators."""
 
     reviewers: Sequence[Mapping[str, Measured]]
     accuracy: Array
     """By which reviewers are ranked: a line for each resample, a column for each."""
-    cells: list[MeasuredCells]
+    cells: list[ReviewerSourceRates]
     creators: Sequence[Mapping[str, Measured]]
     fakeness: Array
     controls: Sequence[Mapping[str, Measured]]
 
 
-def measure(tally: ResampledAnswers, used: BoolArray) -> ResampledRates:
-    """Measure a play; `used` says which reviewers (lines) count for which source (columns)."""
+def measure_leaderboard_rates(tally: ResampledAnswers, used: BoolArray) -> LeaderboardRates:
+    """Compute all rates of both leaderboards from `tally`.
+
+    Args:
+        tally: The answers with their resamples.
+        used: Mask of the reviewers (rows) that count for each source (columns).
+    """
     reviewers, accuracy, cells = [], [], []
     pool = _PooledAnswers.empty(tally)
     for place, counts in enumerate(tally.counts()):
@@ -105,11 +113,11 @@ def measure(tally: ResampledAnswers, used: BoolArray) -> ResampledRates:
     ]
     controls = [{"called-generated": value} for value in figures["fakeness"][changed]]
     drawn = np.stack(accuracy, axis=1) if accuracy else np.zeros((len(tally.weights), 0))
-    return ResampledRates(reviewers, drawn, cells, creators, fakeness, controls)
+    return LeaderboardRates(reviewers, drawn, cells, creators, fakeness, controls)
 
 
 def _iter_reviewer_rates(
-    counts: ResampledCounts, tally: ResampledAnswers
+    counts: ResampledAnswerCounts, tally: ResampledAnswers
 ) -> Iterator[tuple[str, ResampledRate]]:
     """Yield the name and the values of each metric of one reviewer, as a single column."""
     sources = tally.sources
@@ -160,7 +168,7 @@ def _iter_reviewer_rates(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ReviewerRates:
-    """Right answers of one reviewer: on real clips, and on those of each creator that it met."""
+    """Correct answers of one reviewer: on real clips, and on the clips of each creator in `made`."""
 
     real: int
     made: IntArray
@@ -168,7 +176,7 @@ class _ReviewerRates:
     """Right answers: a column for real clips, then one for each of `made`."""
 
     @classmethod
-    def of(cls, counts: ResampledCounts, *, real: int, made: IntArray) -> "_ReviewerRates":
+    def of(cls, counts: ResampledAnswerCounts, *, real: int, made: IntArray) -> "_ReviewerRates":
         right_real = counts.valid[:, [real]] - counts.generated[:, [real]]
         return cls(real, made, np.concatenate([right_real, counts.generated[:, made]], axis=1))
 
@@ -189,7 +197,9 @@ class _ReviewerRates:
         return balanced
 
 
-def _measure_reviewer_cells(counts: ResampledCounts, tally: ResampledAnswers) -> MeasuredCells:
+def _measure_reviewer_cells(
+    counts: ResampledAnswerCounts, tally: ResampledAnswers
+) -> ReviewerSourceRates:
     sources = tally.sources
     of = _ReviewerRates.of(counts, real=sources.real, made=np.arange(sources.n_creators))
     caught = ResampledRate(_compute_ratio(counts.generated, counts.valid), counts.scene_valid)
@@ -199,7 +209,9 @@ def _measure_reviewer_cells(counts: ResampledCounts, tally: ResampledAnswers) ->
     balanced = ResampledRate(of.balanced(counts.valid), both)
     measured = ResampledRate.beside(caught, accuracy, balanced).measure()
     ends = sources.total, sources.total + sources.n_creators
-    return MeasuredCells(measured[: ends[0]], measured[ends[0] : ends[1]], measured[ends[1] :])
+    return ReviewerSourceRates(
+        measured[: ends[0]], measured[ends[0] : ends[1]], measured[ends[1] :]
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -228,8 +240,8 @@ class _PooledAnswers:
             n_reviewers=np.zeros(total),
         )
 
-    def add(self, counts: ResampledCounts, used: BoolArray) -> None:
-        """Add one reviewer where it is used."""
+    def add(self, counts: ResampledAnswerCounts, used: BoolArray) -> None:
+        """Add the counts of one reviewer to the sources (columns) that `used` selects."""
         self.caught += np.where(used, _compute_ratio(counts.generated, counts.valid), 0.0)
         self.caught_all += np.where(used, _compute_ratio(counts.generated, counts.asked), 0.0)
         self.generated += np.where(used, counts.generated, 0.0)
@@ -254,7 +266,7 @@ class _PooledAnswers:
 
 
 def _compute_ratio(part: Array, whole: Array) -> Array:
-    """Return the ratio; NaN if undefined."""
+    """Return `part / whole`; NaN if `whole` is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio: Array = np.where(whole > 0, part / whole, np.nan)
     return ratio

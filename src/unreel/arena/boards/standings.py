@@ -1,4 +1,4 @@
-"""Results of a season: the two boards, the matrix between them, and the certainty of each rank."""
+"""Types of a season's results: both leaderboards, and the matrix of reviewers by creators."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ _NO_CREATOR: Final = Unmeasured("a control is no creator")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderboardRow:
-    """One entrant on its board. All shares are percent."""
+    """One entrant on its leaderboard. All rates are in percent."""
 
     name: str
     kind: Literal["reviewer", "creator", "floor", "control"]
@@ -34,8 +34,8 @@ class LeaderboardRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MatrixCell:
-    """One reviewer against one creator or control."""
+class ReviewerCreatorCell:
+    """Rates of one reviewer on the clips of one creator or control."""
 
     reviewer: str
     creator: str
@@ -51,14 +51,14 @@ class MatrixCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonLeaderboard:
-    """One condition of a season."""
+    """Both leaderboards of a season under one condition."""
 
     condition: str
     reviewers: tuple[LeaderboardRow, ...]
     """Ranked ones first, best first; then those with missing cells, then baselines."""
     creators: tuple[LeaderboardRow, ...]
     """Ranked first, least caught first; then controls."""
-    cells: tuple[MatrixCell, ...]
+    cells: tuple[ReviewerCreatorCell, ...]
     """Creators, then controls, for each reviewer in turn; those that were never asked are excluded."""
     n_scenes: int
     n_resamples: int

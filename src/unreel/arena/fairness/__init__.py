@@ -1,7 +1,7 @@
-"""Checks for fair play.
+"""Checks against cheating and luck in a season.
 
 Where to look:
     `holdout.py`: hidden scenes and canaries.
     `attempts.py`: repeated attempts of a team.
-    `similar_reviewers.py`: reviewers that answer alike.
+    `similar_reviewers.py`: reviewers that make the same errors.
 """

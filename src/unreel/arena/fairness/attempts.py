@@ -16,19 +16,19 @@ import numpy as np
 from unreel.arena.answers.play import (
     SAID_GENERATED,
     AnswerTable,
-    exclude_rows,
-    lay_out,
-    select_generated,
-    select_real,
-    select_wrong,
+    build_answer_grid,
+    exclude_entrants,
+    select_generated_clips,
+    select_real_clips,
+    select_wrong_answers,
 )
-from unreel.arena.boards.ranking import rank
+from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
-from unreel.arena.submission.log import EntryState, LogEvent, SeasonLog
+from unreel.arena.submission.log import EntryState, SeasonLog, SeasonLogEvent
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.creators.contract import CreatorInput
 from unreel.protocols.formulas import PERCENT
-from unreel.stats.jackknife import FEWEST
+from unreel.stats.paired_differences import FEWEST
 from unreel.stats.resampling import RESAMPLES
 from unreel.stats.sample import Array
 
@@ -38,7 +38,7 @@ Kind = Literal["creator", "reviewer"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamAttempts:
-    """All tries of one team at one board."""
+    """All attempts of one team on one leaderboard, and the one that is ranked."""
 
     team: str
     kind: Kind
@@ -57,9 +57,9 @@ class TeamAttempts:
         return tuple(entry for entry in self.entries if entry != self.ranked)
 
 
-def count_tries(history: SeasonLog) -> tuple[TeamAttempts, ...]:
-    """Return the attempts of every team that submitted an entry, by team and board."""
-    told: defaultdict[tuple[str, Kind], list[LogEvent]] = defaultdict(list)
+def collect_team_attempts(history: SeasonLog) -> tuple[TeamAttempts, ...]:
+    """Return the attempts of every team that submitted an entry, by team and leaderboard."""
+    told: defaultdict[tuple[str, Kind], list[SeasonLogEvent]] = defaultdict(list)
     for event in history.events:
         if event.kind != "season":
             told[event.team, event.kind].append(event)
@@ -68,7 +68,7 @@ def count_tries(history: SeasonLog) -> tuple[TeamAttempts, ...]:
     )
 
 
-def _build_team_attempts(team: str, kind: Kind, events: Sequence[LogEvent]) -> TeamAttempts:
+def _build_team_attempts(team: str, kind: Kind, events: Sequence[SeasonLogEvent]) -> TeamAttempts:
     accepted = dict.fromkeys(e.entry for e in events if e.state is EntryState.ACCEPTED)
     played = [n for n, e in enumerate(events) if e.state is EntryState.PLAYED]
     in_time = events[: played[0]] if played else events
@@ -84,7 +84,7 @@ def _build_team_attempts(team: str, kind: Kind, events: Sequence[LogEvent]) -> T
     )
 
 
-def rank_tries(
+def rank_one_attempt_per_team(
     play: AnswerTable,
     tries: Sequence[TeamAttempts],
     *,
@@ -93,21 +93,21 @@ def rank_tries(
     nuisances: Sequence[str] = (),
     retired: Collection[str] = (),
 ) -> SeasonLeaderboard:
-    """Return the standings with one ranked row per team, computed as if its other attempts did not exist.
+    """Return the leaderboards with one ranked row per team, as if its other attempts did not exist.
 
-    Further attempts affect no other metric: ten entries of one generator do not give it ten times
-    the weight. They follow without a rank, and so do `retired` creators: later reviewers never met
-    those and do not need them.
+    Other attempts and `retired` creators follow without a rank and affect no other metric: ten
+    entries of one generator do not give it ten times the weight, and later reviewers, who were not
+    asked about retired creators, still have complete answers.
     """
     creators = _select_entry_rows(
         play.lineup.creators, _select_unranked_entries("creator", tries).union(retired)
     )
     reviewers = _select_entry_rows(play.reviewers, _select_unranked_entries("reviewer", tries))
     if not creators and not reviewers:
-        return rank(play, seed=seed, resamples=resamples, nuisances=nuisances)
-    kept = exclude_rows(play, creators=creators, reviewers=reviewers)
-    standings = rank(kept, seed=seed, resamples=resamples, nuisances=nuisances)
-    whole = rank(play, seed=seed, resamples=resamples, nuisances=nuisances)
+        return rank_season_entrants(play, seed=seed, resamples=resamples, nuisances=nuisances)
+    kept = exclude_entrants(play, creators=creators, reviewers=reviewers)
+    standings = rank_season_entrants(kept, seed=seed, resamples=resamples, nuisances=nuisances)
+    whole = rank_season_entrants(play, seed=seed, resamples=resamples, nuisances=nuisances)
     cells = (c for c in whole.cells if c.creator in creators or c.reviewer in reviewers)
     return replace(
         standings,
@@ -127,15 +127,17 @@ def _add_unranked_rows(
 
 
 def _select_entry_rows(board: Sequence[str], entries: frozenset[str]) -> frozenset[str]:
-    return frozenset(row for row in board for entry in entries if is_row_of(row, entry))
+    return frozenset(
+        row for row in board for entry in entries if is_leaderboard_row_of_entry(row, entry)
+    )
 
 
 def _select_unranked_entries(kind: Kind, tries: Sequence[TeamAttempts]) -> frozenset[str]:
     return frozenset(name for each in tries if each.kind == kind for name in each.unranked)
 
 
-def is_row_of(row: str, entry: str) -> bool:
-    """Return whether a row of a board belongs to an entry: by its title, or by one of its settings."""
+def is_leaderboard_row_of_entry(row: str, entry: str) -> bool:
+    """Return whether a leaderboard row belongs to `entry`: its name is `entry` or `entry/SETTING`."""
     title, _, setting = row.rpartition("/")
     return row == entry or (title == entry and setting in set(CreatorInput))
 
@@ -152,7 +154,7 @@ class BestAttempt:
     """Value minus the expected gain of choosing the best of several attempts."""
 
 
-def correct_best(
+def correct_best_attempt(
     play: AnswerTable, entries: Sequence[str], *, kind: Kind, seed: int
 ) -> BestAttempt | Unmeasured:
     """Return the best of `entries`, corrected for choosing the best of several attempts.
@@ -166,8 +168,8 @@ def correct_best(
         return Unmeasured(f"needs {FEWEST} scenes that all tries share, here are {len(sums)}")
     rng = np.random.default_rng(seed)
     weights = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), size=RESAMPLES)
-    observed = _compute_rates(sums.sum(axis=0)[np.newaxis])[0]
-    drawn = _compute_rates(np.einsum("rs,sek->rek", weights.astype(np.float64), sums))
+    observed = _compute_hit_rates(sums.sum(axis=0)[np.newaxis])[0]
+    drawn = _compute_hit_rates(np.einsum("rs,sek->rek", weights.astype(np.float64), sums))
     towards = -1.0 if kind == "creator" else 1.0
     luck = (towards * (drawn - observed)).max(axis=1)
     luck = luck[np.isfinite(luck)]
@@ -187,7 +189,7 @@ def correct_best(
     )
 
 
-def _compute_rates(sums: Array) -> Array:
+def _compute_hit_rates(sums: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         rates: Array = PERCENT * sums[..., 0] / sums[..., 1]
     return rates
@@ -199,7 +201,7 @@ def _sum_scene_counts(play: AnswerTable, entries: Sequence[str], kind: Kind) -> 
     The shape is scenes x attempts x 2. A hit is "generated" for a creator, a right answer for a
     reviewer.
     """
-    lineup, grid = play.lineup, lay_out(play)
+    lineup, grid = play.lineup, build_answer_grid(play)
     sums = np.zeros((len(lineup.scenes), len(entries), 2))
     ranked = [n for n, name in enumerate(play.reviewers) if name not in play.floors]
     for at, entry in enumerate(entries):
@@ -209,9 +211,9 @@ def _sum_scene_counts(play: AnswerTable, entries: Sequence[str], kind: Kind) -> 
         else:
             lines, clips = (
                 [play.reviewers.index(entry)],
-                select_generated(lineup) | select_real(lineup),
+                select_generated_clips(lineup) | select_real_clips(lineup),
             )
-            good = ~select_wrong(lineup, grid)
+            good = ~select_wrong_answers(lineup, grid)
         read = (grid[lines] >= 0) & clips
         scene = lineup.scene[np.nonzero(read)[1]]
         for column, counted in enumerate((good[lines][read], np.ones(len(scene)))):

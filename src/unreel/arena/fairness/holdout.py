@@ -21,21 +21,21 @@ from unreel.arena.answers.play import (
     Grid,
     Mask,
     SeasonClips,
-    lay_out,
-    select_generated,
-    select_real,
-    select_wrong,
+    build_answer_grid,
+    select_generated_clips,
+    select_real_clips,
+    select_wrong_answers,
 )
-from unreel.arena.boards.contrast import (
+from unreel.arena.boards.comparison import (
     CLEAR_BELOW,
     apply_holm,
     estimate_percentage,
     jackknife_difference,
     jackknife_proportion,
-    sum_scenes,
+    sum_by_scene,
 )
 from unreel.arena.season.recipe import SeasonRecipe
-from unreel.arena.submission.log import EntryState, LogEvent, SeasonLog, append_all
+from unreel.arena.submission.log import EntryState, SeasonLog, SeasonLogEvent, append_log_events
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Measured
 from unreel.core.output_files import OutputDirectory
@@ -49,11 +49,11 @@ _HIDDEN: Final = "hidden"
 _CANARY: Final = "canary"
 
 
-def open_secret(folder: Path) -> bytes:
-    """Return the secret of the season at `folder`; create it if it is missing.
+def open_holdout_secret(folder: Path) -> bytes:
+    """Return the holdout secret of the season at `folder`; create it if it is missing.
 
     Raises:
-        UnreadableSourceError: Something else has its name.
+        UnreadableSourceError: The file of the secret contains something else.
     """
     own = OutputDirectory(folder)
     try:
@@ -61,7 +61,7 @@ def open_secret(folder: Path) -> bytes:
             text = file.read(4 * _SECRET_BYTES)
     except FileNotFoundError:
         own.write(SECRET, f"{secrets.token_hex(_SECRET_BYTES)}\n".encode())
-        return open_secret(folder)
+        return open_holdout_secret(folder)
     try:
         return bytes.fromhex(text.decode("ascii").strip())
     except ValueError as error:
@@ -69,8 +69,8 @@ def open_secret(folder: Path) -> bytes:
         raise UnreadableSourceError(str(folder / SECRET), problem, remedy) from error
 
 
-def hash_secret(secret: bytes) -> str:
-    """Return the commitment to a secret, published before a season."""
+def hash_holdout_secret(secret: bytes) -> str:
+    """Return the hash of the holdout secret, which is published before the season starts."""
     return hashlib.sha256(b"unreel arena hold-out\n" + secret).hexdigest()
 
 
@@ -109,7 +109,7 @@ def _shuffle_scenes_secretly(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HiddenGap:
+class HiddenSceneGap:
     """Metric of one entrant on known and on hidden scenes, in percent."""
 
     name: str
@@ -125,11 +125,11 @@ class HiddenGap:
     """Whether it is better on known scenes, chance being excluded."""
 
 
-def compare_hidden(play: AnswerTable, hidden: Collection[str]) -> tuple[HiddenGap, ...]:
+def compare_hidden_scenes(play: AnswerTable, hidden: Collection[str]) -> tuple[HiddenSceneGap, ...]:
     """Compare every reviewer except baselines, and every creator, on hidden and on known scenes."""
-    lineup, grid = play.lineup, lay_out(play)
+    lineup, grid = play.lineup, build_answer_grid(play)
     secret = np.isin(lineup.scene, [n for n, s in enumerate(lineup.scenes) if s in hidden])
-    right = ((grid >= 0) & ~select_wrong(lineup, grid)).astype(np.float64)
+    right = ((grid >= 0) & ~select_wrong_answers(lineup, grid)).astype(np.float64)
     found = []
     for number, name in enumerate(play.reviewers):
         if name not in play.floors:
@@ -144,17 +144,17 @@ def compare_hidden(play: AnswerTable, hidden: Collection[str]) -> tuple[HiddenGa
         rows = _HoldoutScores.of(lineup, passed, np.where(own, grid[ranked], -1), secret)
         found.append(rows.gap(name, "creator"))
     corrected = apply_holm([each.p for each in found])
-    return tuple(_flag_hidden_gap(each, p) for each, p in zip(found, corrected, strict=True))
+    return tuple(_flag_hidden_scene_gap(each, p) for each, p in zip(found, corrected, strict=True))
 
 
-def _flag_hidden_gap(found: HiddenGap, p: float | None) -> HiddenGap:
+def _flag_hidden_scene_gap(found: HiddenSceneGap, p: float | None) -> HiddenSceneGap:
     better = isinstance(found.gap, Estimate) and found.gap.low > 0
     return replace(found, p_corrected=p, flagged=better and p is not None and p <= CLEAR_BELOW)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _HoldoutScores:
-    """Readable answers: a score, the scene, the side, and whether the scene is hidden."""
+    """Readable answers as columns: score, scene, label of the clip, and whether the scene is hidden."""
 
     score: Array
     scene: IntArray
@@ -163,12 +163,12 @@ class _HoldoutScores:
 
     @classmethod
     def of(cls, lineup: SeasonClips, score: Array, grid: Grid, hidden: Mask) -> "_HoldoutScores":
-        read = (grid >= 0) & (select_generated(lineup) | select_real(lineup))
+        read = (grid >= 0) & (select_generated_clips(lineup) | select_real_clips(lineup))
         at = np.nonzero(read)[1]
         scene = lineup.scene[at].astype(np.int64)
-        return cls(score[read], scene, select_generated(lineup)[at], hidden[at])
+        return cls(score[read], scene, select_generated_clips(lineup)[at], hidden[at])
 
-    def gap(self, name: str, kind: Literal["reviewer", "creator"]) -> HiddenGap:
+    def gap(self, name: str, kind: Literal["reviewer", "creator"]) -> HiddenSceneGap:
         sides = (self.made, ~self.made) if kind == "reviewer" else (self.made,)
         halves = [[side & half for side in sides] for half in (~self.hidden, self.hidden)]
         n = len(self.scene)
@@ -176,7 +176,7 @@ class _HoldoutScores:
             _compute_hidden_difference, self._sums(*halves[0], *halves[1]), n=n, reach=PERCENT
         )
         known, hidden = (self._share(half) for half in halves)
-        return HiddenGap(
+        return HiddenSceneGap(
             name=name, kind=kind, known=known, hidden=hidden, gap=whole.value, p=whole.p
         )
 
@@ -189,7 +189,7 @@ class _HoldoutScores:
 
     def _sums(self, *parts: Mask) -> Array:
         columns = [c.astype(np.float64) for part in parts for c in (self.score * part, part)]
-        return sum_scenes(self.scene, *columns)
+        return sum_by_scene(self.scene, *columns)
 
 
 def _compute_balanced_percentage(sums: Array) -> Array:
@@ -228,14 +228,16 @@ def measure_canary_answers(
     label. A reviewer that knows the published labels errs on canaries more often than its overall
     error rate explains (Fisher's exact test).
     """
-    lineup, grid = play.lineup, lay_out(play)
+    lineup, grid = play.lineup, build_answer_grid(play)
     chosen = np.array([name in canaries for name in lineup.clips])
     told = np.array([canaries.get(name, 0) for name in lineup.clips])
-    if (chosen & ((told == SAID_GENERATED) == select_generated(lineup))).any():
+    if (chosen & ((told == SAID_GENERATED) == select_generated_clips(lineup))).any():
         msg = "the published label of a canary must be wrong. Publish the other side"
         raise InvalidValueError(msg)
-    like = chosen | (np.isin(select_generated(lineup), select_generated(lineup)[chosen]) & ~chosen)
-    errs = select_wrong(lineup, grid)
+    like = chosen | (
+        np.isin(select_generated_clips(lineup), select_generated_clips(lineup)[chosen]) & ~chosen
+    )
+    errs = select_wrong_answers(lineup, grid)
     found = [
         _build_canary_answers(name, errs[n], grid[n] >= 0, (chosen, like & ~chosen))
         for n, name in enumerate(play.reviewers)
@@ -272,27 +274,28 @@ def _build_canary_answers(
 PROMISE: Final = "the secret of the hold-out has the hash"
 
 
-def find_hidden(folder: Path, recipe: SeasonRecipe, scenes: Iterable[str]) -> frozenset[str]:
+def find_hidden_scenes(folder: Path, recipe: SeasonRecipe, scenes: Iterable[str]) -> frozenset[str]:
     """Return the hidden scenes of the season at `folder`; an empty set if the recipe hides none."""
     share = recipe.holdout.share
     if not share:
         return frozenset()
-    return choose_hidden_scenes(scenes, share=share, secret=open_secret(folder), season=recipe.name)
+    return choose_hidden_scenes(
+        scenes, share=share, secret=open_holdout_secret(folder), season=recipe.name
+    )
 
 
-def find_canaries(folder: Path, recipe: SeasonRecipe, lineup: SeasonClips) -> Mapping[str, int]:
-    """Return the real clips that are published as generated: name and wrong label.
+def find_canary_clips(folder: Path, recipe: SeasonRecipe, lineup: SeasonClips) -> Mapping[str, int]:
+    """Return the canaries of a season: real clips published as generated, with that wrong label.
 
-    The clips belong to scenes that are not hidden. The result is empty if the recipe has no
-    canaries.
+    Their scenes are not hidden. The result is empty if the recipe has no canaries.
     """
     count = recipe.holdout.canaries
     if not count:
         return {}
-    known = sorted(set(lineup.scenes) - find_hidden(folder, recipe, lineup.scenes))
-    secret = open_secret(folder)
+    known = sorted(set(lineup.scenes) - find_hidden_scenes(folder, recipe, lineup.scenes))
+    secret = open_holdout_secret(folder)
     chosen = choose_canary_scenes(known, count=count, secret=secret, season=recipe.name)
-    filmed = zip(lineup.clips, lineup.scene, select_real(lineup), strict=True)
+    filmed = zip(lineup.clips, lineup.scene, select_real_clips(lineup), strict=True)
     return {
         clip: SAID_GENERATED
         for clip, scene, own in filmed
@@ -300,18 +303,21 @@ def find_canaries(folder: Path, recipe: SeasonRecipe, lineup: SeasonClips) -> Ma
     }
 
 
-def publish_secret_hash(folder: Path, recipe: SeasonRecipe, *, at_us: int) -> None:
-    """Put the hash of the season's secret into its log, once, before anything is played."""
+def log_holdout_secret_hash(folder: Path, recipe: SeasonRecipe, *, at_us: int) -> None:
+    """Write the hash of the holdout secret to the season's log, once, before the season is run.
+
+    Nothing is written if the recipe has neither hidden scenes nor canaries.
+    """
     if not recipe.holdout.share and not recipe.holdout.canaries:
         return
-    told = f"{PROMISE} {hash_secret(open_secret(folder))}"
+    told = f"{PROMISE} {hash_holdout_secret(open_holdout_secret(folder))}"
 
-    def promised(history: SeasonLog) -> list[LogEvent]:
+    def promised(history: SeasonLog) -> list[SeasonLogEvent]:
         if any(told in event.reasons for event in history.events):
             return []
-        event = LogEvent(
+        event = SeasonLogEvent(
             entry=recipe.name, state=EntryState.NOTED, at_us=at_us, kind="season", reasons=(told,)
         )
         return [event]
 
-    append_all(folder, promised)
+    append_log_events(folder, promised)

@@ -19,14 +19,14 @@ from unreel.arena.answers.play import (
     Grid,
     Mask,
     SeasonClips,
-    lay_out,
-    select_generated,
-    select_wrong,
+    build_answer_grid,
+    select_generated_clips,
+    select_wrong_answers,
 )
-from unreel.arena.boards.contrast import estimate_percentage
+from unreel.arena.boards.comparison import estimate_percentage
 from unreel.core.estimate import Measured
 from unreel.stats.copied_answers import hypergeometric_probabilities
-from unreel.stats.paired_tests import holm
+from unreel.stats.paired_differences import adjust_p_values_by_holm
 from unreel.stats.sample import Array, IntArray
 
 LEAST_SHARED: Final = 0.8
@@ -66,7 +66,7 @@ class SimilarReviewers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewerSimilarities:
-    """All pairs of a season's reviewers."""
+    """Common errors of every two reviewers of a season."""
 
     pairs: tuple[SimilarReviewers, ...]
     """The most alike first."""
@@ -75,17 +75,17 @@ class ReviewerSimilarities:
 
     @property
     def suspected(self) -> tuple[SimilarReviewers, ...]:
-        """Return the suspected pairs of reviewers."""
+        """Return the pairs of reviewers that share more errors than chance and hard clips explain."""
         return tuple(pair for pair in self.pairs if pair.suspected)
 
 
-def find_alike(play: AnswerTable, *, seed: int) -> ReviewerSimilarities:
-    """Compare each two reviewers of `play`; baselines use fixed rules and are excluded."""
+def find_similar_reviewers(play: AnswerTable, *, seed: int) -> ReviewerSimilarities:
+    """Compare the errors of every two reviewers; baselines use fixed rules and are excluded."""
     kept = [n for n, name in enumerate(play.reviewers) if name not in play.floors]
     names = [play.reviewers[n] for n in kept]
-    grid = lay_out(play)[kept]
+    grid = build_answer_grid(play)[kept]
     met = _measure_error_overlaps(
-        select_wrong(play.lineup, grid), grid >= 0, select_generated(play.lineup)
+        select_wrong_answers(play.lineup, grid), grid >= 0, select_generated_clips(play.lineup)
     )
     pairs = [m.tell(both, p) for (m, p), both in zip(met, combinations(names, 2), strict=True)]
     ranked = sorted(pairs, key=lambda pair: (pair.p_corrected, -pair.n_shared))
@@ -100,7 +100,9 @@ def _measure_error_overlaps(
     counted = [
         _ErrorOverlap.of(errs, read, made, pair) for pair in combinations(range(len(errs)), 2)
     ]
-    return list(zip(counted, holm([meeting.p for meeting in counted]), strict=True))
+    return list(
+        zip(counted, adjust_p_values_by_holm([meeting.p for meeting in counted]), strict=True)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ class _ErrorOverlap:
         )
 
     def is_suspected(self, p_corrected: float) -> bool:
-        """Return whether more errors are equal than hard clips and chance explain."""
+        """Return whether the two reviewers share more errors than hard clips and chance explain."""
         strange = self.n_shared >= max(LEAST_ERRORS, LEAST_SHARED * self.n_either)
         return strange and p_corrected <= ALARM_BELOW
 
@@ -186,13 +188,17 @@ def _compute_overlap_chance(ours: Mask, theirs: Mask, strata: IntArray) -> tuple
 
 
 def _estimate_false_alarm_rate(grid: Grid, lineup: SeasonClips, *, seed: int) -> Measured:
-    """Simulate seasons with the same error rates and clip difficulties, and independent reviewers."""
+    """Estimate the percentage of honest seasons in which any pair of reviewers is suspected.
+
+    Seasons are simulated with the same error rates and clip difficulties, and independent
+    reviewers.
+    """
     n_pairs = len(grid) * (len(grid) - 1) // 2
     seasons = min(_MOST_SEASONS, max(_FEWEST_SEASONS, _MOST_PAIRS // max(1, n_pairs)))
     chances, read, made = (
         _estimate_error_probabilities(grid, lineup),
         grid >= 0,
-        select_generated(lineup),
+        select_generated_clips(lineup),
     )
     rng = np.random.default_rng(seed)
     alarms = 0
@@ -206,7 +212,7 @@ def _estimate_false_alarm_rate(grid: Grid, lineup: SeasonClips, *, seed: int) ->
 
 
 def _has_suspicious_pair(errs: Mask, read: Mask) -> bool:
-    """Return whether the errors of any two are mostly equal; a cheap first test."""
+    """Return whether any two reviewers share most of their errors: a fast test before the exact one."""
     # No matrix product: the threads of a BLAS spin against other processes, see `stats.sample.weighted_sum`.
     err, reads = errs.astype(np.float32), read.astype(np.float32)
     shared, met = np.einsum("ic,jc->ij", err, err), np.einsum("ic,jc->ij", err, reads)
@@ -215,21 +221,25 @@ def _has_suspicious_pair(errs: Mask, read: Mask) -> bool:
 
 
 def _estimate_error_probabilities(grid: Grid, lineup: SeasonClips) -> Array:
-    """Return the error probability of each reviewer on each clip: its odds for that label times the clip's."""
-    errs, read = select_wrong(lineup, grid), grid >= 0
+    """Return the error probability of each reviewer (rows) on each clip (columns).
+
+    Its log-odds are those of the reviewer on that label, plus those of the clip, minus the overall
+    ones of that label.
+    """
+    errs, read = select_wrong_answers(lineup, grid), grid >= 0
     odds = np.zeros(grid.shape)
-    for side in (select_generated(lineup), ~select_generated(lineup)):
+    for side in (select_generated_clips(lineup), ~select_generated_clips(lineup)):
         if not side.any():
             continue
-        base = _log_odds(errs[:, side].sum(), read[:, side].sum())
-        own = _log_odds(errs[:, side].sum(axis=1), read[:, side].sum(axis=1))
-        clip = _log_odds(errs[:, side].sum(axis=0), read[:, side].sum(axis=0))
+        base = _compute_log_odds(errs[:, side].sum(), read[:, side].sum())
+        own = _compute_log_odds(errs[:, side].sum(axis=1), read[:, side].sum(axis=1))
+        clip = _compute_log_odds(errs[:, side].sum(axis=0), read[:, side].sum(axis=0))
         odds[:, side] = own[:, np.newaxis] + clip[np.newaxis] - base
     chances: Array = 1 / (1 + np.exp(-odds))
     return chances
 
 
-def _log_odds(errors: "IntArray | int", answers: "IntArray | int") -> Array:
+def _compute_log_odds(errors: "IntArray | int", answers: "IntArray | int") -> Array:
     errors, answers = np.asarray(errors), np.asarray(answers)
     odds: Array = np.log((errors + _PULL / 2) / (answers - errors + _PULL / 2))
     return odds

@@ -8,21 +8,21 @@ from decimal import Decimal
 import numpy as np
 import numpy.typing as npt
 
-from unreel.arena.answers.lineup import read_lineup
 from unreel.arena.answers.play import SeasonClips
-from unreel.arena.answers.read_play import read_play
+from unreel.arena.answers.read_play import read_season_answers, read_season_clips
 from unreel.arena.run.plan import (
     QuestionPlan,
-    choose,
+    SeasonReviewer,
+    choose_informative_questions,
     count_known_answers,
     hash_plan_inputs,
-    keep_plan,
-    read_plan,
+    iter_reviewer_questions,
+    read_question_plan,
+    write_question_plan,
 )
-from unreel.arena.run.questions import SeasonReviewer, iter_questions
-from unreel.arena.run.reviewers import ReviewSettings
+from unreel.arena.run.reviewers import SeasonRunContext
 from unreel.arena.season.folder import PLAN, SeasonEntrants, SeasonFolder
-from unreel.arena.season.recipe import BudgetSection
+from unreel.arena.season.recipe import SeasonBudgetSection
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.engine.table import LanceTable
@@ -32,7 +32,7 @@ from unreel.evaluation.tables import ANSWERS
 _PUT = f"failure_reason IS NULL OR failure_reason != '{FailureReason.BUDGET_SPENT.value}'"
 
 
-def sum_cost_usd(folder: SeasonFolder, entrants: SeasonEntrants) -> Decimal | None:
+def sum_season_cost_usd(folder: SeasonFolder, entrants: SeasonEntrants) -> Decimal | None:
     """Return the known cost of all clips and answers so far; `None` if no cost is known."""
     clips = folder.made.rows(["cost_usd"], where="cost_usd IS NOT NULL")
     told = [Decimal(str(row["cost_usd"])) for row in clips] if folder.made.exists() else []
@@ -42,27 +42,27 @@ def sum_cost_usd(folder: SeasonFolder, entrants: SeasonEntrants) -> Decimal | No
     return sum(told, Decimal()) if told else None
 
 
-def compute_remaining_usd(
-    folder: SeasonFolder, entrants: SeasonEntrants, budget: BudgetSection
+def compute_remaining_budget_usd(
+    folder: SeasonFolder, entrants: SeasonEntrants, budget: SeasonBudgetSection
 ) -> Decimal | None:
-    """Return the remaining budget; `None` if it has no limit."""
+    """Return the remaining budget of the season in USD; `None` if it has no cost limit."""
     if budget.max_cost_usd is None:
         return None
-    return budget.max_cost_usd - (sum_cost_usd(folder, entrants) or Decimal())
+    return budget.max_cost_usd - (sum_season_cost_usd(folder, entrants) or Decimal())
 
 
-def limit_to_budget(
-    judge: SeasonReviewer, asking: ReviewSettings, entrants: SeasonEntrants
+def limit_reviewer_cost(
+    judge: SeasonReviewer, asking: SeasonRunContext, entrants: SeasonEntrants
 ) -> SeasonReviewer:
     """Return the reviewer with its cost limit set to the remaining budget; unchanged without a price.
 
     The limit includes its earlier cost, like the limit of any run.
 
     Raises:
-        InvalidSettingError: Nothing is left.
+        InvalidSettingError: The budget of the season is spent.
     """
     section = judge.recipe.reviewer
-    left = compute_remaining_usd(asking.folder, entrants, asking.season.recipe.budget)
+    left = compute_remaining_budget_usd(asking.folder, entrants, asking.season.recipe.budget)
     if left is None or section.price is None:
         return judge
     if left <= 0:
@@ -74,28 +74,32 @@ def limit_to_budget(
     return replace(judge, recipe=judge.recipe.model_copy(update={"reviewer": capped}))
 
 
-def count_clips_made(folder: SeasonFolder) -> int:
-    """Return the number of clips requested from creators, including failures."""
+def count_requested_clips(folder: SeasonFolder) -> int:
+    """Return the number of clips requested from creators, including failures.
+
+    Clips that were skipped because the budget was spent are not counted.
+    """
     return folder.made.count(_PUT) if folder.made.exists() else 0
 
 
 def count_questions_sent(folder: SeasonFolder, entrants: SeasonEntrants) -> int:
     """Return the number of questions sent to reviewers, without baselines."""
     asked = [
-        _build_answers_table(folder, each.folder) for each in entrants.reviewers if not each.floor
+        _open_answers_table(folder, each.folder) for each in entrants.reviewers if not each.floor
     ]
     return sum(table.count(_PUT) for table in asked if table.exists())
 
 
-def plan_questions(
+def plan_budgeted_questions(
     judges: Sequence[SeasonReviewer],
-    asking: ReviewSettings,
+    asking: SeasonRunContext,
     entrants: SeasonEntrants,
     current: Collection[str],
 ) -> QuestionPlan | None:
     """Return the questions about the `current` clips to send; `None` if the budget allows all.
 
-    A plan that was made for the same entrants, clips and budget is kept to, so that a season that was killed goes on with it.
+    A stored plan for the same entrants, clips and budget is used again, so that an interrupted
+    season resumes it.
     """
     recipe, folder = asking.season.recipe, asking.folder
     most = recipe.budget.max_questions
@@ -105,20 +109,20 @@ def plan_questions(
         return None
     names = sorted(judge.entered.name for judge in paid)
     basis = hash_plan_inputs(recipe.seed, most, names, list(recipe.titles), sorted(current))
-    before = read_plan(folder)
+    before = read_question_plan(folder)
     if before is not None and before.basis == basis:
         return before
-    plan = _find_question_plan(paid, asking, entrants, current, basis=basis, most=most)
+    plan = _build_question_plan(paid, asking, entrants, current, basis=basis, most=most)
     if plan is None:
         folder.place.remove(PLAN)
     else:
-        keep_plan(folder, plan)
+        write_question_plan(folder, plan)
     return plan
 
 
-def _find_question_plan(
+def _build_question_plan(
     judges: Sequence[SeasonReviewer],
-    asking: ReviewSettings,
+    asking: SeasonRunContext,
     entrants: SeasonEntrants,
     current: Collection[str],
     *,
@@ -129,16 +133,18 @@ def _find_question_plan(
     questions = [
         question
         for judge in judges
-        for question in iter_questions(judge, folder, asking.access, retry=asking.retry_failed)
+        for question in iter_reviewer_questions(
+            judge, folder, asking.access, retry=asking.retry_failed
+        )
         if question.clip in current
     ]
     due = [question for question in questions if not question.answered]
     left = max(0, most - count_questions_sent(folder, entrants))
     if len(due) <= left:
         return None
-    lineup = read_lineup(folder)
-    plays = [read_play(folder, title, lineup=lineup) for title in entrants.conditions]
-    chosen = choose(
+    lineup = read_season_clips(folder)
+    plays = [read_season_answers(folder, title, lineup=lineup) for title in entrants.conditions]
+    chosen = choose_informative_questions(
         questions,
         left,
         makers=_map_clips_to_names(lineup, lineup.sources, lineup.source),
@@ -164,8 +170,8 @@ def _map_clips_to_names(
 
 
 def _find_run_cost(folder: SeasonFolder, run: str) -> Decimal | None:
-    return run_spent_usd(_build_answers_table(folder, run), folder.run(run).path)
+    return run_spent_usd(_open_answers_table(folder, run), folder.run(run).path)
 
 
-def _build_answers_table(folder: SeasonFolder, run: str) -> LanceTable:
+def _open_answers_table(folder: SeasonFolder, run: str) -> LanceTable:
     return LanceTable(folder.run(run) / "answers.lance", ANSWERS)

@@ -1,32 +1,36 @@
-"""Run the creators of a season: enter each by its stable name and request its missing clips."""
+"""Creators of a season: their entries, and requests for their missing clips."""
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 
-from unreel.arena.run.make_clips import MakeStage
-from unreel.arena.run.reviewers import ReviewSettings
-from unreel.arena.season.briefs import add_briefs, iter_generation_rows, name_brief
-from unreel.arena.season.folder import EnteredCreator, SeasonFolder, creator_folder
-from unreel.arena.season.scenes import name_files
+from unreel.arena.run.make_clips import ClipGenerationStage
+from unreel.arena.run.reviewers import SeasonRunContext
+from unreel.arena.season.folder import EnteredCreator, SeasonFolder, format_creator_folder_name
+from unreel.arena.season.scenes import (
+    add_real_clip_columns,
+    build_name_only_brief,
+    iter_generation_rows,
+    name_scene_files,
+)
 from unreel.core.failure import FailureReason
 from unreel.core.output_files import OutputDirectory
 from unreel.creators.config import CreatorFactory, CreatorSection
 from unreel.creators.contract import ClipClass
 from unreel.creators.folder import FolderCreator
-from unreel.engine.pending import PendingKeys
+from unreel.engine.pending import PendingQuestionFilter
 from unreel.engine.progress import JobCallbacks
 from unreel.engine.run import RunSummary
-from unreel.engine.run import run as run_stages
+from unreel.engine.run import run_pending_questions as run_stages
 from unreel.engine.stage import Row
-from unreel.engine.survey import ClipSurvey
-from unreel.evaluation.review_stage import add_costs
+from unreel.engine.survey import StoredClipFacts
+from unreel.evaluation.review_stage import add_row_costs
 
 UNPAID = frozenset({FailureReason.BUDGET_SPENT.value})
 """Clips that were not requested: they are due in the next run."""
 
 
-def enter_creators(
+def build_season_creators(
     sections: Iterable[CreatorSection], before: Iterable[EnteredCreator]
 ) -> tuple[EnteredCreator, ...]:
     """Return the creators of the recipe, then those that were removed from it."""
@@ -48,29 +52,31 @@ def _build_entered_creator(section: CreatorSection) -> EnteredCreator:
     )
 
 
-def count_clips(opener: CreatorFactory, asking: ReviewSettings) -> tuple[int, int]:
+def count_pending_clips(opener: CreatorFactory, asking: SeasonRunContext) -> tuple[int, int]:
     """Count the clips still to request, and the failed clips that are not requested again."""
     made = asking.folder.made
     keys = [row["key"] for row in _iter_creator_rows(opener, asking)]
-    due = PendingKeys(made, UNPAID.union(asking.retry_failed)).are_due(keys)
+    due = PendingQuestionFilter(made, UNPAID.union(asking.retry_failed)).are_due(keys)
     held = made.held([key for key, is_due in zip(keys, due, strict=True) if not is_due])
     return sum(due), sum(each.reason is not None for each in held.values())
 
 
-def find_missing_files(opener: CreatorFactory, asking: ReviewSettings) -> tuple[str, ...]:
-    """Return the files that a creator's folder should hold and does not; nothing for other kinds of creators."""
+def find_missing_creator_files(opener: CreatorFactory, asking: SeasonRunContext) -> tuple[str, ...]:
+    """Return the expected files that are missing in a creator's folder; empty for other creator kinds."""
     if opener.given != "name":
         return ()
     creator = opener.open()
     if not isinstance(creator, FolderCreator):
         return ()
-    stems = name_files(asking.scenery.scenes)
-    briefs = [name_brief(*names, each) for names in stems.items() for each in opener.settings]
+    stems = name_scene_files(asking.scenery.scenes)
+    briefs = [
+        build_name_only_brief(*names, each) for names in stems.items() for each in opener.settings
+    ]
     return tuple(creator.find_missing(briefs))
 
 
-def find_first_failure(opener: CreatorFactory, asking: ReviewSettings) -> str:
-    """Return the reason and the words of a stored failure of the creator, or "" if it has none."""
+def find_first_clip_failure(opener: CreatorFactory, asking: SeasonRunContext) -> str:
+    """Return the reason and the detail of a stored failure of the creator; "" if it has none."""
     keys = [row["key"] for row in _iter_creator_rows(opener, asking)]
     failed = {key for key, each in asking.folder.made.held(keys).items() if each.reason}
     columns = ["key", "failure_reason", "failure_detail"]
@@ -79,13 +85,13 @@ def find_first_failure(opener: CreatorFactory, asking: ReviewSettings) -> str:
     return next((f"{row['failure_reason']}: {row['failure_detail']}" for row in found), "")
 
 
-def _iter_creator_rows(opener: CreatorFactory, asking: ReviewSettings) -> Iterator[Row]:
+def _iter_creator_rows(opener: CreatorFactory, asking: SeasonRunContext) -> Iterator[Row]:
     return iter_generation_rows(opener, asking.scenery, seed=asking.season.recipe.seed)
 
 
-def make_clips(
+def generate_missing_clips(
     opener: CreatorFactory,
-    asking: ReviewSettings,
+    asking: SeasonRunContext,
     *,
     most: int | None,
     left_usd: Decimal | None,
@@ -97,16 +103,16 @@ def make_clips(
     """
     folder = asking.folder
     again = UNPAID.union(asking.retry_failed)
-    due = list(PendingKeys(folder.made, again).sift(_iter_creator_rows(opener, asking)))
+    due = list(PendingQuestionFilter(folder.made, again).sift(_iter_creator_rows(opener, asking)))
     callbacks.on_due("made", len(due[:most]))
-    survey = ClipSurvey(folder.benchmark_clips)
+    survey = StoredClipFacts(folder.benchmark_clips)
     done = run_stages(
-        add_briefs(due[:most], asking.scenery, survey),
-        [MakeStage(opener, asking.access, folder=folder.path, left_usd=left_usd)],
+        add_real_clip_columns(due[:most], asking.scenery, survey),
+        [ClipGenerationStage(opener, asking.access, folder=folder.path, left_usd=left_usd)],
         table=folder.made,
         retry_failed=again,
-        ledger=get_start_log_path(folder, creator_folder(opener.title, opener.name)),
-        add_up=add_costs,
+        ledger=get_start_log_path(folder, format_creator_folder_name(opener.title, opener.name)),
+        add_up=add_row_costs,
         on_progress=lambda progress: callbacks.on_step("made", progress),
         observe=lambda step, n_rows: callbacks.observe(f"made-{step}", n_rows),
     )
@@ -114,5 +120,5 @@ def make_clips(
 
 
 def get_start_log_path(folder: SeasonFolder, what: str) -> Path:
-    """Return the path of the start log of a part."""
+    """Return the path of the engine's start log for one part of the run, such as one creator."""
     return OutputDirectory(folder.path).make("ledgers") / f"{what}.ledger"

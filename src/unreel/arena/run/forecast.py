@@ -3,18 +3,18 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from unreel.arena.run.creators import count_clips, find_missing_files
-from unreel.arena.run.job import SeasonJob, enter, require_entrants
-from unreel.arena.run.questions import SeasonReviewer, is_among, iter_questions
-from unreel.arena.run.reviewers import ReviewSettings, enter_reviewers
-from unreel.arena.season.benchmark import read_current_names
-from unreel.arena.season.scenes import name_files, open_scenery
+from unreel.arena.run.creators import count_pending_clips, find_missing_creator_files
+from unreel.arena.run.job import SeasonJob, build_season_entrants, require_known_entrants
+from unreel.arena.run.plan import SeasonReviewer, has_all_shown_clips, iter_reviewer_questions
+from unreel.arena.run.reviewers import SeasonRunContext, build_season_reviewers
+from unreel.arena.season.benchmark import read_current_clip_names
+from unreel.arena.season.scenes import name_scene_files, open_season_benchmark
 from unreel.core.errors import UnreelError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PendingQuestions:
-    """Missing clips and answers of one entrant."""
+class EntrantForecast:
+    """Forecast for one entrant: numbers of finished and missing clips or answers."""
 
     title: str
     n_due: int = 0
@@ -30,7 +30,7 @@ class PendingQuestions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonForecast:
-    """Forecast of `run_season`."""
+    """Forecast of `run_season`: clips to generate and questions to send."""
 
     season: str
     folder: str
@@ -43,8 +43,8 @@ class SeasonForecast:
     n_real: int
     n_rejected: int
     conditions: tuple[str, ...]
-    creators: tuple[PendingQuestions, ...]
-    reviewers: tuple[PendingQuestions, ...]
+    creators: tuple[EntrantForecast, ...]
+    reviewers: tuple[EntrantForecast, ...]
     max_questions: int | None
     max_clips: int | None
 
@@ -66,19 +66,19 @@ def forecast_season(job: SeasonJob) -> SeasonForecast:
         UnreelError: The season or its benchmark cannot be read.
     """
     recipe = job.season.recipe
-    require_entrants(job)
-    scenery = open_scenery(job.season, outside=job.outside)
+    require_known_entrants(job)
+    scenery = open_season_benchmark(job.season, outside=job.outside)
     asking = job.asking(scenery)
-    judges, stumbled = enter_reviewers(asking)
-    entrants = enter(asking, judges)
-    creators = tuple(_iter_pending_clips(job, asking))
+    judges, stumbled = build_season_reviewers(asking)
+    entrants = build_season_entrants(asking, judges)
+    creators = tuple(_iter_creator_forecasts(job, asking))
     n_held = sum(len(scenery.held(each.held)) for each in entrants.creators if each.held)
     n_made = sum(each.n_due + each.n_done for each in creators) - n_held
     n_real = sum(1 for _ in scenery.real())
     n_clips = n_held + n_made + (0 if entrants.is_about_pairs else n_real)
-    current = read_current_names(job.folder, entrants)
+    current = read_current_clip_names(job.folder, entrants)
     reviewers = [
-        _count_pending_questions(judge, asking, current, n_clips=n_clips)
+        _forecast_reviewer(judge, asking, current, n_clips=n_clips)
         for judge in judges
         if job.calls(judge.entered.title)
     ]
@@ -87,50 +87,52 @@ def forecast_season(job: SeasonJob) -> SeasonForecast:
         folder=str(job.folder.path),
         digest=scenery.digest,
         is_pinned=recipe.digest == scenery.digest,
-        scenes=tuple(name_files(scenery.scenes).values()),
+        scenes=tuple(name_scene_files(scenery.scenes).values()),
         n_real=n_real,
         n_rejected=scenery.n_rejected,
         conditions=recipe.titles,
         creators=creators,
         reviewers=(
             *reviewers,
-            *(PendingQuestions(title=each.title, problem=each.why) for each in stumbled),
+            *(EntrantForecast(title=each.title, problem=each.why) for each in stumbled),
         ),
         max_questions=recipe.budget.max_questions,
         max_clips=recipe.budget.max_clips,
     )
 
 
-def _iter_pending_clips(job: SeasonJob, asking: ReviewSettings) -> Iterator[PendingQuestions]:
+def _iter_creator_forecasts(job: SeasonJob, asking: SeasonRunContext) -> Iterator[EntrantForecast]:
     access = asking.access
     for section in job.season.creators:
         if section.held is not None:
-            yield PendingQuestions(
-                title=section.name, n_done=len(asking.scenery.held(section.held))
-            )
+            yield EntrantForecast(title=section.name, n_done=len(asking.scenery.held(section.held)))
         elif job.calls(section.name):
             try:
                 opener = section.opener(settings=access.settings, trusted=access.trusted)
             except UnreelError as error:
-                yield PendingQuestions(title=section.name, problem=str(error))
+                yield EntrantForecast(title=section.name, problem=str(error))
                 continue
             n_all = len(asking.scenery.scenes) * len(opener.settings)
-            n_due, n_failed = count_clips(opener, asking)
+            n_due, n_failed = count_pending_clips(opener, asking)
             n_done = n_all - n_due - n_failed
-            yield PendingQuestions(
+            yield EntrantForecast(
                 title=section.name,
                 n_due=n_due,
                 n_done=n_done,
                 n_failed=n_failed,
-                missing_files=find_missing_files(opener, asking) if n_due or n_failed else (),
+                missing_files=find_missing_creator_files(opener, asking)
+                if n_due or n_failed
+                else (),
             )
 
 
-def _count_pending_questions(
-    judge: SeasonReviewer, asking: ReviewSettings, current: Collection[str], *, n_clips: int
-) -> PendingQuestions:
+def _forecast_reviewer(
+    judge: SeasonReviewer, asking: SeasonRunContext, current: Collection[str], *, n_clips: int
+) -> EntrantForecast:
     n_all, n_done = n_clips * len(asking.season.recipe.condition), 0
     if current:
-        questions = iter_questions(judge, asking.folder, asking.access, retry=asking.retry_failed)
-        n_done = sum(each.answered for each in questions if is_among(each.clip, current))
-    return PendingQuestions(title=judge.entered.title, n_due=max(0, n_all - n_done), n_done=n_done)
+        questions = iter_reviewer_questions(
+            judge, asking.folder, asking.access, retry=asking.retry_failed
+        )
+        n_done = sum(each.answered for each in questions if has_all_shown_clips(each.clip, current))
+    return EntrantForecast(title=judge.entered.title, n_due=max(0, n_all - n_done), n_done=n_done)

@@ -1,4 +1,4 @@
-"""Clean clips with one known trace as a creator, and the same clips without it as its control."""
+"""Creator kinds that edit real clips: one injects a known trace, its control only re-encodes."""
 
 from decimal import Decimal
 from typing import Annotated, ClassVar, Final
@@ -10,7 +10,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.trace import Category, Trace
 from unreel.creators.contract import ClipClass, Creator, CreatorInput, GeneratedClip, Given
-from unreel.creators.edited_clips import ReworkingCreator, ReworkRequest
+from unreel.creators.edited_clips import ClipEditingCreator, ClipEditRequest
 from unreel.creators.kind import CreatorEnvironment, CreatorKeys
 from unreel.curation.inject.clip import inject_clip, write_twin
 from unreel.curation.recipe import CATEGORIES
@@ -21,7 +21,7 @@ _SEED_DIGITS: Final = 8
 
 
 class InjectKeys(CreatorKeys):
-    """`kind = "inject"`."""
+    """Recipe keys of a creator with `kind = "inject"`: real clips with one injected trace."""
 
     categories: Annotated[tuple[Category, ...], Field(min_length=1, max_length=MOST_PARTS)] = (
         CATEGORIES
@@ -50,9 +50,9 @@ class InjectKeys(CreatorKeys):
         return self.categories[0].value if len(self.categories) == 1 else "traces"
 
     def open(self, name: str, around: CreatorEnvironment) -> Creator:
-        return ReworkingCreator(name, self._inject, side=self.side, around=around)
+        return ClipEditingCreator(name, self._inject, side=self.side, around=around)
 
-    def _inject(self, rework: ReworkRequest) -> GeneratedClip | Failure:
+    def _inject(self, rework: ClipEditRequest) -> GeneratedClip | Failure:
         """Return the real clip with one injected trace, and the ground truth of that trace."""
         draw = digest(str(rework.brief.seed), rework.brief.id)
         why = []
@@ -80,7 +80,7 @@ class InjectKeys(CreatorKeys):
 
 
 class EncodedKeys(CreatorKeys):
-    """`kind = "encoded"`: control for the encoding of injected clips."""
+    """Recipe keys of a creator with `kind = "encoded"`: the control for the encoding of `inject`."""
 
     side: ClassVar[ClipClass] = ClipClass.CONTROL
 
@@ -92,11 +92,11 @@ class EncodedKeys(CreatorKeys):
         return "as-injected"
 
     def open(self, name: str, around: CreatorEnvironment) -> Creator:
-        return ReworkingCreator(name, _encode_real_clip, side=self.side, around=around)
+        return ClipEditingCreator(name, _encode_real_clip, side=self.side, around=around)
 
 
-def _encode_real_clip(rework: ReworkRequest) -> GeneratedClip | Failure:
-    """Return the real clip without a trace, encoded in the same way as injected clips."""
+def _encode_real_clip(rework: ClipEditRequest) -> GeneratedClip | Failure:
+    """Write the real clip without a trace, encoded in the same way as injected clips."""
     failure = write_twin(rework.source, reader=rework.reader, into=rework.into)
     return failure or GeneratedClip(
         file=rework.into, model="unreel encode", parameters={}, cost_usd=Decimal(0)

@@ -1,33 +1,41 @@
-"""Run of a season: clips are made, the set is written, and only missing questions are sent."""
+"""Run of a season: generate missing clips, rewrite the clip set, and send missing questions."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from unreel.arena.run.budget import (
-    compute_remaining_usd,
-    count_clips_made,
-    limit_to_budget,
-    plan_questions,
-    sum_cost_usd,
+    compute_remaining_budget_usd,
+    count_requested_clips,
+    limit_reviewer_cost,
+    plan_budgeted_questions,
+    sum_season_cost_usd,
 )
 from unreel.arena.run.creators import (
     UNPAID,
-    count_clips,
-    enter_creators,
-    find_first_failure,
-    find_missing_files,
+    build_season_creators,
+    count_pending_clips,
+    find_first_clip_failure,
+    find_missing_creator_files,
+    generate_missing_clips,
     get_start_log_path,
-    make_clips,
 )
 from unreel.arena.run.outcome import EntrantRunSummary, SeasonOutcome
-from unreel.arena.run.plan import QuestionPlan
-from unreel.arena.run.questions import SeasonReviewer, is_among
-from unreel.arena.run.reviewers import EntrantError, ReviewSettings, ask, enter_reviewers
-from unreel.arena.season.benchmark import gather
+from unreel.arena.run.plan import QuestionPlan, SeasonReviewer, has_all_shown_clips
+from unreel.arena.run.reviewers import (
+    FailedEntrant,
+    SeasonRunContext,
+    ask_season_reviewer,
+    build_season_reviewers,
+)
+from unreel.arena.season.benchmark import rebuild_season_clip_set
 from unreel.arena.season.folder import RECIPE, EnteredReviewer, SeasonEntrants, SeasonFolder
 from unreel.arena.season.recipe import Season
-from unreel.arena.season.scenes import SeasonBenchmark, open_scenery, require_digest
+from unreel.arena.season.scenes import (
+    SeasonBenchmark,
+    open_season_benchmark,
+    require_benchmark_digest,
+)
 from unreel.core.errors import (
     InvalidSettingError,
     KeyRejectedError,
@@ -36,12 +44,12 @@ from unreel.core.errors import (
     UnreadableSourceError,
 )
 from unreel.creators.config import CreatorSection
+from unreel.engine.location import translate_store_errors
 from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
-from unreel.engine.run import run as run_stages
+from unreel.engine.run import run_pending_questions as run_stages
 from unreel.engine.storage_access import StorageAccess
-from unreel.engine.storage_errors import translate_store_errors
-from unreel.engine.survey import SurveyStage, survey_rows
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.survey import ClipProbeStage, iter_clip_file_rows
+from unreel.engine.writer_lock import build_writer_lock
 
 DRIVER: Final = "season"
 """Name of the lock of a running season: a second run is rejected before it changes anything."""
@@ -64,9 +72,9 @@ class SeasonJob:
     only: frozenset[str] = frozenset()
     """Titles of the entrants to run; all if empty."""
 
-    def asking(self, scenery: SeasonBenchmark) -> ReviewSettings:
-        """Return the review settings of the season."""
-        return ReviewSettings(
+    def asking(self, scenery: SeasonBenchmark) -> SeasonRunContext:
+        """Return the run context for the opened benchmark."""
+        return SeasonRunContext(
             season=self.season,
             scenery=scenery,
             folder=self.folder,
@@ -76,13 +84,13 @@ class SeasonJob:
         )
 
     def calls(self, title: str) -> bool:
-        """Return whether that entrant is selected."""
+        """Return whether the entrant with that title is selected for this run."""
         return not self.only or title in self.only
 
 
 @translate_store_errors()
 def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> SeasonOutcome:
-    """Make the clips that are missing, then ask everybody what they were not asked yet.
+    """Generate the missing clips, then send every reviewer its unanswered questions.
 
     No reviewer is queried while a creator has no usable clip, and no creator while the folder of
     another one contains none of its files.
@@ -94,26 +102,28 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
         UnreelError: The benchmark differs from the season's, or another process runs the season.
     """
     recipe, folder = job.season.recipe, job.folder
-    require_entrants(job)
+    require_known_entrants(job)
     callbacks.on_phase(f"reading {recipe.benchmark}")
-    scenery = open_scenery(job.season, outside=job.outside)
-    require_digest(job.season, scenery)
+    scenery = open_season_benchmark(job.season, outside=job.outside)
+    require_benchmark_digest(job.season, scenery)
     asking = job.asking(scenery)
-    with writer_lock(folder.place / DRIVER):
+    with build_writer_lock(folder.place / DRIVER):
         folder.place.put(RECIPE, job.season.text)
-        judges, stumbled = enter_reviewers(asking)
-        entrants = enter(asking, judges)
+        judges, stumbled = build_season_reviewers(asking)
+        entrants = build_season_entrants(asking, judges)
         folder.keep_entrants(entrants)
         _survey_benchmark(asking, entrants, callbacks)
-        made = tuple(_make_all(job, asking, entrants, callbacks))
+        made = tuple(_generate_all_clips(job, asking, entrants, callbacks))
         if any(turn.problem for turn in made):
             judges, stumbled = [], []
         callbacks.on_phase("gathering the clips")
-        current = gather(folder, scenery, entrants, job.access)
+        current = rebuild_season_clip_set(folder, scenery, entrants, job.access)
         called = [each for each in judges if job.calls(each.entered.title)]
-        plan = plan_questions(called, asking, entrants, current)
+        plan = plan_budgeted_questions(called, asking, entrants, current)
         turns = tuple(
-            _ask_all(called, asking, entrants, _build_question_filter(plan, current), callbacks)
+            _ask_all_reviewers(
+                called, asking, entrants, _build_question_filter(plan, current), callbacks
+            )
         )
         folder.keep_entrants(_add_unfitted_reasons(entrants, turns))
     return SeasonOutcome(
@@ -127,12 +137,16 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
         ),
         n_rejected=scenery.n_rejected,
         plan=plan,
-        cost_usd=sum_cost_usd(folder, entrants),
+        cost_usd=sum_season_cost_usd(folder, entrants),
     )
 
 
-def require_entrants(job: SeasonJob) -> None:
-    """Raise for a title in `only` that no entrant has."""
+def require_known_entrants(job: SeasonJob) -> None:
+    """Check that each title in `only` belongs to an entrant.
+
+    Raises:
+        UnknownNameError: No entrant has that title.
+    """
     recipe = job.season.recipe
     known = [each.name for each in recipe.creator] + [each.shown for each in recipe.judges]
     for title in sorted(job.only.difference(known)):
@@ -140,8 +154,10 @@ def require_entrants(job: SeasonJob) -> None:
         raise UnknownNameError(kind, title, known)
 
 
-def enter(asking: ReviewSettings, judges: Sequence[SeasonReviewer]) -> SeasonEntrants:
-    """Return the entrants, present and withdrawn."""
+def build_season_entrants(
+    asking: SeasonRunContext, judges: Sequence[SeasonReviewer]
+) -> SeasonEntrants:
+    """Return the entrants of the recipe, and earlier entrants that the recipe no longer names."""
     recipe, before = asking.season.recipe, asking.folder.entrants()
     named = [judge.entered for judge in judges]
     names = {each.name for each in named}
@@ -152,33 +168,33 @@ def enter(asking: ReviewSettings, judges: Sequence[SeasonReviewer]) -> SeasonEnt
         digest=asking.scenery.digest,
         seed=recipe.seed,
         conditions=recipe.titles,
-        creators=enter_creators(asking.season.creators, before.creators),
+        creators=build_season_creators(asking.season.creators, before.creators),
         reviewers=(*named, *(each.model_copy(update={"retired": True}) for each in gone)),
     )
 
 
 def _survey_benchmark(
-    asking: ReviewSettings, entrants: SeasonEntrants, callbacks: JobCallbacks
+    asking: SeasonRunContext, entrants: SeasonEntrants, callbacks: JobCallbacks
 ) -> None:
-    """Look at the files of the benchmark: what is played and briefed, and what floors learn from."""
+    """Probe the benchmark's files that the season needs: real clips, creators' clips, training clips."""
     scenery, folder = asking.scenery, asking.folder
     callbacks.on_phase("looking at the benchmark")
     held = (entry for each in entrants.creators for entry in scenery.held(each.held))
     lessons = scenery.lessons if any(judge.floor for judge in entrants.reviewers) else ()
     run_stages(
-        survey_rows(scenery.benchmark, [*scenery.real(), *held, *lessons], asking.access),
-        [SurveyStage(asking.access)],
+        iter_clip_file_rows(scenery.benchmark, [*scenery.real(), *held, *lessons], asking.access),
+        [ClipProbeStage(asking.access)],
         table=folder.benchmark_clips,
         ledger=get_start_log_path(folder, "benchmark"),
         observe=lambda step, n_rows: callbacks.observe(f"benchmark-{step}", n_rows),
     )
 
 
-def _make_all(
-    job: SeasonJob, asking: ReviewSettings, entrants: SeasonEntrants, callbacks: JobCallbacks
+def _generate_all_clips(
+    job: SeasonJob, asking: SeasonRunContext, entrants: SeasonEntrants, callbacks: JobCallbacks
 ) -> Iterator[EntrantRunSummary]:
     called = [each for each in job.season.creators if each.held is not None or job.calls(each.name)]
-    checked = [_check_creator(section, asking) for section in called]
+    checked = [_check_creator_clips(section, asking) for section in called]
     if any(turn.problem for turn in checked):
         yield from checked
         return
@@ -190,8 +206,8 @@ def _make_all(
             yield _make_creator_clips(section, asking, entrants, callbacks)
 
 
-def _check_creator(section: CreatorSection, asking: ReviewSettings) -> EntrantRunSummary:
-    """Return the number of available clips of a creator, and the reason why others cannot be made."""
+def _check_creator_clips(section: CreatorSection, asking: SeasonRunContext) -> EntrantRunSummary:
+    """Return the clip counts of a creator before the run, and the problem that prevents its clips."""
     title, access = section.name, asking.access
     if section.held is not None:
         n_held = len(asking.scenery.held(section.held))
@@ -200,8 +216,8 @@ def _check_creator(section: CreatorSection, asking: ReviewSettings) -> EntrantRu
         return EntrantRunSummary(title=title, already=n_held, problem="" if n_held else lacks)
     try:
         opener = section.opener(settings=access.settings, trusted=access.trusted)
-        n_due, n_failed = count_clips(opener, asking)
-        missing = find_missing_files(opener, asking) if n_due or n_failed else ()
+        n_due, n_failed = count_pending_clips(opener, asking)
+        missing = find_missing_creator_files(opener, asking) if n_due or n_failed else ()
     except _OF_ONE as error:
         return EntrantRunSummary(title=title, problem=str(error))
     n_all = len(asking.scenery.scenes) * len(opener.settings)
@@ -217,20 +233,24 @@ def _check_creator(section: CreatorSection, asking: ReviewSettings) -> EntrantRu
 
 def _make_creator_clips(
     section: CreatorSection,
-    asking: ReviewSettings,
+    asking: SeasonRunContext,
     entrants: SeasonEntrants,
     callbacks: JobCallbacks,
 ) -> EntrantRunSummary:
     budget, folder, access = asking.season.recipe.budget, asking.folder, asking.access
-    most = None if budget.max_clips is None else max(0, budget.max_clips - count_clips_made(folder))
+    most = (
+        None
+        if budget.max_clips is None
+        else max(0, budget.max_clips - count_requested_clips(folder))
+    )
     try:
         opener = section.opener(settings=access.settings, trusted=access.trusted)
-        _, failed_before = count_clips(opener, asking)
-        done, n_due = make_clips(
+        _, failed_before = count_pending_clips(opener, asking)
+        done, n_due = generate_missing_clips(
             opener,
             asking,
             most=most,
-            left_usd=compute_remaining_usd(folder, entrants, budget),
+            left_usd=compute_remaining_budget_usd(folder, entrants, budget),
             callbacks=callbacks,
         )
     except _OF_ONE as error:
@@ -248,28 +268,28 @@ def _make_creator_clips(
     is_unusable = not turn.done + turn.already and bool(
         failed_before or set(done.failures) - UNPAID
     )
-    problem = f"none of its {n_all} clips can be used ({find_first_failure(opener, asking)})"
-    missing = find_missing_files(opener, asking)
+    problem = f"none of its {n_all} clips can be used ({find_first_clip_failure(opener, asking)})"
+    missing = find_missing_creator_files(opener, asking)
     return replace(turn, missing_files=missing, problem=problem if is_unusable else "")
 
 
 def _build_question_filter(
     plan: QuestionPlan | None, current: Collection[str]
 ) -> Callable[[EnteredReviewer], Callable[[str, str], bool]]:
-    """Return the selection of questions for each reviewer, by condition and clip."""
+    """Return a function that gives each reviewer its filter of questions, by condition and clip."""
 
     def of(reviewer: EnteredReviewer) -> Callable[[str, str], bool]:
         chosen = None if plan is None or reviewer.floor else plan.wants(reviewer.name)
         return lambda how, clip: (
-            is_among(clip, current) and (chosen is None or (how, clip) in chosen)
+            has_all_shown_clips(clip, current) and (chosen is None or (how, clip) in chosen)
         )
 
     return of
 
 
-def _ask_all(
+def _ask_all_reviewers(
     judges: Sequence[SeasonReviewer],
-    asking: ReviewSettings,
+    asking: SeasonRunContext,
     entrants: SeasonEntrants,
     wanted: Callable[[EnteredReviewer], Callable[[str, str], bool]],
     callbacks: JobCallbacks,
@@ -278,11 +298,13 @@ def _ask_all(
         title = judge.entered.title
         callbacks.on_begin(f"{number} of {len(judges)}, {title}")
         try:
-            within = limit_to_budget(judge, asking, entrants)
-            came = ask(within, asking, wants=wanted(judge.entered), callbacks=callbacks)
+            within = limit_reviewer_cost(judge, asking, entrants)
+            came = ask_season_reviewer(
+                within, asking, wants=wanted(judge.entered), callbacks=callbacks
+            )
         except _OF_ONE as error:
-            came = EntrantError(title, str(error))
-        if isinstance(came, EntrantError):
+            came = FailedEntrant(title, str(error))
+        if isinstance(came, FailedEntrant):
             yield EntrantRunSummary(title=title, problem=came.why)
         else:
             yield EntrantRunSummary(

@@ -1,4 +1,4 @@
-"""The stage that lets a creator make one clip: briefed, remembered, looked at before it is believed."""
+"""Stage in which a creator makes one clip, and the clip's working folder with notes that survive kill -9."""
 
 import asyncio
 import json
@@ -7,23 +7,95 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
-from unreel.arena.run.clip_folder import DiskWorkplace
-from unreel.arena.season.briefs import build_brief
-from unreel.arena.season.folder import BENCH, MADE_FOLDER, creator_folder
-from unreel.core.errors import raise_refusal
-from unreel.core.facts import ClipFacts
+from unreel.arena.season.folder import BENCH, MADE_FOLDER, NOTES, format_creator_folder_name
+from unreel.arena.season.scenes import build_clip_brief
+from unreel.core.clip import ClipFacts
+from unreel.core.errors import InvalidValueError, MediaError, raise_machine_error
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import clip_id
-from unreel.core.names import plain_suffix
+from unreel.core.identity import compute_clip_id
+from unreel.core.input_files import parse_json_object
+from unreel.core.names import get_safe_suffix
 from unreel.core.output_files import OutputDirectory
 from unreel.creators.config import CreatorFactory
 from unreel.creators.contract import ClipBrief, GeneratedClip
-from unreel.engine.media_stage import MediaStage
-from unreel.engine.stage import Row, WorkerResources, to_failed_row
-from unreel.engine.storage_access import StorageAccess, local_copy
+from unreel.engine.allowed_locations import require_allowed_location
+from unreel.engine.downloads import download_file, download_public_file
+from unreel.engine.stage import MediaStage, Row, WorkerResources, to_failed_row
+from unreel.engine.storage_access import StorageAccess, open_local_copy
 from unreel.engine.survey import FACTS
+
+_NOTES: Final = "notes.json"
+_MOST_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskCreatorContext:
+    """Creator context for one clip, with its files and notes in the season's folder."""
+
+    root: Path
+    key: str
+    """Of the clip's row."""
+    access: StorageAccess
+
+    @property
+    def folder(self) -> Path:
+        """Return the working folder of this clip; create it if it is missing."""
+        return OutputDirectory(self.root).make(f"{BENCH}/{self.key}")
+
+    def recall(self, what: str) -> str | None:
+        """Return the note stored under the key `what` by this or an earlier process; `None` if missing."""
+        return self._noted().get(what)
+
+    def note(self, what: str, text: str) -> None:
+        """Store `text` under the key `what`; it is on disk when this returns."""
+        folder = f"{NOTES}/{self.key}"
+        data = json.dumps(self._noted() | {what: text}, ensure_ascii=True)
+        files = OutputDirectory(self.root)
+        files.write(f"{folder}/{_NOTES}", data.encode())
+        files.settle(folder)
+
+    async def fetch(self, url: str, into: Path) -> Failure | None:
+        """Download `url`, which is untrusted, into the file `into` of the working folder.
+
+        Return the failure if the download failed, else `None`.
+        """
+        return await asyncio.to_thread(self._fetch, url, into)
+
+    def _fetch(self, url: str, into: Path) -> Failure | None:
+        try:
+            name = into.relative_to(self.folder).as_posix()
+            with OutputDirectory(self.folder).create(name) as file:
+                self._copy(url, file)
+        except MediaError as error:
+            return error.failure
+        except ValueError:
+            return Failure(FailureReason.NOT_A_FILE, "its target is outside the workplace")
+        return None
+
+    def _copy(self, url: str, file: IO[bytes]) -> None:
+        """Download `url` into `file`.
+
+        An address that the user allowed is fetched with the user's storage settings, any other address
+        only from the public internet.
+        """
+        reach = self.access.reach
+        try:
+            require_allowed_location(url, reach.named)
+        except InvalidValueError:
+            download_public_file(url, file, max_bytes=reach.max_bytes, seconds=reach.seconds)
+        else:
+            download_file(url, file, reach=reach, storage=self.access.storage)
+
+    def _noted(self) -> dict[str, str]:
+        try:
+            with OutputDirectory(self.root).read(f"{NOTES}/{self.key}/{_NOTES}") as file:
+                found = parse_json_object(file.read(_MOST_BYTES))
+        except (FileNotFoundError, InvalidValueError):
+            return {}
+        return {word: told for word, told in found.items() if isinstance(told, str)}
+
 
 _MADE: Final = "made"
 """The word under which a finished clip is noted, so that a kill before its row costs nothing again."""
@@ -32,7 +104,7 @@ _SUFFIX: Final = ".mp4"
 
 @dataclass(slots=True)
 class RemainingBudget:
-    """Remaining budget; unlimited if `left_usd` is `None`."""
+    """Remaining budget for generated clips in USD; unlimited if `left_usd` is `None`."""
 
     left_usd: Decimal | None = None
 
@@ -47,7 +119,7 @@ class RemainingBudget:
             self.left_usd -= cost_usd
 
 
-class MakeStage(MediaStage):
+class ClipGenerationStage(MediaStage):
     """Stage that sends a row's brief to the creator and stores the clip in the season's directory.
 
     Args:
@@ -77,7 +149,7 @@ class MakeStage(MediaStage):
         self._creator = self._opener.open()
 
     async def __call__(self, row: Row) -> Row:
-        workplace = DiskWorkplace(root=self._root, key=row["key"], access=self._access)
+        workplace = DiskCreatorContext(root=self._root, key=row["key"], access=self._access)
         if (kept := await asyncio.to_thread(self._find_made, row, workplace)) is not None:
             return kept
         if self._purse.is_empty:
@@ -85,7 +157,7 @@ class MakeStage(MediaStage):
             return to_failed_row(row, Failure(FailureReason.BUDGET_SPENT, detail))
         with self._real_clip(row) as file:
             brief = await asyncio.to_thread(
-                build_brief, row, file, self._reader, self._opener.given
+                build_clip_brief, row, file, self._reader, self._opener.given
             )
             began_ns = time.monotonic_ns()
             made = brief if isinstance(brief, Failure) else await self._make(brief, workplace)
@@ -100,11 +172,13 @@ class MakeStage(MediaStage):
         await self._creator.close()
         super().close()
 
-    async def _make(self, brief: ClipBrief, workplace: DiskWorkplace) -> GeneratedClip | Failure:
+    async def _make(
+        self, brief: ClipBrief, workplace: DiskCreatorContext
+    ) -> GeneratedClip | Failure:
         try:
             made: object = await self._creator.make(brief, workplace)
         except Exception as error:  # noqa: BLE001  somebody's mistake costs one clip
-            raise_refusal(error)
+            raise_machine_error(error)
             return Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
         if not isinstance(made, GeneratedClip | Failure):
             detail = f"make gave {type(made).__name__}, and not a Made or a Failure"
@@ -113,14 +187,14 @@ class MakeStage(MediaStage):
 
     def _real_clip(self, row: Row) -> AbstractContextManager[Path | None]:
         location = row.get("_location")
-        return nullcontext(None) if location is None else local_copy(location, self._access)
+        return nullcontext(None) if location is None else open_local_copy(location, self._access)
 
     def _take(
-        self, row: Row, made: GeneratedClip, workplace: DiskWorkplace, took_us: int
+        self, row: Row, made: GeneratedClip, workplace: DiskCreatorContext, took_us: int
     ) -> Row | Failure:
-        """Check the clip, move it into the season's directory and return it as a row.
+        """Check the generated clip, move it into the season's folder, and return its row.
 
-        The working directory of the clip is deleted.
+        The working folder of the clip is deleted. A failed check is returned as a failure.
         """
         files, bench = OutputDirectory(self._root), f"{BENCH}/{row['key']}"
         facts = self._look_at(made.file, workplace.folder)
@@ -136,7 +210,7 @@ class MakeStage(MediaStage):
             "traces": made.traces,
             "cost_usd": None if made.cost_usd is None else float(made.cost_usd),
             "took_us": took_us,
-            "sha256": clip_id(self._root / name),
+            "sha256": compute_clip_id(self._root / name),
             "size_bytes": files.size(name),
             "facts": FACTS.dump_json(facts).decode(),
             "file": name,
@@ -145,14 +219,14 @@ class MakeStage(MediaStage):
         files.remove_folder(bench)
         return row | told
 
-    def _find_made(self, row: Row, workplace: DiskWorkplace) -> Row | None:
-        """Return the clip that an earlier process made but did not record."""
+    def _find_made(self, row: Row, workplace: DiskCreatorContext) -> Row | None:
+        """Return the row of a clip that an earlier process generated but did not record; `None` if none."""
         noted = workplace.recall(_MADE)
         if noted is None or row["attempt"] > 1:
             return None
         told: dict[str, Any] = json.loads(noted)
         file = self._root / told["file"]
-        return row | told if file.is_file() and clip_id(file) == told["sha256"] else None
+        return row | told if file.is_file() and compute_clip_id(file) == told["sha256"] else None
 
     def _look_at(self, file: Path, bench: Path) -> ClipFacts | Failure:
         """Return the properties of an untrusted file.
@@ -172,5 +246,5 @@ class MakeStage(MediaStage):
         return frames if isinstance(frames, Failure) else facts
 
     def _name(self, row: Row, file: Path) -> str:
-        below = f"{MADE_FOLDER}/{creator_folder(row['creator'], row['name'])}"
-        return f"{below}/{row['key'][:32]}{plain_suffix(file.name) or _SUFFIX}"
+        below = f"{MADE_FOLDER}/{format_creator_folder_name(row['creator'], row['name'])}"
+        return f"{below}/{row['key'][:32]}{get_safe_suffix(file.name) or _SUFFIX}"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # its module needs an extra
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntrantRunSummary:
-    """Result of one call for one entrant."""
+    """Result of one call of `run_season` for one creator or reviewer."""
 
     title: str
     done: int = 0

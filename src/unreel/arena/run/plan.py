@@ -1,4 +1,4 @@
-"""Order of questions if the budget is too small for all, and the file that records it.
+"""Questions of a season by reviewer, their order if the budget is too small for all, and its file.
 
 A cell is one reviewer and one creator (or the real clips). The information of an answer is about w
 (v_r + v_c), where w = p (1 - p) is the variance of the answer, and v_r and v_c are the variances of
@@ -10,7 +10,7 @@ season.
 import heapq
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,11 +18,90 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.arena.answers.play import SAID_GENERATED, SILENT, AnswerTable
-from unreel.arena.run.questions import SeasonQuestion
-from unreel.arena.season.folder import PLAN, SeasonFolder
+from unreel.arena.season.benchmark import open_clip_facts_table
+from unreel.arena.season.folder import PLAN, EnteredReviewer, SeasonFolder
+from unreel.benchmarks.pairing import BETWEEN
+from unreel.benchmarks.questions import PlannedQuestion
+from unreel.core.chunks import iter_chunks
 from unreel.core.errors import InvalidValueError
 from unreel.core.identity import digest
-from unreel.core.small_documents import parse_object
+from unreel.core.input_files import parse_json_object
+from unreel.engine.pending import PendingQuestionFilter
+from unreel.engine.storage_access import StorageAccess
+from unreel.engine.survey import StoredClipFacts
+from unreel.evaluation.recipe import EvalRecipe
+from unreel.evaluation.run_job import NEVER_PUT, EvalRun
+from unreel.evaluation.stored_recipe import StoredRecipe, find_run_recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class SeasonQuestion:
+    """One question of a season, reduced to the fields that the question plan needs."""
+
+    reviewer: str
+    """Its stable name in the season."""
+    clip: str
+    """Its name in the set."""
+    condition: str
+    """As the answers name it."""
+    answered: bool
+    failure: str = ""
+    """Reason of a stored failure that is not asked again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonReviewer:
+    """A reviewer of the season, with the recipe of its evaluation."""
+
+    entered: EnteredReviewer
+    recipe: EvalRecipe
+
+    def run(self, folder: SeasonFolder, access: StorageAccess) -> EvalRun:
+        """Return the evaluation run that stores this reviewer's answers in the season's folder."""
+        place = folder.run(self.entered.folder)
+        return EvalRun(
+            place=place, recipe=self.recipe, access=access, ledgers=place.path, accept_changed=True
+        )
+
+
+def iter_reviewer_questions(
+    judge: SeasonReviewer,
+    folder: SeasonFolder,
+    access: StorageAccess,
+    *,
+    retry: Collection[str] = (),
+) -> Iterator[SeasonQuestion]:
+    """Yield every question for one reviewer about the season's clips, in the order of the benchmark.
+
+    A question that failed for a reason in `retry` counts as unanswered.
+
+    Raises:
+        UnreelError: The benchmark has no question.
+    """
+    run = judge.run(folder, access)
+    pending = PendingQuestionFilter(run.answers, NEVER_PUT.union(retry))
+    stored = find_run_recipe(run.place)
+    # A floor that learns tells its name when it has learned: without answers nobody needs it.
+    name = stored.reviewer if isinstance(stored, StoredRecipe) else None
+    plan = run.plan(StoredClipFacts(open_clip_facts_table(folder)))
+    asked = (each for each in plan if isinstance(each, PlannedQuestion))
+    for chunk in iter_chunks(asked):
+        keys = ["" if name is None else each.question.key(name) for each in chunk]
+        held = run.answers.held([key for key in keys if key])
+        for planned, key, is_due in zip(chunk, keys, pending.are_due(keys), strict=True):
+            yield SeasonQuestion(
+                reviewer=judge.entered.name,
+                clip=planned.name,
+                condition=str(planned.question.condition),
+                answered=not is_due,
+                failure="" if is_due else held[key].reason or "",
+            )
+
+
+def has_all_shown_clips(shown: str, clips: Collection[str]) -> bool:
+    """Return whether `clips` contains the clip named `shown`, or both clips of the pair."""
+    return shown in clips or all(name in clips for name in shown.split(BETWEEN))
+
 
 ORDER: Final = "most information first: w (v_r + v_c) with w = p (1 - p), the clip of the scene asked about least first"
 _PRIOR: Final = 4.0
@@ -36,7 +115,7 @@ _Turn = tuple[int, str, SeasonQuestion]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionPlan:
-    """Selected and postponed questions."""
+    """Questions that fit the budget, in order, and the number of postponed questions by reviewer."""
 
     seed: int
     basis: str
@@ -62,7 +141,10 @@ class AnswerCounts:
 
 
 def count_known_answers(plays: Iterable[AnswerTable], shown: Mapping[str, str]) -> AnswerCounts:
-    """Return the known answers of plays; `shown` maps reviewers' names to their titles there."""
+    """Count the stored answers of `plays` by reviewer and creator.
+
+    `shown` maps the stable names of reviewers to their titles in the answer tables.
+    """
     named = {title: name for name, title in shown.items()}
     caught, answered = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for play in plays:
@@ -78,7 +160,7 @@ def count_known_answers(plays: Iterable[AnswerTable], shown: Mapping[str, str]) 
     return AnswerCounts(caught=caught, answered=answered)
 
 
-def choose(
+def choose_informative_questions(
     questions: Sequence[SeasonQuestion],
     most: int,
     *,
@@ -91,7 +173,7 @@ def choose(
     due = [each for each in questions if not each.answered]
     if len(due) <= most:
         return [(each.reviewer, each.condition, each.clip) for each in due]
-    board = _GainTable(due, makers, known)
+    board = _InformationGainTable(due, makers, known)
     asked = Counter(scenes[each.clip] for each in questions if each.answered)
     waiting = _group_due_questions(due, makers, scenes, asked, seed=seed)
     chosen = []
@@ -138,8 +220,8 @@ def _pop_next_question(
         heapq.heappush(turns, (now, lot, question))
 
 
-class _GainTable:
-    """Information gain of an answer in each cell, updated while questions are assigned."""
+class _InformationGainTable:
+    """Information gain of one more answer by reviewer and creator, updated with each chosen question."""
 
     def __init__(
         self, due: Sequence[SeasonQuestion], makers: Mapping[str, str], known: AnswerCounts
@@ -163,12 +245,12 @@ class _GainTable:
         self._gain = self._tells(slice(None), slice(None))
 
     def next_cell(self) -> tuple[str, str]:
-        """Return the cell with the most information for one more answer; ties by name."""
+        """Return the reviewer and creator for which one more answer has the most information."""
         row, column = divmod(int(self._gain.argmax()), len(self._columns))
         return self._rows[row], self._columns[column]
 
     def ask(self, cell: tuple[str, str], *, is_last: bool) -> None:
-        """Count with an answer in `cell`; the last one ends it."""
+        """Update the gains as if a question in `cell` were answered; `is_last` closes the cell."""
         row, column = self._place(cell)
         self._rows_know[row] += self._open[row, column]
         self._columns_know[column] += self._open[row, column]
@@ -177,7 +259,7 @@ class _GainTable:
         self._gain[:, column : column + 1] = self._tells(slice(None), slice(column, column + 1))
 
     def _tells(self, rows: slice, columns: slice) -> Floats:
-        """Return the gain of one more answer in these cells; negative if no question is left."""
+        """Return the information gain of one more answer in these cells; -1 if no question is left."""
         by_row, by_column = (
             1 / (1 / _PRIOR + know) for know in (self._rows_know[rows], self._columns_know[columns])
         )
@@ -194,8 +276,8 @@ def _compute_answer_variance(caught: Floats, answered: Floats) -> Floats:
     return np.asarray(p * (1 - p))
 
 
-def keep_plan(folder: SeasonFolder, plan: QuestionPlan) -> None:
-    """Write the plan into the season's folder, readable for all."""
+def write_question_plan(folder: SeasonFolder, plan: QuestionPlan) -> None:
+    """Write the question plan as JSON into the season's folder."""
     document: dict[str, Any] = {
         "order": ORDER,
         "seed": plan.seed,
@@ -210,10 +292,10 @@ def keep_plan(folder: SeasonFolder, plan: QuestionPlan) -> None:
     folder.write_json(PLAN, document)
 
 
-def read_plan(folder: SeasonFolder) -> QuestionPlan | None:
-    """Return the plan in the season's folder; `None` if it is missing or unreadable."""
+def read_question_plan(folder: SeasonFolder) -> QuestionPlan | None:
+    """Return the question plan in the season's folder; `None` if it is missing or unreadable."""
     try:
-        found = parse_object(folder.place.read(PLAN))
+        found = parse_json_object(folder.place.read(PLAN))
         return QuestionPlan(
             seed=int(found["seed"]),
             basis=str(found["basis"]),
@@ -236,5 +318,5 @@ def read_plan(folder: SeasonFolder) -> QuestionPlan | None:
 
 
 def hash_plan_inputs(*parts: object) -> str:
-    """Return the hash of the inputs of a plan."""
+    """Return the hash of the inputs of a question plan; equal inputs give the same plan."""
     return digest("plan", *(json.dumps(part, sort_keys=True, default=str) for part in parts))

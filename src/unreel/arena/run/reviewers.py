@@ -1,22 +1,22 @@
-"""Reviewers of a season: identified by the settings of their answers, fitted if necessary, and queried."""
+"""Reviewers of a season: build them from the recipe, fit baselines, and send questions."""
 
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from unreel.arena.run.questions import SeasonReviewer, iter_questions
-from unreel.arena.season.benchmark import look_table
-from unreel.arena.season.folder import EnteredReviewer, SeasonFolder, run_name
-from unreel.arena.season.recipe import ReviewerEntry, Season
-from unreel.arena.season.scenes import SeasonBenchmark, get_scene
+from unreel.arena.run.plan import SeasonReviewer, iter_reviewer_questions
+from unreel.arena.season.benchmark import open_clip_facts_table
+from unreel.arena.season.folder import EnteredReviewer, SeasonFolder, format_reviewer_folder_name
+from unreel.arena.season.recipe import Season, SeasonReviewerSection
+from unreel.arena.season.scenes import SeasonBenchmark, get_entry_scene
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidValueError, UnreelError
 from unreel.core.identity import digest
 from unreel.engine.progress import JobCallbacks
 from unreel.engine.stage import Row
 from unreel.engine.storage_access import StorageAccess
-from unreel.engine.survey import ClipSurvey
-from unreel.evaluation.baseline_fitting import LearnableClip, describe_reviewer
+from unreel.engine.survey import StoredClipFacts
+from unreel.evaluation.baseline_fitting import LabelledClip, build_reviewer_factory
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.run_job import evaluate
 from unreel.reviewers.contract import Reviewer
@@ -24,7 +24,7 @@ from unreel.reviewers.registry import FLOORS
 
 
 @dataclass(frozen=True, slots=True)
-class EntrantError:
+class FailedEntrant:
     """An entrant that could not be run, with the reason."""
 
     title: str
@@ -44,8 +44,8 @@ class ReviewBatchSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewSettings:
-    """Review settings of a season."""
+class SeasonRunContext:
+    """Season, benchmark, folder, storage access and engine of one run of a season."""
 
     season: Season
     scenery: SeasonBenchmark
@@ -55,10 +55,12 @@ class ReviewSettings:
     retry_failed: Collection[str] = ()
 
 
-def enter_reviewers(asking: ReviewSettings) -> tuple[list[SeasonReviewer], list[EntrantError]]:
+def build_season_reviewers(
+    asking: SeasonRunContext,
+) -> tuple[list[SeasonReviewer], list[FailedEntrant]]:
     """Return all reviewers with the folders of their answers, and those that cannot be opened here."""
     judges: list[SeasonReviewer] = []
-    stumbled: list[EntrantError] = []
+    stumbled: list[FailedEntrant] = []
     before = {each.folder: each.name for each in asking.folder.entrants().reviewers}
     for entry in asking.season.recipe.judges:
         try:
@@ -68,12 +70,15 @@ def enter_reviewers(asking: ReviewSettings) -> tuple[list[SeasonReviewer], list[
                 )
             )
         except UnreelError as error:
-            stumbled.append(EntrantError(entry.shown, str(error)))
-    return _number_names(judges, before), stumbled
+            stumbled.append(FailedEntrant(entry.shown, str(error)))
+    return _number_reviewer_names(judges, before), stumbled
 
 
 def _build_season_reviewer(
-    asking: ReviewSettings, entry: ReviewerEntry, before: Collection[str], taken: Collection[str]
+    asking: SeasonRunContext,
+    entry: SeasonReviewerSection,
+    before: Collection[str],
+    taken: Collection[str],
 ) -> SeasonReviewer:
     season = asking.season
     recipe = season.asks(entry, asking.folder.set)
@@ -82,35 +87,38 @@ def _build_season_reviewer(
     entered = EnteredReviewer(
         title=entry.shown,
         name=name,
-        folder=_choose_folder(entry, name, before, taken),
+        folder=_choose_answers_folder(entry, name, before, taken),
         floor=entry.model in FLOORS,
         conditions=dict(zip(season.recipe.titles, heard, strict=True)),
     )
     return SeasonReviewer(entered=entered, recipe=recipe)
 
 
-def _choose_folder(
-    entry: ReviewerEntry, name: str, before: Collection[str], taken: Collection[str]
+def _choose_answers_folder(
+    entry: SeasonReviewerSection, name: str, before: Collection[str], taken: Collection[str]
 ) -> str:
-    """Return the folder of its answers; its server's address is in it only if an earlier release made it.
+    """Return the folder name of a reviewer's answers.
+
+    The name contains the URL of the reviewer's server only if an earlier release created the
+    folder.
 
     Args:
-        entry: the reviewer.
-        name: its stable name.
-        before: folders of earlier calls.
-        taken: folders of other reviewers of this call.
+        entry: The reviewer.
+        name: Its stable name.
+        before: Folders of earlier calls.
+        taken: Folders of other reviewers of this call.
     """
-    earlier = run_name(entry.title or entry.model, name)
-    folder = run_name(entry.shown, name)
+    earlier = format_reviewer_folder_name(entry.title or entry.model, name)
+    folder = format_reviewer_folder_name(entry.shown, name)
     if earlier in before or (earlier == folder and folder not in taken):
         return earlier
-    return run_name(entry.shown, f"{name} {entry.model}")
+    return format_reviewer_folder_name(entry.shown, f"{name} {entry.model}")
 
 
-def _number_names(
+def _number_reviewer_names(
     judges: Sequence[SeasonReviewer], before: Mapping[str, str]
 ) -> list[SeasonReviewer]:
-    """Give a number to the names of a model that is asked at several servers; names of earlier calls stay."""
+    """Make equal names of reviewers unique by a number; names of earlier calls stay."""
     taken = {before[each.entered.folder] for each in judges if each.entered.folder in before}
     numbered = []
     for judge in judges:
@@ -126,26 +134,36 @@ def _number_names(
     return numbered
 
 
-def _format_reviewer_name(asking: ReviewSettings, recipe: EvalRecipe) -> str:
-    """Return the identity of a reviewer's answers; for a trainable one, of its training data."""
+def _format_reviewer_name(asking: SeasonRunContext, recipe: EvalRecipe) -> str:
+    """Return the stable name of a reviewer, which identifies its answers.
+
+    The name of a trainable baseline includes a hash of its training data.
+    """
     section, settings = recipe.reviewer, asking.access.settings
     if section.is_served:
         return section.served_name
     if section.learns:
-        clips = (f"{e.name} {e.label} {get_scene(e)}" for e in asking.scenery.lessons)
+        clips = (f"{e.name} {e.label} {get_entry_scene(e)}" for e in asking.scenery.lessons)
         taught = digest(str(recipe.seed), asking.scenery.digest, *sorted(clips))
         return f"{section.model}@{taught[:8]}"
     return section.opener(key_hosts=settings.key_hosts, seed=recipe.seed).name
 
 
-def ask(
+def ask_season_reviewer(
     judge: SeasonReviewer,
-    asking: ReviewSettings,
+    asking: SeasonRunContext,
     *,
     wants: Callable[[str, str], bool],
     callbacks: JobCallbacks,
-) -> ReviewBatchSummary | EntrantError:
-    """Put the questions that are due and that `wants` takes by their condition and clip."""
+) -> ReviewBatchSummary | FailedEntrant:
+    """Send the unanswered questions that `wants` accepts to the reviewer, and store the answers.
+
+    Args:
+        judge: The reviewer.
+        asking: The context of the run.
+        wants: Function of condition and clip name that selects questions.
+        callbacks: Progress callbacks.
+    """
     run = judge.run(asking.folder, asking.access)
     if (
         judge.recipe.reviewer.learns
@@ -157,7 +175,7 @@ def ask(
     try:
         reviewer = _fit_baseline(judge, asking, callbacks.on_phase)
     except InvalidValueError as error:
-        return EntrantError(judge.entered.title, str(error))
+        return FailedEntrant(judge.entered.title, str(error))
 
     def wanted(question: Row) -> bool:
         return wants(question["condition"], question["_name"])
@@ -167,7 +185,7 @@ def ask(
         engine=asking.engine,
         retry_failed=asking.retry_failed,
         reviewer=reviewer,
-        surveyed=look_table(asking.folder),
+        surveyed=open_clip_facts_table(asking.folder),
         wanted=wanted,
         callbacks=callbacks,
     )
@@ -182,39 +200,44 @@ def ask(
 
 
 def _count_failed_questions(
-    judge: SeasonReviewer, asking: ReviewSettings, wants: Callable[[str, str], bool]
+    judge: SeasonReviewer, asking: SeasonRunContext, wants: Callable[[str, str], bool]
 ) -> int:
     """Return the number of questions whose stored answer is a failure."""
     answers = judge.run(asking.folder, asking.access).answers
     if not answers.exists() or not answers.count("failure_reason IS NOT NULL"):
         return 0
-    questions = iter_questions(judge, asking.folder, asking.access)
+    questions = iter_reviewer_questions(judge, asking.folder, asking.access)
     return sum(bool(each.failure) for each in questions if wants(each.condition, each.clip))
 
 
 def _count_if_all_answered(
-    judge: SeasonReviewer, asking: ReviewSettings, wants: Callable[[str, str], bool]
+    judge: SeasonReviewer, asking: SeasonRunContext, wants: Callable[[str, str], bool]
 ) -> int | None:
     """Return the number of answered questions if all are answered, else `None`."""
-    questions = iter_questions(judge, asking.folder, asking.access, retry=asking.retry_failed)
+    questions = iter_reviewer_questions(
+        judge, asking.folder, asking.access, retry=asking.retry_failed
+    )
     wanted = [each.answered for each in questions if wants(each.condition, each.clip)]
     return len(wanted) if all(wanted) else None
 
 
 def _fit_baseline(
-    judge: SeasonReviewer, asking: ReviewSettings, on_phase: Callable[[str], None]
+    judge: SeasonReviewer, asking: SeasonRunContext, on_phase: Callable[[str], None]
 ) -> Reviewer | None:
-    """Return a baseline fitted on the frozen benchmark, so that later clips change no answer."""
+    """Return the baseline fitted on the frozen benchmark; `None` for a reviewer that is not trainable.
+
+    The clips of entrants are not used, so later clips change no answer.
+    """
     if not judge.recipe.reviewer.learns:
         return None
     on_phase(f"{judge.entered.title} learns from the benchmark")
 
-    def learn_from() -> Iterator[LearnableClip]:
+    def learn_from() -> Iterator[LabelledClip]:
         scenery = asking.scenery
-        survey = ClipSurvey(asking.folder.benchmark_clips)
+        survey = StoredClipFacts(asking.folder.benchmark_clips)
         for entry, clip in survey.find(scenery.benchmark, scenery.lessons):
             if isinstance(clip, Clip):
-                yield LearnableClip(clip, entry.origin, get_scene(entry))
+                yield LabelledClip(clip, entry.origin, get_entry_scene(entry))
 
-    opener = describe_reviewer(judge.recipe, access=asking.access, learn_from=learn_from)
+    opener = build_reviewer_factory(judge.recipe, access=asking.access, learn_from=learn_from)
     return opener.open().reviewer

@@ -2,9 +2,9 @@
 
 Where to look:
     `recipe.py`: the season file.
-    `template.py`: a commented season file.
+    `template.py`: writer of a commented season file.
     `scenes.py`: scenes of the benchmark.
     `briefs.py`: requests to creators.
-    `benchmark.py`: the benchmark that reviewers see.
+    `benchmark.py`: the clip set that reviewers judge.
     `folder.py`: files of a season.
 """

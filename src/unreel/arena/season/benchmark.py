@@ -1,8 +1,8 @@
-"""The set of a season: real clips, controls and generated clips as one benchmark.
+"""The clip set of a season: real clips, controls and generated clips as one benchmark.
 
-Media are hard links if the file system supports them, otherwise copies. A table with files outside
-its folder would be as cheap, but every reader of the set would have to allow it, and a benchmark
-that moves would break the season.
+Media are hard links if the file system supports them, otherwise copies. A table with files
+outside its folder would be as cheap, but every reader of the set would have to allow it, and
+a benchmark that moves would break the season.
 """
 
 import json
@@ -14,24 +14,24 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from unreel.arena.season.folder import SET, SeasonEntrants, SeasonFolder
-from unreel.arena.season.scenes import SeasonBenchmark, get_scene
+from unreel.arena.season.scenes import SeasonBenchmark, get_entry_scene
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.loader import Benchmark, open_benchmark
-from unreel.benchmarks.records import to_record
-from unreel.core.clip import Clip, Generated, Origin, Real, get_creator, get_setting
+from unreel.benchmarks.records import entry_to_record
+from unreel.core.clip import Clip, Generated, Origin, Real, get_creator, get_creator_setting
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
-from unreel.core.names import plain_suffix
+from unreel.core.input_files import parse_json_object
+from unreel.core.names import get_safe_suffix
 from unreel.core.output_files import OutputDirectory
-from unreel.core.small_documents import parse_object
 from unreel.core.trace import Trace
 from unreel.creators.contract import ClipClass
-from unreel.engine.run import run as run_stages
+from unreel.engine.run import run_pending_questions as run_stages
 from unreel.engine.stage import Row
 from unreel.engine.storage_access import StorageAccess
-from unreel.engine.survey import CLIPS, FACTS, ClipSurvey, SurveyStage, survey_rows
+from unreel.engine.survey import CLIPS, FACTS, ClipProbeStage, StoredClipFacts, iter_clip_file_rows
 from unreel.engine.table import LanceTable
 
 CONTROLS: Final = "controls.json"
@@ -41,7 +41,7 @@ _TRACES: Final = TypeAdapter(tuple[Trace, ...])
 
 @dataclass(frozen=True, slots=True)
 class _CollectedClip:
-    """A clip on its way into the set."""
+    """A clip to store in the season's clip set, with its entry and its current file."""
 
     entry: Entry
     file: str
@@ -52,17 +52,17 @@ class _CollectedClip:
     """The control that made it; "" for all others."""
 
 
-def look_table(folder: SeasonFolder) -> LanceTable:
-    """Return the table of properties of the set's files."""
+def open_clip_facts_table(folder: SeasonFolder) -> LanceTable:
+    """Return the table with the ids and properties of the files in the season's clip set."""
     return LanceTable(folder.place / "set.lance", CLIPS)
 
 
-def open_set(folder: SeasonFolder) -> Benchmark:
+def open_season_clip_set(folder: SeasonFolder) -> Benchmark:
     """Open the clip set of the season as a benchmark."""
     return open_benchmark(folder.set, "video-folder")
 
 
-def gather(
+def rebuild_season_clip_set(
     folder: SeasonFolder, scenery: SeasonBenchmark, entrants: SeasonEntrants, access: StorageAccess
 ) -> frozenset[str]:
     """Rewrite the clip set from the benchmark and the generated clips, and survey its new files.
@@ -82,20 +82,20 @@ def gather(
         for each in sorted(played, key=lambda one: (bool(one.control), one.entry.name)):
             location = _store_clip_file(files, each)
             known[location] = each.known
-            line = json.dumps(to_record(each.entry, file_name=location), ensure_ascii=False)
+            line = json.dumps(entry_to_record(each.entry, file_name=location), ensure_ascii=False)
             table.write(line + "\n")
     folder.write_json(f"{SET}/{CONTROLS}", controls)
     _survey_season_set(folder, known, access)
-    return read_current_names(folder, entrants)
+    return read_current_clip_names(folder, entrants)
 
 
-def read_current_names(folder: SeasonFolder, entrants: SeasonEntrants) -> frozenset[str]:
+def read_current_clip_names(folder: SeasonFolder, entrants: SeasonEntrants) -> frozenset[str]:
     """Return the names of the clips that reviewers judge; an empty set if no clip set was written."""
     if not (folder.set / METADATA).is_file():
         return frozenset()
     gone = entrants.retired_creators
-    controls = read_controls(folder)
-    entries = (row for row in open_set(folder) if isinstance(row, Entry))
+    controls = read_clip_controls(folder)
+    entries = (row for row in open_season_clip_set(folder) if isinstance(row, Entry))
     return frozenset(
         entry.name
         for entry in entries
@@ -103,10 +103,10 @@ def read_current_names(folder: SeasonFolder, entrants: SeasonEntrants) -> frozen
     )
 
 
-def read_controls(folder: SeasonFolder) -> dict[str, str]:
+def read_clip_controls(folder: SeasonFolder) -> dict[str, str]:
     """Return the control that made each clip, by the clip's name; other clips are omitted."""
     try:
-        found = parse_object(folder.place.read(f"{SET}/{CONTROLS}"))
+        found = parse_json_object(folder.place.read(f"{SET}/{CONTROLS}"))
     except (FileNotFoundError, InvalidValueError) as error:
         source, remedy = str(folder.set / CONTROLS), "Run the season again: it is rewritten"
         raise UnreadableSourceError(source, "no list of controls", remedy) from error
@@ -120,27 +120,27 @@ def _iter_benchmark_clips(
     origins: list[tuple[Entry, Origin]] = [(entry, Real()) for entry in scenery.real()]
     for creator in entrants.creators:
         for entry in scenery.held(creator.held) if creator.held else ():
-            made = Generated(shown[creator.name], get_setting(entry.origin))
+            made = Generated(shown[creator.name], get_creator_setting(entry.origin))
             origins.append((entry, made))
-    survey = ClipSurvey(folder.benchmark_clips)
+    survey = StoredClipFacts(folder.benchmark_clips)
     found = survey.find(scenery.benchmark, [entry for entry, _ in origins])
     for (entry, origin), (_, clip) in zip(origins, found, strict=True):
-        kept = replace(entry, origin=origin, group=get_scene(entry), split="")
+        kept = replace(entry, origin=origin, group=get_entry_scene(entry), split="")
         if entry.cleaned is not None:
             place = scenery.benchmark.find_cleaned(entry) or ""
-            kept = replace(kept, cleaned=_keep_cleaned(OutputDirectory(folder.set), place))
-        yield _CollectedClip(kept, scenery.benchmark.find(entry), _build_known_columns(clip))
+            kept = replace(kept, cleaned=_store_cleaned_clip(OutputDirectory(folder.set), place))
+        yield _CollectedClip(kept, scenery.benchmark.find(entry), _build_survey_columns(clip))
 
 
-def _keep_cleaned(files: OutputDirectory, location: str) -> str:
-    name = f"media/{digest('cleaned', location)[:32]}{plain_suffix(location)}"
+def _store_cleaned_clip(files: OutputDirectory, location: str) -> str:
+    name = f"media/{digest('cleaned', location)[:32]}{get_safe_suffix(location)}"
     if is_url(location):
         return location
     _link_or_copy_file(files, Path(location), name)
     return name
 
 
-def _build_known_columns(clip: Clip | Failure) -> dict[str, str]:
+def _build_survey_columns(clip: Clip | Failure) -> dict[str, str]:
     if isinstance(clip, Failure):
         return {}
     return {"clip": clip.id, "facts": FACTS.dump_json(clip.facts).decode()}
@@ -176,11 +176,14 @@ def _parse_traces(text: str | None) -> tuple[Trace, ...]:
 
 
 def _store_clip_file(files: OutputDirectory, played: _CollectedClip) -> str:
-    """Store the clip in the set, named by its content hash (or by its index if it was not read), and return its path."""
+    """Store the clip's file in the clip set, named by its content hash, and return its relative path.
+
+    A clip that was not read is named by the hash of its location. A URL is returned unchanged.
+    """
     if is_url(played.file):
         return played.file
     stem = played.known.get("clip") or digest("unread", played.file)
-    name = f"media/{stem[:2]}/{stem}{plain_suffix(played.file)}"
+    name = f"media/{stem[:2]}/{stem}{get_safe_suffix(played.file)}"
     _link_or_copy_file(files, Path(played.file), name)
     return name
 
@@ -195,8 +198,8 @@ def _link_or_copy_file(files: OutputDirectory, source: Path, name: str) -> None:
 def _survey_season_set(
     folder: SeasonFolder, known: Mapping[str, Mapping[str, str]], access: StorageAccess
 ) -> None:
-    """Survey the clip set; known files are not opened again."""
-    benchmark = open_set(folder)
+    """Probe the files of the clip set; files with known properties are not opened again."""
+    benchmark = open_season_clip_set(folder)
     entries = [row for row in benchmark if isinstance(row, Entry)]
     words = {benchmark.find(entry): entry.location for entry in entries}
 
@@ -204,5 +207,5 @@ def _survey_season_set(
         for row in found:
             yield row | dict(known.get(words.get(row["location"], ""), {}))
 
-    surveyed = survey_rows(benchmark, entries, access, cleaned=True)
-    run_stages(rows(surveyed), [SurveyStage(access)], table=look_table(folder))
+    surveyed = iter_clip_file_rows(benchmark, entries, access, cleaned=True)
+    run_stages(rows(surveyed), [ClipProbeStage(access)], table=open_clip_facts_table(folder))

@@ -1,6 +1,7 @@
-"""Working folder of a season: clips, answers, entrants and plan."""
+"""Working folder of a season: clips, answers, entrants, plan, and the recipe of the last run."""
 
 import json
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from unreel.arena.season.recipe import Season
+from unreel.arena.season.recipe import Season, SeasonRecipe, check_season
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.identity import digest
-from unreel.core.names import plain_name
+from unreel.core.names import make_safe_file_name
 from unreel.core.output_files import OutputDirectory
-from unreel.core.server_keys import drop_address
+from unreel.core.server_keys import drop_server_address
 from unreel.creators.contract import ClipClass
 from unreel.engine.location import StorageLocation
 from unreel.engine.resolve_location import resolve_location
@@ -68,7 +69,7 @@ _DIGITS: Final = 8
 
 
 class EnteredReviewer(RecipeSection):
-    """A reviewer of the season."""
+    """A reviewer of the season, as stored in the list of entrants."""
 
     title: Text
     name: Text
@@ -85,7 +86,7 @@ class EnteredReviewer(RecipeSection):
 
 
 class EnteredCreator(RecipeSection):
-    """A creator of the season, or of the benchmark."""
+    """A creator of the season, as stored in the list of entrants; its clips may be in the benchmark."""
 
     title: Text
     name: Text
@@ -123,7 +124,11 @@ class SeasonEntrants(RecipeSection):
         return tuple(each for each in self.reviewers if not each.unfitted)
 
     def require_condition(self, title: str) -> None:
-        """Raise for a title that no condition of the season has."""
+        """Check that the season has a condition with that title.
+
+        Raises:
+            UnknownNameError: No condition has that title.
+        """
         if title not in self.conditions:
             kind = "condition"
             raise UnknownNameError(kind, title, list(self.conditions))
@@ -150,7 +155,7 @@ def disambiguate_titles(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
     Titles of earlier releases may hold the address of a server, which is excluded.
     """
-    named = {name: drop_address(title) for title, name in pairs}
+    named = {name: drop_server_address(title) for title, name in pairs}
     tally = Counter(named.values())
 
     def call(title: str, name: str) -> str:
@@ -163,7 +168,7 @@ def disambiguate_titles(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class SeasonFolder:
-    """The working folder of a season."""
+    """The working folder of a season: its tables, files and entrants."""
 
     place: StorageLocation
 
@@ -193,18 +198,18 @@ class SeasonFolder:
 
     @property
     def set(self) -> Path:
-        """Return the directory of the season's clip set: all its clips, in unreel's own layout."""
+        """Return the folder of the season's clip set: all its clips, as a benchmark in unreel's layout."""
         return self.path / SET
 
     def run(self, folder: str) -> StorageLocation:
-        """Return the location of a reviewer's answers."""
+        """Return the location of the run with a reviewer's answers, by its folder name."""
         return self.place / RUNS / folder
 
     def entrants(self) -> SeasonEntrants:
-        """Return the entrants so far; none if the season was not started.
+        """Return the stored entrants; an empty list if the season was not started.
 
         Raises:
-            UnreadableSourceError: The list is damaged.
+            UnreadableSourceError: The list of entrants is damaged.
         """
         try:
             data = self.place.read(ENTRANTS, most=_MOST_BYTES)
@@ -218,19 +223,19 @@ class SeasonFolder:
             raise UnreadableSourceError(source, "no list of entrants", remedy) from error
 
     def keep_entrants(self, entrants: SeasonEntrants) -> None:
-        """Write down who entered."""
+        """Store the list of entrants in the season's folder."""
         self.write_json(ENTRANTS, entrants.model_dump(mode="json"))
 
     def write_json(self, name: str, document: Any) -> None:
-        """Keep `document` under `name`; it appears whole."""
+        """Write `document` as JSON to the file `name` in the season's folder, atomically."""
         text = json.dumps(document, indent=2, ensure_ascii=False, sort_keys=False) + "\n"
         self.place.put(name, text.encode())
 
     def require_played(self) -> SeasonEntrants:
-        """Return the entrants of a started season.
+        """Return the entrants of a season that was started.
 
         Raises:
-            UnreadableSourceError: Nothing was played here.
+            UnreadableSourceError: No season was run in this folder.
         """
         entrants = self.entrants()
         if not entrants.season:
@@ -240,34 +245,52 @@ class SeasonFolder:
         return entrants
 
 
-def open_folder(season: Season, out: str | Path | None) -> SeasonFolder:
+def resolve_season_folder(season: Season, out: str | Path | None) -> SeasonFolder:
     """Open the working directory of `season`: `out`, or `seasons/NAME` if `out` is missing."""
-    folder = str(out or Path(SEASONS) / plain_name(season.recipe.name))
-    return _require_local_folder(folder)
+    folder = str(out or Path(SEASONS) / make_safe_file_name(season.recipe.name))
+    return _open_local_season_folder(folder)
 
 
-def find_folder(text: str | Path, out: str | Path | None = None) -> SeasonFolder:
-    """Return the working folder, given directly or by the TOML file of its season."""
+def find_season_folder(text: str | Path, out: str | Path | None = None) -> SeasonFolder:
+    """Return a season's working folder, given its path or the TOML file of the season."""
     from unreel.arena.season.recipe import read_season
 
     named = Path(text)
     if out is None and (named / ENTRANTS).is_file():
-        return _require_local_folder(str(named))
-    return open_folder(read_season(named), out)
+        return _open_local_season_folder(str(named))
+    return resolve_season_folder(read_season(named), out)
 
 
-def _require_local_folder(folder: str) -> SeasonFolder:
+def _open_local_season_folder(folder: str) -> SeasonFolder:
     if "://" in folder:
         setting, problem = "--out", f"a season plays in a folder of this machine, not in {folder}"
         raise InvalidSettingError(setting, problem, "Name a folder")
     return SeasonFolder(resolve_location(str(Path(folder).absolute()), {}))
 
 
-def run_name(title: str, identity: str) -> str:
-    """Return the folder of a reviewer's answers: its title and a digest of its settings."""
-    return f"{plain_name(title)}-{digest('reviewer of a season', identity)[:_DIGITS]}"
+def format_reviewer_folder_name(title: str, identity: str) -> str:
+    """Return the folder name of a reviewer's answers: its title and a digest of its settings."""
+    return f"{make_safe_file_name(title)}-{digest('reviewer of a season', identity)[:_DIGITS]}"
 
 
-def creator_folder(title: str, name: str) -> str:
+def format_creator_folder_name(title: str, name: str) -> str:
     """Return the name of the directory of a creator's clips below `made/`."""
-    return f"{plain_name(title)}-{digest('creator of a season', name)[:_DIGITS]}"
+    return f"{make_safe_file_name(title)}-{digest('creator of a season', name)[:_DIGITS]}"
+
+
+_MOST_RECIPE_BYTES: Final = 1 << 20
+
+
+def read_stored_season_recipe(folder: SeasonFolder) -> SeasonRecipe:
+    """Return the recipe of the season at `folder`; paths in it are those of the original file.
+
+    Raises:
+        UnreadableSourceError: No season was run there, or its recipe is missing or damaged.
+    """
+    folder.require_played()
+    try:
+        data = folder.place.read(RECIPE, most=_MOST_RECIPE_BYTES)
+        return check_season(tomllib.loads(data.decode()))
+    except (FileNotFoundError, ValueError) as error:
+        problem, remedy = "no recipe of a season", "Run it again: it is rewritten"
+        raise UnreadableSourceError(str(folder.path / RECIPE), problem, remedy) from error

@@ -1,5 +1,7 @@
-"""Recipe of a season: the benchmark and its hash, the creators, the reviewers and the conditions."""
+"""Recipe of a season: benchmark with its hash, creators, reviewers and conditions; and a commented template."""
 
+import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,14 +11,18 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, field_validator, model_validator
 
+from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.loader import open_benchmark
+from unreel.core.clip import Generated
 from unreel.core.errors import InvalidSettingError
-from unreel.core.server_keys import drop_address
-from unreel.core.small_documents import read_toml
+from unreel.core.input_files import read_toml_file
+from unreel.core.output_files import OutputDirectory
+from unreel.core.server_keys import drop_server_address
 from unreel.creators.config import CreatorSection
 from unreel.evaluation.recipe import EvalRecipe
-from unreel.evaluation.recipe import check_recipe as check_eval
-from unreel.protocols.protocol import get_protocol, protocol_names
-from unreel.recipes.check import check_sections
+from unreel.evaluation.recipe import check_eval_recipe as check_eval
+from unreel.protocols.protocol import get_protocol, list_protocol_names
+from unreel.recipes.check import validate_recipe_sections
 from unreel.recipes.section import MOST_PARTS, Count, Line, NumberUnit, RecipeSection, Seed, Text
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.config import ReviewerSection
@@ -24,12 +30,77 @@ from unreel.reviewers.endpoint.providers import LOCAL
 from unreel.reviewers.external.command import resolve_command_files
 from unreel.reviewers.registry import FITTED
 
+_TEMPLATE = """\
+# Season of unreel. docs/arena.md explains all settings.
+name = {name}
+benchmark = {benchmark}  # path from this file
+# digest = ""            # hash of the benchmark; `unreel arena plan {file} --pin` writes it
+protocol = "reality"     # or trace, preference
+seed = 0
+# split = "test"         # only this split
+# limit = 50             # only this number of scenes, sampled by the seed
+# floors = false         # do not add the baselines coin, always-real, metadata and motion
+
+{creators}
+# [[creator]]            # clips of your own generator, one file per scene
+# name = "Mine"
+# kind = "folder"
+# path = "my-clips"
+
+# [[reviewer]]           # models, programs and services that judge; repeat it for several
+# model = "openai/gpt-5"
+
+# [[condition]]          # model input
+# sampling = "uniform-8"
+
+# [budget]
+# max_questions = 1000
+# max_cost_usd = 10.0
+"""
+_CREATOR = """\
+[[creator]]
+name = {name}
+kind = "frozen"          # its clips are in the benchmark
+creator = {name}
+"""
+_NO_CREATOR = """\
+[[creator]]              # the benchmark has no generated clips: real clips, recompressed
+name = "recompressed"
+kind = "degrade"
+way = "recompressed"
+"""
+
+
+def write_season_template(benchmark: Path, file: Path) -> Sequence[str]:
+    """Write a season file for `benchmark` to `file`, and return the creators in it.
+
+    Raises:
+        InvalidSettingError: The file exists.
+        UnreadableSourceError: There is no benchmark at `benchmark`.
+    """
+    if file.exists():
+        setting, problem = "--out", f"{file} exists and is not replaced"
+        raise InvalidSettingError(setting, problem, "Name another file")
+    origins = [row.origin for row in open_benchmark(benchmark) if isinstance(row, Entry)]
+    creators = sorted({each.creator for each in origins if isinstance(each, Generated)})
+    sections = [_CREATOR.format(name=json.dumps(name)) for name in creators] or [_NO_CREATOR]
+    path = Path(os.path.relpath(benchmark.absolute(), file.absolute().parent))
+    text = _TEMPLATE.format(
+        name=json.dumps(benchmark.absolute().stem),
+        benchmark=json.dumps(path.as_posix()),
+        file=file.name,
+        creators="\n".join(sections),
+    )
+    OutputDirectory(file.absolute().parent, published=True).write(file.name, text.encode())
+    return creators
+
+
 ALWAYS_THERE: Final = ("coin", "always-real", *FITTED)
 """Baselines that take part in every season for comparison."""
 _FILES: Final = ("recorded", "prices")
 
 
-class ReviewerEntry(ReviewerSection):
+class SeasonReviewerSection(ReviewerSection):
     """Section `[[reviewer]]`: a reviewer of the season."""
 
     title: Line | None = None
@@ -37,8 +108,8 @@ class ReviewerEntry(ReviewerSection):
 
     @property
     def shown(self) -> str:
-        """Return the title on the board, if it is unique."""
-        return self.title or drop_address(self.model)
+        """Return the title on the leaderboard; by default the model without its server's URL."""
+        return self.title or drop_server_address(self.model)
 
     def values(self, base: Path) -> dict[str, Any]:
         """Return the settings for an evaluation; paths start at `base`, the recipe's directory."""
@@ -54,7 +125,7 @@ class ReviewerEntry(ReviewerSection):
         return given
 
 
-class ConditionEntry(ConditionSection):
+class SeasonConditionSection(ConditionSection):
     """Section `[[condition]]`: settings of the questions."""
 
     title: Line | None = None
@@ -66,7 +137,7 @@ class ConditionEntry(ConditionSection):
         return {name: getattr(self, name) for name in sorted(written)}
 
 
-class BudgetSection(RecipeSection):
+class SeasonBudgetSection(RecipeSection):
     """`[budget]`: limits of the season. Earlier answers and clips count."""
 
     max_questions: Count | None = None
@@ -78,7 +149,7 @@ class BudgetSection(RecipeSection):
 
 
 class SeasonHoldoutSection(RecipeSection):
-    """Section `[holdout]`: data that entrants do not see before the end of the season."""
+    """Section `[holdout]`: scenes that are hidden until the season ends, and canaries."""
 
     share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
     """Of the scenes."""
@@ -87,7 +158,7 @@ class SeasonHoldoutSection(RecipeSection):
 
 
 class SeasonRecipe(RecipeSection):
-    """All settings of a season. It is public: anyone with the benchmark can repeat it."""
+    """All settings of a season. The recipe is public: anyone with the benchmark can repeat the season."""
 
     name: Line
     benchmark: Text
@@ -103,11 +174,11 @@ class SeasonRecipe(RecipeSection):
     floors: bool = True
     """Whether coin, always-real, metadata and motion play too."""
     creator: Annotated[tuple[CreatorSection, ...], Field(min_length=1, max_length=MOST_PARTS)]
-    reviewer: Annotated[tuple[ReviewerEntry, ...], Field(max_length=MOST_PARTS)] = ()
-    condition: Annotated[tuple[ConditionEntry, ...], Field(min_length=1, max_length=MOST_PARTS)] = (
-        ConditionEntry(),
-    )
-    budget: BudgetSection = BudgetSection()
+    reviewer: Annotated[tuple[SeasonReviewerSection, ...], Field(max_length=MOST_PARTS)] = ()
+    condition: Annotated[
+        tuple[SeasonConditionSection, ...], Field(min_length=1, max_length=MOST_PARTS)
+    ] = (SeasonConditionSection(),)
+    budget: SeasonBudgetSection = SeasonBudgetSection()
     holdout: SeasonHoldoutSection = SeasonHoldoutSection()
 
     @field_validator("split")
@@ -121,7 +192,7 @@ class SeasonRecipe(RecipeSection):
         known = get_protocol(name).instrument.protocol
         if not get_protocol(known).tells_sides:
             setting, problem = "protocol", f"an answer to {known} says neither real nor generated"
-            playable = [other for other in protocol_names() if get_protocol(other).tells_sides]
+            playable = [other for other in list_protocol_names() if get_protocol(other).tells_sides]
             raise InvalidSettingError(setting, problem, f"Name one of {', '.join(playable)}")
         return known
 
@@ -143,7 +214,7 @@ class SeasonRecipe(RecipeSection):
     def titles(self) -> tuple[str, ...]:
         """Return the title of each condition."""
         sections = [each.values() for each in self.condition]
-        named = [_format_condition(values, sections) for values in sections]
+        named = [_format_condition_title(values, sections) for values in sections]
         return tuple(each.title or name for each, name in zip(self.condition, named, strict=True))
 
     @property
@@ -156,14 +227,14 @@ class SeasonRecipe(RecipeSection):
         }
 
     @property
-    def judges(self) -> tuple[ReviewerEntry, ...]:
+    def judges(self) -> tuple[SeasonReviewerSection, ...]:
         """Return all reviewers: those in the recipe, then the baselines that the recipe does not name."""
         named = {each.model for each in self.reviewer}
         floors = ALWAYS_THERE if self.floors else ()
-        added = [ReviewerEntry(model=name) for name in floors if name not in named]
+        added = [SeasonReviewerSection(model=name) for name in floors if name not in named]
         return (*self.reviewer, *added)
 
-    def asks(self, judge: ReviewerEntry, *, benchmark: Path, base: Path) -> EvalRecipe:
+    def asks(self, judge: SeasonReviewerSection, *, benchmark: Path, base: Path) -> EvalRecipe:
         """Return the recipe for evaluating `judge` on the clips at `benchmark`."""
         return check_eval(
             {
@@ -178,7 +249,7 @@ class SeasonRecipe(RecipeSection):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Season:
-    """A season with the folder that its paths start from."""
+    """The recipe of a season, with the folder that its relative paths start from."""
 
     recipe: SeasonRecipe
     base: Path
@@ -187,7 +258,7 @@ class Season:
 
     @property
     def benchmark(self) -> Path:
-        """Return the path of its benchmark."""
+        """Return the path of the season's benchmark."""
         return self.base / Path(self.recipe.benchmark).expanduser()
 
     @property
@@ -195,7 +266,7 @@ class Season:
         """Return the creators; their paths start at the recipe's directory."""
         return (each.beside(self.base) for each in self.recipe.creator)
 
-    def asks(self, judge: ReviewerEntry, benchmark: Path) -> EvalRecipe:
+    def asks(self, judge: SeasonReviewerSection, benchmark: Path) -> EvalRecipe:
         """Return the recipe for evaluating `judge` on the clips at `benchmark`."""
         return self.recipe.asks(judge, benchmark=benchmark, base=self.base)
 
@@ -206,17 +277,20 @@ def read_season(file: Path) -> Season:
     Raises:
         UnreelError: The file cannot be read or is invalid; the error names the first problem.
     """
-    recipe = check_season(read_toml(file, "season"))
+    recipe = check_season(read_toml_file(file, "season"))
     return Season(recipe=recipe, base=file.absolute().parent, text=file.read_bytes())
 
 
 def check_season(values: object) -> SeasonRecipe:
     """Validate `values` as the recipe of a season; the error names the first problem."""
-    return check_sections(SeasonRecipe, values)
+    return validate_recipe_sections(SeasonRecipe, values)
 
 
-def _format_condition(values: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
-    """Return a condition as text, its sampling first; `as printed` if nothing is set."""
+def _format_condition_title(values: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
+    """Return a default title for a condition: its settings as text, the sampling first.
+
+    A condition without settings is `as printed`, or `main` if it is the only one.
+    """
     told = [str(values["sampling"])] if "sampling" in values else []
     told += [
         f"{key.replace('_', ' ')} {value}" for key, value in values.items() if key != "sampling"

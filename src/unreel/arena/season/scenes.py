@@ -1,24 +1,32 @@
-"""Scenes of a season's benchmark, identified by the benchmark's hash."""
+"""Scenes of a season's benchmark, identified by the benchmark's hash, and briefs for creators from them."""
 
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from unreel.arena.season.recipe import Season
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.loader import Benchmark, open_benchmark
-from unreel.benchmarks.statistics import BenchmarkStats
-from unreel.benchmarks.subset import choose
-from unreel.core.clip import Generated, Real, get_creator
+from unreel.benchmarks.statistics import BenchmarkStats, sample_balanced_entries
+from unreel.core.clip import Clip, Generated, Real, get_creator
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.core.identity import clip_id, digest
-from unreel.core.names import read_clip_id, relative_name
-from unreel.core.small_documents import read_bytes
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import compute_clip_id, digest
+from unreel.core.input_files import read_limited_bytes
+from unreel.core.names import read_clip_id, require_relative_name
+from unreel.core.span import convert_to_microseconds
+from unreel.creators.config import CreatorFactory
+from unreel.creators.contract import ClipBrief, CreatorInput, Given
 from unreel.creators.folder import ENDINGS
+from unreel.curation.freeze.media import FIRST_FRAME_PLAN
 from unreel.curation.freeze.step import CHECKSUMS
+from unreel.engine.stage import Row
+from unreel.engine.survey import StoredClipFacts
+from unreel.media.picture import encode_png
+from unreel.media.reader import MediaReader
 
 _MOST_BYTES: Final = 256 << 20
 _LESSONS: Final = 4
@@ -27,7 +35,7 @@ _LESSONS: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonBenchmark:
-    """The benchmark of a season, read once."""
+    """The opened benchmark of a season, with the entries, training clips and scenes that it uses."""
 
     benchmark: Benchmark
     digest: str
@@ -44,43 +52,47 @@ class SeasonBenchmark:
     def real(self) -> Iterator[Entry]:
         """Return the real clips of the season's scenes."""
         return (
-            e for e in self.entries if isinstance(e.origin, Real) and get_scene(e) in self.scenes
+            e
+            for e in self.entries
+            if isinstance(e.origin, Real) and get_entry_scene(e) in self.scenes
         )
 
     def held(self, creator: str) -> list[Entry]:
-        """Return the benchmark's clips of a creator."""
+        """Return the entries of the benchmark's clips by `creator`."""
         made = (e for e in self.entries if isinstance(e.origin, Generated))
         return [e for e in made if get_creator(e.origin) == creator]
 
     def creators(self) -> list[str]:
-        """Return the creators of its clips."""
+        """Return the names of the creators that have clips in the benchmark."""
         return sorted({e.origin.creator for e in self.entries if isinstance(e.origin, Generated)})
 
 
-def name_files(scenes: Iterable[str]) -> dict[str, str]:
-    """Return the name that a file for each scene has, without folder and ending: `x` for `clips/x.mp4`.
+def name_scene_files(scenes: Iterable[str]) -> dict[str, str]:
+    """Return a file name for each scene, without folder and extension: `x` for `clips/x.mp4`.
 
-    Scenes that would share a name keep their folder, and their ending if that is all that differs.
+    Scenes that would share a name keep their folder, and their extension if only that differs.
     """
     all_scenes = list(scenes)
-    names = {scene: _drop_ending(scene).rpartition("/")[2] or scene for scene in all_scenes}
-    for longer in (_drop_ending, str):
+    names = {
+        scene: _drop_video_extension(scene).rpartition("/")[2] or scene for scene in all_scenes
+    }
+    for longer in (_drop_video_extension, str):
         tally = Counter(names.values())
         names |= {scene: longer(scene) for scene in all_scenes if tally[names[scene]] > 1}
     return names
 
 
-def _drop_ending(scene: str) -> str:
+def _drop_video_extension(scene: str) -> str:
     stem, dot, ending = scene.rpartition(".")
     return stem if stem and f"{dot}{ending.lower()}" in ENDINGS else scene
 
 
-def get_scene(entry: Entry) -> str:
+def get_entry_scene(entry: Entry) -> str:
     """Return the scene of a clip: its group, or the clip itself if it has none."""
     return entry.group or entry.name
 
 
-def open_scenery(season: Season, *, outside: bool = False) -> SeasonBenchmark:
+def open_season_benchmark(season: Season, *, outside: bool = False) -> SeasonBenchmark:
     """Open the benchmark of `season` and select the scenes of the season.
 
     Raises:
@@ -95,7 +107,7 @@ def open_scenery(season: Season, *, outside: bool = False) -> SeasonBenchmark:
         raise reading.nothing(str(path), recipe.split)
     told = reading.identity.fingerprint
     if (benchmark.root / CHECKSUMS).is_file():
-        told = f"{told}+{_check_sums(benchmark.root)}"
+        told = f"{told}+{_verify_checksums(benchmark.root)}"
     scenes = _select_scene_entries(usable, recipe.limit, seed=recipe.seed)
     if not scenes:
         problem, remedy = "holds no real clip", "Name a benchmark with both sides, or another split"
@@ -111,11 +123,11 @@ def open_scenery(season: Season, *, outside: bool = False) -> SeasonBenchmark:
     )
 
 
-def require_digest(season: Season, scenery: SeasonBenchmark) -> None:
-    """Refuse to play over another benchmark than the season names.
+def require_benchmark_digest(season: Season, scenery: SeasonBenchmark) -> None:
+    """Check that the opened benchmark is the one that the season's recipe names by its hash.
 
     Raises:
-        InvalidSettingError: The hash differs, or none is written.
+        InvalidSettingError: The hash differs, or the recipe has none.
     """
     written, found = season.recipe.digest, scenery.digest
     if written == found:
@@ -134,7 +146,7 @@ def _select_scene_entries(
     first: dict[str, Entry] = {}
     for entry in sorted(entries, key=lambda e: e.name):
         if isinstance(entry.origin, Real):
-            first.setdefault(get_scene(entry), entry)
+            first.setdefault(get_entry_scene(entry), entry)
     drawn = sorted(first, key=lambda scene: digest("scene", str(seed), scene))[:limit]
     return {scene: first[scene] for scene in sorted(drawn)}
 
@@ -142,17 +154,21 @@ def _select_scene_entries(
 def _iter_sampled_entries(
     entries: Sequence[Entry], scenes: Collection[str], limit: int | None, *, seed: int
 ) -> Iterator[Entry]:
-    """Return all clips; with a limit those of the sampled scenes, and a sample of each creator's other clips."""
-    real = {get_scene(e) for e in entries if isinstance(e.origin, Real)}
+    """Yield the entries of the season: all without a limit, else a sample.
+
+    With a limit these are the clips of the sampled scenes, and for each creator at most `limit`
+    clips whose scene has no real clip.
+    """
+    real = {get_entry_scene(e) for e in entries if isinstance(e.origin, Real)}
     taken: Counter[str] = Counter()
     ordered = sorted(entries, key=lambda e: digest("clip", str(seed), e.name))
     for entry in entries if limit is None else ordered:
-        alone = get_scene(entry) not in real
+        alone = get_entry_scene(entry) not in real
         if limit is not None and alone:
             taken[get_creator(entry.origin)] += 1
         if (
             limit is None
-            or get_scene(entry) in scenes
+            or get_entry_scene(entry) in scenes
             or (alone and taken[get_creator(entry.origin)] <= limit)
         ):
             yield entry
@@ -161,19 +177,119 @@ def _iter_sampled_entries(
 def _select_training_entries(
     entries: Sequence[Entry], limit: int | None, *, seed: int
 ) -> Sequence[Entry]:
-    """Return the training clips of baselines, independent of the entrants: a later creator must not change them."""
+    """Return the training clips of baselines: all entries, or a sample if the season has a limit.
+
+    They do not depend on the entrants, so a later creator does not change them.
+    """
     if limit is None:
         return entries
-    return choose(entries, _LESSONS * limit, seed=seed).entries
+    return sample_balanced_entries(entries, _LESSONS * limit, seed=seed).entries
 
 
-def _check_sums(root: Path) -> str:
-    """Check every file of a frozen benchmark against its checksum; return the hash of the checksums."""
-    data = read_bytes(root / CHECKSUMS, most=_MOST_BYTES)
+def _verify_checksums(root: Path) -> str:
+    """Verify every file of a frozen benchmark; return the hash of its checksum file.
+
+    Raises:
+        UnreadableSourceError: A file is missing or differs from its checksum.
+    """
+    data = read_limited_bytes(root / CHECKSUMS, most=_MOST_BYTES)
     for line in data.decode(errors="replace").splitlines():
         told, _, name = line.partition("  ")
-        file = root / relative_name(name)
-        if not file.is_file() or clip_id(file) != read_clip_id(told, str(root / CHECKSUMS)):
+        file = root / require_relative_name(name)
+        if not file.is_file() or compute_clip_id(file) != read_clip_id(told, str(root / CHECKSUMS)):
             problem, remedy = "not the file that was frozen", "Get the benchmark again"
             raise UnreadableSourceError(str(file), problem, remedy)
     return hashlib.sha256(data).hexdigest()
+
+
+WORDLESS: Final = "The scene goes on as it began."
+"""Prompt for a setting with an image and no text."""
+_SEEDS: Final = 2**31
+
+
+def iter_generation_rows(
+    opener: CreatorFactory, scenery: SeasonBenchmark, *, seed: int
+) -> Iterator[Row]:
+    """Yield an engine row for each clip to request from the creator: one per scene and setting."""
+    stems = name_scene_files(scenery.scenes)
+    for scene, entry in scenery.scenes.items():
+        drawn = int(digest("brief", str(seed), str(opener.seed), scene)[:12], 16) % _SEEDS
+        for setting in opener.settings:
+            asked = (opener.name, scene, setting.value, str(drawn), scenery.digest)
+            yield {
+                "key": digest("made", *asked),
+                "creator": opener.title,
+                "name": opener.name,
+                "side": opener.side.value,
+                "setting": setting.value,
+                "scene": scene,
+                "seed": drawn,
+                "_text": entry.prompt,
+                "_stem": stems[scene],
+            }
+
+
+def add_real_clip_columns(
+    rows: Iterable[Row], scenery: SeasonBenchmark, survey: StoredClipFacts
+) -> Iterator[Row]:
+    """Return the rows with the properties of their scene's real clip, for the stage that makes them."""
+    found = survey.find(scenery.benchmark, scenery.scenes.values())
+    clips = {get_entry_scene(entry): _build_real_clip_columns(clip) for entry, clip in found}
+    return (row | clips[row["scene"]] for row in rows)
+
+
+def _build_real_clip_columns(clip: Clip | Failure) -> dict[str, Any]:
+    if isinstance(clip, Failure):
+        return {"_problem": str(clip)}
+    width, height = clip.size
+    return {
+        "_location": clip.location,
+        "_width": width,
+        "_height": height,
+        "_duration_us": convert_to_microseconds(clip.facts.video.duration_s),
+    }
+
+
+def build_clip_brief(
+    row: Row, file: Path | None, reader: MediaReader, given: Given
+) -> ClipBrief | Failure:
+    """Build the brief of a row; return a failure if the scene lacks an input that the setting needs.
+
+    The failure names the missing input.
+    """
+    if file is None:
+        return Failure(FailureReason.NO_BRIEF, f"its real clip cannot be read: {row['_problem']}")
+    setting = CreatorInput(row["setting"])
+    text, picture = WORDLESS if setting is CreatorInput.IMAGE else row["_text"], None
+    if given == "brief":
+        if not text.strip():
+            return Failure(FailureReason.NO_BRIEF, "the benchmark has no prompt for this scene")
+        picture = None if setting is CreatorInput.TEXT else _read_first_frame(file, reader)
+    if isinstance(picture, Failure):
+        return picture
+    return ClipBrief(
+        id=row["scene"],
+        setting=setting,
+        text=text,
+        first_frame=picture,
+        source=file if given == "source" else None,
+        width=row["_width"],
+        height=row["_height"],
+        duration_us=row["_duration_us"],
+        seed=row["seed"],
+        file_stem=row.get("_stem", ""),
+    )
+
+
+def build_name_only_brief(scene: str, file_stem: str, setting: CreatorInput) -> ClipBrief:
+    """Return a brief with only the names of its clip, for a creator whose clips exist already."""
+    return ClipBrief(
+        id=scene, setting=setting, width=1, height=1, duration_us=1, seed=0, file_stem=file_stem
+    )
+
+
+def _read_first_frame(file: Path, reader: MediaReader) -> bytes | Failure:
+    frames = reader.frames(file, sampling=FIRST_FRAME_PLAN, encoding="rgb24")
+    if isinstance(frames, Failure):
+        return Failure(FailureReason.NO_BRIEF, f"no first frame of its real clip: {frames}")
+    return encode_png(frames.frames[0].rgb())

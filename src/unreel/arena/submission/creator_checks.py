@@ -1,4 +1,4 @@
-"""Every check of a creator's entry, before anything is paid for."""
+"""Checks of a creator's entry, before the season pays for anything."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,25 +9,27 @@ from pathlib import Path
 from typing import Final
 
 from unreel.arena.season.recipe import SeasonRecipe
-from unreel.arena.season.scenes import SeasonBenchmark, name_files
-from unreel.arena.submission.clip_inspection import ClipInspection, InspectedClip, look_at
-from unreel.arena.submission.copies import (
+from unreel.arena.season.scenes import SeasonBenchmark, name_scene_files
+from unreel.arena.submission.clip_inspection import (
     NEAR_BITS,
+    ClipInspection,
     FingerprintedClip,
-    find_copies,
-    find_copies_of_real,
+    InspectedClip,
+    find_copies_of_real_clips,
+    find_label_leaks,
+    find_near_copies,
+    inspect_clips,
 )
-from unreel.arena.submission.file_leaks import find_telltales
-from unreel.arena.submission.finding import EntryFinding, FindingSeverity
-from unreel.arena.submission.folder_clips import collect_clips, iter_unknown_clips
+from unreel.arena.submission.entry import EntryFinding, FindingSeverity
+from unreel.arena.submission.folder_clips import collect_entry_clips, iter_unknown_clips
+from unreel.core.clip import ClipFacts
 from unreel.core.errors import MediaError
-from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.creators.config import CreatorSection
 from unreel.creators.contract import ClipClass, CreatorInput
-from unreel.creators.folder import FolderKeys
-from unreel.engine.storage_access import StorageAccess, local_copy
-from unreel.media.access import media_reader
+from unreel.creators.folder import FolderCreatorConfig
+from unreel.engine.storage_access import StorageAccess, open_local_copy
+from unreel.media.access import open_media_reader
 
 SHORTEST_S: Final = Fraction(1, 2)
 LONGEST_S: Final = Fraction(120)
@@ -39,8 +41,11 @@ MOST_APART: Final = 2
 """Maximum ratio of lengths, rates and sizes; larger ones reveal the label."""
 
 
-def judge_clip(name: str, own: ClipFacts, real: ClipFacts | None) -> Iterator[EntryFinding]:
-    """Yield the faults of one clip; without a real clip to compare, only its own."""
+def check_entry_clip(name: str, own: ClipFacts, real: ClipFacts | None) -> Iterator[EntryFinding]:
+    """Yield findings about one clip: its own faults, and differences from the scene's real clip.
+
+    Without the properties of a real clip, only its own faults are found.
+    """
     for check, words in _iter_clip_problems(own):
         yield EntryFinding(check=check, weight=FindingSeverity.REFUSES, words=words, clips=(name,))
     for check, words in _iter_comparison_problems(own, real) if real is not None else ():
@@ -62,11 +67,11 @@ def _iter_clip_problems(own: ClipFacts) -> Iterator[tuple[str, str]]:
 
 def _iter_comparison_problems(own: ClipFacts, real: ClipFacts) -> Iterator[tuple[str, str]]:
     ours, theirs = own.video, real.video
-    if _is_far_apart(ours.duration_s, theirs.duration_s):
+    if _is_ratio_too_large(ours.duration_s, theirs.duration_s):
         yield "length", "much longer or shorter than the real clip: length alone may reveal it"
-    if _is_far_apart(ours.average_rate, theirs.average_rate):
+    if _is_ratio_too_large(ours.average_rate, theirs.average_rate):
         yield "rate", "much faster or slower in frames than the real clip: the rate may reveal it"
-    if _is_far_apart(Fraction(ours.width), Fraction(theirs.width)):
+    if _is_ratio_too_large(Fraction(ours.width), Fraction(theirs.width)):
         yield "size", "much wider or narrower than the real clip: the size may reveal it"
     if (ours.width > ours.height) != (theirs.width > theirs.height):
         yield (
@@ -80,7 +85,7 @@ def _iter_comparison_problems(own: ClipFacts, real: ClipFacts) -> Iterator[tuple
         yield "sound", f"{has}: a reviewer with sound can separate them"
 
 
-def _is_far_apart(one: Fraction, other: Fraction) -> bool:
+def _is_ratio_too_large(one: Fraction, other: Fraction) -> bool:
     least, most = sorted((one, other))
     return most > MOST_APART * least
 
@@ -93,7 +98,7 @@ _OWNER: Final = "entry"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryCheckContext:
-    """Context of the checks of an entry."""
+    """Season, benchmark, hidden scenes and storage access that the checks of an entry use."""
 
     recipe: SeasonRecipe
     scenery: SeasonBenchmark
@@ -112,30 +117,30 @@ class EntryCheckResult:
     sha256: Mapping[str, str]
 
 
-def check_creator(
+def check_creator_entry(
     section: CreatorSection, grounds: EntryCheckContext, *, into: Path
 ) -> EntryCheckResult:
-    """Check a creator; the clips of a folder are copied below `into`."""
+    """Check a creator's entry; the clips of a folder creator are copied into `into` and inspected."""
     findings = [
         *_iter_kind_findings(section),
         *_iter_price_findings(section, grounds),
         *_iter_prompt_findings(section, grounds),
     ]
     keys = section.keys
-    if not isinstance(keys, FolderKeys):
+    if not isinstance(keys, FolderCreatorConfig):
         return EntryCheckResult(findings=tuple(findings), sha256={})
     access = grounds.access
     opener = section.opener(settings=access.settings, trusted=access.trusted)
-    stems = name_files(grounds.scenery.scenes)
+    stems = name_scene_files(grounds.scenery.scenes)
     open_scenes = {scene: stem for scene, stem in stems.items() if scene not in grounds.hidden}
-    taken = collect_clips(opener, open_scenes, into=into, root=grounds.folder, access=access)
+    taken = collect_entry_clips(opener, open_scenes, into=into, root=grounds.folder, access=access)
     strange = tuple(iter_unknown_clips(Path(keys.folder), stems, opener.settings))
     if strange:
         words = "no scene of the season has these names. Take them out, or name them after a scene"
         findings.append(
             EntryFinding(check="ids", weight=FindingSeverity.REFUSES, words=words, clips=strange)
         )
-    looks, unread = _inspect_clips(taken.subjects, grounds)
+    looks, unread = _inspect_entry_clips(taken.subjects, grounds)
     findings += [*taken.findings, *unread, *_iter_clip_findings(looks, grounds)]
     return EntryCheckResult(
         findings=tuple(findings), sha256={look.subject.name: look.sha256 for look in looks}
@@ -161,22 +166,26 @@ def _iter_price_findings(
 def _iter_prompt_findings(
     section: CreatorSection, grounds: EntryCheckContext
 ) -> Iterator[EntryFinding]:
-    """Return the scenes without the text that a setting needs."""
+    """Yield a warning about scenes without the prompt that the creator's settings need."""
     wordless = tuple(s for s, entry in grounds.scenery.scenes.items() if not entry.prompt.strip())
     asked = section.settings or section.keys.usual
-    if wordless and set(asked) != {CreatorInput.IMAGE} and not isinstance(section.keys, FolderKeys):
+    if (
+        wordless
+        and set(asked) != {CreatorInput.IMAGE}
+        and not isinstance(section.keys, FolderCreatorConfig)
+    ):
         words = "the benchmark has no prompt for these scenes: their clips will be missing"
         yield EntryFinding(
             check="prompts", weight=FindingSeverity.WARNS, words=words, clips=wordless
         )
 
 
-def _inspect_clips(
+def _inspect_entry_clips(
     subjects: Sequence[InspectedClip], grounds: EntryCheckContext
 ) -> tuple[list[ClipInspection], list[EntryFinding]]:
     access = grounds.access
-    with media_reader(access.settings, trusted=access.trusted) as reader:
-        found = look_at(subjects, reader)
+    with open_media_reader(access.settings, trusted=access.trusted) as reader:
+        found = inspect_clips(subjects, reader)
     looks = [look for look in found if isinstance(look, ClipInspection)]
     unread = [
         EntryFinding(
@@ -194,27 +203,30 @@ def _inspect_clips(
 def _iter_clip_findings(
     looks: Sequence[ClipInspection], grounds: EntryCheckContext
 ) -> Iterator[EntryFinding]:
-    real = _look_at_real(grounds)
+    real = _inspect_real_clips(grounds)
     by_scene = {look.subject.scene: look for look in real}
     for look in looks:
         beside = by_scene.get(look.subject.scene)
         facts = None if beside is None else beside.facts
-        yield from judge_clip(look.subject.name, look.facts, facts)
+        yield from check_entry_clip(look.subject.name, look.facts, facts)
     yield from _iter_duplicate_findings(looks)
     yield from _iter_copy_findings(looks, real)
-    yield from find_telltales(looks, real, seed=grounds.recipe.seed)
+    yield from find_label_leaks(looks, real, seed=grounds.recipe.seed)
 
 
-def _look_at_real(grounds: EntryCheckContext) -> list[ClipInspection]:
-    """Return the real clip of each scene; an unreadable one does not reject an entry."""
+def _inspect_real_clips(grounds: EntryCheckContext) -> list[ClipInspection]:
+    """Return the inspections of the real clip of each scene; unreadable clips are omitted."""
     benchmark, access = grounds.scenery.benchmark, grounds.access
-    with media_reader(access.settings, trusted=access.trusted) as reader, ExitStack() as copies:
+    with (
+        open_media_reader(access.settings, trusted=access.trusted) as reader,
+        ExitStack() as copies,
+    ):
         subjects = []
         for scene, entry in grounds.scenery.scenes.items():
             with suppress(MediaError):
-                file = copies.enter_context(local_copy(benchmark.find(entry), access))
+                file = copies.enter_context(open_local_copy(benchmark.find(entry), access))
                 subjects.append(InspectedClip(name=entry.name, scene=scene, file=file))
-        found = look_at(subjects, reader)
+        found = inspect_clips(subjects, reader)
     return [look for look in found if isinstance(look, ClipInspection)]
 
 
@@ -237,7 +249,7 @@ def _iter_copy_findings(
         FingerprintedClip(clip=f"entry {k.subject.name}", owner=_OWNER, own=k.own) for k in looks
     ]
     theirs = [FingerprintedClip(clip=f"real {k.subject.name}", owner="", own=k.own) for k in real]
-    near = find_copies_of_real(find_copies([*ours, *theirs]), _OWNER)
+    near = find_copies_of_real_clips(find_near_copies([*ours, *theirs]), _OWNER)
     too_many = len(near) > MOST_NEAR * len(looks)
     for copy in near.values():
         refuses = copy.is_copy or too_many

@@ -1,22 +1,71 @@
-"""File ENTRY.toml: the creator or reviewer that a team submits, and the team's statements about it."""
+"""Entries of teams: the file ENTRY.toml, findings of its checks, and accepted entries."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
-from pydantic import model_validator
+from pydantic import ValidationError, model_validator
 
-from unreel.arena.season.recipe import ReviewerEntry
-from unreel.core.errors import InvalidSettingError
-from unreel.core.small_documents import read_toml
+from unreel.arena.season.recipe import Season, SeasonReviewerSection
+from unreel.arena.submission.log import (
+    EntryState,
+    SeasonLog,
+    SeasonLogEvent,
+    append_log_events,
+    read_season_log,
+)
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.identity import digest
+from unreel.core.input_files import read_toml_file
+from unreel.core.names import make_safe_file_name
+from unreel.core.output_files import OutputDirectory
 from unreel.creators.config import CreatorSection
-from unreel.recipes.check import check_sections
+from unreel.recipes.check import validate_recipe_sections
 from unreel.recipes.section import Line, RecipeSection, Text
+
+_SHOWN: Final = 5
+
+
+class FindingSeverity(StrEnum):
+    """Consequence of a finding: the entry is rejected, or its team is warned."""
+
+    REFUSES = "refuses"
+    WARNS = "warns"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryFinding:
+    """One problem that a check found in an entry, and the affected clips."""
+
+    check: str
+    weight: FindingSeverity
+    words: str
+    """A sentence that ends with what to do."""
+    clips: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        more = len(self.clips) - _SHOWN
+        named = ", ".join(self.clips[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+        return f"{self.check}: {self.words}" + (f" ({named})" if named else "")
+
+
+def merge_equal_findings(found: Iterable[EntryFinding]) -> tuple[EntryFinding, ...]:
+    """Merge equal findings into one with all their clips; findings that reject the entry come first."""
+    clips: dict[tuple[str, FindingSeverity, str], list[str]] = {}
+    for each in found:
+        clips.setdefault((each.check, each.weight, each.words), []).extend(each.clips)
+    gathered = [
+        EntryFinding(check=check, weight=weight, words=words, clips=tuple(names))
+        for (check, weight, words), names in clips.items()
+    ]
+    return tuple(sorted(gathered, key=lambda each: each.weight is not FindingSeverity.REFUSES))
 
 
 class EntryRecipe(RecipeSection):
-    """Everything that a team says of its entry."""
+    """Content of ENTRY.toml: team, licence, statement, and the creator or reviewer."""
 
     team: Line
     licence: Text = ""
@@ -26,7 +75,7 @@ class EntryRecipe(RecipeSection):
     declared: bool = False
     """Whether this try is the one to rank, said before any try of the team is played."""
     creator: CreatorSection | None = None
-    reviewer: ReviewerEntry | None = None
+    reviewer: SeasonReviewerSection | None = None
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "EntryRecipe":
@@ -38,12 +87,12 @@ class EntryRecipe(RecipeSection):
 
     @property
     def kind(self) -> Literal["creator", "reviewer"]:
-        """Return the board of the entry."""
+        """Return the leaderboard of the entry: creators or reviewers."""
         return "reviewer" if self.creator is None else "creator"
 
     @property
     def title(self) -> str:
-        """Return the title of the entry on its board."""
+        """Return the title of the entry on its leaderboard."""
         if self.creator is not None:
             return self.creator.name
         return "" if self.reviewer is None else self.reviewer.shown
@@ -55,34 +104,123 @@ class EntryRecipe(RecipeSection):
         if self.reviewer is None:  # validation excludes it
             return self
         title, values = self.reviewer.title, self.reviewer.values(base)
-        return self.model_copy(update={"reviewer": ReviewerEntry(title=title, **values)})
+        return self.model_copy(update={"reviewer": SeasonReviewerSection(title=title, **values)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmittedEntry:
-    """An entry as it was handed in."""
+    """An entry as submitted: the parsed recipe with absolute paths, and the text of its file."""
 
     recipe: EntryRecipe
     """With paths that hold wherever it is read."""
     text: bytes
 
 
-def read_entry(file: Path) -> SubmittedEntry:
+def read_entry_file(file: Path) -> SubmittedEntry:
     """Read an entry from its TOML file.
 
     Raises:
         UnreelError: The file cannot be read or is invalid; the error names the first problem.
     """
     base = file.absolute().parent
-    recipe = check_sections(EntryRecipe, read_toml(file, "entry")).beside(base)
-    _require_own_files(() if recipe.reviewer is None else recipe.reviewer.command[1:], base)
+    recipe = validate_recipe_sections(EntryRecipe, read_toml_file(file, "entry")).beside(base)
+    _require_files_in_entry_folder(
+        () if recipe.reviewer is None else recipe.reviewer.command[1:], base
+    )
     return SubmittedEntry(recipe=recipe, text=file.read_bytes())
 
 
-def _require_own_files(arguments: Iterable[str], base: Path) -> None:
-    """Raise if a program uses files outside the entry's folder: it could read neighbouring files."""
+def _require_files_in_entry_folder(arguments: Iterable[str], base: Path) -> None:
+    """Check that a program's arguments name no files outside the entry's folder.
+
+    Raises:
+        InvalidSettingError: An argument is a file elsewhere, which the program could read.
+    """
     for word in arguments:
         path = Path(word)
         if path.is_absolute() and path.is_file() and base.resolve() not in path.resolve().parents:
             setting, problem = "command", f"{word!a} is outside the entry's folder"
             raise InvalidSettingError(setting, problem, "Put it next to the entry's file")
+
+
+ENTRIES: Final = "entries"
+_PLAYS: Final = frozenset({EntryState.ACCEPTED, EntryState.PLAYED})
+_MOST_BYTES: Final = 1 << 20
+_DIGITS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedEntry:
+    """An accepted entry that takes part in the season, with its state in the log."""
+
+    recipe: EntryRecipe
+    state: EntryState
+
+
+def format_entry_file_name(title: str) -> str:
+    """Return the file name of an entry in `entries/`."""
+    return f"{make_safe_file_name(title)}-{digest('entry of a season', title)[:_DIGITS]}"
+
+
+def store_accepted_entry(folder: Path, recipe: EntryRecipe, text: bytes) -> None:
+    """Store an accepted entry in the season's folder: the submitted TOML, and its settings as JSON."""
+    name, files = format_entry_file_name(recipe.title), OutputDirectory(folder)
+    files.write(f"{ENTRIES}/{name}.toml", text)
+    document = recipe.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+    files.write(f"{ENTRIES}/{name}.json", json.dumps(document, indent=2).encode())
+
+
+def read_accepted_entries(folder: Path) -> list[AcceptedEntry]:
+    """Return the accepted entries of the season at `folder`, in the order of acceptance.
+
+    Entries that were withdrawn or retired are omitted.
+
+    Raises:
+        UnreadableSourceError: The log or an entry is damaged.
+    """
+    history = read_season_log(folder)
+    history.require_whole()
+    titles = dict.fromkeys(e.entry for e in history.events if e.state is EntryState.ACCEPTED)
+    states = {title: history.state(title) for title in titles}
+    return [
+        AcceptedEntry(_read_accepted_entry(folder, title), state)
+        for title, state in states.items()
+        if state in _PLAYS
+    ]
+
+
+def add_accepted_entries(season: Season, folder: Path) -> Season:
+    """Return the season with the accepted entries at `folder` added to its creators and reviewers."""
+    entered = [each.recipe for each in read_accepted_entries(folder)]
+    recipe = season.recipe
+    update = {
+        "creator": (*recipe.creator, *(e.creator for e in entered if e.creator is not None)),
+        "reviewer": (*recipe.reviewer, *(e.reviewer for e in entered if e.reviewer is not None)),
+    }
+    return replace(season, recipe=recipe.model_copy(update=update)) if entered else season
+
+
+def log_played_entries(folder: Path, titles: Collection[str], *, at_us: int) -> None:
+    """Record that the entries with these titles took part; other titles are ignored."""
+
+    def played(history: SeasonLog) -> list[SeasonLogEvent]:
+        last = {event.entry: event for event in history.events if event.entry in titles}
+        return [
+            replace(event, state=EntryState.PLAYED, at_us=at_us, reasons=())
+            for event in last.values()
+            if event.state is EntryState.ACCEPTED
+        ]
+
+    if any(each.recipe.title in titles for each in read_accepted_entries(folder)):
+        append_log_events(folder, played)
+
+
+def _read_accepted_entry(folder: Path, title: str) -> EntryRecipe:
+    name = f"{ENTRIES}/{format_entry_file_name(title)}.json"
+    try:
+        with OutputDirectory(folder).read(name) as file:
+            return EntryRecipe.model_validate_json(file.read(_MOST_BYTES))
+    except (FileNotFoundError, ValidationError) as error:
+        problem = f"the entry {title!a} was accepted, and its file is gone or damaged"
+        remedy = "Put it back, or withdraw the entry with `unreel arena withdraw`"
+        raise UnreadableSourceError(str(folder / name), problem, remedy) from error

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from unreel.arena.run.clip_folder import DiskWorkplace
-from unreel.arena.season.briefs import name_brief
+from unreel.arena.run.make_clips import DiskCreatorContext
 from unreel.arena.season.folder import BENCH
+from unreel.arena.season.scenes import build_name_only_brief
 from unreel.arena.submission.clip_inspection import InspectedClip
-from unreel.arena.submission.finding import EntryFinding, FindingSeverity
+from unreel.arena.submission.entry import EntryFinding, FindingSeverity
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
@@ -20,38 +20,43 @@ from unreel.engine.storage_access import StorageAccess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CollectedFiles:
+class CollectedEntryClips:
     """Collected files of an entry, and findings about clips that could not be collected."""
 
     subjects: tuple[InspectedClip, ...]
     findings: tuple[EntryFinding, ...]
 
 
-def collect_clips(
+def collect_entry_clips(
     opener: CreatorFactory,
     scenes: Mapping[str, str],
     *,
     into: Path,
     root: Path,
     access: StorageAccess,
-) -> CollectedFiles:
-    """Copy the clip of each scene and setting below `into`, in the names that a folder creator looks for.
+) -> CollectedEntryClips:
+    """Copy the entry's clip of each scene and setting into `into`, named as a folder creator expects.
 
-    `scenes` holds the name of each scene's file.
-
-    `root` is the season's folder, where the work is done.
+    Args:
+        opener: Factory of the entry's creator.
+        scenes: File name of each scene, without extension.
+        into: Target folder of the copies.
+        root: Folder of the season, for temporary files.
+        access: Storage access.
     """
-    return asyncio.run(_gather_entry_clips(opener, scenes, into=into, root=root, access=access))
+    return asyncio.run(
+        _collect_entry_clips_async(opener, scenes, into=into, root=root, access=access)
+    )
 
 
-async def _gather_entry_clips(
+async def _collect_entry_clips_async(
     opener: CreatorFactory,
     scenes: Mapping[str, str],
     *,
     into: Path,
     root: Path,
     access: StorageAccess,
-) -> CollectedFiles:
+) -> CollectedEntryClips:
     creator = opener.open()
     subjects: list[InspectedClip] = []
     findings: list[EntryFinding] = []
@@ -59,9 +64,12 @@ async def _gather_entry_clips(
         for scene, stem in scenes.items():
             for setting in opener.settings:
                 key = digest("entry", str(into), scene, setting.value)
-                place = DiskWorkplace(root=root, key=key, access=access)
+                place = DiskCreatorContext(root=root, key=key, access=access)
                 taken = await _collect_scene_clip(
-                    creator, name_brief(scene, stem, setting), place, OutputDirectory(into)
+                    creator,
+                    build_name_only_brief(scene, stem, setting),
+                    place,
+                    OutputDirectory(into),
                 )
                 if isinstance(taken, InspectedClip):
                     subjects.append(taken)
@@ -69,11 +77,11 @@ async def _gather_entry_clips(
                     findings.append(taken)
     finally:
         await creator.close()
-    return CollectedFiles(subjects=tuple(subjects), findings=tuple(findings))
+    return CollectedEntryClips(subjects=tuple(subjects), findings=tuple(findings))
 
 
 async def _collect_scene_clip(
-    creator: Creator, brief: ClipBrief, place: DiskWorkplace, into: OutputDirectory
+    creator: Creator, brief: ClipBrief, place: DiskCreatorContext, into: OutputDirectory
 ) -> InspectedClip | EntryFinding:
     made = await creator.make(brief, place)
     name = f"{brief.id}-{brief.setting.value}"
@@ -84,12 +92,14 @@ async def _collect_scene_clip(
             return EntryFinding(
                 check="ids", weight=FindingSeverity.REFUSES, words=words, clips=(told,)
             )
-        return _store_clip(made, name, brief.id, into)
+        return _store_collected_clip(made, name, brief.id, into)
     finally:
         OutputDirectory(place.root).remove_folder(f"{BENCH}/{place.key}")
 
 
-def _store_clip(made: GeneratedClip, name: str, scene: str, into: OutputDirectory) -> InspectedClip:
+def _store_collected_clip(
+    made: GeneratedClip, name: str, scene: str, into: OutputDirectory
+) -> InspectedClip:
     kept = f"{name}{made.file.suffix}"
     into.copy(made.file, kept)
     return InspectedClip(name=name, scene=scene, file=into.root / kept)

@@ -59,8 +59,8 @@ _NEXT: Final[Mapping[EntryState | None, frozenset[EntryState]]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogEvent:
-    """One thing that happened to an entry."""
+class SeasonLogEvent:
+    """One change of an entry's state, or a note about the season."""
 
     entry: str
     """Its title, which is the row's on a board."""
@@ -88,26 +88,26 @@ class LogEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class LogLine:
-    """An event in its place in the chain."""
+class SeasonLogLine:
+    """One line of the log: an event, the hash of the previous line, and its own hash."""
 
-    event: LogEvent
+    event: SeasonLogEvent
     before: str
     own: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonLog:
-    """Content of a log, and its errors."""
+    """Parsed log of a season, with its incomplete and its manipulated lines."""
 
-    lines: tuple[LogLine, ...] = ()
+    lines: tuple[SeasonLogLine, ...] = ()
     torn: tuple[int, ...] = ()
     """Numbers, from 1 on, of lines that a crash cut: they never came to pass, and nothing follows from them."""
     broken: tuple[str, ...] = ()
     """Edited, moved or removed lines; empty if the log is intact."""
 
     @property
-    def events(self) -> tuple[LogEvent, ...]:
+    def events(self) -> tuple[SeasonLogEvent, ...]:
         """Return the events, oldest first."""
         return tuple(line.event for line in self.lines)
 
@@ -117,14 +117,14 @@ class SeasonLog:
         return self.lines[-1].own if self.lines else BEGINNING
 
     def state(self, entry: str) -> EntryState | None:
-        """Return the state of the entry; `None` if it is unknown."""
+        """Return the current state of the entry; `None` if the log does not contain it."""
         return next((e.state for e in reversed(self.events) if e.entry == entry), None)
 
     def require_whole(self, head: str | None = None) -> None:
-        """Raise if the log was changed, or does not contain the given hash `head`.
+        """Check that the log was not changed, and that it contains the hash `head` if one is given.
 
         Raises:
-            UnreadableSourceError: It was.
+            UnreadableSourceError: A line was edited, moved or removed, or no line has that hash.
         """
         problems = [*self.broken]
         if head is not None and head not in {BEGINNING, *(line.own for line in self.lines)}:
@@ -134,7 +134,7 @@ class SeasonLog:
             raise UnreadableSourceError(LOG, problems[0], remedy)
 
 
-def read_log(folder: Path) -> SeasonLog:
+def read_season_log(folder: Path) -> SeasonLog:
     """Return the log of the season at `folder`; an empty one if it is missing."""
     try:
         with OutputDirectory(folder).read(LOG) as file:
@@ -143,18 +143,22 @@ def read_log(folder: Path) -> SeasonLog:
         return SeasonLog()
 
 
-def append(folder: Path, event: LogEvent) -> LogLine:
-    """Write `event` down, on the disk before this returns. Writers of one machine wait for each other.
+def append_log_event(folder: Path, event: SeasonLogEvent) -> SeasonLogLine:
+    """Append `event` to the log of the season at `folder`; it is on disk when this returns.
+
+    Concurrent writers on one machine wait for each other.
 
     Raises:
-        InvalidValueError: It cannot follow what happened to that entry before, or is longer than 1 MiB.
+        InvalidValueError: The entry's state does not allow the event, or it is longer than 1 MiB.
         UnreadableSourceError: The log was changed after it was written.
     """
-    (line,) = append_all(folder, lambda _: [event])
+    (line,) = append_log_events(folder, lambda _: [event])
     return line
 
 
-def append_all(folder: Path, decide: Callable[[SeasonLog], Iterable[LogEvent]]) -> list[LogLine]:
+def append_log_events(
+    folder: Path, decide: Callable[[SeasonLog], Iterable[SeasonLogEvent]]
+) -> list[SeasonLogLine]:
     """Append the events that `decide` returns for the current log, under a lock; return the new lines."""
     descriptor = OutputDirectory(folder).open(LOG, os.O_RDWR | os.O_APPEND)
     try:
@@ -162,7 +166,7 @@ def append_all(folder: Path, decide: Callable[[SeasonLog], Iterable[LogEvent]]) 
         data = _read_whole_file(descriptor)
         history = _parse_log(data)
         history.require_whole()
-        chained = list(_iter_chained_lines(history, decide(history)))
+        chained = list(_iter_hash_chain_lines(history, decide(history)))
         text = b"".join(map(_encode_log_line, chained))
         # What a crash left unended is ended, not taken away: nothing of this file ever goes.
         text = b"\n" + text if text and data and not data.endswith(b"\n") else text
@@ -174,7 +178,9 @@ def append_all(folder: Path, decide: Callable[[SeasonLog], Iterable[LogEvent]]) 
         os.close(descriptor)
 
 
-def _iter_chained_lines(history: SeasonLog, events: Iterable[LogEvent]) -> Iterator[LogLine]:
+def _iter_hash_chain_lines(
+    history: SeasonLog, events: Iterable[SeasonLogEvent]
+) -> Iterator[SeasonLogLine]:
     before = history.head
     states = {event.entry: event.state for event in history.events}
     # A row that was played keeps its name for good: a second one of that name could not be told from it.
@@ -184,14 +190,14 @@ def _iter_chained_lines(history: SeasonLog, events: Iterable[LogEvent]) -> Itera
             was = states.get(event.entry)
             again = event.state is EntryState.SUBMITTED and event.entry in played
             if event.state not in _NEXT[was] or again:
-                raise InvalidValueError(_format_refusal(event, was))
+                raise InvalidValueError(_format_transition_error(event, was))
             states[event.entry] = event.state
-        line = LogLine(event, before, _compute_event_hash(asdict(event), before))
+        line = SeasonLogLine(event, before, _compute_event_hash(asdict(event), before))
         before = line.own
         yield line
 
 
-def _format_refusal(event: LogEvent, was: EntryState | None) -> str:
+def _format_transition_error(event: SeasonLogEvent, was: EntryState | None) -> str:
     now = "was never submitted" if was is None else f"is {was.value}"
     if event.state is EntryState.SUBMITTED:
         return f"{event.entry!r} {now} and cannot be submitted again. Enter under another name"
@@ -206,21 +212,21 @@ def _format_canonical_json(event: Mapping[str, Any]) -> str:
     return json.dumps(event, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
 
-def _format_log_line(line: LogLine) -> str:
+def _format_log_line(line: SeasonLogLine) -> str:
     return _format_line_json(line, asdict(line.event)) + "\n"
 
 
-def _format_line_json(line: LogLine, event: Mapping[str, Any]) -> str:
+def _format_line_json(line: SeasonLogLine, event: Mapping[str, Any]) -> str:
     return (
         f'{{"before":"{line.before}","event":{_format_canonical_json(event)},"hash":"{line.own}"}}'
     )
 
 
-def _encode_log_line(line: LogLine) -> bytes:
-    """Return the stored line, after a check that it can be read again.
+def _encode_log_line(line: SeasonLogLine) -> bytes:
+    """Return the bytes of a log line.
 
     Raises:
-        InvalidValueError: It is too long.
+        InvalidValueError: The line is longer than 1 MiB.
     """
     data = _format_log_line(line).encode()
     if len(data) > _LONGEST_LINE:
@@ -241,7 +247,7 @@ def _read_whole_file(descriptor: int) -> bytes:
 
 
 def _parse_log(data: bytes) -> SeasonLog:
-    lines: list[LogLine] = []
+    lines: list[SeasonLogLine] = []
     torn, broken = [], []
     *ended, last = data.split(b"\n")
     before = BEGINNING
@@ -261,21 +267,23 @@ def _parse_log(data: bytes) -> SeasonLog:
     return SeasonLog(lines=tuple(lines), torn=tuple(torn), broken=tuple(broken))
 
 
-def _parse_log_line(raw: bytes) -> LogLine | None:
+def _parse_log_line(raw: bytes) -> SeasonLogLine | None:
     if len(raw) > _LONGEST_LINE:
         return None
     try:
         found = json.loads(raw)
-        return LogLine(_parse_event(found["event"]), str(found["before"]), str(found["hash"]))
+        return SeasonLogLine(_parse_event(found["event"]), str(found["before"]), str(found["hash"]))
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
 
 
-def _parse_event(found: Mapping[str, Any]) -> LogEvent:
+def _parse_event(found: Mapping[str, Any]) -> SeasonLogEvent:
     """Build an event from a log line of any release; unknown fields are ignored.
 
     The hash of the line still covers the unknown fields.
     """
-    known = {field.name: found[field.name] for field in fields(LogEvent) if field.name in found}
+    known = {
+        field.name: found[field.name] for field in fields(SeasonLogEvent) if field.name in found
+    }
     known |= {"state": EntryState(found["state"]), "reasons": tuple(found.get("reasons", ()))}
-    return LogEvent(**known)
+    return SeasonLogEvent(**known)

@@ -1,7 +1,7 @@
 """Checks of a reviewer's entry.
 
-Checks cost no money: if the season has a budget, a served
-model must have a known price, but receives no question.
+The checks cost no money. If the season has a cost limit, a model on a server needs a known
+price; it is not asked a question.
 """
 
 import asyncio
@@ -10,21 +10,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from unreel.arena.season.recipe import ReviewerEntry
+from unreel.arena.season.recipe import SeasonReviewerSection
 from unreel.arena.submission.creator_checks import EntryCheckContext
-from unreel.arena.submission.finding import EntryFinding, FindingSeverity
+from unreel.arena.submission.entry import EntryFinding, FindingSeverity
 from unreel.core.clip import Clip
 from unreel.core.errors import UnreelError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import bytes_id
-from unreel.core.judgement import get_subject
+from unreel.core.identity import compute_bytes_clip_id
+from unreel.core.judgement import build_question_subject
 from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Question
 from unreel.core.verdict import Unparsed
 from unreel.evaluation.recipe import EvalRecipe
-from unreel.media.access import media_reader
+from unreel.media.access import open_media_reader, read_sample_clip
 from unreel.media.reader import MediaReader
-from unreel.media.sample_clips import read_sample_clip
 from unreel.reviewers.ask import ReviewDispatcher, ReviewResult
 from unreel.reviewers.factory import ReviewerFactory
 from unreel.reviewers.registry import FLOORS, RECORDED
@@ -34,8 +33,14 @@ PATIENCE_S: Final = 120.0
 _UNSAID: Final = (FailureReason.NOT_RECORDED,)
 
 
-def check_reviewer(entry: ReviewerEntry, grounds: EntryCheckContext) -> Iterator[EntryFinding]:
-    """Yield findings: whether it opens, its cost, and whether it answers about a synthesised clip."""
+def check_reviewer_entry(
+    entry: SeasonReviewerSection, grounds: EntryCheckContext
+) -> Iterator[EntryFinding]:
+    """Yield findings about a reviewer's entry.
+
+    The checks are whether it can be opened, whether its price is known, and whether it answers
+    about a synthesised clip.
+    """
     if entry.model in FLOORS:
         words = "a baseline takes part in every season without a rank. Enter your own reviewer"
         yield EntryFinding(check="kind", weight=FindingSeverity.REFUSES, words=words)
@@ -62,7 +67,7 @@ def check_reviewer(entry: ReviewerEntry, grounds: EntryCheckContext) -> Iterator
 
 
 def _iter_price_findings(
-    entry: ReviewerEntry, grounds: EntryCheckContext
+    entry: SeasonReviewerSection, grounds: EntryCheckContext
 ) -> Iterator[EntryFinding]:
     if grounds.recipe.budget.max_cost_usd is not None and entry.is_served and entry.price is None:
         words = "the season has a budget, and no price is known. Name a file of prices"
@@ -76,7 +81,7 @@ def _iter_probe_findings(
     access = grounds.access
     with (
         TemporaryDirectory(prefix="unreel-") as folder,
-        media_reader(access.settings, trusted=access.trusted) as reader,
+        open_media_reader(access.settings, trusted=access.trusted) as reader,
     ):
         clips = _write_probe_clips(recipe.instrument.n_clips, OutputDirectory(Path(folder)), reader)
         if isinstance(clips, Failure):
@@ -102,14 +107,17 @@ def _write_probe_clips(
         facts = reader.probe(file)
         if isinstance(facts, Failure):
             return facts
-        clips.append(Clip(id=bytes_id(data), location=str(file), facts=facts))
+        clips.append(Clip(id=compute_bytes_clip_id(data), location=str(file), facts=facts))
     return clips
 
 
 async def _ask_each_condition(
     desk: ReviewDispatcher, opener: ReviewerFactory, recipe: EvalRecipe, clips: Sequence[Clip]
 ) -> list[ReviewResult]:
-    subject, instrument = get_subject(*(clip.id for clip in clips)), recipe.instrument.instrument
+    subject, instrument = (
+        build_question_subject(*(clip.id for clip in clips)),
+        recipe.instrument.instrument,
+    )
     conditions = [section.as_condition() for section in recipe.condition]
     asked = opener.open()
     try:

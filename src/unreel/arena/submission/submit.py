@@ -1,34 +1,41 @@
-"""One submission from its file to its state: logged before it is checked, and again when it was."""
+"""Submission of an entry: log it, check it, log the decision, and store an accepted entry."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from unreel.arena.submission.accepted import ENTRIES, entry_name, keep_entry
 from unreel.arena.submission.creator_checks import (
     EntryCheckContext,
     EntryCheckResult,
-    check_creator,
+    check_creator_entry,
 )
-from unreel.arena.submission.entry import EntryRecipe, SubmittedEntry
-from unreel.arena.submission.finding import EntryFinding, FindingSeverity, gather
+from unreel.arena.submission.entry import (
+    ENTRIES,
+    EntryFinding,
+    EntryRecipe,
+    FindingSeverity,
+    SubmittedEntry,
+    format_entry_file_name,
+    merge_equal_findings,
+    store_accepted_entry,
+)
 from unreel.arena.submission.log import (
     EntryState,
-    LogEvent,
     SeasonLog,
-    append,
-    append_all,
-    read_log,
+    SeasonLogEvent,
+    append_log_event,
+    append_log_events,
+    read_season_log,
 )
-from unreel.arena.submission.reviewer_checks import check_reviewer
+from unreel.arena.submission.reviewer_checks import check_reviewer_entry
 from unreel.core.errors import InvalidSettingError
 from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
 from unreel.creators.config import CreatorSection
-from unreel.creators.folder import FolderKeys
+from unreel.creators.folder import FolderCreatorConfig
 from unreel.engine.resolve_location import resolve_location
-from unreel.engine.writer_lock import writer_lock
+from unreel.engine.writer_lock import build_writer_lock
 
 _HEARD: Final = frozenset(
     {EntryState.ACCEPTED, EntryState.PLAYED, EntryState.WITHDRAWN, EntryState.RETIRED}
@@ -41,7 +48,7 @@ Clock = Callable[[], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionResult:
-    """Result of a submission."""
+    """Result of a submission: state of the entry, attempt number and findings."""
 
     entry: str
     kind: str
@@ -53,41 +60,45 @@ class SubmissionResult:
     """Hash of the log's last line: keep it to see later that nothing was taken out."""
 
 
-def submit(handed: SubmittedEntry, grounds: EntryCheckContext, *, clock: Clock) -> SubmissionResult:
-    """Log the attempt, check it, and accept or reject it.
+def submit_team_entry(
+    handed: SubmittedEntry, grounds: EntryCheckContext, *, clock: Clock
+) -> SubmissionResult:
+    """Log the entry as an attempt of its team, check it, and accept or reject it.
 
     Raises:
-        InvalidSettingError: Another team has that name.
+        InvalidSettingError: The season itself has an entrant of that name, or the name has a `/`.
         InvalidValueError: An entry of that name takes part already.
         UnreelError: The log was changed, another submission is running, or the machine lacks
             something.
     """
-    _require_free(handed.recipe, grounds)
+    _require_free_title(handed.recipe, grounds)
     # Two entries of one name at once would write over each other's clips.
-    with writer_lock(resolve_location(str(grounds.folder / ENTERING), {})):
-        return _submit_entry(handed, grounds, clock)
+    with build_writer_lock(resolve_location(str(grounds.folder / ENTERING), {})):
+        return _check_and_log_entry(handed, grounds, clock)
 
 
-def _submit_entry(
+def _check_and_log_entry(
     handed: SubmittedEntry, grounds: EntryCheckContext, clock: Clock
 ) -> SubmissionResult:
     recipe = handed.recipe
     first = _append_submission_event(recipe, grounds.folder, clock)
     checked = _check_entry(recipe, grounds, first)
-    findings = gather(checked.findings)
+    findings = merge_equal_findings(checked.findings)
     reasons = tuple(str(each) for each in findings)
     identity = _compute_entry_identity(recipe, checked)
     if any(each.weight is FindingSeverity.REFUSES for each in findings):
         _remove_entry_folder(recipe, grounds.folder)
-        line = append(
+        line = append_log_event(
             grounds.folder, _build_next_event(first, EntryState.REFUSED, clock, identity, reasons)
         )
     else:
-        append(
+        append_log_event(
             grounds.folder, _build_next_event(first, EntryState.CHECKED, clock, identity, reasons)
         )
-        keep_entry(grounds.folder, _pin_entry_clips(recipe, grounds.folder, identity), handed.text)
-        line = append(
+        store_accepted_entry(
+            grounds.folder, _pin_entry_clips(recipe, grounds.folder, identity), handed.text
+        )
+        line = append_log_event(
             grounds.folder, _build_next_event(first, EntryState.ACCEPTED, clock, identity, ())
         )
     return SubmissionResult(
@@ -101,18 +112,27 @@ def _submit_entry(
     )
 
 
-def withdraw(folder: Path, entry: str, *, reason: str, retire: bool, at_us: int) -> LogEvent:
-    """Remove an entry from later runs. Its results stay on the boards.
+def withdraw_team_entry(
+    folder: Path, entry: str, *, reason: str, retire: bool, at_us: int
+) -> SeasonLogEvent:
+    """Log that an entry leaves the season. It is not run again, and its results stay.
+
+    Args:
+        folder: Folder of the season.
+        entry: Title of the entry.
+        reason: Reason for the log; may be empty.
+        retire: Whether the organiser removes it, not its team.
+        at_us: Time of the event in microseconds since 1970, UTC.
 
     Raises:
         InvalidValueError: There is no such entry, or it left before.
     """
 
-    def leaves(history: SeasonLog) -> list[LogEvent]:
+    def leaves(history: SeasonLog) -> list[SeasonLogEvent]:
         last = next((e for e in reversed(history.events) if e.entry == entry), None)
         state = EntryState.RETIRED if retire else EntryState.WITHDRAWN
         return [
-            LogEvent(
+            SeasonLogEvent(
                 entry=entry,
                 state=state,
                 at_us=at_us,
@@ -124,12 +144,17 @@ def withdraw(folder: Path, entry: str, *, reason: str, retire: bool, at_us: int)
             )
         ]
 
-    (line,) = append_all(folder, leaves)
+    (line,) = append_log_events(folder, leaves)
     return line.event
 
 
-def _require_free(recipe: EntryRecipe, grounds: EntryCheckContext) -> None:
-    """Raise for a name that could be taken for another row's: a title, or a title with a setting behind it."""
+def _require_free_title(recipe: EntryRecipe, grounds: EntryCheckContext) -> None:
+    """Check that the title of the entry cannot be confused with another leaderboard row.
+
+    Raises:
+        InvalidSettingError: The season has an entrant of that title, or of that title and a
+            setting, or a creator's title contains a `/`.
+    """
     season, title = grounds.recipe, recipe.title
     taken = {each.name for each in season.creator} | {each.shown for each in season.judges}
     setting, remedy = "name", "Enter under another name"
@@ -141,10 +166,10 @@ def _require_free(recipe: EntryRecipe, grounds: EntryCheckContext) -> None:
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _append_submission_event(recipe: EntryRecipe, folder: Path, clock: Clock) -> LogEvent:
+def _append_submission_event(recipe: EntryRecipe, folder: Path, clock: Clock) -> SeasonLogEvent:
     """Log the submission with its attempt number within the team, before any check."""
 
-    def submitted(history: SeasonLog) -> list[LogEvent]:
+    def submitted(history: SeasonLog) -> list[SeasonLogEvent]:
         before = [
             event
             for event in history.events
@@ -152,7 +177,7 @@ def _append_submission_event(recipe: EntryRecipe, folder: Path, clock: Clock) ->
             and (event.team, event.kind) == (recipe.team, recipe.kind)
         ]
         return [
-            LogEvent(
+            SeasonLogEvent(
                 entry=recipe.title,
                 state=EntryState.SUBMITTED,
                 at_us=clock(),
@@ -164,18 +189,18 @@ def _append_submission_event(recipe: EntryRecipe, folder: Path, clock: Clock) ->
             )
         ]
 
-    (line,) = append_all(folder, submitted)
+    (line,) = append_log_events(folder, submitted)
     return line.event
 
 
 def _build_next_event(
-    event: LogEvent, state: EntryState, clock: Clock, identity: str, reasons: Sequence[str]
-) -> LogEvent:
+    event: SeasonLogEvent, state: EntryState, clock: Clock, identity: str, reasons: Sequence[str]
+) -> SeasonLogEvent:
     return replace(event, state=state, at_us=clock(), identity=identity, reasons=tuple(reasons))
 
 
 def _check_entry(
-    recipe: EntryRecipe, grounds: EntryCheckContext, first: LogEvent
+    recipe: EntryRecipe, grounds: EntryCheckContext, first: SeasonLogEvent
 ) -> EntryCheckResult:
     findings = []
     if not recipe.licence.strip():
@@ -187,12 +212,12 @@ def _check_entry(
     sha256 = {}
     if recipe.creator is not None:
         _remove_entry_folder(recipe, grounds.folder)
-        into = grounds.folder / ENTRIES / entry_name(recipe.title)
-        found = check_creator(recipe.creator, grounds, into=into)
+        into = grounds.folder / ENTRIES / format_entry_file_name(recipe.title)
+        found = check_creator_entry(recipe.creator, grounds, into=into)
         findings += found.findings
         sha256 = dict(found.sha256)
     elif recipe.reviewer is not None:
-        findings += check_reviewer(recipe.reviewer, grounds)
+        findings += check_reviewer_entry(recipe.reviewer, grounds)
     checked = EntryCheckResult(findings=tuple(findings), sha256=sha256)
     twin = _find_same_entrant(recipe, grounds) or _find_identical_entry(
         _compute_entry_identity(recipe, checked), first, grounds.folder
@@ -216,13 +241,16 @@ def _compute_entry_identity(recipe: EntryRecipe, checked: EntryCheckResult) -> s
 
 
 def _find_same_entrant(recipe: EntryRecipe, grounds: EntryCheckContext) -> str:
-    """Return the entrant of the season's recipe that is the same; folders are compared by content."""
+    """Return the title of an entrant of the season with the same settings; "" if there is none.
+
+    Folder creators are skipped: `_find_identical_entry` compares them by content.
+    """
     season, creator, reviewer = grounds.recipe, recipe.creator, recipe.reviewer
     if reviewer is not None:
         own = reviewer.model_dump_json(exclude={"title"})
         same = (e.shown for e in season.judges if e.model_dump_json(exclude={"title"}) == own)
         return next(same, "")
-    if creator is None or isinstance(creator.keys, FolderKeys):
+    if creator is None or isinstance(creator.keys, FolderCreatorConfig):
         return ""
     return next(
         (
@@ -238,9 +266,9 @@ def _get_creator_identity(section: CreatorSection) -> tuple[str, str, int]:
     return section.kind, section.keys.identity(), section.seed
 
 
-def _find_identical_entry(identity: str, first: LogEvent, folder: Path) -> str:
+def _find_identical_entry(identity: str, first: SeasonLogEvent, folder: Path) -> str:
     """Return the name of another entry with the same identity; "" if there is none."""
-    for event in read_log(folder).events:
+    for event in read_season_log(folder).events:
         same = event.identity == identity and event.kind == first.kind
         if same and event.state in _HEARD and event.entry != first.entry:
             return event.entry
@@ -253,9 +281,9 @@ def _pin_entry_clips(recipe: EntryRecipe, folder: Path, identity: str) -> EntryR
     A recipe without a folder of clips is returned unchanged.
     """
     creator = recipe.creator
-    if creator is None or not isinstance(creator.keys, FolderKeys):
+    if creator is None or not isinstance(creator.keys, FolderCreatorConfig):
         return recipe
-    kept = {"folder": str((folder / ENTRIES / entry_name(recipe.title)).absolute())}
+    kept = {"folder": str((folder / ENTRIES / format_entry_file_name(recipe.title)).absolute())}
     version = creator.keys.version
     told = {"version": f"{version}+{identity[:12]}" if version else identity[:12]}
     section = type(creator).model_validate(creator.model_dump() | kept | told)
@@ -263,5 +291,5 @@ def _pin_entry_clips(recipe: EntryRecipe, folder: Path, identity: str) -> EntryR
 
 
 def _remove_entry_folder(recipe: EntryRecipe, folder: Path) -> None:
-    """Take away what an earlier try of that name left."""
-    OutputDirectory(folder).remove_folder(f"{ENTRIES}/{entry_name(recipe.title)}")
+    """Delete the copied clips of an earlier attempt with the same title."""
+    OutputDirectory(folder).remove_folder(f"{ENTRIES}/{format_entry_file_name(recipe.title)}")

@@ -1,11 +1,12 @@
-"""Questions as plain rows, with their shared recipe: all data for parsing and scoring an answer.
+"""Questions as plain rows with their shared recipe, and scores of the answers as `unreel` computes them.
 
-This module opens no clip, so exported tasks run with any version of PyAV, or without PyAV.
+Both have all data for parsing and scoring an answer. This module opens no clip, so exported
+tasks run with any version of PyAV, or without PyAV.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,14 +16,17 @@ from pydantic import TypeAdapter
 from unreel.benchmarks import truth
 from unreel.core.clip import ClipId
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.estimate import Estimate, Scorecard
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.input_files import RECIPE_BYTES, parse_json_object, read_limited_bytes
 from unreel.core.judgement import Pair
 from unreel.core.names import read_clip_id
 from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Marks
-from unreel.core.small_documents import RECIPE_BYTES, parse_object, read_bytes
+from unreel.protocols.answer_text import parse_answer_text
 from unreel.protocols.presentation import LEAST_PIXELS
-from unreel.protocols.protocol import Mode, Protocol, get_protocol
-from unreel.protocols.space import declare_space
+from unreel.protocols.protocol import Mode, Protocol, ScoredQuestion, get_protocol
+from unreel.protocols.space import parse_box_space
 
 RECIPE_FILE: Final = "unreel.json"
 QUESTIONS_FILE: Final = "questions.jsonl"
@@ -30,7 +34,7 @@ _TASK_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExportRecipe:
+class BenchmarkExportRecipe:
     """Settings that all questions of an export share."""
 
     name: str
@@ -59,7 +63,7 @@ class ExportRecipe:
         if self.max_pixels is not None:
             self._require_pixels(self.max_pixels)
         if self.box_space is not None:
-            declare_space(self.box_space, width=1, height=1)
+            parse_box_space(self.box_space, width=1, height=1)
         elif self.instrument.needs_box_space:
             setting, problem = "box_space", f"{self.protocol} needs the space of the boxes"
             remedy = "Give pixel, unit, permille or 'model-input WxH', as the model answers"
@@ -81,7 +85,7 @@ class ExportRecipe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExportItem:
+class ExportedQuestion:
     """One question with its inputs and ground truth, as a row of JSONL, Parquet or TSV."""
 
     id: str
@@ -122,9 +126,9 @@ class ExportItem:
         return [str(place) for place in json.loads(self.videos)]
 
 
-def parse_export_item(row: Mapping[str, Any]) -> ExportItem:
+def parse_exported_question(row: Mapping[str, Any]) -> ExportedQuestion:
     """Parse an export item from `row`; other columns are ignored."""
-    return ExportItem(
+    return ExportedQuestion(
         id=str(row["id"]),
         clips=str(row["clips"]),
         videos=str(row["videos"]),
@@ -138,13 +142,13 @@ def parse_export_item(row: Mapping[str, Any]) -> ExportItem:
     )
 
 
-def read_truths(recipe: ExportRecipe, item: ExportItem) -> tuple[Any, ...]:
+def parse_exported_truths(recipe: BenchmarkExportRecipe, item: ExportedQuestion) -> tuple[Any, ...]:
     """Return the ground truths of `item` in the form that the protocol's scorer needs."""
-    return truth.read_truths(recipe.protocol, item.truth)
+    return truth.parse_truths_json(recipe.protocol, item.truth)
 
 
-def save_recipe(recipe: ExportRecipe, folder: Path, *, media: Path) -> None:
-    """Write `recipe` next to the questions, with the folder that the paths of clips start from."""
+def save_export_recipe(recipe: BenchmarkExportRecipe, folder: Path, *, media: Path) -> None:
+    """Write `recipe` and the path of the media folder to `unreel.json` in the export folder."""
     text = {
         "recipe": asdict(recipe),
         "instrument": str(recipe.instrument.instrument),
@@ -155,19 +159,23 @@ def save_recipe(recipe: ExportRecipe, folder: Path, *, media: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class SavedRecipe:
+class SavedExportRecipe:
     """An exported recipe, and the directory of its clips."""
 
-    recipe: ExportRecipe
+    recipe: BenchmarkExportRecipe
     media: Path
 
 
-def load_recipe(folder: Path) -> SavedRecipe:
-    """Load the recipe of an exported folder; another version of the protocol is rejected."""
+def load_export_recipe(folder: Path) -> SavedExportRecipe:
+    """Load the recipe of the export in `folder`.
+
+    Raises:
+        UnreadableSourceError: The recipe is missing, damaged, or of another protocol version.
+    """
     path = folder / RECIPE_FILE
     try:
-        saved = parse_object(read_bytes(path, most=RECIPE_BYTES))
-        recipe = TypeAdapter(ExportRecipe).validate_python(saved["recipe"])
+        saved = parse_json_object(read_limited_bytes(path, most=RECIPE_BYTES))
+        recipe = TypeAdapter(BenchmarkExportRecipe).validate_python(saved["recipe"])
         written, media = saved["instrument"], Path(saved["media"])
     except (OSError, KeyError, TypeError, ValueError) as error:
         problem = f"no recipe of an export ({type(error).__name__})"
@@ -176,11 +184,98 @@ def load_recipe(folder: Path) -> SavedRecipe:
     if written != current:
         problem = f"was exported for {written}, and this release measures {current}"
         raise UnreadableSourceError(str(path), problem, "Export the benchmark again")
-    return SavedRecipe(recipe, media)
+    return SavedExportRecipe(recipe, media)
 
 
-def read_rows(folder: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the questions of an export directory with all columns; question n has the index n - 1."""
+def read_exported_rows(folder: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of an export with all columns; row n, from 1, has the index n - 1."""
     with (folder / QUESTIONS_FILE).open(encoding="utf-8") as file:
         for line in file:
             yield json.loads(line)
+
+
+NO_REPLIES: Final = ("[LMMS_EVAL_REQUEST_FAILED", "Failed to obtain answer via API")
+"""Prefixes of the texts of lmms-eval 0.7 and VLMEvalKit for a request without an answer."""
+
+_COUNTS: Final = ("questions", "answered")
+_MORE_IS_BETTER: Final = {"more": True, "less": False, "neither": None}
+
+
+def parse_exported_reply(recipe: BenchmarkExportRecipe, item: ExportedQuestion, text: str) -> Any:
+    """Return the parsed verdict of a reply, or a `Failure` for an empty or failed reply."""
+    if not text.strip():
+        return Failure(FailureReason.EMPTY_REPLY, "the tool handed over no text")
+    if text.lstrip().startswith(NO_REPLIES):
+        return Failure(FailureReason.SERVER_ERROR, text.strip()[:200])
+    return parse_answer_text(
+        text,
+        recipe.instrument,
+        prompt=recipe.prompt,
+        mode=recipe.mode,
+        box_space=recipe.box_space if item.width else None,
+        size=(item.width, item.height),
+    )
+
+
+def score_exported_replies(
+    recipe: BenchmarkExportRecipe, replies: Iterable[tuple[ExportedQuestion, str | Failure]]
+) -> Scorecard:
+    """Return the scorecard of `replies`, parsed and scored as by unreel itself."""
+    rows = [
+        row
+        for item, reply in replies
+        for row in _build_scored_questions(
+            recipe,
+            item,
+            reply if isinstance(reply, Failure) else parse_exported_reply(recipe, item, reply),
+        )
+    ]
+    return recipe.instrument.score(rows, seed=recipe.seed)
+
+
+def list_scorecard_metrics(card: Scorecard) -> dict[str, float]:
+    """Return `card` as numbers by name: counts, then metrics with interval, n and parse coverage.
+
+    A metric that was not measured is omitted, not 0.
+    """
+    figures: dict[str, float] = {"questions": card.n_questions, "answered": card.n_answered}
+    figures |= {f"failed: {reason}": n for reason, n in card.failures.items()}
+    figures |= {f"unread: {part}": n for part, n in card.unparsed.items()}
+    figures |= {f"clips: {what}": n for what, n in card.confusion.items()}
+    for metric in card.metrics:
+        value = metric.value
+        if isinstance(value, Estimate):
+            figures[metric.name] = value.value
+            figures[f"{metric.name} (low)"] = value.low
+            figures[f"{metric.name} (high)"] = value.high
+            figures[f"{metric.name} (n)"] = value.n
+            figures[f"{metric.name} (parsed)"] = metric.coverage.parsed
+            figures[f"{metric.name} (asked)"] = metric.coverage.asked
+    return figures
+
+
+def list_reported_metrics(name: str) -> Iterator[tuple[str, bool | None]]:
+    """Return the metrics that a task of that protocol reports, and whether more is better (None: neither)."""
+    figures = get_protocol(name).figures
+    for metric in figures.exported:
+        yield metric, _MORE_IS_BETTER[figures[metric].better]
+        for part in ("low", "high", "n"):
+            yield f"{metric} ({part})", None
+    for count in _COUNTS:
+        yield count, None
+
+
+def _build_scored_questions(
+    recipe: BenchmarkExportRecipe, item: ExportedQuestion, outcome: Any
+) -> list[ScoredQuestion[Any, Any]]:
+    return [
+        ScoredQuestion(
+            subject=item.subject,
+            truth=truth,
+            outcome=outcome,
+            source=item.source,
+            creator=item.creator,
+            difficulty=item.difficulty,
+        )
+        for truth in parse_exported_truths(recipe, item)
+    ]

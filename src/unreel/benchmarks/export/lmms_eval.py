@@ -13,9 +13,12 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.benchmarks.export.item import QUESTIONS_FILE, ExportRecipe
-from unreel.benchmarks.export.scoring import list_reported_figures
-from unreel.benchmarks.export.writer import ExportResult, write_questions
+from unreel.benchmarks.export.item import (
+    QUESTIONS_FILE,
+    BenchmarkExportRecipe,
+    list_reported_metrics,
+)
+from unreel.benchmarks.export.questions import BenchmarkExportResult, write_exported_questions
 from unreel.benchmarks.loader import Benchmark
 from unreel.core.output_files import OutputDirectory
 from unreel.media.reader import MediaReader
@@ -60,11 +63,11 @@ _FUNCTION_TAG: Final = re.compile(r'"!function ([\w.]+)"')
 
 
 def export_lmms_eval(
-    benchmark: Benchmark, recipe: ExportRecipe, *, folder: Path, reader: MediaReader
-) -> ExportResult:
+    benchmark: Benchmark, recipe: BenchmarkExportRecipe, *, folder: Path, reader: MediaReader
+) -> BenchmarkExportResult:
     """Write `benchmark` to `folder` as the task `recipe.name`; it runs wherever unreel is installed."""
-    exported = write_questions(benchmark, recipe, folder=folder, reader=reader)
-    figures = list(list_reported_figures(recipe.protocol))
+    exported = write_exported_questions(benchmark, recipe, folder=folder, reader=reader)
+    figures = list(list_reported_metrics(recipe.protocol))
     into = OutputDirectory(folder, published=True)
     into.write(f"{MODULE}.py", _format_task_module(recipe, figures).encode())
     yaml = json.dumps(_build_task_config(recipe, folder, figures), indent=2)
@@ -73,7 +76,9 @@ def export_lmms_eval(
     return exported
 
 
-def _format_task_module(recipe: ExportRecipe, figures: list[tuple[str, bool | None]]) -> str:
+def _format_task_module(
+    recipe: BenchmarkExportRecipe, figures: list[tuple[str, bool | None]]
+) -> str:
     head = _HEAD.format(name=recipe.name, instrument=recipe.instrument.instrument)
     rest = (
         _FIGURE.format(function=f"figure_{i}", name=name) for i, (name, _) in enumerate(figures)
@@ -82,7 +87,7 @@ def _format_task_module(recipe: ExportRecipe, figures: list[tuple[str, bool | No
 
 
 def _build_task_config(
-    recipe: ExportRecipe, folder: Path, figures: list[tuple[str, bool | None]]
+    recipe: BenchmarkExportRecipe, folder: Path, figures: list[tuple[str, bool | None]]
 ) -> dict[str, Any]:
     return {
         "task": recipe.name,

@@ -8,20 +8,30 @@ from typing import Any
 
 from PIL import Image
 
-from unreel.benchmarks.export.item import load_recipe, parse_export_item, read_rows
-from unreel.benchmarks.export.scoring import list_figures, list_reported_figures, score_replies
-from unreel.protocols.presentation import around_clips
+from unreel.benchmarks.export.item import (
+    list_reported_metrics,
+    list_scorecard_metrics,
+    load_export_recipe,
+    parse_exported_question,
+    read_exported_rows,
+    score_exported_replies,
+)
+from unreel.protocols.presentation import split_prompt_at_clips
 
 
 class LmmsTask:
-    """One exported task in this process."""
+    """An exported lmms-eval task: its questions, messages and metrics."""
 
     def __init__(self, folder: Path) -> None:
-        saved = load_recipe(folder)
+        saved = load_export_recipe(folder)
         self._folder, self._media, self._recipe = folder, saved.media, saved.recipe
-        self._items = {row["id"]: parse_export_item(row) for row in read_rows(folder)}
+        self._items = {
+            row["id"]: parse_exported_question(row) for row in read_exported_rows(folder)
+        }
         self._scored: tuple[list[dict[str, str]], dict[str, float]] | None = None
-        self._around = around_clips(self._recipe.instrument.prompt(self._recipe.prompt).text)
+        self._around = split_prompt_at_clips(
+            self._recipe.instrument.prompt(self._recipe.prompt).text
+        )
         self.prompt = "".join(self._around)
 
     def visuals(self, doc: Mapping[str, Any]) -> list[Any]:
@@ -40,14 +50,17 @@ class LmmsTask:
         """Return the reply once for each metric, because metrics are computed from all replies together."""
         text = results[0] if results and isinstance(results[0], str) else ""
         said = {"id": str(doc["id"]), "reply": text}
-        return {figure: said for figure, _ in list_reported_figures(self._recipe.protocol)}
+        return {figure: said for figure, _ in list_reported_metrics(self._recipe.protocol)}
 
     def figure(self, name: str, results: Sequence[Mapping[str, str]]) -> float | None:
         """Compute the metric `name` over all replies; `None`, shown as N/A, if it was not measured."""
         said = [dict(result) for result in results]
         if self._scored is None or self._scored[0] != said:
             replies = [(self._items[each["id"]], each["reply"]) for each in said]
-            self._scored = said, list_figures(score_replies(self._recipe, replies))
+            self._scored = (
+                said,
+                list_scorecard_metrics(score_exported_replies(self._recipe, replies)),
+            )
         return self._scored[1].get(name)
 
     def _content(self, doc: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

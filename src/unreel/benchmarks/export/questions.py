@@ -1,13 +1,19 @@
-"""From the entries of a benchmark to the questions of one export, about files on this machine."""
+"""Questions of one export about local files, written with the frames that they show."""
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from unreel.benchmarks.cells import is_url
-from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.export.item import ExportItem, ExportRecipe
+from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
+from unreel.benchmarks.export.item import (
+    QUESTIONS_FILE,
+    BenchmarkExportRecipe,
+    ExportedQuestion,
+    save_export_recipe,
+)
 from unreel.benchmarks.loader import Benchmark
 from unreel.benchmarks.questions import (
     PlannedQuestion,
@@ -16,15 +22,21 @@ from unreel.benchmarks.questions import (
     UnreadableClip,
     plan_questions,
 )
-from unreel.benchmarks.truth import write_truths
-from unreel.core.clip import ClipId, get_creator
-from unreel.core.errors import MediaError
-from unreel.core.facts import ClipFacts
+from unreel.benchmarks.truth import format_truths_json
+from unreel.core.clip import ClipFacts, ClipId, get_creator
+from unreel.core.errors import MediaError, UnreadableSourceError
 from unreel.core.failure import Failure
-from unreel.core.identity import clip_id
+from unreel.core.identity import compute_bytes_clip_id, compute_clip_id
+from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Condition
-from unreel.media.reader import MediaReader
-from unreel.media.sampling import parse_plan
+from unreel.media.reader import MediaReader, SampledFrame
+from unreel.media.sampling import parse_sampling
+from unreel.protocols.presentation import (
+    format_clip_heading,
+    format_frame_time,
+    sample_shown_frames,
+    shows_frame_times,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +50,9 @@ class _LocalClip:
     height: int = 0
 
 
-def ask_about(
-    benchmark: Benchmark, recipe: ExportRecipe, *, reader: MediaReader
-) -> Iterator[ExportItem | Rejected]:
+def iter_exported_questions(
+    benchmark: Benchmark, recipe: BenchmarkExportRecipe, *, reader: MediaReader
+) -> Iterator[ExportedQuestion | Rejected]:
     """Yield one item per question of `recipe`, in benchmark order, and the rejected rows.
 
     Frame size and duration come from the benchmark, or from the file if the benchmark does not
@@ -48,7 +60,7 @@ def ask_about(
     the other protocols ask about each clip.
     """
     if recipe.sampling is not None:
-        parse_plan(recipe.sampling)
+        parse_sampling(recipe.sampling)
     scope = QuestionScope(
         instrument=recipe.instrument.instrument,
         conditions=(Condition(prompt=recipe.prompt, marks=recipe.marks),),
@@ -57,7 +69,7 @@ def ask_about(
     for planned in plan_questions(_iter_local_entries(benchmark, recipe, reader), scope):
         match planned:
             case PlannedQuestion():
-                yield _build_export_item(planned, recipe)
+                yield _build_exported_question(planned, recipe)
             case UnreadableClip(name=name, failure=failure):
                 yield Rejected(name, str(failure))
             case Rejected():
@@ -65,7 +77,7 @@ def ask_about(
 
 
 def _iter_local_entries(
-    benchmark: Benchmark, recipe: ExportRecipe, reader: MediaReader
+    benchmark: Benchmark, recipe: BenchmarkExportRecipe, reader: MediaReader
 ) -> Iterator[ProbedEntry[_LocalClip] | Rejected]:
     for row in benchmark:
         if isinstance(row, Rejected):
@@ -81,17 +93,14 @@ def _iter_local_entries(
 
 
 def _identify_local_clip(entry: Entry, root: Path) -> _LocalClip | Rejected:
-    """Find the file of `entry`; reject a file that is not on this machine.
-
-    The other tools need paths.
-    """
+    """Return the clip of `entry` with its id; a clip without a local file is rejected."""
     if is_url(entry.location):
         return Rejected(entry.name, "it is a URL. Download the clips, then export the folder")
     path = root / entry.location
     if not path.is_file():
         return Rejected(entry.name, f"no file at {entry.location}")
     try:
-        return _LocalClip(id=clip_id(path), location=entry.location)
+        return _LocalClip(id=compute_clip_id(path), location=entry.location)
     except (MediaError, OSError) as error:
         return Rejected(entry.name, str(error))
 
@@ -110,17 +119,135 @@ def _measure_frame_size(
     return replace(clip, facts=facts, width=width, height=height)
 
 
-def _build_export_item(planned: PlannedQuestion[_LocalClip], recipe: ExportRecipe) -> ExportItem:
+def _build_exported_question(
+    planned: PlannedQuestion[_LocalClip], recipe: BenchmarkExportRecipe
+) -> ExportedQuestion:
     first = planned.clips[0]
-    return ExportItem(
+    return ExportedQuestion(
         id=planned.name,
         clips=" ".join(clip.id for clip in planned.clips),
         videos=json.dumps([clip.location for clip in planned.clips]),
         answer=recipe.instrument.wording.right(planned.truths[0]),
-        truth=write_truths(recipe.protocol, planned.truths),
+        truth=format_truths_json(recipe.protocol, planned.truths),
         width=first.width,
         height=first.height,
         source=planned.source,
         creator=get_creator(*planned.origins),
         difficulty=planned.difficulty,
     )
+
+
+Part = str | SampledFrame | Path
+"""A text, a frame, or a whole file."""
+
+
+def build_question_parts(
+    recipe: BenchmarkExportRecipe, item: ExportedQuestion, *, media: Path, reader: MediaReader
+) -> list[Part] | Failure:
+    """Return the parts to show before the prompt, in order; the clips of a pair are numbered."""
+    parts: list[Part] = []
+    places = item.places
+    for number, place in enumerate(places, start=1):
+        if len(places) > 1:
+            parts.append(format_clip_heading(number))
+        path = media / place
+        if recipe.sampling is None:
+            parts.append(path)
+            continue
+        sampled = sample_shown_frames(
+            reader, path, sampling=recipe.sampling, max_pixels=recipe.max_pixels
+        )
+        if isinstance(sampled, Failure):
+            return sampled
+        for frame in sampled.frames:
+            if shows_frame_times(recipe.protocol, recipe.marks):
+                parts.append(format_frame_time(frame.at_s))
+            parts.append(frame)
+    return parts
+
+
+FRAMES: Final = "frames"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkExportResult:
+    """Result of an export, with the questions that could not be exported."""
+
+    folder: Path
+    n_questions: int
+    n_rejected: int
+    rejected: tuple[Rejected, ...]
+    """The first rows that were rejected."""
+
+
+@dataclass(frozen=True, slots=True)
+class _RenderedQuestion:
+    item: ExportedQuestion
+    parts: list[Part]
+    media: Path
+
+
+def write_exported_questions(
+    benchmark: Benchmark, recipe: BenchmarkExportRecipe, *, folder: Path, reader: MediaReader
+) -> BenchmarkExportResult:
+    """Write the questions, their frames and their recipe to `folder`, one clip at a time.
+
+    A clip that cannot be shown is rejected, because the other tools cannot represent a failure.
+
+    Raises:
+        UnreadableSourceError: The benchmark gives no question.
+    """
+    into = OutputDirectory(folder, published=True)
+    n_questions = n_rejected = 0
+    rejected: list[Rejected] = []
+    prompt = recipe.instrument.prompt(recipe.prompt).text
+    with into.create_text(QUESTIONS_FILE) as file:
+        for sheet in _iter_rendered_questions(benchmark, recipe, reader=reader):
+            if isinstance(sheet, Rejected):
+                n_rejected += 1
+                if len(rejected) < REASONS_SHOWN:
+                    rejected.append(sheet)
+                continue
+            shown = json.dumps(
+                [_write_question_part(part, into, sheet.media) for part in sheet.parts]
+            )
+            row = {"index": n_questions, "question": prompt, **asdict(sheet.item), "shown": shown}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            n_questions += 1
+    if not n_questions:
+        why = f", first: {rejected[0]}" if rejected else ""
+        problem = f"no question for {recipe.protocol} ({n_rejected} rows rejected{why})"
+        remedy = "Check the protocol and the split"
+        raise UnreadableSourceError(str(benchmark.root), problem, remedy)
+    save_export_recipe(recipe, folder, media=benchmark.root)
+    return BenchmarkExportResult(
+        folder=folder, n_questions=n_questions, n_rejected=n_rejected, rejected=tuple(rejected)
+    )
+
+
+def _iter_rendered_questions(
+    benchmark: Benchmark, recipe: BenchmarkExportRecipe, *, reader: MediaReader
+) -> Iterator[_RenderedQuestion | Rejected]:
+    for question in iter_exported_questions(benchmark, recipe, reader=reader):
+        if isinstance(question, Rejected):
+            yield question
+            continue
+        parts = build_question_parts(recipe, question, media=benchmark.root, reader=reader)
+        if isinstance(parts, Failure):
+            yield Rejected(question.id, str(parts))
+        else:
+            yield _RenderedQuestion(question, parts, benchmark.root)
+
+
+def _write_question_part(part: Part, folder: OutputDirectory, media: Path) -> dict[str, str]:
+    match part:
+        case str():
+            return {"text": part}
+        case Path():
+            return {"video": part.relative_to(media).as_posix()}
+        case SampledFrame():
+            # Named by its bytes: a clip that is shown in several pairs is written once.
+            name = compute_bytes_clip_id(part.data)
+            place = f"{FRAMES}/{name[:2]}/{name}.jpg"
+            folder.write(place, part.data)
+            return {"image": place}

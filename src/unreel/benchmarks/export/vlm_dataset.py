@@ -6,29 +6,37 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.benchmarks.export.item import load_recipe, parse_export_item, read_rows
-from unreel.benchmarks.export.scoring import list_figures, score_replies
+from unreel.benchmarks.export.item import (
+    list_scorecard_metrics,
+    load_export_recipe,
+    parse_exported_question,
+    read_exported_rows,
+    score_exported_replies,
+)
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
-from unreel.protocols.presentation import around_clips, mark_clip
+from unreel.protocols.presentation import format_clip_heading, split_prompt_at_clips
 
 SCORES: Final = "_unreel.json"
 """Suffix of the metrics file next to the predictions."""
 
 
 class VlmDataset:
-    """One exported data set in this process."""
+    """An exported VLMEvalKit data set: its messages and metrics."""
 
     def __init__(self, folder: Path) -> None:
-        saved = load_recipe(folder)
+        saved = load_export_recipe(folder)
         self._folder, self._recipe = folder, saved.recipe
-        self._rows = list(read_rows(folder))
+        self._rows = list(read_exported_rows(folder))
         self.media = saved.media
 
     def message(self, index: int, *, whole: bool) -> list[dict[str, str]]:
-        """Build the message of question `index`, with its frames at their place in the prompt.
+        """Return the message of question `index`, with its frames at their position in the prompt.
 
         `whole` shows the video files instead of frames.
+
+        Raises:
+            InvalidSettingError: Frames are required, and the export has none.
         """
         if self._recipe.sampling is None and not whole:
             setting, problem = "sampling", "exported without a plan, and this model takes frames"
@@ -36,7 +44,9 @@ class VlmDataset:
         row = self._rows[index]
         shown = self._files(row) if whole else self._frames(row)
         prompt = self._recipe.instrument.prompt(self._recipe.prompt).text
-        before, after = ([{"type": "text", "value": t}] if t else [] for t in around_clips(prompt))
+        before, after = (
+            [{"type": "text", "value": t}] if t else [] for t in split_prompt_at_clips(prompt)
+        )
         return [*before, *shown, *after]
 
     def evaluate(
@@ -48,18 +58,19 @@ class VlmDataset:
         """
         said = {int(row["index"]): row.get("prediction") for row in predictions}
         replies = [
-            (parse_export_item(row), _format_cell(said.get(row["index"]))) for row in self._rows
+            (parse_exported_question(row), _format_reply_cell(said.get(row["index"])))
+            for row in self._rows
         ]
-        figures = list_figures(score_replies(self._recipe, replies))
+        figures = list_scorecard_metrics(score_exported_replies(self._recipe, replies))
         data = (json.dumps(figures, indent=2) + "\n").encode()
         OutputDirectory(eval_file.parent, published=True).write(eval_file.stem + SCORES, data)
         return figures
 
     def _files(self, row: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-        places = parse_export_item(row).places
+        places = parse_exported_question(row).places
         for number, place in enumerate(places, start=1):
             if len(places) > 1:
-                yield {"type": "text", "value": mark_clip(number)}
+                yield {"type": "text", "value": format_clip_heading(number)}
             yield {"type": "video", "value": str(self.media / place)}
 
     def _frames(self, row: Mapping[str, Any]) -> Iterator[dict[str, str]]:
@@ -70,7 +81,7 @@ class VlmDataset:
                 yield {"type": "text", "value": part["text"]}
 
 
-def _format_cell(cell: object) -> str:
+def _format_reply_cell(cell: object) -> str:
     """Return the reply in a cell of VLMEvalKit's table as text.
 
     VLMEvalKit turns a column of digits into numbers. An empty cell gives "".

@@ -12,18 +12,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.benchmarks.export.item import ExportRecipe, read_rows
-from unreel.benchmarks.export.writer import ExportResult, write_questions
+from unreel.benchmarks.export.item import BenchmarkExportRecipe, read_exported_rows
+from unreel.benchmarks.export.questions import BenchmarkExportResult, write_exported_questions
 from unreel.benchmarks.loader import Benchmark
 from unreel.core.output_files import OutputDirectory
 from unreel.media.reader import MediaReader
 from unreel.media.sampling import (
-    PaperSampling,
     PerSecondSampling,
     UniformSampling,
-    VlmEvalKitCount,
-    VlmEvalKitRate,
-    parse_plan,
+    VideoRealityTestSampling,
+    VlmEvalKitCountSampling,
+    VlmEvalKitRateSampling,
+    parse_sampling,
 )
 
 MODULE: Final = "unreel_dataset"
@@ -91,10 +91,10 @@ if __name__ == "__main__":
 
 
 def export_vlmevalkit(
-    benchmark: Benchmark, recipe: ExportRecipe, *, folder: Path, reader: MediaReader
-) -> ExportResult:
+    benchmark: Benchmark, recipe: BenchmarkExportRecipe, *, folder: Path, reader: MediaReader
+) -> BenchmarkExportResult:
     """Write `benchmark` to `folder` as `NAME.tsv` and its class; it runs wherever unreel is installed."""
-    exported = write_questions(benchmark, recipe, folder=folder, reader=reader)
+    exported = write_exported_questions(benchmark, recipe, folder=folder, reader=reader)
     pairs = recipe.instrument.subject == "pair"
     columns = (*COLUMNS, _PAIR_COLUMN) if pairs else COLUMNS
     into = OutputDirectory(folder, published=True)
@@ -109,18 +109,18 @@ def export_vlmevalkit(
     return exported
 
 
-def _build_frame_options(recipe: ExportRecipe) -> dict[str, float]:
-    match parse_plan(recipe.sampling) if recipe.sampling else None:
-        case UniformSampling(n) | VlmEvalKitCount(n) | PaperSampling(n):
+def _build_frame_options(recipe: BenchmarkExportRecipe) -> dict[str, float]:
+    match parse_sampling(recipe.sampling) if recipe.sampling else None:
+        case UniformSampling(n) | VlmEvalKitCountSampling(n) | VideoRealityTestSampling(n):
             return {"nframe": n}
-        case PerSecondSampling(fps) | VlmEvalKitRate(fps):
+        case PerSecondSampling(fps) | VlmEvalKitRateSampling(fps):
             return {"fps": float(fps)}
         case _:
             return {}
 
 
 def _iter_dataset_rows(folder: Path) -> Iterator[Mapping[str, Any]]:
-    for row in read_rows(folder):
+    for row in read_exported_rows(folder):
         first, *second = json.loads(row["videos"])
         yield {
             "index": row["index"],

@@ -1,1 +1,4 @@
-"""The three papers' printed figures as data, and the check that recalculates them. Imports `protocols` and `core`."""
+"""Printed results of the three papers as data, and their recalculation.
+
+It imports `protocols` and `core`.
+"""

@@ -1,4 +1,4 @@
-"""The tables of Video Reality Test as the paper lays them out, with figures scored here in its place."""
+"""Tables in the layout of the Video Reality Test paper, filled with your own scores."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,9 +11,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from unreel.benchmarks.published.tables import (
     PublishedTable,
-    get_base_line_name,
+    get_line_name_without_audio,
+    read_published_table,
     round_to_two_places,
-    show,
 )
 from unreel.core.errors import (
     InvalidSettingError,
@@ -22,8 +22,8 @@ from unreel.core.errors import (
     UnreadableSourceError,
 )
 from unreel.core.estimate import Estimate, Scorecard
+from unreel.core.input_files import parse_json_object, read_limited_bytes
 from unreel.core.question import Condition
-from unreel.core.small_documents import parse_object, read_bytes
 from unreel.protocols.formulas import PERCENT
 from unreel.protocols.protocol import get_protocol
 
@@ -34,7 +34,7 @@ _PROMPT: Final = "paper"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ScorecardFile:
+class ReviewerScorecard:
     """A scorecard, with its reviewer and the condition of the questions."""
 
     reviewer: str
@@ -45,7 +45,7 @@ class ScorecardFile:
     """Modification of the clips, in the paper's notation: ` + Audio`, ` - Watermark`."""
 
 
-def read_scored(named: str) -> list[ScorecardFile]:
+def read_scorecard_file(named: str) -> list[ReviewerScorecard]:
     """Read the scorecards of `NAME=FILE` or `FILE`.
 
     For `FILE`, the reviewer's name is the file name without its suffix. For human votes the
@@ -57,7 +57,7 @@ def read_scored(named: str) -> list[ScorecardFile]:
     name, _, file = named.rpartition("=") if not Path(named).is_file() else ("", "", named)
     path = Path(file)
     try:
-        document = parse_object(read_bytes(path, most=_MOST))
+        document = parse_json_object(read_limited_bytes(path, most=_MOST))
         return list(_iter_scorecards(document, name or path.stem))
     except (InvalidValueError, ValidationError, KeyError, TypeError) as error:
         problem = f"no scores ({type(error).__name__})"
@@ -65,28 +65,30 @@ def read_scored(named: str) -> list[ScorecardFile]:
         raise UnreadableSourceError(str(path), problem, remedy) from error
 
 
-def _iter_scorecards(document: Mapping[str, Any], reviewer: str) -> Iterator[ScorecardFile]:
+def _iter_scorecards(document: Mapping[str, Any], reviewer: str) -> Iterator[ReviewerScorecard]:
     if "scorecard" in document:
         card = _CARD.validate_python(document["scorecard"])
         asked = Condition(prompt=document.get("prompt", _PROMPT))
-        yield _build_scorecard_file(asked, card, reviewer)
+        yield _build_reviewer_scorecard(asked, card, reviewer)
     elif isinstance(document["scores"], dict):
         card = _CARD.validate_python(document["scores"]["majority"])
-        yield ScorecardFile(reviewer=reviewer, card=card, thinks=False)
+        yield ReviewerScorecard(reviewer=reviewer, card=card, thinks=False)
     else:
         for score in document["scores"]:
             card = _CARD.validate_python(score["scorecard"])
-            yield _build_scorecard_file(
+            yield _build_reviewer_scorecard(
                 _CONDITION.validate_python(score["condition"]), card, reviewer
             )
 
 
-def _build_scorecard_file(condition: Condition, card: Scorecard, reviewer: str) -> ScorecardFile:
+def _build_reviewer_scorecard(
+    condition: Condition, card: Scorecard, reviewer: str
+) -> ReviewerScorecard:
     instrument = get_protocol(card.instrument.protocol)
     thinks = instrument.prompt(condition.prompt).asks_to_think
     audio = " + Audio" if condition.audio == "on" else ""
     watermark = " - Watermark" if condition.watermark == "removed" else ""
-    return ScorecardFile(
+    return ReviewerScorecard(
         reviewer=reviewer,
         card=card,
         thinks=thinks if condition.thinking == "default" else condition.thinking == "on",
@@ -110,7 +112,7 @@ class CreatorSetting:
     setting: str
 
     def under(self, variant: str) -> "CreatorSetting":
-        """Return the same setting with the modification of its clips."""
+        """Return the same creator, with `variant` (a modification of its clips) added to the setting."""
         return CreatorSetting(self.name, self.creator, f"{self.setting}{variant}".strip())
 
     @property
@@ -119,19 +121,20 @@ class CreatorSetting:
         return f"{self.creator} {self.setting}".strip()
 
 
-def make_table(name: str, scored: Sequence[ScorecardFile]) -> PublishedTable:
-    """Build the published table `name` with the metrics of `scored`; a missing metric is an empty cell.
+def build_paper_table(name: str, scored: Sequence[ReviewerScorecard]) -> PublishedTable:
+    """Build the table `name` of the paper from the metrics of `scored`.
 
-    Rows and columns of the paper come first, in the paper's order and spelling, then the others.
+    A missing metric is an empty cell. Rows and columns of the paper come first, in its order and
+    spelling, then the others.
 
     Raises:
-        UnknownNameError: The table cannot be built.
+        UnknownNameError: No table of that name can be built.
         InvalidSettingError: The metrics do not fit the table.
     """
     if name not in MADE:
         kind = "table that can be made from answers"
         raise UnknownNameError(kind, name, sorted(MADE))
-    printed = show(name)
+    printed = read_published_table(name)
     columns, rows = MADE[name](scored, printed)
     return PublishedTable(name=name, source=printed.source, columns=columns, rows=tuple(rows))
 
@@ -139,11 +142,11 @@ def make_table(name: str, scored: Sequence[ScorecardFile]) -> PublishedTable:
 Made = tuple[tuple[str, ...], Iterable[Cells]]
 
 
-def _build_creators_table(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
+def _build_creators_table(scored: Sequence[ReviewerScorecard], printed: PublishedTable) -> Made:
     """Build table 3: the percentage of each creator's clips, by setting, that each reviewer catches."""
     found: dict[str, tuple[CreatorSetting, dict[str, float]]] = {}
     for each in scored:
-        for maker in makers_of(each.card, CAUGHT):
+        for maker in list_creator_settings(each.card, CAUGHT):
             line = maker.under(each.variant)
             _, cells = found.setdefault(line.title, (line, {}))
             if each.reviewer in cells:
@@ -152,9 +155,9 @@ def _build_creators_table(scored: Sequence[ScorecardFile], printed: PublishedTab
             if isinstance(value, Estimate):
                 cells[each.reviewer] = value.value
     before = [column for column in printed.columns if column not in _TABLE_3]
-    reviewers = _order_names([each.reviewer for each in scored], before)
+    reviewers = _map_to_printed_names([each.reviewer for each in scored], before)
     lines = {f"{row['creator']} {row['setting']}": row for row in printed.rows}
-    titles = _order_names(found, lines)
+    titles = _map_to_printed_names(found, lines)
     means = {
         title: fmean(cells.values())
         for title, (_, cells) in found.items()
@@ -176,25 +179,27 @@ def _build_creators_table(scored: Sequence[ScorecardFile], printed: PublishedTab
     return (*_TABLE_3[:4], *reviewers.values(), *_TABLE_3[4:]), rows
 
 
-def _build_think_table(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
+def _build_think_table(scored: Sequence[ReviewerScorecard], printed: PublishedTable) -> Made:
     """Build table 4: accuracy on real clips and on each creator's clips, with and without thinking."""
     figures = {each: {"real": "real-accuracy"} for each in scored}
     for each in scored:
-        figures[each] |= {m.title: f"{CAUGHT}: {m.name}" for m in makers_of(each.card, CAUGHT)}
+        figures[each] |= {
+            m.title: f"{CAUGHT}: {m.name}" for m in list_creator_settings(each.card, CAUGHT)
+        }
     return _build_metric_table(figures, printed, lambda each: {"think": str(int(each.thinks))})
 
 
-def _build_preference_table(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
+def _build_preference_table(scored: Sequence[ReviewerScorecard], printed: PublishedTable) -> Made:
     """Build table 5: accuracy on pairs with each creator's clips.
 
-    The real clip is always in the same position, or in both positions.
+    In all pairs of a row the real clip has the same position, or it has both positions.
     """
     figures = {
-        each: {m.title: f"pooled: {m.name}" for m in makers_of(each.card, "pooled")}
+        each: {m.title: f"pooled: {m.name}" for m in list_creator_settings(each.card, "pooled")}
         for each in scored
     }
 
-    def asked(each: ScorecardFile) -> Cells:
+    def asked(each: ReviewerScorecard) -> Cells:
         orders = (each.card["real-first-accuracy"], each.card["real-second-accuracy"])
         both = all(isinstance(order, Estimate) for order in orders)
         return {"pairing": "pair shuffle" if both else "pair", "think": str(int(each.thinks))}
@@ -203,14 +208,22 @@ def _build_preference_table(scored: Sequence[ScorecardFile], printed: PublishedT
 
 
 def _build_metric_table(
-    figures: Mapping[ScorecardFile, Mapping[str, str]],
+    figures: Mapping[ReviewerScorecard, Mapping[str, str]],
     printed: PublishedTable,
-    asked: Callable[[ScorecardFile], Cells],
+    asked: Callable[[ReviewerScorecard], Cells],
 ) -> Made:
-    """Return a row for each of `figures`, whose cells name metrics; `asked` describes the condition."""
+    """Return the columns and rows of a table with one row for each scorecard.
+
+    Args:
+        figures: For each scorecard, the metric of each column.
+        printed: Table of the paper, for order and spelling.
+        asked: Function that returns the cells about the condition of a scorecard.
+    """
     keys = ["reviewer", *asked(next(iter(figures)))]
     before = [column for column in printed.columns if column not in keys]
-    columns = _order_names([title for named in figures.values() for title in named], before)
+    columns = _map_to_printed_names(
+        [title for named in figures.values() for title in named], before
+    )
     rows: dict[str, Cells] = {}
     for each, named in figures.items():
         row = {"reviewer": each.reviewer, **asked(each)}
@@ -222,19 +235,23 @@ def _build_metric_table(
             label: f"{value.value:.1f}" if isinstance(value := values.get(name), Estimate) else ""
             for name, label in columns.items()
         }
-    order = _order_names(rows, [" ".join(row[key] for key in keys) for row in printed.rows])
+    order = _map_to_printed_names(
+        rows, [" ".join(row[key] for key in keys) for row in printed.rows]
+    )
     return (*keys, *columns.values()), [rows[title] for title in order]
 
 
-def _build_humans_table(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
+def _build_humans_table(scored: Sequence[ReviewerScorecard], printed: PublishedTable) -> Made:
     """Build table 16: counts of human answers on real and each creator's clips, and balanced accuracy."""
     if len(scored) != 1:
         setting, problem = "SCORES", f"this table shows one group of people, got {len(scored)}"
         raise InvalidSettingError(setting, problem, "Name one file")
     card = scored[0].card
-    found = {maker.title: maker for maker in makers_of(card, CAUGHT)}
+    found = {maker.title: maker for maker in list_creator_settings(card, CAUGHT)}
     rows = []
-    for title, shown in _order_names(found, [row["creator"] for row in printed.rows]).items():
+    for title, shown in _map_to_printed_names(
+        found, [row["creator"] for row in printed.rows]
+    ).items():
         maker = found[title]
         real, fake = card["real-accuracy"], card[f"{CAUGHT}: {maker.name}"]
         score = card[f"balanced: {maker.name}"]
@@ -256,7 +273,7 @@ def _build_humans_table(scored: Sequence[ScorecardFile], printed: PublishedTable
     return printed.columns, rows
 
 
-MADE: Final[Mapping[str, Callable[[Sequence[ScorecardFile], PublishedTable], Made]]] = {
+MADE: Final[Mapping[str, Callable[[Sequence[ReviewerScorecard], PublishedTable], Made]]] = {
     "reality_creators": _build_creators_table,
     "reality_think": _build_think_table,
     "reality_preference": _build_preference_table,
@@ -265,11 +282,13 @@ MADE: Final[Mapping[str, Callable[[Sequence[ScorecardFile], PublishedTable], Mad
 """What each table is made by."""
 
 
-def makers_of(card: Scorecard, figure: str) -> list[CreatorSetting]:
-    """Return the creators with their own `figure`: each setting of a creator, or the creator if it has none.
+def list_creator_settings(card: Scorecard, figure: str) -> list[CreatorSetting]:
+    """Return the creators for which `card` has the metric `figure`: one for each setting.
+
+    A creator without settings is returned once.
 
     Raises:
-        InvalidSettingError: There is none.
+        InvalidSettingError: The scorecard has that metric for no creator.
     """
     prefix = f"{figure}: "
     names = [m.name.removeprefix(prefix) for m in card.metrics if m.name.startswith(prefix)]
@@ -288,7 +307,7 @@ def makers_of(card: Scorecard, figure: str) -> list[CreatorSetting]:
     ]
 
 
-def _order_names(found: Iterable[str], printed: Iterable[str]) -> dict[str, str]:
+def _map_to_printed_names(found: Iterable[str], printed: Iterable[str]) -> dict[str, str]:
     """Map each name in `found` to its printed spelling; printed names come first, in printed order.
 
     A name that is not printed keeps its spelling.
@@ -309,7 +328,9 @@ def _normalise_name(name: str) -> str:
 def _compute_ranks(means: Mapping[str, float]) -> dict[str, int]:
     """Rank `means` from 1, lowest first; a row with audio has the rank of the row without audio."""
     bases = {
-        title: get_base_line_name(title) if get_base_line_name(title) in means else title
+        title: get_line_name_without_audio(title)
+        if get_line_name_without_audio(title) in means
+        else title
         for title in means
     }
     order = sorted({*bases.values()}, key=lambda title: means[title])

@@ -5,64 +5,74 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
-from unreel.benchmarks.published.causes import (
+from unreel.benchmarks.published.misprints import (
+    MisprintCause,
     PrintedCell,
-    explain_average,
-    explain_cell,
-    explain_rank,
-    rank_by,
+    PrintedFigureCheck,
+    PrintedMisprint,
+    explain_average_misprint,
+    explain_cell_misprint,
+    explain_rank_misprint,
+    rank_printed_lines,
 )
 from unreel.benchmarks.published.tables import (
     COLUMNS,
     COUNT_TABLES,
     REAL,
     CountTables,
-    PrintedLine,
-    creator_lines,
-    human_rows,
-    reviewer_lines,
+    PrintedTableLine,
+    read_printed_creator_lines,
+    read_printed_human_rows,
+    read_printed_reviewer_lines,
     round_to_two_places,
 )
-from unreel.benchmarks.published.verdicts import FigureCheck, MisprintCause, PrintedMisprint
-from unreel.protocols.formulas import PERCENT, balanced_accuracy
+from unreel.protocols.formulas import PERCENT, compute_balanced_accuracy
 
 HUMAN_REAL_IN_TEXT: Final = 30
 """Real clips that people judged, as the text has it."""
 
 
-def check_reviewer_cells(tables: CountTables) -> FigureCheck:
+def check_reviewer_cells(tables: CountTables) -> PrintedFigureCheck:
     """Check table 2: the pooled accuracy of each reviewer against each creator."""
-    return _check_cells(
-        reviewer_cells(tables),
+    return _check_printed_cells(
+        list_reviewer_cells(tables),
         name="VRT table 2 cells",
         formula="100 (real right + fake right) / (valid real + valid fake)",
         expected=(53, 69),
-        printed=[f"{line.name}, {column}" for line in reviewer_lines() for column in line.cells],
+        printed=[
+            f"{line.name}, {column}"
+            for line in read_printed_reviewer_lines()
+            for column in line.cells
+        ],
         tables=tables,
     )
 
 
-def check_creator_cells(tables: CountTables) -> FigureCheck:
+def check_creator_cells(tables: CountTables) -> PrintedFigureCheck:
     """Check table 3: the percentage of each creator's clips that each reviewer calls generated."""
-    return _check_cells(
-        creator_cells(tables),
+    return _check_printed_cells(
+        list_creator_cells(tables),
         name="VRT table 3 cells",
         formula="100 x said fake / valid",
         expected=(41, 47),
-        printed=[f"{line.name}, {column}" for line in creator_lines() for column in line.cells],
+        printed=[
+            f"{line.name}, {column}"
+            for line in read_printed_creator_lines()
+            for column in line.cells
+        ],
         tables=tables,
     )
 
 
-def check_averages(
-    lines: Sequence[PrintedLine], cells: Sequence[PrintedCell], *, name: str, expected: int
-) -> FigureCheck:
+def check_printed_averages(
+    lines: Sequence[PrintedTableLine], cells: Sequence[PrintedCell], *, name: str, expected: int
+) -> PrintedFigureCheck:
     """Check the average of each line against its printed cells; `cells` are the cells with counts."""
     misprints = []
     for line in lines:
-        calculated = round_to_two_places(_compute_mean(line))
+        calculated = round_to_two_places(_compute_line_mean(line))
         if calculated != line.average:
-            cause, because = explain_average(
+            cause, because = explain_average_misprint(
                 line, [cell for cell in cells if cell.line == line.name]
             )
             misprints.append(
@@ -75,7 +85,7 @@ def check_averages(
                     because=because,
                 )
             )
-    return FigureCheck(
+    return PrintedFigureCheck(
         name=name,
         formula="unweighted mean of the printed cells of the line",
         reproduced=len(lines) - len(misprints),
@@ -86,26 +96,33 @@ def check_averages(
     )
 
 
-def check_ranks(lines: Sequence[PrintedLine], *, name: str, best_is_high: bool) -> FigureCheck:
-    """Check the ranks of `lines` by unrounded mean; a `+ audio` line has the rank of its base line."""
-    ranks = rank_by(
-        {line.name: _compute_mean(line) for line in lines}, lines, best_is_high=best_is_high
+def check_printed_ranks(
+    lines: Sequence[PrintedTableLine], *, name: str, best_is_high: bool
+) -> PrintedFigureCheck:
+    """Check the printed ranks of `lines` against the ranks of their unrounded means.
+
+    A `+ audio` line has the rank of the line without audio.
+    """
+    ranks = rank_printed_lines(
+        {line.name: _compute_line_mean(line) for line in lines}, lines, best_is_high=best_is_high
     )
     misprints = []
     for line in lines:
         if ranks[line.name] != line.rank:
-            cause, because = explain_rank(line, lines, ranks=ranks, best_is_high=best_is_high)
+            cause, because = explain_rank_misprint(
+                line, lines, ranks=ranks, best_is_high=best_is_high
+            )
             misprints.append(
                 PrintedMisprint(
                     cell=f"{line.name}, rank",
-                    formula=f"place of the mean {round_to_two_places(_compute_mean(line))}",
+                    formula=f"place of the mean {round_to_two_places(_compute_line_mean(line))}",
                     calculated=Decimal(ranks[line.name]),
                     printed=Decimal(line.rank),
                     cause=cause,
                     because=because,
                 )
             )
-    return FigureCheck(
+    return PrintedFigureCheck(
         name=name,
         formula="place of the unrounded mean; a line with audio bears the rank of the one without",
         reproduced=len(lines) - len(misprints),
@@ -116,14 +133,14 @@ def check_ranks(lines: Sequence[PrintedLine], *, name: str, best_is_high: bool) 
     )
 
 
-def check_humans() -> FigureCheck:
-    """Check table 16 and the human line of table 2: the mean of real and fake accuracy."""
-    rows = human_rows()
-    human = next(line for line in reviewer_lines() if line.name == "Human")
+def check_human_scores() -> PrintedFigureCheck:
+    """Check the human scores of table 16 and table 2: the mean of real and fake accuracy."""
+    rows = read_printed_human_rows()
+    human = next(line for line in read_printed_reviewer_lines() if line.name == "Human")
     in_table_2 = {_normalise_creator_name(name): cell for name, cell in human.cells.items()}
     misprints = []
     for row in rows:
-        value = balanced_accuracy(
+        value = compute_balanced_accuracy(
             real_correct=row.real_correct,
             n_real=row.n_real,
             fake_correct=row.fake_correct,
@@ -145,7 +162,7 @@ def check_humans() -> FigureCheck:
                     because="The counts give another score",
                 )
             )
-    return FigureCheck(
+    return PrintedFigureCheck(
         name="VRT human table",
         formula="50 (real right / real + fake right / fake)",
         reproduced=len(rows) - len(misprints),
@@ -156,9 +173,9 @@ def check_humans() -> FigureCheck:
     )
 
 
-def check_human_clips() -> FigureCheck:
-    """Check the number of real clips shown to people: the text says 30, every row of table 16 counts them."""
-    (counted,) = {(row.n_real, row.real_correct) for row in human_rows()}
+def check_human_clip_count() -> PrintedFigureCheck:
+    """Check the number of real clips shown to people: that of the text against that of table 16."""
+    (counted,) = {(row.n_real, row.real_correct) for row in read_printed_human_rows()}
     n_real, right = counted
     misprint = PrintedMisprint(
         cell="Human, real clips",
@@ -170,7 +187,7 @@ def check_human_clips() -> FigureCheck:
         f"{HUMAN_REAL_IN_TEXT}",
     )
     wrong = () if n_real == HUMAN_REAL_IN_TEXT else (misprint,)
-    return FigureCheck(
+    return PrintedFigureCheck(
         name="VRT human clips",
         formula="real clips in the text = real clips of table 16",
         reproduced=1 - len(wrong),
@@ -181,7 +198,7 @@ def check_human_clips() -> FigureCheck:
     )
 
 
-def reviewer_cells(tables: CountTables) -> list[PrintedCell]:
+def list_reviewer_cells(tables: CountTables) -> list[PrintedCell]:
     """Return the cells of table 2 that have counts, in printed order."""
     return [
         PrintedCell(
@@ -193,13 +210,13 @@ def reviewer_cells(tables: CountTables) -> list[PrintedCell]:
             real=tables[COUNT_TABLES[line.name]][REAL],
             fake=tables[COUNT_TABLES[line.name]][COLUMNS[column]],
         )
-        for line in reviewer_lines()
+        for line in read_printed_reviewer_lines()
         for column, printed in line.cells.items()
         if line.name in COUNT_TABLES and COLUMNS[column] in tables[COUNT_TABLES[line.name]]
     ]
 
 
-def creator_cells(tables: CountTables) -> list[PrintedCell]:
+def list_creator_cells(tables: CountTables) -> list[PrintedCell]:
     """Return the cells of table 3 that have counts, in printed order."""
     return [
         PrintedCell(
@@ -211,13 +228,13 @@ def creator_cells(tables: CountTables) -> list[PrintedCell]:
             real=None,
             fake=tables[COUNT_TABLES[column]][line.name],
         )
-        for line in creator_lines()
+        for line in read_printed_creator_lines()
         for column, printed in line.cells.items()
         if line.name in tables[COUNT_TABLES[column]]
     ]
 
 
-def _check_cells(
+def _check_printed_cells(
     cells: Sequence[PrintedCell],
     *,
     name: str,
@@ -225,23 +242,23 @@ def _check_cells(
     expected: tuple[int, int],
     printed: Sequence[str],
     tables: CountTables,
-) -> FigureCheck:
+) -> PrintedFigureCheck:
     wrong = [cell for cell in cells if cell.value() != cell.printed]
     counted = {cell.name for cell in cells}
-    return FigureCheck(
+    return PrintedFigureCheck(
         name=name,
         formula=formula,
         reproduced=len(cells) - len(wrong),
         total=len(cells),
         expected=expected[0],
         expected_total=expected[1],
-        misprints=tuple(_build_misprint(cell, tables) for cell in wrong),
+        misprints=tuple(_build_cell_misprint(cell, tables) for cell in wrong),
         no_counts=tuple(cell for cell in printed if cell not in counted),
     )
 
 
-def _build_misprint(cell: PrintedCell, tables: CountTables) -> PrintedMisprint:
-    cause, because = explain_cell(cell, tables)
+def _build_cell_misprint(cell: PrintedCell, tables: CountTables) -> PrintedMisprint:
+    cause, because = explain_cell_misprint(cell, tables)
     return PrintedMisprint(
         cell=cell.name,
         formula=cell.formula,
@@ -252,7 +269,7 @@ def _build_misprint(cell: PrintedCell, tables: CountTables) -> PrintedMisprint:
     )
 
 
-def _compute_mean(line: PrintedLine) -> Fraction:
+def _compute_line_mean(line: PrintedTableLine) -> Fraction:
     return sum(map(Fraction, line.cells.values()), Fraction()) / len(line.cells)
 
 

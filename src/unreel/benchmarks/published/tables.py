@@ -1,4 +1,4 @@
-"""The printed tables, cell by cell, as the papers give them."""
+"""Reader of the printed tables of the papers, which are stored cell by cell."""
 
 import csv
 import json
@@ -18,8 +18,8 @@ REALITY: Final = "Video Reality Test (arXiv 2512.13281)"
 
 
 @dataclass(frozen=True, slots=True)
-class TableSource:
-    """Location of a table in its paper."""
+class PublishedTableSource:
+    """Paper and table number of a printed table."""
 
     paper: str
     table: str
@@ -27,32 +27,36 @@ class TableSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedTable:
-    """One table: its place in print and its rows, each cell as the text that was printed."""
+    """One printed table: its source, columns and rows, each cell as the printed text."""
 
     name: str
-    source: TableSource
+    source: PublishedTableSource
     columns: tuple[str, ...]
     rows: tuple[Mapping[str, str], ...]
 
 
-SOURCES: Final[Mapping[str, TableSource]] = {
-    "deeptrace_test": TableSource(DEEPTRACE, "table 2, test split"),
-    "deeptrace_val": TableSource(DEEPTRACE, "table 5, val split"),
-    "deeptrace_sources": TableSource(DEEPTRACE, "table 1"),
-    "deeptrace_splits": TableSource(DEEPTRACE, "table 3"),
-    "videoreal_evaluators": TableSource(VIDEOREAL, "main results"),
-    "videoreal_ablations": TableSource(VIDEOREAL, "ablations"),
-    "reality_reviewers": TableSource(REALITY, "table 2"),
-    "reality_creators": TableSource(REALITY, "table 3"),
-    "reality_think": TableSource(REALITY, "table 4"),
-    "reality_preference": TableSource(REALITY, "table 5"),
-    "reality_counts": TableSource(REALITY, "tables 6 to 15"),
-    "reality_human": TableSource(REALITY, "table 16"),
+SOURCES: Final[Mapping[str, PublishedTableSource]] = {
+    "deeptrace_test": PublishedTableSource(DEEPTRACE, "table 2, test split"),
+    "deeptrace_val": PublishedTableSource(DEEPTRACE, "table 5, val split"),
+    "deeptrace_sources": PublishedTableSource(DEEPTRACE, "table 1"),
+    "deeptrace_splits": PublishedTableSource(DEEPTRACE, "table 3"),
+    "videoreal_evaluators": PublishedTableSource(VIDEOREAL, "main results"),
+    "videoreal_ablations": PublishedTableSource(VIDEOREAL, "ablations"),
+    "reality_reviewers": PublishedTableSource(REALITY, "table 2"),
+    "reality_creators": PublishedTableSource(REALITY, "table 3"),
+    "reality_think": PublishedTableSource(REALITY, "table 4"),
+    "reality_preference": PublishedTableSource(REALITY, "table 5"),
+    "reality_counts": PublishedTableSource(REALITY, "tables 6 to 15"),
+    "reality_human": PublishedTableSource(REALITY, "table 16"),
 }
 
 
-def show(name: str) -> PublishedTable:
-    """Return the published table `name` as printed; the error for an unknown name lists known names."""
+def read_published_table(name: str) -> PublishedTable:
+    """Return the printed table called `name`.
+
+    Raises:
+        UnknownNameError: No table has that name; the message lists the known names.
+    """
     if name not in SOURCES:
         kind = "published table"
         raise UnknownNameError(kind, name, sorted(SOURCES))
@@ -63,14 +67,14 @@ def show(name: str) -> PublishedTable:
     return PublishedTable(name=name, source=SOURCES[name], columns=columns, rows=rows)
 
 
-def read_goldens() -> dict[str, Any]:
+def read_golden_counts() -> dict[str, Any]:
     """Return the integer counts behind the printed cells, from `goldens.json`."""
     found: dict[str, Any] = json.loads(_get_data_file("goldens.json").read_text(encoding="utf-8"))
     return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TraceRow:
+class PrintedDeepTraceRow:
     """One model's line in DeepTraceReward's tables 2 and 5: percentages as printed."""
 
     model: str
@@ -84,16 +88,18 @@ class TraceRow:
     time_distance: Decimal
 
 
-def trace_rows(split: str) -> tuple[TraceRow, ...]:
-    """Return the lines of `split`, `test` or `val`, in printed order."""
+def read_printed_deeptrace_rows(split: str) -> tuple[PrintedDeepTraceRow, ...]:
+    """Return the rows of DeepTraceReward's table for `split` (`test` or `val`), in printed order."""
     return tuple(
-        TraceRow(model=row["model"], **{key: Decimal(row[key]) for key in row if key != "model"})
-        for row in show(f"deeptrace_{split}").rows
+        PrintedDeepTraceRow(
+            model=row["model"], **{key: Decimal(row[key]) for key in row if key != "model"}
+        )
+        for row in read_published_table(f"deeptrace_{split}").rows
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrintedLine:
+class PrintedTableLine:
     """One line of Video Reality Test's tables 2 and 3: its cells, their average and its rank."""
 
     name: str
@@ -103,32 +109,35 @@ class PrintedLine:
 
     @property
     def base(self) -> str:
-        """Name of the line without sound, of which a `+ audio` line is a variant."""
-        return get_base_line_name(self.name)
+        """Return the name of the row without audio, of which a `+ audio` row is a variant."""
+        return get_line_name_without_audio(self.name)
 
 
-def get_base_line_name(line: str) -> str:
-    """Name of the line without sound, of which a `+ audio` line is a variant; else the line's own."""
+def get_line_name_without_audio(line: str) -> str:
+    """Return the name of a row without a final ` + audio`."""
     name, plus, addition = line.rpartition(" + ")
     return name if plus and addition.lower() == "audio" else line
 
 
-def reviewer_lines() -> tuple[PrintedLine, ...]:
-    """Return the lines of table 2: one line per reviewer, one cell per creator."""
-    return tuple(_parse_line(row, name=row["reviewer"]) for row in show("reality_reviewers").rows)
+def read_printed_reviewer_lines() -> tuple[PrintedTableLine, ...]:
+    """Return the rows of Video Reality Test's table 2: one per reviewer, one cell per creator."""
+    return tuple(
+        _parse_printed_line(row, name=row["reviewer"])
+        for row in read_published_table("reality_reviewers").rows
+    )
 
 
-def creator_lines() -> tuple[PrintedLine, ...]:
+def read_printed_creator_lines() -> tuple[PrintedTableLine, ...]:
     """Return the lines of table 3: one line per creator and setting, one cell per reviewer."""
     return tuple(
-        _parse_line(row, name=f"{row['creator']} {row['setting']}")
-        for row in show("reality_creators").rows
+        _parse_printed_line(row, name=f"{row['creator']} {row['setting']}")
+        for row in read_published_table("reality_creators").rows
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintedHumanRow:
-    """People's guesses about one creator in table 16, and the score printed for them."""
+    """Counts of people's answers about one creator in table 16, and the printed score."""
 
     creator: str
     n_real: int
@@ -139,7 +148,7 @@ class PrintedHumanRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceRow:
+class PrintedSourceRow:
     """A creator's line in DeepTraceReward's table 1: number of rows and percentage with explanation."""
 
     source: str
@@ -147,21 +156,21 @@ class SourceRow:
     explained: Decimal
 
 
-def source_rows() -> tuple[SourceRow, ...]:
+def read_printed_source_rows() -> tuple[PrintedSourceRow, ...]:
     """Return the lines of table 1, one per creator; real clips are omitted: they have no explanations."""
     return tuple(
-        SourceRow(
+        PrintedSourceRow(
             source=row["source"],
             annotations=int(row["annotations"]),
             explained=Decimal(row["explained_percent"]),
         )
-        for row in show("deeptrace_sources").rows
+        for row in read_published_table("deeptrace_sources").rows
         if row["explained_percent"]
     )
 
 
-def human_rows() -> tuple[PrintedHumanRow, ...]:
-    """Return the lines of table 16, one per creator."""
+def read_printed_human_rows() -> tuple[PrintedHumanRow, ...]:
+    """Return the rows of Video Reality Test's table 16, one per creator."""
     return tuple(
         PrintedHumanRow(
             creator=row["creator"],
@@ -171,15 +180,15 @@ def human_rows() -> tuple[PrintedHumanRow, ...]:
             fake_correct=int(row["fake_predicted_fake"]),
             score=Decimal(row["score"]),
         )
-        for row in show("reality_human").rows
+        for row in read_published_table("reality_human").rows
     )
 
 
 _NOT_CELLS: Final = {"reviewer", "creator", "setting", "image", "text", "average", "rank"}
 
 
-def _parse_line(row: Mapping[str, str], *, name: str) -> PrintedLine:
-    return PrintedLine(
+def _parse_printed_line(row: Mapping[str, str], *, name: str) -> PrintedTableLine:
+    return PrintedTableLine(
         name=name,
         cells={key: Decimal(row[key]) for key in row if key not in _NOT_CELLS},
         average=Decimal(row["average"]),
@@ -240,7 +249,7 @@ _LINES: Final[Mapping[tuple[str, str], str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class GeneratedCount:
+class GeneratedAnswerCount:
     """Number of valid answers about one source, and number of answers that say generated."""
 
     valid: int
@@ -262,15 +271,18 @@ def round_to_two_places(percent: Fraction | float) -> Decimal:
     return quotient.quantize(Decimal("0.01"), ROUND_HALF_UP)
 
 
-CountTables = Mapping[int, Mapping[str, GeneratedCount]]
+CountTables = Mapping[int, Mapping[str, GeneratedAnswerCount]]
 
 
-def count_tables() -> CountTables:
-    """Return all counts by table number, then by `Real` or line of table 3."""
-    tables: dict[int, dict[str, GeneratedCount]] = {}
-    for row in show("reality_counts").rows:
+def read_count_tables() -> CountTables:
+    """Return Video Reality Test's counts (tables 6 to 15) by table number, then by source.
+
+    A source is `Real` or the name of a row of table 3.
+    """
+    tables: dict[int, dict[str, GeneratedAnswerCount]] = {}
+    for row in read_published_table("reality_counts").rows:
         name, *setting = re.findall(r"[\w.-]+", row["source"].lower())
         line = _LINES[name, "".join(setting)]
-        count = GeneratedCount(valid=int(row["valid"]), said_fake=int(row["predicted_fake"]))
+        count = GeneratedAnswerCount(valid=int(row["valid"]), said_fake=int(row["predicted_fake"]))
         tables.setdefault(int(row["table"]), {})[line] = count
     return tables

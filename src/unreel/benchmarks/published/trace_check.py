@@ -4,15 +4,20 @@ from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from typing import Final
 
+from unreel.benchmarks.published.misprints import MisprintCause, PrintedFigureCheck, PrintedMisprint
 from unreel.benchmarks.published.tables import (
-    SourceRow,
-    TraceRow,
-    read_goldens,
-    source_rows,
-    trace_rows,
+    PrintedDeepTraceRow,
+    PrintedSourceRow,
+    read_golden_counts,
+    read_printed_deeptrace_rows,
+    read_printed_source_rows,
 )
-from unreel.benchmarks.published.verdicts import FigureCheck, MisprintCause, PrintedMisprint
-from unreel.protocols.formulas import PERCENT, compute_overall_score, paper_round, pooled_accuracy
+from unreel.protocols.formulas import (
+    PERCENT,
+    compute_pooled_accuracy,
+    compute_trace_overall_score,
+    round_as_printed,
+)
 
 SPLITS: Final = ("test", "val")
 TOLERANCE: Final = Decimal("0.05")
@@ -21,9 +26,9 @@ N_FAKE: Final = {"test": 440, "val": 434}
 """Annotation rows of each split: the unit that the paper scores."""
 
 
-def check_overall() -> FigureCheck:
-    """Check overall scores against their four printed components, within 0.05."""
-    rows = [(split, row) for split in SPLITS for row in trace_rows(split)]
+def check_deeptrace_overall() -> PrintedFigureCheck:
+    """Check DeepTraceReward's overall scores against their four printed components, within 0.05."""
+    rows = [(split, row) for split in SPLITS for row in read_printed_deeptrace_rows(split)]
     misprints = []
     for split, row in rows:
         calculated = _compute_row_score(row)
@@ -39,7 +44,7 @@ def check_overall() -> FigureCheck:
                     because=f"It is {abs(calculated - row.overall)} off",
                 )
             )
-    return FigureCheck(
+    return PrintedFigureCheck(
         name="DTR overall",
         formula="(accuracy + explanation + IoU + (100 - time distance)) / 4, within 0.05",
         reproduced=len(rows) - len(misprints),
@@ -50,13 +55,13 @@ def check_overall() -> FigureCheck:
     )
 
 
-def check_accuracy() -> FigureCheck:
+def check_deeptrace_accuracy() -> PrintedFigureCheck:
     """Check accuracy, fake accuracy and real accuracy of each line against whole counts of rows."""
-    counts = read_goldens()["deeptracereward"]
+    counts = read_golden_counts()["deeptracereward"]
     rows = [
         (split, row, golden["fake_correct"], golden["real_correct"])
         for split in SPLITS
-        for row, golden in zip(trace_rows(split), counts[split], strict=True)
+        for row, golden in zip(read_printed_deeptrace_rows(split), counts[split], strict=True)
     ]
     misprints = tuple(
         _build_accuracy_misprint(split, row, fake_correct=fake, real_correct=real)
@@ -64,7 +69,7 @@ def check_accuracy() -> FigureCheck:
         if _compute_accuracies(split, fake_correct=fake, real_correct=real)
         != (row.accuracy, row.fake_accuracy, row.real_accuracy)
     )
-    return FigureCheck(
+    return PrintedFigureCheck(
         name="DTR accuracy",
         formula="100 (fake right + real right) / (fake rows + real rows), and each side alone",
         reproduced=len(rows) - len(misprints),
@@ -75,11 +80,11 @@ def check_accuracy() -> FigureCheck:
     )
 
 
-def check_sources() -> FigureCheck:
+def check_deeptrace_sources() -> PrintedFigureCheck:
     """Check table 1: whether a whole count of rows gives each creator's percentage with explanation."""
-    rows = source_rows()
+    rows = read_printed_source_rows()
     misprints = tuple(_build_share_misprint(row) for row in rows if not _list_possible_counts(row))
-    return FigureCheck(
+    return PrintedFigureCheck(
         name="DTR table 1 explained",
         formula="100 x explained / rows, for some whole number of explained rows",
         reproduced=len(rows) - len(misprints),
@@ -90,7 +95,7 @@ def check_sources() -> FigureCheck:
     )
 
 
-def _list_possible_counts(row: SourceRow) -> list[int]:
+def _list_possible_counts(row: PrintedSourceRow) -> list[int]:
     return [
         n
         for n in range(row.annotations + 1)
@@ -98,7 +103,7 @@ def _list_possible_counts(row: SourceRow) -> list[int]:
     ]
 
 
-def _build_share_misprint(row: SourceRow) -> PrintedMisprint:
+def _build_share_misprint(row: PrintedSourceRow) -> PrintedMisprint:
     below = int(row.explained * row.annotations / PERCENT)
     near = " and ".join(
         f"{n} gives {_compute_percentage(n, row.annotations)}" for n in (below, below + 1)
@@ -118,14 +123,14 @@ def _compute_percentage(n: int, rows: int) -> Decimal:
     return (Decimal(PERCENT * n) / rows).quantize(Decimal("0.1"), ROUND_HALF_UP)
 
 
-def _compute_row_score(row: TraceRow) -> Decimal:
-    value = compute_overall_score(
+def _compute_row_score(row: PrintedDeepTraceRow) -> Decimal:
+    value = compute_trace_overall_score(
         accuracy=float(row.accuracy),
         explanation=float(row.explanation),
         box_iou=float(row.bbox_iou),
         time_distance=float(row.time_distance),
     )
-    return paper_round(value, places=3)  # a fourth of tenths needs three places: exact again
+    return round_as_printed(value, places=3)  # a fourth of tenths needs three places: exact again
 
 
 def _compute_accuracies(
@@ -134,22 +139,22 @@ def _compute_accuracies(
     if fake_correct is None or real_correct is None:
         return None
     n_fake = N_FAKE[split]
-    pooled = pooled_accuracy(
+    pooled = compute_pooled_accuracy(
         real_correct=real_correct, n_real=N_REAL, fake_correct=fake_correct, n_fake=n_fake
     )
     return (
-        paper_round(pooled),
-        paper_round(Fraction(PERCENT * fake_correct, n_fake)),
-        paper_round(Fraction(PERCENT * real_correct, N_REAL)),
+        round_as_printed(pooled),
+        round_as_printed(Fraction(PERCENT * fake_correct, n_fake)),
+        round_as_printed(Fraction(PERCENT * real_correct, N_REAL)),
     )
 
 
 def _build_accuracy_misprint(
-    split: str, row: TraceRow, *, fake_correct: int | None, real_correct: int | None
+    split: str, row: PrintedDeepTraceRow, *, fake_correct: int | None, real_correct: int | None
 ) -> PrintedMisprint:
     found = _compute_accuracies(split, fake_correct=fake_correct, real_correct=real_correct)
     n_fake = N_FAKE[split]
-    cause, because = _explain_misprint(split, row)
+    cause, because = _explain_accuracy_misprint(split, row)
     right = "? + ?" if found is None else f"{fake_correct} + {real_correct}"
     return PrintedMisprint(
         cell=f"{split}, {row.model}",
@@ -161,15 +166,15 @@ def _build_accuracy_misprint(
     )
 
 
-def _explain_misprint(split: str, row: TraceRow) -> tuple[MisprintCause, str]:
+def _explain_accuracy_misprint(split: str, row: PrintedDeepTraceRow) -> tuple[MisprintCause, str]:
     n_fake = N_FAKE[split]
     possible = any(
-        paper_round(Fraction(PERCENT * right, n_fake)) == row.fake_accuracy
+        round_as_printed(Fraction(PERCENT * right, n_fake)) == row.fake_accuracy
         for right in range(n_fake + 1)
     )
     printed = (row.accuracy, row.fake_accuracy, row.real_accuracy)
     for other in (other for other in SPLITS if other != split):
-        twins = [twin for twin in trace_rows(other) if twin.model == row.model]
+        twins = [twin for twin in read_printed_deeptrace_rows(other) if twin.model == row.model]
         same = [(twin.accuracy, twin.fake_accuracy, twin.real_accuracy) for twin in twins]
         if not possible and printed in same:
             why = (

@@ -1,18 +1,18 @@
-"""`unreel annotate consensus` and `review`: the consensus of tasks, and its reviews."""
+"""`unreel annotate consensus` and `review`: print the consensus of tasks, and review it."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from unreel.cli.annotate.options import ledger_option, rule_options
+from unreel.cli.annotate.options import consensus_rule_options, ledger_option
 from unreel.cli.output import json_option, table_format_option
 from unreel.core.registry import LazyImport
 
 
 @click.command()
 @click.argument("campaign")
-@rule_options
+@consensus_rule_options
 @click.option("--open", "only_open", is_flag=True, help="Show only the tasks without a consensus.")
 @click.option(
     "--out",
@@ -55,7 +55,7 @@ def consensus(*, as_json: bool, **options: Any) -> None:
     metavar="TEXT",
     help="Reason, stored with the decision. Required with --send-back.",
 )
-@rule_options
+@consensus_rule_options
 @ledger_option
 @json_option
 def review(*, as_json: bool, **options: Any) -> None:
@@ -64,5 +64,5 @@ def review(*, as_json: bool, **options: Any) -> None:
     The decision is stored in the ledger for the present value. If later judgements change the value, the
     task needs another review.
     """
-    job = "unreel.cli.annotate.consensus_job:keep_review"
+    job = "unreel.cli.annotate.consensus_job:store_consensus_review"
     LazyImport(job, "annotate").load()(options, as_json=as_json)

@@ -8,53 +8,61 @@ from pathlib import Path
 from typing import Any
 
 from unreel.annotation.campaign import AnnotationTask
-from unreel.annotation.campaign_consensus import ReviewerDecision, find_task, review_task
+from unreel.annotation.campaign_consensus import (
+    TaskReviewRequest,
+    find_campaign_task,
+    store_task_review,
+)
 from unreel.annotation.campaign_state import read_campaign
 from unreel.annotation.consensus.outcome import CampaignConsensus, OpenTask, Outcome, SettledTask
-from unreel.annotation.consensus.review import ReviewDecision
+from unreel.annotation.consensus.review import ConsensusReviewDecision
 from unreel.annotation.judgements import AnyValue, TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
-from unreel.annotation.opinion import answer_of
-from unreel.api.annotation import build_rule, open_campaign
-from unreel.cli.annotate.options import pick_rule
+from unreel.annotation.opinion import get_short_answer
+from unreel.api.annotation import build_consensus_rule, open_campaign
+from unreel.cli.annotate.options import select_consensus_options
 from unreel.cli.output import print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 
-_COLUMNS = ("task", "clip", "state", "answer", "method", "support", "dissent")
+_CONSENSUS_COLUMNS = ("task", "clip", "state", "answer", "method", "support", "dissent")
 
 
 def print_consensus(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print the consensus of each task, and exit."""
+    """Print the consensus of each task of a campaign, and exit the process."""
     campaign = open_campaign(options["campaign"], ledger=options["ledger"])
-    records, found = campaign.records, campaign.consensus(**pick_rule(options))
+    records, found = campaign.records, campaign.consensus(**select_consensus_options(options))
     shown = {
         id_: outcome
         for id_, outcome in found.tasks.items()
         if not (options["only_open"] and isinstance(outcome, SettledTask))
     }
     if options["out"] is not None:
-        _write_document(options["out"], found, records.tasks)
+        _write_consensus_document(options["out"], found, records.tasks)
     if as_json:
-        print_json(_build_document(found, shown, records.tasks))
+        print_json(_build_consensus_document(found, shown, records.tasks))
     else:
         rows = [
-            _build_outcome_row(id_, records.tasks[id_], outcome) for id_, outcome in shown.items()
+            _build_task_outcome_row(id_, records.tasks[id_], outcome)
+            for id_, outcome in shown.items()
         ]
         print_table(
-            _COLUMNS, rows, title=f"consensus of {options['campaign']}", form=options["form"]
+            _CONSENSUS_COLUMNS,
+            rows,
+            title=f"consensus of {options['campaign']}",
+            form=options["form"],
         )
-        _print_consensus_table(found, n_tasks=len(records.tasks))
+        _print_consensus_summary(found, n_tasks=len(records.tasks))
     sys.exit(0 if found.settled or not found.tasks else 1)
 
 
-def keep_review(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Write the review into the ledger, and print the present consensus."""
-    with open_ledger(resolve_ledger_url(options["ledger"], read_settings())) as ledger:
+def store_consensus_review(options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Store the review of a task in the ledger, and print the resulting consensus."""
+    with open_ledger(resolve_ledger_url(options["ledger"], read_environment_settings())) as ledger:
         records = read_campaign(ledger, options["campaign"])
-        task = find_task(records, options["task"])
-        looked = ReviewerDecision(
+        task = find_campaign_task(records, options["task"])
+        looked = TaskReviewRequest(
             task=task.id,
             verdict=_parse_review_decision(options),
             annotator=options["take"] or "",
@@ -62,32 +70,34 @@ def keep_review(options: Mapping[str, Any], *, as_json: bool) -> None:
             why=options["why"],
             at_us=time.time_ns() // 1000,
         )
-        outcome = review_task(ledger, records, looked, build_rule(**pick_rule(options)))
+        outcome = store_task_review(
+            ledger, records, looked, build_consensus_rule(**select_consensus_options(options))
+        )
     if as_json:
         print_json(
             {"task": task.id, "clip": _format_clip_names(task), **_build_outcome_state(outcome)}
         )
         return
-    now = _build_outcome_row(task.id, task, outcome)
+    now = _build_task_outcome_row(task.id, task, outcome)
     print_message(f"{now['clip']}: {now['state']} {now['answer']}, reviewed by {options['by']}")
 
 
-def _parse_review_decision(options: Mapping[str, Any]) -> ReviewDecision:
+def _parse_review_decision(options: Mapping[str, Any]) -> ConsensusReviewDecision:
     if bool(options["verdict"]) == bool(options["take"]):
         setting, problem = "review", "give one of --accept, --send-back and --take ANNOTATOR"
         raise InvalidSettingError(
             setting, problem, "Look at it with `unreel annotate report` first"
         )
-    return ReviewDecision(options["verdict"] or ReviewDecision.TAKE)
+    return ConsensusReviewDecision(options["verdict"] or ConsensusReviewDecision.TAKE)
 
 
-def _build_outcome_row(id_: str, task: AnnotationTask, outcome: Outcome) -> dict[str, object]:
+def _build_task_outcome_row(id_: str, task: AnnotationTask, outcome: Outcome) -> dict[str, object]:
     if isinstance(outcome, OpenTask):
         said = "; ".join(f"{who}: {_format_judgement(value)}" for who, value in outcome.judgements)
         state, answer, method, support = outcome.why.value, "", "", ""
         return dict(
             zip(
-                _COLUMNS,
+                _CONSENSUS_COLUMNS,
                 (id_, _format_clip_names(task), state, answer, method, support, said),
                 strict=True,
             )
@@ -112,7 +122,7 @@ def _format_clip_names(task: AnnotationTask) -> str:
 def _format_judgement(value: AnyValue) -> str:
     n_faults = len(value.traces) if isinstance(value, TraceAnswer) else 0
     faults = f", {n_faults} {'fault' if n_faults == 1 else 'faults'}" if n_faults else ""
-    return f"{answer_of(value)}{faults}"
+    return f"{get_short_answer(value)}{faults}"
 
 
 def _build_outcome_state(outcome: Outcome) -> dict[str, object]:
@@ -132,7 +142,7 @@ def _sort_categories(value: Any) -> Any:
     return [_sort_categories(part) for part in value] if isinstance(value, list) else value
 
 
-def _build_document(
+def _build_consensus_document(
     found: CampaignConsensus, shown: Mapping[str, Outcome], tasks: Mapping[str, AnnotationTask]
 ) -> dict[str, object]:
     rows = [
@@ -151,16 +161,16 @@ def _build_document(
     }
 
 
-def _write_document(
+def _write_consensus_document(
     out: Path, found: CampaignConsensus, tasks: Mapping[str, AnnotationTask]
 ) -> None:
     from pydantic_core import to_json
 
-    document = _build_document(found, found.tasks, tasks)
+    document = _build_consensus_document(found, found.tasks, tasks)
     OutputDirectory(out.parent).write(out.name, to_json(document, indent=2) + b"\n")
 
 
-def _print_consensus_table(found: CampaignConsensus, *, n_tasks: int) -> None:
+def _print_consensus_summary(found: CampaignConsensus, *, n_tasks: int) -> None:
     n_dissent = sum(bool(outcome.dissent) for outcome in found.settled.values())
     print_message(
         f"{len(found.settled)} of {len(found.tasks)} judged tasks settled, {n_dissent} of them with "

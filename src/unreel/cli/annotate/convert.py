@@ -1,4 +1,4 @@
-"""`unreel annotate convert`: marked videos from one tool's file to another's."""
+"""`unreel annotate convert`: convert video annotations to another tool's format."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -44,4 +44,6 @@ def convert(*, as_json: bool, **options: Any) -> None:
 
     Exits with status 1 if something was not written.
     """
-    LazyImport("unreel.cli.annotate.convert_job:write_converted").load()(options, as_json=as_json)
+    LazyImport("unreel.cli.annotate.convert_job:write_converted_annotations").load()(
+        options, as_json=as_json
+    )

@@ -5,26 +5,28 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from unreel.annotation.formats.conversion import AnnotationFormat, convert
-from unreel.annotation.formats.document import FormatDefaults
-from unreel.annotation.formats.shapes import MOST_PIXELS, parse_rate
+from unreel.annotation.formats.conversion import AnnotationFormat, convert_annotation_file
+from unreel.annotation.formats.document import VideoPropertyDefaults
+from unreel.annotation.formats.untrusted_input import MOST_PIXELS, parse_frame_rate
 from unreel.cli.output import echo, print_json, print_message
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
 
 
-def write_converted(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Write the folder, print the result, and exit."""
+def write_converted_annotations(options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Write the converted annotations to a folder, print the result, and exit the process."""
     width, height = _parse_frame_size(options["size"])
-    rate = parse_rate(options["rate"]) if options["rate"] else None
+    rate = parse_frame_rate(options["rate"]) if options["rate"] else None
     if options["rate"] and rate is None:
         _raise_invalid_option("--rate", options["rate"], "Write 25 or 30000/1001")
-    done = convert(
+    done = convert_annotation_file(
         options["file"],
         read_as=AnnotationFormat(options["read_as"]) if options["read_as"] else None,
         written_as=AnnotationFormat(options["written_as"]),
         folder=OutputDirectory(options["out"], published=True),
-        given=FormatDefaults(rate=rate, n_frames=options["frames"], width=width, height=height),
+        given=VideoPropertyDefaults(
+            rate=rate, n_frames=options["frames"], width=width, height=height
+        ),
     )
     if as_json:
         print_json(done)

@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _add_decision_options(command: F) -> F:
-    """Add what every decision about a person takes."""
+    """Add the arguments and options of a decision about an annotator."""
     command = click.option(
         "--by",
         default="lead",
@@ -34,18 +34,18 @@ def exclude(*, as_json: bool, **options: Any) -> None:
 
     Consensus, agreement and later publications are computed without them.
     """
-    _print_exclusion(options, counts=False, as_json=as_json)
+    _store_exclusion_decision(options, counts=False, as_json=as_json)
 
 
 @click.command()
 @_add_decision_options
 def include(*, as_json: bool, **options: Any) -> None:
     """Include the judgements of ANNOTATOR in CAMPAIGN again."""
-    _print_exclusion(options, counts=True, as_json=as_json)
+    _store_exclusion_decision(options, counts=True, as_json=as_json)
 
 
-def _print_exclusion(options: dict[str, Any], *, counts: bool, as_json: bool) -> None:
-    job = LazyImport("unreel.cli.annotate.exclude_job:store_exclusion", "annotate").load()
+def _store_exclusion_decision(options: dict[str, Any], *, counts: bool, as_json: bool) -> None:
+    job = LazyImport("unreel.cli.annotate.exclude_job:store_annotator_exclusion", "annotate").load()
     decided = job(options, counts=counts)
     if as_json:
         print_json(decided)

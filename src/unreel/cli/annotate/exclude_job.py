@@ -4,14 +4,20 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from unreel.annotation.exclusions import ExclusionDecision, ExclusionEffect, let_count
+from unreel.annotation.campaign_state import (
+    AnnotatorExclusionDecision,
+    AnnotatorExclusionEffect,
+    record_exclusion_decision,
+)
 from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 
 
-def store_exclusion(options: Mapping[str, Any], *, counts: bool) -> ExclusionEffect:
-    """Write the decision into the ledger."""
-    decision = ExclusionDecision(
+def store_annotator_exclusion(
+    options: Mapping[str, Any], *, counts: bool
+) -> AnnotatorExclusionEffect:
+    """Store in the ledger whether an annotator's judgements count."""
+    decision = AnnotatorExclusionDecision(
         campaign=options["campaign"],
         annotator=options["annotator"],
         counts=counts,
@@ -19,5 +25,5 @@ def store_exclusion(options: Mapping[str, Any], *, counts: bool) -> ExclusionEff
         by=options["by"],
         at_us=time.time_ns() // 1000,
     )
-    with open_ledger(resolve_ledger_url(options["ledger"], read_settings())) as ledger:
-        return let_count(ledger, decision)
+    with open_ledger(resolve_ledger_url(options["ledger"], read_environment_settings())) as ledger:
+        return record_exclusion_decision(ledger, decision)

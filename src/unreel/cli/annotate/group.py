@@ -1,4 +1,4 @@
-"""`unreel annotate`: people's judgements through Label Studio."""
+"""`unreel annotate`: human judgements through Label Studio."""
 
 from collections.abc import Mapping
 from typing import Final

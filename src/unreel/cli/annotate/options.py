@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _warn_of_password(_context: click.Context, _option: click.Parameter, address: Any) -> Any:
-    """Print a warning if an address on the command line holds a password."""
+    """Print a warning if the ledger's URL on the command line contains a password."""
     if address and _PASSWORD.search(address):
         print_message(
             "--ledger: every user of this machine can read this password in the list of processes. "
@@ -24,7 +24,7 @@ def _warn_of_password(_context: click.Context, _option: click.Parameter, address
 
 
 def ledger_option(command: F) -> F:
-    """Add `--ledger` to a command; `annotate.ledger.opening.ledger_address` knows the default."""
+    """Add `--ledger` to a command; `resolve_ledger_url` supplies the default."""
     return click.option(
         "--ledger",
         metavar="ADDRESS",
@@ -44,10 +44,10 @@ def studio_options(command: F) -> F:
         metavar="ADDRESS",
         help="URL of a running Label Studio; its token is read from LABEL_STUDIO_API_KEY.  [default: the one started by `unreel annotate up`]",
     )(command)
-    return state_option(command)
+    return studio_state_option(command)
 
 
-def state_option(command: F) -> F:
+def studio_state_option(command: F) -> F:
     """Add the option for the state folder of Label Studio."""
     return click.option(
         "--state",
@@ -56,7 +56,7 @@ def state_option(command: F) -> F:
     )(command)
 
 
-def rule_options(command: F) -> F:
+def consensus_rule_options(command: F) -> F:
     """Add the options of the consensus rule to a command."""
     command = click.option(
         "--reviews",
@@ -88,6 +88,6 @@ def rule_options(command: F) -> F:
     )(command)
 
 
-def pick_rule(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of `rule_options`."""
+def select_consensus_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the options that `consensus_rule_options` adds."""
     return {name: options[name] for name in ("quorum", "min_overlap", "method", "reviews")}

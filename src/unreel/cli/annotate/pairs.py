@@ -53,7 +53,7 @@ def pairs(*, as_json: bool, **options: Any) -> None:
     strict is VideoRealBench's method: 30 clips scored 1 to 5, and all 345 pairs with different scores. gain
     selects the pairs with the largest expected information; run it again with --campaign after each batch.
     """
-    LazyImport("unreel.cli.annotate.pairs_job:write_plan", extra="annotate").load()(
+    LazyImport("unreel.cli.annotate.pairs_job:write_pair_table", extra="annotate").load()(
         options, as_json=as_json
     )
 
@@ -71,6 +71,6 @@ def rank(*, as_json: bool, **options: Any) -> None:
     Strengths follow the Bradley-Terry model. Intervals resample pairs, or annotators if answers were
     converted into pairs.
     """
-    LazyImport("unreel.cli.annotate.pairs_job:print_ranking", extra="annotate").load()(
+    LazyImport("unreel.cli.annotate.pairs_job:print_clip_ranking", extra="annotate").load()(
         options, as_json=as_json
     )

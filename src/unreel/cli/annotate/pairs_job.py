@@ -4,29 +4,31 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from unreel.annotation.campaign_state import iter_valid_judgements
-from unreel.annotation.pairs.plan import (
+from unreel.annotation.pairs import (
     NamePair,
     choose_balanced_pairs,
     choose_informative_pairs,
-    draw_clips,
-    list_strict_pairs,
-    write_pairs,
+    iter_preference_wins,
+    list_different_score_pairs,
+    sample_clips_by_score,
+    write_pair_file,
 )
-from unreel.annotation.pairs.ranking import iter_comparisons
 from unreel.api.annotation import open_campaign
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.loader import open_benchmark
 from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
-from unreel.core.estimate import Estimate, Measured, describe_coverage
+from unreel.core.estimate import Estimate, Measured, describe_interval_coverage
 
 _BATCH: Final = 100
 
 
-def write_plan(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Write the table of pairs, and print their number."""
+def write_pair_table(options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Write the table of chosen clip pairs, and print their number."""
     entries = [
-        row for row in open_benchmark(options["benchmark"], options["layout"]) if _is_entry(row)
+        row
+        for row in open_benchmark(options["benchmark"], options["layout"])
+        if _is_benchmark_entry(row)
     ]
     chosen = (
         _select_strict_pairs(entries, options)
@@ -37,7 +39,7 @@ def write_plan(options: Mapping[str, Any], *, as_json: bool) -> None:
         setting, problem = "--plan", "no two clips can be compared"
         raise InvalidSettingError(setting, problem, "Name a benchmark with scores, or --plan gain")
     out = options["out"]
-    write_pairs(out, chosen)
+    write_pair_file(out, chosen)
     clips = {name for pair in chosen for name in pair}
     if as_json:
         told = {"plan": options["plan"], "seed": options["seed"], "out": out}
@@ -50,8 +52,8 @@ def write_plan(options: Mapping[str, Any], *, as_json: bool) -> None:
     echo(out)
 
 
-def print_ranking(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print the clips in their order."""
+def print_clip_ranking(options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print the clips of a campaign in the order of their strength."""
     campaign = open_campaign(options["campaign"], ledger=options["ledger"])
     found = campaign.rank(seed=options["seed"])
     if as_json:
@@ -60,30 +62,30 @@ def print_ranking(options: Mapping[str, Any], *, as_json: bool) -> None:
     print_message(f"{found.n_judgements} judgements, {found.n_comparisons} comparisons")
     strengths = (clip.strength for clip in found.clips)
     print_message(
-        f"intervals draw {found.drawn}s anew. {describe_coverage(strengths, kind='strength')}"
+        f"intervals draw {found.drawn}s anew. {describe_interval_coverage(strengths, kind='strength')}"
     )
     rows = [
         {
             "place": clip.place,
             "clip": clip.name,
-            "strength": _format_measurement(clip.strength),
-            "believed": _format_measurement(clip.believed),
-            "share": _format_measurement(clip.share),
+            "strength": _format_estimate(clip.strength),
+            "believed": _format_estimate(clip.believed),
+            "share": _format_estimate(clip.share),
         }
         for clip in found.clips
     ]
     print_table(("place", "clip", "strength", "believed", "share"), rows)
 
 
-def _is_entry(row: object) -> bool:
+def _is_benchmark_entry(row: object) -> bool:
     return isinstance(row, Entry)
 
 
 def _select_strict_pairs(entries: list[Any], options: Mapping[str, Any]) -> list[NamePair]:
     scores = {entry.name: entry.rating.score for entry in entries if entry.rating is not None}
     if options["clips"] == "vrb":
-        scores = draw_clips(scores, seed=options["seed"])
-    found = list_strict_pairs(scores)
+        scores = sample_clips_by_score(scores, seed=options["seed"])
+    found = list_different_score_pairs(scores)
     return (
         choose_balanced_pairs(found, n=options["n"], seed=options["seed"])
         if options["n"]
@@ -95,12 +97,12 @@ def _select_informative_pairs(entries: list[Any], options: Mapping[str, Any]) ->
     wins: list[NamePair] = []
     if options["campaign"]:
         records = open_campaign(options["campaign"], ledger=options["ledger"]).records
-        wins = list(iter_comparisons(iter_valid_judgements(records)))
+        wins = list(iter_preference_wins(iter_valid_judgements(records)))
     names = [entry.name for entry in entries]
     return choose_informative_pairs(names, wins, n=options["n"] or _BATCH, seed=options["seed"])
 
 
-def _format_measurement(value: Measured) -> str:
+def _format_estimate(value: Measured) -> str:
     if isinstance(value, Estimate):
         return f"{value.value:.2f} [{value.low:.2f}, {value.high:.2f}] n={value.n}"
     return str(value)

@@ -1,4 +1,4 @@
-"""`unreel annotate polish` and `confirm`: rationales in one form, by a model and then by a person."""
+"""`unreel annotate polish` and `confirm`: merge rationales with a model, and confirm the texts."""
 
 from typing import Any
 
@@ -60,6 +60,6 @@ def polish(*, as_json: bool, **options: Any) -> None:
 @json_option
 def confirm(*, as_json: bool, **options: Any) -> None:
     """Confirm that the polished text of TASK (task id or clip name) keeps the annotators' meaning."""
-    LazyImport("unreel.cli.annotate.polish_job:confirm_text", extra="annotate").load()(
+    LazyImport("unreel.cli.annotate.polish_job:confirm_polished_text", extra="annotate").load()(
         options, as_json=as_json
     )

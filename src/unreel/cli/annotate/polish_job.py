@@ -9,27 +9,36 @@ from unreel.annotation.campaign_state import read_campaign
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.polish.confirmed_texts import keep, keep_confirmation, read_polished_texts
-from unreel.annotation.polish.inputs import OriginalRationales, iter_original_rationales
-from unreel.annotation.polish.meaning_check import open_encoder
-from unreel.annotation.polish.polish import PolishFailure, PolishResult, polish_all
-from unreel.cli.contacted_services import print_endpoints
+from unreel.annotation.polish.confirmed_texts import (
+    read_polished_texts,
+    store_polish_confirmation,
+    store_polished_texts,
+)
+from unreel.annotation.polish.polish import (
+    OriginalRationales,
+    RationalePolishFailure,
+    RationalePolishResult,
+    iter_original_rationales,
+    load_sentence_encoder,
+    polish_all_rationales,
+)
+from unreel.cli.contacted_services import print_model_servers
 from unreel.cli.output import print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.core.settings import EnvironmentSettings, read_settings
-from unreel.recipes.check import check_sections
+from unreel.core.settings import EnvironmentSettings, read_environment_settings
+from unreel.recipes.check import validate_recipe_sections
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.endpoint.providers import read_address
+from unreel.reviewers.endpoint.providers import parse_model_address
 
 
 def polish_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Request the missing polished texts if a model is named, store them, and print all texts."""
-    settings = read_settings()
+    settings = read_environment_settings()
     rule = ConsensusRule(quorum=options["quorum"], min_overlap=options["min_overlap"])
     with open_ledger(resolve_ledger_url(options["ledger"], settings)) as ledger:
         campaign = options["campaign"]
         originals = list(iter_original_rationales(read_campaign(ledger, campaign), rule))
-        failed: list[PolishFailure] = []
+        failed: list[RationalePolishFailure] = []
         if options["model"]:
             due = (
                 originals
@@ -63,12 +72,12 @@ def polish_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
     sys.exit(1 if failed else 0)
 
 
-def confirm_text(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Keep what a person says of one text."""
+def confirm_polished_text(options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Store whether a person accepts or rejects the polished text of a task, and print the text."""
     if not options["by"].strip():
         setting, problem = "--by", "the name of the reader is missing"
         raise InvalidSettingError(setting, problem, "Give your name")
-    with open_ledger(resolve_ledger_url(options["ledger"], read_settings())) as ledger:
+    with open_ledger(resolve_ledger_url(options["ledger"], read_environment_settings())) as ledger:
         campaign = options["campaign"]
         tasks = {task.id: task.names[0] for task in ledger.tasks(campaign)}
         kept = read_polished_texts(ledger.notices(campaign))
@@ -79,7 +88,7 @@ def confirm_text(options: Mapping[str, Any], *, as_json: bool) -> None:
             raise UnknownNameError(kind, options["task"], sorted(named))
         accepted = not options["reject"]
         at_us = time.time_ns() // 1000
-        keep_confirmation(
+        store_polish_confirmation(
             ledger, campaign, kept[id_], by=options["by"], accepted=accepted, at_us=at_us
         )
         text = read_polished_texts(ledger.notices(campaign))[id_]
@@ -104,12 +113,14 @@ def _polish_rationales(
     *,
     model: str,
     settings: EnvironmentSettings,
-) -> list[PolishFailure]:
-    read_address(model)
-    section = check_sections(ReviewerSection, {"model": model})
-    print_endpoints([model], settings)
+) -> list[RationalePolishFailure]:
+    parse_model_address(model)
+    section = validate_recipe_sections(ReviewerSection, {"model": model})
+    print_model_servers([model], settings)
     opener = section.opener(key_hosts=settings.key_hosts)
-    answers = polish_all(due, opener, in_flight=section.max_connections, encoder=open_encoder())
-    done = [each for each in answers if isinstance(each, PolishResult)]
-    keep(ledger, campaign, done, at_us=time.time_ns() // 1000)
-    return [each for each in answers if isinstance(each, PolishFailure)]
+    answers = polish_all_rationales(
+        due, opener, in_flight=section.max_connections, encoder=load_sentence_encoder()
+    )
+    done = [each for each in answers if isinstance(each, RationalePolishResult)]
+    store_polished_texts(ledger, campaign, done, at_us=time.time_ns() // 1000)
+    return [each for each in answers if isinstance(each, RationalePolishFailure)]

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from unreel.cli.annotate.options import ledger_option, rule_options
+from unreel.cli.annotate.options import consensus_rule_options, ledger_option
 from unreel.cli.options import media_option
 from unreel.cli.output import json_option
 from unreel.core.registry import LazyImport
@@ -25,7 +25,7 @@ from unreel.core.registry import LazyImport
     type=click.Path(exists=True, path_type=Path),
     help="Current path of the benchmark.  [default: its path at the time of `push`]",
 )
-@rule_options
+@consensus_rule_options
 @media_option("copy", "link")
 @click.option(
     "--keep-undecided",

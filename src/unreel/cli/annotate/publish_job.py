@@ -8,15 +8,17 @@ from typing import Any
 
 from unreel.annotation.publishing.publish import PublicationResult
 from unreel.api.annotation import open_campaign
-from unreel.cli.annotate.options import pick_rule
+from unreel.cli.annotate.options import select_consensus_options
 from unreel.cli.output import print_json, print_message
 
 
 def publish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Write the folder, print the result, and exit."""
+    """Write the consensus of a campaign as a benchmark, print the result, and exit the process."""
     campaign = open_campaign(given["campaign"], ledger=given["ledger"])
     options = {name: given[name] for name in ("benchmark", "media", "keep_undecided", "seed")}
-    published = campaign.publish(given["out"], names=given["named"], **options, **pick_rule(given))
+    published = campaign.publish(
+        given["out"], names=given["named"], **options, **select_consensus_options(given)
+    )
     if as_json:
         print_json(published)
     else:

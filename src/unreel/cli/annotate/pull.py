@@ -22,7 +22,7 @@ def links(*, as_json: bool, **options: Any) -> None:
     A link asks for the login and then shows one task after the other. It contains no password; use
     --passwords to print those created by `push`.
     """
-    LazyImport("unreel.cli.annotate.pull_job:print_links", "annotate").load()(
+    LazyImport("unreel.cli.annotate.pull_job:print_annotator_links", "annotate").load()(
         options, as_json=as_json
     )
 
@@ -65,6 +65,6 @@ def status(*, as_json: bool, **options: Any) -> None:
 
     Reads only the ledger: run `pull` first.
     """
-    LazyImport("unreel.cli.annotate.pull_job:print_status", "annotate").load()(
+    LazyImport("unreel.cli.annotate.pull_job:print_campaign_status", "annotate").load()(
         options, as_json=as_json
     )

@@ -1,30 +1,30 @@
-"""Links, answers and progress of a campaign, from the command line."""
+"""Implementation of `unreel annotate links`, `pull` and `status`, imported when they run."""
 
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from unreel.annotation.operations import write_decisions
+from unreel.annotation.operations import write_screening_decisions
 from unreel.annotation.progress import AnnotatorProgress
-from unreel.annotation.studio.accounts import read_passwords
-from unreel.annotation.studio.links import list_annotator_links
-from unreel.annotation.studio.pull import PullResult, pull_campaign
-from unreel.annotation.studio.settings import studio_folder
+from unreel.annotation.studio.accounts import read_account_passwords
+from unreel.annotation.studio.projects import list_annotator_links
+from unreel.annotation.studio.pull import CampaignPullResult, pull_campaign
+from unreel.annotation.studio.settings import get_studio_state_folder
 from unreel.api.annotation import open_campaign
-from unreel.cli.annotate.push_job import open_desk, print_alterations
+from unreel.cli.annotate.push_job import open_studio_and_ledger, print_project_changes
 from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.cli.progress import ProgressMeter
 from unreel.core.estimate import Estimate, Measured
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.engine.progress import Progress
 
 
-def print_links(options: Mapping[str, Any], *, as_json: bool) -> None:
+def print_annotator_links(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the links of a campaign, one row for each annotator and batch."""
-    settings = read_settings()
-    kept = read_passwords(studio_folder(settings, options["state"]))
-    with open_desk(options, settings) as (client, ledger):
+    settings = read_environment_settings()
+    kept = read_account_passwords(get_studio_state_folder(settings, options["state"]))
+    with open_studio_and_ledger(options, settings) as (client, ledger):
         found = list_annotator_links(ledger, options["campaign"], address=client.address)
     rows = [asdict(link) for link in found]
     if options["passwords"]:
@@ -40,28 +40,30 @@ def print_links(options: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def pull_answers(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Pull new answers, and report unusable answers."""
+    """Fetch new answers from Label Studio, print the result, and exit the process."""
     campaign, decided = options["campaign"], {}
-    with open_desk(options, read_settings()) as (client, ledger):
+    with open_studio_and_ledger(options, read_environment_settings()) as (client, ledger):
         with ProgressMeter() as meter:
             meter.tell("asking Label Studio")
 
-            def heard(so_far: PullResult) -> None:
+            def heard(so_far: CampaignPullResult) -> None:
                 meter.step("annotations", Progress(done=so_far.seen))
 
             pulled = pull_campaign(
                 client, ledger, campaign, heard=heard, everything=options["everything"]
             )
         if options["decisions"]:
-            decided = write_decisions(ledger, campaign, options["decisions"])
+            decided = write_screening_decisions(ledger, campaign, options["decisions"])
     if as_json:
         print_json({"campaign": campaign, **asdict(pulled), "decisions": decided})
     else:
-        _print_pulled(campaign, pulled, decided)
+        _print_pull_result(campaign, pulled, decided)
     sys.exit(1 if pulled.altered else 0)
 
 
-def _print_pulled(campaign: str, pulled: PullResult, decided: Mapping[str, int]) -> None:
+def _print_pull_result(
+    campaign: str, pulled: CampaignPullResult, decided: Mapping[str, int]
+) -> None:
     echo(
         f"{campaign}: {pulled.new:,} new annotations of {pulled.seen:,} seen in {pulled.rooms} rooms"
     )
@@ -73,12 +75,12 @@ def _print_pulled(campaign: str, pulled: PullResult, decided: Mapping[str, int])
         print_message(
             f"the room {room} was deleted in Label Studio; `unreel annotate push` makes it again"
         )
-    print_alterations(pulled.altered)
+    print_project_changes(pulled.altered)
     for word, n in decided.items():
         print_message(f"{word}: {n:,} pieces")
 
 
-def print_status(options: Mapping[str, Any], *, as_json: bool) -> None:
+def print_campaign_status(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the progress of a campaign, one row for each annotator."""
     progress = open_campaign(options["campaign"], ledger=options["ledger"]).status()
     if as_json:
@@ -98,13 +100,13 @@ def _build_annotator_row(person: AnnotatorProgress) -> dict[str, object]:
         "done": person.done,
         "left": person.left,
         "unusable": person.quarantined,
-        "median_s": _format_measurement(person.median_s, places=1),
+        "median_s": _format_estimate(person.median_s, places=1),
         "per_hour": "-" if person.per_hour is None else f"{person.per_hour:.0f}",
-        "agreement": _format_measurement(person.agreement, places=2),
+        "agreement": _format_estimate(person.agreement, places=2),
     }
 
 
-def _format_measurement(measured: Measured, *, places: int) -> str:
+def _format_estimate(measured: Measured, *, places: int) -> str:
     if not isinstance(measured, Estimate):
         return f"- ({measured.why})"
     value, low, high = (

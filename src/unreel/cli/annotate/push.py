@@ -1,4 +1,4 @@
-"""`unreel annotate push`: clips of a benchmark before annotators."""
+"""`unreel annotate push`: create annotation tasks for the clips of a benchmark."""
 
 from pathlib import Path
 from typing import Any

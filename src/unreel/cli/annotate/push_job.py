@@ -1,4 +1,4 @@
-"""Creation of the tasks in Label Studio, from the command line."""
+"""Implementation of `unreel annotate push`, imported when it runs."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,52 +9,61 @@ from typing import Any, Final
 from unreel.annotation.campaign import AnnotationInterface, Annotator
 from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.operations import PushContext, PushOrder, PushReport, push
-from unreel.annotation.pairs.plan import read_pairs
-from unreel.annotation.studio.client import StudioClient
+from unreel.annotation.operations import (
+    CampaignPushContext,
+    CampaignPushReport,
+    CampaignPushSettings,
+    push_campaign_tasks,
+)
+from unreel.annotation.pairs import read_pair_file
+from unreel.annotation.studio.client import LabelStudioClient
 from unreel.annotation.studio.project_state import ProjectAlteration
-from unreel.annotation.studio.settings import find_connection, studio_folder
-from unreel.annotation.tasks import read_prefill
+from unreel.annotation.studio.settings import find_connection, get_studio_state_folder
+from unreel.annotation.tasks import read_prefilled_answers
 from unreel.cli.output import echo, print_json, print_message
 from unreel.cli.progress import ProgressMeter
 from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.core.settings import EnvironmentSettings, read_settings, read_storage
+from unreel.core.settings import (
+    EnvironmentSettings,
+    read_environment_settings,
+    read_storage_options,
+)
 from unreel.engine.location import StorageLocation
-from unreel.engine.resolve_location import open_access, resolve_location
-from unreel.media.access import require_protection
+from unreel.engine.resolve_location import build_storage_access, resolve_location
+from unreel.media.access import require_sandbox_protection
 
 _SHOWN: Final = 10
 
 
 @contextmanager
-def open_desk(
+def open_studio_and_ledger(
     options: Mapping[str, Any], settings: EnvironmentSettings
-) -> Iterator[tuple[StudioClient, Ledger]]:
+) -> Iterator[tuple[LabelStudioClient, Ledger]]:
     """Open the Label Studio server and the ledger that the command options name."""
-    folder = studio_folder(settings, options["state"])
+    folder = get_studio_state_folder(settings, options["state"])
     address = resolve_ledger_url(options["ledger"], settings)
     connection = find_connection(folder, url=options["url"])
     with (
-        StudioClient(connection, in_clear=options["in_clear"]) as client,
+        LabelStudioClient(connection, in_clear=options["in_clear"]) as client,
         open_ledger(address) as ledger,
     ):
         yield client, ledger
 
 
 def push_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Copy, deal and push; status 1 where clips cannot be shown."""
-    settings = read_settings()
-    order = _read_order(options)
-    require_protection(settings, trusted=options["trusted"])
-    with open_desk(options, settings) as (client, ledger), ProgressMeter() as meter:
-        desk = PushContext(
+    """Create the tasks of a campaign in Label Studio, print the result, and exit the process."""
+    settings = read_environment_settings()
+    order = _build_push_order(options)
+    require_sandbox_protection(settings, trusted=options["trusted"])
+    with open_studio_and_ledger(options, settings) as (client, ledger), ProgressMeter() as meter:
+        desk = CampaignPushContext(
             ledger=ledger,
             client=client,
-            place=_find_media(options["media"], client, settings),
-            access=open_access(settings, trusted=options["trusted"]),
-            folder=studio_folder(settings, options["state"]),
+            place=_resolve_media_location(options["media"], client, settings),
+            access=build_storage_access(settings, trusted=options["trusted"]),
+            folder=get_studio_state_folder(settings, options["state"]),
         )
-        report = push(order, desk, meter.callbacks())
+        report = push_campaign_tasks(order, desk, meter.callbacks())
     if as_json:
         print_json(report)
     else:
@@ -62,8 +71,8 @@ def push_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
     sys.exit(1 if report.failures or report.rejected or report.pushed.altered else 0)
 
 
-def print_alterations(altered: Sequence[ProjectAlteration]) -> None:
-    """Print one line for each changed project."""
+def print_project_changes(altered: Sequence[ProjectAlteration]) -> None:
+    """Print the changes of each project that was changed in Label Studio."""
     for each in altered:
         tasks = {"changed": each.changed_tasks, "added": each.added_tasks}
         tasks["deleted"] = each.missing_tasks
@@ -85,10 +94,10 @@ def print_alterations(altered: Sequence[ProjectAlteration]) -> None:
         print_message("Label Studio 1.23 does not record which account changes a project or a task")
 
 
-def read_annotators(text: str) -> tuple[Annotator, ...]:
-    """Parse comma-separated `name=address` pairs, or a file with one pair per line.
+def parse_annotators(text: str) -> tuple[Annotator, ...]:
+    """Parse comma-separated `name=email` pairs, or a file with one pair per line.
 
-    An address without a name is named after its part before `@`, in lower case.
+    An e-mail address without a name is named after its part before `@`, in lower case.
     """
     file = Path(text)
     is_file = "@" not in text and file.is_file()
@@ -104,33 +113,33 @@ def read_annotators(text: str) -> tuple[Annotator, ...]:
     return tuple(found)
 
 
-def _read_pairs(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def _read_pairs_option(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     if not options["pairs"]:
         return ()
     if options["interface"] != AnnotationInterface.PREFERENCE:
         setting, problem = "--pairs", f"{options['interface']} shows one clip at a time"
         raise InvalidSettingError(setting, problem, "Take --interface preference, or no --pairs")
-    return tuple(read_pairs(options["pairs"]))
+    return tuple(read_pair_file(options["pairs"]))
 
 
-def _read_order(options: Mapping[str, Any]) -> PushOrder:
+def _build_push_order(options: Mapping[str, Any]) -> CampaignPushSettings:
     guidelines: Path | None = options["guidelines"]
-    return PushOrder(
+    return CampaignPushSettings(
         benchmark=options["bench"],
         campaign=options["campaign"],
-        interface=_read_interface(options["interface"]),
-        annotators=read_annotators(options["annotators"]),
+        interface=_parse_interface(options["interface"]),
+        annotators=parse_annotators(options["annotators"]),
         overlap=options["overlap"],
         seed=options["seed"],
         question=options["question"],
         n_gold=options["gold"],
-        prefill=read_prefill(options["prefill"]) if options["prefill"] else {},
-        pairs=_read_pairs(options),
+        prefill=read_prefilled_answers(options["prefill"]) if options["prefill"] else {},
+        pairs=_read_pairs_option(options),
         guidelines=guidelines.read_text(encoding="utf-8") if guidelines else "",
     )
 
 
-def _read_interface(word: str) -> AnnotationInterface:
+def _parse_interface(word: str) -> AnnotationInterface:
     known = {each.value: each for each in AnnotationInterface}
     if word not in known:
         kind = "interface"
@@ -138,11 +147,11 @@ def _read_interface(word: str) -> AnnotationInterface:
     return known[word]
 
 
-def _find_media(
-    text: str | None, client: StudioClient, settings: EnvironmentSettings
+def _resolve_media_location(
+    text: str | None, client: LabelStudioClient, settings: EnvironmentSettings
 ) -> StorageLocation:
     if text:
-        place = resolve_location(text, read_storage(settings))
+        place = resolve_location(text, read_storage_options(settings))
         if place.is_local:
             setting, problem = "--copies", f"Label Studio does not serve {text}"
             raise InvalidSettingError(setting, problem, "Give s3://BUCKET/PREFIX, or leave it out")
@@ -154,7 +163,7 @@ def _find_media(
     return StorageLocation(str(client.media))
 
 
-def _print_push_report(report: PushReport) -> None:
+def _print_push_report(report: CampaignPushReport) -> None:
     for name, failure in list(report.failures.items())[:_SHOWN]:
         print_message(f"not shown: {name}: {failure}")
     for row in report.rejected[:_SHOWN]:
@@ -163,7 +172,7 @@ def _print_push_report(report: PushReport) -> None:
     if n_more > 0:
         print_message(f"and {n_more} more; --json lists all")
     pushed = report.pushed
-    print_alterations(pushed.altered)
+    print_project_changes(pushed.altered)
     echo(
         f"{report.campaign}: {report.tasks:,} tasks, {report.new_tasks:,} of them new "
         f"(batch {report.batch}); {pushed.sent:,} sent into {pushed.rooms} rooms, "

@@ -30,6 +30,6 @@ def quality(*, as_json: bool, **options: Any) -> None:
     changed, who answer without looking, or whose times are unusual. No annotator is excluded
     automatically: use `exclude`.
     """
-    LazyImport("unreel.cli.annotate.quality_job:print_quality", "annotate").load()(
+    LazyImport("unreel.cli.annotate.quality_job:print_annotator_quality", "annotate").load()(
         options, as_json=as_json
     )

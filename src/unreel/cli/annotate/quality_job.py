@@ -7,14 +7,22 @@ from unreel.annotation.quality.qualification import UNANIMOUS, UNANIMOUS_CLIPS
 from unreel.annotation.quality.summary import CampaignQuality, PersonQuality
 from unreel.api.annotation import open_campaign
 from unreel.cli.output import print_json, print_message, print_table
-from unreel.core.estimate import Estimate, Measured, describe_coverage
+from unreel.core.estimate import Estimate, Measured, describe_interval_coverage
 from unreel.core.span import format_seconds
 
-_COLUMNS = ("annotator", "judged", "right", "informed", "same_answer", "median_time", "alarms")
+_QUALITY_COLUMNS = (
+    "annotator",
+    "judged",
+    "right",
+    "informed",
+    "same_answer",
+    "median_time",
+    "alarms",
+)
 
 
-def print_quality(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print a line for each annotator, and what all together are worth."""
+def print_annotator_quality(options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print the quality of each annotator, and the agreement of all."""
     campaign = open_campaign(options["campaign"], ledger=options["ledger"])
     found = campaign.quality(passing=options["passing"], seed=options["seed"])
     if as_json:
@@ -22,8 +30,10 @@ def print_quality(options: Mapping[str, Any], *, as_json: bool) -> None:
         print_json({"quality": found, "alarms": alarms})
         return
     rows = [_build_quality_row(who, person) for who, person in found.people.items()]
-    print_table(_COLUMNS, rows, title=f"annotators of {options['campaign']}", form=options["form"])
-    _print_quality_table(found)
+    print_table(
+        _QUALITY_COLUMNS, rows, title=f"annotators of {options['campaign']}", form=options["form"]
+    )
+    _print_quality_summary(found)
 
 
 def _build_quality_row(who: str, person: PersonQuality) -> dict[str, object]:
@@ -44,7 +54,7 @@ def _format_estimate(value: Measured) -> str:
     return ""
 
 
-def _print_quality_table(found: CampaignQuality) -> None:
+def _print_quality_summary(found: CampaignQuality) -> None:
     for name, value in found.agreement.overall.items():
         print_message(f"{name}: {value}")
     rule, shared = f"{UNANIMOUS:.0%} of {UNANIMOUS_CLIPS} clips", found.qualification.n_shared
@@ -54,7 +64,9 @@ def _print_quality_table(found: CampaignQuality) -> None:
     )
     print_message(f"pull of marks shown beforehand: {found.pull}")
     figures = [person.right for person in found.people.values()]
-    print_message(describe_coverage([*figures, *(p.same_answer for p in found.people.values())]))
+    print_message(
+        describe_interval_coverage([*figures, *(p.same_answer for p in found.people.values())])
+    )
     if any(person.alarms for person in found.people.values()):
         print_message(
             "next: check the alarms; unreel annotate exclude excludes an annotator's judgements"

@@ -1,11 +1,11 @@
-"""`unreel annotate report`: a campaign on one page."""
+"""`unreel annotate report`: write a campaign as one HTML page."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from unreel.cli.annotate.options import ledger_option, rule_options, state_option
+from unreel.cli.annotate.options import consensus_rule_options, ledger_option, studio_state_option
 from unreel.cli.output import json_option
 from unreel.core.registry import LazyImport
 
@@ -32,9 +32,9 @@ from unreel.core.registry import LazyImport
     show_default=True,
     help="Maximum number of disagreements with a player; the table lists all tasks.",
 )
-@rule_options
+@consensus_rule_options
 @click.option("--seed", default=0, show_default=True, help="Random seed of the intervals.")
-@state_option
+@studio_state_option
 @ledger_option
 @json_option
 def report(*, as_json: bool, **options: Any) -> None:
@@ -44,6 +44,6 @@ def report(*, as_json: bool, **options: Any) -> None:
     page continues with progress and speed, agreement, accuracy against the ground truth, and unreadable
     answers. It names the annotators; use `publish` for data that you hand on.
     """
-    LazyImport("unreel.cli.annotate.report_job:report_campaign", "annotate").load()(
+    LazyImport("unreel.cli.annotate.report_job:write_campaign_report", "annotate").load()(
         options, as_json=as_json
     )

@@ -8,48 +8,54 @@ from unreel.annotation.campaign_state import read_campaign
 from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.page.site import (
     CampaignPageResult,
-    PageSettings,
+    CampaignPageSettings,
     build_task_links,
-    write_page,
+    write_campaign_page,
 )
-from unreel.annotation.publishing.edition import CampaignEdition, build_poll, gather
+from unreel.annotation.publishing.edition import (
+    CampaignEdition,
+    build_campaign_edition,
+    build_scoring_input,
+)
 from unreel.annotation.publishing.human_scores import score_annotators
-from unreel.annotation.studio.settings import CLIPS, find_connection, studio_folder
-from unreel.api.annotation import build_rule
+from unreel.annotation.studio.settings import CLIPS, find_connection, get_studio_state_folder
+from unreel.api.annotation import build_consensus_rule
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.human_scores import HumanScoreRow
 from unreel.benchmarks.loader import open_benchmark
-from unreel.cli.annotate.options import pick_rule
+from unreel.cli.annotate.options import select_consensus_options
 from unreel.cli.output import echo, print_json, print_message
 from unreel.core.errors import InvalidSettingError, UnreelError
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 
 
-def report_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Write the page and print its path."""
-    settings = read_settings()
-    folder = studio_folder(settings, options["state"])
+def write_campaign_report(options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Write the HTML page of a campaign, and print its path."""
+    settings = read_environment_settings()
+    folder = get_studio_state_folder(settings, options["state"])
     with open_ledger(resolve_ledger_url(options["ledger"], settings)) as ledger:
         records = read_campaign(ledger, options["campaign"])
-        address = options["url"] or _get_server_address(folder)
+        address = options["url"] or _find_studio_url(folder)
         links = build_task_links(ledger, records, address=address.rstrip("/")) if address else {}
-    edition = gather(records, build_rule(**pick_rule(options)), seed=options["seed"])
-    wish = PageSettings(
+    edition = build_campaign_edition(
+        records, build_consensus_rule(**select_consensus_options(options)), seed=options["seed"]
+    )
+    wish = CampaignPageSettings(
         media=options["media"] or folder / CLIPS,
         links=links,
         people=_compute_annotator_scores(edition, seed=options["seed"]),
         most=options["most"],
         seed=options["seed"],
     )
-    written = write_page(edition, records, options["out"], wish)
+    written = write_campaign_page(edition, records, options["out"], wish)
     if as_json:
         print_json(written)
         return
-    _print_page(written)
+    _print_page_summary(written)
     echo(written.page)
 
 
-def _get_server_address(folder: Path) -> str:
+def _find_studio_url(folder: Path) -> str:
     try:
         return find_connection(folder).address
     except InvalidSettingError:
@@ -65,10 +71,10 @@ def _compute_annotator_scores(edition: CampaignEdition, *, seed: int) -> tuple[H
     except UnreelError as error:
         print_message(f"no annotator is compared with the ground truth: {error}")
         return ()
-    return score_annotators(build_poll(edition, entries, seed=seed))
+    return score_annotators(build_scoring_input(edition, entries, seed=seed))
 
 
-def _print_page(written: CampaignPageResult) -> None:
+def _print_page_summary(written: CampaignPageResult) -> None:
     print_message(
         f"{written.n_judged} of {written.n_tasks} tasks judged, {written.n_settled} settled, "
         f"{written.n_disputed} with disagreement"

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from unreel.cli.annotate.options import ledger_option, state_option
+from unreel.cli.annotate.options import ledger_option, studio_state_option
 from unreel.cli.output import json_option
 from unreel.core.registry import LazyImport
 
@@ -29,7 +29,7 @@ from unreel.core.registry import LazyImport
     show_default=True,
     help="Host and port to listen on. For access from other machines, add a reverse proxy with TLS.",
 )
-@state_option
+@studio_state_option
 @ledger_option
 @json_option
 def up(*, as_json: bool, **options: Any) -> None:
@@ -38,4 +38,6 @@ def up(*, as_json: bool, **options: Any) -> None:
     It listens on loopback, sign-up requires a link, and telemetry is off. Runs until Ctrl-C or SIGTERM,
     then exits with status 0 and leaves no process behind.
     """
-    LazyImport("unreel.cli.annotate.up_job:run_studio", "annotate").load()(options, as_json=as_json)
+    LazyImport("unreel.cli.annotate.up_job:run_label_studio", "annotate").load()(
+        options, as_json=as_json
+    )

@@ -1,33 +1,41 @@
-"""Start of Label Studio from the command line."""
+"""Implementation of `unreel annotate up`, imported when it runs."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
 from unreel.annotation.ledger.connection import resolve_ledger_url
-from unreel.annotation.studio.server import find_program, make_database, start_studio
-from unreel.annotation.studio.settings import StudioPlan, find_connection, studio_folder
+from unreel.annotation.studio.server import (
+    create_studio_database,
+    find_label_studio_program,
+    start_label_studio,
+)
+from unreel.annotation.studio.settings import (
+    LabelStudioServerSettings,
+    find_connection,
+    get_studio_state_folder,
+)
 from unreel.cli.output import SILENCE, echo, print_json, print_message
+from unreel.cli.process import StopSignal
 from unreel.cli.progress import ProgressMeter
-from unreel.cli.stop_signals import StopSignal
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 
 
-def run_studio(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Start the server, print its URL, and keep it running until it is stopped."""
-    settings = read_settings()
-    folder = studio_folder(settings, options["state"])
-    plan = StudioPlan(
-        program=find_program(options["program"]),
+def run_label_studio(options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Start Label Studio, print its URL, and keep it running until the command is stopped."""
+    settings = read_environment_settings()
+    folder = get_studio_state_folder(settings, options["state"])
+    plan = LabelStudioServerSettings(
+        program=find_label_studio_program(options["program"]),
         folder=folder,
         host=options["host"],
         port=options["port"],
-        database=make_database(resolve_ledger_url(options["ledger"], settings)),
+        database=create_studio_database(resolve_ledger_url(options["ledger"], settings)),
     )
     with ExitStack() as held:
         with ProgressMeter() as meter:
             meter.tell("starting Label Studio")
-            server = held.enter_context(start_studio(plan, tell=meter.tell))
+            server = held.enter_context(start_label_studio(plan, tell=meter.tell))
         try:
             told = find_connection(folder)
             if as_json:

@@ -3,46 +3,44 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unreel.arena.answers.lineup import read_lineup
 from unreel.arena.answers.play import AnswerTable
-from unreel.arena.answers.read_play import read_play
-from unreel.arena.boards.ablations import AblationEffect, compare_plays, measure_ablations
-from unreel.arena.boards.bias import ReviewerBias, find_leanings
-from unreel.arena.boards.pair_ablation import compare_pairs
-from unreel.arena.boards.read_pairs import read_pairs
-from unreel.arena.season.folder import SeasonFolder, find_folder
-from unreel.arena.season.stored_recipe import read_stored_recipe
+from unreel.arena.answers.read_play import read_season_answers, read_season_clips
+from unreel.arena.boards.ablations import AblationEffect, compare_answer_tables, measure_ablations
+from unreel.arena.boards.bias import ReviewerBias, measure_reviewer_biases
+from unreel.arena.boards.preference import compare_pairs_with_singles
+from unreel.arena.season.folder import SeasonFolder, find_season_folder, read_stored_season_recipe
+from unreel.arena.season_ranking import read_pair_answers
 from unreel.cli.arena.options import format_interval
 from unreel.cli.output import Form, print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 
 
 def print_ablations(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print every paired difference and every leaning of a season."""
-    folder = find_folder(options["season"], options["out"])
-    recipe = read_stored_recipe(folder)
+    """Print the effect of each changed setting of a season, and the bias of each reviewer."""
+    folder = find_season_folder(options["season"], options["out"])
+    recipe = read_stored_season_recipe(folder)
     plays = _read_answer_tables(folder)
     found = list(measure_ablations(plays, knobs=recipe.knobs))
     if options["against"]:
-        found += _compute_ablation_effects(
-            plays, find_folder(options["against"]), options["against"]
+        found += _compare_with_season(
+            plays, find_season_folder(options["against"]), options["against"]
         )
-    leanings = [each for play in plays for each in find_leanings(play)]
+    leanings = [each for play in plays for each in measure_reviewer_biases(play)]
     if as_json:
         print_json({"season": recipe.name, "ablations": found, "leanings": leanings})
         return
-    _print_ablations(found, options["form"])
-    _print_leanings(leanings, options["form"])
+    _print_ablation_table(found, options["form"])
+    _print_reviewer_biases(leanings, options["form"])
     if not found:
         print_message("nothing was changed in this season: write a second [[condition]] into it")
 
 
 def _read_answer_tables(folder: SeasonFolder) -> list[AnswerTable]:
-    entrants, lineup = folder.require_played(), read_lineup(folder)
-    return [read_play(folder, title, lineup=lineup) for title in entrants.conditions]
+    entrants, lineup = folder.require_played(), read_season_clips(folder)
+    return [read_season_answers(folder, title, lineup=lineup) for title in entrants.conditions]
 
 
-def _compute_ablation_effects(
+def _compare_with_season(
     plays: Sequence[AnswerTable], other: SeasonFolder, name: str
 ) -> list[AblationEffect]:
     """Compare each condition with the condition of the same title in `other`.
@@ -57,16 +55,18 @@ def _compute_ablation_effects(
         if title != play.condition and len(titles) > 1:
             continue
         if entrants.is_about_pairs:
-            found += compare_pairs(read_pairs(other, title), play)
+            found += compare_pairs_with_singles(read_pair_answers(other, title), play)
         else:
-            found += compare_plays(play, read_play(other, title), knob=f"against {name}")
+            found += compare_answer_tables(
+                play, read_season_answers(other, title), knob=f"against {name}"
+            )
     if not found:
         setting, problem = "--against", f"no condition of {name} has a title of this season's"
         raise InvalidSettingError(setting, problem, "Give both the same titles")
     return found
 
 
-def _print_ablations(found: Sequence[AblationEffect], form: Form) -> None:
+def _print_ablation_table(found: Sequence[AblationEffect], form: Form) -> None:
     rows = [
         {
             "what": each.knob,
@@ -86,7 +86,7 @@ def _print_ablations(found: Sequence[AblationEffect], form: Form) -> None:
     print_table((*columns, "pairs", "left out"), rows, title=title, form=form)
 
 
-def _print_leanings(found: Sequence[ReviewerBias], form: Form) -> None:
+def _print_reviewer_biases(found: Sequence[ReviewerBias], form: Form) -> None:
     rows = [
         {
             "condition": each.condition,

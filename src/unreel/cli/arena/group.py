@@ -1,4 +1,4 @@
-"""`unreel arena`: creators against reviewers."""
+"""`unreel arena`: competitions between creators and reviewers."""
 
 from collections.abc import Mapping
 from typing import Final

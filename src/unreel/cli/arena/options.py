@@ -1,4 +1,4 @@
-"""Options that the commands of a season share."""
+"""Options of several commands of `unreel arena`."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -27,8 +27,8 @@ def season_argument(command: F) -> F:
     return click.argument("season", shell_complete=complete_paths)(out(command))
 
 
-def only_option(command: F) -> F:
-    """Add `--only` to a command."""
+def only_entrants_option(command: F) -> F:
+    """Add `--only` to a command, which selects creators and reviewers."""
     return click.option(
         "--only",
         multiple=True,

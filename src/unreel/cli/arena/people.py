@@ -1,4 +1,4 @@
-"""`unreel arena people`: votes of people as reviewers of a season."""
+"""`unreel arena people`: store human votes as reviewers of a season."""
 
 from typing import Any
 
@@ -32,4 +32,6 @@ def people(*, as_json: bool, **options: Any) -> None:
 
     Without --campaign or --votes, the votes of the benchmark are used. Votes stored before are replaced.
     """
-    LazyImport("unreel.cli.arena.people_job:take_votes", "eval").load()(options, as_json=as_json)
+    LazyImport("unreel.cli.arena.people_job:store_season_votes", "eval").load()(
+        options, as_json=as_json
+    )

@@ -9,31 +9,31 @@ from unreel.arena.answers.people import (
     VoterBallot,
     iter_benchmark_ballots,
     read_campaign_ballots,
-    write_people,
+    write_season_votes,
 )
-from unreel.arena.season.benchmark import open_set
-from unreel.arena.season.folder import SeasonFolder, find_folder
+from unreel.arena.season.benchmark import open_season_clip_set
+from unreel.arena.season.folder import SeasonFolder, find_season_folder
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.votes import join_votes
 from unreel.cli.output import print_json, print_message
 from unreel.core.errors import InvalidSettingError
 
 
-def take_votes(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Store the votes, and print their number and that of votes about other clips."""
+def store_season_votes(options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Store human votes with a season, and print how many are about its clips and other clips."""
     if options["campaign"] and options["votes"]:
         setting, problem = "--votes", "votes are taken from one place at a time"
         raise InvalidSettingError(setting, problem, "Leave out --votes or --campaign")
-    folder = find_folder(options["season"], options["out"])
+    folder = find_season_folder(options["season"], options["out"])
     folder.require_played()
-    source, ballots = _read_ballots(folder, options)
-    known = {row.name for row in open_set(folder) if isinstance(row, Entry)}
+    source, ballots = _read_voter_ballots(folder, options)
+    known = {row.name for row in open_season_clip_set(folder) if isinstance(row, Entry)}
     kept = [each for each in ballots if each.clip in known]
     if not kept:
         setting, problem = "votes", f"no vote of {source} is about a clip of the season"
         remedy = "Ask people about the clips in the season's folder `set`, or name other votes"
         raise InvalidSettingError(setting, problem, remedy)
-    write_people(folder, source, kept)
+    write_season_votes(folder, source, kept)
     told = {
         "source": source,
         "n_people": len({each.voter for each in kept}),
@@ -50,7 +50,7 @@ def take_votes(options: Mapping[str, Any], *, as_json: bool) -> None:
     )
 
 
-def _read_ballots(
+def _read_voter_ballots(
     folder: SeasonFolder, options: Mapping[str, Any]
 ) -> tuple[str, list[VoterBallot]]:
     if options["campaign"]:
@@ -59,11 +59,13 @@ def _read_ballots(
         return f"campaign {options['campaign']}", ballots
     if options["votes"]:
         path = Path(options["votes"])
-        joined = join_votes(open_set(folder), path)
+        joined = join_votes(open_season_clip_set(folder), path)
         return path.name, [
             VoterBallot(entry.name, vote.voter, vote.label)
             for entry, votes in joined.ballots
             for vote in votes
         ]
-    entries: Iterable[Entry] = (row for row in open_set(folder) if isinstance(row, Entry))
+    entries: Iterable[Entry] = (
+        row for row in open_season_clip_set(folder) if isinstance(row, Entry)
+    )
     return "the benchmark", list(iter_benchmark_ballots(entries))

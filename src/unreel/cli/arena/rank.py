@@ -1,4 +1,4 @@
-"""`unreel arena rank`: both boards of a season."""
+"""`unreel arena rank`: print the leaderboards of a season."""
 
 from typing import Any
 
@@ -38,4 +38,6 @@ def rank(*, as_json: bool, **options: Any) -> None:
     SEASON is its TOML file, or the folder of the season. Creators of a preference season are ranked by the
     fraction of pairs in which their clip is taken for the real one.
     """
-    LazyImport("unreel.cli.arena.rank_job:print_ranks", "eval").load()(options, as_json=as_json)
+    LazyImport("unreel.cli.arena.rank_job:print_season_leaderboards", "eval").load()(
+        options, as_json=as_json
+    )

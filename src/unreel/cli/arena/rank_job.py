@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from unreel.api.arena import rank_season
-from unreel.arena.boards.figures import CREATOR_FIGURES, REVIEWER_FIGURES, BoardColumn
+from unreel.arena.boards.figures import CREATOR_FIGURES, REVIEWER_FIGURES, LeaderboardColumn
 from unreel.arena.boards.preference import PreferenceRates
 from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
-from unreel.arena.season.folder import SeasonEntrants, find_folder
+from unreel.arena.season.folder import SeasonEntrants, find_season_folder
 from unreel.cli.arena.options import format_interval
 from unreel.cli.output import Form, print_json, print_message, print_table
 
@@ -18,9 +18,9 @@ _SHOWN: Final = frozenset(
 """Figures that a terminal has room for; `--json` and `--format` print all."""
 
 
-def print_ranks(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Rank the stored answers, and print both boards under each condition."""
-    entrants = find_folder(options["season"], options["out"]).require_played()
+def print_season_leaderboards(options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Rank the entrants of a season, and print both leaderboards for each condition."""
+    entrants = find_season_folder(options["season"], options["out"]).require_played()
     boards = rank_season(
         options["season"],
         out=options["out"],
@@ -38,26 +38,32 @@ def print_ranks(options: Mapping[str, Any], *, as_json: bool) -> None:
         print_json(document | more)
         return
     for each in boards:
-        _print_boards(each, form=options["form"])
+        _print_condition_leaderboards(each, form=options["form"])
     _print_absent_reviewers(entrants)
 
 
-def _print_boards(boards: SeasonLeaderboard | PreferenceRates, *, form: Form) -> None:
+def _print_condition_leaderboards(
+    boards: SeasonLeaderboard | PreferenceRates, *, form: Form
+) -> None:
     if isinstance(boards, SeasonLeaderboard):
         counts = f"{boards.n_scenes} scenes, {boards.n_resamples} resamples; percent"
     else:
         counts = "pairs; who is taken for real"
     print_message(f"condition {boards.condition}: {counts} [95 % interval]")
-    _print_board("reviewer", boards.reviewers, REVIEWER_FIGURES, form=form)
-    _print_board("creator", boards.creators, CREATOR_FIGURES, form=form)
+    _print_leaderboard("reviewer", boards.reviewers, REVIEWER_FIGURES, form=form)
+    _print_leaderboard("creator", boards.creators, CREATOR_FIGURES, form=form)
     for name, slope in boards.sway.items() if isinstance(boards, SeasonLeaderboard) else ():
         print_message(
             f"{name} adds to the log-odds of generated, for each standard deviation: {slope}"
         )
 
 
-def _print_board(
-    what: str, board: Sequence[LeaderboardRow], figures: Mapping[str, BoardColumn], *, form: Form
+def _print_leaderboard(
+    what: str,
+    board: Sequence[LeaderboardRow],
+    figures: Mapping[str, LeaderboardColumn],
+    *,
+    form: Form,
 ) -> None:
     told = {name for each in board for name in each.figures}
     kept = [
@@ -71,14 +77,14 @@ def _print_board(
             f.name: format_interval(each.figures.get(f.name), 2 if f.unit == "logit" else 1)
             for f in kept
         }
-        | {"note": "; ".join(_iter_standing_notes(each))}
+        | {"note": "; ".join(_iter_leaderboard_notes(each))}
         for each in board
     ]
     columns = ["rank", what, *(figure.name for figure in kept), "note"]
     print_table(columns, rows, title=f"{what}s", form=form)
 
 
-def _iter_standing_notes(standing: LeaderboardRow) -> Iterator[str]:
+def _iter_leaderboard_notes(standing: LeaderboardRow) -> Iterator[str]:
     if standing.kind in {"floor", "control"}:
         yield "baseline" if standing.kind == "floor" else "control"
     elif standing.first_class:

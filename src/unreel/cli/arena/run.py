@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from unreel.cli.arena.options import only_option, season_argument
+from unreel.cli.arena.options import only_entrants_option, season_argument
 from unreel.cli.options import allow_outside_option, weak_cage_option
 from unreel.cli.output import echo, json_option, print_json, print_message, trusted_option
 from unreel.cli.progress import ProgressMeter
@@ -15,7 +15,7 @@ from unreel.core.registry import LazyImport
 
 @click.command()
 @season_argument
-@only_option
+@only_entrants_option
 @click.option(
     "--dry-run",
     is_flag=True,
@@ -52,7 +52,7 @@ def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
 
 @click.command()
 @season_argument
-@only_option
+@only_entrants_option
 @click.option(
     "--pin",
     is_flag=True,
@@ -85,7 +85,7 @@ def plan(*, as_json: bool, **options: Any) -> None:
 @json_option
 def init(*, benchmark: Path, out: Path, as_json: bool) -> None:
     """Write a commented season file for BENCHMARK, with the creators of its clips."""
-    creators = LazyImport("unreel.arena.season.template:write_season")(benchmark, out)
+    creators = LazyImport("unreel.arena.season.recipe:write_season_template")(benchmark, out)
     if as_json:
         print_json({"season": str(out), "creators": creators})
         return

@@ -6,17 +6,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from unreel.api.arena_job import open_job, run_job
-from unreel.arena.run.forecast import PendingQuestions, SeasonForecast, forecast_season
+from unreel.api.arena_job import open_season_job, run_season_job
+from unreel.arena.run.forecast import EntrantForecast, SeasonForecast, forecast_season
 from unreel.arena.run.job import SeasonJob
 from unreel.arena.run.outcome import EntrantRunSummary, SeasonOutcome
-from unreel.cli.contacted_services import print_endpoints, print_external_reviewers, print_services
-from unreel.cli.memory_settings import limit_heaps
+from unreel.cli.contacted_services import (
+    print_creator_services,
+    print_external_reviewers,
+    print_model_servers,
+)
 from unreel.cli.output import echo, print_json, print_message, print_table
+from unreel.cli.process import limit_malloc_arenas, note_resume_command
 from unreel.cli.progress import ProgressMeter
-from unreel.cli.stop_signals import note_resume_command
 from unreel.core.output_files import OutputDirectory
-from unreel.media.access import require_protection
+from unreel.media.access import require_sandbox_protection
 
 Tell = Callable[[], int]
 _MOST_NAMED = 10
@@ -25,37 +28,39 @@ _BENCHMARK = re.compile(r"^benchmark\s*=.*$", re.MULTILINE)
 
 
 def play(meter: ProgressMeter, options: Mapping[str, Any], *, as_json: bool) -> Tell:
-    """Run the season; return a printer of its result, which also gives the exit status."""
+    """Run the season; return a callable that prints the result and returns the exit status."""
     job = _open_season_job(options)
-    limit_heaps()
-    require_protection(job.access.settings, trusted=job.access.trusted)
+    limit_malloc_arenas()
+    require_sandbox_protection(job.access.settings, trusted=job.access.trusted)
     asked = [each for each in job.season.recipe.judges if job.calls(each.shown)]
-    print_endpoints([each.model for each in asked], job.access.settings)
+    print_model_servers([each.model for each in asked], job.access.settings)
     print_external_reviewers(asked, job.access.settings)
     called = [each for each in job.season.creators if job.calls(each.name)]
-    print_services(called, job.access.settings)
+    print_creator_services(called, job.access.settings)
     with note_resume_command(job.folder.place.uri, meter):
-        outcome = run_job(job, meter.callbacks())
-    return partial(_print_outcome, outcome, as_json=as_json)
+        outcome = run_season_job(job, meter.callbacks())
+    return partial(_print_season_outcome, outcome, as_json=as_json)
 
 
 def forecast_season_run(meter: ProgressMeter, options: Mapping[str, Any], *, as_json: bool) -> Tell:
-    """Count the work of the season, and return a printer of it."""
+    """Count the due clips and questions of a season; return a callable that prints them."""
     meter.tell("reading the season")
     job = _open_season_job(options)
     foreseen = forecast_season(job)
     if options.get("pin") and not foreseen.is_pinned:
         _write_benchmark_digest(Path(options["season"]), foreseen.digest)
-    return partial(_print_forecast, foreseen, pinned=bool(options.get("pin")), as_json=as_json)
+    return partial(
+        _print_season_forecast, foreseen, pinned=bool(options.get("pin")), as_json=as_json
+    )
 
 
 def _open_season_job(given: Mapping[str, Any]) -> SeasonJob:
     options = {name: value for name, value in given.items() if name not in {"outside", "pin"}}
-    return open_job(**options, allow_outside=given["outside"])
+    return open_season_job(**options, allow_outside=given["outside"])
 
 
 def _write_benchmark_digest(file: Path, digest: str) -> None:
-    """Write the hash into the season's text, which is otherwise unchanged."""
+    """Write the benchmark's hash into the season file, and change nothing else in it."""
     text, line = file.read_text(encoding="utf-8"), f'digest = "{digest}"'
     if _DIGEST.search(text):
         pinned = _DIGEST.sub(line, text, count=1)
@@ -64,7 +69,7 @@ def _write_benchmark_digest(file: Path, digest: str) -> None:
     OutputDirectory(file.absolute().parent).write(file.name, pinned.encode())
 
 
-def _print_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
+def _print_season_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
     if as_json:
         plan = outcome.plan
         short = None if plan is None else {"n_due": plan.n_due, "n_chosen": len(plan.chosen)}
@@ -81,9 +86,9 @@ def _print_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
             }
         )
         return 1 if outcome.n_failed else 0
-    _print_turns("creators", "clips made", outcome.creators)
-    _print_turns("reviewers", "questions put", outcome.reviewers)
-    _print_turn_problems((*outcome.creators, *outcome.reviewers))
+    _print_entrant_counts("creators", "clips made", outcome.creators)
+    _print_entrant_counts("reviewers", "questions put", outcome.reviewers)
+    _print_entrant_problems((*outcome.creators, *outcome.reviewers))
     if outcome.is_stopped:
         print_message(
             "no question was sent: first give every creator a usable clip, or remove it from the season"
@@ -100,7 +105,7 @@ def _print_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
     return 1 if outcome.n_failed else 0
 
 
-def _print_turns(what: str, done: str, turns: Sequence[EntrantRunSummary]) -> None:
+def _print_entrant_counts(what: str, done: str, turns: Sequence[EntrantRunSummary]) -> None:
     rows = [
         {
             what: turn.title,
@@ -113,7 +118,7 @@ def _print_turns(what: str, done: str, turns: Sequence[EntrantRunSummary]) -> No
     print_table((what, done, "failed", "there before"), rows)
 
 
-def _print_turn_problems(turns: Sequence[EntrantRunSummary]) -> None:
+def _print_entrant_problems(turns: Sequence[EntrantRunSummary]) -> None:
     for turn in turns:
         for reason, n in sorted(turn.failures.items()):
             print_message(f"{turn.title}: {n} {reason}")
@@ -130,13 +135,13 @@ def _print_missing_files(title: str, files: Sequence[str]) -> None:
         print_message(f"{title}: put into its folder: {', '.join(files[:_MOST_NAMED])}{more}")
 
 
-def _print_forecast(foreseen: SeasonForecast, *, pinned: bool, as_json: bool) -> int:
+def _print_season_forecast(foreseen: SeasonForecast, *, pinned: bool, as_json: bool) -> int:
     if as_json:
         totals = {"n_clips_due": foreseen.n_clips, "n_questions_due": foreseen.n_questions}
         print_json({"plan": foreseen, **totals})
         return 0
-    _print_due("creators", "clips due", foreseen.creators)
-    _print_due("reviewers", "questions due", foreseen.reviewers)
+    _print_pending_work("creators", "clips due", foreseen.creators)
+    _print_pending_work("reviewers", "questions due", foreseen.reviewers)
     for each in (*foreseen.creators, *foreseen.reviewers):
         if each.problem:
             print_message(f"{each.title}: {each.problem}")
@@ -164,6 +169,6 @@ def _print_forecast(foreseen: SeasonForecast, *, pinned: bool, as_json: bool) ->
     return 0
 
 
-def _print_due(what: str, due: str, entrants: Sequence[PendingQuestions]) -> None:
+def _print_pending_work(what: str, due: str, entrants: Sequence[EntrantForecast]) -> None:
     rows = [{what: each.title, due: each.n_due, "there": each.n_done} for each in entrants]
     print_table((what, due, "there"), rows)

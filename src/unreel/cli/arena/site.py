@@ -1,4 +1,4 @@
-"""`unreel arena site`: a season as static pages."""
+"""`unreel arena site`: write seasons as static pages."""
 
 from pathlib import Path
 from typing import Any
@@ -44,4 +44,6 @@ def site(*, as_json: bool, **options: Any) -> None:
     Sends nothing. SEASONS are TOML files or folders of seasons, the latest last. The latest is shown
     completely, the earlier ones in its history.
     """
-    LazyImport("unreel.cli.arena.site_job:write_site", "report").load()(options, as_json=as_json)
+    LazyImport("unreel.cli.arena.site_job:write_arena_site", "report").load()(
+        options, as_json=as_json
+    )

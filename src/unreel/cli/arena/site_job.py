@@ -3,37 +3,37 @@
 from collections.abc import Mapping
 from typing import Any
 
-from unreel.arena.season.folder import find_folder
+from unreel.arena.season.folder import find_season_folder
 from unreel.cli.output import echo, print_json, print_message
 from unreel.core.output_files import OutputDirectory
-from unreel.core.settings import read_settings
-from unreel.engine.resolve_location import open_access
-from unreel.report.clips.media_folder import MediaFolder
-from unreel.report.season.boards import read_boards
-from unreel.report.season.hub import HubListing
-from unreel.report.season.read_season import SeasonReadOptions, read_season_view
-from unreel.report.season.shown_clips import show_in
+from unreel.core.settings import read_environment_settings
+from unreel.engine.resolve_location import build_storage_access
+from unreel.report.clips.clip_files import MediaFolder
+from unreel.report.season.boards import read_season_boards
+from unreel.report.season.exports import HubListing
+from unreel.report.season.read_season import SeasonReadOptions, read_season_page_data
+from unreel.report.season.shown_clips import build_clip_publisher
 from unreel.report.season.site import write_season_site
 from unreel.stats.resampling import RESAMPLES
 
 
-def write_site(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Read the seasons, write their pages, and say where they are."""
+def write_arena_site(options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Write the static pages of the seasons, and print their path."""
     listing = HubListing(dataset=options["hub"], url=options["url"]) if options["hub"] else None
-    *earlier, latest = [find_folder(season) for season in options["seasons"]]
+    *earlier, latest = [find_season_folder(season) for season in options["seasons"]]
     showing = options["media"]
     media = MediaFolder(
         out=OutputDirectory(options["out"], published=True),
         media="copy" if showing == "licensed" else showing,
-        access=open_access(read_settings()),
+        access=build_storage_access(read_environment_settings()),
     )
     reading = SeasonReadOptions(
         resamples=options["resamples"] or RESAMPLES,
         reveals=options["reveal"],
-        show=None if showing == "none" else show_in(media, showing),
+        show=None if showing == "none" else build_clip_publisher(media, showing),
     )
-    seasons = [read_boards(folder, resamples=reading.resamples) for folder in earlier]
-    seasons.append(read_season_view(latest, reading))
+    seasons = [read_season_boards(folder, resamples=reading.resamples) for folder in earlier]
+    seasons.append(read_season_page_data(latest, reading))
     written = write_season_site(seasons, options["out"], listing=listing)
     if as_json:
         print_json(written)

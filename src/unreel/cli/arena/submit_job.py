@@ -1,4 +1,4 @@
-"""Implementation of `unreel arena submit`, `withdraw` and `log`, imported when they run."""
+"""Implementation of `unreel arena submit`, `withdraw_team_entry` and `log`, imported when they run."""
 
 import time
 from collections.abc import Mapping
@@ -6,47 +6,47 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from unreel.arena.fairness.attempts import TeamAttempts, count_tries
-from unreel.arena.fairness.holdout import find_hidden, publish_secret_hash
-from unreel.arena.season.folder import SeasonFolder, find_folder, open_folder
+from unreel.arena.fairness.attempts import TeamAttempts, collect_team_attempts
+from unreel.arena.fairness.holdout import find_hidden_scenes, log_holdout_secret_hash
+from unreel.arena.season.folder import SeasonFolder, find_season_folder, resolve_season_folder
 from unreel.arena.season.recipe import read_season
-from unreel.arena.season.scenes import open_scenery, require_digest
+from unreel.arena.season.scenes import open_season_benchmark, require_benchmark_digest
 from unreel.arena.submission.creator_checks import EntryCheckContext
-from unreel.arena.submission.entry import read_entry
-from unreel.arena.submission.log import LOG, EntryState, LogEvent, SeasonLog, read_log
-from unreel.arena.submission.submit import SubmissionResult, submit, withdraw
+from unreel.arena.submission.entry import read_entry_file
+from unreel.arena.submission.log import LOG, EntryState, SeasonLog, SeasonLogEvent, read_season_log
+from unreel.arena.submission.submit import SubmissionResult, submit_team_entry, withdraw_team_entry
 from unreel.cli.contacted_services import print_external_reviewers
 from unreel.cli.output import Form, echo, print_json, print_message, print_table
 from unreel.core.errors import UnreadableSourceError
-from unreel.core.settings import read_settings
-from unreel.engine.resolve_location import open_access
-from unreel.media.access import require_protection
+from unreel.core.settings import read_environment_settings
+from unreel.engine.resolve_location import build_storage_access
+from unreel.media.access import require_sandbox_protection
 
 
 def submit_entry(options: Mapping[str, Any], *, as_json: bool) -> int:
-    """Check an entry, print the result, and return the exit status."""
+    """Check and record an entry of a season, print the result, and return the exit status."""
     season = read_season(Path(options["season"]))
-    handed = read_entry(Path(options["entry"]))
-    settings = read_settings()
+    handed = read_entry_file(Path(options["entry"]))
+    settings = read_environment_settings()
     if options["weak_cage"]:
         settings = replace(settings, weak_cage=1)
-    access = open_access(settings, trusted=options["trusted"])
-    require_protection(access.settings, trusted=access.trusted)
-    scenery = open_scenery(season, outside=options["outside"])
-    require_digest(season, scenery)
-    folder = open_folder(season, options["out"]).path
-    publish_secret_hash(folder, season.recipe, at_us=_read_clock_us())
+    access = build_storage_access(settings, trusted=options["trusted"])
+    require_sandbox_protection(access.settings, trusted=access.trusted)
+    scenery = open_season_benchmark(season, outside=options["outside"])
+    require_benchmark_digest(season, scenery)
+    folder = resolve_season_folder(season, options["out"]).path
+    log_holdout_secret_hash(folder, season.recipe, at_us=_read_clock_us())
     grounds = EntryCheckContext(
         recipe=season.recipe,
         scenery=scenery,
-        hidden=find_hidden(folder, season.recipe, scenery.scenes),
+        hidden=find_hidden_scenes(folder, season.recipe, scenery.scenes),
         folder=folder,
         access=access,
     )
     print_message(f"checking {handed.recipe.title} against {len(scenery.scenes)} scenes")
     if handed.recipe.reviewer is not None:
         print_external_reviewers([handed.recipe.reviewer], settings)
-    outcome = submit(handed, grounds, clock=_read_clock_us)
+    outcome = submit_team_entry(handed, grounds, clock=_read_clock_us)
     if as_json:
         print_json(outcome)
     else:
@@ -71,9 +71,9 @@ def _print_submission(outcome: SubmissionResult) -> None:
 
 
 def withdraw_entry(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Withdraw an entry, and print a confirmation."""
+    """Withdraw an entry of a season, and print a confirmation."""
     folder = _get_season_folder(options).path
-    event = withdraw(
+    event = withdraw_team_entry(
         folder,
         options["name"],
         reason=options["reason"],
@@ -88,10 +88,10 @@ def withdraw_entry(options: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def print_log(options: Mapping[str, Any], *, as_json: bool) -> int:
-    """Print the log, and give 1 where it was changed."""
-    history = read_log(_get_season_folder(options).path)
-    problem = _format_history_problem(history, options["head"])
-    tries = count_tries(history)
+    """Print the log of a season; return exit status 1 if the log was tampered with, otherwise 0."""
+    history = read_season_log(_get_season_folder(options).path)
+    problem = _find_log_problem(history, options["head"])
+    tries = collect_team_attempts(history)
     if as_json:
         print_json(
             {
@@ -103,13 +103,13 @@ def print_log(options: Mapping[str, Any], *, as_json: bool) -> int:
             }
         )
     else:
-        _print_log(history, tries, options["form"])
+        _print_season_log(history, tries, options["form"])
         if problem:
             print_message(problem)
     return 1 if problem else 0
 
 
-def _format_history_problem(history: SeasonLog, head: str | None) -> str:
+def _find_log_problem(history: SeasonLog, head: str | None) -> str:
     try:
         history.require_whole(head)
     except UnreadableSourceError as error:
@@ -117,10 +117,10 @@ def _format_history_problem(history: SeasonLog, head: str | None) -> str:
     return ""
 
 
-def _print_log(history: SeasonLog, tries: tuple[TeamAttempts, ...], form: Form) -> None:
+def _print_season_log(history: SeasonLog, tries: tuple[TeamAttempts, ...], form: Form) -> None:
     columns = ("at", "entry", "board", "team", "try", "state", "told")
     print_table(
-        columns, [_build_event_row(event) for event in history.events], title="log", form=form
+        columns, [_build_log_event_row(event) for event in history.events], title="log", form=form
     )
     if tries:
         rows = [
@@ -140,7 +140,7 @@ def _print_log(history: SeasonLog, tries: tuple[TeamAttempts, ...], form: Form) 
     print_message(f"the log ends with {history.head}")
 
 
-def _build_event_row(event: LogEvent) -> dict[str, object]:
+def _build_log_event_row(event: SeasonLogEvent) -> dict[str, object]:
     return {
         "at": f"{event.when:%Y-%m-%d %H:%M:%S}" if event.when else "",
         "entry": event.entry,
@@ -153,7 +153,7 @@ def _build_event_row(event: LogEvent) -> dict[str, object]:
 
 
 def _get_season_folder(options: Mapping[str, Any]) -> SeasonFolder:
-    return find_folder(options["season"], options["out"])
+    return find_season_folder(options["season"], options["out"])
 
 
 def _read_clock_us() -> int:

@@ -52,7 +52,7 @@ def watch(*, as_json: bool, **options: Any) -> None:
     Exits with status 1 if there is a suspicion.
     """
     sys.exit(
-        LazyImport("unreel.cli.arena.watch_job:print_suspicions", "eval").load()(
+        LazyImport("unreel.cli.arena.watch_job:print_cheating_suspicions", "eval").load()(
             options, as_json=as_json
         )
     )

@@ -4,39 +4,37 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unreel.arena.answers.lineup import read_lineup
-from unreel.arena.answers.read_play import read_play
+from unreel.arena.answers.read_play import read_season_answers, read_season_clips
 from unreel.arena.fairness.holdout import (
     CanaryAnswers,
-    HiddenGap,
-    compare_hidden,
-    find_canaries,
-    find_hidden,
+    HiddenSceneGap,
+    compare_hidden_scenes,
+    find_canary_clips,
+    find_hidden_scenes,
     measure_canary_answers,
 )
 from unreel.arena.fairness.similar_reviewers import (
     ReviewerSimilarities,
     SimilarReviewers,
-    find_alike,
+    find_similar_reviewers,
 )
-from unreel.arena.season.folder import SeasonFolder, find_folder
-from unreel.arena.season.stored_recipe import read_stored_recipe
-from unreel.arena.submission.copies import NearCopy, find_season_copies
+from unreel.arena.season.folder import SeasonFolder, find_season_folder, read_stored_season_recipe
+from unreel.arena.submission.clip_inspection import NearCopy, find_season_copies
 from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.core.estimate import Estimate
-from unreel.core.settings import read_settings
-from unreel.engine.resolve_location import open_access
+from unreel.core.settings import read_environment_settings
+from unreel.engine.resolve_location import build_storage_access
 
 _MOST_PAIRS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConditionFindings:
-    """Findings under one condition."""
+class CheatingFindings:
+    """Signs of cheating under one condition of a season."""
 
     condition: str
     alike: ReviewerSimilarities
-    hidden: tuple[HiddenGap, ...]
+    hidden: tuple[HiddenSceneGap, ...]
     canaries: tuple[CanaryAnswers, ...]
 
     @property
@@ -46,29 +44,31 @@ class ConditionFindings:
         return len(self.alike.suspected) + known + sum(sung.flagged for sung in self.canaries)
 
 
-def print_suspicions(options: Mapping[str, Any], *, as_json: bool) -> int:
-    """Print what looks like foul play, and give 1 where anything does."""
-    folder = find_folder(options["season"], options["out"])
+def print_cheating_suspicions(options: Mapping[str, Any], *, as_json: bool) -> int:
+    """Print the signs of cheating in a season; return exit status 1 if there are any, otherwise 0."""
+    folder = find_season_folder(options["season"], options["out"])
     if options["canaries"]:
         return _print_canaries(folder, as_json=as_json)
-    found = _compute_condition_findings(folder)
+    found = _compute_cheating_findings(folder)
     copies: tuple[NearCopy, ...] = ()
     if options["clips"]:
-        access = open_access(
-            read_settings(), trusted=options["trusted"], outside=options["outside"]
+        access = build_storage_access(
+            read_environment_settings(), trusted=options["trusted"], outside=options["outside"]
         )
         copies = find_season_copies(folder, access)
     n_suspected = sum(each.n_suspected for each in found) + len(copies)
     if as_json:
         print_json({"n_suspected": n_suspected, "conditions": found, "copies": copies})
     else:
-        _print_findings(found, copies, looked=options["clips"])
+        _print_cheating_findings(found, copies, looked=options["clips"])
         echo(f"{n_suspected} suspicions")
     return 1 if n_suspected else 0
 
 
 def _print_canaries(folder: SeasonFolder, *, as_json: bool) -> int:
-    canaries = find_canaries(folder.path, read_stored_recipe(folder), read_lineup(folder))
+    canaries = find_canary_clips(
+        folder.path, read_stored_season_recipe(folder), read_season_clips(folder)
+    )
     if as_json:
         print_json(dict.fromkeys(canaries, "generated"))
     else:
@@ -79,33 +79,33 @@ def _print_canaries(folder: SeasonFolder, *, as_json: bool) -> int:
     return 0
 
 
-def _compute_condition_findings(folder: SeasonFolder) -> list[ConditionFindings]:
+def _compute_cheating_findings(folder: SeasonFolder) -> list[CheatingFindings]:
     recipe, entrants, lineup = (
-        read_stored_recipe(folder),
+        read_stored_season_recipe(folder),
         folder.require_played(),
-        read_lineup(folder),
+        read_season_clips(folder),
     )
-    hidden = find_hidden(folder.path, recipe, lineup.scenes)
-    canaries = find_canaries(folder.path, recipe, lineup)
+    hidden = find_hidden_scenes(folder.path, recipe, lineup.scenes)
+    canaries = find_canary_clips(folder.path, recipe, lineup)
     found = []
     for title in entrants.conditions:
-        play = read_play(folder, title, lineup=lineup)
+        play = read_season_answers(folder, title, lineup=lineup)
         found.append(
-            ConditionFindings(
+            CheatingFindings(
                 condition=title,
-                alike=find_alike(play, seed=entrants.seed),
-                hidden=compare_hidden(play, hidden) if hidden else (),
+                alike=find_similar_reviewers(play, seed=entrants.seed),
+                hidden=compare_hidden_scenes(play, hidden) if hidden else (),
                 canaries=measure_canary_answers(play, canaries) if canaries else (),
             )
         )
     return found
 
 
-def _print_findings(
-    found: Sequence[ConditionFindings], copies: Sequence[NearCopy], *, looked: bool
+def _print_cheating_findings(
+    found: Sequence[CheatingFindings], copies: Sequence[NearCopy], *, looked: bool
 ) -> None:
     for each in found:
-        _print_alike(each.condition, each.alike)
+        _print_similar_reviewers(each.condition, each.alike)
         for gap in each.hidden:
             if gap.flagged:
                 print_message(
@@ -127,8 +127,8 @@ def _print_findings(
         print_message("clips were not looked at: add --clips")
 
 
-def _print_alike(condition: str, alike: ReviewerSimilarities) -> None:
-    rows = [_build_pair_row(pair) for pair in alike.pairs[:_MOST_PAIRS]]
+def _print_similar_reviewers(condition: str, alike: ReviewerSimilarities) -> None:
+    rows = [_build_similarity_row(pair) for pair in alike.pairs[:_MOST_PAIRS]]
     if rows:
         told = alike.false_alarms
         rate = f"{told.value:.1f} %" if isinstance(told, Estimate) else "unknown"
@@ -136,7 +136,7 @@ def _print_alike(condition: str, alike: ReviewerSimilarities) -> None:
         print_table(tuple(rows[0]), rows, title=title)
 
 
-def _build_pair_row(pair: SimilarReviewers) -> dict[str, object]:
+def _build_similarity_row(pair: SimilarReviewers) -> dict[str, object]:
     shared = pair.shared_errors
     return {
         "first": pair.first,

@@ -18,7 +18,7 @@ from unreel.cli.output import (
     print_table,
     trusted_option,
 )
-from unreel.core.names import plain_name
+from unreel.core.names import make_safe_file_name
 from unreel.core.registry import LazyImport
 from unreel.core.trace import Category, Trace
 
@@ -37,8 +37,8 @@ for _command in (init, check, settings, sheet, publish):
     curate.add_command(_command)
 
 
-def job_options(command: F) -> F:
-    """Add what every command that takes steps of a recipe has in common."""
+def curation_options(command: F) -> F:
+    """Add the options that all commands share that run the steps of a curation recipe."""
     options = (
         click.argument("recipe", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
         click.option("--out", help="Working folder, or s3:// prefix.  [default: curations/NAME]"),
@@ -77,7 +77,7 @@ def job_options(command: F) -> F:
 
 
 @curate.command()
-@job_options
+@curation_options
 def run(*, as_json: bool, **options: Any) -> None:
     """Run every step of RECIPE, from raw files to the frozen benchmark.
 
@@ -89,7 +89,7 @@ def run(*, as_json: bool, **options: Any) -> None:
 
 @curate.command()
 @click.argument("name")
-@job_options
+@curation_options
 def step(*, name: str, as_json: bool, **options: Any) -> None:
     """Run the steps of RECIPE up to and including NAME."""
     take = LazyImport(f"{_JOB}:take", _EXTRA).load()
@@ -180,12 +180,12 @@ def inject(  # noqa: PLR0913  one parameter for each option
     as_json: bool,
 ) -> None:
     """Write CLIP with one injected trace, and print the ground truth of the trace."""
-    from unreel.core.settings import read_settings
-    from unreel.media.access import media_reader
+    from unreel.core.settings import read_environment_settings
+    from unreel.media.access import open_media_reader
 
     inject_clip = LazyImport("unreel.curation.inject.clip:inject_clip", _EXTRA).load()
-    into = out or Path(f"{plain_name(clip.stem)}+{category}.mp4")
-    with media_reader(read_settings(), trusted=trusted) as reader:
+    into = out or Path(f"{make_safe_file_name(clip.stem)}+{category}.mp4")
+    with open_media_reader(read_environment_settings(), trusted=trusted) as reader:
         trace = inject_clip(
             clip,
             reader=reader,
@@ -211,7 +211,7 @@ def inject(  # noqa: PLR0913  one parameter for each option
 @json_option
 def diff(*, before: Path, after: Path, as_json: bool) -> None:
     """Print the clips that were added, removed or changed between BEFORE and AFTER."""
-    compare = LazyImport("unreel.curation.diff:compare", _EXTRA).load()
+    compare = LazyImport("unreel.curation.diff:compare_benchmarks", _EXTRA).load()
     found = compare(before, after)
     if as_json:
         print_json(found)

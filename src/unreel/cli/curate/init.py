@@ -12,7 +12,7 @@ from unreel.cli.output import echo, json_option, print_json, print_message, prin
 from unreel.core.registry import LazyImport
 
 if TYPE_CHECKING:
-    from unreel.curation.forecast import RecipeForecast
+    from unreel.curation.forecast import CurationForecast
 
 _EXTRA: Final = "curate"
 _RECIPE: Final = "curate.toml"
@@ -41,7 +41,7 @@ def init(*, folder: Path | None, out: Path | None, sample: bool, as_json: bool) 
         _write_sample_recipe(folder or Path(_SAMPLE), out=out, as_json=as_json)
         return
     recipe = out or Path(_RECIPE)
-    guess = LazyImport("unreel.curation.start.folder:start_recipe", _EXTRA)(
+    guess = LazyImport("unreel.curation.recipe_template:write_folder_recipe", _EXTRA)(
         folder or Path(), recipe=recipe
     )
     if as_json:
@@ -57,7 +57,9 @@ def _write_sample_recipe(folder: Path, *, out: Path | None, as_json: bool) -> No
     if out is not None:
         problem = "--out goes without --sample: the recipe of a sample is in its folder."
         raise click.UsageError(problem)
-    recipe, n_clips = LazyImport("unreel.curation.start.sample:write_sample", _EXTRA)(folder)
+    recipe, n_clips = LazyImport("unreel.curation.recipe_template:write_sample_curation", _EXTRA)(
+        folder
+    )
     if as_json:
         print_json({"recipe": str(recipe), "clips": n_clips})
         return
@@ -86,17 +88,17 @@ def check(*, recipe: Path, changes: tuple[str, ...], outside: bool, as_json: boo
 
     Opens no clip, contacts no model or store, and writes nothing.
     """
-    checked = LazyImport("unreel.cli.curate.curate_job:check_file", _EXTRA)(
+    checked = LazyImport("unreel.cli.curate.curate_job:forecast_recipe_file", _EXTRA)(
         recipe, changes, outside=outside
     )
     if as_json:
         print_json({**asdict(checked), "can_run": not checked.problems})
     else:
-        _print_forecast(checked, recipe)
+        _print_recipe_forecast(checked, recipe)
     sys.exit(2 if checked.problems else 0)
 
 
-def _print_forecast(checked: "RecipeForecast", recipe: Path) -> None:
+def _print_recipe_forecast(checked: "CurationForecast", recipe: Path) -> None:
     print_table(
         ("source", "real", "generated", "left_out"),
         [
@@ -132,7 +134,7 @@ def _print_forecast(checked: "RecipeForecast", recipe: Path) -> None:
 @json_option
 def settings(*, section: str | None, as_json: bool) -> None:
     """List the settings of a recipe with type, unit and default: all, or those of one SECTION."""
-    told = LazyImport("unreel.curation.recipe_docs:find_sections", _EXTRA)(section)
+    told = LazyImport("unreel.curation.recipe_template:find_recipe_sections", _EXTRA)(section)
     if as_json:
         print_json(told)
         return

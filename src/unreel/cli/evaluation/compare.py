@@ -1,4 +1,4 @@
-"""`unreel compare`: reviewers side by side on the clips that both judged."""
+"""`unreel compare`: compare reviewers on the clips that both judged."""
 
 import sys
 from typing import Any, Final
@@ -6,20 +6,20 @@ from typing import Any, Final
 import click
 
 from unreel.cli.completion import complete_runs
-from unreel.cli.options import run_options
+from unreel.cli.options import run_benchmark_options
 from unreel.cli.output import (
     Form,
+    is_stdout_terminal,
     json_option,
     print_json,
     print_message,
     print_table,
-    shows_tables,
     table_format_option,
 )
 from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.registry import LazyImport
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.protocols.figures import ALL_CLIPS
 from unreel.protocols.protocol import Mode
 
@@ -51,7 +51,7 @@ smallest true difference that these clips show in 8 of 10 comparisons, where non
     metavar="MODEL",
     help="Use the rulings on explanations that `unreel score --judge MODEL` stored.",
 )
-@run_options
+@run_benchmark_options
 @table_format_option
 @json_option
 def compare(
@@ -72,8 +72,10 @@ def compare(
     because one of the two was not asked, failed, or is unreadable.
     """
     compare_runs = LazyImport("unreel.evaluation.comparison:compare_runs", "eval").load()
-    open_all_told = LazyImport("unreel.cli.evaluation.named_run:open_all_told", "eval").load()
-    settings = read_settings()
+    open_all_told = LazyImport(
+        "unreel.cli.evaluation.runs_job:open_runs_with_notice", "eval"
+    ).load()
+    settings = read_environment_settings()
     opened = open_all_told(runs, settings, **options)
     found: Comparisons = compare_runs(opened, metrics=metrics, parser=parser, judge=judge)
     if as_json:
@@ -84,8 +86,8 @@ def compare(
 
 
 def print_comparisons(found: Comparisons, form: Form) -> None:
-    """Print every comparison; in one table, unless for a person."""
-    apart = form == "text" and shows_tables()
+    """Print one table for each comparison on a terminal, otherwise all comparisons in one table."""
+    apart = form == "text" and is_stdout_terminal()
     print_message(
         f"{found.instrument}: p-values are corrected for {found.n_tests} differences (Holm)"
     )
@@ -100,7 +102,7 @@ def print_comparisons(found: Comparisons, form: Form) -> None:
                 ],
                 title=f"{comparison.first} less {comparison.second}",
             )
-        print_message(*_format_count_lines(comparison))
+        print_message(*_format_comparison_counts(comparison))
     if not apart:
         rows = [
             _build_difference_record(comparison, each)
@@ -114,7 +116,7 @@ def print_comparisons(found: Comparisons, form: Form) -> None:
         print_table(columns, rows, form=form)
 
 
-def _format_count_lines(comparison: Comparison) -> list[str]:
+def _format_comparison_counts(comparison: Comparison) -> list[str]:
     both = f"{comparison.n_common} questions that both answered readably"
     lines = [f"  {both}, of {comparison.n_sources} clips or scenes"]
     if comparison.n_invalid:

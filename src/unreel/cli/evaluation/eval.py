@@ -1,4 +1,4 @@
-"""`unreel eval`: a reviewer over a benchmark."""
+"""`unreel eval`: evaluate models on a benchmark."""
 
 import sys
 from pathlib import Path
@@ -8,20 +8,20 @@ import click
 
 from unreel.cli.completion import complete_models, complete_paths
 from unreel.cli.options import (
-    InstrumentName,
+    ProtocolParamType,
+    accept_changed_option,
     allow_outside_option,
-    changed_option,
+    column_map_option,
     condition_option,
     layout_option,
-    map_option,
-    showing_options,
+    model_input_options,
     weak_cage_option,
 )
 from unreel.cli.output import json_option, trusted_option
 from unreel.cli.progress import ProgressMeter
 from unreel.core.registry import LazyImport
-from unreel.core.settings import read_settings
-from unreel.reviewers.endpoint.keys import list_model_endpoints
+from unreel.core.settings import read_environment_settings
+from unreel.reviewers.endpoint.servers import list_model_endpoints
 
 
 @click.command("eval")
@@ -35,7 +35,7 @@ from unreel.reviewers.endpoint.keys import list_model_endpoints
 )
 @click.option(
     "--protocol",
-    type=InstrumentName(),
+    type=ProtocolParamType(),
     help="Protocol: where, when and why a clip looks fake (trace); a score from 1 to 5 (realism); real or generated (reality); which of two is real (preference).",
 )
 @click.option(
@@ -61,10 +61,10 @@ from unreel.reviewers.endpoint.keys import list_model_endpoints
     help="Engine: this process (local), or Ray Data (ray).",
 )
 @layout_option
-@map_option
+@column_map_option
 @allow_outside_option
 @weak_cage_option
-@changed_option
+@accept_changed_option
 @click.option("--split", help="Evaluate only this split.")
 @click.option(
     "--limit",
@@ -76,7 +76,7 @@ from unreel.reviewers.endpoint.keys import list_model_endpoints
     metavar="FILE",
     help="JSONL file of the answers that the model `recorded` replays.",
 )
-@showing_options
+@model_input_options
 @click.option("--max-connections", type=click.IntRange(1), help="Number of concurrent requests.")
 @click.option("--max-requests", type=click.IntRange(1), help="Maximum number of requests.")
 @click.option("--max-cost-usd", type=float, help="Maximum cost in USD; needs --prices.")
@@ -113,7 +113,7 @@ def eval_(**typed: Any) -> None:
         meter.tell("getting ready")
         if not typed["dry_run"]:
             # What reads and writes tables takes its time to load, and a missing key needs none of it.
-            list_model_endpoints(typed["models"], key_hosts=read_settings().key_hosts)
+            list_model_endpoints(typed["models"], key_hosts=read_environment_settings().key_hosts)
         tell = LazyImport("unreel.cli.evaluation.eval_job:eval_models", "eval").load()(
             meter, **typed
         )

@@ -1,4 +1,4 @@
-"""Runs of `unreel eval`: resolved from the command line, queried one after another, scored."""
+"""Implementation of `unreel eval`: resolve, query and score one run for each model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,40 +6,42 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from unreel.cli.contacted_services import print_endpoints, print_external_reviewers
+from unreel.cli.contacted_services import print_external_reviewers, print_model_servers
 from unreel.cli.evaluation.eval_output import (
     DryRunResult,
     FinishedRun,
     StoppedRun,
-    print_forecasts,
-    print_results,
+    print_eval_forecasts,
+    print_eval_results,
 )
-from unreel.cli.memory_settings import limit_heaps
-from unreel.cli.options import read_conditions, read_mapping
+from unreel.cli.options import parse_column_mapping, parse_condition_options
 from unreel.cli.output import print_message
+from unreel.cli.process import StopSignal, limit_malloc_arenas, note_resume_command
 from unreel.cli.progress import ProgressMeter
-from unreel.cli.stop_signals import StopSignal, note_resume_command
 from unreel.core.errors import (
     InvalidSettingError,
     KeyRejectedError,
     UnreadableSourceError,
     UnreelError,
 )
-from unreel.core.settings import EnvironmentSettings, read_settings, read_storage
+from unreel.core.settings import (
+    EnvironmentSettings,
+    read_environment_settings,
+    read_storage_options,
+)
 from unreel.engine.location import require_conditional_puts
 from unreel.engine.resolve_location import resolve_location
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.table import LanceTable
-from unreel.evaluation.forecast import forecast, temporary_table
-from unreel.evaluation.recipe import EvalRecipe, check_recipe, resolve_recipe
+from unreel.evaluation.forecast import forecast_eval, open_temporary_clip_table
+from unreel.evaluation.recipe import EvalRecipe, check_eval_recipe, resolve_eval_recipe
 from unreel.evaluation.run_job import EvalRun, evaluate
-from unreel.evaluation.run_lookup import place_run, plan_run
+from unreel.evaluation.run_lookup import build_eval_run, find_run_location
 from unreel.evaluation.scoring import score_run
-from unreel.evaluation.stored_recipe import StoredRecipe, find_recipe
-from unreel.media.access import require_protection
-from unreel.recipes.check import drop_missing
-from unreel.reviewers.endpoint.keys import list_model_endpoints
-from unreel.reviewers.endpoint.server_check import require_listening
+from unreel.evaluation.stored_recipe import StoredRecipe, find_run_recipe
+from unreel.media.access import require_sandbox_protection
+from unreel.recipes.check import drop_unset_keys
+from unreel.reviewers.endpoint.servers import list_model_endpoints, require_server_listening
 
 _OF_ONE_MODEL = (KeyRejectedError, InvalidSettingError, UnreadableSourceError)
 """What stops the run of one model among several; all else stops them all."""
@@ -47,7 +49,7 @@ _OF_ONE_MODEL = (KeyRejectedError, InvalidSettingError, UnreadableSourceError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalRunSettings:
-    """Run settings that do not depend on the model."""
+    """Settings of `unreel eval` that are the same for all models."""
 
     engine: str
     retry_failed: bool
@@ -81,42 +83,42 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
     as_json: bool,
     **flags: Any,
 ) -> "partial[int]":
-    """Send the missing questions, or forecast them; return a printer that also gives the exit status."""
-    flags["condition"] = read_conditions(conditions, nframe=nframe, fps=fps)
-    flags["mapping"] = read_mapping(mapping) or None
-    settings = read_settings()
+    """Query or forecast the missing answers; return a callable that prints and returns the status."""
+    flags["condition"] = parse_condition_options(conditions, nframe=nframe, fps=fps)
+    flags["mapping"] = parse_column_mapping(mapping) or None
+    settings = read_environment_settings()
     if weak_cage:
         settings = replace(settings, weak_cage=1)
     named = tuple(dict.fromkeys(models)) or (None,)
     recipes = [
         _resolve_eval_recipe(recipe, flags | {"model": model}, out, settings) for model in named
     ]
-    limit_heaps()
-    require_protection(settings, trusted=trusted)
+    limit_malloc_arenas()
+    require_sandbox_protection(settings, trusted=trusted)
     ways = {"trusted": trusted, "outside": outside, "accept_changed": accept_changed}
-    runs = _build_runs(recipes, out, settings, ways)
+    runs = _plan_eval_runs(recipes, out, settings, ways)
     way = EvalRunSettings(engine=engine, retry_failed=retry_failed, settings=settings, meter=meter)
     if dry_run:
-        return partial(print_forecasts, _forecast_runs(runs, way), as_json=as_json)
-    print_endpoints([run.recipe.reviewer.model for run in runs], settings)
+        return partial(print_eval_forecasts, _forecast_runs(runs, way), as_json=as_json)
+    print_model_servers([run.recipe.reviewer.model for run in runs], settings)
     print_external_reviewers([run.recipe.reviewer for run in runs], settings)
     for run in runs:
         require_conditional_puts(run.place)  # before a table there is waited for
         if not run.answers.exists():
-            _require_server(run, way)
+            _require_model_server(run, way)
     if len(runs) > 1:
         runs[0].benchmark()  # what is wrong with it is told once, and not for each model
-    results = _ask_all(runs, way)
-    return partial(print_results, results, fail_on_error=fail_on_error, as_json=as_json)
+    results = _evaluate_all_runs(runs, way)
+    return partial(print_eval_results, results, fail_on_error=fail_on_error, as_json=as_json)
 
 
 def _resolve_eval_recipe(
     file: Path | None, flags: Mapping[str, Any], out: str | None, settings: EnvironmentSettings
 ) -> EvalRecipe:
-    """Return the recipe from the command line; if it names no benchmark, merged over the recipe of the run at `out`."""
+    """Return the recipe from the command line; without a benchmark, merge it over that of run `out`."""
     if file is None and flags["benchmark"] is None and out is not None:
-        place = resolve_location(out, read_storage(settings))
-        stored = find_recipe(place)
+        place = resolve_location(out, read_storage_options(settings))
+        stored = find_run_recipe(place)
         if isinstance(stored, StoredRecipe):
             kept = stored.benchmark
             lies = (
@@ -124,29 +126,29 @@ def _resolve_eval_recipe(
                 if kept is None
                 else {"benchmark": _format_benchmark_path(kept.find(place), stored.recipe)}
             )
-            return check_recipe(stored.recipe.stored() | lies | drop_missing(flags))
-    return resolve_recipe(file, flags)
+            return check_eval_recipe(stored.recipe.stored() | lies | drop_unset_keys(flags))
+    return resolve_eval_recipe(file, flags)
 
 
 def _format_benchmark_path(found: Path, before: EvalRecipe) -> str:
-    """Return the path of the benchmark, as typed if that is valid from the current folder."""
+    """Return the benchmark's path as typed if it is valid from the current folder, else absolute."""
     typed = Path(before.benchmark)
     return before.benchmark if typed.exists() and typed.samefile(found) else str(found.resolve())
 
 
-def _build_runs(
+def _plan_eval_runs(
     recipes: Sequence[EvalRecipe],
     out: str | None,
     settings: EnvironmentSettings,
     ways: Mapping[str, bool],
 ) -> list[EvalRun]:
-    """Plan a run for each recipe: at `out`, or for several recipes, below `out` under default names."""
+    """Plan a run for each recipe: one recipe at `out`, several in subfolders of `out`."""
     if len(recipes) == 1:
-        return [plan_run(recipes[0], out, settings, **ways)]
+        return [build_eval_run(recipes[0], out, settings, **ways)]
     runs: dict[str, EvalRun] = {}
     for recipe in recipes:
-        below = None if out is None else place_run(recipe, out.rstrip("/"), settings)
-        run = plan_run(recipe, below, settings, **ways)
+        below = None if out is None else find_run_location(recipe, out.rstrip("/"), settings)
+        run = build_eval_run(recipe, below, settings, **ways)
         if (same := runs.get(run.place.uri)) is not None:
             both = f"{same.recipe.reviewer.model} and {recipe.reviewer.model}"
             setting, problem = "model", f"{both} would both be stored in {run.place.uri}"
@@ -158,10 +160,10 @@ def _build_runs(
 
 def _forecast_runs(runs: Sequence[EvalRun], way: EvalRunSettings) -> list[DryRunResult]:
     foreseen = []
-    with temporary_table() as aside:
+    with open_temporary_clip_table() as aside:
         for number, run in enumerate(runs, start=1):
             way.meter.begin(_format_run_label(run, number, runs))
-            found = forecast(
+            found = forecast_eval(
                 run,
                 aside=aside,
                 retry_failed=way.retry,
@@ -171,7 +173,9 @@ def _forecast_runs(runs: Sequence[EvalRun], way: EvalRunSettings) -> list[DryRun
     return foreseen
 
 
-def _ask_all(runs: Sequence[EvalRun], way: EvalRunSettings) -> list[FinishedRun | StoppedRun]:
+def _evaluate_all_runs(
+    runs: Sequence[EvalRun], way: EvalRunSettings
+) -> list[FinishedRun | StoppedRun]:
     results: list[FinishedRun | StoppedRun] = []
     for number, run in enumerate(runs, start=1):
         way.meter.begin(_format_run_label(run, number, runs))
@@ -205,7 +209,7 @@ def _run_evaluation(
 
     def expect(part: str, due: int) -> None:
         if part == "answers" and due:
-            _require_server(run, way)
+            _require_model_server(run, way)
         meter.expect(part, due)
 
     with note_resume_command(run.place.uri, meter):
@@ -221,10 +225,10 @@ def _run_evaluation(
     return FinishedRun(run=run, outcome=outcome, cost_usd=meter.cost_usd, scores=scores)
 
 
-def _require_server(run: EvalRun, way: EvalRunSettings) -> None:
+def _require_model_server(run: EvalRun, way: EvalRunSettings) -> None:
     if way.engine != "local":
         return  # it is asked from other machines
     for contact in list_model_endpoints(
         [run.recipe.reviewer.model], key_hosts=way.settings.key_hosts
     ):
-        require_listening(contact)
+        require_server_listening(contact)

@@ -1,4 +1,4 @@
-"""Final output of `unreel eval`: of one run, of several runs, and of a dry run."""
+"""Final output of `unreel eval` for one run, several runs or a dry run."""
 
 import shlex
 from collections import Counter
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from unreel.cli.evaluation.scorecard import (
+    build_condition_score_rows,
     explain_empty_scorecards,
-    format_figure_cell,
-    print_counts,
-    print_scores,
-    score_rows,
+    format_metric_cell,
+    print_answer_counts,
+    print_condition_scores,
 )
 from unreel.cli.output import echo, format_rerun_command, print_json, print_message, print_table
 from unreel.core.errors import UnreelError
-from unreel.core.failure import read_failure
+from unreel.core.failure import parse_stored_failure
 from unreel.core.question import Condition
 from unreel.engine.progress import format_cost
 from unreel.evaluation.forecast import CostForecast, EvalForecast
@@ -71,7 +71,7 @@ class FinishedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppedRun:
-    """The run of one model among several that something stopped."""
+    """A run of one model among several that an error stopped."""
 
     run: EvalRun
     error: UnreelError
@@ -85,10 +85,10 @@ class DryRunResult:
     forecast: EvalForecast
 
 
-def print_results(
+def print_eval_results(
     results: Sequence[FinishedRun | StoppedRun], *, fail_on_error: float, as_json: bool
 ) -> int:
-    """Print the result of each run; return the worst of their statuses."""
+    """Print the result of each run; return the highest exit status."""
     done = [result for result in results if isinstance(result, FinishedRun)]
     broken = [result for result in results if isinstance(result, StoppedRun)]
     if as_json:
@@ -96,10 +96,10 @@ def print_results(
         print_json(documents if len(documents) > 1 else documents[0])
     elif len(results) == 1:
         _print_run_report(done[0])
-        print_scores(done[0].scores)
-        _print_failures(done[0])
+        print_condition_scores(done[0].scores)
+        _print_run_failures(done[0])
     else:
-        _print_several(done)
+        _print_several_runs(done)
     for result in done:
         if why := result.why_nothing:
             print_message(f"{result.outcome.reviewer}: {why}")
@@ -113,7 +113,11 @@ def _build_result_document(result: FinishedRun | StoppedRun) -> dict[str, object
         model = result.run.recipe.reviewer.model
         return {"run": result.run.place.uri, "model": model, "problem": str(result.error)}
     told = {"outcome": result.outcome, "cost_usd": result.cost_usd}
-    return {"run": result.run.place.uri, **told, "scores": score_rows(result.scores)}
+    return {
+        "run": result.run.place.uri,
+        **told,
+        "scores": build_condition_score_rows(result.scores),
+    }
 
 
 def _print_run_report(done: FinishedRun) -> None:
@@ -136,7 +140,7 @@ def _print_run_report(done: FinishedRun) -> None:
         )
 
 
-def _print_failures(done: FinishedRun) -> None:
+def _print_run_failures(done: FinishedRun) -> None:
     """Print the failures by reason with the first message, and the command to retry."""
     if not done.failures:
         return
@@ -160,19 +164,19 @@ def _find_first_failure(run: EvalRun, reason: str) -> str | None:
         ("failure_reason", "failure_detail"), where=f"failure_reason = '{quoted}'"
     )
     for row in rows:
-        return str(read_failure(row["failure_reason"], row["failure_detail"]))
+        return str(parse_stored_failure(row["failure_reason"], row["failure_detail"]))
     return None
 
 
-def _print_several(done: Sequence[FinishedRun]) -> None:
+def _print_several_runs(done: Sequence[FinishedRun]) -> None:
     for each in done:
         _print_run_report(each)
         for score in each.scores:
-            print_counts(score.scorecard)
-        _print_failures(each)
+            print_answer_counts(score.scorecard)
+        _print_run_failures(each)
     for condition in dict.fromkeys(s.condition for each in done for s in each.scores):
         print_message(f"condition: {condition}")
-        _print_side_by_side(condition, done)
+        _print_metrics_by_model(condition, done)
     if len(done) > 1:
         places = [each.run.place.uri for each in done]
         print_message(f"Compare them: `{shlex.join(['unreel', 'compare', *places])}`")
@@ -181,7 +185,7 @@ def _print_several(done: Sequence[FinishedRun]) -> None:
         )
 
 
-def _print_side_by_side(condition: Condition, done: Sequence[FinishedRun]) -> None:
+def _print_metrics_by_model(condition: Condition, done: Sequence[FinishedRun]) -> None:
     cells: dict[str, dict[str, object]] = {}
     names = [each.outcome.reviewer for each in done]
     for each in done:
@@ -191,13 +195,13 @@ def _print_side_by_side(condition: Condition, done: Sequence[FinishedRun]) -> No
             for metric in score.scorecard.metrics:
                 if ": " not in metric.name and metric.coverage.asked:
                     row = cells.setdefault(metric.name, dict.fromkeys(names, ""))
-                    row[each.outcome.reviewer] = format_figure_cell(metric.value)
+                    row[each.outcome.reviewer] = format_metric_cell(metric.value)
     rows = [{"metric": name, **row} for name, row in cells.items()]
     print_table(("metric", *names), rows)
 
 
-def print_forecasts(foreseen: Sequence[DryRunResult], *, as_json: bool) -> int:
-    """Print what would be asked, by whom, for how much."""
+def print_eval_forecasts(foreseen: Sequence[DryRunResult], *, as_json: bool) -> int:
+    """Print the questions, tokens and cost of each planned run; return exit status 0."""
     if as_json:
         documents = [
             {
@@ -233,10 +237,10 @@ def _iter_forecast_lines(foreseen: DryRunResult) -> Iterator[str]:
     if found.bill is None:
         yield "  no server is queried: no tokens, no cost"
     elif found.n_due:
-        yield from _iter_bill_lines(found.bill)
+        yield from _iter_cost_lines(found.bill)
 
 
-def _iter_bill_lines(bill: CostForecast) -> Iterator[str]:
+def _iter_cost_lines(bill: CostForecast) -> Iterator[str]:
     taken = "not known" if bill.input_tokens is None else f"about {bill.input_tokens:,} tokens"
     yield f"  shown: {bill.n_frames:,} frames"
     yield f"  sent: {taken} ({bill.input_by})"

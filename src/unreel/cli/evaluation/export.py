@@ -1,4 +1,4 @@
-"""`unreel export`: a benchmark for other evaluation kits, or a run as rows."""
+"""`unreel export`: export a benchmark to another evaluation kit, or a run as rows."""
 
 import re
 import sys
@@ -9,22 +9,22 @@ import click
 
 from unreel.cli.completion import complete_runs
 from unreel.cli.options import (
-    InstrumentName,
+    ProtocolParamType,
     box_space_option,
+    column_map_option,
     layout_option,
-    map_option,
-    read_mapping,
-    run_options,
+    parse_column_mapping,
+    run_benchmark_options,
 )
 from unreel.cli.output import json_option, print_json, print_message, trusted_option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.question import Marks
 from unreel.core.registry import LazyImport, NameRegistry
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.protocols.protocol import Mode, get_protocol
 
 if TYPE_CHECKING:
-    from unreel.benchmarks.export.writer import ExportResult
+    from unreel.benchmarks.export.questions import BenchmarkExportResult
 
 KITS: Final[NameRegistry[Any]] = NameRegistry(
     "kit",
@@ -61,7 +61,7 @@ _WHOLE: Final = "whole"
 )
 @click.option(
     "--protocol",
-    type=InstrumentName(),
+    type=ProtocolParamType(),
     help="Protocol of the exported task. Required for a benchmark.",
 )
 @click.option("--prompt", help="Prompt variant of the exported task.  [default: paper]")
@@ -85,10 +85,10 @@ _WHOLE: Final = "whole"
 )
 @click.option("--name", help="Name of the exported task.  [default: SOURCE-PROTOCOL]")
 @layout_option
-@map_option
+@column_map_option
 @click.option("--split", help="Export only this split of the benchmark.")
 @click.option("--seed", type=int, help="Random seed of the order in pairs and of the intervals.")
-@run_options
+@run_benchmark_options
 @trusted_option
 @json_option
 def export(  # noqa: PLR0913  one parameter for each option
@@ -121,7 +121,9 @@ def export(  # noqa: PLR0913  one parameter for each option
                 "A run has its own protocol: omit the option, or export a benchmark with --to KIT"
             )
             raise InvalidSettingError(option, f"cannot be used with --to {form}", remedy)
-        write_rows = LazyImport("unreel.cli.evaluation.export_run:write_rows", extra="eval").load()
+        write_rows = LazyImport(
+            "unreel.cli.evaluation.runs_job:export_run_rows", extra="eval"
+        ).load()
         told = {"moved_to": moved_to, "outside": outside, "accept_changed": accept_changed}
         write_rows(source, out, told, form=form, mode=parser, as_json=as_json)
         return
@@ -132,15 +134,15 @@ def export(  # noqa: PLR0913  one parameter for each option
     if "protocol" not in given:
         option, remedy = "--protocol", "Name the protocol: trace, realism, reality or preference"
         raise InvalidSettingError(option, f"--to {form} needs it", remedy)
-    reading = {"mapping": read_mapping(mapping) or None, "outside": outside}
-    exported = _export_kit(
+    reading = {"mapping": parse_column_mapping(mapping) or None, "outside": outside}
+    exported = _export_benchmark_to_kit(
         source, out, form=form, settings=given | {"mode": parser}, reading=reading, trusted=trusted
     )
-    _print_export(exported, form, as_json=as_json)
+    _print_export_result(exported, form, as_json=as_json)
     sys.exit(1 if exported.n_rejected else 0)
 
 
-def _export_kit(
+def _export_benchmark_to_kit(
     source: str,
     out: Path,
     *,
@@ -148,10 +150,10 @@ def _export_kit(
     settings: dict[str, Any],
     reading: dict[str, Any],
     trusted: bool,
-) -> "ExportResult":
-    from unreel.benchmarks.export.item import ExportRecipe
+) -> "BenchmarkExportResult":
+    from unreel.benchmarks.export.item import BenchmarkExportRecipe
     from unreel.benchmarks.loader import open_benchmark
-    from unreel.media.access import media_reader
+    from unreel.media.access import open_media_reader
 
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")
@@ -162,10 +164,12 @@ def _export_kit(
     plan = settings.get("sampling", get_protocol(settings["protocol"]).sampling)
     settings["sampling"] = None if plan == _WHOLE else plan
     name = settings.pop("name", None) or _format_task_name(source, settings["protocol"])
-    recipe = ExportRecipe(name=name, **settings)
+    recipe = BenchmarkExportRecipe(name=name, **settings)
     benchmark = open_benchmark(Path(source), layout, **reading)
-    with media_reader(read_settings(), trusted=trusted) as reader:
-        exported: ExportResult = KITS.load(form)(benchmark, recipe, folder=out, reader=reader)
+    with open_media_reader(read_environment_settings(), trusted=trusted) as reader:
+        exported: BenchmarkExportResult = KITS.load(form)(
+            benchmark, recipe, folder=out, reader=reader
+        )
     return exported
 
 
@@ -175,7 +179,7 @@ def _format_task_name(source: str, protocol: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", f"{stem}-{protocol}").strip("-_") or protocol
 
 
-def _print_export(exported: "ExportResult", form: str, *, as_json: bool) -> None:
+def _print_export_result(exported: "BenchmarkExportResult", form: str, *, as_json: bool) -> None:
     if as_json:
         print_json(exported)
         return

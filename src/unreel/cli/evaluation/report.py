@@ -1,4 +1,4 @@
-"""`unreel report`: runs as a page to look at."""
+"""`unreel report`: write runs as HTML pages."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unreel.cli.completion import complete_runs
-from unreel.cli.options import media_option, run_options
+from unreel.cli.options import media_option, run_benchmark_options
 from unreel.cli.output import echo, json_option, print_json, print_message
 from unreel.core.registry import LazyImport
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 
 if TYPE_CHECKING:
-    from unreel.report.clips.media_folder import Media
+    from unreel.report.clips.clip_files import Media
 
 
 @click.command()
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     metavar="MODEL",
     help="Use the rulings on explanations that `unreel score --judge MODEL` stored.",
 )
-@run_options
+@run_benchmark_options
 @json_option
 def report(
     *,
@@ -47,8 +47,10 @@ def report(
     The report opens from disk and from any web server. Sends nothing.
     """
     write_report = LazyImport("unreel.report.site:write_report", "report").load()
-    open_all_told = LazyImport("unreel.cli.evaluation.named_run:open_all_told", "report").load()
-    settings = read_settings()
+    open_all_told = LazyImport(
+        "unreel.cli.evaluation.runs_job:open_runs_with_notice", "report"
+    ).load()
+    settings = read_environment_settings()
     opened = open_all_told(runs, settings, **options)
     written = write_report(opened, out, media=media, judge=judge)
     if as_json:

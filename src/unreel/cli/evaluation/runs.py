@@ -17,13 +17,13 @@ from unreel.cli.output import (
 )
 from unreel.core.errors import UnreadableSourceError, UnreelError
 from unreel.core.registry import LazyImport
-from unreel.core.settings import EnvironmentSettings, read_settings
+from unreel.core.settings import EnvironmentSettings, read_environment_settings
 
 _FIND: Final = "unreel.evaluation.run_lookup"
 _JOB: Final = "unreel.cli.evaluation.runs_job"
 
 
-class _ListsByDefault(click.Group):
+class _ListByDefaultGroup(click.Group):
     """A click group that runs `list` if no command is named: `unreel runs FOLDER`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -39,7 +39,7 @@ class _ListsByDefault(click.Group):
         formatter.write_usage(ctx.command_path, "list|check|repair ...")
 
 
-@click.group(cls=_ListsByDefault)
+@click.group(cls=_ListByDefaultGroup)
 def runs() -> None:
     """List the runs in a folder, check one for damage, or repair a copy of it.
 
@@ -61,7 +61,7 @@ def list_(*, folder: str, as_json: bool) -> None:
         remedy = "Name the folder that holds your runs, or start one with `unreel eval`"
         raise UnreadableSourceError(folder, "no such folder", remedy)
     find_runs = LazyImport(f"{_FIND}:find_runs", "eval").load()
-    settings = read_settings()
+    settings = read_environment_settings()
     rows = [_build_run_row(name, settings) for name in find_runs(folder, settings)]
     unreadable = [row for row in rows if row["problem"]]
     if as_json:

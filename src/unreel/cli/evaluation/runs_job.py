@@ -1,26 +1,82 @@
-"""Implementation of `unreel runs check` and `unreel runs repair`."""
+"""Implementation of `unreel runs check` and `repair` and of `unreel export RUN`, and the opening of named runs."""
 
-from typing import Final
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
 
 from unreel.cli.output import print_json, print_message, print_table
-from unreel.core.settings import EnvironmentSettings, read_settings, read_storage
-from unreel.curation.findings import STEPS
-from unreel.engine.resolve_location import local_folder, resolve_location
+from unreel.core.settings import (
+    EnvironmentSettings,
+    read_environment_settings,
+    read_storage_options,
+)
+from unreel.curation.step_table import STEPS
+from unreel.engine.resolve_location import get_local_state_folder, resolve_location
 from unreel.engine.table_check import TableChecker
 from unreel.engine.writer_lock import LockHolder
+from unreel.evaluation.export import RunFormat, export_run
 from unreel.evaluation.run_check import TAKE_AGAIN, RunCheck, StoredRun, TableCheck, check_run
-from unreel.evaluation.run_repair import SET_ASIDE, RepairResult, repair_run
+from unreel.evaluation.run_job import EvalRun
+from unreel.evaluation.run_lookup import open_named_run, resolve_run_names
+from unreel.evaluation.run_repair import SET_ASIDE, RunRepairResult, repair_run
+from unreel.protocols.protocol import Mode
+
+
+def open_runs_with_notice(
+    names: Iterable[str], settings: EnvironmentSettings, **options: Any
+) -> list[EvalRun]:
+    """Open the runs at `names`, and all runs in folders of runs; see `open_run_with_notice`."""
+    return [
+        open_run_with_notice(name, settings, **options)
+        for name in resolve_run_names(names, settings)
+    ]
+
+
+def open_run_with_notice(
+    name: str,
+    settings: EnvironmentSettings,
+    *,
+    moved_to: Path | None,
+    outside: bool,
+    accept_changed: bool,
+) -> EvalRun:
+    """Open the run at `name`; print a message if the identity of its benchmark is not stored."""
+    run = open_named_run(
+        name, settings, moved_to=moved_to, outside=outside, accept_changed=accept_changed
+    )
+    if run.kept is None or run.kept.identity is None:
+        print_message(
+            f"{name}: which benchmark it asked about is not known, it is taken for "
+            f"{run.benchmark_path}. The next `unreel eval` of the run notes its fingerprint"
+        )
+    return run
+
+
+def export_run_rows(
+    named: str, out: Path, options: Mapping[str, Any], *, form: RunFormat, mode: Mode, as_json: bool
+) -> None:
+    """Export the run at the location `named` to the file `out`, and print the number of rows.
+
+    `options` are the values of `run_benchmark_options`.
+    """
+    run = open_run_with_notice(named, read_environment_settings(), **options)
+    n_rows = export_run(run, out, form=form, mode=mode)
+    if as_json:
+        print_json({"file": str(out), "n_rows": n_rows})
+    else:
+        print_message(f"{n_rows} questions in {out}")
+
 
 _COLUMNS: Final = ("part", "looked_at", "found")
 
 
 def print_check(run: str, *, as_json: bool) -> int:
-    """Print whether the run is whole; the status of the command."""
-    kept = _open_stored_run(run, read_settings())
+    """Check the run for damage and print the result; return the exit status."""
+    kept = _open_stored_run(run, read_environment_settings())
     with TableChecker() as examiner:
         check = check_run(kept, examiner)
     if as_json:
-        print_json({"whole": check.is_whole, **_build_check_document(check)})
+        print_json({"whole": check.is_whole, **_build_run_check_document(check)})
     else:
         _print_run_check(check)
         _print_check_advice(check)
@@ -29,7 +85,7 @@ def print_check(run: str, *, as_json: bool) -> int:
 
 def print_repair(run: str, out: str | None, *, as_json: bool) -> int:
     """Repair a copy of the run and print the result; return the exit status."""
-    settings = read_settings()
+    settings = read_environment_settings()
     old, new = (
         _open_stored_run(run, settings),
         _open_stored_run(out or f"{run.rstrip('/')}-repaired", settings),
@@ -47,16 +103,16 @@ def print_repair(run: str, out: str | None, *, as_json: bool) -> int:
     if as_json:
         print_json({"run": done.run, "out": done.out, "tables": done.tables})
     else:
-        _print_repaired(done)
+        _print_repair_result(done)
     return 0
 
 
 def _open_stored_run(named: str, settings: EnvironmentSettings) -> StoredRun:
-    place = resolve_location(named, read_storage(settings))
-    return StoredRun(place=place, ledgers=local_folder(place, settings), steps=STEPS)
+    place = resolve_location(named, read_storage_options(settings))
+    return StoredRun(place=place, ledgers=get_local_state_folder(place, settings), steps=STEPS)
 
 
-def _build_check_document(check: RunCheck) -> dict[str, object]:
+def _build_run_check_document(check: RunCheck) -> dict[str, object]:
     return {
         "run": check.run,
         "recipe": check.recipe,
@@ -135,7 +191,7 @@ def _format_writer_state(writer: LockHolder) -> str:
     return f"{writer.name} is dead and left its lease: the next run takes it over"
 
 
-def _print_repaired(done: RepairResult) -> None:
+def _print_repair_result(done: RunRepairResult) -> None:
     for name, table in done.tables.items():
         again = f", {table.found_again:,} of them found again" if table.found_again else ""
         print_message(f"{name}: {table.kept:,} rows copied{again}")

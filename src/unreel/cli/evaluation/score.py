@@ -1,4 +1,4 @@
-"""`unreel score`: answers against the truth, without asking again."""
+"""`unreel score`: score stored answers against the ground truth, without a new query."""
 
 import sys
 from collections.abc import Mapping
@@ -11,35 +11,35 @@ import click
 from unreel.benchmarks.answers import VOTER, join_answers
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.loader import open_benchmark
-from unreel.benchmarks.scored_rows import build_rows, require_rows
+from unreel.benchmarks.scored_rows import build_scorable_rows, require_scorable_rows
 from unreel.benchmarks.tables import read_column_names
 from unreel.cli.completion import complete_runs
 from unreel.cli.evaluation.scorecard import (
     explain_empty_scorecards,
-    print_counts,
-    print_metrics,
-    print_unmatched,
+    print_answer_counts,
+    print_scorecard_metrics,
+    print_unmatched_items,
 )
 from unreel.cli.options import (
-    InstrumentName,
+    ProtocolParamType,
+    accept_changed_option,
     allow_outside_option,
     box_space_option,
-    changed_option,
+    column_map_option,
     layout_option,
-    map_option,
-    read_mapping,
+    parse_column_mapping,
 )
 from unreel.cli.output import Form, json_option, print_json, print_message, table_format_option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.registry import LazyImport
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 from unreel.protocols.protocol import VOTED, Mode, Subject, get_protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredAnswers:
-    """The JSON document of `unreel score`."""
+    """JSON document of `unreel score`: the scorecard and the clips or answers that did not match."""
 
     scorecard: Scorecard
     prompt: str
@@ -67,13 +67,13 @@ class ScoredAnswers:
     help="Benchmark with the ground truth: a folder or a table of clips. For a run: its current path, if it was moved.",
 )
 @layout_option
-@map_option
+@column_map_option
 @allow_outside_option
-@changed_option
+@accept_changed_option
 @click.option(
     "--protocol",
     "instrument",
-    type=InstrumentName(),
+    type=ProtocolParamType(),
     help="Protocol of the questions that were answered.",
 )
 @click.option(
@@ -137,10 +137,14 @@ def score(  # noqa: PLR0913  one parameter for each option
     missing, failed or could not be matched.
     """
     if "://" in answers or Path(answers).is_dir():
-        score_kept = LazyImport("unreel.cli.evaluation.score_run:score_kept", extra="eval").load()
-        open_told = LazyImport("unreel.cli.evaluation.named_run:open_told", extra="eval").load()
+        score_kept = LazyImport(
+            "unreel.cli.evaluation.score_job:score_stored_run", extra="eval"
+        ).load()
+        open_told = LazyImport(
+            "unreel.cli.evaluation.runs_job:open_run_with_notice", extra="eval"
+        ).load()
         said = {"moved_to": benchmark, "outside": outside, "accept_changed": accept_changed}
-        run = open_told(answers, read_settings(), **said)
+        run = open_told(answers, read_environment_settings(), **said)
         sys.exit(score_kept(run, parser, judges=judges, sts=sts, form=form, as_json=as_json))
     if not Path(answers).exists():
         raise UnreadableSourceError(answers, "no such file or folder", "Check the path")
@@ -153,23 +157,27 @@ def score(  # noqa: PLR0913  one parameter for each option
         option, remedy = "--box-space", "Name the unit of the boxes, for example --box-space pixel"
         raise InvalidSettingError(option, "missing", remedy)
     chosen.prompt(prompt)
-    opened = open_benchmark(benchmark, layout, mapping=read_mapping(mapping), outside=outside)
+    opened = open_benchmark(
+        benchmark, layout, mapping=parse_column_mapping(mapping), outside=outside
+    )
     if VOTER in read_column_names(Path(answers)):
         if instrument != VOTED:
             option, problem = "--protocol", "votes say real or generated"
             raise InvalidSettingError(option, problem, f"Use --protocol {VOTED}")
-        score_voters = LazyImport("unreel.cli.evaluation.score_votes:score_voters").load()
+        score_voters = LazyImport("unreel.cli.evaluation.score_votes:score_vote_file").load()
         ways = {"split": split, "seed": seed, "form": form, "as_json": as_json}
         sys.exit(score_voters(Path(answers), opened, **ways))
     joined = join_answers(opened, Path(answers), chosen.subject, protocol=instrument).in_split(
         split
     )
-    scorable = build_rows(joined, chosen, mode=parser or "strict", prompt=prompt, space=box_space)
-    require_rows(scorable, joined, chosen, answers=answers, benchmark=str(benchmark))
+    scorable = build_scorable_rows(
+        joined, chosen, mode=parser or "strict", prompt=prompt, space=box_space
+    )
+    require_scorable_rows(scorable, joined, chosen, answers=answers, benchmark=str(benchmark))
     rows, told = scorable.rows, {}
     if judges or sts:
         score_words = LazyImport(
-            "unreel.cli.evaluation.score_texts:score_words", extra="eval"
+            "unreel.cli.evaluation.score_job:score_file_explanations", extra="eval"
         ).load()
         where = {"sts": sts, "seed": seed, "file": Path(answers), "out": out}
         rows, told = score_words(rows, chosen, judges, **where)
@@ -182,11 +190,13 @@ def score(  # noqa: PLR0913  one parameter for each option
         without_truth=scorable.without_truth,
         texts=told,
     )
-    sys.exit(_print_scores(scored, chosen.subject, form, as_json=as_json))
+    sys.exit(_print_scored_answers(scored, chosen.subject, form, as_json=as_json))
 
 
-def _print_scores(scored: ScoredAnswers, subject: Subject, form: Form, *, as_json: bool) -> int:
-    """Print the figures; the status of the command."""
+def _print_scored_answers(
+    scored: ScoredAnswers, subject: Subject, form: Form, *, as_json: bool
+) -> int:
+    """Print the scorecard; return the exit status."""
     if as_json:
         print_json(scored)
     else:
@@ -197,8 +207,8 @@ def _print_scores(scored: ScoredAnswers, subject: Subject, form: Form, *, as_jso
 
 
 def _print_score_report(scored: ScoredAnswers, subject: Subject, form: Form) -> None:
-    print_counts(scored.scorecard)
-    print_unmatched(
+    print_answer_counts(scored.scorecard)
+    print_unmatched_items(
         {
             f"{subject}s without an answer": scored.not_asked,
             f"answers about {subject}s that the benchmark does not have": scored.unknown,
@@ -206,6 +216,6 @@ def _print_score_report(scored: ScoredAnswers, subject: Subject, form: Form) -> 
             "clips that lack the truth to compare with": scored.without_truth,
         }
     )
-    print_metrics(scored.scorecard, form)
+    print_scorecard_metrics(scored.scorecard, form)
     for what, value in scored.texts.items():
         print_message(f"{what}: {value}")

@@ -9,10 +9,10 @@ from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.loader import Benchmark
 from unreel.benchmarks.votes import JoinedVotes, VoteScores, join_votes, score_votes
 from unreel.cli.evaluation.scorecard import (
-    format_figure_cell,
-    print_cards,
-    print_metrics,
-    print_unmatched,
+    format_metric_cell,
+    print_scorecard_metrics,
+    print_scorecards,
+    print_unmatched_items,
 )
 from unreel.cli.output import Form, echo, print_json, print_message, print_table
 from unreel.core.estimate import Scorecard
@@ -22,7 +22,7 @@ _LEADING: Final = ("balanced", "real-accuracy", "fake-accuracy")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredVotes:
-    """The JSON document of `unreel score VOTES`."""
+    """JSON document of `unreel score VOTES`: the scores and the clips or votes that did not match."""
 
     scores: VoteScores
     not_asked: tuple[str, ...]
@@ -30,7 +30,7 @@ class ScoredVotes:
     rejected: tuple[Rejected, ...]
 
 
-def score_voters(
+def score_vote_file(
     path: Path,
     benchmark: Benchmark,
     *,
@@ -39,7 +39,7 @@ def score_voters(
     form: Form,
     as_json: bool,
 ) -> int:
-    """Print the figures of the votes in the file `path`; the status of the command."""
+    """Score the votes in the file `path` and print the metrics; return the exit status."""
     joined = join_votes(benchmark, path, split=split)
     scores = score_votes(joined.ballots, seed=seed)
     if as_json:
@@ -61,7 +61,7 @@ def _print_vote_scores(scores: VoteScores, joined: JoinedVotes, form: Form) -> N
     print_message(
         f"{scores.votes.n_questions} votes of {len(scores.voters)} people on {n_clips} clips"
     )
-    print_unmatched(
+    print_unmatched_items(
         {
             "clips without a vote": joined.not_asked,
             "votes about clips that the benchmark does not have": joined.unknown,
@@ -71,15 +71,15 @@ def _print_vote_scores(scores: VoteScores, joined: JoinedVotes, form: Form) -> N
     if form != "text":
         people = {f"voter {name}": card for name, card in scores.voters.items()}
         everybody = {"all votes": scores.votes, "majority": scores.majority}
-        print_cards("who", everybody | people, form)
+        print_scorecards("who", everybody | people, form)
         return
     echo("all votes")
-    print_metrics(scores.votes)
+    print_scorecard_metrics(scores.votes)
     echo("majority of each clip")
-    print_metrics(scores.majority)
+    print_scorecard_metrics(scores.majority)
     print_table(("voter", *_LEADING), [_build_voter_row(*item) for item in scores.voters.items()])
     echo(f"agreement between voters (Krippendorff's alpha): {scores.agreement}")
 
 
 def _build_voter_row(name: str, card: Scorecard) -> Mapping[str, object]:
-    return {"voter": name, **{metric: format_figure_cell(card[metric]) for metric in _LEADING}}
+    return {"voter": name, **{metric: format_metric_cell(card[metric]) for metric in _LEADING}}

@@ -25,20 +25,20 @@ _RECORD: Final = (
 """Columns of a table with a line for each figure; `why` says why one was not measured."""
 
 
-def print_scores(scores: "Sequence[ConditionScore]", form: Form = "text") -> None:
-    """Print the scorecard of each condition of a run; in one table, unless for a person."""
+def print_condition_scores(scores: "Sequence[ConditionScore]", form: Form = "text") -> None:
+    """Print a scorecard for each condition of a run; in one table if `form` is not "text"."""
     for score in scores:
         print_message(f"condition: {score.condition}")
         if score.n_not_asked:
             print_message(f"  {score.n_not_asked} questions were not put yet")
-        print_counts(score.scorecard)
+        print_answer_counts(score.scorecard)
         if form == "text":
-            print_metrics(score.scorecard)
+            print_scorecard_metrics(score.scorecard)
     if form != "text":
-        print_cards("condition", {str(s.condition): s.scorecard for s in scores}, form)
+        print_scorecards("condition", {str(s.condition): s.scorecard for s in scores}, form)
 
 
-def score_rows(scores: "Iterable[ConditionScore]") -> list[dict[str, object]]:
+def build_condition_score_rows(scores: "Iterable[ConditionScore]") -> list[dict[str, object]]:
     """Return the scorecard of each condition as a row for `--json`."""
     return [
         {
@@ -50,7 +50,7 @@ def score_rows(scores: "Iterable[ConditionScore]") -> list[dict[str, object]]:
     ]
 
 
-def print_counts(card: Scorecard) -> None:
+def print_answer_counts(card: Scorecard) -> None:
     """Print the number of answered questions, and the reasons for missing answers."""
     print_message(f"{card.instrument}: {card.n_answered} of {card.n_questions} questions answered")
     for what, counts in (("failed", card.failures), ("unreadable", card.unparsed)):
@@ -71,16 +71,16 @@ def explain_empty_scorecards(cards: Sequence[Scorecard]) -> str:
     return "no answer could be read, so nothing was measured; `unreel score RUN --parser lenient` reads more"
 
 
-def print_unmatched(found: Mapping[str, Sequence[object]]) -> None:
-    """Print the number of unmatched items, and the first of each kind."""
+def print_unmatched_items(found: Mapping[str, Sequence[object]]) -> None:
+    """Print the number of unmatched items and the first few, by description."""
     for what, items in found.items():
         if items:
             shown = "; ".join(str(item) for item in items[:_SHOWN])
             print_message(f"  {len(items)} {what}: {shown}{' ...' if len(items) > _SHOWN else ''}")
 
 
-def print_cards(what: str, cards: Mapping[str, Scorecard], form: Form) -> None:
-    """Print every figure of `cards` as one table, a line each; `what` is what their names are."""
+def print_scorecards(what: str, cards: Mapping[str, Scorecard], form: Form) -> None:
+    """Print all metrics of `cards`, one row each, in one table; `what` is the column of card names."""
     rows = [
         {what: name, **_build_metric_record(metric)}
         for name, card in cards.items()
@@ -89,7 +89,7 @@ def print_cards(what: str, cards: Mapping[str, Scorecard], form: Form) -> None:
     print_table((what, *_RECORD), rows, form=form)
 
 
-def print_metrics(card: Scorecard, form: Form = "text") -> None:
+def print_scorecard_metrics(card: Scorecard, form: Form = "text") -> None:
     """Print every metric with its interval, count and coverage.
 
     On a terminal, creators and parts are separate tables, and metrics without questions are
@@ -114,7 +114,7 @@ def print_metrics(card: Scorecard, form: Form = "text") -> None:
 
 
 def _group_metrics(metrics: Sequence[Metric]) -> dict[str, dict[str, Metric]]:
-    """Group metrics by the part of the metric name after the colon; the group "" contains all clips."""
+    """Group metrics by creator or part, the text after ": " in the name; "" groups those of all clips."""
     groups: dict[str, dict[str, Metric]] = {}
     for metric in metrics:
         name, _, group = metric.name.partition(": ")
@@ -143,8 +143,8 @@ def _build_metric_row(metric: Metric) -> dict[str, object]:
     return {**line, "value": f"{value.value:.2f}", "95 % interval": interval, "n": value.n}
 
 
-def format_figure_cell(value: Measured) -> str:
-    """Format a figure with its confidence interval and count as one cell; empty if not measured."""
+def format_metric_cell(value: Measured) -> str:
+    """Format a metric with its confidence interval and count as one cell; empty if not measured."""
     if isinstance(value, Unmeasured):
         return ""
     return f"{value.value:.1f} [{value.low:.0f}, {value.high:.0f}] n={value.n}"
@@ -152,5 +152,5 @@ def format_figure_cell(value: Measured) -> str:
 
 def _build_metric_cells(metrics: Mapping[str, Metric], names: Sequence[str]) -> dict[str, object]:
     return {
-        name: format_figure_cell(metrics[name].value) if name in metrics else "" for name in names
+        name: format_metric_cell(metrics[name].value) if name in metrics else "" for name in names
     }

@@ -1,4 +1,4 @@
-"""Parameter type of a clip: a local file. A URL is rejected with a remedy."""
+"""Click parameter type for the path of a clip, and the list of clips that a command reviews."""
 
 import shlex
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 import click
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.core.names import plain_name
+from unreel.core.names import make_safe_file_name
 
 
-class ClipPath(click.Path):
-    """Takes paths, there or not: a file that cannot be read is a failure of its own, next to the others."""
+class ClipPathType(click.Path):
+    """Click parameter type for a clip's path; URLs raise, missing files are reported later."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -28,7 +28,7 @@ class ClipPath(click.Path):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipBatch:
-    """Clips that a command reviews."""
+    """Clips that one call of `unreel review` reviews."""
 
     files: tuple[Path, ...]
     n_skipped_links: int = 0
@@ -37,13 +37,13 @@ class ClipBatch:
     """True if there are several clips, or a folder was named: they get an index page."""
 
 
-def list_clips(typed: Sequence[Path], *, out: Path | None) -> ClipBatch:
-    """Return the clips of `typed`: files as they are, and the videos below each folder.
+def list_clip_files(typed: Sequence[Path], *, out: Path | None) -> ClipBatch:
+    """Return the clips of `typed`: the named files, and all videos below each named folder.
 
-    Nothing in the folder `out` counts: earlier evidence holds clips too.
+    Videos in the folder `out` are excluded, because they are earlier evidence.
 
     Raises:
-        UnreadableSourceError: There is no video below a folder.
+        UnreadableSourceError: A folder contains no video.
     """
     from unreel.benchmarks.entry import Rejected
     from unreel.benchmarks.folders import walk_videos
@@ -72,7 +72,7 @@ def _format_download_advice(address: str) -> str:
     from unreel.benchmarks.folders import VIDEO_SUFFIXES
 
     scheme, _, place, _, _ = urlsplit(address)
-    name, source = plain_name(PurePosixPath(place).name).lstrip("-"), shlex.quote(address)
+    name, source = make_safe_file_name(PurePosixPath(place).name).lstrip("-"), shlex.quote(address)
     if not name.lower().endswith(VIDEO_SUFFIXES):
         return (
             "Download it first: save the video that the page shows as a file, then name that file"

@@ -1,4 +1,4 @@
-"""`unreel frames`: the frames that a sampling plan picks."""
+"""`unreel frames`: print or write the frames that a sampling plan selects."""
 
 import sys
 from pathlib import Path
@@ -7,20 +7,20 @@ from typing import Any
 import click
 
 from unreel.cli.output import json_option, print_json, print_message, print_table, trusted_option
-from unreel.cli.review.clip_path import ClipPath
+from unreel.cli.review.clip_path import ClipPathType
 from unreel.core.failure import Failure
-from unreel.core.names import plain_name
+from unreel.core.names import make_safe_file_name
 from unreel.core.output_files import OutputDirectory
-from unreel.core.settings import read_settings
-from unreel.core.span import to_us
-from unreel.media.access import media_reader
+from unreel.core.settings import read_environment_settings
+from unreel.core.span import convert_to_microseconds
+from unreel.media.access import open_media_reader
 from unreel.media.reader import SampledFrame, SampledFrames
 from unreel.media.sampling import PATTERNS
 from unreel.protocols.presentation import LEAST_PIXELS
 
 
 @click.command(epilog=f"Plans: {', '.join(PATTERNS)}.")
-@click.argument("file", type=ClipPath())
+@click.argument("file", type=ClipPathType())
 @click.option(
     "--sampling",
     default="uniform-8",
@@ -62,7 +62,9 @@ def frames(  # noqa: PLR0913  one parameter for each option
     as_json: bool,
 ) -> None:
     """Print the frames of FILE that a sampling plan selects, with timestamps, and write them as JPEG."""
-    with media_reader(read_settings(), trusted=trusted, at_once=("frames",)) as reader:
+    with open_media_reader(
+        read_environment_settings(), trusted=trusted, at_once=("frames",)
+    ) as reader:
         sampled = reader.frames(
             file,
             sampling=sampling,
@@ -76,7 +78,9 @@ def frames(  # noqa: PLR0913  one parameter for each option
         else:
             print_message(f"{file}: {sampled}")
         sys.exit(1)
-    written = [] if out is None else _write_frames(sampled, out, stem=plain_name(file.stem))
+    written = (
+        [] if out is None else _write_frames(sampled, out, stem=make_safe_file_name(file.stem))
+    )
     rows = [_build_frame_row(frame) for frame in sampled.frames]
     for row, path in zip(rows, written, strict=False):
         row["picture"] = str(path)
@@ -95,7 +99,7 @@ def _build_frame_row(frame: SampledFrame) -> dict[str, Any]:
     return {
         "index": frame.index,
         "at_s": frame.at_s,
-        "at_us": to_us(frame.at_s),
+        "at_us": convert_to_microseconds(frame.at_s),
         "width": frame.width,
         "height": frame.height,
     }

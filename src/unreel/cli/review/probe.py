@@ -1,4 +1,4 @@
-"""`unreel probe`: the facts of video files."""
+"""`unreel probe`: print the properties of video files."""
 
 import sys
 from collections.abc import Mapping
@@ -8,15 +8,15 @@ from pathlib import Path
 import click
 
 from unreel.cli.output import echo, json_option, print_json, print_message, trusted_option
-from unreel.cli.review.clip_path import ClipPath
-from unreel.core.facts import ClipFacts
+from unreel.cli.review.clip_path import ClipPathType
+from unreel.core.clip import ClipFacts
 from unreel.core.failure import Failure
-from unreel.core.settings import read_settings
-from unreel.media.access import media_reader
+from unreel.core.settings import read_environment_settings
+from unreel.media.access import open_media_reader
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, type=ClipPath())
+@click.argument("files", nargs=-1, required=True, type=ClipPathType())
 @trusted_option
 @json_option
 def probe(*, files: tuple[Path, ...], trusted: bool, as_json: bool) -> None:
@@ -24,7 +24,9 @@ def probe(*, files: tuple[Path, ...], trusted: bool, as_json: bool) -> None:
 
     Each file is opened in a sandboxed process. Exits with status 1 if a file cannot be read.
     """
-    with media_reader(read_settings(), trusted=trusted, at_once=("probe",)) as reader:
+    with open_media_reader(
+        read_environment_settings(), trusted=trusted, at_once=("probe",)
+    ) as reader:
         found = {path: reader.probe(path) for path in files}
     if as_json:
         print_json([_build_probe_row(path, facts) for path, facts in found.items()])
@@ -42,17 +44,17 @@ def _print_probe_results(found: Mapping[Path, ClipFacts | Failure]) -> None:
         if isinstance(facts, Failure):
             print_message(f"{path}: {facts}")
         else:
-            echo(path, *_format_facts(facts))
+            echo(path, *_format_clip_facts(facts))
 
 
-def _format_facts(facts: ClipFacts) -> list[str]:
+def _format_clip_facts(facts: ClipFacts) -> list[str]:
     video = facts.video
     pace = "variable rate, on average" if video.variable_rate else "constant rate,"
     turn = f", turned by {video.rotation_deg} degrees" if video.rotation_deg else ""
     lines = [
         f"  file   {facts.container}, {facts.size_bytes:,} bytes",
         f"  video  {video.codec} {video.pixel_format}, {video.width} x {video.height}{turn}",
-        f"         {video.n_frames} frames, {pace} {_format_rate(video.average_rate)} per second",
+        f"         {video.n_frames} frames, {pace} {_format_frame_rate(video.average_rate)} per second",
         f"         {float(video.duration_s):.6f} s from {float(video.first_at_s):.6f} s",
     ]
     lines += [
@@ -62,5 +64,5 @@ def _format_facts(facts: ClipFacts) -> list[str]:
     return lines if facts.audio else [*lines, "  sound  none"]
 
 
-def _format_rate(rate: Fraction) -> str:
+def _format_frame_rate(rate: Fraction) -> str:
     return str(rate) if rate.denominator == 1 else f"{rate} ({float(rate):.3f})"

@@ -1,4 +1,4 @@
-"""`unreel review`: clips before reviewers, with evidence to look at."""
+"""`unreel review`: review clips with models, and write evidence pages."""
 
 import asyncio
 import sys
@@ -11,12 +11,17 @@ from typing import Any, Final
 import click
 
 from unreel.cli.completion import complete_models
-from unreel.cli.options import InstrumentName, condition_option, read_conditions, showing_options
+from unreel.cli.options import (
+    ProtocolParamType,
+    condition_option,
+    model_input_options,
+    parse_condition_options,
+)
 from unreel.cli.output import json_option, print_json, print_message, trusted_option
-from unreel.cli.review.clip_path import ClipBatch, ClipPath, list_clips
+from unreel.cli.review.clip_path import ClipBatch, ClipPathType, list_clip_files
 from unreel.cli.review.review_job import ReviewCommandOptions, ReviewSession
 from unreel.core.errors import InvalidSettingError
-from unreel.core.settings import read_settings
+from unreel.core.settings import read_environment_settings
 
 _WRITTEN: Final = ("annotated.mp4", "evidence-clip.mp4", "evidence-clip.webm")
 """Clips that evidence consists of."""
@@ -24,7 +29,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.argument("clips", nargs=-1, type=ClipPath())
+@click.argument("clips", nargs=-1, type=ClipPathType())
 @click.option(
     "--model",
     "models",
@@ -36,7 +41,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--protocol",
     "protocols",
     multiple=True,
-    type=InstrumentName("clip"),
+    type=ProtocolParamType("clip"),
     help="Protocol. Repeatable.  [default: trace, realism]",
 )
 @condition_option(multiple=False)
@@ -61,7 +66,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=float,
     help="Timeout of one question in seconds, retries included.",
 )
-@showing_options
+@model_input_options
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -109,20 +114,20 @@ def review(  # noqa: PLR0913  one parameter for each option
     Stores nothing except with --out. Exits with status 1 if a clip cannot be read, a model does not
     answer, or an answer is unreadable.
     """
-    conditions = read_conditions([condition] if condition else [], nframe=nframe, fps=fps)
+    conditions = parse_condition_options([condition] if condition else [], nframe=nframe, fps=fps)
     ask = ReviewCommandOptions(condition=conditions[0] if conditions else {}, **typed)
     _require_valid_options(clips, ask)
-    browser = _find_browser(out) if pdf else ""
-    batch = list_clips(clips, out=out)
+    browser = _require_pdf_browser(out) if pdf else ""
+    batch = list_clip_files(clips, out=out)
     taken = {(out / name).resolve(): name for name in _WRITTEN} if out is not None else {}
     for clip in batch.files:
         if name := taken.get(clip.resolve()):
             option, problem = "--out", f"a clip itself lies there as {name}, which is written there"
             raise InvalidSettingError(option, problem, "Name another folder")
-    from unreel.media.access import media_reader
+    from unreel.media.access import open_media_reader
 
-    settings = read_settings()
-    reading = media_reader(settings, trusted=trusted, at_once=("probe", "frames"))
+    settings = read_environment_settings()
+    reading = open_media_reader(settings, trusted=trusted, at_once=("probe", "frames"))
     with reading as reader, _open_clip_batch(batch, ask) as sampled:
         desk = ReviewSession(
             ask, settings=settings, reader=reader, out=out, browser=browser, quiet=as_json
@@ -149,9 +154,9 @@ def _require_valid_options(clips: Sequence[Path], ask: ReviewCommandOptions) -> 
         raise InvalidSettingError(option, "missing", remedy)
 
 
-def _find_browser(out: Path | None) -> str:
-    """Return the browser that prints the page; refuse before anything is asked or paid for."""
-    from unreel.report.review.browser_pdf import find_browser, lacks_sandbox
+def _require_pdf_browser(out: Path | None) -> str:
+    """Return the browser for `--pdf`; raise before any query if it or `--out` is missing."""
+    from unreel.report.review.browser_pdf import find_browser, lacks_browser_sandbox
 
     option = "--pdf"
     if out is None:
@@ -161,18 +166,18 @@ def _find_browser(out: Path | None) -> str:
         problem = "no Chromium, Chrome or Edge is installed here"
         remedy = "Install one, or leave out --pdf and print evidence.html from any browser"
         raise InvalidSettingError(option, problem, remedy)
-    if lacks_sandbox():
+    if lacks_browser_sandbox():
         print_message("--pdf: Chromium shows the clip without its sandbox, because you are root")
     return browser
 
 
 @contextmanager
 def _open_clip_batch(batch: ClipBatch, ask: ReviewCommandOptions) -> Iterator[ClipBatch]:
-    """Yield `batch`, or the clip of the sample."""
+    """Yield `batch`, or with `--sample` a batch with one synthesised clip."""
     if not ask.sample:
         yield batch
         return
-    from unreel.evaluation.sample import write_sample
+    from unreel.evaluation.sample import write_sample_clip
 
     with tempfile.TemporaryDirectory(prefix="unreel-") as folder:
-        yield ClipBatch(files=(write_sample(Path(folder)),))
+        yield ClipBatch(files=(write_sample_clip(Path(folder)),))

@@ -1,4 +1,4 @@
-"""The work of `unreel review`: clips before reviewers, one after the other."""
+"""Implementation of `unreel review`: query reviewers about each clip, and print the results."""
 
 import asyncio
 import time
@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from unreel.cli.output import print_message
+from unreel.cli.process import StopSignal
 from unreel.cli.review.clip_path import ClipBatch
-from unreel.cli.stop_signals import StopSignal
 from unreel.core.errors import MachineError, SandboxError
 from unreel.core.failure import Failure
-from unreel.core.names import plain_name
+from unreel.core.names import make_safe_file_name
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import EnvironmentSettings
 from unreel.protocols.protocol import REVIEWED
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from unreel.media.perturb import ClipVariant
     from unreel.media.reader import MediaReader
     from unreel.protocols.protocol import Mode
-    from unreel.report.review.index_page import IndexEntry
-    from unreel.report.review.origin import FileOrigin
+    from unreel.report.review.index_page import ReviewIndexEntry
+    from unreel.report.review.origin import FileOriginChecks
     from unreel.report.review.record import ReviewerRecord
     from unreel.reviewers.ask import ReviewDispatcher
-    from unreel.reviewers.factory import OpenReviewer, ReviewerFactory
+    from unreel.reviewers.factory import OpenedReviewer, ReviewerFactory
     from unreel.reviewers.message_parts import Showing
 
 _FIRST_ASK_S: Final = 0.2
@@ -43,7 +43,7 @@ _PIPE_WIDTH: Final = 110
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewCommandOptions:
-    """Options that describe the question."""
+    """Options of `unreel review` that describe its reviewers and questions."""
 
     models: tuple[str, ...]
     protocols: tuple[str, ...]
@@ -77,28 +77,32 @@ class ReviewSession:
         self.is_complete = True
         self.note = ""
         self._records: tuple[ReviewerRecord, ...] = ()
-        self._entries: list[IndexEntry] = []
+        self._entries: list[ReviewIndexEntry] = []
         self._meter: ProgressMeter | None = None
         self._waited: dict[tuple[str, str], None] = {}
 
     async def review_all(self, batch: ClipBatch) -> list[dict[str, object]]:
         """Review all files of `batch`, and return one row for each file, in order."""
-        from unreel.evaluation.review import survey_clip
+        from unreel.evaluation.review import probe_clip_file
 
         files = batch.files
         # The process that opens files warms up while this one loads the rest.
         loop = asyncio.get_running_loop()
-        surveys = [loop.run_in_executor(None, survey_clip, file, self._reader) for file in files]
+        surveys = [
+            loop.run_in_executor(None, probe_clip_file, file, self._reader) for file in files
+        ]
         inquiry, openers = self._describe()
-        self._records = _read_records(self._ask.runs, self._settings, self._ask.parser)
-        from unreel.evaluation.stability import format_question_count
+        self._records = _read_reviewer_records(self._ask.runs, self._settings, self._ask.parser)
+        from unreel.evaluation.opinion import format_perturbed_question_count
         from unreel.reviewers.ask import ReviewDispatcher
         from unreel.reviewers.factory import ReviewerPool
 
         if self.note:
             print_message(self.note)
         if self._ask.perturb:
-            print_message(format_question_count(len(files) * len(inquiry.protocols) * len(openers)))
+            print_message(
+                format_perturbed_question_count(len(files) * len(inquiry.protocols) * len(openers))
+            )
         rows: list[dict[str, object]] = []
         try:
             async with ReviewerPool() as pool:
@@ -106,7 +110,9 @@ class ReviewSession:
                 desk = ReviewDispatcher(self._reader)
                 both = zip(files, surveys, strict=True)
                 for place, (file, survey) in enumerate(both, start=1):
-                    name = f"{place:03d}-{plain_name(file.stem)}" if batch.has_index else ""
+                    name = (
+                        f"{place:03d}-{make_safe_file_name(file.stem)}" if batch.has_index else ""
+                    )
                     ask = partial(self._ask_about, reviewers=reviewers, inquiry=inquiry, desk=desk)
                     rows.append(await self._row_of(file, survey, ask=ask, name=name))
         finally:
@@ -119,19 +125,23 @@ class ReviewSession:
         return rows
 
     def _write_index(self, batch: ClipBatch) -> None:
-        from unreel.report.review.index_page import IndexNotes, format_attention, write_index
+        from unreel.report.review.index_page import (
+            ReviewIndexNotes,
+            format_attention_count,
+            write_review_index,
+        )
 
         if batch.n_skipped_links:
             print_message(f"symbolic links that were skipped: {batch.n_skipped_links}")
-        print_message(format_attention(self._entries))
+        print_message(format_attention_count(self._entries))
         if self._out is not None:
-            notes = IndexNotes(
+            notes = ReviewIndexNotes(
                 made_at=datetime.now(UTC),
                 n_skipped_links=batch.n_skipped_links,
                 n_left=len(batch.files) - len(self._entries),
                 note=self.note,
             )
-            print_message(f"index in {write_index(self._entries, self._out, notes)}")
+            print_message(f"index in {write_review_index(self._entries, self._out, notes)}")
 
     async def _row_of(
         self,
@@ -141,8 +151,8 @@ class ReviewSession:
         ask: "Callable[[Clip], Coroutine[Any, Any, Review]]",
         name: str,
     ) -> dict[str, object]:
-        """Return the result of one file; a failure does not stop the next one."""
-        from unreel.engine.stage import to_failure
+        """Return the JSON row of one file; a failure is a row too and does not stop the next file."""
+        from unreel.engine.stage import convert_error_to_failure
 
         try:
             clip = await survey
@@ -151,12 +161,12 @@ class ReviewSession:
                 # The question first: reading the origin starts a process that slows it down.
                 await asyncio.wait([found], timeout=_FIRST_ASK_S)
                 from unreel.cli.progress import ProgressMeter
-                from unreel.report.review.origin import read_origin
+                from unreel.report.review.origin import check_file_origin
 
                 with ProgressMeter() as self._meter:
                     self._tell_waiting(file)
                     origin = await asyncio.to_thread(
-                        read_origin,
+                        check_file_origin,
                         clip,
                         reader=self._reader,
                         without_seccomp=bool(self._settings.media_without_seccomp),
@@ -167,13 +177,13 @@ class ReviewSession:
         except (MachineError, SandboxError):
             raise
         except Exception as error:  # noqa: BLE001  a failed clip is a row, whatever it raised
-            clip = to_failure(error)
+            clip = convert_error_to_failure(error)
         self.is_complete = False
         print_message(f"{file}: {clip}")
         if name:
-            from unreel.report.review.index_page import make_failed_entry
+            from unreel.report.review.index_page import build_failed_index_entry
 
-            self._entries.append(make_failed_entry(file, clip))
+            self._entries.append(build_failed_index_entry(file, clip))
         return {"file": str(file), "attention": "failure", "failure": clip}
 
     def _tell_waiting(self, file: Path) -> None:
@@ -183,11 +193,11 @@ class ReviewSession:
             self._meter.tell(f"{file.name}: {waiting}")
 
     def _describe(self) -> "tuple[ReviewQuestions, tuple[ReviewerFactory, ...]]":
-        from unreel.cli.contacted_services import print_endpoints, require_somebody
+        from unreel.cli.contacted_services import print_model_servers, require_reachable_model
         from unreel.evaluation.review import (
             build_review_questions,
-            describe_assumed_space,
-            describe_reviewers,
+            build_reviewer_factories,
+            format_box_space_note,
             get_trained_protocols,
         )
 
@@ -197,13 +207,13 @@ class ReviewSession:
             protocols, ask.condition, mode=ask.parser, models=ask.models
         )
         if ask.sample:
-            from unreel.evaluation.sample import NOTE, sample_reviewers
+            from unreel.evaluation.sample import NOTE, build_sample_reviewers
 
             self.note = NOTE
-            return inquiry, sample_reviewers()
-        print_endpoints(ask.models, self._settings)
-        require_somebody(ask.models, self._settings)
-        openers = describe_reviewers(
+            return inquiry, build_sample_reviewers()
+        print_model_servers(ask.models, self._settings)
+        require_reachable_model(ask.models, self._settings)
+        openers = build_reviewer_factories(
             ask.models,
             inquiry,
             settings=self._settings,
@@ -214,7 +224,7 @@ class ReviewSession:
             box_space=ask.box_space,
         )
         recorded = [opener.name for opener in openers if opener.name.startswith("recorded:")]
-        notes = [describe_assumed_space(ask.models, inquiry, box_space=ask.box_space)]
+        notes = [format_box_space_note(ask.models, inquiry, box_space=ask.box_space)]
         if recorded:
             notes.append(
                 f"The answers of {', '.join(recorded)} are recorded: no model was queried."
@@ -226,7 +236,7 @@ class ReviewSession:
         self,
         clip: "Clip",
         *,
-        reviewers: "Sequence[OpenReviewer]",
+        reviewers: "Sequence[OpenedReviewer]",
         inquiry: "ReviewQuestions",
         desk: "ReviewDispatcher",
     ) -> "Review":
@@ -248,14 +258,14 @@ class ReviewSession:
         found = await review_clip(clip, reviewers, inquiry=inquiry, desk=desk, on_opinion=tell)
         if not self._ask.perturb:
             return found
-        from unreel.evaluation.perturbation import ask_again
+        from unreel.evaluation.perturbation import review_clip_variants
 
         def tell_variant(variant: "ClipVariant") -> None:
             print_message(f"asks again, {variant.name}: {variant}")
             if self._meter is not None:
                 self._meter.tell(f"waiting for answers about the {variant.name} clip")
 
-        return await ask_again(
+        return await review_clip_variants(
             found,
             reviewers,
             inquiry=inquiry,
@@ -264,42 +274,46 @@ class ReviewSession:
             on_variant=tell_variant,
         )
 
-    def _report(self, found: "Review", origin: "FileOrigin", name: str) -> dict[str, object]:
-        from unreel.report.review.result import review_document
+    def _report(self, found: "Review", origin: "FileOriginChecks", name: str) -> dict[str, object]:
+        from unreel.report.review.result import build_review_json
 
         self.is_complete &= found.is_complete
         if not self._quiet:
             self._show(found, origin)
-        row = review_document(found, origin, records=self._records)
+        row = build_review_json(found, origin, records=self._records)
         written: dict[str, object] = {}
         if self._out is not None:
             folder = OutputDirectory(self._out, published=True).make(name) if name else self._out
             row["evidence"] = written = self._write(found, folder, origin)
         if name:
-            from unreel.report.review.index_page import make_entry
+            from unreel.report.review.index_page import build_review_index_entry
 
             folder_name, has_pdf = name if written else "", bool(written.get("pdf"))
-            self._entries.append(make_entry(found, origin, folder=folder_name, has_pdf=has_pdf))
+            self._entries.append(
+                build_review_index_entry(found, origin, folder=folder_name, has_pdf=has_pdf)
+            )
         return row
 
-    def _show(self, found: "Review", origin: "FileOrigin") -> None:
+    def _show(self, found: "Review", origin: "FileOriginChecks") -> None:
         from unreel.cli.console import open_console
-        from unreel.report.review.terminal import review_blocks
+        from unreel.report.review.terminal import render_review
 
         console = open_console(pipe_width=_PIPE_WIDTH)
-        for block in review_blocks(found, origin, self._records):
+        for block in render_review(found, origin, self._records):
             console.print(block)
 
-    def _write(self, found: "Review", folder: Path, origin: "FileOrigin") -> dict[str, object]:
-        from unreel.cli.progress import copy_meter
-        from unreel.report.review.evidence import PAGE, EvidenceBackground, write_evidence
+    def _write(
+        self, found: "Review", folder: Path, origin: "FileOriginChecks"
+    ) -> dict[str, object]:
+        from unreel.cli.progress import show_video_copy_progress
+        from unreel.report.review.evidence import PAGE, EvidencePageContext, write_evidence
 
         truth: tuple[Trace, ...] = ()
         if self._ask.sample:
-            from unreel.evaluation.sample import sample_truth
+            from unreel.evaluation.sample import read_sample_traces
 
-            truth = sample_truth()
-        background = EvidenceBackground(
+            truth = read_sample_traces()
+        background = EvidencePageContext(
             origin=origin,
             made_at=datetime.now(UTC),
             truth=truth,
@@ -307,7 +321,7 @@ class ReviewSession:
             records=self._records,
         )
         try:
-            with copy_meter(found.clip.facts.video.n_frames) as on_frames:
+            with show_video_copy_progress(found.clip.facts.video.n_frames) as on_frames:
                 evidence = write_evidence(
                     found,
                     folder,
@@ -334,26 +348,26 @@ class ReviewSession:
     def _print(self, page: Path) -> dict[str, object]:
         if not self._browser:
             return {}
-        from unreel.report.review.browser_pdf import PDF, write_pdf
+        from unreel.report.review.browser_pdf import PDF, print_page_as_pdf
 
         print_message(f"prints {page.parent / PDF}")
-        if problem := write_pdf(page, browser=self._browser):
+        if problem := print_page_as_pdf(page, browser=self._browser):
             self.is_complete = False
             print_message(f"no PDF: {problem}. Open {page} in a browser and print it there")
             return {"pdf": None}
         return {"pdf": str(page.parent / PDF)}
 
 
-def _read_records(
+def _read_reviewer_records(
     runs: Sequence[str], settings: EnvironmentSettings, mode: "Mode"
 ) -> "tuple[ReviewerRecord, ...]":
     if not runs:
         return ()
     from unreel.evaluation.run_lookup import open_named_run
-    from unreel.report.review.record_run import read_records
+    from unreel.report.review.record_run import read_reviewer_records
 
     opened = [open_named_run(run, settings) for run in runs]
-    return tuple(record for run in opened for record in read_records(run, mode))
+    return tuple(record for run in opened for record in read_reviewer_records(run, mode))
 
 
 def _format_path_or_failure(written: Path | Failure) -> object:

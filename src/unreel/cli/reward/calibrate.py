@@ -51,11 +51,11 @@ def calibrate(
 
     Sends nothing. Folds are made by scene: the Brier score is that of scenes that were not fitted.
     """
-    from unreel.core.settings import read_settings
+    from unreel.core.settings import read_environment_settings
     from unreel.evaluation.run_lookup import open_named_run
     from unreel.rewards.calibration import calibrate_run
 
-    opened = open_named_run(run, read_settings())
+    opened = open_named_run(run, read_environment_settings())
     fitted = calibrate_run(opened, method=method, mode=parser, seed=seed)
     fitted.write(out)
     if as_json:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unreel.cli.options import box_space_option, condition_option, read_conditions
+from unreel.cli.options import box_space_option, condition_option, parse_condition_options
 from unreel.cli.output import SILENCE, print_message, trusted_option
-from unreel.cli.stop_signals import StopSignal
+from unreel.cli.process import StopSignal
 from unreel.protocols.protocol import REVIEWED
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _read_options(options: dict[str, Any]) -> "ServiceSettings":
 
     keys = ("recorded", "box_space")
     condition, max_mb, tokens = (options.pop(key) for key in ("condition", "max_mb", "tokens"))
-    conditions = read_conditions([condition] if condition else [], nframe=None, fps=None)
+    conditions = parse_condition_options([condition] if condition else [], nframe=None, fps=None)
     return ServiceSettings(
         reviewer={key: value for key in keys if (value := options.pop(key)) is not None},
         condition=conditions[0] if conditions else {},

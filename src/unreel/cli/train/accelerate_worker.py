@@ -1,4 +1,4 @@
-"""One process of a training on several devices: the `unreel` command as Accelerate starts it."""
+"""Entry point that Accelerate starts in each process of a training on several devices."""
 
 from unreel.cli.main import main
 

@@ -12,8 +12,12 @@ from unreel.cli.evaluation.eval import eval_
 from unreel.cli.options import layout_option
 from unreel.cli.output import json_option, print_message, trusted_option
 from unreel.core.errors import InvalidSettingError
-from unreel.core.names import plain_name
-from unreel.reviewers.local.input_format import FILE, InputSpec, read_taught
+from unreel.core.names import make_safe_file_name
+from unreel.reviewers.local.input_format import (
+    FILE,
+    CheckpointInputSpec,
+    read_checkpoint_input_spec,
+)
 
 _ASKED_WRONGLY: Final = 2
 
@@ -51,20 +55,24 @@ def compare(
     A checkpoint is evaluated on --benchmark like `unreel eval --model local/CHECKPOINT`; a second call
     sends only the questions without an answer. Both are then compared like `unreel compare`.
     """
-    folder = out or "-".join(["compare", *(plain_name(Path(n).name) for n in (first, second))])
+    folder = out or "-".join(
+        ["compare", *(make_safe_file_name(Path(n).name) for n in (first, second))]
+    )
     runs = tuple(
-        _run_of(name, f"{folder}/{place}", **asked)
+        _evaluate_if_checkpoint(name, f"{folder}/{place}", **asked)
         for place, name in (("first", first), ("second", second))
     )
     click.get_current_context().invoke(compare_runs, runs=runs, metrics=metrics, as_json=as_json)
 
 
-def _run_of(name: str, out: str, *, benchmark: str | None, trusted: bool, **asked: Any) -> str:
-    """Return the run at `name`; if `name` is a checkpoint, evaluate it first and return its new run."""
+def _evaluate_if_checkpoint(
+    name: str, out: str, *, benchmark: str | None, trusted: bool, **asked: Any
+) -> str:
+    """Return `name` if it is a run; if it is a checkpoint, evaluate it and return its run `out`."""
     checkpoint = Path(name)
     if not (checkpoint / FILE).is_file():
         return name
-    taught = read_taught(checkpoint)
+    taught = read_checkpoint_input_spec(checkpoint)
     if benchmark is None:
         option, problem = (
             "--benchmark",
@@ -92,7 +100,7 @@ def _run_of(name: str, out: str, *, benchmark: str | None, trusted: bool, **aske
     return out
 
 
-def _require_only_protocol(name: str, taught: InputSpec | None) -> str:
+def _require_only_protocol(name: str, taught: CheckpointInputSpec | None) -> str:
     known = [] if taught is None else [each.protocol for each in taught.instruments]
     if len(known) == 1:
         return known[0]

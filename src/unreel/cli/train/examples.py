@@ -6,12 +6,12 @@ from typing import Any
 import click
 
 from unreel.cli.output import echo, json_option, print_json, print_message, print_table
-from unreel.cli.train.options import clip_options, recipe_options
+from unreel.cli.train.options import training_clip_options, training_recipe_options
 from unreel.core.registry import LazyImport
 
 
 @click.command()
-@recipe_options
+@training_recipe_options
 @click.option(
     "--n",
     "most",
@@ -25,14 +25,16 @@ from unreel.core.registry import LazyImport
     type=click.Path(file_okay=False, path_type=Path),
     help="Output folder of the page.  [default: examples-NAME]",
 )
-@clip_options
+@training_clip_options
 def examples(*, as_json: bool, **options: Any) -> None:
     """Write a page with examples of RECIPE: input frames, boxes, prompt and answer.
 
     Uses the model's own processor if its folder is present, otherwise the rule of its family; the page
     states which. No weights are read.
     """
-    shown = LazyImport("unreel.cli.train.examples_job:show_examples", "eval").load()(**options)
+    shown = LazyImport("unreel.cli.train.examples_job:write_training_examples_page", "eval").load()(
+        **options
+    )
     if as_json:
         print_json(shown)
         return
@@ -49,9 +51,9 @@ def examples(*, as_json: bool, **options: Any) -> None:
 @json_option
 def recipes(*, as_json: bool) -> None:
     """List the recipes of unreel, with the published results that they reproduce."""
-    from unreel.training.recipe import read_recipe, shipped_recipes
+    from unreel.training.recipe import list_shipped_recipes, read_train_recipe
 
-    read = [read_recipe(name) for name in shipped_recipes()]
+    read = [read_train_recipe(name) for name in list_shipped_recipes()]
     figures = {r.name: r.published.figures if r.published else {} for r in read}
     rows = [
         {

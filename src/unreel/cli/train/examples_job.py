@@ -1,26 +1,26 @@
-"""The page of `unreel train examples`, from the command line."""
+"""Implementation of `unreel train examples`, imported when it runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from unreel.core.names import plain_name
+from unreel.core.names import make_safe_file_name
 from unreel.core.output_files import OutputDirectory
-from unreel.core.settings import read_settings
-from unreel.engine.resolve_location import open_access
-from unreel.engine.storage_access import find_change, local_copy
-from unreel.media.access import media_reader, require_protection
-from unreel.reviewers.ask import PresentationSettings
-from unreel.training.examples.input_size import open_view
-from unreel.training.examples.page import PAGE, PageExample, write_page
-from unreel.training.examples.reading import read_examples
-from unreel.training.recipe import read_recipe
+from unreel.core.settings import read_environment_settings
+from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.storage_access import find_clip_change, open_local_copy
+from unreel.media.access import open_media_reader, require_sandbox_protection
+from unreel.reviewers.ask import ClipInputLoader
+from unreel.training.examples.input_size import open_input_sizer
+from unreel.training.examples.page import PAGE, PageExample, write_examples_page
+from unreel.training.examples.reading import read_training_examples
+from unreel.training.recipe import read_train_recipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenExamples:
-    """Written examples, and their description."""
+class ExamplesPageResult:
+    """Result of `unreel train examples`: the page, its examples and the excluded clips."""
 
     page: Path
     recipe: str
@@ -32,7 +32,7 @@ class WrittenExamples:
     examples: tuple[PageExample, ...]
 
 
-def show_examples(  # noqa: PLR0913  one parameter for each option
+def write_training_examples_page(  # noqa: PLR0913  one parameter for each option
     *,
     recipe: str,
     data: tuple[str, ...],
@@ -42,26 +42,30 @@ def show_examples(  # noqa: PLR0913  one parameter for each option
     accept_leak: bool,
     outside: bool,
     trusted: bool,
-) -> WrittenExamples:
-    """Read the examples of the recipe and write their page."""
-    settings = read_settings()
-    require_protection(settings, trusted=trusted)
-    resolved = read_recipe(recipe, data=data, changes=changes)
-    folder = out or Path(f"examples-{plain_name(resolved.name)}")
-    access = replace(open_access(settings, trusted=trusted), outside=outside)
-    found = read_examples(
+) -> ExamplesPageResult:
+    """Read the training examples of a recipe, and write a page that shows some of them."""
+    settings = read_environment_settings()
+    require_sandbox_protection(settings, trusted=trusted)
+    resolved = read_train_recipe(recipe, data=data, changes=changes)
+    folder = out or Path(f"examples-{make_safe_file_name(resolved.name)}")
+    access = replace(build_storage_access(settings, trusted=trusted), outside=outside)
+    found = read_training_examples(
         resolved,
         access=access,
         folder=OutputDirectory(folder).make("found"),
         accept_leak=accept_leak,
     )
-    view = open_view(resolved)
-    with media_reader(settings, trusted=trusted) as reader:
-        showing = PresentationSettings(
-            reader=reader, open_file=partial(local_copy, access=access), find_change=find_change
+    view = open_input_sizer(resolved)
+    with open_media_reader(settings, trusted=trusted) as reader:
+        showing = ClipInputLoader(
+            reader=reader,
+            open_file=partial(open_local_copy, access=access),
+            find_change=find_clip_change,
         )
-        shown = write_page(resolved, found, showing=showing, view=view, most=most, out=folder)
-    return WrittenExamples(
+        shown = write_examples_page(
+            resolved, found, showing=showing, view=view, most=most, out=folder
+        )
+    return ExamplesPageResult(
         page=folder / PAGE,
         recipe=resolved.name,
         view=view.told,

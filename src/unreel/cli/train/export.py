@@ -6,14 +6,14 @@ from typing import Any, Final
 import click
 
 from unreel.cli.options import media_option
-from unreel.cli.train.options import clip_options, recipe_options
+from unreel.cli.train.options import training_clip_options, training_recipe_options
 from unreel.core.registry import LazyImport
 
 _TRAINERS: Final = ("llamafactory", "ms-swift", "qwen-vl-finetune", "videollama3")
 
 
 @click.command()
-@recipe_options
+@training_recipe_options
 @click.option(
     "--to",
     "trainer",
@@ -34,7 +34,7 @@ _TRAINERS: Final = ("llamafactory", "ms-swift", "qwen-vl-finetune", "videollama3
     is_flag=True,
     help="With input=video: export the sampled frames as the video instead of the clip.",
 )
-@clip_options
+@training_clip_options
 def export(*, as_json: bool, **options: Any) -> None:
     """Export the training data of RECIPE for another trainer, with its settings.
 
@@ -43,6 +43,6 @@ def export(*, as_json: bool, **options: Any) -> None:
 
     Exits with status 1 if rows could not be written.
     """
-    LazyImport("unreel.cli.train.export_job:write_export", extra="eval").load()(
+    LazyImport("unreel.cli.train.export_job:export_training_data", extra="eval").load()(
         options, as_json=as_json
     )

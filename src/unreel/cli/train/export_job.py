@@ -10,49 +10,62 @@ from typing import Any
 from unreel.cli.output import print_json, print_message
 from unreel.cli.progress import ProgressMeter
 from unreel.core.errors import UnreadableSourceError
-from unreel.core.settings import read_settings
-from unreel.engine.resolve_location import open_access
-from unreel.engine.storage_access import find_change, local_copy
-from unreel.media.access import media_reader, require_protection
-from unreel.reviewers.ask import PresentationSettings
-from unreel.training.examples.mixing import compute_epoch_order
-from unreel.training.examples.reading import ExampleSet, read_examples
-from unreel.training.formats.contract import FORMATS, HELD_OUT, TRAIN, require_takes
-from unreel.training.formats.exporting import MANIFEST, ExportedExamples, export_examples
-from unreel.training.formats.order import place_order
-from unreel.training.recipe import TrainRecipe, read_recipe
+from unreel.core.settings import read_environment_settings
+from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.storage_access import find_clip_change, open_local_copy
+from unreel.media.access import open_media_reader, require_sandbox_protection
+from unreel.reviewers.ask import ClipInputLoader
+from unreel.training.examples.order import compute_epoch_order
+from unreel.training.examples.reading import ExampleSet, read_training_examples
+from unreel.training.formats.contract import (
+    FORMATS,
+    HELD_OUT,
+    TRAIN,
+    create_trainer_export_job,
+    require_trainer_support,
+)
+from unreel.training.formats.exporting import (
+    MANIFEST,
+    ExampleExportResult,
+    export_training_examples,
+)
+from unreel.training.recipe import TrainRecipe, read_train_recipe
 
 
-def write_export(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Write the folder, print the result, and exit."""
+def export_training_data(options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Write the training data for another trainer, print the result, and exit the process."""
     out: Path = options["out"]
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")
-    recipe = read_recipe(options["recipe"], data=options["data"], changes=options["changes"])
-    order = place_order(recipe, as_film=options["as_film"], keeping=options["keeping"])
+    recipe = read_train_recipe(options["recipe"], data=options["data"], changes=options["changes"])
+    order = create_trainer_export_job(
+        recipe, as_film=options["as_film"], keeping=options["keeping"]
+    )
     form = FORMATS.load(options["trainer"])
-    require_takes(form, order)
-    settings = read_settings()
-    require_protection(settings, trusted=options["trusted"])
-    access = open_access(settings, trusted=options["trusted"], outside=options["outside"])
+    require_trainer_support(form, order)
+    settings = read_environment_settings()
+    require_sandbox_protection(settings, trusted=options["trusted"])
+    access = build_storage_access(settings, trusted=options["trusted"], outside=options["outside"])
     with TemporaryDirectory(prefix="unreel-") as kept, ProgressMeter() as meter:
-        found = read_examples(
+        found = read_training_examples(
             recipe,
             access=access,
             folder=Path(kept),
             accept_leak=options["accept_leak"],
             on_step=meter.step,
         )
-    with media_reader(settings, trusted=options["trusted"]) as reader:
-        showing = PresentationSettings(
-            reader=reader, open_file=partial(local_copy, access=access), find_change=find_change
+    with open_media_reader(settings, trusted=options["trusted"]) as reader:
+        showing = ClipInputLoader(
+            reader=reader,
+            open_file=partial(open_local_copy, access=access),
+            find_change=find_clip_change,
         )
         parts = {TRAIN: _order_first_epoch(recipe, found), HELD_OUT: found.held_out}
-        exported = export_examples(order, parts, form, folder=out, showing=showing)
+        exported = export_training_examples(order, parts, form, folder=out, showing=showing)
     if as_json:
         print_json({"exported": exported, "no_example": found.left_out})
     else:
-        _print_export(exported, found)
+        _print_export_result(exported, found)
     sys.exit(1 if exported.left_out else 0)
 
 
@@ -61,7 +74,7 @@ def _order_first_epoch(recipe: TrainRecipe, found: ExampleSet) -> list[Any]:
     return [found.train[place] for place in order]
 
 
-def _print_export(exported: ExportedExamples, found: ExampleSet) -> None:
+def _print_export_result(exported: ExampleExportResult, found: ExampleSet) -> None:
     print_message(
         f"{exported.n_train} examples and {exported.n_held_out} held out for {exported.trainer} in "
         f"{exported.folder}",

@@ -1,4 +1,4 @@
-"""`unreel train`: a reviewer learned from people's judgements."""
+"""`unreel train`: training of a reviewer on human judgements."""
 
 from typing import Final
 

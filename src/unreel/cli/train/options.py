@@ -11,8 +11,8 @@ from unreel.cli.output import json_option, trusted_option
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def recipe_options(command: F) -> F:
-    """Add the recipe, its data and changes to it."""
+def training_recipe_options(command: F) -> F:
+    """Add the argument RECIPE, `--data` and `--set` to a command."""
     options = (
         click.argument("recipe"),
         click.option(
@@ -35,8 +35,8 @@ def recipe_options(command: F) -> F:
     return command
 
 
-def clip_options(command: F) -> F:
-    """Add the options of every command that opens the clips of a recipe."""
+def training_clip_options(command: F) -> F:
+    """Add the options of a command that opens the clips of a training recipe."""
     leak = click.option(
         "--accept-leak",
         is_flag=True,

@@ -6,12 +6,12 @@ import click
 
 from unreel.cli.options import allow_outside_option
 from unreel.cli.output import json_option, trusted_option
-from unreel.cli.train.options import recipe_options
+from unreel.cli.train.options import training_recipe_options
 from unreel.core.registry import LazyImport
 
 
 @click.command()
-@recipe_options
+@training_recipe_options
 @click.option(
     "--gpu", default="h100", show_default=True, help="GPU type to plan for, for example a100."
 )
@@ -34,6 +34,6 @@ def plan(*, as_json: bool, **options: Any) -> None:
 
     Exits with status 1 if a device has too little memory.
     """
-    LazyImport("unreel.cli.train.plan_job:print_plan", extra="eval").load()(
+    LazyImport("unreel.cli.train.plan_job:print_training_plan", extra="eval").load()(
         options, as_json=as_json
     )

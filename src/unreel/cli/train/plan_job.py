@@ -7,43 +7,47 @@ from typing import Any
 
 from unreel.cli.output import print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
-from unreel.core.settings import read_settings
-from unreel.engine.resolve_location import open_access
-from unreel.training.plan.architecture import find_architecture
-from unreel.training.plan.device import get_device
+from unreel.core.settings import read_environment_settings
+from unreel.engine.resolve_location import build_storage_access
+from unreel.training.plan.architecture import find_model_architecture
 from unreel.training.plan.estimate import (
     WELL_FED,
     TrainingEstimate,
     TrainingHardware,
-    plan_training,
+    estimate_training,
 )
-from unreel.training.plan.strata import expected_strata, found_strata, is_here
-from unreel.training.recipe import TrainRecipe, read_recipe
+from unreel.training.plan.resources import get_accelerator_device
+from unreel.training.plan.strata import (
+    build_declared_strata,
+    has_local_benchmarks,
+    read_benchmark_strata,
+)
+from unreel.training.recipe import TrainRecipe, read_train_recipe
 
 
-def print_plan(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print the plan, and end the program."""
-    recipe = read_recipe(options["recipe"], data=options["data"], changes=options["changes"])
-    fleet = _build_hardware(options, recipe)
-    architecture = find_architecture(recipe.model.name, recipe.model.family)
-    if is_here(recipe):
-        access = open_access(
-            read_settings(), trusted=options["trusted"], outside=options["outside"]
+def print_training_plan(options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print the resource estimate of a training, and exit the process."""
+    recipe = read_train_recipe(options["recipe"], data=options["data"], changes=options["changes"])
+    fleet = _build_training_hardware(options, recipe)
+    architecture = find_model_architecture(recipe.model.name, recipe.model.family)
+    if has_local_benchmarks(recipe):
+        access = build_storage_access(
+            read_environment_settings(), trusted=options["trusted"], outside=options["outside"]
         )
-        strata, counted = found_strata(recipe, access), "as the benchmark holds them"
+        strata, counted = read_benchmark_strata(recipe, access), "as the benchmark holds them"
     else:
-        strata, counted = expected_strata(recipe), "as the recipe declares them"
-    plan = plan_training(recipe, strata, architecture, fleet)
+        strata, counted = build_declared_strata(recipe), "as the recipe declares them"
+    plan = estimate_training(recipe, strata, architecture, fleet)
     if as_json:
         print_json({"counted": counted, "fits": plan.fits, "plan": plan})
     else:
-        _print_estimate(plan, recipe, counted)
+        _print_training_estimate(plan, recipe, counted)
     sys.exit(0 if plan.fits else 1)
 
 
-def _build_hardware(options: Mapping[str, Any], recipe: TrainRecipe) -> TrainingHardware:
+def _build_training_hardware(options: Mapping[str, Any], recipe: TrainRecipe) -> TrainingHardware:
     return TrainingHardware(
-        device=get_device(options["gpu"]),
+        device=get_accelerator_device(options["gpu"]),
         count=options["gpus"] or recipe.devices.count * recipe.devices.nodes,
         price_usd=_parse_price(options["price"]),
         utilisation=options["utilisation"],
@@ -58,8 +62,8 @@ def _parse_price(text: str | None) -> Decimal | None:
         raise InvalidSettingError(setting, problem, "Give dollars, for example 2.50") from error
 
 
-def _print_estimate(plan: TrainingEstimate, recipe: TrainRecipe, counted: str) -> None:
-    rows = [{"what": what, "estimate": value} for what, value in _iter_plan_lines(plan, counted)]
+def _print_training_estimate(plan: TrainingEstimate, recipe: TrainRecipe, counted: str) -> None:
+    rows = [{"what": what, "estimate": value} for what, value in _iter_estimate_rows(plan, counted)]
     print_table(
         ("what", "estimate"), rows, title=f"{plan.recipe} on {plan.devices} x {plan.device}"
     )
@@ -75,7 +79,7 @@ def _print_estimate(plan: TrainingEstimate, recipe: TrainRecipe, counted: str) -
         print_message(*(f"  {remedy}" for remedy in plan.remedies))
 
 
-def _iter_plan_lines(plan: TrainingEstimate, counted: str) -> Iterator[tuple[str, str]]:
+def _iter_estimate_rows(plan: TrainingEstimate, counted: str) -> Iterator[tuple[str, str]]:
     mean, memory = plan.mean, plan.memory
     wide, high = mean.largest.seen
     yield "examples", f"{plan.examples:,}, {counted}"

@@ -6,12 +6,12 @@ from typing import Any
 import click
 
 from unreel.cli.output import echo, json_option, print_json
-from unreel.cli.train.options import clip_options, recipe_options
+from unreel.cli.train.options import training_clip_options, training_recipe_options
 from unreel.core.registry import LazyImport
 
 
 @click.command()
-@recipe_options
+@training_recipe_options
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -26,13 +26,15 @@ from unreel.core.registry import LazyImport
 @click.option(
     "--fresh", "going", flag_value="fresh", help="Start again and delete the existing checkpoints."
 )
-@clip_options
+@training_clip_options
 def run(*, as_json: bool, **options: Any) -> None:
     """Train the model of RECIPE, and write it to OUT/model.
 
     A second call resumes, also after kill -9. Ctrl-C saves a checkpoint after the current step.
     """
-    LazyImport("unreel.cli.train.run_job:run_recipe", "train").load()(options, as_json=as_json)
+    LazyImport("unreel.cli.train.run_job:train_from_recipe", "train").load()(
+        options, as_json=as_json
+    )
 
 
 @click.command()
@@ -40,10 +42,10 @@ def run(*, as_json: bool, **options: Any) -> None:
 @json_option
 def card(*, checkpoint: Path, as_json: bool) -> None:
     """Print the card of CHECKPOINT: data, recipe, licences, scores and limits."""
-    from unreel.training.card import as_markdown, read_card
+    from unreel.training.card import format_model_card, read_model_card
 
-    found = read_card(checkpoint)
+    found = read_model_card(checkpoint)
     if as_json:
         print_json(found)
     else:
-        echo(*as_markdown(found).rstrip("\n").split("\n"))
+        echo(*format_model_card(found).rstrip("\n").split("\n"))

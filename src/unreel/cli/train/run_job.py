@@ -1,4 +1,4 @@
-"""Training from the command line: steps, progress and result."""
+"""Implementation of `unreel train run`, imported when it runs."""
 
 import os
 import sys
@@ -7,28 +7,27 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from unreel.api.training_job import STEPS, describe_step, prepare, run_prepared
+from unreel.api.training_job import STEPS, describe_training_step, prepare, train_checked_recipe
 from unreel.cli.output import echo, print_json, print_message
+from unreel.cli.process import StopSignal, defer_first_signal, note_resume_command
 from unreel.cli.progress import ProgressMeter
-from unreel.cli.stop_signals import StopSignal, defer_first_signal, note_resume_command
 from unreel.core.errors import InvalidSettingError
 from unreel.engine.progress import Progress
-from unreel.training.devices import LAUNCHED, write_launch
-from unreel.training.process_rank import TrainingProcess, read_process_rank
+from unreel.training.devices import LAUNCHED, write_accelerate_config
+from unreel.training.manifest import TrainingResult
 from unreel.training.recipe import TrainRecipe
-from unreel.training.result import TrainingResult
-from unreel.training.run import TrainingCallbacks
+from unreel.training.run import TrainingCallbacks, TrainingProcess, read_process_rank
 from unreel.training.sft.early_stopping import EarlyStoppingState
 
 
-def run_recipe(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Train, print the result, and exit."""
+def train_from_recipe(options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Train the model of a recipe, print the result, and exit the process."""
     named = {name: options[name] for name in ("recipe", "data", "changes", "out", "trusted")}
     recipe, folder = prepare(**named)
     process = read_process_rank()
     _start_device_processes(recipe, folder, process)
     with _TrainingConsole(folder, process) as told:
-        trained = run_prepared(
+        trained = train_checked_recipe(
             recipe,
             folder,
             told.spectator,
@@ -44,7 +43,7 @@ def run_recipe(options: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def _start_device_processes(recipe: TrainRecipe, folder: Path, process: TrainingProcess) -> None:
-    """Start one process for each device where the recipe names several, and this is none of them."""
+    """Start one process per device if the recipe names several and this is not one of them."""
     devices = recipe.devices
     n = devices.count * devices.nodes
     if process.n == n:
@@ -58,7 +57,7 @@ def _start_device_processes(recipe: TrainRecipe, folder: Path, process: Training
             f"{recipe.optimise.accumulate * n}"
         )
         raise InvalidSettingError(setting, problem, remedy)
-    launch = write_launch(devices, recipe.model, folder, typed=tuple(sys.argv[3:]))
+    launch = write_accelerate_config(devices, recipe.model, folder, typed=tuple(sys.argv[3:]))
     if devices.nodes > 1:
         print_message(
             "start one of these on each machine, with MASTER as the address of the first:"
@@ -72,7 +71,7 @@ def _start_device_processes(recipe: TrainRecipe, folder: Path, process: Training
 
 
 class _TrainingConsole:
-    """Progress display of a training, and its stop request."""
+    """Progress display of a training, which also receives the stop signal."""
 
     def __init__(self, folder: Path, process: TrainingProcess) -> None:
         self._folder, self._process = folder, process
@@ -92,7 +91,7 @@ class _TrainingConsole:
 
     @property
     def spectator(self) -> TrainingCallbacks:
-        """Return the progress callbacks."""
+        """Return the callbacks that update the display and report a stop signal."""
         return TrainingCallbacks(
             on_reading=self._meter.step,
             on_start=self._begin,
@@ -101,7 +100,7 @@ class _TrainingConsole:
         )
 
     def require_end(self, trained: TrainingResult) -> None:
-        """Raise where it was stopped on the way."""
+        """Raise `StopSignal` if a signal stopped the training before its end."""
         if trained.ended == "asked" and self._asked:
             stopped = StopSignal(self._asked[0])
             stopped.add_note(f"the checkpoint of step {trained.step:,} is saved")
@@ -115,7 +114,7 @@ class _TrainingConsole:
     def _step(self, step: int, loss: float, vigil: EarlyStoppingState) -> None:
         if not self._process.is_first:
             return
-        progress = Progress(done=step - self._start, note=describe_step(loss, vigil))
+        progress = Progress(done=step - self._start, note=describe_training_step(loss, vigil))
         self._meter.step(STEPS, progress)
 
 

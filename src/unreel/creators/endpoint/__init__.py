@@ -1,8 +1,8 @@
-"""Clips from text- and image-to-video services: submit, poll, download.
+"""Creator for text- and image-to-video services: submit, poll, download.
 
 Where to look:
     `creator.py`: the creator.
-    `jobs.py`: jobs that are never paid twice.
+    `jobs.py`: submission and polling of jobs without double payment.
     `api.py`: presets of services.
     `client.py`: HTTP requests.
     `call.py`: retries within a deadline.

@@ -1,54 +1,192 @@
-"""Requests to one service: small JSON replies and clips, each with an end to its size; no redirect is followed."""
+"""Requests to one service: bounded replies and clips, retries within a deadline, no redirects."""
 
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import IO, Any, Final
 from urllib.parse import urljoin
 
 import httpx2
 
+from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.server_keys import read_server
-from unreel.creators.endpoint.service_endpoint import ServiceEndpoint
+from unreel.core.input_files import parse_json
+from unreel.core.retry import MOST_ATTEMPTS, RetryPolicy, backoff_s, parse_retry_after
+from unreel.core.safe_text import sanitise_line
+from unreel.core.server_keys import parse_server_url
+from unreel.creators.endpoint.service import ServiceEndpoint
 from unreel.network.client import (
     HttpReply,
-    declares_more,
-    describe_lost,
-    find_encoding,
-    open_client,
-    read_reply,
+    convert_connection_error,
+    declares_larger_body,
+    find_unexpected_encoding,
+    open_http_client,
+    read_http_reply,
 )
+
+_READABLE: Final = 200
+_MALFORMED_TRIES: Final = 3
+"""A reply that makes no sense rarely makes more the fourth time, and the job may be paid for."""
+_PASSING: Final = frozenset(
+    {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.LOCKED, HTTPStatus.TOO_EARLY}
+)
+ServiceReply = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceCallFailure:
+    """Failure of one request to a service, and whether a retry may help."""
+
+    failure: Failure
+    final: bool = False
+    """Asking again would bring the same."""
+    absent: bool = False
+    """There is nothing at that address."""
+    wait_s: float = 0.0
+
+    @property
+    def makes_no_sense(self) -> bool:
+        """Return whether the reply was malformed or too large."""
+        return self.failure.reason in {FailureReason.MALFORMED_REPLY, FailureReason.REPLY_TOO_LARGE}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetriedServiceCall:
+    """Request function with its retry policy and deadline."""
+
+    send: Callable[[], Awaitable[HttpReply | Failure]]
+    key: str
+    """Decides how long is waited, so that many calls do not come back together."""
+    until_s: float
+    patience: RetryPolicy
+    most: int = MOST_ATTEMPTS
+
+
+async def call_with_retries(asked: RetriedServiceCall) -> ServiceReply | ServiceCallFailure:
+    """Send the request until a reply can be used; return the reply, or the last failure."""
+    malformed = 0
+    for attempt in range(1, asked.most + 1):
+        outcome = await _send_request_once(asked)
+        if not isinstance(outcome, ServiceCallFailure) or outcome.final or outcome.absent:
+            return outcome
+        malformed += outcome.makes_no_sense
+        wait_s = outcome.wait_s + backoff_s(asked.patience, key=asked.key, attempt=attempt, seed=0)
+        too_late = read_loop_clock_s() + wait_s >= asked.until_s
+        if attempt == asked.most or malformed >= _MALFORMED_TRIES or too_late:
+            return _build_final_failure(outcome, attempt)
+        await asyncio.sleep(wait_s)
+    raise AssertionError
+
+
+async def _send_request_once(asked: RetriedServiceCall) -> ServiceReply | ServiceCallFailure:
+    ends_at_s = min(asked.until_s, read_loop_clock_s() + asked.patience.attempt_s)
+    try:
+        async with asyncio.timeout_at(ends_at_s):
+            raw = await asked.send()
+    except TimeoutError:
+        detail = f"no reply within {asked.patience.attempt_s:g} s"
+        return ServiceCallFailure(failure=Failure(FailureReason.OUT_OF_TIME, detail))
+    if isinstance(raw, Failure):
+        return ServiceCallFailure(failure=raw, final=raw.reason is FailureReason.NOT_NAMED)
+    return parse_service_reply(raw, now=datetime.now(UTC))
+
+
+def parse_service_reply(raw: HttpReply, *, now: datetime) -> ServiceReply | ServiceCallFailure:
+    """Parse the JSON object in the reply `raw`; return a failure for any other reply."""
+    if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
+        return _build_http_status_failure(raw, now)
+    try:
+        body = parse_json(raw.body)
+    except InvalidValueError:
+        body = None
+    if isinstance(body, dict):
+        return body
+    detail = f"the body is no JSON object: {_parse_error_message(raw.body)!r}"
+    return ServiceCallFailure(failure=Failure(FailureReason.MALFORMED_REPLY, detail))
+
+
+def sanitise_reply(told: object) -> str:
+    """Return an untrusted value of a reply as one shortened line of text."""
+    if told is None:
+        return "nothing is told"
+    text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=True, default=str)
+    words = sanitise_line(" ".join(text[: 4 * _READABLE].split()))
+    return words if len(words) <= _READABLE else words[: _READABLE - 1] + "…"
+
+
+def _build_http_status_failure(raw: HttpReply, now: datetime) -> ServiceCallFailure:
+    detail = f"status {raw.status}: {_parse_error_message(raw.body)}"
+    wait_s = parse_retry_after(raw.retry_after, now=now)
+    if raw.status == HTTPStatus.TOO_MANY_REQUESTS:
+        failure = Failure(FailureReason.RATE_LIMITED, detail)
+        return ServiceCallFailure(
+            failure=failure, wait_s=wait_s, final=b'"insufficient_quota"' in raw.body
+        )
+    if raw.status >= HTTPStatus.INTERNAL_SERVER_ERROR or raw.status in _PASSING:
+        return ServiceCallFailure(
+            failure=Failure(FailureReason.SERVER_ERROR, detail), wait_s=wait_s
+        )
+    if raw.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
+        return ServiceCallFailure(
+            failure=Failure(FailureReason.REQUEST_REJECTED, detail), absent=True
+        )
+    is_key = raw.status == HTTPStatus.UNAUTHORIZED  # 403 may be about this prompt alone
+    reason = FailureReason.KEY_REJECTED if is_key else FailureReason.REQUEST_REJECTED
+    return ServiceCallFailure(failure=Failure(reason, detail), final=True)
+
+
+def _build_final_failure(setback: ServiceCallFailure, attempts: int) -> ServiceCallFailure:
+    failure = setback.failure
+    told = f"{failure.detail} (given up, requests: {attempts})"
+    return ServiceCallFailure(failure=Failure(failure.reason, told))
+
+
+def _parse_error_message(body: bytes) -> str:
+    try:
+        error = json.loads(body)["error"]
+        return sanitise_reply(error["message"] if isinstance(error, dict) else error)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return sanitise_reply(body[: 4 * _READABLE].decode(errors="replace"))
+
+
+def read_loop_clock_s() -> float:
+    """Return the time of the event loop's clock, which timeouts use."""
+    return asyncio.get_running_loop().time()
+
 
 _WORDS: Final = ("text/", "application/json", "application/xml")
 _REDIRECTS: Final = frozenset(range(300, 400))
 
 
 @dataclass(frozen=True, slots=True)
-class MovedClip:
-    """A clip at another URL."""
+class RedirectedClip:
+    """Redirect of a clip's download to another URL."""
 
     url: str
 
 
-class ServiceClient:
-    """Speaks to one service. It neither retries nor limits time: the caller does."""
+class VideoServiceClient:
+    """HTTP client of one service. It neither retries nor limits time: the caller does."""
 
     def __init__(self, way: ServiceEndpoint, *, max_connections: int) -> None:
         server = way.server
         self._base = way.url.rstrip("/") + "/"
         self._server = server
         headers = {way.header: way.prefix + way.key} if way.key else {}
-        self._http = open_client(server, max_connections=max_connections, headers=headers)
+        self._http = open_http_client(server, max_connections=max_connections, headers=headers)
 
     def owns(self, url: str) -> bool:
-        """Return whether `url` belongs to this service, which may receive its key."""
+        """Return whether `url` is on the server of this service, which may receive its key."""
         try:
-            return read_server(url.partition("?")[0].partition("#")[0]) == self._server
+            return parse_server_url(url.partition("?")[0].partition("#")[0]) == self._server
         except ValueError:
             return False
 
     def resolve(self, target: str) -> str:
-        """Resolve `target`, a URL or part of a URL from the service, to an absolute URL."""
+        """Resolve `target`, an absolute or relative URL from the service, to an absolute URL."""
         return urljoin(self._base, target)
 
     async def get(self, path: str) -> HttpReply | Failure:
@@ -64,29 +202,34 @@ class ServiceClient:
         }
         return await self._send("POST", path, headers=headers, content=body)
 
-    async def download(self, url: str, into: IO[bytes], *, most: int) -> Failure | MovedClip | None:
-        """Copy a clip of this service into an open file, which the caller throws away where that fails."""
+    async def download(
+        self, url: str, into: IO[bytes], *, most: int
+    ) -> Failure | RedirectedClip | None:
+        """Download a clip of at most `most` bytes into an open file; return a redirect or failure if any.
+
+        After a failure the file is incomplete, and the caller must discard it.
+        """
         try:
             async with self._http.stream("GET", url) as response:
-                return await _write_response(response, into, most)
+                return await _write_clip_response(response, into, most)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
-            return describe_lost(error)
+            return convert_connection_error(error)
 
     async def close(self) -> None:
-        """Close all connections; harmless when called twice."""
+        """Close all connections; a second call does nothing."""
         await self._http.aclose()
 
     async def _send(self, method: str, path: str, **told: Any) -> HttpReply | Failure:
         try:
             async with self._http.stream(method, self._base + path.lstrip("/"), **told) as response:
-                return await read_reply(response)
+                return await read_http_reply(response)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
-            return describe_lost(error)
+            return convert_connection_error(error)
 
 
-async def _write_response(
+async def _write_clip_response(
     response: httpx2.Response, into: IO[bytes], most: int
-) -> Failure | MovedClip | None:
+) -> Failure | RedirectedClip | None:
     unfit = _find_response_problem(response, most)
     if unfit is not None:
         return unfit
@@ -99,16 +242,20 @@ async def _write_response(
     return None
 
 
-def _find_response_problem(response: httpx2.Response, most: int) -> Failure | MovedClip | None:
+def _find_response_problem(response: httpx2.Response, most: int) -> Failure | RedirectedClip | None:
     if response.status_code in _REDIRECTS:
-        return MovedClip(urljoin(str(response.url), response.headers.get("location", "")))
+        return RedirectedClip(urljoin(str(response.url), response.headers.get("location", "")))
     if response.status_code != HTTPStatus.OK:
         detail = f"the clip's address answers with status {response.status_code}"
         return Failure(FailureReason.SERVER_ERROR, detail)
     kind = response.headers.get("content-type", "").lower()
     if kind.startswith(_WORDS):
         return Failure(FailureReason.MALFORMED_REPLY, f"{kind[:40]!a} came, and not a clip")
-    return _build_size_failure(most) if declares_more(response, most) else find_encoding(response)
+    return (
+        _build_size_failure(most)
+        if declares_larger_body(response, most)
+        else find_unexpected_encoding(response)
+    )
 
 
 def _build_size_failure(most: int) -> Failure:

@@ -1,4 +1,4 @@
-"""`kind = "endpoint"`: the service, its API, timeouts and spend limits."""
+"""`kind = "endpoint"`: keys for a video service, its API, timeouts and spend limits."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -8,14 +8,25 @@ from pydantic import Field, field_validator, model_validator
 
 from unreel.core.errors import InvalidSettingError, suggest_names
 from unreel.core.retry import RetryPolicy
-from unreel.core.server_keys import ServerAddress, key_variable, read_server, require_secret_way
+from unreel.core.server_keys import (
+    ServerAddress,
+    find_key_variable,
+    parse_server_url,
+    require_encrypted_connection,
+)
 from unreel.core.settings import read_secret
 from unreel.creators.contract import Creator
-from unreel.creators.endpoint.api import SHAPES, ApiPreset, ServiceApi, Words
-from unreel.creators.endpoint.service_endpoint import ServiceEndpoint
-from unreel.creators.endpoint.spend_limit import ClipPrice, SpendLimit
+from unreel.creators.endpoint.service import (
+    SHAPES,
+    ClipPrice,
+    ServiceApiPreset,
+    ServiceEndpoint,
+    SpendLimit,
+    VideoServiceApi,
+    Words,
+)
 from unreel.creators.kind import CreatorEnvironment, CreatorKeys
-from unreel.recipes.check import check_sections
+from unreel.recipes.check import validate_recipe_sections
 from unreel.recipes.section import Connections, Count, Deadline, NumberUnit, Text
 
 _MIB = 1 << 20
@@ -23,8 +34,8 @@ Dollars = Annotated[Decimal, Field(ge=0, le=10**6), NumberUnit("US dollars")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceConfig:
-    """A service, and the environment variable of its key. It never contains the key."""
+class ServiceKeyVariable:
+    """Server of a service, and the environment variable of its API key. It never contains the key."""
 
     server: ServerAddress
     variable: str | None
@@ -32,8 +43,8 @@ class ServiceConfig:
     """Whether the service requires a key."""
 
 
-class EndpointKeys(CreatorKeys):
-    """The keys of a service."""
+class EndpointCreatorConfig(CreatorKeys):
+    """`kind = "endpoint"`: a video service with its API, timeouts and spend limits."""
 
     besides: ClassVar[frozenset[str]] = frozenset(
         {"url", "download_hosts", "deadline_s", "attempt_s", "poll_s", "max_mb", "max_connections"}
@@ -42,13 +53,13 @@ class EndpointKeys(CreatorKeys):
     at_once: ClassVar[int] = 8
 
     shape: Text = "jobs"
-    """A shape of `unreel.creators.endpoint.api`: `jobs` or `openai`."""
+    """A shape of `unreel.creators.endpoint.service`: `jobs` or `openai`."""
     url: Text = ""
     """Where the service is; the shape's home where nothing is written."""
     model: Text = ""
     """What it is to make clips with."""
     api: dict[str, Any] = Field(default_factory=dict)
-    """What differs from the shape: paths, the body, the places of a reply (see `ServiceApi`)."""
+    """What differs from the shape: paths, the body, the places of a reply (see `VideoServiceApi`)."""
     download_hosts: Words = ()
     """Besides its own, the hosts that its clips may come from."""
     deadline_s: Deadline = 1800.0
@@ -76,12 +87,12 @@ class EndpointKeys(CreatorKeys):
         return shape
 
     @model_validator(mode="after")
-    def _can_be_asked(self) -> "EndpointKeys":
+    def _can_be_asked(self) -> "EndpointCreatorConfig":
         self.spoken()
         if not self._address():
             setting, problem = "url", f"the shape {self.shape!r} has no home"
             raise InvalidSettingError(setting, problem, "Write url = 'https://host/v1'")
-        read_server(self._address())
+        parse_server_url(self._address())
         if self.max_cost_usd is not None and self.price is None:
             setting, problem = "max_cost_usd", "the price of a clip is unknown"
             remedy = "Write usd_per_clip or usd_per_second"
@@ -93,7 +104,7 @@ class EndpointKeys(CreatorKeys):
 
     @property
     def price(self) -> ClipPrice | None:
-        """Return the price; `None` if none is set."""
+        """Return the price of a clip; `None` if the recipe sets none."""
         if self.usd_per_clip is None and self.usd_per_second is None:
             return None
         zero = Decimal(0)
@@ -107,28 +118,30 @@ class EndpointKeys(CreatorKeys):
     def identity(self) -> str:
         return f"{self.model} {self.spoken().model_dump_json()}"
 
-    def spoken(self) -> ServiceApi:
+    def spoken(self) -> VideoServiceApi:
         """Return the API preset with the changes from the recipe."""
-        return check_sections(ServiceApi, self._shape.api.model_dump() | self.api)
+        return validate_recipe_sections(VideoServiceApi, self._shape.api.model_dump() | self.api)
 
-    def contact(self, key_hosts: str) -> ServiceConfig:
-        """Return the URL and key variable: the preset's own at its home host, else from the environment.
+    def contact(self, key_hosts: str) -> ServiceKeyVariable:
+        """Return the server and the environment variable of its API key.
+
+        The variable is the preset's at its official URL, otherwise the one that `key_hosts` assigns.
 
         Raises:
-            InvalidSettingError: The key would travel in clear.
+            InvalidSettingError: The key would be sent unencrypted.
         """
-        server = read_server(self._address())
-        home = bool(self._shape.home) and server == read_server(self._shape.home)
-        variable = self._shape.home_key if home else key_variable(server, key_hosts)
+        server = parse_server_url(self._address())
+        home = bool(self._shape.home) and server == parse_server_url(self._shape.home)
+        variable = self._shape.home_key if home else find_key_variable(server, key_hosts)
         if variable is not None:
-            require_secret_way(server, variable)
-        return ServiceConfig(server=server, variable=variable, needs_key=home)
+            require_encrypted_connection(server, variable)
+        return ServiceKeyVariable(server=server, variable=variable, needs_key=home)
 
     def way(self, key_hosts: str) -> ServiceEndpoint:
-        """Return the URL of the service with its key.
+        """Return the URL of the service with its API key.
 
         Raises:
-            InvalidSettingError: The key would be sent unencrypted, or the home host has no key.
+            InvalidSettingError: The key would be sent unencrypted, or the official URL has no key.
         """
         api, asked = self.spoken(), self.contact(key_hosts)
         key = None if asked.variable is None else read_secret(asked.variable)
@@ -161,7 +174,7 @@ class EndpointKeys(CreatorKeys):
         )
 
     @property
-    def _shape(self) -> ApiPreset:
+    def _shape(self) -> ServiceApiPreset:
         return SHAPES[self.shape]
 
     def _address(self) -> str:

@@ -1,4 +1,4 @@
-"""The creator behind a service: a brief becomes a job, a job becomes a clip or a failure with its reason."""
+"""Creator that makes each clip by a job at a video service."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -7,11 +7,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
-from unreel.core.errors import raise_refusal
+from unreel.core.errors import raise_machine_error
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
 from unreel.core.retry import RetryPolicy
-from unreel.core.server_keys import read_server
+from unreel.core.server_keys import parse_server_url
 from unreel.creators.contract import (
     ClipBrief,
     ClipClass,
@@ -19,24 +19,26 @@ from unreel.creators.contract import (
     CreatorInput,
     GeneratedClip,
 )
-from unreel.creators.endpoint.api import ServiceApi
-from unreel.creators.endpoint.call import ServiceReply, sanitise_reply
-from unreel.creators.endpoint.client import MovedClip, ServiceClient
-from unreel.creators.endpoint.jobs import JobDesk, ServiceJob
+from unreel.creators.endpoint.client import (
+    RedirectedClip,
+    ServiceReply,
+    VideoServiceClient,
+    sanitise_reply,
+)
+from unreel.creators.endpoint.jobs import ServiceJob, ServiceJobManager
 from unreel.creators.endpoint.request_template import (
     GenerationRequest,
-    fill_path,
-    look_up,
-    place_order,
+    build_generation_request,
+    fill_job_path,
+    look_up_reply_value,
 )
-from unreel.creators.endpoint.service_endpoint import ServiceEndpoint
-from unreel.creators.endpoint.spend_limit import SpendLimit
+from unreel.creators.endpoint.service import ServiceEndpoint, SpendLimit, VideoServiceApi
 
 
-def require_host(url: str, hosts: Iterable[str]) -> Failure | None:
+def check_download_host(url: str, hosts: Iterable[str]) -> Failure | None:
     """Return a failure if `url` is at none of `hosts`, each a name with its port unless that is the default."""
     try:
-        server = read_server(url.partition("?")[0].partition("#")[0])
+        server = parse_server_url(url.partition("?")[0].partition("#")[0])
     except ValueError:
         return Failure(FailureReason.NOT_NAMED, "the clip's address cannot be read")
     if str(server) in {host.lower() for host in hosts}:
@@ -59,7 +61,7 @@ _HEAD: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceLimits:
-    """Limits of a service: timeout, polling interval and maximum size."""
+    """Limits for a service: retry policy, polling interval, clip size, hosts and connections."""
 
     patience: RetryPolicy
     poll_s: float
@@ -70,10 +72,10 @@ class ServiceLimits:
 
 
 class EndpointCreator:
-    """Makes clips at one service."""
+    """Creator that makes clips by jobs at one video service."""
 
     def __init__(  # noqa: PLR0913  what it is, where it is, and the terms of its work
-        self, name: str, *, model: str, api: ServiceApi, way: ServiceEndpoint, terms: ServiceLimits, purse: SpendLimit,
+        self, name: str, *, model: str, api: VideoServiceApi, way: ServiceEndpoint, terms: ServiceLimits, purse: SpendLimit,
         settings: frozenset[CreatorInput] = frozenset(CreatorInput),
     ) -> None:  # fmt: skip
         self._name = name
@@ -83,8 +85,8 @@ class EndpointCreator:
         self._terms = terms
         self._purse = purse
         self._settings = settings
-        self._client = ServiceClient(way, max_connections=terms.max_connections)
-        self._desk = JobDesk(
+        self._client = VideoServiceClient(way, max_connections=terms.max_connections)
+        self._desk = ServiceJobManager(
             creator=name,
             api=api,
             client=self._client,
@@ -112,7 +114,7 @@ class EndpointCreator:
         try:
             outcome = await self._make(brief, workplace)
         except Exception as error:  # noqa: BLE001  what nobody foresaw costs one clip, not the season
-            raise_refusal(error)
+            raise_machine_error(error)
             outcome = Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
         if isinstance(outcome, Failure):
             return replace(outcome, detail=self._way.redact(outcome.detail))
@@ -126,7 +128,7 @@ class EndpointCreator:
             detail = f"not asked: it does not start from {brief.setting.value}"
             return Failure(FailureReason.REQUEST_REJECTED, detail)
         until_s = asyncio.get_running_loop().time() + self._terms.patience.deadline_s
-        order = place_order(brief, self._api, model=self._model)
+        order = build_generation_request(brief, self._api, model=self._model)
         job = await self._desk.submit(order, workplace, until_s)
         if isinstance(job, Failure):
             return job
@@ -141,7 +143,7 @@ class EndpointCreator:
     def _made(
         self, file: Path, order: GenerationRequest, job: ServiceJob, told: ServiceReply
     ) -> GeneratedClip:
-        version = look_up(told, self._api.version)
+        version = look_up_reply_value(told, self._api.version)
         parameters: dict[str, str | int | float | bool] = {
             "service": str(self._way.server),
             "model": self._model,
@@ -180,8 +182,8 @@ class EndpointCreator:
 
     def _address(self, job: ServiceJob, told: Mapping[str, object]) -> str | Failure:
         if self._api.content:
-            return self._client.resolve(fill_path(self._api.content, job.id))
-        found = look_up(told, self._api.result)
+            return self._client.resolve(fill_job_path(self._api.content, job.id))
+        found = look_up_reply_value(told, self._api.result)
         first = found[0] if isinstance(found, list) and found else found
         if isinstance(first, str) and first.strip():
             return self._client.resolve(first.strip())
@@ -189,18 +191,20 @@ class EndpointCreator:
         return Failure(FailureReason.MALFORMED_REPLY, detail)
 
     async def _copy(self, url: str, workplace: CreatorContext) -> Failure | None:
-        """Download the clip at `url` into the workplace; only the service itself receives the key."""
+        """Download the clip at `url` into the context's folder; only the service itself gets the key."""
         for _ in range(_HOPS):
             if not self._client.owns(url):
-                refused = require_host(url, self._terms.download_hosts)
+                refused = check_download_host(url, self._terms.download_hosts)
                 return refused or await workplace.fetch(url, workplace.folder / CLIP)
             outcome = await self._download(url, workplace)
-            if not isinstance(outcome, MovedClip):
+            if not isinstance(outcome, RedirectedClip):
                 return outcome
             url = outcome.url
         return Failure(FailureReason.NOT_A_FILE, "the clip's address leads on and on")
 
-    async def _download(self, url: str, workplace: CreatorContext) -> Failure | MovedClip | None:
+    async def _download(
+        self, url: str, workplace: CreatorContext
+    ) -> Failure | RedirectedClip | None:
         folder, limit_s = OutputDirectory(workplace.folder), self._terms.patience.deadline_s
         try:
             async with asyncio.timeout(limit_s):

@@ -1,4 +1,4 @@
-"""Jobs of a service: submitted once, remembered before anything is waited for, looked after until they end."""
+"""Jobs of a video service: submitted once, stored before polling, and polled until they end."""
 
 import asyncio
 import json
@@ -13,24 +13,23 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.retry import RetryPolicy, backoff_s
 from unreel.creators.contract import ClipBrief, CreatorContext
-from unreel.creators.endpoint.api import ServiceApi
-from unreel.creators.endpoint.call import (
-    RetriedCall,
-    ServiceFailure,
+from unreel.creators.endpoint.client import (
+    RetriedServiceCall,
+    ServiceCallFailure,
     ServiceReply,
-    call,
-    read_clock_s,
+    VideoServiceClient,
+    call_with_retries,
+    read_loop_clock_s,
     sanitise_reply,
 )
-from unreel.creators.endpoint.client import ServiceClient
 from unreel.creators.endpoint.request_template import (
     GenerationRequest,
-    fill,
-    fill_path,
-    look_up,
-    read_id,
+    fill_body_template,
+    fill_job_path,
+    look_up_reply_value,
+    read_job_id,
 )
-from unreel.creators.endpoint.spend_limit import SpendLimit
+from unreel.creators.endpoint.service import SpendLimit, VideoServiceApi
 from unreel.network.client import HttpReply
 
 logger = logging.getLogger(__name__)
@@ -57,7 +56,7 @@ _UNSURE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ServiceJob:
-    """A job that a service has taken."""
+    """Job that a service has accepted."""
 
     id: str
     again: bool = False
@@ -65,19 +64,19 @@ class ServiceJob:
 
 
 @dataclass(frozen=True, slots=True)
-class _SubmittedJob:
-    outcome: ServiceReply | ServiceFailure
+class _SubmissionOutcome:
+    outcome: ServiceReply | ServiceCallFailure
     unsure: bool
     """Whether one of the requests may have been taken although its reply was lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobDesk:
-    """Submits and looks after jobs at one service."""
+class ServiceJobManager:
+    """Submits jobs to one service, polls them, and stores their ids to avoid double payment."""
 
     creator: str
-    api: ServiceApi
-    client: ServiceClient
+    api: VideoServiceApi
+    client: VideoServiceClient
     purse: SpendLimit
     patience: RetryPolicy
     poll_s: float
@@ -99,7 +98,7 @@ class JobDesk:
             return refused
         workplace.note(SUBMIT, key)
         posted = await self._post(body, key, until_s)
-        if isinstance(posted.outcome, ServiceFailure):
+        if isinstance(posted.outcome, ServiceCallFailure):
             unsure = (posted.unsure or again) and posted.outcome.failure.reason in _UNSURE
             if not unsure:
                 self.purse.release(order.n_seconds)
@@ -107,16 +106,18 @@ class JobDesk:
         return self._accept(posted.outcome, workplace, again=again or posted.unsure)
 
     async def wait(self, job: ServiceJob, until_s: float) -> ServiceReply | Failure:
-        """Return the state of the job when it is done."""
+        """Poll the job until it ends; return its last status reply, or a failure."""
         misses, last, attempt = 0, "", 0
-        while read_clock_s() < until_s:
-            outcome = await call(self._look(job, until_s))
-            if not isinstance(outcome, ServiceFailure):
+        while read_loop_clock_s() < until_s:
+            outcome = await call_with_retries(self._look(job, until_s))
+            if not isinstance(outcome, ServiceCallFailure):
                 misses = attempt = 0
                 ended = self._ended(job, outcome)
                 if ended is not None:
                     return ended
-                last = f"its state is {sanitise_reply(look_up(outcome, self.api.state))!r}"
+                last = (
+                    f"its state is {sanitise_reply(look_up_reply_value(outcome, self.api.state))!r}"
+                )
                 await self._pause(self.poll_s, until_s)
                 continue
             attempt += 1
@@ -130,7 +131,7 @@ class JobDesk:
         return Failure(FailureReason.OUT_OF_TIME, detail)
 
     def forget(self, workplace: CreatorContext) -> None:
-        """Remove a failed job: a retry submits a new one."""
+        """Remove the stored id of a failed job, so that a retry submits a new job."""
         workplace.note(ROUND, str(self._round(workplace) + 1))
         workplace.note(JOB, "")
 
@@ -139,12 +140,12 @@ class JobDesk:
         if lacks:
             return Failure(FailureReason.REQUEST_REJECTED, f"not asked: the brief has no {lacks}")
         try:
-            return json.dumps(fill(self.api.body, order.values())).encode()
+            return json.dumps(fill_body_template(self.api.body, order.values())).encode()
         except (OSError, ValueError, Image.DecompressionBombError) as error:
             detail = f"not asked: the brief's first frame is no picture ({type(error).__name__})"
             return Failure(FailureReason.UNDECODABLE, detail)
 
-    async def _post(self, body: bytes, key: str, until_s: float) -> _SubmittedJob:
+    async def _post(self, body: bytes, key: str, until_s: float) -> _SubmissionOutcome:
         unsure = False
 
         async def send() -> HttpReply | Failure:
@@ -156,15 +157,15 @@ class JobDesk:
             unsure = before or last
             return sent
 
-        outcome = await call(
-            RetriedCall(send=send, key=key, until_s=until_s, patience=self.patience)
+        outcome = await call_with_retries(
+            RetriedServiceCall(send=send, key=key, until_s=until_s, patience=self.patience)
         )
-        return _SubmittedJob(outcome, unsure)
+        return _SubmissionOutcome(outcome, unsure)
 
     def _accept(
         self, reply: ServiceReply, workplace: CreatorContext, *, again: bool
     ) -> ServiceJob | Failure:
-        job = read_id(reply, self.api.id)
+        job = read_job_id(reply, self.api.id)
         if job is None:
             detail = f"the reply has no job at {self.api.id!r}: {sanitise_reply(reply)}"
             return Failure(FailureReason.MALFORMED_REPLY, detail)
@@ -178,9 +179,9 @@ class JobDesk:
             )
         return ServiceJob(job, again=again)
 
-    def _look(self, job: ServiceJob, until_s: float) -> RetriedCall:
-        path = fill_path(self.api.status, job.id)
-        return RetriedCall(
+    def _look(self, job: ServiceJob, until_s: float) -> RetriedServiceCall:
+        path = fill_job_path(self.api.status, job.id)
+        return RetriedServiceCall(
             send=lambda: self.client.get(path),
             key=job.id,
             until_s=until_s,
@@ -189,11 +190,11 @@ class JobDesk:
         )
 
     def _ended(self, job: ServiceJob, told: ServiceReply) -> ServiceReply | Failure | None:
-        state = str(look_up(told, self.api.state)).lower()
+        state = str(look_up_reply_value(told, self.api.state)).lower()
         if state in {word.lower() for word in self.api.done}:
             return told
         if state in {word.lower() for word in self.api.failed}:
-            why = sanitise_reply(look_up(told, self.api.error))
+            why = sanitise_reply(look_up_reply_value(told, self.api.error))
             detail = f"job {sanitise_reply(job.id)} ended as {sanitise_reply(state)}: {why}"
             return Failure(FailureReason.REFUSED, detail)
         return None
@@ -207,10 +208,10 @@ class JobDesk:
         return int(told) if told.isdecimal() else 0
 
     async def _pause(self, wait_s: float, until_s: float) -> None:
-        await asyncio.sleep(max(0.0, min(wait_s, until_s - read_clock_s())))
+        await asyncio.sleep(max(0.0, min(wait_s, until_s - read_loop_clock_s())))
 
 
-def _build_job_failure(job: ServiceJob, setback: ServiceFailure) -> Failure:
+def _build_job_failure(job: ServiceJob, setback: ServiceCallFailure) -> Failure:
     failure = setback.failure
     words = "is not known to the service any more" if setback.absent else "cannot be looked after"
     return replace(failure, detail=f"job {sanitise_reply(job.id)} {words}: {failure.detail}")

@@ -1,4 +1,4 @@
-"""A brief in the words of a service, and a service's reply looked up by place."""
+"""Request body of a service filled from a brief, and lookup of values in its replies."""
 
 import base64
 import io
@@ -15,7 +15,7 @@ from PIL import Image, ImageOps
 
 from unreel.core.span import MICROSECONDS
 from unreel.creators.contract import ClipBrief, CreatorInput
-from unreel.creators.endpoint.api import ServiceApi
+from unreel.creators.endpoint.service import VideoServiceApi
 from unreel.media.picture import encode_png
 
 _PLACE: Final = re.compile(r"\{(\w+)\}")
@@ -36,7 +36,7 @@ class GenerationRequest:
 
     @property
     def n_seconds(self) -> int:
-        """Return the length of the clip."""
+        """Return the length of the requested clip in seconds."""
         return int(self.seconds)
 
     @property
@@ -75,7 +75,9 @@ class GenerationRequest:
         return f"data:image/png;base64,{base64.b64encode(frame).decode()}"
 
 
-def place_order(brief: ClipBrief, api: ServiceApi, *, model: str) -> GenerationRequest:
+def build_generation_request(
+    brief: ClipBrief, api: VideoServiceApi, *, model: str
+) -> GenerationRequest:
     """Build the request for `brief`: the size of nearest shape, and the shortest sufficient length."""
     width, height = _select_nearest_size(brief, api.sizes)
     return GenerationRequest(
@@ -83,32 +85,34 @@ def place_order(brief: ClipBrief, api: ServiceApi, *, model: str) -> GenerationR
         model=model,
         width=width,
         height=height,
-        seconds=_select_length(brief, api.seconds),
+        seconds=_select_clip_length(brief, api.seconds),
     )
 
 
-def fill(template: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `template` with its placeholders filled in; keys without a value are omitted."""
-    filled = _fill_template(dict(template), values, _DEEPEST)
+def fill_body_template(template: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body `template` with its placeholders filled in; keys without a value are omitted."""
+    filled = _fill_template_part(dict(template), values, _DEEPEST)
     return filled if isinstance(filled, dict) else {}
 
 
-def _fill_template(part: Any, values: Mapping[str, Any], depth: int) -> Any:
+def _fill_template_part(part: Any, values: Mapping[str, Any], depth: int) -> Any:
     if isinstance(part, str):
-        return _fill_text(part, values)
+        return _fill_text_placeholders(part, values)
     if not depth or not isinstance(part, dict | list) or not part:
         return part
     if isinstance(part, list):
         kept: Any = [
-            each for one in part if (each := _fill_template(one, values, depth - 1)) is not _ABSENT
+            each
+            for one in part
+            if (each := _fill_template_part(one, values, depth - 1)) is not _ABSENT
         ]
     else:
-        pairs = ((key, _fill_template(one, values, depth - 1)) for key, one in part.items())
+        pairs = ((key, _fill_template_part(one, values, depth - 1)) for key, one in part.items())
         kept = {key: one for key, one in pairs if one is not _ABSENT}
     return kept or _ABSENT
 
 
-def _fill_text(text: str, values: Mapping[str, Any]) -> Any:
+def _fill_text_placeholders(text: str, values: Mapping[str, Any]) -> Any:
     names = [name for name in _PLACE.findall(text) if name in values]
     if any(values[name] is None for name in names):
         return _ABSENT
@@ -117,8 +121,8 @@ def _fill_text(text: str, values: Mapping[str, Any]) -> Any:
     return _PLACE.sub(lambda at: str(values.get(at[1], at[0])), text)
 
 
-def look_up(reply: Any, location: str) -> Any:
-    """Return the value at `place` of a reply; `None` if there is none."""
+def look_up_reply_value(reply: Any, location: str) -> Any:
+    """Return the value at the dotted path `location` of a reply; `None` if there is none."""
     found = reply
     for part in location.split("."):
         if isinstance(found, dict):
@@ -130,17 +134,17 @@ def look_up(reply: Any, location: str) -> Any:
     return found
 
 
-def read_id(reply: Any, location: str) -> str | None:
+def read_job_id(reply: Any, location: str) -> str | None:
     """Return the id of a job; `None` if it is missing, invalid, or would change the path of a URL."""
-    found = look_up(reply, location)
+    found = look_up_reply_value(reply, location)
     text = str(found) if isinstance(found, str | int) and not isinstance(found, bool) else ""
     parts = text.split("/")
     sound = text.isprintable() and text.isascii() and len(text) <= _LONGEST_ID
     return text if text and sound and not {"", ".", ".."} & set(parts) else None
 
 
-def fill_path(template: str, job: str) -> str:
-    """Fill the job's id into a path of the service."""
+def fill_job_path(template: str, job: str) -> str:
+    """Return the URL path `template` with the job's id filled in."""
     return template.replace("{id}", quote(job, safe="/:"))
 
 
@@ -155,7 +159,7 @@ def _select_nearest_size(brief: ClipBrief, sizes: tuple[str, ...]) -> tuple[int,
     return min(made, key=strangeness, default=(brief.width, brief.height))
 
 
-def _select_length(brief: ClipBrief, lengths: tuple[int | str, ...]) -> int | str:
+def _select_clip_length(brief: ClipBrief, lengths: tuple[int | str, ...]) -> int | str:
     needed = max(1, math.ceil(Fraction(brief.duration_us, MICROSECONDS)))
     enough = [each for each in lengths if int(each) >= needed]
     if not lengths:

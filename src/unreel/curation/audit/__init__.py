@@ -1,1 +1,1 @@
-"""`[audit]`: test if file properties reveal the labels; report the leaks, their size and clips."""
+"""`[audit]`: test whether file properties reveal the labels, and report the leaks and their clips."""

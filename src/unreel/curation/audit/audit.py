@@ -1,4 +1,4 @@
-"""Test whether a set of clips leaks its labels, to which model and by which properties."""
+"""Test whether a set of clips leaks its labels to models that do not watch the clips."""
 
 import heapq
 from collections import Counter, defaultdict
@@ -13,17 +13,22 @@ from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
-from unreel.curation.audit.cross_fit import CrossFit, compute_relabelled_auc, cross_fit, relabel
-from unreel.curation.audit.features import (
-    ClipObservation,
-    FeatureTable,
-    FeatureView,
-    get_feature_family,
-    tabulate,
-    view_features,
+from unreel.curation.audit.cross_fit import (
+    CrossFitScores,
+    compute_permuted_aucs,
+    permute_labels,
+    score_cross_fit,
 )
-from unreel.curation.audit.property_text import describe_sides
-from unreel.reviewers.baselines.folds import FoldAssignment, FoldGroup, Numbers, fold
+from unreel.curation.audit.features import (
+    AuditFeatureSet,
+    ClipAuditData,
+    FeatureTable,
+    build_feature_table,
+    describe_property_by_label,
+    get_audit_features,
+    get_feature_property,
+)
+from unreel.reviewers.baselines.folds import FoldAssignment, FoldGroup, Numbers, assign_clip_folds
 from unreel.stats.bootstrap import ROUNDING
 from unreel.stats.sample import Array
 
@@ -45,8 +50,8 @@ MOST_PER_SIDE: Final = 1_000
 """Clips of either side that are judged: the interval is then 0.03 wide, and the cost stays flat."""
 
 
-class AuditFinding(StrEnum):
-    """Result of an audit. The values are stored: add, never rename."""
+class LabelLeakFinding(StrEnum):
+    """Finding of a label audit. The values are stored: add, never rename."""
 
     LEAKS = "leaks"
     CLEAN = "clean"
@@ -55,7 +60,7 @@ class AuditFinding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyLeak:
-    """Predictive power of one property alone, with its values for both labels."""
+    """AUC of one property alone for the label, with the property's values for both labels."""
 
     feature: str
     auc: Measured
@@ -64,7 +69,7 @@ class PropertyLeak:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RevealingClip:
+class LabelRevealingClip:
     """A clip that the model separates from nearly all clips of the other label."""
 
     clip: str
@@ -76,11 +81,11 @@ class RevealingClip:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ViewAudit:
-    """Result of one model."""
+class FeatureSetAudit:
+    """Audit result of the model with one feature set."""
 
-    view: FeatureView
-    finding: AuditFinding
+    view: AuditFeatureSet
+    finding: LabelLeakFinding
     auc: Measured
     """On scenes that the model did not learn from, by creators that it did: this decides."""
     transfer: Measured | None = None
@@ -97,51 +102,54 @@ class ViewAudit:
     """Fraction of permuted datasets in which a view reaches this AUC."""
     leaks: tuple[PropertyLeak, ...] = ()
     """The most informative single properties, the strongest first."""
-    giveaways: tuple[RevealingClip, ...] = ()
+    giveaways: tuple[LabelRevealingClip, ...] = ()
     n_giveaways: int = 0
     """All clips that give themselves away; `giveaways` lists the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditResult:
-    """Result of testing whether labels can be predicted without watching."""
+class LabelLeakAudit:
+    """Result of the test whether labels can be predicted without watching the clips."""
 
-    finding: AuditFinding
+    finding: LabelLeakFinding
     """Of metadata and watermark together; the frame's is a warning, because a frame is looked at."""
-    views: tuple[ViewAudit, ...]
+    views: tuple[FeatureSetAudit, ...]
     seed: int
     n_relabelled: int = 0
     """Sets of the same clips under labels that mean nothing, which the alarm was set by."""
     grouped: bool = True
     """False if no two clips share a scene; scenes may then be undeclared."""
 
-    def __getitem__(self, view: FeatureView) -> ViewAudit:
+    def __getitem__(self, view: AuditFeatureSet) -> FeatureSetAudit:
         return next(own for own in self.views if own.view is view)
 
 
-def audit(observations: Iterable[ClipObservation], *, seed: int) -> AuditResult:
-    """Fit and judge models for each view; the same observations and seed give the same audit."""
-    chosen = _select_observations(observations, seed=seed)
+def audit(observations: Iterable[ClipAuditData], *, seed: int) -> LabelLeakAudit:
+    """Test with one model per feature set whether the labels of the clips can be predicted.
+
+    The same observations and seed give the same audit.
+    """
+    chosen = _sample_clips_by_label(observations, seed=seed)
     owners = [FoldGroup.of(seen.clip, creator=seen.creator, group=seen.group) for seen in chosen]
-    folding = fold(owners, seed=seed)
-    sights = [_build_model_features(chosen, view) for view in FeatureView]
+    folding = assign_clip_folds(owners, seed=seed)
+    sights = [_build_feature_set_table(chosen, view) for view in AuditFeatureSet]
     if isinstance(folding, Unmeasured):
         views = tuple(
-            replace(_build_view_counts(sight, folding), transfer=folding) for sight in sights
+            replace(_build_feature_set_counts(sight, folding), transfer=folding) for sight in sights
         )
-        return AuditResult(finding=AuditFinding.INCONCLUSIVE, views=views, seed=seed)
-    labels = relabel(owners, folding, seed=seed)
+        return LabelLeakAudit(finding=LabelLeakFinding.INCONCLUSIVE, views=views, seed=seed)
+    labels = permute_labels(owners, folding, seed=seed)
     deciding = folding.without_parts()
-    fits = [_ViewModels.of(sight, owners, deciding) for sight in sights]
-    nulls = [compute_relabelled_auc(own.scaled, deciding, own.sight.rows, labels) for own in fits]
+    fits = [_FeatureSetFit.of(sight, owners, deciding) for sight in sights]
+    nulls = [compute_permuted_aucs(own.scaled, deciding, own.sight.rows, labels) for own in fits]
     chances = _compute_joint_p_values(fits, nulls)
     views = tuple(
-        replace(_audit_view(own, null, chance), transfer=own.transfer(folding))
+        replace(_audit_feature_set(own, null, chance), transfer=own.transfer(folding))
         for own, null, chance in zip(fits, nulls, chances, strict=True)
     )
-    findings = {own.finding for own in views if own.view is not FeatureView.FRAME}
-    ranked = (AuditFinding.LEAKS, AuditFinding.INCONCLUSIVE, AuditFinding.CLEAN)
-    return AuditResult(
+    findings = {own.finding for own in views if own.view is not AuditFeatureSet.FRAME}
+    ranked = (LabelLeakFinding.LEAKS, LabelLeakFinding.INCONCLUSIVE, LabelLeakFinding.CLEAN)
+    return LabelLeakAudit(
         finding=next(f for f in ranked if f in findings),
         views=views,
         seed=seed,
@@ -150,29 +158,34 @@ def audit(observations: Iterable[ClipObservation], *, seed: int) -> AuditResult:
     )
 
 
-def judge(auc: Measured, *, n_least: int, p_value: float, n_unjudged: int = 0) -> AuditFinding:
+def judge_label_leak(
+    auc: Measured, *, n_least: int, p_value: float, n_unjudged: int = 0
+) -> LabelLeakFinding:
     """Return `leaks` above 0.60 if chance is excluded; `clean` up to 0.60 if 0.70 is excluded.
 
     All other results are `inconclusive`, and so is every result with too few clips in the smaller
     class (`n_least`). Chance must be excluded by the confidence interval and by `p_value`, which
-    covers all views together. An AUC below 0.5 is not a leak: if a property such as size is
+    covers all feature sets together. An AUC below 0.5 is not a leak: if a property such as size is
     balanced over the set, its imbalance in the training scenes is opposite to its imbalance in the
     test scenes. A set with clips that no model could judge is not clean.
     """
     if isinstance(auc, Unmeasured) or n_least < LEAST_PER_SIDE:
-        return AuditFinding.INCONCLUSIVE
+        return LabelLeakFinding.INCONCLUSIVE
     if auc.value > LEAK_FROM and auc.low > CHANCE and p_value <= ALARM_RATE:
-        return AuditFinding.LEAKS
+        return LabelLeakFinding.LEAKS
     if auc.value <= LEAK_FROM and auc.high < CLEAN_BELOW and not n_unjudged:
-        return AuditFinding.CLEAN
-    return AuditFinding.INCONCLUSIVE
+        return LabelLeakFinding.CLEAN
+    return LabelLeakFinding.INCONCLUSIVE
 
 
-def _select_observations(
-    observations: Iterable[ClipObservation], *, seed: int
-) -> list[ClipObservation]:
-    """Sample at most `MOST_PER_SIDE` clips of each label by a hash of name and `seed`, sorted by name."""
-    sides: dict[bool, list[tuple[int, int, ClipObservation]]] = {True: [], False: []}
+def _sample_clips_by_label(
+    observations: Iterable[ClipAuditData], *, seed: int
+) -> list[ClipAuditData]:
+    """Sample at most `MOST_PER_SIDE` clips of each label, sorted by name.
+
+    The sample is chosen by a hash of `seed` and name.
+    """
+    sides: dict[bool, list[tuple[int, int, ClipAuditData]]] = {True: [], False: []}
     for number, seen in enumerate(observations):
         side = sides[seen.creator is None]
         # The largest of the kept digests is at hand, so no more than are chosen are ever held.
@@ -184,56 +197,56 @@ def _select_observations(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _ModelFeatures:
-    """Features of one model."""
+class _FeatureSetTable:
+    """Feature table of one feature set, with the clips that could be read."""
 
-    view: FeatureView
-    shown: tuple[ClipObservation, ...]
+    view: AuditFeatureSet
+    shown: tuple[ClipAuditData, ...]
     rows: Numbers
     """Where they stand among all clips."""
     table: FeatureTable
     n_unread: int
 
 
-def _build_model_features(
-    observations: Sequence[ClipObservation], view: FeatureView
-) -> _ModelFeatures:
-    seen = [view_features(one, view) for one in observations]
+def _build_feature_set_table(
+    observations: Sequence[ClipAuditData], view: AuditFeatureSet
+) -> _FeatureSetTable:
+    seen = [get_audit_features(one, view) for one in observations]
     read = [(i, own) for i, own in enumerate(seen) if not isinstance(own, Failure)]
     rows = np.array([i for i, _ in read], dtype=np.int64)
-    table = tabulate([features for _, features in read])
-    return _ModelFeatures(
+    table = build_feature_table([features for _, features in read])
+    return _FeatureSetTable(
         view, tuple(observations[i] for i in rows), rows, table, len(seen) - len(read)
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _ViewModels:
-    """One view's models, under the true labels."""
+class _FeatureSetFit:
+    """Cross-fitted models of one feature set under the true labels."""
 
-    sight: _ModelFeatures
+    sight: _FeatureSetTable
     owners: tuple[FoldGroup, ...]
     folding: FoldAssignment
     """Of all clips."""
     scaled: Array
-    judged: CrossFit
+    judged: CrossFitScores
 
     @classmethod
     def of(
-        cls, sight: _ModelFeatures, owners: Sequence[FoldGroup], folding: FoldAssignment
-    ) -> "_ViewModels":
+        cls, sight: _FeatureSetTable, owners: Sequence[FoldGroup], folding: FoldAssignment
+    ) -> "_FeatureSetFit":
         scaled = sight.table.scaled
         own = tuple(owners[i] for i in sight.rows)
-        return cls(sight, own, folding, scaled, cross_fit(scaled, folding, sight.rows))
+        return cls(sight, own, folding, scaled, score_cross_fit(scaled, folding, sight.rows))
 
     def transfer(self, folding: FoldAssignment) -> Measured:
-        """Judge each clip with models fitted without its scene and without its creator; return the AUC."""
+        """Return the AUC of models that score each clip without its scene and its creator in training."""
         if folding.n_parts == 1:
             return Unmeasured("there is one creator")
-        return cross_fit(self.scaled, folding, self.sight.rows).auc(self.owners)
+        return score_cross_fit(self.scaled, folding, self.sight.rows).auc(self.owners)
 
     def pushes(self, row: int) -> Array:
-        """Return each feature's contribution towards the clip's own label, over the models that judged it."""
+        """Return each feature's contribution to the score of a clip, towards the clip's own label."""
         own = self.sight.rows[row]
         weights = self.judged.weights[self.folding.folds[own]]
         made = self.folding.made[own]
@@ -242,11 +255,12 @@ class _ViewModels:
         return towards
 
 
-def _compute_joint_p_values(fits: Sequence[_ViewModels], nulls: Sequence[Array]) -> list[float]:
-    """Return for each view the fraction of all datasets, including this one, in which a view reaches the same AUC.
+def _compute_joint_p_values(fits: Sequence[_FeatureSetFit], nulls: Sequence[Array]) -> list[float]:
+    """Return the p-value of each feature set's AUC, corrected for the number of feature sets.
 
-    Views are compared in their own standard deviations, which include the true labels: if the true
-    labels were random too, the p-values would be uniform.
+    It is the fraction of all labellings, including the true one, in which the largest standardised
+    AUC of any feature set reaches this one. Mean and standard deviation include the true labels, so
+    the p-values are uniform if the true labels are random.
     """
     told = np.array([[own.judged.value, *null] for own, null in zip(fits, nulls, strict=True)])
     spread = told.std(axis=1, keepdims=True)
@@ -255,30 +269,32 @@ def _compute_joint_p_values(fits: Sequence[_ViewModels], nulls: Sequence[Array])
     return [float((most >= own[0] - ROUNDING).mean()) for own in surprise]
 
 
-def _audit_view(fit: _ViewModels, null: Array, p_value: float) -> ViewAudit:
+def _audit_feature_set(fit: _FeatureSetFit, null: Array, p_value: float) -> FeatureSetAudit:
     auc = fit.judged.auc(fit.owners, null=null)
-    counted = _build_view_counts(fit.sight, auc)
+    counted = _build_feature_set_counts(fit.sight, auc)
     if isinstance(auc, Unmeasured):
         return counted
     n_unjudged = fit.judged.n_unjudged
     n_least = min(counted.n_real, counted.n_generated)
     outcome = replace(
         counted,
-        finding=judge(auc, n_least=n_least, p_value=p_value, n_unjudged=n_unjudged),
+        finding=judge_label_leak(auc, n_least=n_least, p_value=p_value, n_unjudged=n_unjudged),
         n_unjudged=n_unjudged,
         p_value=p_value,
         leaks=_measure_property_leaks(fit),
     )
-    return _add_revealing_clips(outcome, fit) if outcome.finding is AuditFinding.LEAKS else outcome
+    return (
+        _add_revealing_clips(outcome, fit) if outcome.finding is LabelLeakFinding.LEAKS else outcome
+    )
 
 
-def _build_view_counts(sight: _ModelFeatures, auc: Measured) -> ViewAudit:
-    """Return the counts of a view before its result."""
+def _build_feature_set_counts(sight: _FeatureSetTable, auc: Measured) -> FeatureSetAudit:
+    """Return the audit of a feature set with its counts only; the finding is inconclusive."""
     creators = Counter(seen.creator for seen in sight.shown)
     n_real = creators.pop(None, 0)
-    return ViewAudit(
+    return FeatureSetAudit(
         view=sight.view,
-        finding=AuditFinding.INCONCLUSIVE,
+        finding=LabelLeakFinding.INCONCLUSIVE,
         auc=auc if sight.shown else Unmeasured("no clip could be read"),
         n_real=n_real,
         n_generated=creators.total(),
@@ -287,14 +303,15 @@ def _build_view_counts(sight: _ModelFeatures, auc: Measured) -> ViewAudit:
     )
 
 
-def _measure_property_leaks(fit: _ViewModels) -> tuple[PropertyLeak, ...]:
-    """Measure the leak of each property alone, with the method used for all properties together."""
+def _measure_property_leaks(fit: _FeatureSetFit) -> tuple[PropertyLeak, ...]:
+    """Compute the cross-fitted AUC of each property alone; return the strongest above chance."""
     columns: defaultdict[str, list[int]] = defaultdict(list)
     for index, name in enumerate(fit.sight.table.names):
-        columns[get_feature_family(name)].append(index)
+        columns[get_feature_property(name)].append(index)
     rows = fit.sight.rows
     alone = {
-        own: cross_fit(fit.scaled[:, chosen], fit.folding, rows) for own, chosen in columns.items()
+        own: score_cross_fit(fit.scaled[:, chosen], fit.folding, rows)
+        for own, chosen in columns.items()
     }
     telling = sorted(
         (own for own in alone if alone[own].value > CHANCE),
@@ -302,19 +319,19 @@ def _measure_property_leaks(fit: _ViewModels) -> tuple[PropertyLeak, ...]:
     )
     leaks = []
     for own in telling[:MOST_LEAKS]:
-        sides = describe_sides(fit.sight.table.only(columns[own]), fit.judged.made)
+        sides = describe_property_by_label(fit.sight.table.only(columns[own]), fit.judged.made)
         auc = alone[own].auc(fit.owners)
         leaks.append(PropertyLeak(feature=own, auc=auc, generated=sides.generated, real=sides.real))
     return tuple(leaks)
 
 
-def _add_revealing_clips(outcome: ViewAudit, fit: _ViewModels) -> ViewAudit:
+def _add_revealing_clips(outcome: FeatureSetAudit, fit: _FeatureSetFit) -> FeatureSetAudit:
     shares = fit.judged.told_from()
     shown = fit.sight.shown
     every = [i for i in range(len(shown)) if shares[i] >= TOLD_FROM]
     every.sort(key=lambda i: (-shares[i], shown[i].clip))
     listed = tuple(
-        RevealingClip(
+        LabelRevealingClip(
             clip=shown[i].clip,
             label=Label.REAL if shown[i].creator is None else Label.GENERATED,
             told_from=float(shares[i]),
@@ -325,10 +342,10 @@ def _add_revealing_clips(outcome: ViewAudit, fit: _ViewModels) -> ViewAudit:
     return replace(outcome, giveaways=listed, n_giveaways=len(every))
 
 
-def _list_revealing_properties(row: int, fit: _ViewModels) -> tuple[str, ...]:
+def _list_revealing_properties(row: int, fit: _FeatureSetFit) -> tuple[str, ...]:
     """Return the properties that moved the clip's score towards its own label, strongest first."""
     total: Counter[str] = Counter()
     for name, push in zip(fit.sight.table.names, fit.pushes(row).tolist(), strict=True):
-        total[get_feature_family(name)] += push
+        total[get_feature_property(name)] += push
     largest = max(total.values(), default=0.0)
     return tuple(n for n, p in total.most_common(MOST_REASONS) if p > 0 and p >= largest / 4)

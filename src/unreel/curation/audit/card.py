@@ -1,4 +1,4 @@
-"""An audit as people read it and as tables keep it."""
+"""Label audit as Markdown text and as JSON."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,24 +11,24 @@ from unreel.curation.audit.audit import (
     ALARM_RATE,
     CHANCE,
     LEAK_FROM,
-    AuditFinding,
-    AuditResult,
-    ViewAudit,
+    FeatureSetAudit,
+    LabelLeakAudit,
+    LabelLeakFinding,
 )
-from unreel.curation.audit.features import FeatureView
+from unreel.curation.audit.features import AuditFeatureSet
 
-AUDIT_JSON: Final = TypeAdapter(AuditResult)
+AUDIT_JSON: Final = TypeAdapter(LabelLeakAudit)
 """`dump_json` and `validate_json` keep an audit and bring it back."""
 
 _SIGHTS: Final = {
-    FeatureView.METADATA: "the file alone: container, codec, bit rate, size, rate, length, sound, tags",
-    FeatureView.FRAME: "low-level numbers of one frame",
-    FeatureView.WATERMARK: "overlays that were found",
+    AuditFeatureSet.METADATA: "the file alone: container, codec, bit rate, size, rate, length, sound, tags",
+    AuditFeatureSet.FRAME: "low-level numbers of one frame",
+    AuditFeatureSet.WATERMARK: "overlays that were found",
 }
 _SENTENCES: Final = {
-    AuditFinding.LEAKS: "The labels leak: a model that does not look at the scene tells real from generated.",
-    AuditFinding.CLEAN: "No leak was found in metadata or overlays.",
-    AuditFinding.INCONCLUSIVE: "No leak was proven, and the intervals do not exclude one. Add scenes, or judge more clips of both labels.",
+    LabelLeakFinding.LEAKS: "The labels leak: a model that does not look at the scene tells real from generated.",
+    LabelLeakFinding.CLEAN: "No leak was found in metadata or overlays.",
+    LabelLeakFinding.INCONCLUSIVE: "No leak was proven, and the intervals do not exclude one. Add scenes, or judge more clips of both labels.",
 }
 
 ALARMS: Final = (
@@ -50,13 +50,13 @@ UNGROUPED_ALARMS: Final = "6 and 27 of 100"
 """Measured by `benchmarks/audit_alarms.py --sizes`."""
 
 
-def to_markdown(audit: AuditResult) -> str:
+def to_markdown(audit: LabelLeakAudit) -> str:
     """Format the audit as a Markdown section of a data card."""
-    return "\n".join(_iter_card_lines(audit)) + "\n"
+    return "\n".join(_iter_audit_lines(audit)) + "\n"
 
 
-def _iter_card_lines(audit: AuditResult) -> Iterator[str]:
-    both = measures_transfer(audit)
+def _iter_audit_lines(audit: LabelLeakAudit) -> Iterator[str]:
+    both = has_unseen_creator_auc(audit)
     aucs = "AUC, seen creators | AUC, unseen creators" if both else "AUC"
     yield f"**{audit.finding.value}.** {_SENTENCES[audit.finding]}"
     yield ""
@@ -65,42 +65,45 @@ def _iter_card_lines(audit: AuditResult) -> Iterator[str]:
     for view in audit.views:
         counts = f"{view.n_real} | {view.n_generated} | {view.n_creators} | {view.n_unread}"
         finding = view.finding.value
-        if view.view is FeatureView.FRAME and view.finding is AuditFinding.LEAKS:
+        if view.view is AuditFeatureSet.FRAME and view.finding is LabelLeakFinding.LEAKS:
             finding = "warning"
         auc = format_auc(view.auc) + (f" | {format_auc(view.transfer)}" if view.transfer else "")
         yield f"| {_SIGHTS[view.view]} | {auc} | {format_p_value(view.p_value)} | {counts} | {finding} |"
-    for note in iter_notes(audit):
+    for note in iter_audit_notes(audit):
         yield ""
         yield note
     for view in audit.views:
-        yield from _iter_view_details(view)
+        yield from _iter_feature_set_details(view)
 
 
-def measures_transfer(audit: AuditResult) -> bool:
-    """Return whether seen and unseen creators have separate AUCs; older audits have only the latter."""
+def has_unseen_creator_auc(audit: LabelLeakAudit) -> bool:
+    """Return whether the audit has separate AUCs for seen and for unseen creators.
+
+    Older audits have only the AUC for unseen creators.
+    """
     return all(view.transfer is not None for view in audit.views)
 
 
-def iter_notes(audit: AuditResult) -> Iterator[str]:
-    """Return the remarks below the table, each a paragraph."""
-    if measures_transfer(audit):
+def iter_audit_notes(audit: LabelLeakAudit) -> Iterator[str]:
+    """Yield the remarks below the table of an audit, each a paragraph."""
+    if has_unseen_creator_auc(audit):
         yield QUESTIONS
     if audit.n_relabelled:
         yield ALARMS.format(n=audit.n_relabelled, rate=ALARM_RATE)
     for view in audit.views:
         if view.n_unjudged:
-            yield _format_unjudged_clips(view)
+            yield _format_unjudged_note(view)
         if (
-            view.finding is AuditFinding.CLEAN
+            view.finding is LabelLeakFinding.CLEAN
             and isinstance(view.auc, Estimate)
             and view.auc.low > CHANCE
         ):
-            yield _format_above_chance(view, view.auc)
+            yield _format_above_chance_note(view, view.auc)
     if not audit.grouped:
         yield UNGROUPED.format(alarms=UNGROUPED_ALARMS)
 
 
-def _format_above_chance(view: ViewAudit, auc: Estimate) -> str:
+def _format_above_chance_note(view: FeatureSetAudit, auc: Estimate) -> str:
     return (
         f"**{view.view.value}** is called clean and tells a little: {format_auc(auc)} lies above 0.5. A reviewer that sees nothing else puts a "
         f"generated clip above a real one in {auc.value:.0%} of pairs; up to {LEAK_FROM:.0%} is not called a leak."
@@ -108,18 +111,18 @@ def _format_above_chance(view: ViewAudit, auc: Estimate) -> str:
 
 
 def format_p_value(p_value: float | None) -> str:
-    """Format the fraction of relabelled sets as a table cell; "—" for `None`."""
+    """Format the p-value as a table cell; "—" for `None`."""
     return "—" if p_value is None else f"{p_value:.3f}"
 
 
-def _format_unjudged_clips(view: ViewAudit) -> str:
+def _format_unjudged_note(view: FeatureSetAudit) -> str:
     return (
         f"{view.n_unjudged} clips could not be judged by **{view.view.value}**: without their scenes nothing is left "
         "to learn from. More scenes would help."
     )
 
 
-def _iter_view_details(view: ViewAudit) -> Iterator[str]:
+def _iter_feature_set_details(view: FeatureSetAudit) -> Iterator[str]:
     if view.leaks:
         yield ""
         yield f"What tells most in **{view.view.value}**, each alone:"
@@ -127,8 +130,8 @@ def _iter_view_details(view: ViewAudit) -> Iterator[str]:
         yield "| property | AUC | generated | real |"
         yield "|---|---|---|---|"
         for leak in view.leaks:
-            sides = f"{_escape_cell(leak.generated)} | {_escape_cell(leak.real)}"
-            yield f"| {_escape_cell(leak.feature)} | {format_auc(leak.auc)} | {sides} |"
+            sides = f"{_escape_table_cell(leak.generated)} | {_escape_table_cell(leak.real)}"
+            yield f"| {_escape_table_cell(leak.feature)} | {format_auc(leak.auc)} | {sides} |"
     if view.giveaways:
         yield ""
         yield f"{view.n_giveaways} clips give themselves away by **{view.view.value}**, among them:"
@@ -139,12 +142,12 @@ def _iter_view_details(view: ViewAudit) -> Iterator[str]:
 
 
 def format_auc(auc: Measured) -> str:
-    """Return the AUC with its interval, or why there is none, as a cell of a table."""
+    """Format the AUC with its confidence interval as a table cell, or the reason why it is missing."""
     if not isinstance(auc, Estimate):
-        return _escape_cell(str(auc))
+        return _escape_table_cell(str(auc))
     return f"{auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}]"
 
 
-def _escape_cell(text: str) -> str:
+def _escape_table_cell(text: str) -> str:
     """Escape untrusted text for a table cell, so that it cannot end the cell or start markup."""
     return "".join("\\" + c if c in "\\|`*_[]<>#" else c for c in sanitise_line(text))

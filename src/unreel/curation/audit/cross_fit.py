@@ -23,8 +23,11 @@ RELABELLINGS: Final = 199
 """Number of permutations, exact for p = 0.05 with a resolution of 0.005."""
 
 
-def relabel(owners: Sequence[FoldGroup], folding: FoldAssignment, *, seed: int) -> Numbers:
-    """Return one row for each relabelled set: for each clip, the index of the clip that gives its label."""
+def permute_labels(owners: Sequence[FoldGroup], folding: FoldAssignment, *, seed: int) -> Numbers:
+    """Return random permutations of the labels that keep scenes together.
+
+    Each row is one permutation: for each clip, the index of the clip whose label it gets.
+    """
     scenes: defaultdict[str, list[int]] = defaultdict(list)
     for index, own in enumerate(owners):
         scenes[own.scene].append(index)
@@ -45,7 +48,10 @@ def relabel(owners: Sequence[FoldGroup], folding: FoldAssignment, *, seed: int) 
 def _exchange_scene_labels(
     scenes: Sequence[Numbers], donors: Numbers, rng: np.random.Generator
 ) -> None:
-    """Give each scene the labels of another, in any order, some twice or not at all where sizes differ."""
+    """Give each scene the labels of another scene at random, by writing into `donors`.
+
+    If the sizes of two scenes differ, labels are repeated or omitted.
+    """
     if len({len(own) for own in scenes}) == 1:
         block = np.stack(scenes)
         donors[block] = rng.permuted(rng.permutation(block), axis=1)
@@ -70,8 +76,11 @@ _ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CrossFit:
-    """Every generated clip of a fold against every real clip of it; the arrays hold a value for each clip."""
+class CrossFitScores:
+    """Comparison of every generated clip of a fold with every real clip of the fold, by model score.
+
+    Each array has one value per clip, except `weights`.
+    """
 
     made: Mask
     won: Array
@@ -96,16 +105,16 @@ class CrossFit:
         return int((self.met == 0).sum())
 
     def told_from(self) -> Array:
-        """Return, for each clip, the fraction of other-label clips in its fold that it was separated from."""
+        """Return, for each clip, the fraction of the fold's other-label clips that it is separated from."""
         share: Array = self.won / np.maximum(self.met, 1)
         return np.where(self.met == 0, 0.0, np.where(self.made, share, 1 - share))
 
     def auc(self, owners: Sequence[FoldGroup], *, null: Array | None = None) -> Measured:
-        """Return the AUC with its confidence interval; n counts clips. `null` has the relabelled sets' AUCs.
+        """Return the AUC with its confidence interval; `null` contains the AUCs of permuted labels.
 
-        The interval is the interval of a proportion with an effective number of trials. That number
-        comes from the variance between scenes (and between creators if they are held out) or from the
-        variance between relabelled sets, whichever gives fewer trials.
+        The interval is that of a proportion with an effective number of trials. That number comes from
+        the variance between scenes (and between creators if they are held out) or from the variance
+        between permutations, whichever gives fewer trials. `n` of the estimate counts clips.
         """
         judged = self.met > 0
         if not judged.any():
@@ -118,7 +127,7 @@ class CrossFit:
         share = self.value
         influence = 2 * (self.won - share * self.met) / self.met.sum()
         scenes = [own.scene for own in owners]
-        variance = _estimate_variance(influence, scenes)
+        variance = _estimate_cluster_variance(influence, scenes)
         n_creators = len({own.creator for own in owners} - {None})
         if self.creators_held_out and n_creators >= LEAST_CREATORS:
             makers = [own.creator or f"\0{own.scene}" for own in owners]
@@ -126,8 +135,8 @@ class CrossFit:
             variance = max(
                 variance,
                 variance
-                + _estimate_variance(influence, makers)
-                - _estimate_variance(influence, both),
+                + _estimate_cluster_variance(influence, makers)
+                - _estimate_cluster_variance(influence, both),
             )
         return share * (1 - share) / variance if variance > 0 else np.inf
 
@@ -142,7 +151,7 @@ class CrossFit:
         return 3 * made * real / (made + real + 1)  # the rank test's, under chance
 
 
-def _estimate_variance(influence: Array, clusters: Sequence[str]) -> float:
+def _estimate_cluster_variance(influence: Array, clusters: Sequence[str]) -> float:
     from scipy.special import stdtrit
 
     _, own = np.unique(clusters, return_inverse=True)
@@ -152,19 +161,22 @@ def _estimate_variance(influence: Array, clusters: Sequence[str]) -> float:
     return float((sums**2).sum()) * n / max(n - 1, 1) * few**2
 
 
-def cross_fit(values: Array, folding: FoldAssignment, rows: Numbers) -> CrossFit:
+def score_cross_fit(values: Array, folding: FoldAssignment, rows: Numbers) -> CrossFitScores:
     """Judge the clips at `rows` with models fitted without their scenes and their part's creators.
 
     `values` has one row of scaled features for each of these clips.
     """
     (won,), (met,), (weights,) = _compute_pair_wins(values, folding, rows, rows[None])
-    return CrossFit(folding.made[rows], won, met, weights, folding.n_parts > 1)
+    return CrossFitScores(folding.made[rows], won, met, weights, folding.n_parts > 1)
 
 
-def compute_relabelled_auc(
+def compute_permuted_aucs(
     values: Array, folding: FoldAssignment, rows: Numbers, labels: Numbers
 ) -> Array:
-    """Compute `CrossFit.value` for each row of `labels`, which assigns each clip another clip's label."""
+    """Compute the cross-fitted AUC (`CrossFitScores.value`) for each permutation in `labels`.
+
+    A permutation contains, for each clip, the index of the clip whose label it gets.
+    """
     if not values.size:  # nothing to tell by, under any labels
         return np.full(len(labels), _CHANCE)
     told = []
@@ -179,10 +191,10 @@ def compute_relabelled_auc(
 def _compute_pair_wins(
     values: Array, folding: FoldAssignment, rows: Numbers, labels: Numbers
 ) -> tuple[Array, Array, Array]:
-    """Return the pairs won and compared by each clip, and the weights, for each row of labels."""
+    """Return the won pairs and all pairs of each clip, and the model weights, for each labelling."""
     made, parts = folding.made[labels], folding.parts[labels]
     cells = folding.folds[rows] * (folding.n_parts + 1) + np.where(made, parts, folding.n_parts)
-    weights, fitted = _fit_weights(values, cells, folding)
+    weights, fitted = _fit_feature_weights(values, cells, folding)
     won, met = np.zeros(labels.shape), np.zeros(labels.shape)
     line = np.arange(len(labels))[:, None]
     for one in range(folding.n_folds):
@@ -203,10 +215,12 @@ def _compute_pair_wins(
     return won, met, weights
 
 
-def _fit_weights(values: Array, cells: Numbers, folding: FoldAssignment) -> tuple[Array, Mask]:
-    """Fit weights by labelling, fold, part and feature; also return the cells with training data.
+def _fit_feature_weights(
+    values: Array, cells: Numbers, folding: FoldAssignment
+) -> tuple[Array, Mask]:
+    """Return the model weights by labelling, fold, part and feature, and a mask of fitted models.
 
-    A cell has training data if it has clips of both labels to learn from.
+    A model is fitted if its training cells contain clips of both labels.
     """
     n_sides = folding.n_parts + 1
     sums = _compute_cell_sums(values, cells, folding.n_folds * n_sides)

@@ -1,5 +1,6 @@
-"""Features of each model as named numbers."""
+"""Features of each model as named numbers, and a description of a feature for generated and for real clips."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,20 +10,20 @@ from typing import Final
 
 import numpy as np
 
-from unreel.core.facts import ClipFacts
+from unreel.core.clip import ClipFacts
 from unreel.core.failure import Failure
-from unreel.curation.audit.frame import frame_features
-from unreel.curation.watermark.mark import WatermarkRegion, WatermarkSearch
-from unreel.curation.watermark.text import ReadText
+from unreel.curation.audit.cross_fit import Mask
+from unreel.curation.audit.frame import compute_frame_features
+from unreel.curation.watermark.mark import ReadText, WatermarkRegion, WatermarkSearchResult
 from unreel.media.reader import MediaReader
 from unreel.reviewers.baselines.fitting import Features
-from unreel.reviewers.baselines.metadata import stream_features
+from unreel.reviewers.baselines.metadata import compute_metadata_features
 from unreel.stats.sample import Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClipObservation:
-    """Audit data of one clip. A part that could not be read is a `Failure` and is excluded."""
+class ClipAuditData:
+    """Input data of a label audit for one clip. A part that could not be read is a `Failure`."""
 
     clip: str
     """Name or id, as reports should call it; unique."""
@@ -32,8 +33,8 @@ class ClipObservation:
     """Clips of one group show one scene or share one source; "" for a clip on its own."""
     facts: ClipFacts | Failure
     frame: Features | Failure
-    """`frame_features` of the frame in the middle."""
-    watermarks: WatermarkSearch | Failure
+    """`compute_frame_features` of the frame in the middle."""
+    watermarks: WatermarkSearchResult | Failure
 
 
 def observe(
@@ -44,17 +45,19 @@ def observe(
     group: str = "",
     reader: MediaReader,
     read_text: ReadText | None = None,
-) -> ClipObservation:
-    """Read all audit data of the clip at `path`; text in frames is read only if `read_text` is given."""
+) -> ClipAuditData:
+    """Read the label audit's data of the clip at `path`; text in frames only if `read_text` is given."""
     middle = reader.frames(path, sampling="uniform-1", encoding="rgb24")
     from unreel.curation.watermark.clip import find_clip_watermarks  # loads scipy.signal
 
-    return ClipObservation(
+    return ClipAuditData(
         clip=clip,
         creator=creator,
         group=group,
         facts=reader.probe(path),
-        frame=middle if isinstance(middle, Failure) else frame_features(middle.frames[0].rgb()),
+        frame=middle
+        if isinstance(middle, Failure)
+        else compute_frame_features(middle.frames[0].rgb()),
         watermarks=find_clip_watermarks(path, reader=reader, read_text=read_text),
     )
 
@@ -66,7 +69,7 @@ LEAST_HOLDERS: Final = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureTable:
-    """One line for each clip. Nothing in it follows from labels, so it serves under any."""
+    """Feature values of clips, one row per clip. The values do not depend on labels."""
 
     names: tuple[str, ...]
     """Of the columns; the fifths of a feature have its name."""
@@ -76,29 +79,30 @@ class FeatureTable:
 
     @property
     def scaled(self) -> Array:
-        """Return the columns with mean 0, in units of their standard deviation."""
+        """Return the columns standardised to mean 0 and standard deviation 1."""
         spread = self.raw.std(axis=0)
         scaled: Array = (self.raw - self.raw.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
         return scaled
 
     def only(self, chosen: Sequence[int]) -> "FeatureTable":
-        """Return the table of the columns at `chosen`."""
+        """Return the table with only the columns at the indices `chosen`."""
         own = list(chosen)
         names, bins = zip(*((self.names[i], self.is_bin[i]) for i in own), strict=True)
         return FeatureTable(names, self.raw[:, own], bins)
 
 
-def tabulate(clips: Sequence[Features]) -> FeatureTable:
-    """Build a table of `clips` without rare or constant features, and with quintiles of scale features.
+def build_feature_table(clips: Sequence[Features]) -> FeatureTable:
+    """Build the feature table of `clips`, without rare and constant features.
 
-    Quintiles let a linear model detect a typical middle value: for example, if all generated clips
-    last five seconds and real clips last less or more.
+    Features with more than five values also get a column for each quintile. Quintiles let a linear
+    model detect a typical middle value: for example, if all generated clips last five seconds and
+    real clips last less or more.
     """
     holders = Counter(name for features in clips for name, value in features.items() if value)
     common = sorted(name for name, n in holders.items() if n >= LEAST_HOLDERS)
     columns = [np.array([features.get(name, 0.0) for features in clips]) for name in common]
     known = [(n, c) for n, c in zip(common, columns, strict=True) if len(np.unique(c)) > 1]
-    fifths = [(name, own) for name, column in known for own in _build_bin_columns(column)]
+    fifths = [(name, own) for name, column in known for own in _build_quintile_columns(column)]
     both = [*known, *fifths]
     raw = np.array([column for _, column in both]).reshape(len(both), len(clips)).T
     return FeatureTable(
@@ -106,7 +110,7 @@ def tabulate(clips: Sequence[Features]) -> FeatureTable:
     )
 
 
-def _build_bin_columns(column: Array) -> list[Array]:
+def _build_quintile_columns(column: Array) -> list[Array]:
     if len(np.unique(column)) <= N_BINS:
         return []
     borders = np.unique(np.quantile(column, np.arange(1, N_BINS) / N_BINS))
@@ -114,8 +118,8 @@ def _build_bin_columns(column: Array) -> list[Array]:
     return [(own == i).astype(np.float64) for i in np.unique(own)]
 
 
-class FeatureView(StrEnum):
-    """Feature set of a model. The values are stored: add, never rename."""
+class AuditFeatureSet(StrEnum):
+    """Feature set of an audit model. The values are stored: add, never rename."""
 
     METADATA = "metadata"
     FRAME = "frame"
@@ -147,27 +151,27 @@ _FAMILIES: Final[Mapping[str, str]] = {
 }
 
 
-def get_feature_family(feature: str) -> str:
-    """Return the clip property that `feature` measures."""
+def get_feature_property(feature: str) -> str:
+    """Return the name of the clip property that `feature` measures, such as "length"."""
     name = feature.partition("=")[0]
     return _FAMILIES.get(name, name)
 
 
-def view_features(observation: ClipObservation, view: FeatureView) -> Features | Failure:
-    """Return the features of the clip for the model of `view`."""
+def get_audit_features(observation: ClipAuditData, view: AuditFeatureSet) -> Features | Failure:
+    """Return the clip's features of the feature set `view`, or the failure to read them."""
     match view:
-        case FeatureView.METADATA:
+        case AuditFeatureSet.METADATA:
             facts = observation.facts
-            return facts if isinstance(facts, Failure) else metadata_features(facts)
-        case FeatureView.FRAME:
+            return facts if isinstance(facts, Failure) else compute_audit_metadata_features(facts)
+        case AuditFeatureSet.FRAME:
             return observation.frame
-        case FeatureView.WATERMARK:
+        case AuditFeatureSet.WATERMARK:
             marks = observation.watermarks
-            return marks if isinstance(marks, Failure) else dict(_iter_mark_features(marks))
+            return marks if isinstance(marks, Failure) else dict(_iter_watermark_features(marks))
 
 
-def metadata_features(facts: ClipFacts) -> Features:
-    """Return the features of the metadata baseline, with exact sizes, lengths and the tags of the file."""
+def compute_audit_metadata_features(facts: ClipFacts) -> Features:
+    """Return the metadata baseline's features, plus exact size, length and tags of the file."""
     video = facts.video
     exact = {
         f"size={video.width}x{video.height}": 1.0,
@@ -176,24 +180,66 @@ def metadata_features(facts: ClipFacts) -> Features:
     }
     tags = {f"tag {tag.name}": 1.0 for tag in facts.tags}
     words = {f"tag {tag.name}={tag.value}": 1.0 for tag in facts.tags if tag.value}
-    return {**stream_features(facts), **exact, **tags, **words}
+    return {**compute_metadata_features(facts), **exact, **tags, **words}
 
 
-def _iter_mark_features(marks: WatermarkSearch) -> Iterator[tuple[str, float]]:
+def _iter_watermark_features(marks: WatermarkSearchResult) -> Iterator[tuple[str, float]]:
     yield "marks", float(bool(marks.found))
     yield "marked texts", float(any(mark.text for mark in marks.found))
     yield "suspected texts", float(bool(marks.suspected))
     yield "roaming texts", float(bool(marks.roaming))
     yield "any overlay", float(bool(marks.found or marks.suspected or marks.roaming))
     for mark in (*marks.found, *marks.suspected):
-        yield f"place={_format_mark_position(mark)}", 1.0
+        yield f"place={_format_watermark_position(mark)}", 1.0
         if mark.text:
             yield f"says={mark.text.casefold()}", 1.0
 
 
-def _format_mark_position(mark: WatermarkRegion) -> str:
+def _format_watermark_position(mark: WatermarkRegion) -> str:
     box = mark.box
     across, down = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
     column = ("left", "middle", "right")[min(2, int(across * 3))]
     row = ("top", "middle", "bottom")[min(2, int(down * 3))]
     return "centre" if row == column else f"{row} {column}"
+
+
+_LOG = "log "
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyTextByLabel:
+    """Text that describes one property for generated clips, and one for real clips."""
+
+    generated: str
+    real: str
+
+
+def describe_property_by_label(table: FeatureTable, made: Mask) -> PropertyTextByLabel:
+    """Describe the feature that differs most between generated (`made`) and real clips.
+
+    The description is the share or the median of each label.
+    """
+    measured = [i for i, is_bin in enumerate(table.is_bin) if not is_bin]
+    best = max(measured, key=lambda i: _compute_rank_gap(table.raw[made, i], table.raw[~made, i]))
+    column = table.raw[:, best]
+    tell = _format_share if set(np.unique(column)) <= {0.0, 1.0} else _format_median
+    return PropertyTextByLabel(
+        tell(table.names[best], column[made]), tell(table.names[best], column[~made])
+    )
+
+
+def _compute_rank_gap(some: Array, others: Array) -> float:
+    """Compute half of |P(some > others) - P(some < others)| over all pairs of values."""
+    larger = np.sign(some[:, None] - others[None]).mean()
+    return abs(float(larger)) / 2
+
+
+def _format_share(name: str, column: Array) -> str:
+    return f"{column.mean():.0%} {name}"
+
+
+def _format_median(name: str, column: Array) -> str:
+    middle = float(np.median(column))
+    if name.startswith(_LOG):
+        return f"median {math.exp(middle):.3g} {name.removeprefix(_LOG)}"
+    return f"median {middle:.3g} {name}"

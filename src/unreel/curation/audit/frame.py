@@ -1,4 +1,4 @@
-"""Features of one frame, independent of its scene: noise, spectrum, blocks, colour, edges, borders.
+"""Features of one frame that do not depend on its scene, such as noise, spectrum and borders.
 
 | feature | meaning |
 |---|---|
@@ -34,7 +34,7 @@ _DARK: Final = 20
 _BRIGHT: Final = 250
 
 
-def frame_features(rgb: Rgb) -> Features:
+def compute_frame_features(rgb: Rgb) -> Features:
     """Compute the features in the module's table for one frame at its own size; ratios are logarithms."""
     planes = rgb.astype(np.float32)
     red, green, blue = planes[..., 0], planes[..., 1], planes[..., 2]
@@ -56,22 +56,22 @@ def _crop_middle(plane: Floats) -> Floats:
     return plane[top : top + SIDE, left : left + SIDE]
 
 
-def _compute_log(value: float | np.floating) -> float:
+def _compute_floored_log(value: float | np.floating) -> float:
     return math.log(max(float(value), 0.0) + _FLOOR)
 
 
 def _measure_noise(grey: Floats) -> dict[str, float]:
     noise = grey - ndimage.median_filter(grey, size=3)
     return {
-        "noise": _compute_log(noise.std()),
-        "noise tails": _compute_log(_compute_kurtosis(noise)) if noise.any() else 0.0,
+        "noise": _compute_floored_log(noise.std()),
+        "noise tails": _compute_floored_log(_compute_kurtosis(noise)) if noise.any() else 0.0,
         "noise across": _compute_correlation(noise[:, 1:], noise[:, :-1]),
         "noise down": _compute_correlation(noise[1:], noise[:-1]),
     }
 
 
 def _compute_kurtosis(noise: Floats) -> float:
-    """Return the fourth moment in units of the variance; scipy.stats has it too, and takes a second to load."""
+    """Return the kurtosis of the noise. It is computed here because scipy.stats loads slowly."""
     squares = (noise - noise.mean()) ** 2
     return float((squares**2).mean() / squares.mean() ** 2)
 
@@ -82,7 +82,7 @@ def _compute_correlation(some: Floats, others: Floats) -> float:
 
 def _measure_colour_noise(red: Floats, blue: Floats) -> dict[str, float]:
     spread = [(plane - ndimage.uniform_filter(plane, size=3)).std() for plane in (red, blue)]
-    return {"colour noise": _compute_log(np.mean(spread))}
+    return {"colour noise": _compute_floored_log(np.mean(spread))}
 
 
 def _measure_block_steps(grey: Floats) -> dict[str, float]:
@@ -91,8 +91,8 @@ def _measure_block_steps(grey: Floats) -> dict[str, float]:
     found = {}
     for size in (8, 16):
         steps = [
-            _compute_log(line[size - 1 :: size].mean())
-            - _compute_log(np.delete(line, np.s_[size - 1 :: size]).mean())
+            _compute_floored_log(line[size - 1 :: size].mean())
+            - _compute_floored_log(np.delete(line, np.s_[size - 1 :: size]).mean())
             for line in (across, down)
             if len(line) >= 2 * size
         ]
@@ -109,9 +109,13 @@ def _measure_spectrum(grey: Floats) -> dict[str, float]:
     found = {}
     for octave in range(_OCTAVES):
         inside = (away <= 0.5 / 2**octave) & (away > 0.25 / 2**octave)
-        found[f"spectrum {octave}"] = _compute_log(power[inside].sum() / total * 1e3)
+        found[f"spectrum {octave}"] = _compute_floored_log(power[inside].sum() / total * 1e3)
     fine = power[(away <= 0.5) & (away > 0.2)]  # noqa: PLR2004  where pictures hold little
-    peak = _compute_log(fine.max()) - _compute_log(np.median(fine)) if fine.size else 0.0
+    peak = (
+        _compute_floored_log(fine.max()) - _compute_floored_log(np.median(fine))
+        if fine.size
+        else 0.0
+    )
     return found | {"spectrum peak": peak}
 
 
@@ -121,8 +125,8 @@ def _measure_sharpness(grey: Floats) -> dict[str, float]:
         np.hypot(ndimage.sobel(plane, 0), ndimage.sobel(plane, 1)).mean() for plane in (grey, half)
     )
     return {
-        "sharpness": _compute_log(full_edges),
-        "sharpness lost": _compute_log(full_edges) - _compute_log(half_edges),
+        "sharpness": _compute_floored_log(full_edges),
+        "sharpness lost": _compute_floored_log(full_edges) - _compute_floored_log(half_edges),
     }
 
 
@@ -142,12 +146,12 @@ def _measure_colour(planes: Floats, grey: Floats) -> dict[str, float]:
 
 def _measure_borders(grey: Floats) -> dict[str, float]:
     return {
-        "border across": _compute_bar_share(grey.max(axis=0)),
-        "border down": _compute_bar_share(grey.max(axis=1)),
+        "border across": _compute_dark_border_share(grey.max(axis=0)),
+        "border down": _compute_dark_border_share(grey.max(axis=1)),
     }
 
 
-def _compute_bar_share(lines: Floats) -> float:
+def _compute_dark_border_share(lines: Floats) -> float:
     """Return the fraction of lines before the first and after the last bright line; 1 if all are dark."""
     bright = np.flatnonzero(lines > _DARK)
     return 1 - (bright[-1] - bright[0] + 1) / len(lines) if bright.size else 1.0

@@ -1,4 +1,4 @@
-"""The audit of a set on its way to be frozen: observed clip by clip, judged as a whole."""
+"""Step that reads audit features of each segment and audits the labels of the set."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,18 +12,24 @@ from unreel.core.clip import Generated
 from unreel.core.estimate import Estimate
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
-from unreel.curation.audit.audit import AuditFinding, AuditResult, ViewAudit, audit
-from unreel.curation.audit.card import format_auc, format_p_value, iter_notes
-from unreel.curation.audit.features import ClipObservation
-from unreel.curation.audit.frame import frame_features
+from unreel.curation.audit.audit import FeatureSetAudit, LabelLeakAudit, LabelLeakFinding, audit
+from unreel.curation.audit.card import format_auc, format_p_value, iter_audit_notes
+from unreel.curation.audit.features import ClipAuditData
+from unreel.curation.audit.frame import compute_frame_features
 from unreel.curation.piece import ClipSegment
 from unreel.curation.pieces import ReiterableStream
 from unreel.curation.recipe import AuditSection
 from unreel.curation.state import AuditSummary, CurationJob, CurationState
-from unreel.curation.step import Given, StepName, StepSubject, as_plain, to_json
+from unreel.curation.step import (
+    Given,
+    StepRequest,
+    VersionedStep,
+    format_canonical_json,
+    to_json_values,
+)
 from unreel.curation.watermark.clip import find_clip_watermarks
-from unreel.curation.watermark.mark import WatermarkSearch
-from unreel.curation.watermark.step import WATERMARK, read_texts
+from unreel.curation.watermark.mark import WatermarkSearchResult
+from unreel.curation.watermark.step import WATERMARK, load_ocr_reader
 from unreel.media.reader import MediaReader
 
 AUDIT: Final = "audit"
@@ -32,85 +38,97 @@ _DIGITS: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InspectedFile:
-    """Inspection result of a clip with watermarks known from an earlier step."""
+class AuditFileFeatures:
+    """Features of a clip's middle frame, for a clip whose watermarks an earlier step found."""
 
     frame: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InspectedFileWithMarks(InspectedFile):
-    """Result of inspecting any other clip."""
+class AuditFileFeaturesWithMarks(AuditFileFeatures):
+    """Features of a clip's middle frame and its watermarks, for a clip not searched before."""
 
-    marks: WatermarkSearch
+    marks: WatermarkSearchResult
 
 
-_MARKS: Final = TypeAdapter(WatermarkSearch)
-_SEEN: Final[TypeAdapter[InspectedFile]] = TypeAdapter(InspectedFileWithMarks | InspectedFile)
+_MARKS: Final = TypeAdapter(WatermarkSearchResult)
+_SEEN: Final[TypeAdapter[AuditFileFeatures]] = TypeAdapter(
+    AuditFileFeaturesWithMarks | AuditFileFeatures
+)
 _SUMMARY: Final = TypeAdapter(AuditSummary)
 
 
-def run_step(section: AuditSection, work: CurationJob, state: CurationState) -> CurationState:
-    """Test whether the labels of the segments can be predicted without watching.
+def run_audit_step(section: AuditSection, work: CurationJob, state: CurationState) -> CurationState:
+    """Test whether the labels of the segments can be predicted without watching the clips.
 
-    Marks that an earlier step found are believed; other clips are looked at now.
+    Watermarks from an earlier step are reused; other clips are searched for watermarks now.
     """
     state.require_pieces(AUDIT)
     pieces, seed, bench = state.pieces, work.recipe.seed, work.bench
-    step = StepName(name=AUDIT, version=1, settings={"texts": section.texts}, finds=_SEEN)
-    subjects = ReiterableStream(lambda: map(_build_subject, pieces))
-    look = partial(_inspect_file, texts=section.texts)
+    step = VersionedStep(name=AUDIT, version=1, settings={"texts": section.texts}, finds=_SEEN)
+    subjects = ReiterableStream(lambda: map(_build_audit_request, pieces))
+    look = partial(_read_file_features, texts=section.texts)
     bench.ask(step, subjects, look)
 
-    def observed() -> Iterator[tuple[ClipSegment, ClipObservation]]:
+    def observed() -> Iterator[tuple[ClipSegment, ClipAuditData]]:
         seen = bench.recall(step, subjects)
         for piece, found in zip(pieces, seen, strict=True):
-            yield piece, _build_observation(piece, found)
+            yield piece, _build_clip_audit_data(piece, found)
 
-    whole = StepName(name=f"{AUDIT}-verdict", version=3, settings={"seed": seed}, finds=_SUMMARY)
+    whole = VersionedStep(
+        name=f"{AUDIT}-verdict", version=3, settings={"seed": seed}, finds=_SUMMARY
+    )
     members = ReiterableStream(
         lambda: (
-            piece.subject(observed=_compute_observation_digest(seen)) for piece, seen in observed()
+            piece.subject(observed=_compute_audit_data_digest(seen)) for piece, seen in observed()
         )
     )
     summary = bench.conclude(
-        whole, members, lambda: _build_summary(audit((seen for _, seen in observed()), seed=seed))
+        whole,
+        members,
+        lambda: _build_audit_summary(audit((seen for _, seen in observed()), seed=seed)),
     )
     return replace(state, audit=summary)
 
 
-def _build_subject(piece: ClipSegment) -> StepSubject:
+def _build_audit_request(piece: ClipSegment) -> StepRequest:
     return piece.subject(marked=WATERMARK in piece.notes)
 
 
-def _build_summary(judged: AuditResult) -> AuditSummary:
+def _build_audit_summary(judged: LabelLeakAudit) -> AuditSummary:
     return AuditSummary(
-        text=_format_card_text(judged),
-        document=_round_floats(as_plain(judged)),
-        leaks=judged.finding is AuditFinding.LEAKS,
+        text=_format_audit_card(judged),
+        document=_round_floats(to_json_values(judged)),
+        leaks=judged.finding is LabelLeakFinding.LEAKS,
     )
 
 
-def _compute_observation_digest(observation: ClipObservation) -> str:
-    return digest(to_json(as_plain(observation)))
+def _compute_audit_data_digest(observation: ClipAuditData) -> str:
+    return digest(format_canonical_json(to_json_values(observation)))
 
 
-def _inspect_file(
+def _read_file_features(
     reader: MediaReader, file: Path, given: Given, *, texts: bool
-) -> InspectedFile | Failure:
+) -> AuditFileFeatures | Failure:
     middle = reader.frames(file, sampling="uniform-1", encoding="rgb24")
     if isinstance(middle, Failure):
         return middle
-    frame = _round_floats(dict(frame_features(middle.frames[0].rgb())))
+    frame = _round_floats(dict(compute_frame_features(middle.frames[0].rgb())))
     if given["marked"]:
-        return InspectedFile(frame=frame)
-    marks = find_clip_watermarks(file, reader=reader, read_text=read_texts() if texts else None)
-    return marks if isinstance(marks, Failure) else InspectedFileWithMarks(frame=frame, marks=marks)
+        return AuditFileFeatures(frame=frame)
+    marks = find_clip_watermarks(
+        file, reader=reader, read_text=load_ocr_reader() if texts else None
+    )
+    return (
+        marks
+        if isinstance(marks, Failure)
+        else AuditFileFeaturesWithMarks(frame=frame, marks=marks)
+    )
 
 
-def _build_observation(piece: ClipSegment, found: InspectedFile | Failure) -> ClipObservation:
+def _build_clip_audit_data(piece: ClipSegment, found: AuditFileFeatures | Failure) -> ClipAuditData:
     origin = piece.entry.origin
-    return ClipObservation(
+    return ClipAuditData(
         clip=piece.entry.name,
         creator=origin.creator if isinstance(origin, Generated) else None,
         group=piece.entry.group or piece.family or piece.source,
@@ -120,8 +138,8 @@ def _build_observation(piece: ClipSegment, found: InspectedFile | Failure) -> Cl
     )
 
 
-def _get_watermarks(piece: ClipSegment, found: InspectedFile) -> WatermarkSearch:
-    if isinstance(found, InspectedFileWithMarks):
+def _get_watermarks(piece: ClipSegment, found: AuditFileFeatures) -> WatermarkSearchResult:
+    if isinstance(found, AuditFileFeaturesWithMarks):
         return found.marks
     return _MARKS.validate_python(piece.notes[WATERMARK])
 
@@ -138,10 +156,10 @@ def _round_floats(value: Any) -> Any:
             return value
 
 
-def _format_card_text(judged: AuditResult) -> str:
-    """Format the audit for the data card."""
-    rows = "\n".join(map(_format_view_row, judged.views))
-    remarks = " ".join(iter_notes(judged))
+def _format_audit_card(judged: LabelLeakAudit) -> str:
+    """Format the label audit as Markdown for the data card."""
+    rows = "\n".join(map(_format_feature_set_row, judged.views))
+    remarks = " ".join(iter_audit_notes(judged))
     return (
         f"{_WORDS[judged.finding]}\n\n| a model that sees only | finds | AUC, seen creators [95 % interval] | unseen creators | p | what tells most |\n"
         f"| --- | --- | --- | --- | --- | --- |\n{rows}\n\n{remarks} A frame is part of looking, so it warns and does not decide. "
@@ -150,13 +168,13 @@ def _format_card_text(judged: AuditResult) -> str:
 
 
 _WORDS: Final = {
-    AuditFinding.LEAKS: "**The labels leak**: a score on this benchmark may be read off the files.",
-    AuditFinding.CLEAN: "No leak was found.",
-    AuditFinding.INCONCLUSIVE: "No leak was proven, and the intervals do not exclude one. Add scenes, or clips of both labels.",
+    LabelLeakFinding.LEAKS: "**The labels leak**: a score on this benchmark may be read off the files.",
+    LabelLeakFinding.CLEAN: "No leak was found.",
+    LabelLeakFinding.INCONCLUSIVE: "No leak was proven, and the intervals do not exclude one. Add scenes, or clips of both labels.",
 }
 
 
-def _format_view_row(view: ViewAudit) -> str:
+def _format_feature_set_row(view: FeatureSetAudit) -> str:
     cells = " | ".join(
         format_auc(auc) if isinstance(auc, Estimate) else "—" for auc in (view.auc, view.transfer)
     )

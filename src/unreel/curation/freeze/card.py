@@ -1,4 +1,4 @@
-"""Data card of a frozen benchmark: content, sources, licences, and leaks."""
+"""Data card of a frozen benchmark, and its citation as BibTeX and CFF."""
 
 import json
 import re
@@ -10,11 +10,91 @@ from typing import Any, Final
 
 import numpy as np
 
-from unreel.core.sheet import markdown_table
+from unreel.core.names import make_safe_file_name
+from unreel.core.sheet import build_markdown_table
 from unreel.core.span import MICROSECONDS
-from unreel.curation.exclusions import LeftOuts
-from unreel.curation.freeze.citation import list_missing_citation_keys, write_bibtex
+from unreel.curation.piece import SegmentExclusions
 from unreel.curation.recipe import SPLITS, CitationSection
+
+_UNSAID: Final = CitationSection()
+_NOTHING: Final = "not stated"
+
+
+def list_missing_citation_keys(citation: CitationSection | None) -> list[str]:
+    """Return the keys of `[freeze.citation]` that a reader needs and the recipe does not set."""
+    given = citation or _UNSAID
+    if given.bibtex:
+        return []
+    wanted = {"authors": given.authors, "year": given.year, "url": given.url or given.doi}
+    return [key for key, value in wanted.items() if not value]
+
+
+def format_bibtex(name: str, version: str, citation: CitationSection | None) -> str:
+    """Return the BibTeX entry of the recipe, or build one from its keys.
+
+    Missing fields of a built entry say "not stated".
+    """
+    given = citation or _UNSAID
+    if given.bibtex:
+        return given.bibtex.strip()
+    fields = {
+        "title": f"{{{_escape_tex(name)}}}",
+        "author": " and ".join(map(_format_bibtex_author, given.authors)) or _NOTHING,
+        "year": str(given.year or _NOTHING),
+        "version": _escape_tex(version),
+        "doi": given.doi,
+        "url": given.url or ("" if given.doi else _NOTHING),
+    }
+    lines = [f"  {key} = {{{value}}}," for key, value in fields.items() if value]
+    return "\n".join([f"@misc{{{make_safe_file_name(name).lower()},", *lines, "}"])
+
+
+def format_citation_cff(name: str, version: str, citation: CitationSection | None) -> str | None:
+    """Return a `CITATION.cff`; None without an author, which the format requires."""
+    given = citation or _UNSAID
+    if not given.authors:
+        return None
+    lines = [
+        "cff-version: 1.2.0",
+        "message: If you use this benchmark, please cite it as below.",
+        "type: dataset",
+        f"title: {_format_yaml_string(name)}",
+        f"version: {_format_yaml_string(version)}",
+        "authors:",
+        *(line for author in given.authors for line in _format_cff_author(author)),
+    ]
+    lines += [
+        f"{key}: {_format_yaml_string(value)}"
+        for key in ("doi", "url")
+        if (value := getattr(given, key))
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _format_cff_author(author: str) -> list[str]:
+    family, comma, first = (part.strip() for part in author.partition(","))
+    if not comma:
+        return [f"  - name: {_format_yaml_string(family)}"]
+    return [
+        f"  - family-names: {_format_yaml_string(family)}",
+        f"    given-names: {_format_yaml_string(first)}",
+    ]
+
+
+def _format_bibtex_author(author: str) -> str:
+    told = _escape_tex(author)
+    return told if "," in told else f"{{{told}}}"  # BibTeX would turn a group's words round
+
+
+def _escape_tex(text: str) -> str:
+    plain = re.sub(r"[{}\\]", "", " ".join(text.split()))
+    return re.sub(r"([%&#_$])", r"\\\1", plain)
+
+
+def _format_yaml_string(text: str) -> str:
+    """Return `text` as a quoted string that every YAML parser reads as the same text."""
+    return json.dumps(text, ensure_ascii=False)
+
 
 _NONE: Final = "—"
 _LENGTHS_S: Final = (2, 4, 6, 8, 10, 20)
@@ -23,14 +103,14 @@ _SHOWN_SIZES: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkCard:
-    """Content of the card."""
+    """Content of the data card of a benchmark."""
 
     name: str
     version: str
     about: str
     citation: CitationSection | None
     tally: "ManifestStats"
-    left_out: LeftOuts
+    left_out: SegmentExclusions
     audit: str
     """The audit's result, as text to be read; what to do where there was none."""
     recipe: str
@@ -63,7 +143,7 @@ class ManifestStats:
         label, traces = row["label"], json.loads(row["traces"])
         self.clips[row["split"], label] += 1
         self.licences[row["licence"] or "not stated"] += 1
-        self.lengths[_compute_length_class(row["duration_us"]), label] += 1
+        self.lengths[_compute_length_bin(row["duration_us"]), label] += 1
         self.categories.update(category for trace in traces for category in trace["categories"])
         origin = self.origins[row["creator"] if label == "generated" else "real"]
         origin.sizes[f"{row['width']} x {row['height']}"] += 1
@@ -86,15 +166,15 @@ class ManifestStats:
         return len(np.unique(np.frombuffer(packed, "S32")))
 
 
-def write_card(card: BenchmarkCard) -> str:
-    """Return the card as Markdown with the metadata header that dataset hubs read.
+def format_benchmark_card(card: BenchmarkCard) -> str:
+    """Return the data card as Markdown with the metadata header that dataset hubs read.
 
     The card contains no date, no local path and no machine name.
     """
     tally = card.tally
     n_sources = tally.n_sources(*SPLITS)
     parts = [
-        _format_header(card),
+        _format_card_header(card),
         f"# {card.name} {card.version}",
         card.about or "A benchmark of real and generated video.",
         f"{tally.clips.total()} clips from {n_sources} source videos.",
@@ -104,13 +184,13 @@ def write_card(card: BenchmarkCard) -> str:
         "## Sources",
         _format_sources_table(tally.origins),
         "## Resolutions",
-        markdown_table(("resolution", "clips"), _sort_by_count(tally.sizes)),
+        build_markdown_table(("resolution", "clips"), _sort_by_count(tally.sizes)),
         "## Lengths",
         _format_lengths_table(tally),
         "## Categories of traces",
         _format_categories(tally),
         "## Licences",
-        markdown_table(("licence", "clips"), _sort_by_count(tally.licences)),
+        build_markdown_table(("licence", "clips"), _sort_by_count(tally.licences)),
         "Each clip names its licence and its source in the manifest.",
         "## Citation",
         _format_citation(card),
@@ -124,7 +204,7 @@ def write_card(card: BenchmarkCard) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _format_header(card: BenchmarkCard) -> str:
+def _format_card_header(card: BenchmarkCard) -> str:
     tags = ["video", "ai-generated", "unreel"]
     lines = [
         f"pretty_name: {json.dumps(card.name, ensure_ascii=False)}",
@@ -136,7 +216,7 @@ def _format_header(card: BenchmarkCard) -> str:
 
 
 def _format_citation(card: BenchmarkCard) -> str:
-    entry = write_bibtex(card.name, card.version, card.citation)
+    entry = format_bibtex(card.name, card.version, card.citation)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", entry)), default=0))
     shown = f"{fence}bibtex\n{entry}\n{fence}"
     missing = list_missing_citation_keys(card.citation)
@@ -148,7 +228,7 @@ def _format_citation(card: BenchmarkCard) -> str:
 
 def _format_splits_table(tally: ManifestStats) -> str:
     there = {split for split, _ in tally.clips}
-    return markdown_table(
+    return build_markdown_table(
         ("split", "real", "generated", "source videos"),
         (
             (
@@ -166,14 +246,14 @@ def _format_splits_table(tally: ManifestStats) -> str:
 def _format_sources_table(origins: Mapping[str, _OriginCounts]) -> str:
     n_clips = {name: len(origin.lengths_us) for name, origin in origins.items()}
     names = sorted(origins, key=lambda name: (name != "real", -n_clips[name], name))
-    return markdown_table(
+    return build_markdown_table(
         ("source", "clips", "explained", "resolution", "length in s: least, median, most"),
         (
             (
                 name,
                 n_clips[name],
                 _format_explained_share(origins[name]),
-                _format_sizes(origins[name].sizes),
+                _format_resolutions(origins[name].sizes),
                 _format_length_range(origins[name].lengths_us),
             )
             for name in names
@@ -187,7 +267,7 @@ def _format_explained_share(origin: _OriginCounts) -> str:
     return f"{100 * origin.n_explained / origin.n_traces:.1f} % of {origin.n_traces} traces"
 
 
-def _format_sizes(tally: Counter[str]) -> str:
+def _format_resolutions(tally: Counter[str]) -> str:
     found = _sort_by_count(tally)
     shown = ", ".join(size for size, _ in found[:_SHOWN_SIZES])
     more = len(found) - _SHOWN_SIZES
@@ -202,7 +282,7 @@ def _format_length_range(lengths_us: "array[int]") -> str:
 
 def _format_lengths_table(tally: ManifestStats) -> str:
     names = [*(f"under {s} s" for s in _LENGTHS_S), f"{_LENGTHS_S[-1]} s and more"]
-    return markdown_table(
+    return build_markdown_table(
         ("length", "real", "generated"),
         (
             (name, tally.lengths[place, "real"], tally.lengths[place, "generated"])
@@ -211,7 +291,7 @@ def _format_lengths_table(tally: ManifestStats) -> str:
     )
 
 
-def _compute_length_class(duration_us: int) -> int:
+def _compute_length_bin(duration_us: int) -> int:
     return sum(duration_us >= s * MICROSECONDS for s in _LENGTHS_S)
 
 
@@ -219,14 +299,14 @@ def _format_categories(tally: ManifestStats) -> str:
     n_traces = sum(origin.n_traces for origin in tally.origins.values())
     if not n_traces:
         return "No clip carries traces."
-    lines = markdown_table(("category", "traces"), _sort_by_count(tally.categories))
+    lines = build_markdown_table(("category", "traces"), _sort_by_count(tally.categories))
     return f"{n_traces} traces; one may have several categories.\n\n{lines}"
 
 
-def _format_exclusions_table(left_out: LeftOuts) -> str:
+def _format_exclusions_table(left_out: SegmentExclusions) -> str:
     if not left_out.counts:
         return "Nothing."
-    return markdown_table(
+    return build_markdown_table(
         ("step", "reason", "files or clips"),
         ((step, reason, n) for (step, reason), n in sorted(left_out.counts.items())),
     )

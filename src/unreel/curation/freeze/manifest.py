@@ -1,15 +1,15 @@
-"""The table of a frozen benchmark: one row for each clip, the same bytes for the same clips."""
+"""Manifest of a frozen benchmark: one Parquet row for each clip, reproducible byte by byte."""
 
 from dataclasses import replace
 from typing import IO, Any, Final
 
 from unreel.benchmarks.entry import DeclaredFacts
-from unreel.benchmarks.records import to_record
+from unreel.benchmarks.records import entry_to_record
 from unreel.core.clip import Clip
-from unreel.core.names import plain_suffix
-from unreel.core.span import to_us
-from unreel.curation.piece import ClipSegment, stored_name
-from unreel.curation.step import as_plain, to_json
+from unreel.core.names import get_safe_suffix
+from unreel.core.span import convert_to_microseconds
+from unreel.curation.piece import ClipSegment, build_hashed_path
+from unreel.curation.step import format_canonical_json, to_json_values
 
 METADATA: Final = "metadata.parquet"
 _AS_JSON: Final = ("traces", "ratings", "votes")
@@ -26,24 +26,24 @@ _GROUP: Final = 10_000
 """Rows that are kept together: a reader opens one such group at a time."""
 
 
-def media_name(clip: Clip) -> str:
+def build_media_path(clip: Clip) -> str:
     """Return the path of the clip in the folder of its split, named by its content."""
-    return f"media/{stored_name(clip.id, plain_suffix(clip.location))}"
+    return f"media/{build_hashed_path(clip.id, get_safe_suffix(clip.location))}"
 
 
-def published_name(clip: Clip, *, in_place: bool) -> str:
+def get_manifest_file_name(clip: Clip, *, in_place: bool) -> str:
     """Return the clip's file name in the manifest: its location, or its name in the folder of its split."""
-    return clip.location if in_place else media_name(clip)
+    return clip.location if in_place else build_media_path(clip)
 
 
-def picture_name(piece: ClipSegment) -> str:
+def build_first_frame_path(piece: ClipSegment) -> str:
     """Return the path of the clip's first frame in the folder of its split; "" if it is not stored."""
     picture = piece.first_frame
-    return "" if picture is None else f"first_frames/{stored_name(piece.clip.id, '.jpg')}"
+    return "" if picture is None else f"first_frames/{build_hashed_path(piece.clip.id, '.jpg')}"
 
 
-def manifest_row(piece: ClipSegment, split: str, *, in_place: bool = False) -> dict[str, Any]:
-    """Return the segment as one row: declared fields, measurements, and results of steps."""
+def build_manifest_row(piece: ClipSegment, split: str, *, in_place: bool = False) -> dict[str, Any]:
+    """Return the manifest row of the segment: declared fields, measurements, and results of steps."""
     facts = piece.clip.facts
     video = facts.video
     measured = DeclaredFacts(
@@ -51,35 +51,37 @@ def manifest_row(piece: ClipSegment, split: str, *, in_place: bool = False) -> d
         height=video.height,
         rate=video.average_rate,
         n_frames=video.n_frames,
-        duration_us=to_us(video.duration_s),
+        duration_us=convert_to_microseconds(video.duration_s),
     )
     copy, picture = piece.cleaned, piece.first_frame
-    cleaned = None if copy is None else published_name(copy, in_place=in_place)
+    cleaned = None if copy is None else get_manifest_file_name(copy, in_place=in_place)
     entry = replace(piece.entry, split=split, facts=measured, cleaned=cleaned)
-    record = to_record(entry, file_name=published_name(piece.clip, in_place=in_place))
+    record = entry_to_record(entry, file_name=get_manifest_file_name(piece.clip, in_place=in_place))
     for name in _AS_JSON:
-        record[name] = to_json(record[name])
+        record[name] = format_canonical_json(record[name])
     return record | {
         "sha256": piece.clip.id,
         "size_bytes": facts.size_bytes,
         "codec": video.codec,
         "has_sound": bool(facts.audio),
-        "first_frame": picture.location if picture and in_place else picture_name(piece),
+        "first_frame": picture.location if picture and in_place else build_first_frame_path(piece),
         "source_video": piece.source,
         "family": piece.family,
-        "notes": to_json({step: as_plain(note) for step, note in piece.notes.items()}),
+        "notes": format_canonical_json(
+            {step: to_json_values(note) for step, note in piece.notes.items()}
+        ),
     }
 
 
 class ManifestWriter:
-    """Writes rows, which come in the order of their names, as a Parquet file into `sink`."""
+    """Writer of manifest rows as a Parquet file into `sink`; rows must be sorted by name."""
 
     def __init__(self, sink: IO[bytes]) -> None:
         self._sink, self._rows = sink, list[dict[str, Any]]()
         self._writer: Any = None
 
     def add(self, row: dict[str, Any]) -> None:
-        """Add the row of one clip."""
+        """Add the manifest row of one clip."""
         self._rows.append(row)
         if len(self._rows) == _GROUP:
             self._put_down()

@@ -1,20 +1,84 @@
-"""Media of a frozen benchmark: the list of files, their names, and the workers that copy them."""
+"""Media of a frozen benchmark: names, workers that copy the files, and first frames as JPEG."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Final
 
+from pydantic import TypeAdapter
+
+from unreel.core.clip import ClipId
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import clip_id
+from unreel.core.identity import compute_bytes_clip_id, compute_clip_id
+from unreel.core.names import read_clip_id
 from unreel.core.output_files import OutputDirectory
-from unreel.curation.freeze.manifest import picture_name, published_name
-from unreel.curation.piece import ClipSegment, MadeFile
-from unreel.curation.sorted_runs import read_runs
-from unreel.curation.step import CurationContext
+from unreel.curation.freeze.manifest import build_first_frame_path, get_manifest_file_name
+from unreel.curation.piece import ClipSegment, FileToPublish, build_hashed_path, filter_segments
+from unreel.curation.recipe import FreezeSection
+from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.step import CurationContext, Given, VersionedStep
+from unreel.curation.working_table import merge_sorted_runs
 from unreel.engine.location import StorageLocation
-from unreel.engine.stage import Row, Stage, WorkerResources, has_failed, to_failed_row
-from unreel.engine.storage_access import StorageAccess, local_copy
+from unreel.engine.stage import Row, Stage, WorkerResources, is_failed_row, to_failed_row
+from unreel.engine.storage_access import StorageAccess, open_local_copy
+from unreel.media.reader import MediaReader, SampledFrame
+
+FIRST_FRAME: Final = "first_frame"
+FIRST_FRAME_PLAN: Final = "fps-1/86400"
+"""One frame a day: the first one of any clip."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFirstFrame:
+    """Stored first frame of a clip: hash, file name and size in bytes."""
+
+    sha256: ClipId
+    name: str
+    bytes: int
+
+
+def run_first_frames_step(
+    _section: FreezeSection, work: CurationJob, state: CurationState
+) -> CurationState:
+    """Store the first frame of every segment as a full-size JPEG, and add it to the segment."""
+    step = VersionedStep(name=FIRST_FRAME, version=1, finds=TypeAdapter(StoredFirstFrame))
+    media = work.bench.media
+    look = partial(_store_first_frame, media=media)
+    found = work.bench.ask(step, state.pieces.subjects(), look)
+    pictured = filter_segments(
+        FIRST_FRAME, state.pieces, found, partial(_add_first_frame, media=media)
+    )
+    return state.after(work.shelf.sift(FIRST_FRAME, pictured))
+
+
+def read_first_frame(reader: MediaReader, path: Path) -> SampledFrame | Failure:
+    """Return the first frame of the clip as a full-size JPEG."""
+    found = reader.frames(path, sampling=FIRST_FRAME_PLAN)
+    return found if isinstance(found, Failure) else found.frames[0]
+
+
+def _store_first_frame(
+    reader: MediaReader, file: Path, _given: Given, *, media: StorageLocation
+) -> StoredFirstFrame | Failure:
+    frame = read_first_frame(reader, file)
+    if isinstance(frame, Failure):
+        return frame
+    sha256 = compute_bytes_clip_id(frame.data)
+    name = build_hashed_path(sha256, ".jpg")
+    media.put(name, frame.data)
+    return StoredFirstFrame(sha256=sha256, name=name, bytes=len(frame.data))
+
+
+def _add_first_frame(
+    piece: ClipSegment, picture: StoredFirstFrame, *, media: StorageLocation
+) -> ClipSegment:
+    sha256 = read_clip_id(picture.sha256, FIRST_FRAME)
+    location = (media / build_hashed_path(sha256, ".jpg")).uri
+    made = FileToPublish(sha256=sha256, location=location, size_bytes=picture.bytes)
+    return replace(piece, first_frame=made)
+
 
 COPY: Final = "copy"
 _AT_ONCE: Final = 4
@@ -22,33 +86,33 @@ _AT_ONCE: Final = 4
 _CHANGED: Final = "the file is not the one that was ingested"
 
 
-def iter_clip_files(
+def iter_published_files(
     piece: ClipSegment, split: str, *, in_place: bool
-) -> Iterator[tuple[str, MadeFile]]:
-    """Yield a clip, its cleaned copy and its first frame, each with its published name."""
+) -> Iterator[tuple[str, FileToPublish]]:
+    """Yield the files of a segment with their published names: clip, cleaned copy and first frame."""
     for clip in (piece.clip, piece.cleaned):
         if clip is not None:
             size_bytes = clip.facts.size_bytes
-            made = MadeFile(sha256=clip.id, location=clip.location, size_bytes=size_bytes)
-            name = published_name(clip, in_place=in_place)
+            made = FileToPublish(sha256=clip.id, location=clip.location, size_bytes=size_bytes)
+            name = get_manifest_file_name(clip, in_place=in_place)
             yield name if in_place else f"{split}/{name}", made
     picture = piece.first_frame
     if picture is not None:
-        yield picture.location if in_place else f"{split}/{picture_name(piece)}", picture
+        yield picture.location if in_place else f"{split}/{build_first_frame_path(piece)}", picture
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkMedia:
-    """All media of a benchmark in the order of their names, however many there are."""
+    """Media files of a benchmark, streamed from disk in the order of their names."""
 
     folder: OutputDirectory
     runs: tuple[str, ...]
 
-    def __iter__(self) -> Iterator[tuple[str, MadeFile]]:
+    def __iter__(self) -> Iterator[tuple[str, FileToPublish]]:
         before = None
-        for name, sha256, location, size_bytes in read_runs(self.folder, self.runs):
+        for name, sha256, location, size_bytes in merge_sorted_runs(self.folder, self.runs):
             if name != before:
-                yield name, MadeFile(sha256=sha256, location=location, size_bytes=size_bytes)
+                yield name, FileToPublish(sha256=sha256, location=location, size_bytes=size_bytes)
             before = name
 
     def strays(self, names: Iterator[str]) -> Iterator[str]:
@@ -62,7 +126,9 @@ class BenchmarkMedia:
                 yield name
 
 
-def copy_media(media: BenchmarkMedia, target: StorageLocation, bench: CurationContext) -> None:
+def copy_benchmark_media(
+    media: BenchmarkMedia, target: StorageLocation, bench: CurationContext
+) -> None:
     """Let workers copy all media to the published location; existing files are skipped.
 
     Raises:
@@ -79,11 +145,11 @@ def copy_media(media: BenchmarkMedia, target: StorageLocation, bench: CurationCo
         }
         for name, file in media
     )
-    bench.put_through(COPY, rows, CopyStage(target, bench.access), _require_copied)
+    bench.put_through(COPY, rows, FileCopyStage(target, bench.access), _require_file_copied)
 
 
-def _require_copied(row: Row) -> None:
-    if not has_failed(row):
+def _require_file_copied(row: Row) -> None:
+    if not is_failed_row(row):
         return
     problem, remedy = row["failure_detail"], "Put it back, or run again"
     if row["failure_reason"] != FailureReason.CLIP_CHANGED:
@@ -91,8 +157,8 @@ def _require_copied(row: Row) -> None:
     raise UnreadableSourceError(row["location"], problem, remedy)
 
 
-class CopyStage(Stage):
-    """Copies a file under the name that its row has for a key."""
+class FileCopyStage(Stage):
+    """Stage that copies the file of a row to the name in the row's key, after verifying its hash."""
 
     resources = WorkerResources(in_flight=_AT_ONCE)
 
@@ -103,8 +169,8 @@ class CopyStage(Stage):
         name = row["key"]
         if self._target.size(name) == row["size_bytes"]:
             return row  # a put is whole or not there, and its name is its content
-        with local_copy(row["location"], self._access) as file:
-            if not file.is_file() or clip_id(file) != row["clip"]:
+        with open_local_copy(row["location"], self._access) as file:
+            if not file.is_file() or compute_clip_id(file) != row["clip"]:
                 return to_failed_row(row, Failure(FailureReason.CLIP_CHANGED, _CHANGED))
             self._target.put(name, file, published=True)
         return row

@@ -1,4 +1,4 @@
-"""Train, val and test: whatever shows the same scene goes the same way."""
+"""Assignment of clips to train, val and test; clips of the same scene get the same split."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ from unreel.core.identity import digest
 from unreel.core.judgement import Label
 from unreel.curation.pieces import SegmentTable
 from unreel.curation.recipe import SPLITS, FreezeSection
-from unreel.curation.step import CurationContext, Given, StepName
-from unreel.curation.working_table import format_digest
+from unreel.curation.step import CurationContext, Given, VersionedStep
+from unreel.curation.working_table import format_digest_hex
 from unreel.engine.stage import Row
 
 Tally = Mapping[tuple[str, str], int]
 """Clips by split and label."""
 
 
-def find_lack(tally: Tally, section: FreezeSection) -> InvalidSettingError | None:
-    """Return the error for splits that lack a label; `None` if each split has all labels of `section`."""
+def find_missing_labels(tally: Tally, section: FreezeSection) -> InvalidSettingError | None:
+    """Return the error for splits that have no clip of a required label; `None` if there are none."""
     splits = [split for split, share in zip(SPLITS, section.shares, strict=True) if share]
     lacking = [
         split for split in splits for label in section.labels if not tally.get((split, label))
@@ -34,15 +34,17 @@ def find_lack(tally: Tally, section: FreezeSection) -> InvalidSettingError | Non
         return None
     counts = "; ".join(f"{split} has {format_label_counts(tally, split)}" for split in splits)
     setting, problem = "freeze", f"a split without one of the labels: {counts}"
-    return InvalidSettingError(setting, problem, _format_remedy(tally, splits, section))
+    return InvalidSettingError(
+        setting, problem, _format_missing_label_remedy(tally, splits, section)
+    )
 
 
 def format_label_counts(tally: Tally, split: str) -> str:
-    """Return the number of clips per label of a split, as text."""
+    """Format the number of clips of each label in a split, such as "3 real and 2 generated"."""
     return " and ".join(f"{tally.get((split, label), 0)} {label.value}" for label in Label)
 
 
-def _format_remedy(tally: Tally, splits: list[str], section: FreezeSection) -> str:
+def _format_missing_label_remedy(tally: Tally, splits: list[str], section: FreezeSection) -> str:
     whole = {label: sum(tally.get((split, label), 0) for split in splits) for label in Label}
     absent = [label for label in section.labels if not whole[label]]
     if absent:
@@ -61,7 +63,7 @@ _AT_ONCE: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitMember:
-    """A clip to be put into a split."""
+    """Clip to assign to a split, with its label and the ties that link it to other clips."""
 
     clip: str
     label: str
@@ -71,7 +73,7 @@ class SplitMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LinkedClips:
-    """Bundles of linked clips, as columns."""
+    """Bundles of linked clips, which must get the same split, as arrays."""
 
     of_clip: NDArray[np.intp]
     """The bundle of each clip."""
@@ -96,7 +98,7 @@ def assign_splits(
     codes = np.unique([tie for _, tie in ties], return_inverse=True)[1]
     pairs = _pair_equal_codes(np.array([place for place, _ in ties], np.intp), codes)
     bundles = link_clips(np.array(clips), labels, [pairs])
-    chosen = place_bundles(bundles, lambda clip: clips[clip], shares=shares, seed=seed)
+    chosen = assign_linked_clips(bundles, lambda clip: clips[clip], shares=shares, seed=seed)
     splits = [split for split, share in shares.items() if share]
     return {clip: splits[code] for clip, code in zip(clips, chosen.tolist(), strict=True)}
 
@@ -117,10 +119,17 @@ def link_clips(
     return LinkedClips(of_clip=of_clip, first=first, labels=tally.reshape(n_bundles, n_labels))
 
 
-def place_bundles(
+def assign_linked_clips(
     bundles: LinkedClips, spell: Callable[[int], str], *, shares: Mapping[str, int], seed: int
 ) -> NDArray[np.int8]:
-    """Return the split of each clip, as an index into the splits with a non-zero share."""
+    """Return the split of each clip, as an index into the splits with a non-zero share.
+
+    Args:
+        bundles: Linked clips, which get one split.
+        spell: Function from a clip index to the clip id.
+        shares: Parts of the clips by split.
+        seed: Seed of the order of bundles of equal size.
+    """
     given = [share for share in shares.values() if share]
     draws = (bytes.fromhex(digest("split", str(seed), spell(int(clip)))) for clip in bundles.first)
     drawn = np.fromiter(draws, "S32", len(bundles.first))
@@ -149,7 +158,7 @@ class _SplitAllocator:
         self._n_placed = [0] * len(shares)
 
     def place(self, labels: Sequence[int]) -> int:
-        """Return the split of a bundle with these numbers of clips per label."""
+        """Assign a bundle with these numbers of clips per label, and return the index of its split."""
         strains = [
             (
                 sum(
@@ -170,7 +179,7 @@ class _SplitAllocator:
 
 
 def _pair_equal_codes(places: Numbers, codes: NDArray[Any]) -> tuple[Numbers, Numbers]:
-    """Return pairs of consecutive `places` with the same code, as two arrays."""
+    """Return links between the clip indices `places` of equal code, as two arrays."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     bound = ordered[1:] == ordered[:-1]
@@ -179,32 +188,34 @@ def _pair_equal_codes(places: Numbers, codes: NDArray[Any]) -> tuple[Numbers, Nu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitAssignment:
-    """Assigned split of a clip."""
+    """Split that was assigned to a clip."""
 
     split: str
 
 
-def draw_splits(
+def assign_segment_splits(
     bench: CurationContext, pieces: SegmentTable, *, shares: Sequence[int], seed: int
 ) -> NDArray[np.int8]:
-    """Return the index in `SPLITS` for each segment."""
+    """Assign a split to each segment and return the indices in `SPLITS`; stored results are reused."""
     settings = {"shares": shares, "seed": seed}
-    step = StepName(name="splits", version=1, settings=settings, finds=TypeAdapter(SplitAssignment))
+    step = VersionedStep(
+        name="splits", version=1, settings=settings, finds=TypeAdapter(SplitAssignment)
+    )
     by_split = dict(zip(SPLITS, shares, strict=True))
 
     def decide() -> Callable[[int], SplitAssignment]:
         clips = pieces.rows.digests("clip")
         labels = pieces.codes("label")[0]
         bundles = link_clips(clips, labels, _iter_related_pairs(pieces))
-        chosen = place_bundles(
-            bundles, lambda place: format_digest(clips[place]), shares=by_split, seed=seed
+        chosen = assign_linked_clips(
+            bundles, lambda place: format_digest_hex(clips[place]), shares=by_split, seed=seed
         )
         given = [split for split, share in by_split.items() if share]
         return lambda place: SplitAssignment(split=given[chosen[place]])
 
-    subjects = pieces.subjects(_build_step_input, ("label", "source", "family", "group"))
+    subjects = pieces.subjects(_build_split_step_input, ("label", "source", "family", "group"))
     drawn = bench.settle(step, subjects, decide)
-    return np.fromiter((SPLITS.index(_require_split(own.split)) for own in drawn), np.int8)
+    return np.fromiter((SPLITS.index(_require_split_name(own.split)) for own in drawn), np.int8)
 
 
 def _iter_related_pairs(pieces: SegmentTable) -> Iterator[tuple[Numbers, Numbers]]:
@@ -217,13 +228,13 @@ def _iter_related_pairs(pieces: SegmentTable) -> Iterator[tuple[Numbers, Numbers
         yield _pair_equal_codes(named, codes[named])
 
 
-def _build_step_input(row: Row) -> Given:
+def _build_split_step_input(row: Row) -> Given:
     ties = [f"source {row['source'].hex()}"]
     ties += [f"{tie} {row[tie]}" for tie in ("family", "group") if row[tie]]
     return {"label": row["label"], "ties": ties}
 
 
-def _require_split(name: str) -> str:
+def _require_split_name(name: str) -> str:
     """Return `name` if it is a valid split.
 
     The name becomes a directory of the benchmark, so other names in a foreign table are rejected.

@@ -1,4 +1,4 @@
-"""The last step: splits are drawn, media copied, manifest, card and checksums written."""
+"""Freeze step: splits, media, manifest, card and checksums; and the lookup of a frozen benchmark."""
 
 import hashlib
 import json
@@ -8,34 +8,36 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from heapq import merge
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unreel.core.identity import clip_id
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError, UnreelError
+from unreel.core.identity import compute_clip_id
+from unreel.core.input_files import RECIPE_BYTES, parse_json_object, read_limited_bytes
 from unreel.core.output_files import PART, OutputDirectory
-from unreel.curation.freeze.card import BenchmarkCard, ManifestStats, write_card
-from unreel.curation.freeze.manifest import METADATA, ManifestWriter, manifest_row
-from unreel.curation.freeze.media import BenchmarkMedia, copy_media, iter_clip_files
-from unreel.curation.freeze.splits import draw_splits, find_lack
+from unreel.curation.freeze.card import BenchmarkCard, ManifestStats, format_benchmark_card
+from unreel.curation.freeze.manifest import METADATA, ManifestWriter, build_manifest_row
+from unreel.curation.freeze.media import BenchmarkMedia, copy_benchmark_media, iter_published_files
+from unreel.curation.freeze.splits import assign_segment_splits, find_missing_labels
 from unreel.curation.pieces import SegmentTable
-from unreel.curation.recipe import SPLITS, FreezeSection
-from unreel.curation.sorted_runs import SortedRuns
+from unreel.curation.recipe import SPLITS, CurateRecipe, FreezeSection, parse_curation_recipe
 from unreel.curation.state import (
     AuditSummary,
     CurationJob,
     CurationState,
     FrozenBenchmark,
-    RecipeHead,
+    RecipeGlobalSettings,
 )
+from unreel.curation.working_table import SortedRunWriter
 from unreel.engine.location import StorageLocation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FreezeResult:
-    """Result of the writing pass; the manifests are in the folder, named by split."""
+class WrittenManifests:
+    """Result of writing the manifests: media list, counts and hashes. The files are named by split."""
 
     media: BenchmarkMedia
     tally: ManifestStats
@@ -43,11 +45,11 @@ class FreezeResult:
     """SHA-256 of each split's manifest."""
 
 
-def write_manifests(
+def write_split_manifests(
     pieces: SegmentTable, splits: NDArray[np.int8], folder: OutputDirectory, *, in_place: bool
-) -> FreezeResult:
-    """Write a manifest for each split that has clips; `pieces` come in the order of their names."""
-    tally, runs = ManifestStats(), SortedRuns(folder, "media")
+) -> WrittenManifests:
+    """Write a manifest for each split that has clips; `pieces` must be sorted by name."""
+    tally, runs = ManifestStats(), SortedRunWriter(folder, "media")
     there = [SPLITS[code] for code in np.unique(splits)]
     with ExitStack() as stack:
         manifests = {
@@ -55,15 +57,15 @@ def write_manifests(
         }
         for piece, code in zip(pieces, splits.tolist(), strict=True):
             split = SPLITS[code]
-            row = manifest_row(piece, split, in_place=in_place)
+            row = build_manifest_row(piece, split, in_place=in_place)
             manifests[split].add(row)
             tally.add(row)
-            for name, file in iter_clip_files(piece, split, in_place=in_place):
+            for name, file in iter_published_files(piece, split, in_place=in_place):
                 runs.add((name, file.sha256, file.location, file.size_bytes))
         for manifest in manifests.values():
             manifest.end()
-    sums = {split: clip_id(folder.root / split) for split in there}
-    return FreezeResult(media=BenchmarkMedia(folder, runs.end()), tally=tally, sums=sums)
+    sums = {split: compute_clip_id(folder.root / split) for split in there}
+    return WrittenManifests(media=BenchmarkMedia(folder, runs.end()), tally=tally, sums=sums)
 
 
 FROZEN: Final = "benchmark"
@@ -84,30 +86,38 @@ NOT_AUDITED: Final = AuditSummary(
 )
 
 
-def run_step(section: FreezeSection, work: CurationJob, state: CurationState) -> CurationState:
+def run_freeze_step(
+    section: FreezeSection, work: CurationJob, state: CurationState
+) -> CurationState:
     """Write the benchmark, unless its labels leak and that is not accepted."""
     state.require_pieces("freeze")
     if state.leaks and not work.accept_leak:
         return state
-    return replace(state, frozen=freeze(section, work, state))
+    return replace(state, frozen=write_frozen_benchmark(section, work, state))
 
 
-def freeze(section: FreezeSection, work: CurationJob, state: CurationState) -> FrozenBenchmark:
-    """Write the benchmark below the workbench; a folder with its checksums is whole.
+def write_frozen_benchmark(
+    section: FreezeSection, work: CurationJob, state: CurationState
+) -> FrozenBenchmark:
+    """Write the benchmark to the folder of the curation, checksums last.
 
-    Media are named by their content, so a freeze that was cut short goes on where it was.
+    A folder with checksums is complete. Media are named by their content, so an interrupted freeze
+    resumes without copying them again.
+
+    Raises:
+        InvalidSettingError: A split has no clip of a required label.
     """
     bench, pieces = work.bench, state.pieces.by_name()
-    splits = draw_splits(bench, pieces, shares=section.shares, seed=work.recipe.seed)
-    if (lack := find_lack(_count_clips(pieces, splits), section)) is not None:
+    splits = assign_segment_splits(bench, pieces, shares=section.shares, seed=work.recipe.seed)
+    if (lack := find_missing_labels(_count_clips_by_split(pieces, splits), section)) is not None:
         raise lack
     target, audit = bench.place / FROZEN, state.audit or NOT_AUDITED
-    written = write_manifests(pieces, splits, work.shelf.folder, in_place=section.in_place)
+    written = write_split_manifests(pieces, splits, work.shelf.folder, in_place=section.in_place)
     media = written.media
     _remove_stale_files(target, BenchmarkMedia(media.folder, ()) if section.in_place else media)
     if not section.in_place:
-        copy_media(media, target, bench)
-    shown = json.dumps(published_recipe(work.recipe), indent=2, sort_keys=True)
+        copy_benchmark_media(media, target, bench)
+    shown = json.dumps(build_published_recipe(work.recipe), indent=2, sort_keys=True)
     card = BenchmarkCard(
         name=work.recipe.name,
         version=section.version,
@@ -119,7 +129,7 @@ def freeze(section: FreezeSection, work: CurationJob, state: CurationState) -> F
         recipe=shown,
     )
     texts = {
-        CARD: write_card(card).encode(),
+        CARD: format_benchmark_card(card).encode(),
         RECIPE: (shown + "\n").encode(),
         AUDIT: (json.dumps(audit.document, indent=2, sort_keys=True) + "\n").encode(),
     }
@@ -130,20 +140,22 @@ def freeze(section: FreezeSection, work: CurationJob, state: CurationState) -> F
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in texts.items()}
     sums |= {f"{split}/{METADATA}": value for split, value in written.sums.items()}
     clips = {split: int((splits == place).sum()) for place, split in enumerate(SPLITS)}
-    digest = _put_checksums(sums, media, target, work.shelf.folder)
+    digest = _write_checksums(sums, media, target, work.shelf.folder)
     return FrozenBenchmark(place=target.uri, clips=clips, digest=digest)
 
 
-def _count_clips(pieces: SegmentTable, splits: NDArray[np.int8]) -> Counter[tuple[str, str]]:
+def _count_clips_by_split(
+    pieces: SegmentTable, splits: NDArray[np.int8]
+) -> Counter[tuple[str, str]]:
     """Count the clips by split and label."""
     labels = pieces.strings("label")
     return Counter((SPLITS[split], label) for split, label in zip(splits, labels, strict=True))
 
 
-def _put_checksums(
+def _write_checksums(
     sums: Mapping[str, str], media: BenchmarkMedia, target: StorageLocation, spool: OutputDirectory
 ) -> str:
-    """Write the checksum of every file, in the order of their names; the digest of them all."""
+    """Write the checksum of every file, sorted by name, and return the digest of the checksum file."""
     state = hashlib.sha256()
     told = ((name, file.sha256) for name, file in media)
     with spool.create(CHECKSUMS) as file:
@@ -155,8 +167,8 @@ def _put_checksums(
     return state.hexdigest()
 
 
-def published_recipe(recipe: RecipeHead) -> dict[str, Any]:
-    """Return the recipe for publication: local paths are reduced to their last name."""
+def build_published_recipe(recipe: RecipeGlobalSettings) -> dict[str, Any]:
+    """Return the recipe for publication, with absolute paths shortened to their last name."""
     shown: dict[str, Any] = recipe.model_dump(mode="json", exclude_none=True)
     for source in shown["source"]:
         source["path"] = _shorten_absolute_path(source["path"])
@@ -181,3 +193,53 @@ def _remove_stale_files(target: StorageLocation, media: BenchmarkMedia) -> None:
     gone = [name for name in strays if _WRITTEN.fullmatch(name)]
     for name in sorted(gone, key=lambda name: name.partition("/")[2].startswith("media/")):
         target.remove(name)
+
+
+def require_new_path(file: Path, setting: str) -> None:
+    """Raise if there is already a file at the path `file`.
+
+    Raises:
+        InvalidSettingError: The path exists, or it is a link, also a broken one.
+    """
+    if file.exists() or file.is_symlink():
+        problem = f"{file} is there already"
+        raise InvalidSettingError(setting, problem, "Name another one, or take it away first")
+
+
+def require_empty_folder(folder: Path, setting: str) -> None:
+    """Raise unless `folder` is missing or is an empty folder.
+
+    Raises:
+        InvalidSettingError: The folder is not empty, or it is a file or a link.
+    """
+    if folder.is_symlink() or not folder.is_dir() or any(folder.iterdir()):
+        require_new_path(folder, setting)
+
+
+def find_frozen_benchmark(folder: Path) -> Path:
+    """Return the directory of the frozen benchmark, which is `folder` or inside `folder`.
+
+    Raises:
+        UnreadableSourceError: The benchmark is missing or incomplete.
+    """
+    for place in (folder / FROZEN, folder):
+        if (place / CHECKSUMS).is_file() and (place / RECIPE).is_file():
+            return place
+    problem = "there is no frozen benchmark"
+    remedy = "Name the folder that `unreel curate run` prints, or the working folder around it"
+    raise UnreadableSourceError(str(folder), problem, remedy)
+
+
+def read_frozen_recipe(benchmark: Path) -> CurateRecipe:
+    """Return the recipe stored in the benchmark.
+
+    Raises:
+        UnreadableSourceError: The file is not a recipe of a curation.
+    """
+    try:
+        return parse_curation_recipe(
+            parse_json_object(read_limited_bytes(benchmark / RECIPE, most=RECIPE_BYTES))
+        )
+    except UnreelError as error:
+        remedy = "Freeze the benchmark again with `unreel curate run`"
+        raise UnreadableSourceError(str(benchmark / RECIPE), str(error), remedy) from error

@@ -1,1 +1,1 @@
-"""`[inject]`: a known trace in a clean clip: truth about where, when and why that no annotator can give."""
+"""`[inject]`: traces injected into real clips, with exact ground truth of box, time and category."""

@@ -1,4 +1,4 @@
-"""Traces in files: a clip is read, given its trace and written again, with its sound."""
+"""Injection of a trace into a video file: decode, change the frames, encode with the sound."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from scipy import signal
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
-from unreel.core.span import to_us
+from unreel.core.span import convert_to_microseconds
 from unreel.core.trace import Category, Trace
-from unreel.curation.inject.injection import UnsuitableClip, inject
+from unreel.curation.inject.injection import UnsuitableClip, inject_trace
 from unreel.media.decode import Rgb
-from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
 from unreel.media.reader import MediaReader, SampledFrame
 from unreel.media.sound import ClipSound, NoSound
 
@@ -38,7 +38,7 @@ _CODING: Final = {"qp": "16", "preset": "veryfast", "bf": "0", "g": "48", "sc_th
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedClip:
-    """All frames of a clip, decoded one by one when looked at, and its sound."""
+    """All frames of a clip, as JPEG images that are decoded on access, and its sound."""
 
     pictures: "JpegFrames"
     ticks: tuple[int, ...]
@@ -51,7 +51,7 @@ class LoadedClip:
     @property
     def instants_us(self) -> tuple[int, ...]:
         """Return the timestamp of each frame in microseconds."""
-        return tuple(to_us(tick * self.time_base) for tick in self.ticks)
+        return tuple(convert_to_microseconds(tick * self.time_base) for tick in self.ticks)
 
 
 class JpegFrames(Sequence[Rgb]):
@@ -87,16 +87,16 @@ def inject_clip(
     into: Path,
     strength: float = 0.7,
 ) -> Trace | UnsuitableClip | Failure:
-    """Write the clip at `path` with a trace of `category` to `into`; equal seeds give equal bytes.
+    """Write the clip at `path` with a trace of `category` to `into`, and return the trace.
 
-    Frames larger than `LONGEST_SIDE` are scaled down. The times of the trace refer to the written
-    clip, whose first frame appears at 0. Nothing is written if the clip is unsuitable or cannot be
-    read.
+    Equal seeds give equal bytes. Frames larger than `LONGEST_SIDE` are scaled down. The times of
+    the trace refer to the written clip, whose first frame appears at 0. Nothing is written if the
+    clip is unsuitable or cannot be read.
     """
-    clip = load_clip(path, reader=reader)
+    clip = load_clip_frames(path, reader=reader)
     if isinstance(clip, Failure):
         return clip
-    injected = inject(
+    injected = inject_trace(
         clip.pictures,
         instants_us=clip.instants_us,
         category=category,
@@ -108,20 +108,20 @@ def inject_clip(
     changed = injected.frames
     places = range(len(clip.pictures))
     pictures = (changed[i] if i in changed else clip.pictures[i] for i in places)
-    OutputDirectory(into.parent).write(into.name, encode_clip(clip, pictures))
+    OutputDirectory(into.parent).write(into.name, encode_loaded_clip(clip, pictures))
     return injected.trace
 
 
 def write_twin(path: Path, *, reader: MediaReader, into: Path) -> Failure | None:
-    """Write the clip at `path` as `inject_clip` does but without a trace, for comparison."""
-    clip = load_clip(path, reader=reader)
+    """Write the clip at `path` to `into`, encoded like `inject_trace_into_clip` but without a trace."""
+    clip = load_clip_frames(path, reader=reader)
     if isinstance(clip, Failure):
         return clip
-    OutputDirectory(into.parent).write(into.name, encode_clip(clip, iter(clip.pictures)))
+    OutputDirectory(into.parent).write(into.name, encode_loaded_clip(clip, iter(clip.pictures)))
     return None
 
 
-def load_clip(
+def load_clip_frames(
     path: Path, *, reader: MediaReader, longest_side: int = LONGEST_SIDE
 ) -> LoadedClip | Failure:
     """Return the frames of the clip at `path`, scaled down to `longest_side`, and its sound."""
@@ -145,14 +145,14 @@ def load_clip(
     end_s = (ticks[-1] + 1 / (rate * time_base)) * time_base
     if end_s > LONGEST_S:
         return Failure(FailureReason.TOO_LONG, f"a clip to inject into lasts {LONGEST_S} s at most")
-    sound = None if isinstance(heard, NoSound) else _lay_out(heard, end_s=end_s)
+    sound = None if isinstance(heard, NoSound) else _align_clip_sound(heard, end_s=end_s)
     return LoadedClip(JpegFrames(frames.frames), ticks, time_base, rate, sound)
 
 
-def encode_clip(clip: LoadedClip, pictures: Iterator[Rgb]) -> bytes:
+def encode_loaded_clip(clip: LoadedClip, pictures: Iterator[Rgb]) -> bytes:
     """Return an MP4 file of `pictures` with the timestamps and the sound of `clip`."""
     height, width, _ = clip.pictures[0].shape
-    track = VideoTrack(
+    track = VideoTrackSettings(
         codec="libx264",
         width=width,
         height=height,
@@ -160,7 +160,7 @@ def encode_clip(clip: LoadedClip, pictures: Iterator[Rgb]) -> bytes:
         time_base=clip.time_base,
         options=_CODING,
     )
-    sound = None if clip.sound is None else SoundTrack(codec="aac", channels=1)
+    sound = None if clip.sound is None else SoundTrackSettings(codec="aac", channels=1)
     done = 0
     with ClipWriter("mp4", track, sound=sound) as writer:
         for tick, rgb in zip(clip.ticks, pictures, strict=True):
@@ -174,7 +174,7 @@ def encode_clip(clip: LoadedClip, pictures: Iterator[Rgb]) -> bytes:
         return writer.finish()
 
 
-def _lay_out(sound: ClipSound, *, end_s: Fraction) -> NDArray[np.int16]:
+def _align_clip_sound(sound: ClipSound, *, end_s: Fraction) -> NDArray[np.int16]:
     """Return the sound at 48 kHz from the start of the first frame to the end of the last frame."""
     finer = signal.resample_poly(
         sound.samples.astype(np.float64), SOUND_RATE_HZ // sound.rate_hz, 1

@@ -1,4 +1,4 @@
-"""The nine kinds of trace, each as ideas: ways to put it into a shot, the best first."""
+"""Effects that inject the nine categories of traces into a shot, most suitable first."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,22 +12,21 @@ from scipy import ndimage
 from unreel.core.trace import Category
 from unreel.curation.inject.paint import (
     Field,
-    blend,
-    compute_envelope,
+    blend_patches,
+    compute_effect_strength,
     erase_region,
-    paste_copy,
+    paste_cutout,
     paste_patch,
-    warp,
+    warp_ellipse,
 )
 from unreel.curation.inject.region import (
     TrackedRegion,
-    cut_out,
-    ellipse,
+    build_ellipse_mask,
+    cut_out_region,
     iter_moving_objects,
     iter_textured_regions,
 )
-from unreel.curation.inject.shot import Floats, ObservedShot
-from unreel.curation.inject.window import PixelWindow, merge_windows, pad_window
+from unreel.curation.inject.shot import AnalysedShot, Floats, PixelWindow, merge_windows, pad_window
 from unreel.media.decode import Rgb
 
 Offset = tuple[int, int]
@@ -45,7 +44,7 @@ _LARGEST_PAIR: Final = 0.25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TraceEffect:
-    """One way to put a trace into a shot."""
+    """Effect that injects a trace into the frames of a shot, for one region."""
 
     paint: Callable[[int], Rgb]
     """From a frame's place in the shot to the frame with the trace."""
@@ -57,10 +56,10 @@ class TraceEffect:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EffectCanvas:
-    """Frames and region that an effect works on."""
+class EffectContext:
+    """Input of an effect: the shot, the random generator and the strength."""
 
-    shot: ObservedShot
+    shot: AnalysedShot
     rng: np.random.Generator
     strength: float
 
@@ -70,16 +69,21 @@ class EffectCanvas:
         return [found[index] for index in self.rng.permutation(len(found))]
 
     def places(self, *, share: float, apart: bool = False) -> Iterator[TrackedRegion]:
-        """Yield regions rich in detail, in an order that depends on the seed."""
+        """Yield regions of the shot that are rich in detail, in an order that depends on the seed.
+
+        Args:
+            share: Width of a region as a fraction of the shorter side of the frame.
+            apart: Whether the regions must be away from everything that moves.
+        """
         return iter_textured_regions(self.shot, self.rng, share=share, apart=apart)
 
 
-def iter_effects(category: Category, canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def iter_trace_effects(category: Category, canvas: EffectContext) -> Iterator[TraceEffect]:
     """Yield effects that put a trace of `category` into the shot; none if the shot is unsuitable."""
     return EFFECTS[category](canvas)
 
 
-def _iter_blur_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_blur_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
     shot = canvas.shot
     for region in chain(canvas.objects(), canvas.places(share=0.4)):
         windows = _pad_region_windows(region, 0.1, shot)
@@ -90,14 +94,16 @@ def _iter_blur_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
         ) -> Rgb:
             frame, window = shot.picture(index), windows[index]
             patch = frame[window.slices].astype(np.float32)
-            much = compute_envelope(index, shot.n, rise=1)
+            much = compute_effect_strength(index, shot.n, rise=1)
             soft = ndimage.gaussian_filter(patch, (spread, spread, 0), mode="nearest")
-            return paste_patch(frame, window, blend(patch, soft, ellipse(window) * much))
+            return paste_patch(
+                frame, window, blend_patches(patch, soft, build_ellipse_mask(window) * much)
+            )
 
         yield TraceEffect(paint, region)
 
 
-def _iter_distortion_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_distortion_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
     shot, rng = canvas.shot, canvas.rng
     for region in chain(canvas.objects(), canvas.places(share=0.4)):
         windows = _pad_region_windows(region, 0.15, shot)
@@ -111,14 +117,14 @@ def _iter_distortion_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
             turn: float = turn,
             wave: tuple[float, float, float] = (phase, pace, bulge),
         ) -> Rgb:
-            much = compute_envelope(index, shot.n, rise=3)
+            much = compute_effect_strength(index, shot.n, rise=3)
             field = _build_swirl_field(turn * much, wave[2] * much, wave[0] + wave[1] * index)
-            return warp(shot.picture(index), windows[index], field)
+            return warp_ellipse(shot.picture(index), windows[index], field)
 
         yield TraceEffect(paint, region)
 
 
-def _iter_background_distortions(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_background_distortions(canvas: EffectContext) -> Iterator[TraceEffect]:
     shot, rng = canvas.shot, canvas.rng
     reach = 0.1 + 0.14 * canvas.strength
     places = (canvas.places(share=share, apart=True) for share in (0.6, 0.45, 0.3))
@@ -133,41 +139,43 @@ def _iter_background_distortions(canvas: EffectCanvas) -> Iterator[TraceEffect]:
             field: tuple[Floats, ...] = (waves, pushes, phases),
             pace: float = pace,
         ) -> Rgb:
-            much = reach * compute_envelope(index, shot.n, rise=3)
+            much = reach * compute_effect_strength(index, shot.n, rise=3)
             waves, pushes, phases = field
             bent = _build_ripple_field(2.2 * waves, much * pushes, phases + pace * index)
-            return warp(shot.picture(index), windows[index], bent)
+            return warp_ellipse(shot.picture(index), windows[index], bent)
 
         yield TraceEffect(paint, region)
 
 
-def _iter_disappearance_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_disappearance_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
     shot = canvas.shot
     for region in canvas.objects():
 
         def paint(index: int, region: TrackedRegion = region) -> Rgb:
-            much = compute_envelope(index, shot.n, rise=3)
-            return erase_region(shot.picture(index), cut_out(shot, region, index), much)
+            much = compute_effect_strength(index, shot.n, rise=3)
+            return erase_region(shot.picture(index), cut_out_region(shot, region, index), much)
 
         yield TraceEffect(paint, region)
 
 
-def _iter_duplicate_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_duplicate_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
     shot = canvas.shot
     for region in canvas.objects():
-        for offset in _iter_offsets(canvas, region, parts=(1.15, 1.5, 2.2), signs=(1,)):
+        for offset in _iter_valid_offsets(canvas, region, parts=(1.15, 1.5, 2.2), signs=(1,)):
             if any(_has_self_overlap(window, offset) for window in region.windows):
                 continue
 
             def paint(index: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
-                much = compute_envelope(index, shot.n, rise=3)
-                return paste_copy(shot.picture(index), cut_out(shot, region, index), offset, much)
+                much = compute_effect_strength(index, shot.n, rise=3)
+                return paste_cutout(
+                    shot.picture(index), cut_out_region(shot, region, index), offset, much
+                )
 
             yield TraceEffect(paint, region, offset)
             break
 
 
-def _iter_merge_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_merge_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
     shot = canvas.shot
     objects = canvas.objects()
     others = [*objects, *canvas.places(share=0.25)]
@@ -180,67 +188,69 @@ def _iter_merge_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
                 other is not region and _is_close_pair(*pair, shot, farthest=reach)
                 for pair in pairs
             ]
-            run = _select_longest_run(close)
+            run = _find_longest_true_run(close)
             paint = _draw_melt_frame if both_seen else _draw_squeeze_frame
             if run:
                 yield TraceEffect(partial(paint, canvas, (region, other), run), region, run=run)
 
 
 def _draw_melt_frame(
-    canvas: EffectCanvas, pair: tuple[TrackedRegion, TrackedRegion], run: range, index: int
+    canvas: EffectContext, pair: tuple[TrackedRegion, TrackedRegion], run: range, index: int
 ) -> Rgb:
     """Return the frame with two objects moved into each other, the second object half transparent."""
     shot = canvas.shot
-    much = compute_envelope(index - run.start, len(run), rise=max(3, len(run) // 3))
-    first, second = (cut_out(shot, region, index) for region in pair)
+    much = compute_effect_strength(index - run.start, len(run), rise=max(3, len(run) // 3))
+    first, second = (cut_out_region(shot, region, index) for region in pair)
     gap = np.subtract(second.window.centre, first.window.centre)
     step = np.rint(gap * much * (0.3 + 0.15 * canvas.strength)).astype(int)
     bare = erase_region(erase_region(shot.picture(index), first), second)
-    drawn = paste_copy(bare, first, (int(step[0]), int(step[1])))
-    return paste_copy(drawn, second, (-int(step[0]), -int(step[1])), 1 - 0.45 * much)
+    drawn = paste_cutout(bare, first, (int(step[0]), int(step[1])))
+    return paste_cutout(drawn, second, (-int(step[0]), -int(step[1])), 1 - 0.45 * much)
 
 
 def _draw_squeeze_frame(
-    canvas: EffectCanvas, pair: tuple[TrackedRegion, TrackedRegion], run: range, index: int
+    canvas: EffectContext, pair: tuple[TrackedRegion, TrackedRegion], run: range, index: int
 ) -> Rgb:
-    """Draw two places of the picture together, like on rubber."""
+    """Return the frame with two regions pulled towards each other by a warp."""
     shot = canvas.shot
     first, second = (region.windows[index] for region in pair)
     both = merge_windows((first, second))
     both = pad_window(both, round(0.12 * max(both.width, both.height)), frame=shot.size)
-    much = compute_envelope(index - run.start, len(run), rise=max(3, len(run) // 3))
+    much = compute_effect_strength(index - run.start, len(run), rise=max(3, len(run) // 3))
     pull = much * (0.7 + 0.5 * canvas.strength)
-    return warp(shot.picture(index), both, _build_pinch_field(both, first, second, pull))
+    return warp_ellipse(shot.picture(index), both, _build_pinch_field(both, first, second, pull))
 
 
-def _iter_split_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_split_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
     shot = canvas.shot
     for region in canvas.objects():
-        for offset in _iter_offsets(
+        for offset in _iter_valid_offsets(
             canvas, region, parts=(0.4 + 0.3 * canvas.strength,), signs=(1, -1)
         ):
 
             def paint(index: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
-                cut = cut_out(shot, region, index)
+                cut = cut_out_region(shot, region, index)
                 part = (index + 1) / shot.n
                 step = (round(offset[0] * part), round(offset[1] * part))
                 drawn = erase_region(shot.picture(index), cut)
-                drawn = paste_copy(drawn, cut, (-step[0], -step[1]))
-                return paste_copy(drawn, cut, step)
+                drawn = paste_cutout(drawn, cut, (-step[0], -step[1]))
+                return paste_cutout(drawn, cut, step)
 
             yield TraceEffect(paint, region, offset)
             break
 
 
-def _iter_trajectory_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_trajectory_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
     shot, rng = canvas.shot, canvas.rng
     part = 0.5 + 0.4 * canvas.strength
     for region in canvas.objects():
         both_ways = (
-            (offset, -1.0) for offset in _iter_offsets(canvas, region, parts=(part,), signs=(1, -1))
+            (offset, -1.0)
+            for offset in _iter_valid_offsets(canvas, region, parts=(part,), signs=(1, -1))
         )
         one_way = (
-            (offset, 0.4) for offset in _iter_offsets(canvas, region, parts=(part,), signs=(1,))
+            (offset, 0.4)
+            for offset in _iter_valid_offsets(canvas, region, parts=(part,), signs=(1,))
         )
         for offset, other_end in islice(chain(both_ways, one_way), 1):
             path = _build_jump_path(shot.n, rng, other_end=other_end)
@@ -251,31 +261,31 @@ def _iter_trajectory_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
                 offset: Offset = offset,
                 path: Floats = path,
             ) -> Rgb:
-                cut = cut_out(shot, region, index)
+                cut = cut_out_region(shot, region, index)
                 step = (round(offset[0] * path[index]), round(offset[1] * path[index]))
-                return paste_copy(erase_region(shot.picture(index), cut), cut, step)
+                return paste_cutout(erase_region(shot.picture(index), cut), cut, step)
 
             yield TraceEffect(paint, region, offset)
 
 
-def _iter_move_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_move_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
     shot = canvas.shot
     for region in canvas.places(share=0.3, apart=True):
-        for offset in _iter_offsets(
+        for offset in _iter_valid_offsets(
             canvas, region, parts=(0.35 + 0.3 * canvas.strength,), signs=(1,)
         ):
 
             def paint(index: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
-                much = compute_envelope(index, shot.n, rise=3)
-                cut = cut_out(shot, region, index)
+                much = compute_effect_strength(index, shot.n, rise=3)
+                cut = cut_out_region(shot, region, index)
                 step = (round(offset[0] * much), round(offset[1] * much))
-                return paste_copy(erase_region(shot.picture(index), cut), cut, step)
+                return paste_cutout(erase_region(shot.picture(index), cut), cut, step)
 
             yield TraceEffect(paint, region, offset)
             break
 
 
-EFFECTS: Final[Mapping[Category, Callable[[EffectCanvas], Iterator[TraceEffect]]]] = {
+EFFECTS: Final[Mapping[Category, Callable[[EffectContext], Iterator[TraceEffect]]]] = {
     Category.SUDDEN_BLURRING: _iter_blur_effects,
     Category.OBJECT_DISTORTION: _iter_distortion_effects,
     Category.OBJECT_DISAPPEARANCE: _iter_disappearance_effects,
@@ -289,7 +299,7 @@ EFFECTS: Final[Mapping[Category, Callable[[EffectCanvas], Iterator[TraceEffect]]
 
 
 def _pad_region_windows(
-    region: TrackedRegion, part: float, shot: ObservedShot
+    region: TrackedRegion, part: float, shot: AnalysedShot
 ) -> tuple[PixelWindow, ...]:
     """Return the windows of the region, each padded by `part` of its longer side."""
     return tuple(
@@ -298,10 +308,13 @@ def _pad_region_windows(
     )
 
 
-def _iter_offsets(
-    canvas: EffectCanvas, region: TrackedRegion, *, parts: Sequence[float], signs: Sequence[int]
+def _iter_valid_offsets(
+    canvas: EffectContext, region: TrackedRegion, *, parts: Sequence[float], signs: Sequence[int]
 ) -> Iterator[Offset]:
-    """Yield offsets (`parts` of the region's size) that keep it in the picture for all `signs`."""
+    """Yield offsets of `parts` of the region's size that keep the moved region in the picture.
+
+    The region moved by the offset times each of `signs` must be mostly inside the picture.
+    """
     width = max(window.width for window in region.windows)
     height = max(window.height for window in region.windows)
     start = canvas.rng.uniform(0, 2 * np.pi)
@@ -317,7 +330,7 @@ def _iter_offsets(
 
 
 def _is_mostly_inside(window: PixelWindow, offset: Offset, size: tuple[int, int]) -> bool:
-    """Return whether most of the moved window is inside the picture."""
+    """Return whether most of the window, moved by `offset`, is inside a picture of `size`."""
     left, top = window.left + offset[0], window.top + offset[1]
     width = min(size[0], left + window.width) - max(0, left)
     height = min(size[1], top + window.height) - max(0, top)
@@ -329,16 +342,16 @@ def _has_self_overlap(window: PixelWindow, offset: Offset) -> bool:
 
 
 def _is_close_pair(
-    first: PixelWindow, second: PixelWindow, shot: ObservedShot, *, farthest: float
+    first: PixelWindow, second: PixelWindow, shot: AnalysedShot, *, farthest: float
 ) -> bool:
-    """Return whether two windows are close together but not on top of each other."""
+    """Return whether two windows are close to each other without overlapping much."""
     apart = float(np.hypot(*np.subtract(first.centre, second.centre)))
     sizes = (max(first.width, first.height) + max(second.width, second.height)) / 2
     share = merge_windows((first, second)).area / (shot.size[0] * shot.size[1])
     return _NEAREST * sizes < apart < farthest * sizes and share < _LARGEST_PAIR
 
 
-def _select_longest_run(holds: Sequence[bool]) -> range:
+def _find_longest_true_run(holds: Sequence[bool]) -> range:
     """Return the longest range of consecutive indices at which `holds` is true."""
     best = range(0)
     start = 0
@@ -351,7 +364,7 @@ def _select_longest_run(holds: Sequence[bool]) -> range:
 
 
 def _build_jump_path(n: int, rng: np.random.Generator, *, other_end: float) -> Floats:
-    """Return a path of `n` values that jumps between about 1 and about `other_end` every few frames."""
+    """Return `n` positions that alternate every few frames between about 1 and about `other_end`."""
     path = np.empty(n, np.float32)
     place, at_far_end = 0, bool(rng.integers(2))
     while place < n:

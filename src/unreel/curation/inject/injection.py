@@ -1,4 +1,4 @@
-"""Injection of one trace of a chosen category into frames, with its ground truth."""
+"""Injection of one trace of a given category into frames, with its ground truth."""
 
 import colorsys
 from collections.abc import Mapping, Sequence
@@ -12,10 +12,9 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.identity import digest
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
-from unreel.curation.inject.effects import EFFECTS, EffectCanvas, TraceEffect, iter_effects
-from unreel.curation.inject.region import cut_out, radius_squared
-from unreel.curation.inject.shot import Mask, ObservedShot, look
-from unreel.curation.inject.window import PixelWindow, pad_window
+from unreel.curation.inject.effects import EFFECTS, EffectContext, TraceEffect, iter_trace_effects
+from unreel.curation.inject.region import compute_squared_radius, cut_out_region
+from unreel.curation.inject.shot import AnalysedShot, Mask, PixelWindow, analyse_shot, pad_window
 from unreel.media.decode import Rgb
 
 _SENTENCES: Final = {
@@ -45,17 +44,19 @@ _HUES: Final = (
 )
 
 
-def explain(category: Category, *, box: Box, thing: str, towards: tuple[int, int]) -> str:
+def format_trace_explanation(
+    category: Category, *, box: Box, thing: str, towards: tuple[int, int]
+) -> str:
     """Return one sentence that describes a trace of `category` in `box`."""
     return _SENTENCES[category].format(
         thing=thing,
         Thing=thing.capitalize(),
-        place=place_name(box),
-        direction=direction_name(towards),
+        place=format_box_position(box),
+        direction=format_direction(towards),
     )
 
 
-def place_name(box: Box) -> str:
+def format_box_position(box: Box) -> str:
     """Return the name of the ninth of the picture that contains the centre of `box`."""
     across, down = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
     column = ("left", "middle", "right")[min(2, int(3 * across))]
@@ -67,16 +68,16 @@ def place_name(box: Box) -> str:
     return f"at the {row}" if column == "middle" else f"at the {row} {column}"
 
 
-def direction_name(towards: tuple[int, int]) -> str:
-    """Return the name of the nearest of the four directions left, right, up and down."""
+def format_direction(towards: tuple[int, int]) -> str:
+    """Return a phrase for the direction of `towards`: left, right, up or down."""
     across, down = towards
     if abs(across) >= abs(down):
         return "to the right" if across > 0 else "to the left"
     return "down" if down > 0 else "up"
 
 
-def colour_name(pixels: Rgb) -> str:
-    """Return the name of the median colour of `pixels` (rows of red, green, blue)."""
+def name_median_colour(pixels: Rgb) -> str:
+    """Return the name of the median colour of `pixels`, an array of RGB values."""
     red, green, blue = (float(level) / 255 for level in np.median(pixels.reshape(-1, 3), axis=0))
     hue, saturation, value = colorsys.rgb_to_hsv(red, green, blue)
     if value < _DARK:
@@ -113,7 +114,7 @@ _LEAST_KEPT: Final = 0.6
 
 @dataclass(frozen=True, slots=True)
 class UnsuitableClip:
-    """The clip does not lend itself to a category, and why. No truth is made up for it."""
+    """Clip into which no trace of `category` can be injected, with the reason."""
 
     category: Category
     why: str
@@ -124,7 +125,7 @@ class UnsuitableClip:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InjectedFrames:
-    """The frames that were changed, by index, and the truth about them."""
+    """Changed frames by index, with their changed pixels and the injected trace."""
 
     frames: Mapping[int, Rgb]
     changed: Mapping[int, Mask]
@@ -132,7 +133,7 @@ class InjectedFrames:
     trace: Trace
 
 
-def inject(
+def inject_trace(
     frames: Sequence[Rgb],
     *,
     instants_us: Sequence[int],
@@ -140,11 +141,17 @@ def inject(
     seed: int,
     strength: float = 0.7,
 ) -> InjectedFrames | UnsuitableClip:
-    """Inject a trace of `category` into `frames`: deterministic for the same frames and `seed`.
+    """Inject a trace of `category` into `frames`; the result is deterministic for the same `seed`.
 
-    `frames` may decode on demand: they are read a few at a time. `instants_us` are their
-    timestamps. The box of each frame touches its outermost changed pixels; no pixel differs before
-    and after the span.
+    The box of each frame touches its outermost changed pixels; no pixel differs before and after
+    the span.
+
+    Args:
+        frames: Frames of a clip; they may decode on demand, because a few are read at a time.
+        instants_us: Timestamps of the frames.
+        category: Category of the trace.
+        seed: Seed of the random choices.
+        strength: Visibility of the trace, above 0 and at most 1.
     """
     if category not in EFFECTS:
         msg = f"{category.value!r} cannot be injected. Use one of: {', '.join(EFFECTS)}"
@@ -161,12 +168,12 @@ def inject(
         return UnsuitableClip(category, f"it is less than {SMALLEST_SIDE} pixels wide or high")
     rng = np.random.default_rng([seed, int(digest(category.value)[:8], 16)])
     for longest_s in _LONGEST_S:
-        first, n = _choose_span(instants_us, rng, longest_s=longest_s)
-        shot = look(frames, first=first, n=n)
+        first, n = _choose_trace_span(instants_us, rng, longest_s=longest_s)
+        shot = analyse_shot(frames, first=first, n=n)
         if shot is None:
             continue
-        for idea in iter_effects(category, EffectCanvas(shot, rng, strength)):
-            injected = _render_effect(idea, shot, category, instants_us)
+        for idea in iter_trace_effects(category, EffectContext(shot, rng, strength)):
+            injected = _render_trace_effect(idea, shot, category, instants_us)
             if injected is not None:
                 return injected
     return UnsuitableClip(category, _WANTED[category])
@@ -186,25 +193,25 @@ _WANTED: Final[Mapping[Category, str]] = {
 }
 
 
-def changed_pixels(before: Rgb, after: Rgb, *, levels: int = VISIBLE) -> Mask:
+def find_changed_pixels(before: Rgb, after: Rgb, *, levels: int = VISIBLE) -> Mask:
     """Return a mask of pixels that differ by `levels` or more in any channel."""
     apart = np.abs(before.astype(np.int16) - after.astype(np.int16)).max(axis=2)
     changed: Mask = apart >= levels
     return changed
 
 
-def find_bounds(changed: Mask) -> PixelWindow | None:
-    """Return the smallest window around all changed pixels; `None` if no pixel changed."""
+def find_mask_bounds(changed: Mask) -> PixelWindow | None:
+    """Return the smallest window around all true pixels of the mask; `None` if there are none."""
     rows, columns = np.nonzero(changed.any(axis=1))[0], np.nonzero(changed.any(axis=0))[0]
     if not len(rows):
         return None
     return PixelWindow(int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
 
 
-def _choose_span(
+def _choose_trace_span(
     instants_us: Sequence[int], rng: np.random.Generator, *, longest_s: float
 ) -> tuple[int, int]:
-    """Return the first frame and the number of frames of a random span.
+    """Choose a random span for the trace: its first frame and its number of frames.
 
     At least one frame before the span and one after it stay unchanged.
     """
@@ -215,67 +222,72 @@ def _choose_span(
     return int(rng.integers(1, len(instants_us) - n)), n
 
 
-def _render_effect(
-    idea: TraceEffect, shot: ObservedShot, category: Category, instants_us: Sequence[int]
+def _render_trace_effect(
+    idea: TraceEffect, shot: AnalysedShot, category: Category, instants_us: Sequence[int]
 ) -> InjectedFrames | None:
-    """Return the frames with the effect and its trace; `None` if the effect is not visible enough."""
+    """Render the effect on its frames and build its trace; `None` if it is not visible enough."""
     run = idea.run or range(shot.n)
-    if len(run) < SHORTEST or _look_at(idea, shot, run[len(run) // 2]) is None:
+    if len(run) < SHORTEST or _render_visible_change(idea, shot, run[len(run) // 2]) is None:
         return None
-    drawn = {place: _look_at(idea, shot, place) for place in run}
+    drawn = {place: _render_visible_change(idea, shot, place) for place in run}
     shown = [place for place, seen in drawn.items() if seen is not None]
     if len(shown) < _LEAST_KEPT * len(run) or shown[-1] - shown[0] >= len(shown):
         return None
     seen = {shot.first + place: drawn[place] for place in shown}
     frames = {index: own.frame for index, own in seen.items() if own is not None}
     changed = {index: own.changed for index, own in seen.items() if own is not None}
-    trace = _build_trace(idea, shot, category, changed=changed, instants_us=instants_us)
+    trace = _build_injected_trace(idea, shot, category, changed=changed, instants_us=instants_us)
     return InjectedFrames(frames, changed, trace)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _ChangedPixels:
+class _ChangedFrame:
     frame: Rgb
     changed: Mask
 
 
-def _look_at(idea: TraceEffect, shot: ObservedShot, index: int) -> _ChangedPixels | None:
-    """Return the frame with the effect and its changed pixels; `None` if too little is visible."""
+def _render_visible_change(
+    idea: TraceEffect, shot: AnalysedShot, index: int
+) -> _ChangedFrame | None:
+    """Render the effect on one frame; return `None` if too few pixels change visibly."""
     clean, frame = shot.picture(index), idea.paint(index)
-    changed = changed_pixels(clean, frame)
-    box, n_plain = find_bounds(changed), int(changed_pixels(clean, frame, levels=PLAIN).sum())
+    changed = find_changed_pixels(clean, frame)
+    box, n_plain = (
+        find_mask_bounds(changed),
+        int(find_changed_pixels(clean, frame, levels=PLAIN).sum()),
+    )
     if box is None or n_plain < max(_LEAST_PIXELS, _LEAST_SHARE * changed.size):
         return None
-    return _ChangedPixels(frame, changed) if n_plain >= _LEAST_FILL * box.area else None
+    return _ChangedFrame(frame, changed) if n_plain >= _LEAST_FILL * box.area else None
 
 
-def _build_trace(
+def _build_injected_trace(
     idea: TraceEffect,
-    shot: ObservedShot,
+    shot: AnalysedShot,
     category: Category,
     *,
     changed: Mapping[int, Mask],
     instants_us: Sequence[int],
 ) -> Trace:
-    """Return the ground-truth trace, computed from the changed pixels."""
+    """Build the ground-truth trace of the injected effect from the changed pixels."""
     width, height = shot.size
     track = []
     for index, mask in changed.items():
-        box = find_bounds(mask)
+        box = find_mask_bounds(mask)
         if box is not None:
             marked = pad_window(box, 1, frame=shot.size).as_box(width, height)
             track.append(BoxAt(instants_us[index], marked))
     middle = len(track) // 2
-    cut = cut_out(shot, idea.about, min(changed) + middle - shot.first)
+    cut = cut_out_region(shot, idea.about, min(changed) + middle - shot.first)
     if idea.about.silhouettes is None:
-        solid = cut.patch[radius_squared(cut.window) < _CORE].astype(np.uint8)
+        solid = cut.patch[compute_squared_radius(cut.window) < _CORE].astype(np.uint8)
     else:
         solid = cut.patch[cut.alpha[..., 0] > 0.5].astype(np.uint8)  # noqa: PLR2004  more than half
     return Trace(
         span=TimeSpan(instants_us[min(changed)], instants_us[max(changed) + 1]),
         track=tuple(track),
         categories=frozenset({category}),
-        explanation=explain(
+        explanation=format_trace_explanation(
             category,
             box=track[middle].box,
             thing=_format_region_name(idea, solid if len(solid) else cut.patch.astype(np.uint8)),
@@ -286,4 +298,4 @@ def _build_trace(
 
 def _format_region_name(idea: TraceEffect, pixels: Rgb) -> str:
     kind = "object" if idea.about.is_object else "part of the picture"
-    return f"the {colour_name(pixels)} {kind}"
+    return f"the {name_median_colour(pixels)} {kind}"

@@ -1,20 +1,19 @@
-"""Strokes that effects are made of: warp, blend, lay down."""
+"""Image operations for effects: warp, blend, erase and paste."""
 
 from collections.abc import Callable
 
 import numpy as np
 from scipy import ndimage
 
-from unreel.curation.inject.region import RegionCutout, radius_squared
-from unreel.curation.inject.shot import Floats
-from unreel.curation.inject.window import PixelWindow
+from unreel.curation.inject.region import RegionCutout, compute_squared_radius
+from unreel.curation.inject.shot import Floats, PixelWindow
 from unreel.media.decode import Rgb
 
 Field = Callable[[Floats, Floats], tuple[Floats, Floats]]
 """From columns and rows (-1 to 1 across a window) to the columns and rows that are shown there."""
 
 
-def compute_envelope(index: int, n: int, *, rise: int) -> float:
+def compute_effect_strength(index: int, n: int, *, rise: int) -> float:
     """Return the strength of an effect at frame `index`, from 0 to 1.
 
     The strength is 0 before and after the span and 1 inside it, with a smooth change over `rise`
@@ -24,13 +23,13 @@ def compute_envelope(index: int, n: int, *, rise: int) -> float:
     return part * part * (3 - 2 * part)
 
 
-def warp(frame: Rgb, window: PixelWindow, field: Field) -> Rgb:
+def warp_ellipse(frame: Rgb, window: PixelWindow, field: Field) -> Rgb:
     """Return `frame` with the ellipse in `window` warped by `field`; the edge of the ellipse is fixed."""
     across = (np.arange(window.width, dtype=np.float32) + 0.5) / window.width * 2 - 1
     down = (np.arange(window.height, dtype=np.float32) + 0.5) / window.height * 2 - 1
     columns, rows = (grid.astype(np.float32) for grid in np.meshgrid(across, down))
     to_column, to_row = field(columns, rows)
-    inner = np.clip(1 - radius_squared(window), 0, 1) ** 2
+    inner = np.clip(1 - compute_squared_radius(window), 0, 1) ** 2
     shown = (
         (rows + inner * (to_row - rows) + 1) / 2 * window.height - 0.5,
         (columns + inner * (to_column - columns) + 1) / 2 * window.width - 0.5,
@@ -46,7 +45,7 @@ def warp(frame: Rgb, window: PixelWindow, field: Field) -> Rgb:
     return paste_patch(frame, window, np.where(inner[..., None] > 0, bent, patch))
 
 
-def blend(below: Floats, above: Floats, alpha: Floats | float) -> Floats:
+def blend_patches(below: Floats, above: Floats, alpha: Floats | float) -> Floats:
     """Return `above` blended over `below` with the opacity `alpha`."""
     blended: Floats = (below + (above - below) * alpha).astype(np.float32)
     return blended
@@ -60,14 +59,14 @@ def paste_patch(frame: Rgb, window: PixelWindow, patch: Floats) -> Rgb:
 
 
 def erase_region(frame: Rgb, cut: RegionCutout, much: float = 1.0) -> Rgb:
-    """Return `frame` with the background in place of the cutout."""
-    return paste_patch(frame, cut.window, blend(cut.patch, cut.behind, cut.cover * much))
+    """Return `frame` with the cut-out region replaced by its background, with the opacity `much`."""
+    return paste_patch(frame, cut.window, blend_patches(cut.patch, cut.behind, cut.cover * much))
 
 
-def paste_copy(frame: Rgb, cut: RegionCutout, offset: tuple[int, int], much: float = 1.0) -> Rgb:
-    """Return `frame` with a copy of the cut-out object, moved by `offset` columns and rows.
+def paste_cutout(frame: Rgb, cut: RegionCutout, offset: tuple[int, int], much: float = 1.0) -> Rgb:
+    """Return `frame` with the cutout pasted at `offset` columns and rows, with the opacity `much`.
 
-    The copy is clipped at the edges of the frame.
+    The pasted region is clipped at the edges of the frame.
     """
     height, width, _ = frame.shape
     left, top = cut.window.left + offset[0], cut.window.top + offset[1]
@@ -80,4 +79,4 @@ def paste_copy(frame: Rgb, cut: RegionCutout, offset: tuple[int, int], much: flo
     )
     below = frame[window.slices].astype(np.float32)
     alpha = cut.alpha[rows, columns] * much
-    return paste_patch(frame, window, blend(below, cut.patch[rows, columns], alpha))
+    return paste_patch(frame, window, blend_patches(below, cut.patch[rows, columns], alpha))

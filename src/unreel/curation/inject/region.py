@@ -1,4 +1,4 @@
-"""Parts of the picture that are worth changing, followed through a shot."""
+"""Regions for effects: moving objects and textured areas, tracked through a shot."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,8 +9,15 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy import ndimage
 
-from unreel.curation.inject.shot import Floats, Mask, ObservedShot, shrink
-from unreel.curation.inject.window import PixelWindow, build_window, pad_window
+from unreel.curation.inject.shot import (
+    AnalysedShot,
+    Floats,
+    Mask,
+    PixelWindow,
+    build_window,
+    pad_window,
+    shrink_frame,
+)
 
 _SMALLEST_SHARE: Final = 0.004
 _LARGEST_SHARE: Final = 0.2
@@ -40,7 +47,7 @@ _ABOVE_NOISE: Final = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrackedRegion:
-    """One place of the picture at each frame of a shot."""
+    """Position of one region in each frame of a shot."""
 
     windows: tuple[PixelWindow, ...]
     silhouettes: tuple[Mask, ...] | None = None
@@ -50,7 +57,7 @@ class TrackedRegion:
 
     @property
     def moves(self) -> bool:
-        """Return whether the region moves far enough to count as a moving object."""
+        """Return whether the path of the region is long enough for a moving object."""
         centres = [window.centre for window in self.windows]
         path = sum(float(np.hypot(b[0] - a[0], b[1] - a[1])) for a, b in pairwise(centres))
         return path >= _MIN_PATH * max(self.windows[0].width, self.windows[0].height)
@@ -69,8 +76,8 @@ class RegionCutout:
     behind: Floats
 
 
-def iter_moving_objects(shot: ObservedShot) -> Iterator[TrackedRegion]:
-    """Yield the objects that move through the whole shot, largest first."""
+def iter_moving_objects(shot: AnalysedShot) -> Iterator[TrackedRegion]:
+    """Yield the objects that can be tracked through the whole shot, largest first."""
     middle = shot.n // 2
     labels, n_found = ndimage.label(shot.moving[middle])
     sizes = ndimage.sum_labels(shot.moving[middle], labels, np.arange(1, n_found + 1))
@@ -78,18 +85,18 @@ def iter_moving_objects(shot: ObservedShot) -> Iterator[TrackedRegion]:
         seed: Mask = labels == label
         if not _is_suitable_shape(seed) or _is_shadow(shot, seed):
             continue
-        follow = _follow_loosely if shot.plate is None else _follow_shape
+        follow = _track_object_ellipse if shot.plate is None else _track_silhouette
         region = follow(shot, seed)
         if region is not None and (shot.plate is None or region.moves):
             yield region
 
 
 def iter_textured_regions(
-    shot: ObservedShot, rng: np.random.Generator, *, share: float, apart: bool
+    shot: AnalysedShot, rng: np.random.Generator, *, share: float, apart: bool
 ) -> Iterator[TrackedRegion]:
-    """Yield regions rich in detail, about `share` of the shorter side wide.
+    """Yield tracked regions rich in detail, about `share` of the frame's shorter side wide.
 
-    With `apart`, the regions stay away from everything that moves.
+    With `apart`, the regions are away from everything that moves.
     """
     rows, columns = shot.grey.shape[1:]
     half = max(3, round(share * min(rows, columns) / 2))
@@ -110,18 +117,18 @@ def iter_textured_regions(
         window = PixelWindow(
             int(column) - half, int(row) - half, int(column) + half, int(row) + half
         )
-        region = _follow_patch(shot, window)
+        region = _track_patch(shot, window)
         if region is not None:
             yield region
 
 
-def cut_out(shot: ObservedShot, region: TrackedRegion, index: int) -> RegionCutout:
-    """Return the cutout of the region at frame `index` of the shot."""
+def cut_out_region(shot: AnalysedShot, region: TrackedRegion, index: int) -> RegionCutout:
+    """Cut the region out of frame `index` of the shot."""
     window = region.windows[index]
     patch = shot.picture(index)[window.slices].astype(np.float32)
     if region.silhouettes is None or shot.plate is None:
-        alpha = ellipse(window)
-        return RegionCutout(window, patch, alpha, alpha, fill(patch, alpha))
+        alpha = build_ellipse_mask(window)
+        return RegionCutout(window, patch, alpha, alpha, inpaint_patch(patch, alpha))
     behind = shot.plate[window.slices].astype(np.float32)
     near = _enlarge_mask(region.silhouettes[index], shot, window)
     solid = _compute_object_mask(patch, behind, near)
@@ -131,18 +138,18 @@ def cut_out(shot: ObservedShot, region: TrackedRegion, index: int) -> RegionCuto
     )
 
 
-def ellipse(window: PixelWindow) -> Floats:
+def build_ellipse_mask(window: PixelWindow) -> Floats:
     """Return the opacity of each pixel for the ellipse inscribed in `window`.
 
     The opacity is 1 inside the ellipse and falls smoothly to 0 at its edge.
     """
-    far = np.sqrt(radius_squared(window))
+    far = np.sqrt(compute_squared_radius(window))
     alpha = np.clip((1 - far) / _FEATHER, 0, 1)
     soft: Floats = (alpha * alpha * (3 - 2 * alpha)).astype(np.float32)
     return soft[..., None]
 
 
-def radius_squared(window: PixelWindow) -> Floats:
+def compute_squared_radius(window: PixelWindow) -> Floats:
     """Return the squared radius of each pixel: 0 in the middle, 1 on the ellipse inscribed in `window`."""
     across = (np.arange(window.width) + 0.5) / window.width * 2 - 1
     down = (np.arange(window.height) + 0.5) / window.height * 2 - 1
@@ -150,7 +157,7 @@ def radius_squared(window: PixelWindow) -> Floats:
     return squared
 
 
-def fill(patch: Floats, alpha: Floats) -> Floats:
+def inpaint_patch(patch: Floats, alpha: Floats) -> Floats:
     """Return `patch` with the pixels under `alpha` filled in from the surrounding pixels."""
     known = (alpha < 0.02).astype(np.float32)  # noqa: PLR2004  all but invisible
     if not known.any():
@@ -179,14 +186,14 @@ def _is_suitable_shape(shape: Mask) -> bool:
     )
 
 
-def _is_shadow(shot: ObservedShot, shape: Mask) -> bool:
+def _is_shadow(shot: AnalysedShot, shape: Mask) -> bool:
     """Return whether `shape` is a shadow.
 
     In a shadow the background is visible and darker by about the same factor in every colour.
     """
     if shot.plate is None:
         return False
-    behind = shrink(shot.plate)[shape] + 1
+    behind = shrink_frame(shot.plate)[shape] + 1
     light = (shot.small[shot.n // 2][shape] + 1) / behind
     by_colour = light.mean(axis=0)
     return bool(
@@ -196,10 +203,11 @@ def _is_shadow(shot: ObservedShot, shape: Mask) -> bool:
     )
 
 
-def _follow_shape(shot: ObservedShot, seed: Mask) -> TrackedRegion | None:
-    """Return the object tracked from the middle of the shot to both ends; `None` if tracking fails.
+def _track_silhouette(shot: AnalysedShot, seed: Mask) -> TrackedRegion | None:
+    """Track the object of the mask `seed` from the middle frame to both ends of the shot.
 
-    In each frame the object is the silhouette that overlaps the previous silhouette.
+    In each frame the object is the silhouette that overlaps the previous one. The result is `None`
+    if the object is lost.
     """
     middle = shot.n // 2
     shapes: dict[int, Mask] = {middle: seed}
@@ -228,16 +236,17 @@ def _find_overlap_component(moving: Mask, before: Mask) -> Mask | None:
     return found
 
 
-def _follow_loosely(shot: ObservedShot, seed: Mask) -> TrackedRegion | None:
-    """Return the tracked object in windows with room for an ellipse; `None` if tracking fails.
+def _track_object_ellipse(shot: AnalysedShot, seed: Mask) -> TrackedRegion | None:
+    """Track the object of the mask `seed` in windows with room for an ellipse around it.
 
-    The outline of the object is known only at low resolution.
+    This is used for moving cameras, for which the outline is known only at low resolution. The
+    result is `None` if the object is lost or moves too little against its background.
     """
-    followed = _follow_shape(shot, seed)
+    followed = _track_silhouette(shot, seed)
     if followed is None:
         return None
     side = max(max(window.width, window.height) for window in followed.windows)
-    if _measure_travel(shot, followed) < _CLEAR_OF_ITSELF * side:
+    if _measure_region_travel(shot, followed) < _CLEAR_OF_ITSELF * side:
         return None
     width, height = (
         (1 + 2 * _ROOM) * max(getattr(window, name) for window in followed.windows)
@@ -253,22 +262,22 @@ def _follow_loosely(shot: ObservedShot, seed: Mask) -> TrackedRegion | None:
     return TrackedRegion(windows, is_object=True) if len(windows) == shot.n else None
 
 
-def _measure_travel(shot: ObservedShot, region: TrackedRegion) -> float:
-    """Return the distance in pixels that the region moves against its background from first to last frame."""
+def _measure_region_travel(shot: AnalysedShot, region: TrackedRegion) -> float:
+    """Return the distance in pixels between the first and last position, without the camera motion."""
     first, last = (np.array(region.windows[end].centre) for end in (0, -1))
     camera = np.subtract(shot.drift[-1], shot.drift[0]) * shot.scale
     return float(np.linalg.norm(last - first - camera))
 
 
-def _follow_patch(shot: ObservedShot, window: PixelWindow) -> TrackedRegion | None:
-    """Return the positions of the patch in the small `window` of the middle frame in the other frames."""
+def _track_patch(shot: AnalysedShot, window: PixelWindow) -> TrackedRegion | None:
+    """Track the patch in `window` of the small middle frame; `None` if the patch is lost."""
     grey, middle = shot.grey, shot.n // 2
     first = grey[middle][window.slices]
     spots: dict[int, tuple[float, float]] = {middle: (float(window.left), float(window.top))}
     for steps in (range(middle + 1, shot.n), range(middle - 1, -1, -1)):
         spot, before = spots[middle], first
         for place in steps:
-            found = _find_best_match(grey[place], (first + before) / 2, near=spot)
+            found = _find_patch_position(grey[place], (first + before) / 2, near=spot)
             if found is None:
                 return None
             spots[place] = spot = found
@@ -288,7 +297,7 @@ def _follow_patch(shot: ObservedShot, window: PixelWindow) -> TrackedRegion | No
     return TrackedRegion(tuple(windows))
 
 
-def _find_best_match(
+def _find_patch_position(
     picture: Floats, patch: Floats, *, near: tuple[float, float]
 ) -> tuple[float, float] | None:
     """Return the position near `near` where `patch` correlates best; none if it is lost."""
@@ -311,7 +320,7 @@ def _find_best_match(
 
 
 def _compute_peak_offset(values: Floats, peak: int) -> float:
-    """Return the offset of the vertex of the parabola through the peak and its neighbours."""
+    """Return the subpixel offset of a peak, from the parabola through it and its neighbours."""
     if not 0 < peak < len(values) - 1:
         return 0.0
     below, top, above = (float(values[peak + step]) for step in (-1, 0, 1))
@@ -327,7 +336,7 @@ def _compute_local_spread(grey: Floats, half: int) -> Floats:
     return spread
 
 
-def _compute_shape_window(shape: Mask, shot: ObservedShot) -> PixelWindow:
+def _compute_shape_window(shape: Mask, shot: AnalysedShot) -> PixelWindow:
     rows, columns = np.nonzero(shape.any(axis=1))[0], np.nonzero(shape.any(axis=0))[0]
     scale = shot.scale
     window = PixelWindow(
@@ -339,8 +348,8 @@ def _compute_shape_window(shape: Mask, shot: ObservedShot) -> PixelWindow:
     return pad_window(window, max(2, round(2 * scale)), frame=shot.size)
 
 
-def _enlarge_mask(shape: Mask, shot: ObservedShot, window: PixelWindow) -> Mask:
-    """Return the part of the small `shape` inside `window`, slightly grown."""
+def _enlarge_mask(shape: Mask, shot: AnalysedShot, window: PixelWindow) -> Mask:
+    """Scale the part of the small mask `shape` inside `window` to frame pixels, slightly dilated."""
     grown = ndimage.binary_dilation(shape, iterations=2)
     rows = np.minimum(np.arange(window.top, window.bottom) / shot.scale, shape.shape[0] - 1)
     columns = np.minimum(np.arange(window.left, window.right) / shot.scale, shape.shape[1] - 1)

@@ -1,4 +1,4 @@
-"""Small version of a span of frames: moving parts and background."""
+"""Small version of a span of frames with moving parts and background, and pixel windows inside a frame."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,85 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
+from unreel.core.box import Box
+from unreel.core.errors import InvalidValueError
 from unreel.media.decode import Rgb
+
+
+@dataclass(frozen=True, slots=True)
+class PixelWindow:
+    """Rectangle of pixels in a frame; `right` and `bottom` are exclusive."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.left < self.right and 0 <= self.top < self.bottom):
+            msg = f"a window needs a column and a row, got {self}. Clip it to the frame first"
+            raise InvalidValueError(msg)
+
+    @property
+    def width(self) -> int:
+        """Return the number of columns."""
+        return self.right - self.left
+
+    @property
+    def height(self) -> int:
+        """Return the number of rows."""
+        return self.bottom - self.top
+
+    @property
+    def area(self) -> int:
+        """Return the number of pixels."""
+        return self.width * self.height
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """Return the column and row of the centre."""
+        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
+
+    @property
+    def slices(self) -> tuple[slice, slice]:
+        """Return the rows and columns as array slices."""
+        return slice(self.top, self.bottom), slice(self.left, self.right)
+
+    def as_box(self, width: int, height: int) -> Box:
+        """Return the window as fractions of a frame of `width` x `height` pixels."""
+        return Box(self.left / width, self.top / height, self.right / width, self.bottom / height)
+
+
+def build_window(
+    centre: tuple[float, float], size: tuple[float, float], *, frame: tuple[int, int]
+) -> PixelWindow | None:
+    """Return the window of `size` around `centre`, clipped to `frame`; `None` if nothing remains."""
+    left, right = (round(centre[0] + sign * size[0] / 2) for sign in (-1, 1))
+    top, bottom = (round(centre[1] + sign * size[1] / 2) for sign in (-1, 1))
+    left, top = max(0, left), max(0, top)
+    right, bottom = min(frame[0], right), min(frame[1], bottom)
+    return PixelWindow(left, top, right, bottom) if left < right and top < bottom else None
+
+
+def merge_windows(windows: Sequence[PixelWindow]) -> PixelWindow:
+    """Return the smallest window that contains all `windows`."""
+    return PixelWindow(
+        min(window.left for window in windows),
+        min(window.top for window in windows),
+        max(window.right for window in windows),
+        max(window.bottom for window in windows),
+    )
+
+
+def pad_window(window: PixelWindow, by: int, *, frame: tuple[int, int]) -> PixelWindow:
+    """Return `window` with `by` more pixels on each side, clipped to `frame`."""
+    return PixelWindow(
+        max(0, window.left - by),
+        max(0, window.top - by),
+        min(frame[0], window.right + by),
+        min(frame[1], window.bottom + by),
+    )
+
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -27,8 +105,8 @@ _CUT_LEVELS: Final = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ObservedShot:
-    """Frames `first` to `first + n - 1` of a clip, looked at."""
+class AnalysedShot:
+    """Frames `first` to `first + n - 1` of a clip, with motion masks and background."""
 
     frames: Sequence[Rgb]
     first: int
@@ -59,7 +137,7 @@ class ObservedShot:
 
     @property
     def grey(self) -> Floats:
-        """Return the small pictures in grey."""
+        """Return the small pictures as grey levels."""
         grey: Floats = self.small.mean(axis=3)
         return grey
 
@@ -68,14 +146,14 @@ class ObservedShot:
         return self.frames[self.first + index]
 
 
-def look(frames: Sequence[Rgb], *, first: int, n: int) -> ObservedShot | None:
-    """Return the shot of `n` frames from `first` on; `None` if the shot contains a cut."""
-    small = np.stack([shrink(frames[index]) for index in range(first, first + n)])
+def analyse_shot(frames: Sequence[Rgb], *, first: int, n: int) -> AnalysedShot | None:
+    """Analyse the `n` frames from `first` on; return `None` if they contain a cut."""
+    small = np.stack([shrink_frame(frames[index]) for index in range(first, first + n)])
     steps = np.abs(np.diff(small, axis=0)).mean(axis=(1, 2, 3))
     if steps.max(initial=0) > _CUT_LEVELS:
         return None
     sampled = np.unique(np.linspace(0, len(frames) - 1, _PLATE_FRAMES).round().astype(int))
-    behind = np.median([shrink(frames[index]) for index in sampled], axis=0)
+    behind = np.median([shrink_frame(frames[index]) for index in sampled], axis=0)
     away = np.abs(small - behind).max(axis=3)
     still = (
         np.median(away) < _STILL_LEVELS
@@ -83,14 +161,14 @@ def look(frames: Sequence[Rgb], *, first: int, n: int) -> ObservedShot | None:
     )
     if not still:
         grey = small.mean(axis=3)
-        shifts = [global_shift(grey[n // 2], now) for now in grey]
+        shifts = [estimate_camera_shift(grey[n // 2], now) for now in grey]
         drift = tuple((across, down) for down, across in shifts)
-        return ObservedShot(frames, first, small, _compute_motion_mask(small, shifts), None, drift)
+        return AnalysedShot(frames, first, small, _compute_motion_mask(small, shifts), None, drift)
     plate = np.sort(np.stack([frames[index] for index in sampled]), axis=0)[len(sampled) // 2]
-    return ObservedShot(frames, first, small, _clean_mask(away > _DIFFERS), plate)
+    return AnalysedShot(frames, first, small, _clean_mask(away > _DIFFERS), plate)
 
 
-def shrink(rgb: Rgb) -> Floats:
+def shrink_frame(rgb: Rgb) -> Floats:
     """Return `rgb` scaled down so that its longest side is at most `SMALL` pixels."""
     height, width, _ = rgb.shape
     scale = min(1.0, SMALL / max(width, height))
@@ -99,8 +177,11 @@ def shrink(rgb: Rgb) -> Floats:
     return np.asarray(picture, dtype=np.float32)
 
 
-def global_shift(before: Floats, after: Floats) -> tuple[int, int]:
-    """Return the shift from `before` to `after` in rows and columns that gives the best correlation."""
+def estimate_camera_shift(before: Floats, after: Floats) -> tuple[int, int]:
+    """Return the rows and columns by which `after` is shifted against `before`.
+
+    The shift is the one with the best correlation.
+    """
     spectrum = np.fft.rfft2(_compute_fine_detail(after)) * np.conj(
         np.fft.rfft2(_compute_fine_detail(before))
     )
@@ -122,7 +203,7 @@ def _compute_fine_detail(grey: Floats) -> Floats:
 
 
 def _compute_motion_mask(small: Floats, shifts: Sequence[tuple[int, int]]) -> Mask:
-    """Return a mask of parts that move differently from the camera."""
+    """Return a mask of the pixels that move differently from the camera, for each frame."""
     aligned = [
         _shift_picture(now, (-down, -across))
         for now, (down, across) in zip(small, shifts, strict=True)
@@ -130,7 +211,7 @@ def _compute_motion_mask(small: Floats, shifts: Sequence[tuple[int, int]]) -> Ma
     plate = np.nanmedian(aligned, axis=0).astype(np.float32)
     away = np.stack(
         [
-            _compute_difference(now, _shift_picture(plate, shift))
+            _compute_background_difference(now, _shift_picture(plate, shift))
             for now, shift in zip(small, shifts, strict=True)
         ]
     )
@@ -150,7 +231,7 @@ def _shift_picture(picture: Floats, by: tuple[int, int]) -> Floats:
     return moved
 
 
-def _compute_difference(now: Floats, behind: Floats) -> Floats:
+def _compute_background_difference(now: Floats, behind: Floats) -> Floats:
     """Return how far each pixel is outside the range of background values within one pixel of it.
 
     The largest difference over all colours counts. The result is 0 if the background is unknown.

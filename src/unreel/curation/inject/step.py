@@ -1,4 +1,4 @@
-"""Known traces in clean clips: each chosen real clip gains a twin with one trace, and the truth about it."""
+"""Step that adds twins of real clips with one injected trace each, and its ground truth."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -20,14 +20,23 @@ from unreel.core.judgement import Label
 from unreel.core.trace import Category, Trace
 from unreel.curation.inject.clip import inject_clip, write_twin
 from unreel.curation.inject.injection import UnsuitableClip
-from unreel.curation.normalise.step import RenderSettings, render_pieces
-from unreel.curation.normalise.stored_clips import StoredClip, store_clip
+from unreel.curation.normalise import (
+    SegmentRenderSettings,
+    StoredClip,
+    render_segments,
+    store_clip_by_hash,
+)
 from unreel.curation.piece import ClipSegment, ExcludedSegment
-from unreel.curation.pieces import ReiterableStream, SegmentTable, StepResult, keep_once
+from unreel.curation.pieces import (
+    CurationStepResult,
+    ReiterableStream,
+    SegmentTable,
+    deduplicate_segments,
+)
 from unreel.curation.recipe import InjectSection
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import Given, StepName, StepSubject
-from unreel.curation.working_table import format_digest
+from unreel.curation.step import Given, StepRequest, VersionedStep
+from unreel.curation.working_table import format_digest_hex
 from unreel.engine.location import StorageLocation
 from unreel.media.reader import MediaReader
 
@@ -44,7 +53,7 @@ def _sort_trace_categories(trace: Trace, write: SerializerFunctionWrapHandler) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectedClip(StoredClip):
-    """The twin with a trace, the truth about it, and the clip itself encoded in the same way."""
+    """Stored twin with an injected trace, the trace, and the clean clip encoded in the same way."""
 
     category: Category
     trace: Annotated[Trace, WrapSerializer(_sort_trace_categories)]
@@ -53,7 +62,7 @@ class InjectedClip(StoredClip):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UninjectedClip:
-    """A clip that lends itself to none of the categories."""
+    """Clip into which no trace of any category can be injected."""
 
     trace: None = None
 
@@ -65,50 +74,56 @@ _FINDS: Final[TypeAdapter[InjectedClip | UninjectedClip]] = TypeAdapter(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectionSettings:
-    """Settings of the injected trace; the rest is sampled."""
+    """Recipe section and seed of the injection step."""
 
     section: InjectSection
     seed: int
 
 
-def run_step(section: InjectSection, work: CurationJob, state: CurationState) -> CurationState:
-    """Return all segments, and a twin with a trace for the chosen fraction of the real ones.
+def run_inject_step(
+    section: InjectSection, work: CurationJob, state: CurationState
+) -> CurationState:
+    """Add a twin with one injected trace for the chosen fraction of the real segments.
 
     A clip and its twin share a group, so that they stay in one split and can be shown as a pair.
     The clip itself is encoded again like its twin, so that only the trace distinguishes them.
     """
     wanted = InjectionSettings(section=section, seed=work.recipe.seed)
     bench, pieces = work.bench, state.pieces
-    drawn = _select_real_segments(pieces, wanted)
-    cut = render_pieces(work, pieces.where(drawn), RenderSettings(form=None, step="inject-cut"))
+    drawn = _select_segments_to_inject(pieces, wanted)
+    cut = render_segments(
+        work, pieces.where(drawn), SegmentRenderSettings(form=None, step="inject-cut")
+    )
     settings = {
         "categories": [category.value for category in section.categories],
         "strength": section.strength,
         "seed": wanted.seed,
     }
-    step = StepName(name=INJECT, version=1, settings=settings, finds=_FINDS)
+    step = VersionedStep(name=INJECT, version=1, settings=settings, finds=_FINDS)
     look = partial(_inject_first_category, wanted=wanted, media=bench.media)
-    found = bench.ask(step, ReiterableStream(lambda: map(_build_subject, cut.pieces)), look)
+    found = bench.ask(step, ReiterableStream(lambda: map(_build_inject_request, cut.pieces)), look)
     others: Iterable[ClipSegment] = pieces.where(~drawn)
     made = _iter_segments_with_twins(zip(cut.pieces, found, strict=True), bench.media)
     sifted = work.shelf.sift(INJECT, chain(others, made))
     # Files that differ in their tags alone have one encoding.
-    once, doubled = keep_once(sifted.pieces.by_name(), step=INJECT)
+    once, doubled = deduplicate_segments(sifted.pieces.by_name(), step=INJECT)
     left_out = cut.left_out + sifted.left_out + work.shelf.leave(f"{INJECT}-same", doubled)
-    return state.after(StepResult(pieces=once, left_out=left_out))
+    return state.after(CurationStepResult(pieces=once, left_out=left_out))
 
 
-def _select_real_segments(pieces: SegmentTable, wanted: InjectionSettings) -> NDArray[np.bool_]:
-    """Return a mask of the selected segments: real ones, by their content and the seed."""
+def _select_segments_to_inject(
+    pieces: SegmentTable, wanted: InjectionSettings
+) -> NDArray[np.bool_]:
+    """Return a mask of the real segments that get a twin, sampled by content hash and seed."""
     drawn: NDArray[np.bool_] = pieces.strings("label") == Label.REAL.value
     most = wanted.section.share * _WHOLE
     clips = pieces.rows.digests("clip")
     for place in np.flatnonzero(drawn):
-        drawn[place] = _compute_draw_number(format_digest(clips[place]), wanted.seed) < most
+        drawn[place] = _compute_sampling_number(format_digest_hex(clips[place]), wanted.seed) < most
     return drawn
 
 
-def _build_subject(piece: ClipSegment) -> StepSubject:
+def _build_inject_request(piece: ClipSegment) -> StepRequest:
     return piece.subject(draw=piece.clip.id)
 
 
@@ -126,10 +141,10 @@ def _iter_segments_with_twins(
             case _:
                 clean = piece.remade(own.clean.below(media))
                 yield replace(clean, entry=_add_default_group(piece))
-                yield _build_twin(piece, own, media)
+                yield _build_injected_twin(piece, own, media)
 
 
-def _compute_draw_number(clip: str, seed: int) -> int:
+def _compute_sampling_number(clip: str, seed: int) -> int:
     return int(digest(INJECT, str(seed), clip)[:8], 16)
 
 
@@ -141,7 +156,7 @@ def _inject_first_category(
     wanted: InjectionSettings,
     media: StorageLocation,
 ) -> InjectedClip | UninjectedClip | Failure:
-    """Inject a trace of the first suitable category, in an order drawn for the clip."""
+    """Inject a trace of the first suitable category, in a random order for the clip, and store it."""
     draw = digest(str(wanted.seed), given["draw"])
     order = sorted(wanted.section.categories, key=lambda category: digest(category.value, draw))
     with TemporaryDirectory(prefix="unreel-") as folder:
@@ -159,11 +174,11 @@ def _inject_first_category(
                 return trace
             if isinstance(trace, UnsuitableClip):
                 continue
-            stored = store_clip(into.read_bytes(), media, reader=reader)
+            stored = store_clip_by_hash(into.read_bytes(), media, reader=reader)
             if isinstance(stored, Failure):
                 return stored
             failure = write_twin(file, reader=reader, into=into)
-            clean = failure or store_clip(into.read_bytes(), media, reader=reader)
+            clean = failure or store_clip_by_hash(into.read_bytes(), media, reader=reader)
             if isinstance(clean, Failure):
                 return clean
             return InjectedClip(
@@ -181,7 +196,9 @@ def _add_default_group(piece: ClipSegment) -> Entry:
     return replace(piece.entry, group=piece.entry.group or piece.entry.name)
 
 
-def _build_twin(piece: ClipSegment, found: InjectedClip, media: StorageLocation) -> ClipSegment:
+def _build_injected_twin(
+    piece: ClipSegment, found: InjectedClip, media: StorageLocation
+) -> ClipSegment:
     category = found.category.value
     entry = replace(
         _add_default_group(piece),

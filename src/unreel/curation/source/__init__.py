@@ -1,1 +1,1 @@
-"""`[source]`: raw video comes in: folders, store prefixes, tables and video folders, with their rights."""
+"""`[source]`: input clips from folders, store prefixes, tables and video folders."""

@@ -1,4 +1,4 @@
-"""Step that turns files into clips: probe, hash and deduplicate; unusable files get a reason."""
+"""Step that ingests files: probe, hash and deduplicate; unusable files are excluded."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,19 +12,30 @@ from pydantic import TypeAdapter
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.unique_names import NAMED_BEFORE
 from unreel.core.chunks import SCAN_ROWS
-from unreel.core.clip import UNKNOWN_CLIP, Clip, ClipId
-from unreel.core.facts import ClipFacts
+from unreel.core.clip import UNKNOWN_CLIP, Clip, ClipFacts, ClipId
 from unreel.core.failure import Failure
-from unreel.core.identity import clip_id
+from unreel.core.identity import compute_clip_id
 from unreel.core.names import read_clip_id
-from unreel.curation.exclusions import LeavingOut, LeftOuts
-from unreel.curation.piece import GIVE_LICENCE, NO_LICENCE, REJECTED, ClipSegment, ExcludedSegment
-from unreel.curation.pieces import ReiterableStream, StepResult, WorkDirectory, keep_once
+from unreel.curation.piece import (
+    GIVE_LICENCE,
+    NO_LICENCE,
+    REJECTED,
+    ClipSegment,
+    ExcludedSegment,
+    ExclusionWriter,
+    SegmentExclusions,
+)
+from unreel.curation.pieces import (
+    CurationStepResult,
+    ReiterableStream,
+    SegmentWorkDirectory,
+    deduplicate_segments,
+)
 from unreel.curation.recipe import SourceSection
-from unreel.curation.source.sources import SourceClip, SourceContext, list_sources
+from unreel.curation.source.sources import SourceClip, SourceReadContext, list_source_clips
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import Given, StepName, StepSubject
-from unreel.curation.working_table import WorkingTable, write_rows
+from unreel.curation.step import Given, StepRequest, VersionedStep
+from unreel.curation.working_table import WorkingTable, write_working_table
 from unreel.media.reader import MediaReader
 
 _STEP: Final = "ingest"
@@ -32,23 +43,28 @@ _ENTRY: Final = TypeAdapter(Entry)
 _TEXTS: Final = ("name", "location", "mark", "licence")
 
 
-def write_listing(
-    listed: Iterable[SourceClip | Rejected], shelf: WorkDirectory
-) -> tuple[WorkingTable, LeftOuts]:
-    """Write the `listed` clips as rows sorted by name, and the rejected ones."""
-    leaving = LeavingOut(shelf.folder, "listing")
-    rows = write_rows(shelf.folder, "listing.rows", _iter_batches(listed, leaving), _build_schema())
+def write_source_listing(
+    listed: Iterable[SourceClip | Rejected], shelf: SegmentWorkDirectory
+) -> tuple[WorkingTable, SegmentExclusions]:
+    """Write the `listed` clips to a table sorted by name, and the rejected ones as exclusions."""
+    leaving = ExclusionWriter(shelf.folder, "listing")
+    rows = write_working_table(
+        shelf.folder,
+        "listing.rows",
+        _iter_listing_batches(listed, leaving),
+        _build_listing_schema(),
+    )
     return rows.by_name(), leaving.end()
 
 
-def filter_listing(
-    listing: WorkingTable, shelf: WorkDirectory, *, require_licence: bool
-) -> tuple[WorkingTable, LeftOuts]:
-    """Return the rows that can be ingested, and the exclusions.
+def filter_source_listing(
+    listing: WorkingTable, shelf: SegmentWorkDirectory, *, require_licence: bool
+) -> tuple[WorkingTable, SegmentExclusions]:
+    """Return the rows of the listing that can be ingested, and the exclusions.
 
     The first row of each name is kept; with `require_licence` it must have a licence.
     """
-    leaving = LeavingOut(shelf.folder, "listing-sifted")
+    leaving = ExclusionWriter(shelf.folder, "listing-sifted")
     kept = np.ones(len(listing), np.bool_)
     place, before = 0, None
     for batch in listing.batches(("name", "location", "licence")):
@@ -65,23 +81,25 @@ def filter_listing(
     return listing.where(kept), leaving.end()
 
 
-def read_listing(listing: WorkingTable) -> Iterator[SourceClip]:
+def read_source_listing(listing: WorkingTable) -> Iterator[SourceClip]:
     """Yield the rows of the listing as source clips."""
     for batch in listing.batches(("entry", "location", "mark")):
         for row in batch.to_pylist():
             yield SourceClip(_ENTRY.validate_json(row["entry"]), row["location"], row["mark"])
 
 
-def _build_schema() -> Any:
+def _build_listing_schema() -> Any:
     import pyarrow as pa
 
     return pa.schema([*((name, pa.string()) for name in _TEXTS), ("entry", pa.binary())])
 
 
-def _iter_batches(listed: Iterable[SourceClip | Rejected], leaving: LeavingOut) -> Iterator[Any]:
+def _iter_listing_batches(
+    listed: Iterable[SourceClip | Rejected], leaving: ExclusionWriter
+) -> Iterator[Any]:
     import pyarrow as pa
 
-    schema, rows = _build_schema(), []
+    schema, rows = _build_listing_schema(), []
     for one in listed:
         if isinstance(one, Rejected):
             leaving.add(ExcludedSegment(one.name, _STEP, REJECTED, one.why))
@@ -104,46 +122,56 @@ def _iter_batches(listed: Iterable[SourceClip | Rejected], leaving: LeavingOut) 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestedFile:
-    """Identity of a file: the hash of its content and the properties of its streams."""
+    """Result of ingesting a file: the hash of its bytes and the properties of its streams."""
 
     clip: ClipId
     facts: ClipFacts
 
 
-INGEST: Final = StepName(name="ingest", version=1, finds=TypeAdapter(IngestedFile))
+INGEST: Final = VersionedStep(name="ingest", version=1, finds=TypeAdapter(IngestedFile))
 
 
-def run_step(
+def run_source_step(
     sections: Sequence[SourceSection], work: CurationJob, state: CurationState
 ) -> CurationState:
     """Return the clips of all sources, sorted by name and deduplicated by content."""
     bench, shelf = work.bench, work.shelf
-    around = SourceContext(root=work.root, access=bench.access, place=bench.place)
-    listing, rejected = write_listing(list_sources(sections, around), shelf)
-    usable, refused = filter_listing(listing, shelf, require_licence=work.recipe.require_licence)
-    asked = bench.ask(
-        INGEST, ReiterableStream(lambda: map(_build_subject, read_listing(usable))), look_at_file
+    around = SourceReadContext(root=work.root, access=bench.access, place=bench.place)
+    listing, rejected = write_source_listing(list_source_clips(sections, around), shelf)
+    usable, refused = filter_source_listing(
+        listing, shelf, require_licence=work.recipe.require_licence
     )
-    found = zip(read_listing(usable), asked, strict=True)
-    ingested = shelf.sift(INGEST.name, starmap(_build_segment, found))
-    kept, doubled = keep_once(ingested.pieces, step=INGEST.name)
+    asked = bench.ask(
+        INGEST,
+        ReiterableStream(lambda: map(_build_ingest_request, read_source_listing(usable))),
+        probe_and_hash_file,
+    )
+    found = zip(read_source_listing(usable), asked, strict=True)
+    ingested = shelf.sift(INGEST.name, starmap(_build_ingested_segment, found))
+    kept, doubled = deduplicate_segments(ingested.pieces, step=INGEST.name)
     left_out = rejected + refused + ingested.left_out + shelf.leave("ingest-same", doubled)
-    return state.after(StepResult(pieces=kept, left_out=left_out))
+    return state.after(CurationStepResult(pieces=kept, left_out=left_out))
 
 
-def _build_subject(row: SourceClip) -> StepSubject:
-    return StepSubject(
+def _build_ingest_request(row: SourceClip) -> StepRequest:
+    return StepRequest(
         clip=UNKNOWN_CLIP, name=row.entry.name, location=row.location, given={"mark": row.mark}
     )
 
 
-def look_at_file(reader: MediaReader, file: Path, _given: Given) -> IngestedFile | Failure:
+def probe_and_hash_file(reader: MediaReader, file: Path, _given: Given) -> IngestedFile | Failure:
     """Return the hash of the file's bytes and the properties of its streams."""
     facts = reader.probe(file)
-    return facts if isinstance(facts, Failure) else IngestedFile(clip=clip_id(file), facts=facts)
+    return (
+        facts
+        if isinstance(facts, Failure)
+        else IngestedFile(clip=compute_clip_id(file), facts=facts)
+    )
 
 
-def _build_segment(row: SourceClip, found: IngestedFile | Failure) -> ClipSegment | ExcludedSegment:
+def _build_ingested_segment(
+    row: SourceClip, found: IngestedFile | Failure
+) -> ClipSegment | ExcludedSegment:
     if isinstance(found, Failure):
         name, reason = row.entry.name, found.reason.value
         return ExcludedSegment(name, INGEST.name, reason, found.detail, row.location)

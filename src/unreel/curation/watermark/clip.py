@@ -1,4 +1,4 @@
-"""Marks of whole files."""
+"""Search and removal of watermarks in video files."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 from scipy.signal import resample_poly
 
 from unreel.core.box import Box
-from unreel.core.facts import ClipFacts
+from unreel.core.clip import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
 from unreel.core.registry import LazyImport
-from unreel.curation.watermark.find import find_watermarks
-from unreel.curation.watermark.mark import WatermarkRegion, WatermarkSearch
-from unreel.curation.watermark.stillness import LEAST_FRAMES
-from unreel.curation.watermark.text import ReadText
+from unreel.curation.watermark.find import LEAST_FRAMES, find_watermarks
+from unreel.curation.watermark.mark import ReadText, WatermarkRegion, WatermarkSearchResult
 from unreel.media.decode import Rgb
-from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
 from unreel.media.reader import MediaReader, SampledFrames
 from unreel.media.sound import ClipSound, NoSound
 
@@ -32,16 +30,16 @@ _TELEA: Final = LazyImport("cv2:INPAINT_TELEA", extra="curate")
 
 
 def remove_watermarks(frames: Sequence[Rgb], marks: Sequence[WatermarkRegion]) -> list[Rgb]:
-    """Return `frames` with every mark's grown box inpainted; all other pixels are unchanged.
+    """Return `frames` with the box of every watermark, slightly grown, inpainted.
 
-    The background of a fixed mark is in no other frame either, so each frame is inpainted
-    separately.
+    All other pixels are unchanged. The background of a fixed watermark is in no other frame either,
+    so each frame is inpainted separately.
     """
     return [_inpaint_boxes(frame, [mark.box for mark in marks]) for frame in frames]
 
 
-def grow_box(box: Box, *, width: int, height: int) -> tuple[slice, slice]:
-    """Return the rows and columns of the pixels that may change when `box` is painted over."""
+def compute_inpaint_slices(box: Box, *, width: int, height: int) -> tuple[slice, slice]:
+    """Return the row and column slices of the pixels that inpainting of `box` may change."""
     margin = max(2, round(MARGIN * float(np.hypot(width, height))))
     top, left = int(box.y0 * height) - margin, int(box.x0 * width) - margin
     bottom, right = np.ceil([box.y1 * height, box.x1 * width]).astype(int) + margin
@@ -53,7 +51,7 @@ def _inpaint_boxes(frame: Rgb, boxes: Sequence[Box]) -> Rgb:
     painted = frame.copy()
     height, width, _ = frame.shape
     for box in boxes:
-        rows, columns = grow_box(box, width=width, height=height)
+        rows, columns = compute_inpaint_slices(box, width=width, height=height)
         top, left = max(0, rows.start - _CONTEXT_PIXELS), max(0, columns.start - _CONTEXT_PIXELS)
         around = painted[top : rows.stop + _CONTEXT_PIXELS, left : columns.stop + _CONTEXT_PIXELS]
         hole = np.zeros(around.shape[:2], np.uint8)
@@ -74,24 +72,24 @@ _EVERY_FRAME: Final = "fps-1000"
 
 def find_clip_watermarks(
     path: Path, *, reader: MediaReader, read_text: ReadText | None = None
-) -> WatermarkSearch | Failure:
-    """Return the result of `find_watermarks` for the clip at `path`."""
+) -> WatermarkSearchResult | Failure:
+    """Search the clip at `path` for watermarks in sampled frames, with `find_watermarks`."""
     sampled = reader.frames(path, sampling=SAMPLING, encoding="rgb24", longest_side=LONGEST_SIDE)
     if isinstance(sampled, Failure):
         return sampled
     if len(sampled.frames) < LEAST_FRAMES:
         few = f"the clip has {len(sampled.frames)} frames: too few to find static marks"
-        return WatermarkSearch(inconclusive=few)
+        return WatermarkSearchResult(inconclusive=few)
     return find_watermarks([frame.rgb() for frame in sampled.frames], read_text=read_text)
 
 
-def clean_clip(
+def write_unmarked_clip(
     path: Path, *, reader: MediaReader, into: Path, read_text: ReadText | None = None
-) -> WatermarkSearch | Failure:
-    """Write a copy of the clip without its fixed marks to `into`, and return the marks found.
+) -> WatermarkSearchResult | Failure:
+    """Write a copy of the clip without its fixed watermarks to `into`, and return the search result.
 
-    The copy is H.264 in mp4 at the clip's own size and rate, the same bytes each time; it is also
-    written for clips without marks, so that re-encoding reveals nothing.
+    The copy is H.264 in MP4 at the clip's own size and rate, the same bytes each time. It is also
+    written for clips without watermarks, so that re-encoding reveals nothing.
     """
     marks = find_clip_watermarks(path, reader=reader, read_text=read_text)
     if isinstance(marks, Failure):
@@ -102,15 +100,15 @@ def clean_clip(
     sampled = reader.frames(path, sampling=_EVERY_FRAME, encoding="jpeg", quality=95)
     if isinstance(sampled, Failure):
         return sampled
-    sound = _read_sound(reader, path)
+    sound = _read_clip_sound(reader, path)
     if isinstance(sound, Failure):
         return sound
-    data = _encode_clip(sampled, facts, marks=marks.found, sound=sound)
+    data = _encode_unmarked_clip(sampled, facts, marks=marks.found, sound=sound)
     OutputDirectory(into.parent).write(into.name, data)
     return marks
 
 
-def _read_sound(reader: MediaReader, path: Path) -> ClipSound | NoSound | Failure:
+def _read_clip_sound(reader: MediaReader, path: Path) -> ClipSound | NoSound | Failure:
     sound = reader.sound(path)
     if isinstance(sound, ClipSound) and sound.start_s > _LATEST_S:
         detail = f"its sound begins more than {_LATEST_S} s after its pictures"
@@ -118,7 +116,7 @@ def _read_sound(reader: MediaReader, path: Path) -> ClipSound | NoSound | Failur
     return sound
 
 
-def _encode_clip(
+def _encode_unmarked_clip(
     sampled: SampledFrames,
     facts: ClipFacts,
     *,
@@ -126,7 +124,7 @@ def _encode_clip(
     sound: ClipSound | NoSound,
 ) -> bytes:
     width, height = (side // 2 * 2 for side in (facts.video.width, facts.video.height))
-    video = VideoTrack(
+    video = VideoTrackSettings(
         codec="libx264",
         width=width,
         height=height,
@@ -134,7 +132,7 @@ def _encode_clip(
         time_base=_TICK_S,
         options={"crf": "18", "preset": "veryfast", "bf": "0", "g": "48"},
     )
-    track = None if isinstance(sound, NoSound) else SoundTrack(codec="aac", channels=1)
+    track = None if isinstance(sound, NoSound) else SoundTrackSettings(codec="aac", channels=1)
     with ClipWriter("mp4", video, sound=track) as writer:
         for frame in sampled.frames:
             (clean,) = remove_watermarks([frame.rgb()], marks)

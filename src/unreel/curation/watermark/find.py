@@ -1,24 +1,134 @@
-"""Detection of overlays: edges that stay in position although the picture around them moves.
-
-Motion around a fixed mark proves it. In a still part of the picture a mark cannot be separated from
-the scene: nothing is found there, and `WatermarkSearch.inconclusive` gives its fraction.
-"""
+"""Detection of overlays: static edges in a picture that moves."""
 
 import functools
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
 from unreel.core.box import Box
-from unreel.curation.watermark.mark import MarkKind, WatermarkRegion, WatermarkSearch
-from unreel.curation.watermark.stillness import StaticPicture, lay_over
-from unreel.curation.watermark.text import ReadText, TextLine
+from unreel.core.errors import InvalidValueError
+from unreel.curation.watermark.mark import (
+    OcrTextLine,
+    ReadText,
+    WatermarkKind,
+    WatermarkRegion,
+    WatermarkSearchResult,
+)
 from unreel.media.decode import Rgb
+
+Floats = NDArray[np.float32]
+Levels = NDArray[np.int16]
+Mask = NDArray[np.bool_]
+Number = TypeVar("Number", np.uint8, np.int16)
+
+LEAST_FRAMES: Final = 6
+"""With fewer, edges that happen to fall onto each other look fixed."""
+
+_LEAST_EDGE: Final = 3.0
+"""Grey levels per pixel: below, edges are noise of the coding."""
+_SEEN_FROM: Final = 0.5
+"""An edge is seen in a frame where at least this part of its usual height is there."""
+_LEAST_SEEN: Final = 0.8
+_CROWD_SIDE: Final = 5
+_LEAST_CROWD: Final = 6
+"""Pixels of a crowd: fewer agree by chance, so lone ones are dropped."""
+_MOVES_FROM: Final = 4.0
+"""Grey levels by which a pixel strays over time where something moves behind it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StaticFrameParts:
+    """Static edges, moving pixels and median picture of a clip's frames."""
+
+    edges: Mask
+    """Pixels whose edge is there, the same way round, in most of the frames."""
+    seen: Floats
+    """Share of the frames in which each pixel's usual edge is there."""
+    moves: Mask
+    """Pixels that change over time."""
+    picture: Rgb
+    """The median of the frames: what stays is sharp in it, what moves is blurred."""
+
+    @property
+    def share_moving(self) -> float:
+        """Return the fraction of pixels that change over time."""
+        return float(self.moves.mean())
+
+
+def detect_static_parts(frames: Sequence[Rgb]) -> StaticFrameParts:
+    """Detect the static and moving parts of frames of one clip, which must have the same size.
+
+    Raises:
+        InvalidValueError: There are too few frames, or their sizes differ.
+    """
+    if len(frames) < LEAST_FRAMES or len({frame.shape for frame in frames}) != 1:
+        msg = (
+            f"a look for marks needs {LEAST_FRAMES} frames of one size, got "
+            f"{[frame.shape for frame in frames]}. Sample more frames of the clip"
+        )
+        raise InvalidValueError(msg)
+    grey = [_convert_to_grey(frame) for frame in frames]
+    edges, seen = _detect_common_edges(grey)
+    usual = compute_pixel_median(grey)
+    strays = sum(np.abs(frame - usual) for frame in grey) / len(grey)
+    return StaticFrameParts(edges, seen, strays >= _MOVES_FROM, compute_pixel_median(frames))
+
+
+def compute_pixel_median(arrays: Sequence[NDArray[Number]]) -> NDArray[Number]:
+    """Return the median of arrays of equal shape, pixel by pixel.
+
+    For an even number of arrays this is the mean of the middle two, rounded down. Minimum and
+    maximum of whole arrays are computed repeatedly, which is far faster than sorting each pixel.
+    """
+    rows = [array.copy() for array in arrays]
+    for first in range(len(rows) // 2 + 1):
+        for other in range(first + 1, len(rows)):
+            low = np.minimum(rows[first], rows[other])
+            np.maximum(rows[first], rows[other], out=rows[other])
+            rows[first] = low
+    low, high = rows[(len(rows) - 1) // 2], rows[len(rows) // 2]
+    # Not half the sum: that would not fit into the type.
+    return low + (high - low) // 2
+
+
+def _convert_to_grey(frame: Rgb) -> Levels:
+    red, green, blue = (frame[..., channel].astype(np.int16) for channel in range(3))
+    return (5 * red + 9 * green + 2 * blue) >> 4
+
+
+def _compute_sobel_gradients(grey: Levels) -> tuple[Levels, Levels]:
+    """Return the horizontal and vertical Sobel gradients: 8 times the slope; 0 on the border."""
+    across, down = np.zeros_like(grey), np.zeros_like(grey)
+    step = grey[:, 2:] - grey[:, :-2]
+    across[1:-1, 1:-1] = step[:-2] + 2 * step[1:-1] + step[2:]
+    step = grey[2:] - grey[:-2]
+    down[1:-1, 1:-1] = step[:, :-2] + 2 * step[:, 1:-1] + step[:, 2:]
+    return across, down
+
+
+def _detect_common_edges(grey: Sequence[Levels]) -> tuple[Mask, Floats]:
+    """Return a mask of static edges, and for each pixel the fraction of frames that show its edge.
+
+    An edge is static if the median gradient is steep and most frames agree with it.
+    """
+    across, down = zip(*map(_compute_sobel_gradients, grey), strict=True)
+    usual_across = compute_pixel_median(across).astype(np.float32)
+    usual_down = compute_pixel_median(down).astype(np.float32)
+    square = usual_across**2 + usual_down**2
+    steep = square >= (8 * _LEAST_EDGE) ** 2
+    seen = np.zeros(square.shape, np.float32)
+    for slope_across, slope_down in zip(across, down, strict=True):
+        seen += slope_across * usual_across + slope_down * usual_down >= _SEEN_FROM * square
+    seen *= steep / np.float32(len(grey))
+    agreed = seen >= _LEAST_SEEN
+    crowd = ndimage.uniform_filter(agreed.astype(np.float32), size=_CROWD_SIDE) * _CROWD_SIDE**2
+    return agreed & (crowd >= _LEAST_CROWD - 0.5), seen
+
 
 N_FRAMES: Final = 4
 """Frames that are read: each costs about a second of one core."""
@@ -29,11 +139,11 @@ _SAME_HEIGHT: Final = 1.25
 
 
 def find_roaming_texts(
-    frames: Sequence[Rgb], read_text: ReadText, *, fixed: Iterable[TextLine]
+    frames: Sequence[Rgb], read_text: ReadText, *, fixed: Iterable[OcrTextLine]
 ) -> tuple[str, ...]:
-    """Return texts of one size that appear at two or more places, but never twice in one frame.
+    """Return texts of one size that appear at two or more positions, but never twice in one frame.
 
-    The result is a hint and no proof: a sign that the camera passes looks the same.
+    The result is only a hint: a sign that the camera passes looks the same.
     """
     known = {_normalise_text(line.text) for line in fixed}
     step = max(1, len(frames) // N_FRAMES)
@@ -84,7 +194,7 @@ _NEAR_BORDER: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class _PixelRectangle:
-    """A rectangle of pixels; the right and bottom ends do not belong to it."""
+    """Rectangle of pixels; `x1` and `y1` are exclusive."""
 
     x0: int
     y0: int
@@ -105,20 +215,24 @@ class _PixelRectangle:
 
 
 @dataclass(frozen=True, slots=True)
-class _MarkCandidate:
+class _WatermarkCandidate:
     place: _PixelRectangle
     text: str | None = None
 
 
-def find_watermarks(frames: Sequence[Rgb], *, read_text: ReadText | None = None) -> WatermarkSearch:
-    """Return the overlays on a clip, from at least 6 frames that are spread over it; 12 are enough.
+def find_watermarks(
+    frames: Sequence[Rgb], *, read_text: ReadText | None = None
+) -> WatermarkSearchResult:
+    """Find the overlays on a clip from frames that are spread over it: at least 6, and 12 are enough.
 
     Without `read_text`, every overlay is a logo and no moving text is found.
     """
-    still = lay_over(frames)
+    still = detect_static_parts(frames)
     lines = read_text(still.picture) if read_text else ()
-    candidates = _build_candidates(_list_edge_rectangles(still), lines, shape=still.edges.shape)
-    proven = [candidate for candidate in candidates if _is_certain_mark(candidate, still)]
+    candidates = _build_watermark_candidates(
+        _list_edge_rectangles(still), lines, shape=still.edges.shape
+    )
+    proven = [candidate for candidate in candidates if _is_certain_watermark(candidate, still)]
     found = sorted(
         (_build_watermark_region(candidate, still) for candidate in proven),
         key=lambda mark: mark.box.area,
@@ -129,22 +243,22 @@ def find_watermarks(frames: Sequence[Rgb], *, read_text: ReadText | None = None)
         for own in candidates
         if own not in proven and own.text and _is_near_border(own.place, still.edges.shape)
     ]
-    return WatermarkSearch(
+    return WatermarkSearchResult(
         found=tuple(found),
         suspected=tuple(suspected),
         roaming=find_roaming_texts(frames, read_text, fixed=lines) if read_text else (),
-        inconclusive=_find_inconclusive_reason(still),
+        inconclusive=_format_inconclusive_reason(still),
     )
 
 
-def _find_inconclusive_reason(still: StaticPicture) -> str | None:
+def _format_inconclusive_reason(still: StaticFrameParts) -> str | None:
     if still.share_moving >= LEAST_MOVING:
         return None
     stands = 1 - still.share_moving
     return f"{stands:.0%} of the picture is still: a mark there cannot be separated from the scene"
 
 
-def _list_edge_rectangles(still: StaticPicture) -> list[_PixelRectangle]:
+def _list_edge_rectangles(still: StaticFrameParts) -> list[_PixelRectangle]:
     """Return the groups of fixed edges that have the size and density of a watermark."""
     gap = max(2, round(_LETTER_GAP * float(np.hypot(*still.edges.shape))))
     # A box of edges grown by half the gap on each side touches its neighbour.
@@ -156,7 +270,7 @@ def _list_edge_rectangles(still: StaticPicture) -> list[_PixelRectangle]:
         own = labels[box] == index
         place = _PixelRectangle(box[1].start, box[0].start, box[1].stop, box[0].stop)
         if (
-            _is_mark_like(own, still.edges.shape)
+            _has_watermark_size(own, still.edges.shape)
             and still.seen[box][own].mean() >= _LEAST_STABILITY
             and _is_near_border(place, still.edges.shape)
         ):
@@ -164,7 +278,7 @@ def _list_edge_rectangles(still: StaticPicture) -> list[_PixelRectangle]:
     return places
 
 
-def _is_mark_like(edges: NDArray[np.bool_], shape: tuple[int, ...]) -> bool:
+def _has_watermark_size(edges: NDArray[np.bool_], shape: tuple[int, ...]) -> bool:
     height, width = edges.shape
     n_edges = int(edges.sum())
     return (
@@ -177,25 +291,27 @@ def _is_mark_like(edges: NDArray[np.bool_], shape: tuple[int, ...]) -> bool:
     )
 
 
-def _build_candidates(
-    places: Sequence[_PixelRectangle], lines: Iterable[TextLine], *, shape: tuple[int, ...]
-) -> list[_MarkCandidate]:
-    """Return each text line merged with the edges that it overlaps, and the other edges as logos."""
+def _build_watermark_candidates(
+    places: Sequence[_PixelRectangle], lines: Iterable[OcrTextLine], *, shape: tuple[int, ...]
+) -> list[_WatermarkCandidate]:
+    """Return watermark candidates: text lines merged with overlapping edges, and other edges as logos."""
     left = list(places)
     candidates = []
     for line in lines:
-        place = _convert_to_pixels(line.box, shape)
+        place = _convert_box_to_pixels(line.box, shape)
         own = [other for other in left if other.meets(place)]
         left = [other for other in left if other not in own]
-        candidates.append(_MarkCandidate(_compute_outline(place, own), line.text))
-    return candidates + [_MarkCandidate(place) for place in left]
+        candidates.append(_WatermarkCandidate(_compute_text_outline(place, own), line.text))
+    return candidates + [_WatermarkCandidate(place) for place in left]
 
 
-def _compute_outline(line: _PixelRectangle, edges: Sequence[_PixelRectangle]) -> _PixelRectangle:
-    """Return the rectangle of a text line and its edges.
+def _compute_text_outline(
+    line: _PixelRectangle, edges: Sequence[_PixelRectangle]
+) -> _PixelRectangle:
+    """Return the rectangle of a text line, adjusted to its edges.
 
-    If the edges span the line, this is the rectangle of the edges, because text readers draw wide
-    boxes. Otherwise it contains both.
+    If the edges span the line, this is the rectangle of the edges, because text recognition gives
+    wide boxes. Otherwise it contains both.
     """
     if not edges:
         return line
@@ -204,26 +320,26 @@ def _compute_outline(line: _PixelRectangle, edges: Sequence[_PixelRectangle]) ->
     return around if spans else around.joined(line)
 
 
-def _is_certain_mark(candidate: _MarkCandidate, still: StaticPicture) -> bool:
-    """Return whether the picture moves around the candidate.
+def _is_certain_watermark(candidate: _WatermarkCandidate, still: StaticFrameParts) -> bool:
+    """Return whether the picture moves around the candidate, which proves that it is an overlay.
 
-    Words away from the border of the picture must also stay exactly in place.
+    Text away from the border of the picture must also stay exactly in position.
     """
     place = candidate.place
-    exact = _compute_stability(place, still) >= _LEAST_INNER_STABILITY
+    exact = _compute_edge_stability(place, still) >= _LEAST_INNER_STABILITY
     return _has_motion_around(still.moves, place) and (
         exact or _is_near_border(place, still.moves.shape)
     )
 
 
-def _compute_stability(place: _PixelRectangle, still: StaticPicture) -> float:
+def _compute_edge_stability(place: _PixelRectangle, still: StaticFrameParts) -> float:
     inside = (slice(place.y0, place.y1), slice(place.x0, place.x1))
     edges = still.edges[inside]
     return float(still.seen[inside][edges].mean()) if edges.any() else 0.0
 
 
 def _has_motion_around(moves: NDArray[np.bool_], place: _PixelRectangle) -> bool:
-    """Return whether the picture moves on two or more sides of `place`, and is still on one at most."""
+    """Return whether the picture moves on at least two sides of `place`, and on all but one."""
     height, width = moves.shape
     reach = max(4, round(0.02 * min(height, width)))
     above, below = slice(max(0, place.y0 - reach), place.y0), slice(place.y1, place.y1 + reach)
@@ -234,18 +350,20 @@ def _has_motion_around(moves: NDArray[np.bool_], place: _PixelRectangle) -> bool
     return sum(present) >= max(2, len(present) - 1)
 
 
-def _build_watermark_region(candidate: _MarkCandidate, still: StaticPicture) -> WatermarkRegion:
+def _build_watermark_region(
+    candidate: _WatermarkCandidate, still: StaticFrameParts
+) -> WatermarkRegion:
     place = candidate.place
     height, width = still.edges.shape
     return WatermarkRegion(
         box=Box(place.x0 / width, place.y0 / height, place.x1 / width, place.y1 / height),
-        kind=MarkKind.TEXT if candidate.text else MarkKind.LOGO,
+        kind=WatermarkKind.TEXT if candidate.text else WatermarkKind.LOGO,
         text=candidate.text,
-        stability=_compute_stability(place, still),
+        stability=_compute_edge_stability(place, still),
     )
 
 
-def _convert_to_pixels(box: Box, shape: tuple[int, ...]) -> _PixelRectangle:
+def _convert_box_to_pixels(box: Box, shape: tuple[int, ...]) -> _PixelRectangle:
     height, width = shape[:2]
     x0, y0 = int(box.x0 * width), int(box.y0 * height)
     x1, y1 = int(np.ceil(box.x1 * width)), int(np.ceil(box.y1 * height))

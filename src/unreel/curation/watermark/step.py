@@ -1,4 +1,4 @@
-"""Overlaid marks: found on each clip and written down."""
+"""Step that finds the watermarks of each clip and records them in its notes."""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -8,17 +8,15 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-from unreel.core.clip import ClipId
-from unreel.core.facts import ClipFacts
+from unreel.core.clip import ClipFacts, ClipId
 from unreel.core.failure import Failure
-from unreel.curation.normalise.stored_clips import StoredClip, store_clip
-from unreel.curation.piece import ClipSegment, apply_filter
+from unreel.curation.normalise import StoredClip, store_clip_by_hash
+from unreel.curation.piece import ClipSegment, filter_segments
 from unreel.curation.recipe import WatermarkSection
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import Given, StepName, as_plain
-from unreel.curation.watermark.clip import clean_clip, find_clip_watermarks
-from unreel.curation.watermark.mark import WatermarkSearch
-from unreel.curation.watermark.text import ReadText, build_text_reader
+from unreel.curation.step import Given, VersionedStep, to_json_values
+from unreel.curation.watermark.clip import find_clip_watermarks, write_unmarked_clip
+from unreel.curation.watermark.mark import ReadText, WatermarkSearchResult, build_ocr_reader
 from unreel.engine.location import StorageLocation
 from unreel.media.reader import MediaReader
 
@@ -26,15 +24,15 @@ WATERMARK: Final = "watermark"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MarkedClip:
-    """The marks of a clip."""
+class ClipWatermarks:
+    """Watermarks found in a clip, as the result of the watermark step."""
 
-    marks: WatermarkSearch
+    marks: WatermarkSearchResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CleanedClip(MarkedClip):
-    """The marks of a clip, and its copy without them, as `StoredClip` has it."""
+class CleanedClip(ClipWatermarks):
+    """Watermarks found in a clip, and the fields of its stored copy without watermarks."""
 
     made: ClipId
     name: str
@@ -42,59 +40,61 @@ class CleanedClip(MarkedClip):
 
     @property
     def copy(self) -> StoredClip:
-        """Return the copy without watermarks."""
+        """Return the stored copy of the clip without watermarks."""
         return StoredClip(made=self.made, name=self.name, facts=self.facts)
 
 
-def run_step(section: WatermarkSection, work: CurationJob, state: CurationState) -> CurationState:
-    """Return every segment with its watermarks in its notes.
+def run_watermark_step(
+    section: WatermarkSection, work: CurationJob, state: CurationState
+) -> CurationState:
+    """Add the found watermarks to the notes of every segment.
 
     With `clean`, each segment also gets a copy without watermarks.
     """
     media = work.bench.media
-    step: StepName[MarkedClip] = StepName(
+    step: VersionedStep[ClipWatermarks] = VersionedStep(
         name=WATERMARK,
         version=1,
         settings={"texts": section.texts, "clean": section.clean},
-        finds=TypeAdapter(CleanedClip if section.clean else MarkedClip),
+        finds=TypeAdapter(CleanedClip if section.clean else ClipWatermarks),
     )
-    look = partial(_search_watermarks, section=section, media=media)
+    look = partial(_search_clip_watermarks, section=section, media=media)
     found = work.bench.ask(step, state.pieces.subjects(), look)
 
-    def marked(piece: ClipSegment, own: MarkedClip) -> ClipSegment:
+    def marked(piece: ClipSegment, own: ClipWatermarks) -> ClipSegment:
         cleaned = own.copy.below(media) if isinstance(own, CleanedClip) else None
-        notes = {**piece.notes, WATERMARK: as_plain(own.marks)}
+        notes = {**piece.notes, WATERMARK: to_json_values(own.marks)}
         return replace(piece, notes=notes, cleaned=cleaned)
 
     return state.after(
-        work.shelf.sift(WATERMARK, apply_filter(WATERMARK, state.pieces, found, marked))
+        work.shelf.sift(WATERMARK, filter_segments(WATERMARK, state.pieces, found, marked))
     )
 
 
-def _search_watermarks(
+def _search_clip_watermarks(
     reader: MediaReader,
     file: Path,
     _given: Given,
     *,
     section: WatermarkSection,
     media: StorageLocation,
-) -> MarkedClip | Failure:
-    read_text = read_texts() if section.texts else None
+) -> ClipWatermarks | Failure:
+    read_text = load_ocr_reader() if section.texts else None
     if not section.clean:
         marks = find_clip_watermarks(file, reader=reader, read_text=read_text)
-        return marks if isinstance(marks, Failure) else MarkedClip(marks=marks)
+        return marks if isinstance(marks, Failure) else ClipWatermarks(marks=marks)
     with TemporaryDirectory(prefix="unreel-") as folder:
         into = Path(folder) / "clean.mp4"
-        marks = clean_clip(file, reader=reader, into=into, read_text=read_text)
+        marks = write_unmarked_clip(file, reader=reader, into=into, read_text=read_text)
         if isinstance(marks, Failure):
             return marks
-        stored = store_clip(into.read_bytes(), media, reader=reader)
+        stored = store_clip_by_hash(into.read_bytes(), media, reader=reader)
     if isinstance(stored, Failure):
         return stored
     return CleanedClip(made=stored.made, name=stored.name, facts=stored.facts, marks=marks)
 
 
 @lru_cache(maxsize=1)
-def read_texts() -> ReadText:
-    """Return the text reader, which is loaded once per process."""
-    return build_text_reader()
+def load_ocr_reader() -> ReadText:
+    """Return the text recognition function, which is loaded once per process."""
+    return build_ocr_reader()

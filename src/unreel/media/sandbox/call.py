@@ -1,4 +1,4 @@
-"""One file's conversation: descriptors out, a reply or its absence back."""
+"""One call of a task in the sandbox: sends the file, and waits for the reply or a limit."""
 
 import contextlib
 import fcntl
@@ -13,12 +13,17 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from unreel.core.errors import raise_refusal
+from unreel.core.errors import raise_machine_error
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import OnPart, TaskPayload
-from unreel.media.sandbox.limits import MIB, ChildUsage, SandboxLimits
+from unreel.media.messages import OnPart, TaskPayload
 from unreel.media.sandbox.process import ZygoteProcess
-from unreel.media.sandbox.wire import MalformedReplyError, OversizedReplyError, ReplyPart, decode
+from unreel.media.sandbox.protection import MIB, SandboxChildUsage, SandboxLimits
+from unreel.media.sandbox.wire import (
+    MalformedReplyError,
+    OversizedReplyError,
+    ReplyPart,
+    decode_reply,
+)
 from unreel.media.sandbox.zygote import LONGEST_MESSAGE, STARTED
 
 _START_SECONDS: Final = 60
@@ -31,22 +36,23 @@ _PIPE_BYTES: Final = MIB
 _LONGEST_STEP_S: Final = 1.0
 
 
-class NotStartedError(Exception):
-    """The zygote was gone or stuck: no child has seen the file, so asking another one is safe."""
+class ChildNotStartedError(Exception):
+    """Error of a call whose zygote exited or hung: no child has read the file, so a retry is safe."""
 
 
-class _OutOfTimeError(Exception):
+class _ReplyTimeoutError(Exception):
     pass
 
 
-class _EndedEarlyError(Exception):
+class _ChildEndedEarlyError(Exception):
     pass
 
 
 class _CallTimer:
-    """Runs out after `seconds` of waiting and working, whatever arrives meanwhile.
+    """Timer of one call, which expires after `seconds`.
 
-    While this process is stopped its child is not to blame: a step counts for a second at most.
+    While this process is suspended, at most one second is counted per step, so that its child is
+    not blamed for the pause.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -54,30 +60,34 @@ class _CallTimer:
         self._looked_s = time.monotonic()
 
     def wait_for(self, descriptor: int) -> None:
-        """Wait until `descriptor` has bytes or is closed; raise `_OutOfTimeError` on timeout."""
+        """Wait until `descriptor` has bytes or is closed.
+
+        Raises:
+            _ReplyTimeoutError: The time of the call is over.
+        """
         while True:
             now_s = time.monotonic()
             self._left_s -= min(now_s - self._looked_s, _LONGEST_STEP_S)
             self._looked_s = now_s
             if self._left_s <= 0:
-                raise _OutOfTimeError
+                raise _ReplyTimeoutError
             if _wait_until_readable(descriptor, now_s + min(self._left_s, _LONGEST_STEP_S)):
                 return
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallOutcome:
-    """Result of a call, and its cost (None if the child never ran or was not reported)."""
+class SandboxCallOutcome:
+    """Result of a sandbox call, and the child's resource usage; `None` if the usage is unknown."""
 
     result: TaskPayload | Failure
-    usage: ChildUsage | None = None
+    usage: SandboxChildUsage | None = None
 
 
 class SandboxCall:
-    """One request for `task` given to `zygote`; leaving the context ends the child if it still lives.
+    """One request for `task` sent to `zygote`; leaving the context ends the child if it still runs.
 
     Raises:
-        NotStartedError: the zygote did not take it.
+        ChildNotStartedError: The zygote did not accept the request.
     """
 
     def __init__(
@@ -99,8 +109,8 @@ class SandboxCall:
                 zygote.hand_over(task, file, request, their_reply, their_line.fileno())
             except OSError as error:
                 self.close()
-                raise_refusal(error)
-                raise NotStartedError from error
+                raise_machine_error(error)
+                raise ChildNotStartedError from error
 
     def __enter__(self) -> Self:
         return self
@@ -113,34 +123,35 @@ class SandboxCall:
         self._line.close()
         os.close(self._reply)
 
-    def outcome(self, on_part: OnPart | None = None) -> CallOutcome:
-        """Wait for the reply or the limit, then for the child's end; `on_part` hears its parts."""
+    def outcome(self, on_part: OnPart | None = None) -> SandboxCallOutcome:
+        """Wait for the reply or a limit, then for the child's exit; `on_part` receives the reply's parts."""
         self._await_start()
         result = self._reply_or_limit(on_part)
         if result is None and self._speaks_within(_DEATH_SECONDS):
             report = self._report()
-            return CallOutcome(
-                result=_build_death_failure(report, self._limits), usage=_find_child_usage(report)
+            return SandboxCallOutcome(
+                result=_build_child_exit_failure(report, self._limits),
+                usage=_parse_child_usage(report),
             )
         with contextlib.suppress(OSError):
             self._line.send(b"end")
         report = self._report() if self._speaks_within(_KILL_SECONDS) else None
         broken = Failure(FailureReason.WORKER_DIED, "its child broke off its reply")
-        return CallOutcome(result=result or broken, usage=_find_child_usage(report))
+        return SandboxCallOutcome(result=result or broken, usage=_parse_child_usage(report))
 
     def _reply_or_limit(self, on_part: OnPart | None) -> TaskPayload | Failure | None:
-        """Return the child's reply, or the exceeded limit; None if it stopped early."""
+        """Return the child's reply, or the failure of an exceeded limit; `None` if the child ended early."""
         try:
             return self._listen(on_part)
-        except (_OutOfTimeError, OversizedReplyError, MalformedReplyError, MemoryError) as error:
+        except (_ReplyTimeoutError, OversizedReplyError, MalformedReplyError, MemoryError) as error:
             return _build_no_reply_failure(error, self._limits)
-        except _EndedEarlyError:
+        except _ChildEndedEarlyError:
             return None
 
     def _listen(self, on_part: OnPart | None) -> TaskPayload | Failure:
         watch = _CallTimer(self._limits.seconds)
         while True:
-            said = decode(
+            said = decode_reply(
                 lambda size: self._take(size, watch), reply_bytes=self._limits.reply_bytes
             )
             if not isinstance(said, ReplyPart):
@@ -153,9 +164,9 @@ class SandboxCall:
     def _await_start(self) -> None:
         if not self._speaks_within(_START_SECONDS):
             self._zygote.kill()
-            raise NotStartedError
+            raise ChildNotStartedError
         if self._hear() != STARTED:
-            raise NotStartedError
+            raise ChildNotStartedError
 
     def _take(self, size: int, watch: _CallTimer) -> bytes:
         # Grows as bytes arrive: what a child announces takes no memory.
@@ -164,7 +175,7 @@ class SandboxCall:
             watch.wait_for(self._reply)
             piece = os.read(self._reply, min(left, _PIPE_BYTES))
             if not piece:
-                raise _EndedEarlyError
+                raise _ChildEndedEarlyError
             taken.write(piece)
         return taken.getvalue()
 
@@ -188,7 +199,7 @@ class SandboxCall:
 
 def _build_no_reply_failure(error: Exception, limits: SandboxLimits) -> Failure:
     match error:
-        case _OutOfTimeError():
+        case _ReplyTimeoutError():
             detail = f"it gave no reply within {limits.seconds:g} s"
             return Failure(FailureReason.OUT_OF_TIME, detail)
         case OversizedReplyError():
@@ -201,13 +212,13 @@ def _build_no_reply_failure(error: Exception, limits: SandboxLimits) -> Failure:
             return Failure(FailureReason.WORKER_DIED, f"its reply cannot be read: {error}")
 
 
-def _find_child_usage(report: dict[str, Any] | None) -> ChildUsage | None:
+def _parse_child_usage(report: dict[str, Any] | None) -> SandboxChildUsage | None:
     if report is None:
         return None
-    return ChildUsage(peak_mb=report["peak_kb"] / 1024, cpu_seconds=report["cpu_seconds"])
+    return SandboxChildUsage(peak_mb=report["peak_kb"] / 1024, cpu_seconds=report["cpu_seconds"])
 
 
-def _build_death_failure(report: dict[str, Any] | None, limits: SandboxLimits) -> Failure:
+def _build_child_exit_failure(report: dict[str, Any] | None, limits: SandboxLimits) -> Failure:
     if report is None:
         return Failure(FailureReason.WORKER_DIED, "its child and the zygote ended together")
     code = report["exit_code"]
@@ -230,7 +241,7 @@ def _format_signal_name(number: int) -> str:
 
 
 def _wait_until_readable(descriptor: int, deadline: float) -> bool:
-    """Wait until `descriptor` has bytes or an end, at most until `deadline`."""
+    """Wait until `descriptor` has bytes or is closed; return `False` if `deadline` passes first."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     left_ms = math.ceil(max(0.0, deadline - time.monotonic()) * 1000)

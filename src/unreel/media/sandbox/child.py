@@ -1,19 +1,63 @@
-"""The one life of a child: take the request, give up all rights, read the file, answer, end."""
+"""One child: receive the request, give up all rights, read the file without a name, reply and exit."""
 
+import io
 import itertools
 import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, cast
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import Task, TaskPayload, finish
-from unreel.media.sandbox.confine import ConfinementLayers, confine, die_with_parent
-from unreel.media.sandbox.descriptor import DescriptorFile
-from unreel.media.sandbox.limits import SandboxLimits
-from unreel.media.sandbox.wire import ReplyPart, encode
+from unreel.media.messages import Task, TaskPayload, finish_task_result
+from unreel.media.sandbox.confine import ConfinementLayers, confine_process, die_with_parent
+from unreel.media.sandbox.protection import SandboxLimits
+from unreel.media.sandbox.wire import ReplyPart, encode_reply
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+
+class DescriptorFile(io.RawIOBase):
+    """Read-only file object over a descriptor; it exposes neither a name nor the descriptor.
+
+    A demuxer that knows a file's name may open related files; without a name it cannot. The object
+    reads at its own position, so it needs neither `lseek` nor `fstat` once the child is confined.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._size = os.fstat(descriptor).st_size
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+        count = os.preadv(self._descriptor, [buffer], self._position)
+        self._position += count
+        return count
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        origins = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}
+        if whence not in origins:
+            msg = f"whence must be 0, 1 or 2, got {whence}"
+            raise ValueError(msg)
+        target = origins[whence] + offset
+        if target < 0:
+            msg = f"a position must not be negative, got {target}"
+            raise ValueError(msg)
+        self._position = target
+        return target
+
+    def tell(self) -> int:
+        return self._position
+
 
 PROTECTION_TASK: Final = "protection"
 """Built-in task that reads nothing and reports the active layers."""
@@ -26,7 +70,7 @@ _OUT_OF_MEMORY: Final = Failure(FailureReason.OUT_OF_MEMORY, "the memory limit w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildDescriptors:
-    """The descriptors that a child is given."""
+    """File descriptors that a sandboxed child receives."""
 
     file: int
     """The stranger's file, open for reading."""
@@ -36,15 +80,15 @@ class ChildDescriptors:
     """A pipe to the caller."""
 
 
-def serve_request(
+def serve_sandbox_request(
     tasks: Mapping[str, Task], layers: ConfinementLayers, *, ends: ChildDescriptors, parent: int
 ) -> NoReturn:
-    """Answer one request and exit this process, also after an error."""
+    """Run one requested task, send the reply, and exit this process, also after an error."""
     exit_code = 1
     try:
         os.setpgid(0, 0)
         die_with_parent(layers.libc, parent=parent)
-        _write_all(ends.reply, _build_task_reply(tasks, layers, ends))
+        _write_descriptor(ends.reply, _build_task_reply(tasks, layers, ends))
         exit_code = 0
     finally:
         os._exit(exit_code)
@@ -54,23 +98,27 @@ def _build_task_reply(
     tasks: Mapping[str, Task], layers: ConfinementLayers, ends: ChildDescriptors
 ) -> Sequence[bytes]:
     # Made now, because a child that has no memory left cannot make it.
-    out_of_memory = encode(_OUT_OF_MEMORY)
+    out_of_memory = encode_reply(_OUT_OF_MEMORY)
     try:
-        asked = json.loads(_read_all(ends.request))
-        _close_all_but({0, 1, 2, ends.file, ends.reply})
+        asked = json.loads(_read_descriptor(ends.request))
+        _close_other_descriptors({0, 1, 2, ends.file, ends.reply})
         file = DescriptorFile(ends.file)
-        held = confine(layers, SandboxLimits(**asked["limits"]))
+        held = confine_process(layers, SandboxLimits(**asked["limits"]))
         if asked["task"] == PROTECTION_TASK:
-            return encode(TaskPayload(header={"layers": held}))
+            return encode_reply(TaskPayload(header={"layers": held}))
         result = tasks[asked["task"]](cast("BinaryIO", file), asked["request"])
-        return encode(finish(result, lambda part: _write_all(ends.reply, encode(ReplyPart(part)))))
+        return encode_reply(
+            finish_task_result(
+                result, lambda part: _write_descriptor(ends.reply, encode_reply(ReplyPart(part)))
+            )
+        )
     except MediaError as error:
-        return out_of_memory if _is_memory_failure(error) else encode(error.failure)
+        return out_of_memory if _is_memory_failure(error) else encode_reply(error.failure)
     except MemoryError:
         return out_of_memory
     except BaseException as error:  # noqa: BLE001  a hostile file may raise anything at all
         detail = f"the task failed with {type(error).__name__}: {error}"
-        return encode(Failure(FailureReason.WORKER_DIED, detail))
+        return encode_reply(Failure(FailureReason.WORKER_DIED, detail))
 
 
 def _is_memory_failure(error: BaseException) -> bool:
@@ -81,18 +129,18 @@ def _is_memory_failure(error: BaseException) -> bool:
     )
 
 
-def _read_all(descriptor: int) -> bytes:
+def _read_descriptor(descriptor: int) -> bytes:
     return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
 
 
-def _write_all(descriptor: int, pieces: Sequence[bytes]) -> None:
+def _write_descriptor(descriptor: int, pieces: Sequence[bytes]) -> None:
     for piece in pieces:
         left = memoryview(piece)
         while left:
             left = left[os.write(descriptor, left) :]
 
 
-def _close_all_but(kept: set[int]) -> None:
+def _close_other_descriptors(kept: set[int]) -> None:
     edges = sorted({*kept, os.sysconf("SC_OPEN_MAX")})
     for below, above in itertools.pairwise(edges):
         if below + 1 < above:  # An empty range from 0 closes everything.

@@ -1,8 +1,9 @@
-"""Permanent removal of a child's rights, after the fork and before it reads the file's first byte."""
+"""Permanent removal of a child's rights before it reads a file: capabilities, files, system calls, resources."""
 
 import ctypes
 import errno
 import math
+import mmap
 import os
 import resource
 import signal
@@ -12,9 +13,118 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.media.sandbox.capabilities import has_capabilities
-from unreel.media.sandbox.limits import MIB, SandboxLimits
-from unreel.media.sandbox.syscalls import child_filter
+from unreel.media.sandbox.protection import MIB, SandboxLimits
+
+_PR_CAPBSET_DROP: Final = 24
+_NO_NEW_PRIVS: Final = 38
+_PR_CAP_AMBIENT: Final = 47
+_CLEAR_ALL: Final = 4
+_VERSION: Final = 0x20080522
+_MOST: Final = 64
+
+
+class _CapabilityHeader(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+class _CapabilitySets(ctypes.Structure):
+    """Effective, permitted and inheritable capability sets, two 32-bit words each."""
+
+    _fields_ = (("words", ctypes.c_uint32 * 6),)
+
+
+def drop_capabilities(libc: ctypes.CDLL) -> None:
+    """Drop every capability of this process permanently; this needs no rights of its own.
+
+    Raises:
+        OSError: The capabilities cannot be dropped.
+    """
+    # Only root may change its bounding set. Others have nothing to gain from it: without new
+    # privileges no program that is started from here gets a right.
+    for number in range(_MOST):
+        _try_prctl(libc, _PR_CAPBSET_DROP, number)
+    _try_prctl(libc, _NO_NEW_PRIVS, 1)
+    _try_prctl(libc, _PR_CAP_AMBIENT, _CLEAR_ALL)
+    if (
+        libc.capset(ctypes.byref(_CapabilityHeader(_VERSION, 0)), ctypes.byref(_CapabilitySets()))
+        != 0
+    ):
+        raise OSError(ctypes.get_errno(), "capabilities cannot be given up")
+
+
+def has_capabilities(libc: ctypes.CDLL) -> bool:
+    """Return whether this process has or can acquire a capability."""
+    held = _CapabilitySets()
+    if libc.capget(ctypes.byref(_CapabilityHeader(_VERSION, 0)), ctypes.byref(held)) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return any(held.words)
+
+
+def _try_prctl(libc: ctypes.CDLL, option: int, value: int) -> int:
+    return int(libc.prctl(option, *[ctypes.c_ulong(number) for number in (value, 0, 0, 0)]))
+
+
+ALLOWED: Final = (
+    # The file and the pipe. No `open`, no `stat`, no `lseek`, no `ioctl`, no `fcntl`.
+    "close",
+    "pread64",
+    "preadv",
+    "preadv2",
+    "read",
+    "write",
+    "writev",
+    # Memory that is already there. `mmap` and `mprotect` have rules of their own below.
+    "brk",
+    "mremap",
+    "munmap",
+    # The one thread of this process, and its locks.
+    "exit",
+    "exit_group",
+    "futex",
+    "gettid",
+    "getpid",
+    "restart_syscall",
+    "sched_getaffinity",
+    "sched_yield",
+    # Signals that this process raises by its own faults.
+    "rt_sigaction",
+    "rt_sigprocmask",
+    "rt_sigreturn",
+    "sigaltstack",
+    # Clocks and chance.
+    "clock_getres",
+    "clock_gettime",
+    "clock_nanosleep",
+    "getrandom",
+    "gettimeofday",
+    "nanosleep",
+)
+
+ADVICES: Final = (mmap.MADV_DONTNEED, mmap.MADV_FREE)
+"""How the C library gives memory back. No other advice is needed, and some have been ways in."""
+
+
+def build_sandbox_syscall_filter(seccomp: Any) -> Any:
+    """Build the system call filter with the `pyseccomp` module: once in the zygote, loaded in each child."""
+    rules = seccomp.SyscallFilter(seccomp.ERRNO(errno.EPERM))
+    for name in ALLOWED:
+        if seccomp.resolve_syscall(seccomp.system_arch(), name) >= 0:
+            rules.add_rule(seccomp.ALLOW, name)
+    # Private memory of no file, and never executable: the memory limit then sees every page, and
+    # bytes that a decoder wrote cannot be run.
+    unshared = seccomp.Arg(
+        3, seccomp.MASKED_EQ, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS, mmap.MAP_ANONYMOUS
+    )
+    not_executable = seccomp.Arg(2, seccomp.MASKED_EQ, mmap.PROT_EXEC, 0)
+    rules.add_rule(seccomp.ALLOW, "mmap", not_executable, unshared)
+    rules.add_rule(seccomp.ALLOW, "mprotect", not_executable)
+    for advice in ADVICES:
+        rules.add_rule(seccomp.ALLOW, "madvise", seccomp.Arg(2, seccomp.EQ, advice))
+    # Neither threads nor processes: no rule lets `clone` pass, and nothing here decodes with more
+    # than one thread. "No such call" makes the C library try `clone` instead of giving up.
+    rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")
+    return rules
+
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_DUMPABLE: Final = 4
@@ -29,12 +139,12 @@ _UNBACKED_BYTES: Final = 32 * MIB
 
 
 class ConfinementError(Exception):
-    """A layer that the kernel has did not hold; the child must not go on."""
+    """Error of a confinement layer that the kernel has but that is not effective."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfinementLayers:
-    """Available confinement layers, detected once by the zygote before it forks."""
+    """Confinement layers of this machine and memory sizes of the zygote, detected before it forks."""
 
     libc: ctypes.CDLL
     landlock_abi: int
@@ -57,8 +167,8 @@ class ConfinementLayers:
         return tuple(layer for layer, is_there in there.items() if not is_there)
 
 
-def find_layers() -> ConfinementLayers:
-    """Return what this process can be confined with, and its sizes now."""
+def detect_confinement_layers() -> ConfinementLayers:
+    """Detect the confinement layers of this machine and measure the memory of this process."""
     return ConfinementLayers(
         libc=ctypes.CDLL(None, use_errno=True),
         landlock_abi=_get_landlock_abi(),
@@ -67,8 +177,8 @@ def find_layers() -> ConfinementLayers:
     )
 
 
-def measure_sizes(layers: ConfinementLayers) -> ConfinementLayers:
-    """Return `layers` with the sizes of this process now; call it after every warm-up."""
+def update_memory_sizes(layers: ConfinementLayers) -> ConfinementLayers:
+    """Return `layers` with the current memory sizes of this process; call it after every warm-up."""
     return replace(layers, **_measure_memory_sizes())
 
 
@@ -89,13 +199,13 @@ def die_with_parent(libc: ctypes.CDLL, *, parent: int) -> None:
         os._exit(1)
 
 
-def confine(layers: ConfinementLayers, limits: SandboxLimits) -> tuple[str, ...]:
-    """Give up all rights that a task does not need; returns the names of the layers that hold.
+def confine_process(layers: ConfinementLayers, limits: SandboxLimits) -> tuple[str, ...]:
+    """Drop all rights that a task does not need, and return the names of the effective layers.
 
-    Each layer is tried before it is believed.
+    Capabilities, Landlock and seccomp are tested before they are reported as effective.
 
     Raises:
-        ConfinementError: the kernel has the layer but it does not hold.
+        ConfinementError: The kernel has a layer, but it is not effective.
     """
     _call_prctl(layers.libc, _PR_SET_NO_NEW_PRIVS, 1)
     _call_prctl(layers.libc, _PR_SET_DUMPABLE, 0)
@@ -142,7 +252,7 @@ def _lower_resource_limit(kind: int, value: int) -> None:
 
 
 def _block_file_system(abi: int) -> None:
-    """Block opening any path; from ABI 4 also TCP, from ABI 6 also outside signals and abstract sockets."""
+    """Block opening any path; from ABI 4 also TCP, from ABI 6 also signals and abstract sockets."""
     from landlock import FSAccess
     from landlock.plumbing import RulesetAttr, get_create_ruleset, get_restrict_self
 
@@ -194,7 +304,7 @@ def _find_syscall_filter() -> Any | None:
         import pyseccomp
     except (ImportError, RuntimeError):  # The second where libseccomp itself is missing.
         return None
-    return child_filter(pyseccomp) if "Seccomp" in _read_status_fields() else None
+    return build_sandbox_syscall_filter(pyseccomp) if "Seccomp" in _read_status_fields() else None
 
 
 def _call_prctl(libc: ctypes.CDLL, option: int, value: int) -> None:

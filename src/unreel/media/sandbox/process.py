@@ -1,4 +1,4 @@
-"""The caller's end of a zygote: start it, hand it work, end it."""
+"""Zygote process as its caller sees it: start it, send it requests, and stop it."""
 
 import contextlib
 import json
@@ -44,7 +44,7 @@ class ZygoteProcess:
     """A running zygote that has loaded the task table at `target` and warmed up the tasks `names`.
 
     Raises:
-        SandboxError: it did not start.
+        SandboxError: The zygote did not start.
     """
 
     def __init__(self, target: str, names: Iterable[str]) -> None:
@@ -93,7 +93,7 @@ class ZygoteProcess:
         self.kill()
 
     def kill(self) -> None:
-        """End it now."""
+        """Kill the zygote immediately."""
         self._control.close()
         self._process.kill()
         self._process.wait()

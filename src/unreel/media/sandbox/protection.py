@@ -1,4 +1,4 @@
-"""Confinement layers of a child, with advice for a missing one."""
+"""Protection from one file: limits, resource usage, and confinement layers with advice for a missing one."""
 
 import logging
 import threading
@@ -6,7 +6,41 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from unreel.core.errors import SandboxError
+from unreel.core.errors import InvalidValueError, SandboxError
+
+MIB: Final = 1024 * 1024
+SMALLEST_MB: Final = 256
+"""A warm child maps about 250 MB before it has read a byte: below this nothing decodes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxLimits:
+    """Limits of time, memory and reply size for one file; a child that exceeds one is killed."""
+
+    seconds: float = 15
+    """Wall-clock time from the start of the child to the whole reply."""
+    memory_mb: int = 512
+    """Most memory that the child may hold, the decoder's own code included."""
+    reply_bytes: int = 264 * MIB
+    """Longest reply, or part of one: the header and all its bytes."""
+
+    def __post_init__(self) -> None:
+        if self.seconds <= 0 or self.memory_mb < SMALLEST_MB or self.reply_bytes <= 0:
+            msg = (
+                f"limits must be seconds > 0, memory_mb >= {SMALLEST_MB} and reply_bytes > 0, got "
+                f"{self.seconds}, {self.memory_mb} and {self.reply_bytes}. Raise the one that is too low"
+            )
+            raise InvalidValueError(msg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxChildUsage:
+    """Memory and processor time of one sandboxed child, measured by the kernel."""
+
+    peak_mb: float
+    """Largest resident set, with the pages that it shares with its zygote."""
+    cpu_seconds: float
+
 
 LAYERS: Final = (
     "no-new-privileges",
@@ -31,8 +65,8 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class ProtectionReport:
-    """Effective layers on this machine, each tested by a child."""
+class SandboxProtectionReport:
+    """Effective confinement layers of the sandbox on this machine, as tested by a child."""
 
     active: frozenset[str]
 
@@ -42,8 +76,8 @@ class ProtectionReport:
         return tuple(layer for layer in LAYERS if layer not in self.active)
 
 
-class _WarnOnce:
-    """Says a thing once in the life of this process."""
+class _OneTimeWarner:
+    """Logger of warnings that logs each text only once per process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,14 +90,14 @@ class _WarnOnce:
                 _LOG.warning("%s", text)
 
 
-_CRIER: Final = _WarnOnce()
+_CRIER: Final = _OneTimeWarner()
 
 
-def accept_missing(layers: Sequence[str], *, without_seccomp: bool) -> None:
-    """Report the missing layers of this machine once; without seccomp continue only if allowed.
+def require_sandbox_layers(layers: Sequence[str], *, without_seccomp: bool) -> None:
+    """Require seccomp unless `without_seccomp`, and log a warning once for each missing layer.
 
     Raises:
-        SandboxError: It lacks seccomp.
+        SandboxError: The machine lacks seccomp, and `without_seccomp` is false.
     """
     if NEEDED in layers and not without_seccomp:
         problem = (

@@ -1,7 +1,8 @@
-"""Running a task on a stranger's file, in a child that can do nothing else."""
+"""Runner of a task on an untrusted path, in a child that can do nothing else."""
 
 import json
 import os
+import stat
 import threading
 import weakref
 from collections.abc import Iterable, Mapping
@@ -11,26 +12,74 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
-from unreel.core.errors import SandboxError, UnknownNameError
+from unreel.core.errors import SandboxError, UnknownNameError, raise_machine_error
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import OnPart, TaskPayload, TaskRunner
-from unreel.media.sandbox.call import CallOutcome, NotStartedError, SandboxCall
+from unreel.media.messages import MediaTaskRunner, OnPart, TaskPayload
+from unreel.media.sandbox.call import ChildNotStartedError, SandboxCall, SandboxCallOutcome
 from unreel.media.sandbox.child import PROTECTION_TASK
-from unreel.media.sandbox.limits import SandboxLimits
-from unreel.media.sandbox.open_path import open_regular
 from unreel.media.sandbox.process import ZygoteProcess
-from unreel.media.sandbox.protection import ProtectionReport, accept_missing
+from unreel.media.sandbox.protection import (
+    SandboxLimits,
+    SandboxProtectionReport,
+    require_sandbox_layers,
+)
+
+# O_NONBLOCK: a path swapped for a FIFO after the check must not hang the caller.
+_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+_KINDS: Final = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a character device",
+    stat.S_IFBLK: "a block device",
+}
+
+
+def open_regular_file(path: Path) -> int | Failure:
+    """Open the regular file at `path` for reading; return its descriptor, or a failure; never block.
+
+    The last component must not be a symbolic link. The parent folders may be: they belong to the
+    user who named the path. A caller that trusts a link resolves the path first.
+    """
+    try:
+        # Asked before opening, because to open a device can already make it act.
+        wrong = _find_file_kind_failure(path.lstat().st_mode)
+        if wrong is not None:
+            return wrong
+        descriptor = os.open(path, _FLAGS)
+    except (OSError, ValueError) as error:
+        raise_machine_error(error)
+        return Failure(FailureReason.NOT_A_FILE, f"it cannot be opened: {_format_error(error)}")
+    wrong = _find_file_kind_failure(os.fstat(descriptor).st_mode)
+    if wrong is not None:
+        os.close(descriptor)
+        return wrong
+    return descriptor
+
+
+def _find_file_kind_failure(mode: int) -> Failure | None:
+    if stat.S_ISREG(mode):
+        return None
+    kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
+    return Failure(FailureReason.NOT_A_FILE, f"it is {kind}")
+
+
+def _format_error(error: OSError | ValueError) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
 
 _KIND: Final = "media task"
 _ATTEMPTS: Final = 2
 
 
 class FileSandbox:
-    """Runs tasks, each file in a confined child of its own; a `TaskRunner` for untrusted files.
+    """Task runner for untrusted files: each file is opened in a confined child of its own.
 
-    The zygote starts with the first call and again after it was lost. It warms up the tasks that `needs`
-    names when it starts, and any other at its first call. Calls from several threads run at the same
-    time. `close`, or leaving the context, ends all processes.
+    The zygote starts with the first call and again after it was lost. It warms up the tasks in
+    `needs` when it starts, and any other at its first call. Calls from several threads run
+    concurrently. `close`, or leaving the context, ends all processes.
 
     A machine that lacks seccomp is rejected with a `SandboxError`, unless `without_seccomp`.
     """
@@ -62,9 +111,9 @@ class FileSandbox:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def with_limits(self, limits: SandboxLimits) -> TaskRunner:
-        """Return a runner with the same sandbox and other limits, for a task that may take longer."""
-        return partial(_run_within, self, limits)
+    def with_limits(self, limits: SandboxLimits) -> MediaTaskRunner:
+        """Return a task runner with this sandbox and other limits, for a task that may take longer."""
+        return partial(_run_with_limits, self, limits)
 
     def run(
         self,
@@ -74,11 +123,11 @@ class FileSandbox:
         request: Mapping[str, Any],
         limits: SandboxLimits | None = None,
         on_part: OnPart | None = None,
-    ) -> CallOutcome:
-        """Run `task` under `limits` (default: the sandbox's limits); return its result and resource usage."""
-        file = open_regular(path)
+    ) -> SandboxCallOutcome:
+        """Run `task` under `limits` (default: the sandbox's limits); return its result and usage."""
+        file = open_regular_file(path)
         if isinstance(file, Failure):
-            return CallOutcome(result=file)
+            return SandboxCallOutcome(result=file)
         limits = limits or self.limits
         try:
             return self._run(task, file, request=request, limits=limits, on_part=on_part)
@@ -94,8 +143,12 @@ class FileSandbox:
 
         threading.Thread(target=start, daemon=True).start()
 
-    def protection(self) -> ProtectionReport:
-        """Return the effective layers, tested by a child."""
+    def protection(self) -> SandboxProtectionReport:
+        """Return the effective confinement layers, as tested by a child.
+
+        Raises:
+            SandboxError: No child can be started or confined.
+        """
         nothing = os.memfd_create("nothing")
         try:
             outcome = self._run(PROTECTION_TASK, nothing, request={}, limits=self.limits)
@@ -104,10 +157,10 @@ class FileSandbox:
         if isinstance(outcome.result, Failure):
             problem = f"no file can be opened safely here: {outcome.result}"
             raise SandboxError(problem)
-        return ProtectionReport(frozenset(outcome.result.header["layers"]))
+        return SandboxProtectionReport(frozenset(outcome.result.header["layers"]))
 
     def close(self) -> None:
-        """End the zygote and every child. The next call starts a new one."""
+        """Stop the zygote and all children; the next call starts a new zygote."""
         with self._lock:
             if self._zygote is not None:
                 self._zygote.end()
@@ -121,7 +174,7 @@ class FileSandbox:
         request: Mapping[str, Any],
         limits: SandboxLimits,
         on_part: OnPart | None = None,
-    ) -> CallOutcome:
+    ) -> SandboxCallOutcome:
         words = json.dumps({"task": task, "request": request, "limits": asdict(limits)}).encode()
         for _ in range(_ATTEMPTS):
             zygote = self._live_zygote(task)
@@ -130,9 +183,11 @@ class FileSandbox:
             try:
                 with SandboxCall(zygote, file, task=task, words=words, limits=limits) as call:
                     return call.outcome(on_part)
-            except NotStartedError:
+            except ChildNotStartedError:
                 self._forget(zygote)
-        return CallOutcome(result=Failure(FailureReason.WORKER_DIED, "no child could be started"))
+        return SandboxCallOutcome(
+            result=Failure(FailureReason.WORKER_DIED, "no child could be started")
+        )
 
     def _live_zygote(self, *tasks: str) -> ZygoteProcess:
         with self._lock:
@@ -145,7 +200,7 @@ class FileSandbox:
         zygote = ZygoteProcess(self._target, names)
         weakref.finalize(self, zygote.end)
         try:
-            accept_missing(zygote.missing, without_seccomp=self._without_seccomp)
+            require_sandbox_layers(zygote.missing, without_seccomp=self._without_seccomp)
         except SandboxError:
             zygote.end()
             raise
@@ -158,7 +213,7 @@ class FileSandbox:
         lost.end()
 
 
-def _run_within(
+def _run_with_limits(
     sandbox: FileSandbox,
     limits: SandboxLimits,
     task: str,

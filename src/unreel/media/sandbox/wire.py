@@ -1,4 +1,4 @@
-"""The reply of a child, as bytes: a prefix, a JSON object, then raw blobs. Nothing here can run.
+"""Wire format of a child's reply: a prefix, a JSON object, then raw blobs, and no code.
 
     4 bytes  MAGIC
     4 bytes  length of the JSON object, big endian
@@ -6,7 +6,7 @@
              or {"header": {...}, "blobs": [length, ...]}, followed by the blobs
              or {"part": {...}, "blobs": [length, ...]}, the blobs, and another reply after them
 
-The reading side trusts no length, no type and no text.
+The decoder checks every length, type and text.
 """
 
 import json
@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.safe_text import sanitise_line
-from unreel.media.payload import TaskPayload
+from unreel.media.messages import TaskPayload
 
 MAGIC: Final = b"UNRL"
 MOST_HEADER_BYTES: Final = 1 << 18
@@ -60,18 +60,18 @@ class MalformedReplyError(Exception):
 
 
 class OversizedReplyError(Exception):
-    """A reply announces more bytes than its limit."""
+    """Error for a reply that announces more bytes than its limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyPart:
-    """A piece of a reply, after which more comes."""
+    """A part of a reply, which is followed by further parts or the final reply."""
 
     payload: TaskPayload
 
 
-def encode(result: TaskPayload | ReplyPart | Failure) -> list[bytes]:
-    """Return the byte blocks of a reply, in the order in which they are written."""
+def encode_reply(result: TaskPayload | ReplyPart | Failure) -> list[bytes]:
+    """Encode a reply as byte blocks, in the order in which they are written."""
     body: dict[str, Any]
     blobs: tuple[bytes, ...] = ()
     match result:
@@ -87,27 +87,29 @@ def encode(result: TaskPayload | ReplyPart | Failure) -> list[bytes]:
     return [_PREFIX.pack(MAGIC, len(text)), text, *blobs]
 
 
-def decode(take: Callable[[int], bytes], *, reply_bytes: int) -> TaskPayload | ReplyPart | Failure:
-    """Read a reply, or one part of a reply, with calls of `take(n)`, which returns the next `n` bytes.
+def decode_reply(
+    take: Callable[[int], bytes], *, reply_bytes: int
+) -> TaskPayload | ReplyPart | Failure:
+    """Decode a reply, or one part of it, by calls of `take(n)`, which returns the next `n` bytes.
 
     Raises:
-        MalformedReplyError: A length, a type or a word is invalid.
+        MalformedReplyError: A length, a type or a text is invalid.
         OversizedReplyError: The reply would exceed `reply_bytes`; no further bytes were read.
     """
     magic, length = _PREFIX.unpack(take(_PREFIX.size))
-    _require_valid(magic == MAGIC, "it does not start as a reply")
-    _require_valid(
+    _require_valid_reply(magic == MAGIC, "it does not start as a reply")
+    _require_valid_reply(
         length <= MOST_HEADER_BYTES, f"its header is longer than {MOST_HEADER_BYTES} bytes"
     )
     body = _parse_json_header(take(length))
     if body.keys() == {"failure"}:
-        return _parse_failure(body["failure"])
+        return _parse_reply_failure(body["failure"])
     kind = next(iter(body.keys() - {"blobs"}), "")
-    _require_valid(
+    _require_valid_reply(
         body.keys() in ({"header", "blobs"}, {"part", "blobs"}), "its header has other fields"
     )
     header, sizes = body[kind], _require_blob_sizes(body["blobs"])
-    _require_valid(isinstance(header, dict), "its header is not of the known form")
+    _require_valid_reply(isinstance(header, dict), "its header is not of the known form")
     if _PREFIX.size + length + sum(sizes) > reply_bytes:
         raise OversizedReplyError
     payload = TaskPayload(header=header, blobs=tuple(take(size) for size in sizes))
@@ -115,10 +117,12 @@ def decode(take: Callable[[int], bytes], *, reply_bytes: int) -> TaskPayload | R
 
 
 def _parse_json_header(data: bytes) -> dict[str, Any]:
-    _require_valid(data.count(b"[") + data.count(b"{") <= _MOST_OPENINGS, "its header is too full")
+    _require_valid_reply(
+        data.count(b"[") + data.count(b"{") <= _MOST_OPENINGS, "its header is too full"
+    )
     try:
         text = data.decode()
-        _require_valid(_measure_nesting_depth(text) <= _DEEPEST, "its header is too deep")
+        _require_valid_reply(_measure_nesting_depth(text) <= _DEEPEST, "its header is too deep")
         body = json.loads(
             text,
             parse_constant=_parse_finite_number,
@@ -131,7 +135,7 @@ def _parse_json_header(data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         msg = "its header is not JSON"
         raise MalformedReplyError(msg) from error
-    _require_valid(isinstance(body, dict), "its header is not an object")
+    _require_valid_reply(isinstance(body, dict), "its header is not an object")
     return dict(body)
 
 
@@ -164,32 +168,32 @@ def _build_unique_fields(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _require_blob_sizes(given: Any) -> list[int]:
-    _require_valid(
+    _require_valid_reply(
         isinstance(given, list) and len(given) <= MOST_BLOBS, "its list of blobs cannot be"
     )
-    _require_valid(
+    _require_valid_reply(
         all(type(size) is int and size >= 0 for size in given), "a blob's size cannot be"
     )
     return list(given)
 
 
-def _parse_failure(words: Any) -> Failure:
+def _parse_reply_failure(words: Any) -> Failure:
     try:
         reason, detail = FailureReason(words["reason"]), words["detail"]
     except (KeyError, TypeError, ValueError) as error:
         msg = "it names no known reason"
         raise MalformedReplyError(msg) from error
-    _require_valid(reason in _REASONS, "its reason is none that a file can give")
-    _require_valid(isinstance(detail, str), "its detail is not text")
-    return Failure(reason, sanitise_text(detail))
+    _require_valid_reply(reason in _REASONS, "its reason is none that a file can give")
+    _require_valid_reply(isinstance(detail, str), "its detail is not text")
+    return Failure(reason, sanitise_reply_text(detail))
 
 
-def _require_valid(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
+def _require_valid_reply(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
     if not holds:
         raise MalformedReplyError(otherwise)
 
 
-def sanitise_text(text: str) -> str:
+def sanitise_reply_text(text: str) -> str:
     """Return `text` on one line, truncated, without terminal control characters."""
     kept = sanitise_line(" ".join(text.split()))
     return kept if len(kept) <= _LONGEST_DETAIL else kept[: _LONGEST_DETAIL - 3] + "..."

@@ -1,4 +1,4 @@
-"""The zygote: a preloaded, single-threaded process that forks one child for each file.
+"""The zygote: a warmed-up, single-threaded process that forks one child for each file.
 
 The zygote never reads a file or a reply. A caller sends the name of a task with four
 descriptors: the file, the request, the pipe for the reply, and a socket for this call. The
@@ -10,6 +10,7 @@ connection closes or the parent process changes), the zygote and all children ex
 
 import contextlib
 import gc
+import io
 import json
 import os
 import select
@@ -17,14 +18,81 @@ import signal
 import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from unreel.core.registry import LazyImport
-from unreel.media.payload import Task
-from unreel.media.sandbox.capabilities import drop_capabilities
-from unreel.media.sandbox.child import ChildDescriptors, serve_request
-from unreel.media.sandbox.confine import ConfinementLayers, find_layers, measure_sizes
-from unreel.media.sandbox.warm_up import warm_up
+from unreel.media.messages import Task, TaskPayload, finish_task_result
+from unreel.media.sandbox.child import ChildDescriptors, serve_sandbox_request
+from unreel.media.sandbox.confine import (
+    ConfinementLayers,
+    detect_confinement_layers,
+    drop_capabilities,
+    update_memory_sizes,
+)
+
+_CLIPS: Final = Path(__file__).parent / "clips"
+_CLIP: Final = "clip.mp4"
+"""With sound and rotation."""
+_TRANSPORT: Final = "clip.ts"
+"""Names its service, whose character set the C library loads."""
+
+_FORM: Final = {"width": 32, "height": 16, "rate": "12/1", "crf": 40, "sound": "kept"}
+_REQUESTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
+    "probe": ({},),
+    "frames": (
+        {"sampling": "uniform-2", "longest_side": 32},
+        {"sampling": "fps-5-max-3"},
+    ),
+    "sound": ({},),
+    "normalise": (_FORM,),
+    "render": (
+        {
+            "first_frame": 1,
+            "end_frame": None,
+            "length_s": "1/4",
+            "crop": {"left": 2, "top": 2, "width": 16, "height": 16},
+            "form": None,
+        },
+        {"first_frame": 1, "end_frame": None, "length_s": "1/4", "crop": None, "form": _FORM},
+    ),
+    "instants": ({"at_us": [0, 100_000]},),
+    "annotate": (
+        {
+            "lanes": [
+                {
+                    "says": "warm \u00e9",
+                    "colour": 0,
+                    "marks": [
+                        {
+                            "start_us": 0,
+                            "end_us": 200_000,
+                            "ends": False,
+                            "track": [{"at_us": 0, "x0": 0.2, "y0": 0.2, "x1": 0.5, "y1": 0.5}],
+                        }
+                    ],
+                }
+            ],
+            "notes": ["warm"],
+            "duration_us": 333_333,
+        },
+    ),
+    "scan": ({},),
+}
+
+
+def warm_up_task(name: str, task: Task) -> None:
+    """Run `task` on the clips of this package; a task without a request here needs no warm-up."""
+    for request in _REQUESTS.get(name, ()):
+        for clip in (_CLIP, _TRANSPORT):
+            finish_task_result(
+                task(io.BytesIO((_CLIPS / clip).read_bytes()), request), _discard_reply_part
+            )
+
+
+def _discard_reply_part(_part: TaskPayload) -> None:
+    """Discard a part of a reply."""
+
 
 STARTED: Final = b"started"
 LONGEST_MESSAGE: Final = 65536
@@ -42,7 +110,7 @@ class _ForkedChild:
 
 
 class ForkServer:
-    """Forks a child for each message on `control`, until the process `caller` hangs up or ends."""
+    """Server that forks a child for each request on `control`, until the process `caller` exits."""
 
     def __init__(
         self,
@@ -62,14 +130,14 @@ class ForkServer:
         self._poll = select.poll()
 
     def warm_up(self, names: Iterable[str]) -> None:
-        """Load what the tasks `names` need, once each; a name that the table lacks is skipped."""
+        """Load the modules of the tasks `names`, once each; unknown names are skipped."""
         new = (self._tasks.keys() & set(names)) - self._warm
         if not new:
             return
         for name in new:
-            warm_up(name, self._tasks[name])
+            warm_up_task(name, self._tasks[name])
         self._warm |= new
-        self._layers = measure_sizes(self._layers)
+        self._layers = update_memory_sizes(self._layers)
         gc.collect()
         gc.freeze()  # Children then share these pages instead of copying them.
 
@@ -112,7 +180,7 @@ class ForkServer:
             return  # The caller sees the call hang up before it has started.
         if pid == 0:
             ends = ChildDescriptors(file=file, request=request, reply=reply)
-            serve_request(self._tasks, self._layers, ends=ends, parent=zygote)
+            serve_sandbox_request(self._tasks, self._layers, ends=ends, parent=zygote)
         child = _ForkedChild(pid, os.pidfd_open(pid), socket.socket(fileno=os.dup(call)))
         self._by_watch[child.watch] = child
         self._by_call[child.call.fileno()] = child
@@ -154,7 +222,7 @@ def main(control_descriptor: int, caller: int, target: str, names: Iterable[str]
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     try:
         tasks: Mapping[str, Task] = LazyImport(target).load()
-        layers = find_layers()
+        layers = detect_confinement_layers()
         zygote = ForkServer(control, tasks, layers=layers, caller=caller)
         zygote.warm_up(names)
         drop_capabilities(layers.libc)

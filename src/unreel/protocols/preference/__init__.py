@@ -7,14 +7,12 @@ from unreel.core.judgement import Label
 from unreel.core.registry import LazyImport
 from unreel.core.verdict import Position, PreferenceVerdict
 from unreel.protocols.preference.figures import FIGURES, INSTRUMENT
-from unreel.protocols.preference.prompts import PROMPTS
-from unreel.protocols.preference.text import WORDING
-from unreel.protocols.protocol import Protocol
-from unreel.protocols.truths import KnownTruth, ProtocolTruths
+from unreel.protocols.preference.prompts import PROMPTS, WORDING
+from unreel.protocols.protocol import ClipGroundTruth, Protocol, ProtocolGroundTruth
 
 
 def _get_true_positions(
-    shown: Sequence[KnownTruth],
+    shown: Sequence[ClipGroundTruth],
     *,
     duration_us: int | None,  # noqa: ARG001
 ) -> tuple[Position, ...]:
@@ -28,7 +26,7 @@ PREFERENCE: Final[Protocol[Position, PreferenceVerdict]] = Protocol(
     prompts=PROMPTS,
     parse=LazyImport("unreel.protocols.preference.parser:parse"),
     score=LazyImport("unreel.protocols.preference.scorer:score"),
-    truths=ProtocolTruths(kind=Position, of=_get_true_positions),
+    truths=ProtocolGroundTruth(kind=Position, of=_get_true_positions),
     wording=WORDING,
     figures=FIGURES,
     subject="pair",

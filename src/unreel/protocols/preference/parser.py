@@ -1,4 +1,4 @@
-"""From an answer's text to a `PreferenceVerdict`."""
+"""Parser of answers of the protocol `preference`."""
 
 # ruff: noqa: RUF001  words of other languages
 
@@ -9,20 +9,21 @@ from typing import Final
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed, UnparsedReason
-from unreel.protocols.claim_parser import names_generated, read_claim
-from unreel.protocols.clauses import is_first_thought, is_supposition
-from unreel.protocols.field_parser import get_field_kind, parse_fields, parse_tables
-from unreel.protocols.preference.prompts import TAGGED_PROMPTS
-from unreel.protocols.protocol import ParserOptions
-from unreel.protocols.text import (
+from unreel.protocols.answer_text import (
     SHORT,
     build_unparsed,
-    find_tagged,
-    is_no_answer,
-    parse_first,
+    choose_first_parsed,
+    find_tag_contents,
+    is_first_impression_clause,
+    is_hypothetical_clause,
+    is_refusal_or_error,
     strip_markup,
     strip_thinking,
 )
+from unreel.protocols.claim_parser import is_generated_field_name, parse_claimed_label
+from unreel.protocols.field_parser import get_field_kind, parse_answer_fields, parse_markdown_tables
+from unreel.protocols.preference.prompts import TAGGED_PROMPTS
+from unreel.protocols.protocol import AnswerContext
 
 _NOT_OF_CLIPS: Final = r"(?!\s(?:frames?|half|few|glance|impression|thing|time|place|sight|look|thought|hand|later|mark|seconds?|of\sall|guess|instinct|\d{1,9})\b)"
 _FIRST: Final = (
@@ -122,25 +123,27 @@ _READ: Final = 10_000
 _EITHER: Final = re.compile(r"(?<![\w.])[12](?![\w.]?[0-9])(?!\w)")
 
 
-def parse(text: str, reading: ParserOptions) -> PreferenceVerdict:
-    """Return the clip that the answer calls real: 1 is the first, 2 the second, as shown.
+def parse(text: str, reading: AnswerContext) -> PreferenceVerdict:
+    """Parse which clip the answer calls real: 1 is the first clip shown, 2 the second.
 
-    `strict` wants the digit and nothing else next to a thought, in the last `<answer>` where the prompt
-    asks for one; 0, which the printed texts ask for too, names neither. `lenient` also takes the last
-    `<answer>`, the field that names itself the answer, "Video 1", "the first video is real", a digit that
-    opens an explanation in which the other digit does not stand, and what prose claims of the two. A
-    refusal or an error message is no answer.
+    `strict` accepts only the digit, besides thoughts; if the prompt asks for a tag, in the last
+    `<answer>`. A 0, which the printed prompts also ask for, names neither clip. `lenient` also
+    accepts an `<answer>` that was not asked for, a field named answer, "Video 1", "the first video
+    is real", a digit before an explanation that does not contain the other digit, and claims in
+    prose. A refusal or an error message is no answer.
     """
-    return PreferenceVerdict(real=parse_first(_iter_parsed_positions(text, reading)))
+    return PreferenceVerdict(real=choose_first_parsed(_iter_parsed_positions(text, reading)))
 
 
-def _iter_parsed_positions(text: str, reading: ParserOptions) -> Iterator[Position | Unparsed]:
+def _iter_parsed_positions(text: str, reading: AnswerContext) -> Iterator[Position | Unparsed]:
     body = strip_thinking(text).strip()
-    asked = find_tagged(body, "answer", "strict") if reading.prompt in TAGGED_PROMPTS else [body]
+    asked = (
+        find_tag_contents(body, "answer", "strict") if reading.prompt in TAGGED_PROMPTS else [body]
+    )
     yield _parse_short_position(asked[-1] if asked else "", _PLAIN)
-    if reading.mode == "lenient" and not is_no_answer(body):
+    if reading.mode == "lenient" and not is_refusal_or_error(body):
         plain = strip_markup(body).strip()
-        if pieces := find_tagged(plain, "answer", "lenient"):
+        if pieces := find_tag_contents(plain, "answer", "lenient"):
             yield _parse_loose_position(pieces[-1])
             return
         yield _parse_short_position(plain, _LOOSE)
@@ -164,18 +167,22 @@ def _parse_loose_position(piece: str) -> Position | Unparsed:
     in_prose = _parse_prose_position(piece[:_READ])
     if isinstance(position, Position) and in_prose is _OTHER[position]:
         return build_unparsed(UnparsedReason.AMBIGUOUS, piece)
-    return parse_first((position, in_prose))
+    return choose_first_parsed((position, in_prose))
 
 
 def _parse_position_fields(plain: str) -> Position | Unparsed:
     """Return the answer field; missing if no field names a clip."""
     said: set[Position] = set()
     named = []
-    for field in parse_fields(plain):
+    for field in parse_answer_fields(plain):
         told = _parse_loose_position(field.value)
         if field.kind in {"label", "real"} and isinstance(told, Position):
             said.add(told)
-        elif field.kind is None and isinstance(told, Position) and names_generated(field.name):
+        elif (
+            field.kind is None
+            and isinstance(told, Position)
+            and is_generated_field_name(field.name)
+        ):
             said.add(_OTHER[told])
         elif field.kind is None:
             named.append(f"{field.name.replace('_', ' ')} is {field.value}")
@@ -187,8 +194,8 @@ def _parse_position_fields(plain: str) -> Position | Unparsed:
 
 
 def _format_rows_as_prose(plain: str) -> str:
-    """Return a table about the two clips as prose: a row each, or a column each."""
-    rows = parse_tables(plain[:_READ])
+    """Return a Markdown table about the two clips as prose; the clips may be its rows or columns."""
+    rows = parse_markdown_tables(plain[:_READ])
     if not rows:
         return ""
     heads = rows[0]
@@ -226,7 +233,7 @@ def _parse_leading_position(body: str) -> Position | Unparsed:
 
 
 def _parse_prose_position(body: str) -> Position | Unparsed:
-    """Return the clip that all claims in `body` identify as real, or the clip named in its last words."""
+    """Return the position that the last words of `body` choose, else that all its claims agree on."""
     said = set(_iter_claimed_positions(body))
     if closing := _CLOSING.search(body.rstrip()[-SHORT:]):
         said = {_POSITIONS[closing["said"]]}
@@ -241,10 +248,16 @@ def _iter_claimed_positions(body: str) -> Iterator[Position]:
         also = _ALSO.search(whole)
         sentence = whole[: also.start()] if also else whole
         names = [*_NAMED.finditer(sentence)]
-        named = [name for name in names if not _is_compared(name)]
-        if named and _ALIKE.search(sentence) and not isinstance(read_claim(sentence), Unparsed):
+        named = [name for name in names if not _is_named_for_comparison(name)]
+        if (
+            named
+            and _ALIKE.search(sentence)
+            and not isinstance(parse_claimed_label(sentence), Unparsed)
+        ):
             yield from _OTHER
-        for piece, name in () if is_supposition(sentence) else _iter_named_pieces(sentence, named):
+        for piece, name in (
+            () if is_hypothetical_clause(sentence) else _iter_named_pieces(sentence, named)
+        ):
             position = _find_named_position(name, last)
             if position is None:
                 continue
@@ -252,7 +265,7 @@ def _iter_claimed_positions(body: str) -> Iterator[Position]:
             claim = _find_piece_claim(piece)
             if claim is not None:
                 yield position if claim is Label.REAL else _OTHER[position]
-                if also or any(_is_likewise(other) for other in names):
+                if also or any(_shares_other_claim(other) for other in names):
                     yield from _OTHER
 
 
@@ -283,13 +296,13 @@ def _iter_named_pieces(
         start = cut
 
 
-def _is_compared(name: re.Match[str]) -> bool:
-    """Return whether the clip is named only for comparison with the other one."""
+def _is_named_for_comparison(name: re.Match[str]) -> bool:
+    """Return whether a clip is named only for comparison, as in `unlike the first`."""
     return _BESIDE.search(name.string, max(0, name.start() - SHORT // 4), name.start()) is not None
 
 
-def _is_likewise(name: re.Match[str]) -> bool:
-    """Return whether a statement about the other clip applies to this one too."""
+def _shares_other_claim(name: re.Match[str]) -> bool:
+    """Return whether the other clip's claim also applies to this one, as in `so is the second`."""
     return _LIKEWISE.search(name.string, max(0, name.start() - SHORT), name.start()) is not None
 
 
@@ -303,9 +316,11 @@ def _find_named_position(name: re.Match[str], last: Position | None) -> Position
 def _find_piece_claim(piece: str) -> Label | None:
     before, _, after = piece.partition("\0")
     said = _LESS_REAL.sub("fake", _MORE_REAL.sub("real", f"{before}this clip {after}"))
-    claim = read_claim(said)
+    claim = parse_claimed_label(said)
     if isinstance(claim, Label):
         return claim
-    is_picked = _PICKS.search(before) and not is_first_thought(before) and _ENDS.match(after)
-    picked = read_claim(f"{before} it is real") if is_picked else None
+    is_picked = (
+        _PICKS.search(before) and not is_first_impression_clause(before) and _ENDS.match(after)
+    )
+    picked = parse_claimed_label(f"{before} it is real") if is_picked else None
     return picked if isinstance(picked, Label) else None

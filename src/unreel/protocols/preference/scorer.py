@@ -1,19 +1,18 @@
-"""From judged pairs to the scorecard of `preference`."""
+"""Scorecard of the protocol `preference`."""
 
 from collections.abc import Iterator, Sequence
 
-from unreel.core.cluster import RowCluster
 from unreel.core.errors import InvalidValueError
-from unreel.core.estimate import Coverage, Metric, Scorecard
+from unreel.core.estimate import Coverage, Metric, RowCluster, Scorecard
 from unreel.core.failure import Failure
 from unreel.core.judgement import Pair
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed
-from unreel.protocols.groups import add_part_figures
+from unreel.protocols.groups import add_part_metrics
 from unreel.protocols.measure import (
     WeightedMean,
-    count_failures,
-    count_unparsed,
-    sum_percent,
+    count_failure_reasons,
+    count_unparsed_parts,
+    measure_weighted_sum_percent,
 )
 from unreel.protocols.preference.figures import FIGURES, INSTRUMENT
 from unreel.protocols.protocol import ScoredQuestion
@@ -21,18 +20,16 @@ from unreel.protocols.protocol import ScoredQuestion
 PreferenceRow = ScoredQuestion[Position, PreferenceVerdict]
 
 
-@add_part_figures(FIGURES)
+@add_part_metrics(FIGURES)
 def score(rows: Sequence[PreferenceRow], *, seed: int) -> Scorecard:
     """Compute the accuracy in percent over both orders, and the effect of the order on the answer.
 
     - `accuracy` is the mean of `real-first-accuracy` and `real-second-accuracy`, so that an unequal
       number of orders has no effect; `pooled` gives all pairs the same weight.
     - These count valid answers only. `pooled-all-pairs` counts every pair: a pair with an
-      unreadable
-      answer, or whose question failed, counts as wrong.
+      unreadable answer, or whose question failed, counts as wrong.
     - `position-bias` is half of the difference of the two orders' accuracies: 0 if the order does
-      not
-      matter, 50 if the first clip is always called real, -50 if it is always the second.
+      not matter, 50 if the first clip is always called real, -50 if it is always the second.
     - `pooled: X` is `pooled` over the pairs with a clip of creator X, `X/SETTING` over those of one
       setting.
 
@@ -46,22 +43,22 @@ def score(rows: Sequence[PreferenceRow], *, seed: int) -> Scorecard:
         n_questions=len(rows),
         n_answered=n_answered,
         metrics=(
-            *_iter_metrics(valid, Coverage(parsed=n_valid, asked=n_answered), seed=seed),
+            *_iter_preference_metrics(valid, Coverage(parsed=n_valid, asked=n_answered), seed=seed),
             Metric(
                 name="pooled-all-pairs",
-                value=sum_percent(
+                value=measure_weighted_sum_percent(
                     [_build_pooled_mean(rows)], clips=_list_row_clusters(rows), seed=seed
                 ),
                 coverage=Coverage(parsed=n_valid, asked=len(rows)),
             ),
             *_iter_creator_metrics(rows, seed=seed),
         ),
-        failures=count_failures(rows),
-        unparsed=count_unparsed(("real", verdict.real) for verdict in answers),
+        failures=count_failure_reasons(rows),
+        unparsed=count_unparsed_parts(("real", verdict.real) for verdict in answers),
     )
 
 
-def _iter_metrics(
+def _iter_preference_metrics(
     valid: Sequence[PreferenceRow], coverage: Coverage, *, seed: int
 ) -> Iterator[Metric]:
     figures = {
@@ -79,7 +76,7 @@ def _iter_metrics(
     }
     clips = _list_row_clusters(valid)
     for name, parts in figures.items():
-        value = sum_percent(parts, clips=clips, seed=seed)
+        value = measure_weighted_sum_percent(parts, clips=clips, seed=seed)
         yield Metric(name=name, value=value, coverage=coverage)
 
 
@@ -89,7 +86,9 @@ def _iter_creator_metrics(rows: Sequence[PreferenceRow], *, seed: int) -> Iterat
             row for row in rows if name in row.makers and not isinstance(row.outcome, Failure)
         ]
         valid = [row for row in answered if _find_chosen_position(row)]
-        value = sum_percent([_build_pooled_mean(valid)], clips=_list_row_clusters(valid), seed=seed)
+        value = measure_weighted_sum_percent(
+            [_build_pooled_mean(valid)], clips=_list_row_clusters(valid), seed=seed
+        )
         coverage = Coverage(parsed=len(valid), asked=len(answered))
         yield Metric(name=f"pooled: {name}", value=value, coverage=coverage)
 

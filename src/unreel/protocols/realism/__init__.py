@@ -7,15 +7,13 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Rating
 from unreel.core.registry import LazyImport
 from unreel.core.verdict import RealismVerdict
-from unreel.protocols.protocol import Protocol
+from unreel.protocols.protocol import ClipGroundTruth, Protocol, ProtocolGroundTruth
 from unreel.protocols.realism.figures import FIGURES, INSTRUMENT
-from unreel.protocols.realism.prompts import PROMPTS
-from unreel.protocols.realism.text import WORDING
-from unreel.protocols.truths import KnownTruth, ProtocolTruths
+from unreel.protocols.realism.prompts import PROMPTS, WORDING
 
 
 def _get_true_ratings(
-    shown: Sequence[KnownTruth],
+    shown: Sequence[ClipGroundTruth],
     *,
     duration_us: int | None,  # noqa: ARG001
 ) -> tuple[Rating, ...]:
@@ -32,7 +30,7 @@ REALISM: Final[Protocol[Rating, RealismVerdict]] = Protocol(
     prompts=PROMPTS,
     parse=LazyImport("unreel.protocols.realism.parser:parse"),
     score=LazyImport("unreel.protocols.realism.scorer:score"),
-    truths=ProtocolTruths(kind=Rating, of=_get_true_ratings),
+    truths=ProtocolGroundTruth(kind=Rating, of=_get_true_ratings),
     wording=WORDING,
     figures=FIGURES,
     reads_since=1,

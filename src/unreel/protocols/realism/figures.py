@@ -7,7 +7,7 @@ from unreel.protocols.figures import (
     PART_VARIANTS,
     MetricDefinition,
     ProtocolMetrics,
-    scored_figures,
+    build_score_metric_definitions,
 )
 
 INSTRUMENT: Final = Instrument("realism", 2)
@@ -45,7 +45,7 @@ FIGURES: Final = ProtocolMetrics(
             range=(0.0, 1.0),
             places=_PLACES,
         ),
-        *scored_figures("score", "is scored less realistic than"),
+        *build_score_metric_definitions("score", "is scored less realistic than"),
         MetricDefinition(
             metric="sts",
             title="STS",

@@ -1,4 +1,4 @@
-"""From an answer's text to a `RealismVerdict`."""
+"""Parser from an answer's text to a `RealismVerdict`, and the answers that a reviewer is trained to give."""
 
 # ruff: noqa: RUF001  words of other languages
 
@@ -6,23 +6,38 @@ import re
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from unreel.core.judgement import ErrorFamily
+from unreel.core.errors import InvalidValueError
+from unreel.core.judgement import ErrorFamily, Rating
 from unreel.core.verdict import RealismVerdict, Unparsed, UnparsedReason
-from unreel.protocols.claim_parser import is_taken_back
-from unreel.protocols.clauses import is_contradiction, is_first_thought, split_clauses
-from unreel.protocols.field_parser import get_values, parse_fields
-from unreel.protocols.numerals import spell_in_digits
-from unreel.protocols.protocol import Mode, ParserOptions
-from unreel.protocols.realism.prompts import FAMILY_PROMPTS, FREE_PROMPTS, TERMS, VERBAL_PROMPTS
-from unreel.protocols.text import (
+from unreel.protocols.answer_text import (
     SHORT,
     build_unparsed,
-    find_tagged,
-    is_no_answer,
-    parse_first,
+    choose_first_parsed,
+    find_tag_contents,
+    is_contradicting_clause,
+    is_first_impression_clause,
+    is_refusal_or_error,
+    split_clauses,
     strip_markup,
     strip_thinking,
 )
+from unreel.protocols.claim_parser import is_answer_corrected
+from unreel.protocols.claim_words import replace_number_words
+from unreel.protocols.field_parser import get_field_values, parse_answer_fields
+from unreel.protocols.protocol import (
+    AnswerContext,
+    Mode,
+    collapse_whitespace,
+    require_parsed_as_meant,
+)
+from unreel.protocols.realism.prompts import (
+    FAMILY_PROMPTS,
+    FREE_PROMPTS,
+    PROMPTS,
+    TERMS,
+    VERBAL_PROMPTS,
+)
+from unreel.protocols.space import BoxSpace
 
 Reason = Literal["problem", "adherence"]
 
@@ -127,48 +142,51 @@ _FAMILY: Final = re.compile(
 _REASONS_END: Final = re.compile(r"</think>|<answer>", re.IGNORECASE | re.ASCII)
 
 
-def parse(text: str, reading: ParserOptions) -> RealismVerdict:
-    """Parse the score of the last `<answer>` with a score, and the two reasons if they have headings.
+def parse(text: str, reading: AnswerContext) -> RealismVerdict:
+    """Parse the score in the last `<answer>`, and the two reasons after their headings.
 
     `strict` accepts an integer from 1 to 5, or one of the five terms if the prompt variant is
-    verbal. `lenient` also accepts the two forms mixed, an unclosed tag, and an answer that contains
-    only the score. A number outside 1 to 5 is out of range. A fraction is malformed; it is never
-    rounded. If the prompt asks for free thoughts, a thought without headings is taken as the
-    problem.
+    verbal. `lenient` also accepts the two forms mixed, an unclosed tag, and a score in fields or in
+    prose. A number outside 1 to 5 is out of range. A fraction is malformed; it is never rounded. If
+    the prompt asks for thoughts without headings, the whole thought is taken as the problem.
     """
     asks = reading.prompt in FAMILY_PROMPTS
     return RealismVerdict(
-        score=parse_first(_iter_parsed_scores(_FAMILY.sub("", text) if asks else text, reading)),
-        problem=parse_first(_iter_parsed_problems(text, reading)),
-        adherence=parse_first(_iter_parsed_reasons(text, "adherence", reading.mode)),
-        family=parse_first(_iter_parsed_families(text, reading.mode)) if asks else None,
+        score=choose_first_parsed(
+            _iter_parsed_scores(_FAMILY.sub("", text) if asks else text, reading)
+        ),
+        problem=choose_first_parsed(_iter_parsed_problems(text, reading)),
+        adherence=choose_first_parsed(_iter_parsed_reasons(text, "adherence", reading.mode)),
+        family=choose_first_parsed(_iter_parsed_error_families(text, reading.mode))
+        if asks
+        else None,
     )
 
 
-def _iter_parsed_families(text: str, mode: Mode) -> Iterator[Family | Unparsed]:
-    """Yield the last term in a `family` tag.
+def _iter_parsed_error_families(text: str, mode: Mode) -> Iterator[Family | Unparsed]:
+    """Yield the error family in the last `<family>` tag, parsed strictly, then leniently.
 
     `lenient` also accepts other letter case, spaces instead of hyphens, and a missing plural.
     """
     body = strip_thinking(text).strip()
-    pieces = find_tagged(body, "family", "strict")
-    yield _parse_family(pieces[-1]) if pieces else Unparsed(UnparsedReason.MISSING)
-    if mode == "lenient" and (pieces := find_tagged(strip_markup(body), "family", "lenient")):
+    pieces = find_tag_contents(body, "family", "strict")
+    yield _parse_error_family(pieces[-1]) if pieces else Unparsed(UnparsedReason.MISSING)
+    if mode == "lenient" and (pieces := find_tag_contents(strip_markup(body), "family", "lenient")):
         words = "-".join(_LETTERS.findall(pieces[-1][:SHORT].lower()))
-        yield _parse_family(words if words in _KNOWN else f"{words}s")
+        yield _parse_error_family(words if words in _KNOWN else f"{words}s")
 
 
-def _parse_family(piece: str) -> Family | Unparsed:
+def _parse_error_family(piece: str) -> Family | Unparsed:
     return _KNOWN.get(piece, build_unparsed(UnparsedReason.MALFORMED, piece))
 
 
-def _iter_parsed_scores(text: str, reading: ParserOptions) -> Iterator[int | Unparsed]:
+def _iter_parsed_scores(text: str, reading: AnswerContext) -> Iterator[int | Unparsed]:
     asked = _TERMS if reading.prompt in VERBAL_PROMPTS else _INTEGERS
     body = strip_thinking(text).strip()
-    if is_taken_back(body):
+    if is_answer_corrected(body):
         yield build_unparsed(UnparsedReason.AMBIGUOUS, body)
         return
-    pieces = find_tagged(body, "answer", "strict")
+    pieces = find_tag_contents(body, "answer", "strict")
     yield (
         asked.get(pieces[-1], _build_unparsed_score(pieces))
         if pieces
@@ -176,19 +194,19 @@ def _iter_parsed_scores(text: str, reading: ParserOptions) -> Iterator[int | Unp
     )
     if reading.mode == "lenient":
         plain = strip_markup(body).strip()
-        if pieces := find_tagged(plain, "answer", "lenient"):
+        if pieces := find_tag_contents(plain, "answer", "lenient"):
             yield _parse_loose_score(pieces[-1])
-        elif not is_no_answer(plain):
+        elif not is_refusal_or_error(plain):
             yield from _iter_untagged_scores(plain)
 
 
 def _iter_untagged_scores(plain: str) -> Iterator[int | Unparsed]:
     stated = [
         _parse_loose_score(_extract_first_sentence(value))
-        for value in get_values(parse_fields(plain), "score")
+        for value in get_field_values(parse_answer_fields(plain), "score")
     ]
     stated = stated or [
-        _parse_loose_score(value) for value in get_values(parse_fields(plain), "label")
+        _parse_loose_score(value) for value in get_field_values(parse_answer_fields(plain), "label")
     ]
     said = {score for score in stated if isinstance(score, int)}
     if len(said) > 1:
@@ -211,7 +229,7 @@ def _extract_first_sentence(value: str) -> str:
 
 
 def _remove_scores(line: str) -> str:
-    return _ASIDE.sub("", _SCORE.sub("", _SCALE.sub("", spell_in_digits(line))))
+    return _ASIDE.sub("", _SCORE.sub("", _SCALE.sub("", replace_number_words(line))))
 
 
 def _parse_leading_score(plain: str) -> int | Unparsed:
@@ -225,17 +243,17 @@ def _parse_leading_score(plain: str) -> int | Unparsed:
 
 
 def _parse_prose_score(text: str) -> int | Unparsed:
-    """Return the score that a clause states.
+    """Return the score that the clauses of a text give.
 
-    If clauses state different scores, return the last score if its clause marks a contradiction.
+    If clauses give different scores, the last one counts only if its clause marks a contradiction.
     """
     chosen: int | None = None
     divided = False
-    for clause in split_clauses(_NOT_BUT.sub(" ", _SCALE.sub(" ", spell_in_digits(text)))):
+    for clause in split_clauses(_NOT_BUT.sub(" ", _SCALE.sub(" ", replace_number_words(text)))):
         given = _find_clause_score(clause.text)
         if given is None or clause.asks:
             continue
-        divided = chosen not in {None, given} and not is_contradiction(clause.text)
+        divided = chosen not in {None, given} and not is_contradicting_clause(clause.text)
         chosen = given
     if chosen is None or divided:
         return build_unparsed(UnparsedReason.AMBIGUOUS if divided else UnparsedReason.MISSING, text)
@@ -245,7 +263,7 @@ def _parse_prose_score(text: str) -> int | Unparsed:
 def _find_clause_score(clause: str) -> int | None:
     units = list(_WITH_UNIT.finditer(clause[:SHORT]))
     if len(units) == 1 and len(_ANY_NUMBER.findall(clause)) == 1:
-        open_ended = _DENIED.search(clause) or is_first_thought(clause)
+        open_ended = _DENIED.search(clause) or is_first_impression_clause(clause)
         return None if open_ended else int(units[0]["digit"])
     verb = _GIVES.search(clause[:SHORT])
     scores = list(_SCORE.finditer(clause, verb.end(), SHORT)) if verb else []
@@ -259,7 +277,7 @@ def _find_clause_score(clause: str) -> int | None:
         return None
     return (
         _get_score_value(scores[0])
-        if _TAIL.fullmatch(tail) and not is_first_thought(clause)
+        if _TAIL.fullmatch(tail) and not is_first_impression_clause(clause)
         else None
     )
 
@@ -273,7 +291,7 @@ def _build_unparsed_score(pieces: list[str]) -> Unparsed:
 
 
 def _parse_loose_score(piece: str) -> int | Unparsed:
-    plain = spell_in_digits(piece.strip())
+    plain = replace_number_words(piece.strip())
     if stars := _STARS.fullmatch(plain):
         return sum(glyph in "\u2605\u2b50" for glyph in stars[0])
     if (score := _SAME.get(plain.strip(" .!\"'*").lower())) is not None:
@@ -297,7 +315,7 @@ def _get_score_value(score: re.Match[str]) -> int:
     return int(score["digit"]) if score["digit"] else _TERMS[score["term"].capitalize()]
 
 
-def _iter_parsed_problems(text: str, reading: ParserOptions) -> Iterator[str | Unparsed]:
+def _iter_parsed_problems(text: str, reading: AnswerContext) -> Iterator[str | Unparsed]:
     yield from _iter_parsed_reasons(text, "problem", reading.mode)
     ends = _REASONS_END.search(text)
     if reading.prompt in FREE_PROMPTS and ends:
@@ -312,7 +330,7 @@ def _iter_parsed_reasons(text: str, reason: Reason, mode: Mode) -> Iterator[str 
 
 
 def _parse_reason(text: str, reason: Reason, mode: Mode) -> str | Unparsed:
-    """Return the text after the last heading of `reason`, up to the next heading or the end of the thought."""
+    """Return the text after the last heading of `reason`, up to the next heading or the thought's end."""
     start, end = None, len(text)
     for head in _HEADS[mode].finditer(text):
         if head[reason]:
@@ -324,3 +342,53 @@ def _parse_reason(text: str, reason: Reason, mode: Mode) -> str | Unparsed:
     thought_ends = _REASONS_END.search(text, start, end)
     said = text[start : thought_ends.start() if thought_ends else end].strip()
     return said or Unparsed(UnparsedReason.MISSING)
+
+
+_FLAWLESS: Final = len(TERMS)
+
+
+def write(truth: Rating, prompt: str, _space: BoxSpace | None) -> str:
+    """Return the training answer for a rating: reasons if the prompt asks for them, then the score.
+
+    If the prompt asks for thoughts without headings, the thought is the problem, because the parser
+    reads such answers this way.
+    """
+    score = TERMS[truth.score - 1] if prompt in VERBAL_PROMPTS else str(truth.score)
+    answer = f"<answer>{score}</answer>"
+    if not PROMPTS[prompt].asks_to_think:
+        return answer
+    problem, adherence = collapse_whitespace(truth.problem), collapse_whitespace(truth.adherence)
+    if not problem or (prompt not in FREE_PROMPTS and not adherence):
+        msg = "no reason with the score. Train a prompt that asks for the score only: score-only"
+        raise InvalidValueError(msg)
+    headed = f"Problem Description: {problem}\nStandard Adherence: {adherence}"
+    thought = problem if prompt in FREE_PROMPTS else headed
+    family = _get_error_family(truth) if prompt in FAMILY_PROMPTS else None
+    named = "" if family is None else f"<family>{family}</family>\n"
+    text = f"<think>{thought}</think>\n{named}{answer}"
+    verdict = parse(text, AnswerContext(prompt=prompt))
+    said = None if isinstance(verdict.adherence, Unparsed) else verdict.adherence
+    require_parsed_as_meant(
+        said=(verdict.score, verdict.problem, said, verdict.family),
+        meant=(
+            truth.score,
+            problem,
+            None if prompt in FREE_PROMPTS else adherence,
+            family,
+        ),
+    )
+    return text
+
+
+def _get_error_family(truth: Rating) -> str:
+    """Return the error family of a rating, or `none` for a clip with the best score and no family.
+
+    Raises:
+        InvalidValueError: The rating has no family and is not the best score.
+    """
+    if truth.family is not None:
+        return truth.family.value
+    if truth.score == _FLAWLESS:
+        return "none"
+    msg = "no family of errors with the score. Train a prompt that does not ask for it: paper"
+    raise InvalidValueError(msg)

@@ -1,11 +1,14 @@
-"""The questions of `realism`: with or without reasons, answered by an integer or by a word."""
+"""Questions of `realism`, answered by an integer or by a word, and texts for its verdicts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from unreel.core.judgement import ErrorFamily
-from unreel.protocols.protocol import ProtocolPrompt
+from unreel.core.judgement import ErrorFamily, Rating
+from unreel.core.registry import LazyImport
+from unreel.core.safe_text import sanitise_lines
+from unreel.core.verdict import RealismVerdict
+from unreel.protocols.protocol import ProtocolPrompt, ProtocolTexts, format_part_or_reason
 
 SOURCE: Final = "VideoRealBench, CVPR 2026"
 TERMS: Final = ("Bad", "Poor", "Normal", "Good", "Excellent")
@@ -96,4 +99,38 @@ PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
             for name, ending in _ENDINGS.items()
         },
     }
+)
+
+
+_SCORES: Final = len(TERMS)
+
+
+def _format_score(score: int) -> str:
+    return f"{score} of {_SCORES} ({TERMS[score - 1].lower()})"
+
+
+def _format_correct_answer(truth: Rating) -> str:
+    return str(truth.score)
+
+
+def _format_answer_from_probability(p_generated: Sequence[float], prompt: str) -> str:
+    score = _SCORES - min(_SCORES - 1, int(p_generated[0] * _SCORES))
+    return f"<answer>{TERMS[score - 1] if prompt in VERBAL_PROMPTS else score}</answer>"
+
+
+def _iter_verdict_details(verdict: RealismVerdict) -> Iterator[tuple[str, str]]:
+    yield "problem", format_part_or_reason(verdict.problem, sanitise_lines)
+    yield "in the scale's words", format_part_or_reason(verdict.adherence, sanitise_lines)
+    if verdict.family is not None:
+        yield "errors", format_part_or_reason(verdict.family, str)
+
+
+WORDING: Final[ProtocolTexts[Rating, RealismVerdict]] = ProtocolTexts(
+    decides="score",
+    say=_format_score,
+    right=_format_correct_answer,
+    phrase=_format_answer_from_probability,
+    details=_iter_verdict_details,
+    teaches=frozenset(PROMPTS),
+    write=LazyImport("unreel.protocols.realism.parser:write"),
 )

@@ -1,4 +1,4 @@
-"""From rated clips to the scorecard of `realism`."""
+"""Scorecard of the protocol `realism`."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -10,14 +10,18 @@ from unreel.core.estimate import Coverage, Measured, Metric, Scorecard, Unmeasur
 from unreel.core.failure import Failure
 from unreel.core.judgement import Rating
 from unreel.core.verdict import RealismVerdict, Unparsed
-from unreel.protocols.detection import ScoredClips, measure_scores
-from unreel.protocols.groups import add_part_figures
-from unreel.protocols.measure import count_failures, count_unparsed, mean_percent
+from unreel.protocols.groups import add_part_metrics
+from unreel.protocols.measure import (
+    ScoredClips,
+    count_failure_reasons,
+    count_unparsed_parts,
+    iter_detection_metrics,
+    measure_mean_percent,
+)
 from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.realism.figures import FIGURES, INSTRUMENT
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.correlation import plcc, srocc
-from unreel.stats.pair_order import pair_consistency
+from unreel.stats.correlation import pair_consistency, plcc, srocc
 
 MIDDLE: Final = 3
 """The score that `-impute-3` puts in the place of one that could not be read."""
@@ -31,23 +35,20 @@ _FIGURES: Final[tuple[tuple[str, Callable[..., Measured]], ...]] = (
 )
 
 
-@add_part_figures(FIGURES)
+@add_part_metrics(FIGURES)
 def score(rows: Sequence[RealismRow], *, seed: int) -> Scorecard:
-    """Compute PLCC, SROCC, PCR and STS against human ratings, as printed in the paper: at most 1.
+    """Compute PLCC, SROCC, PCR and STS against human ratings, on the paper's scale of at most 1.
 
     - A row counts if its question was answered. A failure is in no metric, only in `failures`.
     - An unreadable score is excluded from `plcc`, `srocc` and `pcr`, and counts as 3 in
       their `-impute-3` variants. Failures are never imputed.
-    - `sts` is the mean of the similarities in `text_score`, over answers that give
-      a reason to clips whose rating has one. An answer without reasons is excluded and counted;
-      without
-      any similarity `sts` is unmeasured.
+    - `sts` is the mean of the similarities in `text_score`, over answers with a reason to clips
+      whose rating has one. An answer without reasons is excluded and counted; without any
+      similarity `sts` is unmeasured.
     - `auc` and `tpr-at-fpr-` treat a low score as a sign of a generated clip, over readable scores;
-      they
-      are measured if some of the clips are real.
+      they are measured if some of the clips are real.
     - `family` is the fraction of readable families of errors that match the human one, over clips
-      with
-      such an annotation; a prompt must ask for it.
+      with such an annotation; a prompt must ask for it.
     """
     answered = [(row, row.outcome) for row in rows if not isinstance(row.outcome, Failure)]
     return Scorecard(
@@ -55,19 +56,19 @@ def score(rows: Sequence[RealismRow], *, seed: int) -> Scorecard:
         n_questions=len(rows),
         n_answered=len(answered),
         metrics=(
-            *_score_metrics(answered, seed=seed),
+            *_iter_correlation_metrics(answered, seed=seed),
             *_iter_detection_metrics(answered, seed=seed),
             _measure_text_similarity(answered, seed=seed),
             _measure_family_accuracy(answered, seed=seed),
         ),
-        failures=count_failures(rows),
-        unparsed=count_unparsed(
+        failures=count_failure_reasons(rows),
+        unparsed=count_unparsed_parts(
             part for _, verdict in answered for part in _iter_verdict_parts(verdict)
         ),
     )
 
 
-def _score_metrics(answered: Sequence[Answered], *, seed: int) -> Iterator[Metric]:
+def _iter_correlation_metrics(answered: Sequence[Answered], *, seed: int) -> Iterator[Metric]:
     read = [pair for pair in answered if not isinstance(pair[1].score, Unparsed)]
     coverage = Coverage(parsed=len(read), asked=len(answered))
     for suffix, pairs in (("", read), ("-impute-3", answered)):
@@ -90,7 +91,7 @@ def _iter_detection_metrics(answered: Sequence[Answered], *, seed: int) -> Itera
     )
     coverage = Coverage(parsed=len(read), asked=len(answered))
     why = "no score could be read"
-    yield from measure_scores(scored, coverage=coverage, why_none=why, seed=seed)
+    yield from iter_detection_metrics(scored, coverage=coverage, why_none=why, seed=seed)
 
 
 def _measure_text_similarity(answered: Sequence[Answered], *, seed: int) -> Metric:
@@ -116,7 +117,7 @@ def _measure_family_accuracy(answered: Sequence[Answered], *, seed: int) -> Metr
     value: Measured = Unmeasured("no family of errors was asked for, or none is known")
     if asked:
         right = [float(family is row.truth.family) for row, family in read]
-        value = mean_percent(right, clips=[row.cluster for row, _ in read], seed=seed)
+        value = measure_mean_percent(right, clips=[row.cluster for row, _ in read], seed=seed)
     return Metric(name="family", value=value, coverage=coverage)
 
 

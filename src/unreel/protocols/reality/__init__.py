@@ -1,4 +1,4 @@
-"""`reality`: real or generated, a game of reviewers against creators (Video Reality Test)."""
+"""The protocol `reality`: is a clip real or generated (Video Reality Test)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,15 +6,13 @@ from typing import Final
 from unreel.core.clip import Origin
 from unreel.core.registry import LazyImport
 from unreel.core.verdict import RealityVerdict
-from unreel.protocols.protocol import Protocol
+from unreel.protocols.protocol import ClipGroundTruth, Protocol, ProtocolGroundTruth
 from unreel.protocols.reality.figures import FIGURES, INSTRUMENT
-from unreel.protocols.reality.prompts import PROMPTS
-from unreel.protocols.reality.text import WORDING
-from unreel.protocols.truths import KnownTruth, ProtocolTruths
+from unreel.protocols.reality.prompts import PROMPTS, WORDING
 
 
 def _get_true_origins(
-    shown: Sequence[KnownTruth],
+    shown: Sequence[ClipGroundTruth],
     *,
     duration_us: int | None,  # noqa: ARG001
 ) -> tuple[Origin, ...]:
@@ -28,7 +26,7 @@ REALITY: Final[Protocol[Origin, RealityVerdict]] = Protocol(
     prompts=PROMPTS,
     parse=LazyImport("unreel.protocols.reality.parser:parse"),
     score=LazyImport("unreel.protocols.reality.scorer:score"),
-    truths=ProtocolTruths(kind=Origin, of=_get_true_origins),
+    truths=ProtocolGroundTruth(kind=Origin, of=_get_true_origins),
     wording=WORDING,
     figures=FIGURES,
     tells_sides=True,

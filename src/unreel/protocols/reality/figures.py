@@ -13,7 +13,7 @@ from unreel.protocols.figures import (
     REAL_ACCURACY,
     MetricDefinition,
     ProtocolMetrics,
-    scored_figures,
+    build_score_metric_definitions,
 )
 
 INSTRUMENT: Final = Instrument("reality", 2)
@@ -50,7 +50,9 @@ FIGURES: Final = ProtocolMetrics(
             meaning="clips of one creator that were called generated",
             formula="100 * its clips called generated / its clips",
         ),
-        *scored_figures("confidence", "gets a higher probability of being generated than"),
+        *build_score_metric_definitions(
+            "confidence", "gets a higher probability of being generated than"
+        ),
         MetricDefinition(
             metric="brier",
             title="Brier score",

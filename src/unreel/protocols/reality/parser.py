@@ -1,4 +1,4 @@
-"""From an answer's text to a `RealityVerdict`."""
+"""Parser of answers of the protocol `reality`."""
 
 import re
 from collections.abc import Iterator
@@ -7,19 +7,23 @@ from typing import Final
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
-from unreel.protocols.claim_parser import is_taken_back, read_claim, read_stated
-from unreel.protocols.field_parser import find_json_object
-from unreel.protocols.protocol import Mode, ParserOptions
-from unreel.protocols.reality.prompts import CONFIDENCE_PROMPTS
-from unreel.protocols.text import (
+from unreel.protocols.answer_text import (
     SHORT,
     build_unparsed,
-    find_tagged,
-    is_no_answer,
-    parse_first,
+    choose_first_parsed,
+    find_tag_contents,
+    is_refusal_or_error,
     strip_markup,
     strip_thinking,
 )
+from unreel.protocols.claim_parser import (
+    is_answer_corrected,
+    parse_claimed_label,
+    parse_label_field,
+)
+from unreel.protocols.field_parser import find_json_object
+from unreel.protocols.protocol import AnswerContext, Mode
+from unreel.protocols.reality.prompts import CONFIDENCE_PROMPTS
 
 _PLACEHOLDER: Final = "answer here"
 """Text of the prompt's example, which some models repeat."""
@@ -50,42 +54,44 @@ _CONFIDENCE: Final = re.compile(
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,12}(?:\.[0-9]{1,12})?")
 
 
-def parse(text: str, reading: ParserOptions) -> RealityVerdict:
-    """Parse the label of the last `<answer>`: 1 is real, 0 generated; reasoning is ignored.
+def parse(text: str, reading: AnswerContext) -> RealityVerdict:
+    """Parse the label in the last `<answer>`: 1 is real, 0 is generated. Thoughts are ignored.
 
     `lenient` also accepts words for the label, in other languages too, punctuation around them, an
-    unclosed tag, and an answer in plain words. A digit and a word that disagree are ambiguous. A
-    confidence is read if it was requested: a number from 0 to 100 in its tag, for `lenient` also
-    with a percent sign, as `85/100`, or as `Confidence: 85`. A possible fraction of 1, such as 0.9,
-    is ambiguous.
+    unclosed tag, and an answer in prose. A digit and a word that disagree are ambiguous. A
+    confidence is read if the prompt asks for one: a number from 0 to 100 in its tag, for `lenient`
+    also with a percent sign, as `85/100`, or as `Confidence: 85`. A possible fraction of 1, such as
+    0.9, is ambiguous.
     """
     body = strip_thinking(text).strip()
     asks = reading.prompt in CONFIDENCE_PROMPTS
-    read = _read_often if len(body) <= SHORT else _parse_verdict
+    read = _read_often if len(body) <= SHORT else _parse_reality_verdict
     return read(body, reading.mode, asks=asks)
 
 
-def _parse_verdict(body: str, mode: Mode, *, asks: bool) -> RealityVerdict:
-    if is_no_answer(body):
+def _parse_reality_verdict(body: str, mode: Mode, *, asks: bool) -> RealityVerdict:
+    if is_refusal_or_error(body):
         nothing = build_unparsed(UnparsedReason.MISSING, body)
         return RealityVerdict(label=nothing, confidence=nothing if asks else None)
     if not asks:
-        return RealityVerdict(label=parse_first(_iter_parsed_labels(body, mode)))
-    label = parse_first(_iter_parsed_labels(_CONFIDENCE.sub("", body), mode))
-    return RealityVerdict(label=label, confidence=parse_first(_iter_parsed_confidences(body, mode)))
+        return RealityVerdict(label=choose_first_parsed(_iter_parsed_labels(body, mode)))
+    label = choose_first_parsed(_iter_parsed_labels(_CONFIDENCE.sub("", body), mode))
+    return RealityVerdict(
+        label=label, confidence=choose_first_parsed(_iter_parsed_confidences(body, mode))
+    )
 
 
-_read_often: Final = lru_cache(maxsize=4096)(_parse_verdict)
+_read_often: Final = lru_cache(maxsize=4096)(_parse_reality_verdict)
 """Thoughts differ from answer to answer; what follows them is one of few texts."""
 
 
 def _iter_parsed_confidences(body: str, mode: Mode) -> Iterator[float | Unparsed]:
-    pieces = find_tagged(body, "confidence", "strict")
+    pieces = find_tag_contents(body, "confidence", "strict")
     yield _parse_confidence(pieces[-1], _PLAIN) if pieces else Unparsed(UnparsedReason.MISSING)
     if mode == "lenient":
         plain = strip_markup(body).strip()
         stated = [found["sure"] for found in _STATED.finditer(plain)]
-        if pieces := find_tagged(plain, "confidence", "lenient"):
+        if pieces := find_tag_contents(plain, "confidence", "lenient"):
             yield _parse_confidence(pieces[-1], _LOOSE)
         elif "confidence" in (given := find_json_object(plain)):
             yield _parse_confidence(str(given["confidence"]), _LOOSE)
@@ -106,7 +112,7 @@ def _parse_confidence(piece: str, form: re.Pattern[str]) -> float | Unparsed:
 
 
 def _iter_parsed_labels(body: str, mode: Mode) -> Iterator[Label | Unparsed]:
-    if is_taken_back(body):
+    if is_answer_corrected(body):
         yield build_unparsed(UnparsedReason.AMBIGUOUS, body)
         return
     pieces = _list_answer_pieces(body, "strict")
@@ -120,7 +126,7 @@ def _iter_parsed_labels(body: str, mode: Mode) -> Iterator[Label | Unparsed]:
         if pieces := _list_answer_pieces(plain, "lenient"):
             yield _parse_loose_label(pieces[-1])
             return
-        stated = read_stated(plain, _parse_loose_label)
+        stated = parse_label_field(plain, _parse_loose_label)
         yield stated
         if isinstance(stated, Unparsed) and stated.reason is UnparsedReason.MISSING:
             bare = _parse_loose_label(plain)
@@ -128,14 +134,14 @@ def _iter_parsed_labels(body: str, mode: Mode) -> Iterator[Label | Unparsed]:
 
 
 def _list_answer_pieces(body: str, mode: Mode) -> list[str]:
-    pieces = find_tagged(body, "answer", mode)
+    pieces = find_tag_contents(body, "answer", mode)
     return [piece for piece in pieces if piece != _PLACEHOLDER] or pieces
 
 
 def _parse_loose_label(piece: str) -> Label | Unparsed:
     said = {_DIGITS[found["digit"]] for found in _DIGIT.finditer(piece)}
     others = {_DIGITS[found[0]] for found in _ANY_DIGIT.finditer(piece)}
-    claim = read_claim(piece)
+    claim = parse_claimed_label(piece)
     if isinstance(claim, Label):
         said.add(claim)
     if len(said) > 1 or (len(others) > 1 and len(piece) <= SHORT):

@@ -1,10 +1,19 @@
-"""The questions of `reality`, and the storyboard question that its generated clips start from."""
+"""Questions of `reality`, texts for its verdicts, and the storyboard question for generated clips."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from unreel.protocols.protocol import ProtocolPrompt
+from unreel.core.clip import Origin, Real
+from unreel.core.verdict import RealityVerdict
+from unreel.protocols.protocol import (
+    EVEN,
+    ProtocolPrompt,
+    ProtocolTexts,
+    format_label,
+    format_part_or_reason,
+)
+from unreel.protocols.space import BoxSpace
 
 SOURCE: Final = "Video Reality Test, arXiv 2512.13281"
 
@@ -92,3 +101,39 @@ STORYBOARD: Final = ProtocolPrompt(
     source=SOURCE,
 )
 """Turns 8 frames of a real clip into the text that a creator is asked with."""
+
+
+_TAUGHT: Final = frozenset({"direct"})
+"""Prompts for training. The others ask for missing reasoning or confidence."""
+
+
+def _format_correct_answer(truth: Origin) -> str:
+    return "1" if isinstance(truth, Real) else "0"
+
+
+def _format_answer_from_probability(p_generated: Sequence[float], prompt: str) -> str:
+    (p,) = p_generated
+    answer = f"<answer>{int(p <= EVEN)}</answer>"
+    if prompt not in CONFIDENCE_PROMPTS:
+        return answer
+    return f"{answer}<confidence>{100 * max(p, 1 - p):.2f}</confidence>"
+
+
+def _iter_verdict_details(verdict: RealityVerdict) -> Iterator[tuple[str, str]]:
+    if verdict.confidence is not None:
+        yield "confidence", format_part_or_reason(verdict.confidence, "{:g} of 100".format)
+
+
+def _format_training_answer(truth: Origin, _prompt: str, _space: BoxSpace | None) -> str:
+    return f"<answer>{_format_correct_answer(truth)}</answer>"
+
+
+WORDING: Final[ProtocolTexts[Origin, RealityVerdict]] = ProtocolTexts(
+    decides="label",
+    say=format_label,
+    right=_format_correct_answer,
+    phrase=_format_answer_from_probability,
+    details=_iter_verdict_details,
+    teaches=_TAUGHT,
+    write=_format_training_answer,
+)

@@ -1,46 +1,232 @@
-"""From judged clips to the scorecard of `reality`."""
+"""Scorecard of `reality` from judged clips, whose columns need no object per clip."""
 
-from collections.abc import Iterator, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
+from unreel.core.clip import Origin, get_creator, get_creator_setting, list_creator_names
 from unreel.core.estimate import Coverage, Metric, Scorecard, Unmeasured
+from unreel.core.failure import Failure
 from unreel.core.judgement import Label
-from unreel.protocols.detection import CALLS, ScoredClips, count_calls, measure_f1, measure_scores
+from unreel.core.verdict import RealityVerdict, Unparsed
 from unreel.protocols.figures import ALL_CLIPS
-from unreel.protocols.groups import add_part_figures
-from unreel.protocols.measure import WeightedMean, mean_percent, sum_percent
-from unreel.protocols.reality.clip_columns import AskedClips, RealityRow, count_rows
+from unreel.protocols.groups import add_part_metrics
+from unreel.protocols.measure import (
+    CALLS,
+    LabelPredictions,
+    Said,
+    ScoredClips,
+    WeightedMean,
+    count_confusion_matrix,
+    iter_detection_metrics,
+    measure_f1,
+    measure_mean_percent,
+    measure_weighted_sum_percent,
+)
+from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.reality.figures import FIGURES, INSTRUMENT
-from unreel.stats.detection import ProbabilityCalibration, calibrate
-from unreel.stats.sample import Array
+from unreel.stats.clusters import ClusterIdBuilder
+from unreel.stats.detection import ProbabilityCalibration, measure_probability_calibration
+from unreel.stats.sample import Array, BoolArray, ClusterIds
+
+RealityRow = ScoredQuestion[Origin, RealityVerdict]
+_NOT_ASKED, _UNTOLD = -2.0, -1.0
+"""In the place of a probability: nobody asked for one, or none could be read."""
+_KINDS_KEPT: Final = 4096
+"""Different outcomes that are remembered: most answers say one of few things."""
 
 
-@add_part_figures(FIGURES)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClipAnswerColumns:
+    """Columns of the clips in questions: clusters, creators, predicted labels and probabilities."""
+
+    ties: ClusterIds
+    """What each is drawn with: its source, or the clip alone, and who made it."""
+    kinds: tuple[tuple[str, ...], ...]
+    """Creators of the clips, with the setting if known; real clips have none."""
+    kind: npt.NDArray[np.int32]
+    """Of `kinds`, which each clip has."""
+    said: Said
+    """As `CALLS` has it."""
+    answered: BoolArray
+    """Whether the question was answered, readably or not."""
+    belief: Array
+    """Probability of being generated, from each answer."""
+
+    def only(self, chosen: BoolArray) -> "ClipAnswerColumns":
+        """Return the clips of the mask `chosen`; this same object if all clips are chosen."""
+        if chosen.all():
+            return self
+        return replace(
+            self,
+            ties=self.ties.only(chosen),
+            kind=self.kind[chosen],
+            said=self.said[chosen],
+            answered=self.answered[chosen],
+            belief=self.belief[chosen],
+        )
+
+    @property
+    def makers(self) -> list[str]:
+        """Return the names of all creators, and of creators with setting, sorted."""
+        return sorted({maker for makers in self.kinds for maker in makers})
+
+    @property
+    def creators(self) -> list[str]:
+        """Return the names of all creators, without settings, sorted."""
+        return sorted({makers[0] for makers in self.kinds if makers})
+
+    def made_by(self, maker: str | None) -> BoolArray:
+        """Return a mask of the clips of the creator `maker`; of the real clips if it is `None`."""
+        own = [maker in makers if maker else not makers for makers in self.kinds]
+        chosen: BoolArray = np.array(own, np.bool_)[self.kind]
+        return chosen
+
+    @property
+    def generated(self) -> BoolArray:
+        """Return a mask of the generated clips."""
+        return ~self.made_by(None)
+
+    @property
+    def valid(self) -> BoolArray:
+        """Return a mask of the clips with a predicted label."""
+        valid: BoolArray = self.said != CALLS[None]
+        return valid
+
+    @property
+    def right(self) -> Array:
+        """Return 1 for each correct answer and 0 for each wrong or missing answer."""
+        right: Array = (self.said == self.generated).astype(np.float64)
+        return right
+
+    @property
+    def calls(self) -> LabelPredictions:
+        """Return the true and the predicted label of each clip."""
+        return LabelPredictions(self.ties, self.generated, self.said)
+
+    @property
+    def coverage(self) -> Coverage:
+        """Return the number of clips with a predicted label, and the number of all clips."""
+        return Coverage(parsed=int(self.valid.sum()), asked=len(self.said))
+
+    @property
+    def believed(self) -> BoolArray:
+        """Return a mask of the clips for which a probability was requested."""
+        believed: BoolArray = self.belief != _NOT_ASKED
+        return believed
+
+    @property
+    def told(self) -> BoolArray:
+        """Return a mask of the clips with a reported probability."""
+        return self.belief >= 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RealityCounts:
+    """Data of a `reality` scorecard: clips as columns, and counts of failures and unreadable parts."""
+
+    asked: ClipAnswerColumns
+    failures: Counter[str]
+    """Rows without an answer, by reason."""
+    unparsed: Counter[str]
+    """Parts that could not be read, as `part: reason`."""
+
+
+def build_reality_columns(rows: Iterable[RealityRow]) -> RealityCounts:
+    """Build the columns of clips, and count failures and unreadable parts, in one pass over `rows`."""
+    tying, kinds = ClusterIdBuilder(), dict[tuple[str, ...], int]()
+    kind, said, answered, belief = array("i"), array("b"), bytearray(), array("d")
+    failures, unparsed = Counter[str](), Counter[str]()
+    origins: dict[Origin, tuple[str, int]] = {}
+    outcomes: dict[Any, tuple[int, float, tuple[str, ...]]] = {}
+    for row in rows:
+        truth, outcome = row.truth, row.outcome
+        if truth not in origins:
+            makers = list_creator_names(get_creator(truth), get_creator_setting(truth))
+            origins[truth] = get_creator(truth), kinds.setdefault(makers, len(kinds))
+        creator, number = origins[truth]
+        tying.add(row.cluster.scene, row.creator or creator)
+        kind.append(number)
+        answered.append(not isinstance(outcome, Failure))
+        if isinstance(outcome, Failure):
+            failures[outcome.reason.value] += 1
+            said.append(CALLS[None])
+            belief.append(_NOT_ASKED)
+            continue
+        if outcome not in outcomes:
+            if len(outcomes) >= _KINDS_KEPT:
+                outcomes.clear()
+            label = outcome.label if isinstance(outcome.label, Label) else None
+            outcomes[outcome] = (
+                CALLS[label],
+                _get_generated_probability(outcome),
+                tuple(_iter_unparsed_parts(outcome)),
+            )
+        call, sure, unread = outcomes[outcome]
+        if unread:
+            unparsed.update(unread)
+        said.append(call)
+        belief.append(sure)
+    asked = ClipAnswerColumns(
+        ties=tying.ties(),
+        kinds=tuple(kinds),
+        kind=np.frombuffer(kind, np.int32),
+        said=np.frombuffer(said, np.int8),
+        answered=np.frombuffer(answered, np.bool_),
+        belief=_read_probability_column(belief),
+    )
+    return RealityCounts(asked=asked, failures=failures, unparsed=unparsed)
+
+
+def _read_probability_column(belief: "array[float]") -> Array:
+    """Return the probabilities as an array; without memory per clip if none was requested."""
+    column = np.frombuffer(belief, np.float64)
+    if (column == _NOT_ASKED).all():
+        return np.broadcast_to(np.float64(_NOT_ASKED), column.shape)
+    return column
+
+
+def _get_generated_probability(verdict: RealityVerdict) -> float:
+    if verdict.confidence is None:
+        return _NOT_ASKED
+    p = verdict.p_generated
+    return _UNTOLD if p is None else p
+
+
+def _iter_unparsed_parts(verdict: RealityVerdict) -> Iterator[str]:
+    for name, part in (("label", verdict.label), ("confidence", verdict.confidence)):
+        if isinstance(part, Unparsed):
+            yield f"{name}: {part.reason.value}"
+
+
+@add_part_metrics(FIGURES)
 def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
-    """Compute the accuracy in percent, for each creator with all real clips, and the mean over creators.
+    """Compute the accuracy in percent per creator, with all real clips, and the mean over creators.
 
     - `pooled: X` is the fraction of right answers among the real clips and the clips of creator X;
       `balanced: X` is the mean of the fractions on real clips and on X's clips. `pooled` and
-      `balanced` are the means over creators with equal weights; they are unmeasured while
-      one creator's metric is.
+      `balanced` are the means over creators with equal weights; they are unmeasured if the metric
+      of one creator is unmeasured.
     - A creator with settings has a metric for each, `X/SETTING`, besides the one over all its
-      clips; the
-      means over creators count each creator once.
-    - These count valid answers only. `-all-clips` counts every clip: a clip whose
-      answer is unreadable, or whose question failed, counts as wrong.
+      clips; the means over creators count each creator once.
+    - These count valid answers only. `-all-clips` counts every clip: a clip whose answer is
+      unreadable, or whose question failed, counts as wrong.
     - `caught: X` is the fraction of the valid answers on X's clips that are generated; low is good
-      for X.
-      `real-accuracy` and `fake-accuracy` are the fractions of right ones among valid answers.
+      for X. `real-accuracy` and `fake-accuracy` are the fractions of right ones among valid
+      answers.
     - `answered-real` is the fraction of all valid answers that are real.
     - `accuracy` is the fraction of right answers over all clips; `f1` is that of the label
-      `generated`, in which
-      `-all-clips` counts a generated clip without that answer as missed. `confusion` counts
-      answers.
+      `generated`, in which `-all-clips` counts a generated clip without that answer as missed.
+      `confusion` counts answers.
     - If a confidence was requested, `auc`, `tpr-at-fpr-`, `brier` and `ece` use the probability of
       being generated from label and confidence; an answer without one of them is excluded.
     """
-    count = count_rows(rows)
+    count = build_reality_columns(rows)
     asks = count.asked
     answered = asks.only(asks.answered)
     valid = asks.only(asks.valid)
@@ -58,34 +244,36 @@ def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
         ),
         failures=dict(sorted(count.failures.items())),
         unparsed=dict(sorted(count.unparsed.items())),
-        confusion=count_calls(answered.calls),
+        confusion=count_confusion_matrix(answered.calls),
     )
 
 
 def _iter_label_metrics(
-    suffix: str, *, asked: AskedClips, counted: AskedClips, seed: int
+    suffix: str, *, asked: ClipAnswerColumns, counted: ClipAnswerColumns, seed: int
 ) -> Iterator[Metric]:
-    right = mean_percent(counted.right, clips=counted.ties, seed=seed)
+    right = measure_mean_percent(counted.right, clips=counted.ties, seed=seed)
     yield Metric(name="accuracy" + suffix, value=right, coverage=asked.coverage)
     value = measure_f1(counted.calls, seed=seed)
     yield Metric(name="f1" + suffix, value=value, coverage=asked.coverage)
 
 
-def _iter_confidence_metrics(answered: AskedClips, *, seed: int) -> Iterator[Metric]:
+def _iter_confidence_metrics(answered: ClipAnswerColumns, *, seed: int) -> Iterator[Metric]:
     told = answered.only(answered.told)
     coverage = Coverage(parsed=len(told.said), asked=int(answered.believed.sum()))
     why = "no confidence could be read" if coverage.asked else "no confidence was asked for"
     scored = ScoredClips(told.ties, told.generated, told.belief)
-    yield from measure_scores(scored, coverage=coverage, why_none=why, seed=seed)
+    yield from iter_detection_metrics(scored, coverage=coverage, why_none=why, seed=seed)
     kept: ProbabilityCalibration | None = None
     if coverage.parsed:
-        kept = calibrate(told.generated, told.belief, seed=seed, clusters=told.ties)
+        kept = measure_probability_calibration(
+            told.generated, told.belief, seed=seed, clusters=told.ties
+        )
     yield Metric(name="brier", value=kept.brier if kept else Unmeasured(why), coverage=coverage)
     yield Metric(name="ece", value=kept.ece if kept else Unmeasured(why), coverage=coverage)
 
 
 def _iter_accuracy_metrics(
-    suffix: str, *, asked: AskedClips, counted: AskedClips, seed: int
+    suffix: str, *, asked: ClipAnswerColumns, counted: ClipAnswerColumns, seed: int
 ) -> Iterator[Metric]:
     creators, makers, right = asked.creators, asked.makers, counted.right
     for figure, parts_of in (("pooled", _build_pooled_means), ("balanced", _build_balanced_means)):
@@ -95,29 +283,31 @@ def _iter_accuracy_metrics(
             for creator in creators
             for part in parts[creator]
         ]
-        value = sum_percent(average, clips=counted.ties, seed=seed)
+        value = measure_weighted_sum_percent(average, clips=counted.ties, seed=seed)
         yield Metric(name=figure + suffix, value=value, coverage=asked.coverage)
         for name, against in parts.items():
-            value = sum_percent(against, clips=counted.ties, seed=seed)
+            value = measure_weighted_sum_percent(against, clips=counted.ties, seed=seed)
             coverage = asked.only(asked.made_by(None) | asked.made_by(name)).coverage
             yield Metric(name=f"{figure}{suffix}: {name}", value=value, coverage=coverage)
 
 
-def _build_pooled_means(counted: AskedClips, maker: str, right: Array) -> list[WeightedMean]:
+def _build_pooled_means(counted: ClipAnswerColumns, maker: str, right: Array) -> list[WeightedMean]:
     sides = _build_balanced_means(counted, maker, right)
     if any(side.is_empty for side in sides):
         return sides  # unmeasured, and its name says why
     return [WeightedMean(maker, 1, right, np.logical_or(*(side.held for side in sides)))]
 
 
-def _build_balanced_means(counted: AskedClips, maker: str, right: Array) -> list[WeightedMean]:
+def _build_balanced_means(
+    counted: ClipAnswerColumns, maker: str, right: Array
+) -> list[WeightedMean]:
     return [
         WeightedMean("real clips", 1 / 2, right, counted.made_by(None)),
         WeightedMean(f"clips of {maker}", 1 / 2, right, counted.made_by(maker)),
     ]
 
 
-def _iter_share_metrics(answered: AskedClips, *, seed: int) -> Iterator[Metric]:
+def _iter_share_metrics(answered: ClipAnswerColumns, *, seed: int) -> Iterator[Metric]:
     yield _measure_label_share("answered-real", Label.REAL, answered, seed=seed)
     yield _measure_label_share(
         "real-accuracy", Label.REAL, answered.only(answered.made_by(None)), seed=seed
@@ -130,7 +320,7 @@ def _iter_share_metrics(answered: AskedClips, *, seed: int) -> Iterator[Metric]:
         yield _measure_label_share(f"caught: {name}", Label.GENERATED, own, seed=seed)
 
 
-def _measure_label_share(name: str, label: Label, asked: AskedClips, *, seed: int) -> Metric:
+def _measure_label_share(name: str, label: Label, asked: ClipAnswerColumns, *, seed: int) -> Metric:
     valid = asked.only(asked.valid)
-    value = mean_percent(valid.said == CALLS[label], clips=valid.ties, seed=seed)
+    value = measure_mean_percent(valid.said == CALLS[label], clips=valid.ties, seed=seed)
     return Metric(name=name, value=value, coverage=asked.coverage)

@@ -1,15 +1,13 @@
-"""`trace`: real or generated, and where, when and why a clip looks generated (DeepTraceReward)."""
+"""The protocol `trace`: where, when and why a clip looks generated (DeepTraceReward)."""
 
 from typing import Final
 
 from unreel.core.registry import LazyImport
 from unreel.core.verdict import TraceVerdict
-from unreel.protocols.protocol import Protocol
+from unreel.protocols.protocol import Protocol, ProtocolGroundTruth
 from unreel.protocols.trace.figures import FIGURES, INSTRUMENT
-from unreel.protocols.trace.prompts import PROMPTS
-from unreel.protocols.trace.text import WORDING
-from unreel.protocols.trace.truth import TraceTruth, trace_truths
-from unreel.protocols.truths import ProtocolTruths
+from unreel.protocols.trace.prompts import PROMPTS, WORDING
+from unreel.protocols.trace.truth import TraceTruth, build_trace_truths
 
 TRACE: Final[Protocol[TraceTruth, TraceVerdict]] = Protocol(
     instrument=INSTRUMENT,
@@ -17,7 +15,7 @@ TRACE: Final[Protocol[TraceTruth, TraceVerdict]] = Protocol(
     prompts=PROMPTS,
     parse=LazyImport("unreel.protocols.trace.parser:parse"),
     score=LazyImport("unreel.protocols.trace.scorer:score"),
-    truths=ProtocolTruths(kind=TraceTruth, of=trace_truths),
+    truths=ProtocolGroundTruth(kind=TraceTruth, of=build_trace_truths),
     wording=WORDING,
     figures=FIGURES,
     tells_sides=True,

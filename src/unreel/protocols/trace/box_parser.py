@@ -1,4 +1,4 @@
-"""The box of a `trace` answer, in the forms in which models write one."""
+"""Parser of the box in an answer of the protocol `trace`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,9 +7,9 @@ from typing import Final
 
 from unreel.core.box import Box
 from unreel.core.verdict import Unparsed, UnparsedReason
+from unreel.protocols.answer_text import SHORT, build_unparsed, strip_markup
 from unreel.protocols.protocol import Mode
 from unreel.protocols.space import PERMILLE, BoxSpace
-from unreel.protocols.text import SHORT, build_unparsed, strip_markup
 
 # Bounded, so that no number overflows a column of 64 bits and no digit run costs time.
 NUMBER: Final = r"[0-9]{1,12}(?:\.[0-9]{1,12})?"
@@ -81,7 +81,7 @@ _X_CENTRE: Final = ("cx", "xc", "xcenter", "xcentre", "centerx", "centrex")
 _Y_CENTRE: Final = ("cy", "yc", "ycenter", "ycentre", "centery", "centrey")
 
 
-def read_box(piece: str, mode: Mode, *, space: BoxSpace) -> Box | Unparsed:
+def parse_trace_box(piece: str, mode: Mode, *, space: BoxSpace) -> Box | Unparsed:
     """Parse the box in `piece`, in units of `space`, and clip it to the frame.
 
     `strict` accepts four corners in brackets. `lenient` also accepts named sides, sides in an order
@@ -102,7 +102,7 @@ def read_box(piece: str, mode: Mode, *, space: BoxSpace) -> Box | Unparsed:
 
 
 def _parse_strict_box(corners: Sequence[str], space: BoxSpace, piece: str) -> Box | Unparsed:
-    """Return what `_build_box_in_space` gives of decimal numbers, in whole numbers: a fifth of the time."""
+    """Build the box of four decimal corners like `_build_box_in_space`, but faster, with integers."""
     ratios = [_parse_decimal_ratio(corner) for corner in corners]
     are_parts = all(n <= d for n, d in ratios) and any(n % d for n, d in ratios)
     if max(space.width, space.height) > 1 and are_parts:
@@ -122,8 +122,8 @@ def _parse_decimal_ratio(number: str) -> tuple[int, int]:
     return int(whole + parts), 10 ** len(parts)
 
 
-def find_boxes(text: str) -> list[str]:
-    """Return the bracketed parts of `text` that contain four numbers."""
+def find_box_texts(text: str) -> list[str]:
+    """Return the bracketed parts of `text` with four numbers, which may be boxes."""
     groups = (found[0] for found in _GROUP.finditer(text))
     return [group for group in groups if len(_ANY_NUMBER.findall(group)) == _N]
 
@@ -162,9 +162,9 @@ def _remove_unit_words(piece: str) -> str:
 
 
 def _find_corners(piece: str) -> list[Fraction] | None:
-    """Return the four sides in the text: by name, by a stated order, else in the order of corners.
+    """Return the box as left, top, right, bottom; `None` if it cannot be read.
 
-    Returns `None` if the sides cannot be read.
+    Sides are found by ranges, named corners, names or a stated order, else in corner order.
     """
     if ranges := _RANGES.search(piece):
         return _find_corners_by_ranges(ranges)
@@ -172,7 +172,7 @@ def _find_corners(piece: str) -> list[Fraction] | None:
         return opposite
     named: dict[str, Fraction] = {}
     for found in _NAMED.finditer(piece):
-        named.setdefault(_normalise_name(found["name"]), Fraction(found["number"]))
+        named.setdefault(_normalise_side_name(found["name"]), Fraction(found["number"]))
     if len(named) >= _N:
         return _find_corners_by_name(named)
     if order := _ORDER.search(piece):
@@ -194,10 +194,10 @@ def _find_corners_by_order(piece: str, order: re.Match[str]) -> list[Fraction] |
     if numbers is None:
         return None
     names = _SHORT_ORDERS[order["short"].lower()] if order["short"] else order.groups()[:_N]
-    return _find_corners_by_name(dict(zip(map(_normalise_name, names), numbers, strict=True)))
+    return _find_corners_by_name(dict(zip(map(_normalise_side_name, names), numbers, strict=True)))
 
 
-def _normalise_name(name: str) -> str:
+def _normalise_side_name(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
@@ -218,7 +218,7 @@ def _find_opposite_corners(piece: str) -> list[Fraction] | None:
 
 
 def _find_corners_by_size(piece: str, named: Mapping[str, Fraction]) -> list[Fraction] | None:
-    """Parse a point with a width and a height; unnamed numbers are ambiguous."""
+    """Return the corners of a box given by a point, width and height; `None` if ambiguous."""
     numbers = [Fraction(number) for number in _ANY_NUMBER.findall(_NAMED.sub(" ", piece))]
     if len(numbers) != _N - 2:
         return None
@@ -269,5 +269,5 @@ def _build_box_in_space(corners: Sequence[Fraction], space: BoxSpace, piece: str
 
 
 def _are_fractions(corners: Sequence[Fraction]) -> bool:
-    """Return whether the numbers are fractions instead of counts: none above 1, and one not an integer."""
+    """Return whether the corners look like fractions of 1: none above 1, and one not an integer."""
     return max(corners) <= 1 and any(corner.denominator > 1 for corner in corners)

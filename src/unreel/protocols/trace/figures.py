@@ -1,4 +1,4 @@
-"""Metrics of `trace`: labels, explanations, boxes and onsets, each step harder than the one before."""
+"""Metrics of `trace`: labels, explanations, boxes and onsets."""
 
 from dataclasses import replace
 from typing import Final

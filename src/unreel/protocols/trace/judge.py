@@ -1,12 +1,12 @@
-"""The judge of explanations: its prompt, and the three scores that it may give."""
+"""Judge of explanations in `trace`: its prompt, and the parser of its scores."""
 
 import re
 from typing import Final
 
 from unreel.core.verdict import Unparsed, UnparsedReason
-from unreel.protocols.prompt_quoting import quote_for_prompt
+from unreel.protocols.answer_text import build_unparsed
+from unreel.protocols.presentation import quote_for_prompt
 from unreel.protocols.protocol import ProtocolPrompt
-from unreel.protocols.text import build_unparsed
 from unreel.protocols.trace.prompts import SOURCE
 
 JUDGE: Final = ProtocolPrompt(
@@ -48,21 +48,21 @@ _LABEL: Final = re.compile(
 """Labels of a pair; a score of a match, as in `score: 3-2`, is none."""
 
 
-def judge_prompt(truth: str, predicted: str) -> str:
-    """Build the judge's prompt, followed by the two texts to compare, each on its own line.
+def build_judge_prompt(truth: str, predicted: str) -> str:
+    """Build the judge's prompt with the true and the predicted explanation, each on one line.
 
-    The texts have the same layout as the examples in the prompt.
+    The explanations have the same layout as the examples in the prompt.
     """
     shown, said = quote_explanation(truth), quote_explanation(predicted)
     return f"{JUDGE.text}\n\nGround Truth: '{shown}'\nPredicted : '{said}'\nAnswer    :"
 
 
 def quote_explanation(text: str) -> str:
-    """Return an explanation as the judge sees it: on one line, without the labels of a pair."""
+    """Return an explanation for the judge's prompt: on one line, without labels such as `Predicted:`."""
     return _LABEL.sub(r"\1", quote_for_prompt(text))
 
 
-def parse_judge(text: str) -> float | Unparsed:
+def parse_judge_score(text: str) -> float | Unparsed:
     """Parse a score of 0, 0.5 or 1 if the text contains nothing else.
 
     Forms such as `1.0`, `**1**` and `Score: 1` are accepted. Any other text justifies a retry.

@@ -1,4 +1,4 @@
-"""When a trace begins, in the forms in which reviewers say it."""
+"""Parser of the onset of a trace, the time at which it begins, in an answer."""
 
 # ruff: noqa: RUF001  words of other languages
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final
 
-from unreel.core.span import to_us
+from unreel.core.span import convert_to_microseconds
 from unreel.core.verdict import Unparsed, UnparsedReason
-from unreel.protocols.numerals import spell_in_digits
+from unreel.protocols.answer_text import SHORT, build_unparsed, strip_markup
+from unreel.protocols.claim_words import replace_number_words
 from unreel.protocols.protocol import Mode
-from unreel.protocols.text import SHORT, build_unparsed, strip_markup
 from unreel.protocols.trace.box_parser import NUMBER
 
 _SECONDS: Final = re.compile(rf"-?{NUMBER}")
@@ -74,16 +74,20 @@ _STARTING: Final = re.compile(
 )
 
 
-def read_onset(piece: str, mode: Mode) -> int | Unparsed:
-    """Parse microseconds from the clip's start; a range gives its beginning, a frame number nothing.
+def parse_trace_onset(piece: str, mode: Mode) -> int | Unparsed:
+    """Parse the onset in microseconds after the clip's start; of a time range, its beginning.
 
-    `strict` accepts seconds only. `lenient` also accepts units, clock times and words of several
-    languages, if they give one timestamp.
+    `strict` accepts only a number of seconds. `lenient` also accepts units, clock times and words
+    of several languages. A frame number is not accepted.
     """
     seconds = _parse_onset_seconds(piece, mode) if len(piece) <= SHORT else None
     if seconds is None:
         return build_unparsed(UnparsedReason.MALFORMED, piece)
-    return to_us(seconds) if seconds >= 0 else build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+    return (
+        convert_to_microseconds(seconds)
+        if seconds >= 0
+        else build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+    )
 
 
 def _parse_onset_seconds(piece: str, mode: Mode) -> Fraction | None:
@@ -100,19 +104,19 @@ def _parse_loose_seconds(plain: str) -> Fraction | None:
     )
 
 
-def find_onsets(text: str) -> list[str]:
-    """Return the parts of `text` that say when something starts, each with its unit."""
-    plain = _join_thousands(strip_markup(text))
+def find_onset_texts(text: str) -> list[str]:
+    """Return the parts of `text` that state when something begins, each with its unit."""
+    plain = _remove_thousands_separators(strip_markup(text))
     return [found["time"] for found in _STARTING.finditer(plain)]
 
 
-def _join_thousands(text: str) -> str:
+def _remove_thousands_separators(text: str) -> str:
     return _THOUSANDS.sub(lambda number: re.sub(r"\D", "", number[0]), text)
 
 
 def _normalise_time_text(piece: str) -> str:
-    plain = _join_thousands(_MINUS.sub("-", strip_markup(piece)).strip())
-    plain = spell_in_digits(plain)
+    plain = _remove_thousands_separators(_MINUS.sub("-", strip_markup(piece)).strip())
+    plain = replace_number_words(plain)
     for form, digits in _HALVES:
         plain = form.sub(digits, plain)
     return _DECIMAL_COMMA.sub(".", plain)

@@ -1,4 +1,4 @@
-"""Truths and verdicts of `trace` as numbers, without their words: 120 bytes for a row instead of a kilobyte."""
+"""Compact columns for truths and verdicts of `trace`: about 120 bytes per row, without texts."""
 
 from array import array
 from collections.abc import Iterator
@@ -17,19 +17,19 @@ _WORDS: Final = "..."
 _CORNERS: Final = 4
 
 
-def packed_columns() -> "tuple[TruthColumn, VerdictColumn]":
-    """Return empty columns for truths and outcomes."""
-    return TruthColumn(), VerdictColumn()
+def packed_columns() -> "tuple[TraceTruthColumn, TraceVerdictColumn]":
+    """Return two empty compact columns, for ground truths and for verdicts."""
+    return TraceTruthColumn(), TraceVerdictColumn()
 
 
 class _BoxColumn:
-    """Boxes by index; values without a box are undefined."""
+    """Compact column of boxes by index. The value of a row without a box is undefined."""
 
     def __init__(self) -> None:
         self._corners = array("d")
 
     def append(self, box: Any) -> None:
-        """Add a box, or room for one."""
+        """Append a box; append zeros if `box` is no box."""
         is_box = isinstance(box, Box)
         self._corners.extend((box.x0, box.y0, box.x1, box.y1) if is_box else (0.0,) * _CORNERS)
 
@@ -37,10 +37,10 @@ class _BoxColumn:
         return Box(*self._corners[_CORNERS * index : _CORNERS * (index + 1)])
 
 
-class VerdictColumn:
-    """Compact column of verdicts and failures.
+class TraceVerdictColumn:
+    """Compact column of trace verdicts and failures.
 
-    Of an unreadable part, only the reason is kept; of an explanation, only that it was given.
+    An unreadable part is stored as its reason, and an explanation only as being present.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class VerdictColumn:
         self._boxes, self._starts = _BoxColumn(), array("q")
 
     def append(self, outcome: TraceVerdict | Failure) -> None:
-        """Add the next row's verdict."""
+        """Append the verdict or failure of the next row."""
         kind: Any = outcome
         box = start = None
         if isinstance(outcome, TraceVerdict):
@@ -85,8 +85,11 @@ class VerdictColumn:
         return map(self.__getitem__, range(len(self.codes)))
 
 
-class TruthColumn:
-    """Truths; of a trace stay its begin, the box there, and whether it has an explanation."""
+class TraceTruthColumn:
+    """Compact column of ground truths of `trace`.
+
+    Of a trace it stores the start, the first box, and whether there is an explanation.
+    """
 
     def __init__(self) -> None:
         self.codes = bytearray()
@@ -94,7 +97,7 @@ class TruthColumn:
         self._boxes = _BoxColumn()
 
     def append(self, truth: TraceTruth) -> None:
-        """Add the next row's truth."""
+        """Append the ground truth of the next row."""
         box, start = truth.box, truth.start_us
         generated, told = truth.label is Label.GENERATED, bool(truth.explanation)
         self.codes.append(generated | (start is not None) << 1 | (box is not None) << 2 | told << 3)
@@ -118,7 +121,7 @@ class TruthColumn:
         return map(self.__getitem__, range(len(self.codes)))
 
     def mark(self, index: int) -> int:
-        """Return a number that differs where whole truths differ, their words included."""
+        """Return the hash of the complete ground truth of a row, including its texts."""
         return self._marks[index]
 
 

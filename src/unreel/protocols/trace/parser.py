@@ -1,26 +1,106 @@
-"""From an answer's text to a `TraceVerdict`."""
+"""Parser from an answer's text to a `TraceVerdict`, and the answers that a reviewer is trained to give."""
 
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final, Literal, TypeVar
 
+from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
 from unreel.core.verdict import TraceVerdict, Unparsed, UnparsedReason
-from unreel.protocols.field_parser import parse_fields
-from unreel.protocols.protocol import Mode, ParserOptions
-from unreel.protocols.text import (
+from unreel.protocols.answer_text import (
     build_unparsed,
-    find_tagged,
-    parse_first,
+    choose_first_parsed,
+    find_tag_contents,
+    is_refusal_or_error,
     strip_markup,
     strip_thinking,
 )
-from unreel.protocols.trace.box_parser import find_boxes, read_box
-from unreel.protocols.trace.label_parser import read_label
-from unreel.protocols.trace.onset_parser import find_onsets, read_onset
-from unreel.protocols.trace.prompts import SENTENCE_PROMPTS
+from unreel.protocols.claim_parser import parse_claimed_label, parse_label_field
+from unreel.protocols.field_parser import parse_answer_fields
+from unreel.protocols.protocol import (
+    AnswerContext,
+    Mode,
+    collapse_whitespace,
+    require_parsed_as_meant,
+)
+from unreel.protocols.space import BoxSpace
+from unreel.protocols.trace.box_parser import find_box_texts, parse_trace_box
+from unreel.protocols.trace.onset_parser import find_onset_texts, parse_trace_onset
+from unreel.protocols.trace.prompts import SENTENCE_PROMPTS, asks_onset_time
+from unreel.protocols.trace.truth import TraceTruth
+
+_LABELS: Final = {"real": Label.REAL, "fake": Label.GENERATED}
+_WORD: Final = r"(?P<word>REAL|FAKE)"
+_CAPITAL: Final = re.compile(r"(?<![\w-])(?:REAL|FAKE)(?![\w-])")
+# "FAKE.", "'REAL'", "FAKE <coordinates>" answer; "REAL or FAKE", "FAKE?" and "REAL people" do not.
+_OPENING: Final = re.compile(
+    rf"[\W_]{{0,20}}{_WORD}(?![\w-])(?=['\"*`_)\s]{{0,5}}(?:$|[.,;:!<(\n]|[-\u2013\u2014]\s|(?P=word)))"
+)
+_STATEMENT: Final = re.compile(
+    r"(?:^|(?<=[.!\n:]))['\"*`\s]{0,5}"
+    r"(?:(?:(?:[Tt]he|[Tt]his)\s(?:video|clip|footage)|[Ii]t)\s(?:is|looks|appears\sto\sbe)\s(?:a\s)?)?"
+    rf"['\"*`]{{0,3}}{_WORD}(?=['\"*`\s]{{0,5}}(?:$|[.!\n<(]))"
+)
+_NO_WORDS: Final = re.compile(r"(?:[\s\[\]0-9.,]|</?(?:coordinates|start_time)>)*", re.ASCII)
+"""The box and the time as they were asked for: nothing in them speaks of a side."""
+_BEFORE_REASON: Final = re.compile(r"<\s{0,3}explanation\b|\bthe reason is\b", re.IGNORECASE)
+
+
+def parse_trace_label(body: str, mode: Mode) -> Label | Unparsed:
+    """Parse the label: REAL or FAKE at the start of the answer, else the only one that it states.
+
+    The rest of the text before the explanation may not contradict it. A refusal or an error message
+    is no answer. `lenient` also accepts a field named verdict, and claims in prose in lower case,
+    in other words and in other languages, with their negations and corrections.
+    """
+    reason = _BEFORE_REASON.search(body)
+    claim = (body[: reason.start()] if reason else body).strip()
+    return choose_first_parsed(_iter_parsed_labels(claim, mode))
+
+
+def _iter_parsed_labels(claim: str, mode: Mode) -> Iterator[Label | Unparsed]:
+    yield _parse_opening_label(claim)
+    yield _parse_stated_label(claim)
+    if mode == "lenient":
+        yield from _iter_lenient_labels(claim)
+
+
+def _parse_opening_label(claim: str) -> Label | Unparsed:
+    word = _OPENING.match(claim)
+    if word is None:
+        return Unparsed(UnparsedReason.MISSING)
+    label = _LABELS[word["word"].lower()]
+    behind = claim[word.end() :]
+    if _NO_WORDS.fullmatch(behind):
+        return label
+    rest = parse_claimed_label(behind)
+    if isinstance(rest, Label) and rest is not label:
+        return build_unparsed(UnparsedReason.AMBIGUOUS, claim)
+    return label
+
+
+def _parse_stated_label(claim: str) -> Label | Unparsed:
+    if is_refusal_or_error(claim):
+        return build_unparsed(UnparsedReason.MISSING, claim)
+    said = {_LABELS[found["word"].lower()] for found in _STATEMENT.finditer(claim)}
+    understood = parse_claimed_label(claim)
+    if not _CAPITAL.search(claim):
+        return build_unparsed(UnparsedReason.MISSING, claim)
+    if isinstance(understood, Unparsed) or said == {understood}:
+        return understood
+    return build_unparsed(UnparsedReason.AMBIGUOUS, claim)
+
+
+def _iter_lenient_labels(claim: str) -> Iterator[Label | Unparsed]:
+    if is_refusal_or_error(claim):
+        return
+    stated = parse_label_field(claim, parse_claimed_label)
+    yield stated
+    if isinstance(stated, Unparsed) and stated.reason is UnparsedReason.MISSING:
+        yield parse_claimed_label(claim)
+
 
 R = TypeVar("R")
 Part = Literal["place", "time", "reason"]
@@ -51,33 +131,36 @@ _REASON: Final = {
 }
 
 
-def parse(text: str, reading: ParserOptions) -> TraceVerdict:
-    """Parse `text` part by part; thoughts are ignored, closed or not.
+def parse(text: str, reading: AnswerContext) -> TraceVerdict:
+    """Parse the label, box, onset and explanation of an answer; thoughts are ignored.
 
-    `strict` wants the form that `reading.prompt` asks for: tags, or the trained sentences; a part given
-    twice with different contents is ambiguous. `lenient` reads all that `strict` reads, else either
-    form with its usual slips, and the first of several. Boxes are read in `reading.space` and clipped to
-    the frame. Times are seconds from the clip's start: a negative one is out of range, one past the
-    clip's end is kept as it was said (the scorer caps the distance), NaN and infinity are no numbers.
+    `strict` requires the format of `reading.prompt`: tags, or the trained sentences. A part with
+    two different contents is ambiguous. `lenient` reads all that `strict` reads, else either format
+    with its usual errors, and the first of several contents. Boxes are read in `reading.space` and
+    clipped to the frame. Times are seconds from the clip's start: a negative time is out of range,
+    and a time after the clip's end is not changed, because the scorer limits the distance.
+
+    Raises:
+        InvalidValueError: `reading.space` is missing.
     """
     space = reading.space
     if space is None:
         msg = "the boxes of a trace need their space. Declare it: ParserOptions(space=declare_space(...))"
         raise InvalidValueError(msg)
     body = strip_thinking(text)
-    place = partial(read_box, space=space)
-    label = read_label(body, reading.mode)
+    place = partial(parse_trace_box, space=space)
+    label = parse_trace_label(body, reading.mode)
     tells_more = reading.mode == "lenient" and label is Label.GENERATED
     told = strip_markup(body) if tells_more and len(body) <= _LONGEST else ""
     return TraceVerdict(
         label=label,
         box=_parse_prose_fallback(
-            _parse_part(body, "place", reading=reading, read=place), find_boxes(told), place
+            _parse_part(body, "place", reading=reading, read=place), find_box_texts(told), place
         ),
         start_us=_parse_prose_fallback(
-            _parse_part(body, "time", reading=reading, read=read_onset),
-            find_onsets(told),
-            read_onset,
+            _parse_part(body, "time", reading=reading, read=parse_trace_onset),
+            find_onset_texts(told),
+            parse_trace_onset,
         ),
         explanation=_parse_part(body, "reason", reading=reading, read=lambda piece, _mode: piece),
     )
@@ -86,7 +169,7 @@ def parse(text: str, reading: ParserOptions) -> TraceVerdict:
 def _parse_prose_fallback(
     formal: R | Unparsed, pieces: list[str], read: Callable[[str, Mode], R | Unparsed]
 ) -> R | Unparsed:
-    """Return the value from free prose, if it occurs once and no formal part contains it."""
+    """Return `formal`; if it is missing, the only value that can be read in `pieces` of prose."""
     if not isinstance(formal, Unparsed) or formal.reason is not UnparsedReason.MISSING:
         return formal
     readings = {
@@ -96,16 +179,16 @@ def _parse_prose_fallback(
 
 
 def _parse_part(
-    body: str, part: Part, *, reading: ParserOptions, read: Callable[[str, Mode], R | Unparsed]
+    body: str, part: Part, *, reading: AnswerContext, read: Callable[[str, Mode], R | Unparsed]
 ) -> R | Unparsed:
-    return parse_first(
-        _read_one(pieces, mode, read=read)
+    return choose_first_parsed(
+        _parse_single_piece(pieces, mode, read=read)
         for mode, pieces in _iter_part_pieces(body, part, reading)
     )
 
 
 def _iter_part_pieces(
-    body: str, part: Part, reading: ParserOptions
+    body: str, part: Part, reading: AnswerContext
 ) -> Iterator[tuple[Mode, list[str]]]:
     forms = [_list_tag_pieces, _list_sentence_pieces]
     if reading.prompt in SENTENCE_PROMPTS:
@@ -117,7 +200,7 @@ def _iter_part_pieces(
 
 
 def _list_tag_pieces(body: str, part: Part, mode: Mode) -> list[str]:
-    return find_tagged(body, _TAGS[part], mode)
+    return find_tag_contents(body, _TAGS[part], mode)
 
 
 def _list_sentence_pieces(body: str, part: Part, mode: Mode) -> list[str]:
@@ -129,12 +212,12 @@ def _list_sentence_pieces(body: str, part: Part, mode: Mode) -> list[str]:
 def _list_field_pieces(body: str, part: Part, _mode: Mode) -> list[str]:
     return [
         f"{field.name}: {field.value}" if field.name == _Y_FIRST else field.value
-        for field in parse_fields(strip_markup(body))
+        for field in parse_answer_fields(strip_markup(body))
         if field.kind == part and field.value and (part != "reason" or field.value in body)
     ]
 
 
-def _read_one(
+def _parse_single_piece(
     pieces: list[str], mode: Mode, *, read: Callable[[str, Mode], R | Unparsed]
 ) -> R | Unparsed:
     if not pieces:
@@ -142,3 +225,55 @@ def _read_one(
     if mode == "strict" and len(set(pieces)) > 1:
         return build_unparsed(UnparsedReason.AMBIGUOUS, pieces[0])
     return read(pieces[0], mode)
+
+
+_NO_EXPLANATION: Final = frozenset({"fine-tuning-no-explanation", "fine-tuning-no-both"})
+_COARSEST: Final = 2
+"""Units across: with fewer, every box in whole units is the whole frame."""
+
+
+def write(truth: TraceTruth, prompt: str, space: BoxSpace | None) -> str:
+    """Return the training answer for one annotation row.
+
+    The box is the first box of the track, in whole units of `space` (at least one unit wide and
+    high). The time is the start of the span in seconds, to two decimal places. Parts that the row
+    lacks are omitted.
+
+    Raises:
+        InvalidValueError: `space` has no whole units, the trace begins after the clip's end, or the
+            answer cannot be parsed back.
+    """
+    if space is None or min(space.width, space.height) < _COARSEST:
+        msg = "a box is taught in whole units. Declare a space that has them, for example permille"
+        raise InvalidValueError(msg)
+    if truth.label is Label.REAL:
+        return "REAL. The video is real. There is no unnatural part."
+    if truth.start_us is not None and truth.start_us >= truth.duration_us:
+        msg = "its trace begins after the clip's end. Correct the row"
+        raise InvalidValueError(msg)
+    reason = "" if prompt in _NO_EXPLANATION else collapse_whitespace(truth.explanation)
+    sentences = ["FAKE. The video is AI-generated."]
+    if truth.box is not None:
+        start_us = truth.start_us if asks_onset_time(prompt) else None
+        when = "" if start_us is None else f" starting {_format_seconds(start_us)} seconds"
+        sentences.append(f"The unnatural part is at {_format_integer_box(truth.box, space)}{when}.")
+    if reason:
+        sentences.append(f"The reason is because {reason}")
+    text = " ".join(sentences)
+    verdict = parse(text, AnswerContext(prompt=prompt, space=space))
+    said = "" if isinstance(verdict.explanation, Unparsed) else verdict.explanation
+    require_parsed_as_meant(
+        said=(verdict.label, isinstance(verdict.box, Box), said),
+        meant=(truth.label, truth.box is not None, reason),
+    )
+    return text
+
+
+def _format_integer_box(box: Box, space: BoxSpace) -> str:
+    x0, y0, x1, y1 = (round(corner) for corner in space.corners(box))
+    x0, y0 = min(x0, space.width - 1), min(y0, space.height - 1)
+    return str([x0, y0, max(x1, x0 + 1), max(y1, y0 + 1)])
+
+
+def _format_seconds(start_us: int) -> str:
+    return f"{start_us / 1_000_000:.2f}".rstrip("0").rstrip(".")

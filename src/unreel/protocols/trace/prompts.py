@@ -1,10 +1,24 @@
-"""The questions of `trace`; the answers that a reviewer is trained to give are in `teaching`."""
+"""Questions of `trace`, and texts for its verdicts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from unreel.protocols.protocol import ProtocolPrompt
+from unreel.core.box import Box
+from unreel.core.judgement import Label
+from unreel.core.registry import LazyImport
+from unreel.core.safe_text import sanitise_lines
+from unreel.core.span import format_seconds
+from unreel.core.verdict import TraceVerdict
+from unreel.protocols.protocol import (
+    EVEN,
+    ProtocolPrompt,
+    ProtocolTexts,
+    format_label,
+    format_part_or_reason,
+)
+from unreel.protocols.trace.figures import WHOLE_FRAME
+from unreel.protocols.trace.truth import TraceTruth
 
 SOURCE: Final = "DeepTraceReward, arXiv 2509.22646"
 VIDEO_MARK: Final = "<video> "
@@ -48,6 +62,41 @@ SENTENCE_PROMPTS: Final = frozenset({"fine-tuning", *_WITHOUT})
 _NO_TIME: Final = frozenset({"fine-tuning-no-time", "fine-tuning-no-both"})
 
 
-def asks_time(variant: str) -> bool:
-    """Return whether the prompt of that name asks for the onset of a trace."""
+def asks_onset_time(variant: str) -> bool:
+    """Return whether the prompt variant asks for the onset of a trace."""
     return variant not in _NO_TIME
+
+
+def describe_box(box: Box) -> str:
+    """Describe a box in words, in percentages of the frame."""
+    whole = ", nearly the whole frame" if box.area >= WHOLE_FRAME else ""
+    return (
+        f"{box.x0:.0%} to {box.x1:.0%} across, {box.y0:.0%} to {box.y1:.0%} down"
+        f" ({box.area:.0%} of the frame{whole})"
+    )
+
+
+def _format_correct_answer(truth: TraceTruth) -> str:
+    return "REAL" if truth.label is Label.REAL else "FAKE"
+
+
+def _format_answer_from_probability(p_generated: Sequence[float], _prompt: str) -> str:
+    return "FAKE" if p_generated[0] > EVEN else "REAL"
+
+
+def _iter_verdict_details(verdict: TraceVerdict) -> Iterator[tuple[str, str]]:
+    if verdict.label is Label.GENERATED:
+        yield "from", format_part_or_reason(verdict.start_us, format_seconds)
+        yield "place", format_part_or_reason(verdict.box, describe_box)
+        yield "because", format_part_or_reason(verdict.explanation, sanitise_lines)
+
+
+WORDING: Final[ProtocolTexts[TraceTruth, TraceVerdict]] = ProtocolTexts(
+    decides="label",
+    say=format_label,
+    right=_format_correct_answer,
+    phrase=_format_answer_from_probability,
+    details=_iter_verdict_details,
+    teaches=SENTENCE_PROMPTS,
+    write=LazyImport("unreel.protocols.trace.parser:write"),
+)

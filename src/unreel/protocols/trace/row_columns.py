@@ -1,4 +1,4 @@
-"""The annotation rows of `trace` as columns: a scorecard of millions holds no object for each."""
+"""Columns of annotation rows for the `trace` scorecard, without an object per row."""
 
 from array import array
 from collections import Counter
@@ -13,11 +13,11 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.verdict import TraceVerdict, Unparsed
-from unreel.protocols.detection import CALLS, LabelPredictions, Said
+from unreel.protocols.measure import CALLS, LabelPredictions, Said
 from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.trace.figures import WHOLE_FRAME
 from unreel.protocols.trace.truth import TraceTruth
-from unreel.stats.cluster_ids import ClusterIdBuilder, LabelNumbers
+from unreel.stats.clusters import ClusterIdBuilder, LabelNumbering
 from unreel.stats.sample import Array, BoolArray, ClusterIds, IntArray
 
 TraceRow = ScoredQuestion[TraceTruth, TraceVerdict]
@@ -28,8 +28,8 @@ _ABSENT, _UNSCORED = -2.0, -1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PointColumn:
-    """Values of one metric, one for each unit."""
+class MetricValueColumn:
+    """Values of one metric, one for each scored unit (an annotation row or a clip)."""
 
     values: Array
     """From 0 to 1, or one of the two numbers below 0 that stand for no value."""
@@ -56,18 +56,18 @@ class PointColumn:
 
     @property
     def lacks_judge(self) -> bool:
-        """Return whether parts were read, but none of them was scored."""
+        """Return whether explanations were read, but a judge scored none of them."""
         read = self.asked & self.read
         return bool(read.any()) and not (read & self.scored).any()
 
-    def at(self, places: npt.NDArray[Any]) -> "PointColumn":
-        """Return the values of the chosen units."""
-        return PointColumn(self.values[places], self.read[places])
+    def at(self, places: npt.NDArray[Any]) -> "MetricValueColumn":
+        """Return the values of the units with these indices, or in this mask."""
+        return MetricValueColumn(self.values[places], self.read[places])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class UnitColumns:
-    """Columns of the units that are counted, annotation rows or clips."""
+class ScoredUnitColumns:
+    """Columns of scored units: annotation rows, or clips."""
 
     clip: IntArray
     """The number of each unit's clip."""
@@ -75,13 +75,13 @@ class UnitColumns:
     generated: BoolArray
     said: Said
     """As `CALLS` has it."""
-    points: Mapping[str, PointColumn]
+    points: Mapping[str, MetricValueColumn]
 
     def __len__(self) -> int:
         return len(self.clip)
 
-    def at(self, places: npt.NDArray[Any]) -> "UnitColumns":
-        """Return the chosen units, selected by index or by mask."""
+    def at(self, places: npt.NDArray[Any]) -> "ScoredUnitColumns":
+        """Return the units with these indices, or in this mask."""
         return replace(
             self,
             clip=self.clip[places],
@@ -96,18 +96,18 @@ class UnitColumns:
         """Return the true labels and the answered labels."""
         return LabelPredictions(self.ties, self.generated, self.said)
 
-    def by_clip(self) -> "UnitColumns":
-        """Return one unit for each clip, in the order of their first units, with the means of its units."""
-        first, number = _number_clips(self.clip)
+    def by_clip(self) -> "ScoredUnitColumns":
+        """Return one unit per clip with the means of its units, in the order of first occurrence."""
+        first, number = _index_clips_in_order(self.clip)
         points = {
             name: _compute_clip_means(point, number, len(first))
             for name, point in self.points.items()
         }
         return replace(self.at(first), points=points)
 
-    def best(self) -> "UnitColumns":
-        """Return the unit of each clip that its answer meets best: by IoU, then by time."""
-        first, number = _number_clips(self.clip)
+    def best(self) -> "ScoredUnitColumns":
+        """Return for each clip the unit that its answer matches best: by IoU, then by time."""
+        first, number = _index_clips_in_order(self.clip)
         iou, late = (self.points[name] for name in ("box-iou", "time-distance"))
         near = np.where(iou.scored, iou.values, -1.0)
         early = np.where(late.scored, -late.values, -1.0)
@@ -116,8 +116,11 @@ class UnitColumns:
         return self.at(order[starts])
 
 
-def _number_clips(clip: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the first place of each clip, in order, and the number of every unit's clip in that order."""
+def _index_clips_in_order(clip: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the index of each clip's first unit, and the number of each unit's clip.
+
+    Clips are numbered in the order of their first units.
+    """
     _, first, number = np.unique(clip, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), np.int64)
@@ -125,7 +128,7 @@ def _number_clips(clip: IntArray) -> tuple[IntArray, IntArray]:
     return first[order], rank[number]
 
 
-def _compute_clip_means(point: PointColumn, number: IntArray, n: int) -> PointColumn:
+def _compute_clip_means(point: MetricValueColumn, number: IntArray, n: int) -> MetricValueColumn:
     asked, scored = point.asked, point.scored
     counts = np.bincount(number[scored], minlength=n)
     sums = np.bincount(number[scored], weights=point.values[scored], minlength=n)
@@ -135,14 +138,14 @@ def _compute_clip_means(point: PointColumn, number: IntArray, n: int) -> PointCo
     read = np.zeros(n, np.bool_)
     places = np.flatnonzero(asked)[::-1]
     read[number[places]] = point.read[places]  # of several the first stays
-    return PointColumn(values, read)
+    return MetricValueColumn(values, read)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TraceCount:
-    """All that a scorecard of `trace` needs of its rows."""
+class TraceRowColumns:
+    """Data of a `trace` scorecard: answered rows as columns, and counts of failures."""
 
-    units: UnitColumns
+    units: ScoredUnitColumns
     """Answered annotation rows."""
     n_questions: int
     """Clips."""
@@ -156,13 +159,13 @@ class TraceCount:
     """Of each unit whether its answer's box is the whole frame; -1 where it has no box."""
 
 
-def count_rows(rows: Sequence[TraceRow]) -> TraceCount:
-    """Read `rows` once into columns.
+def build_trace_columns(rows: Sequence[TraceRow]) -> TraceRowColumns:
+    """Build the columns of answered rows, and count failures and unreadable parts, in one pass.
 
     Raises:
         InvalidValueError: Rows of one clip have different answers or labels.
     """
-    clips, tying = LabelNumbers(), ClusterIdBuilder()
+    clips, tying = LabelNumbering(), ClusterIdBuilder()
     marks, kinds = array("q"), array("i")
     known: dict[str | tuple[str, ...], int] = {}
     columns = _ColumnBuilder()
@@ -177,7 +180,7 @@ def count_rows(rows: Sequence[TraceRow]) -> TraceCount:
         tying.add(*row.cluster)
         columns.add(row, outcome)
     clip = clips.numbers().astype(np.int64)
-    first, number = _number_clips(clip) if len(clip) else (clip, clip)
+    first, number = _index_clips_in_order(clip) if len(clip) else (clip, clip)
     mark = np.frombuffer(marks, np.int64)
     if (differs := np.flatnonzero(mark != mark[first][number])).size:
         _raise_conflicting_rows(rows[int(differs[0])])
@@ -193,7 +196,7 @@ def count_rows(rows: Sequence[TraceRow]) -> TraceCount:
     is_first = np.zeros(len(clip), np.bool_)
     is_first[first] = True
     answered = ~failed[kind] if len(kind) else np.zeros(0, np.bool_)
-    return TraceCount(
+    return TraceRowColumns(
         units=columns.units(clip[answered], tying.ties()),
         n_questions=len(first),
         failures=+failures,
@@ -232,7 +235,7 @@ class _ColumnBuilder:
         self._read = {name: bytearray() for name in FIGURES}
 
     def add(self, row: TraceRow, verdict: TraceVerdict) -> None:
-        """Add what each figure gets from an answered row."""
+        """Append the values of all metrics for an answered row."""
         truth = row.truth
         label = None if isinstance(verdict.label, Unparsed) else verdict.label
         box = None if isinstance(verdict.box, Unparsed) else verdict.box
@@ -266,15 +269,15 @@ class _ColumnBuilder:
         self._values[figure].append(value)
         self._read[figure].append(read)
 
-    def units(self, clip: IntArray, ties: ClusterIds) -> UnitColumns:
-        """Return the units of the rows so far."""
-        return UnitColumns(
+    def units(self, clip: IntArray, ties: ClusterIds) -> ScoredUnitColumns:
+        """Return the columns of the rows that were added."""
+        return ScoredUnitColumns(
             clip=clip,
             ties=ties,
             generated=np.frombuffer(self._generated, np.bool_),
             said=np.frombuffer(self._said, np.int8),
             points={
-                name: PointColumn(
+                name: MetricValueColumn(
                     np.frombuffer(self._values[name], np.float64),
                     np.frombuffer(self._read[name], np.bool_),
                 )

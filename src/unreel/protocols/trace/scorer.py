@@ -1,4 +1,4 @@
-"""From answered annotation rows to the scorecard of `trace`."""
+"""Scorecard of the protocol `trace`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -7,18 +7,29 @@ import numpy as np
 
 from unreel.core.estimate import Coverage, Estimate, Measured, Metric, Scorecard, Unmeasured
 from unreel.core.judgement import Label
-from unreel.protocols.detection import CALLS, count_calls, measure_f1
-from unreel.protocols.groups import add_part_figures
-from unreel.protocols.measure import WeightedMean, mean_percent, sum_percent
+from unreel.protocols.groups import add_part_metrics
+from unreel.protocols.measure import (
+    CALLS,
+    WeightedMean,
+    count_confusion_matrix,
+    measure_f1,
+    measure_mean_percent,
+    measure_weighted_sum_percent,
+)
 from unreel.protocols.trace.figures import FIGURES, INSTRUMENT
-from unreel.protocols.trace.row_columns import TraceCount, TraceRow, UnitColumns, count_rows
+from unreel.protocols.trace.row_columns import (
+    ScoredUnitColumns,
+    TraceRow,
+    TraceRowColumns,
+    build_trace_columns,
+)
 from unreel.stats.sample import Array, BoolArray, ClusterIds
 
 _PLACED: Final = ("explanation", "box-iou", "box-distance", "time-distance")
 _OVERALL: Final = ("accuracy", "explanation", "box-iou", "time-distance")
 
 
-@add_part_figures(FIGURES)
+@add_part_metrics(FIGURES)
 def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
     """Compute all metrics of `trace`, in percent: per annotation row, per video, and per best trace.
 
@@ -38,7 +49,7 @@ def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
     The rows of one clip share one answer. For every confidence interval, rows of one clip and clips
     of one source are resampled together.
     """
-    count = count_rows(rows)
+    count = build_trace_columns(rows)
     units = count.units
     videos, best = units.by_clip(), units.best()
     unscored = int(units.points["explanation"].unscored.sum())
@@ -48,11 +59,11 @@ def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
         n_questions=count.n_questions,
         n_answered=int(count.answered.sum()),
         metrics=(
-            *_label_metrics(units, "", means),
-            *_trace_metrics(units, "", means),
-            *_label_metrics(videos, "-per-video", means),
-            *_trace_metrics(videos, "-per-video", means),
-            *_trace_metrics(best, "-best-of", means),
+            *_iter_label_metrics(units, "", means),
+            *_iter_trace_metrics(units, "", means),
+            *_iter_label_metrics(videos, "-per-video", means),
+            *_iter_trace_metrics(videos, "-per-video", means),
+            *_iter_trace_metrics(best, "-best-of", means),
             *_iter_answer_bias_metrics(count, means),
         ),
         failures=dict(sorted(count.failures.items())),
@@ -60,7 +71,7 @@ def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
             **dict(sorted(count.unparsed.items())),
             **({"explanation: unscored": unscored} if unscored else {}),
         },
-        confusion=count_calls(videos.calls),
+        confusion=count_confusion_matrix(videos.calls),
     )
 
 
@@ -72,18 +83,20 @@ class _MeanEstimates:
         self._known: dict[str, list[tuple[Array, ClusterIds, Measured]]] = {}
 
     def percent(self, figure: str, values: Array, ties: ClusterIds) -> Measured:
-        """Return the mean of `values` in percent."""
+        """Return the mean of `values` in percent, with its confidence interval."""
         known = self._known.setdefault(figure, [])
         for before, tied, found in known:
             same = (before, values), (tied.scene, ties.scene), (tied.creator, ties.creator)
             if all(np.array_equal(*both) for both in same):
                 return found
-        measured = mean_percent(values, clips=ties, seed=self.seed)
+        measured = measure_mean_percent(values, clips=ties, seed=self.seed)
         known.append((values, ties, measured))
         return measured
 
 
-def _label_metrics(units: UnitColumns, suffix: str, means: _MeanEstimates) -> Iterator[Metric]:
+def _iter_label_metrics(
+    units: ScoredUnitColumns, suffix: str, means: _MeanEstimates
+) -> Iterator[Metric]:
     sides = units, units.at(units.generated), units.at(~units.generated)
     for name, asked in zip(("accuracy", "fake-accuracy", "real-accuracy"), sides, strict=True):
         yield _build_metric(name + suffix, "accuracy", asked, means)
@@ -92,20 +105,24 @@ def _label_metrics(units: UnitColumns, suffix: str, means: _MeanEstimates) -> It
     yield Metric(name="f1" + suffix, value=value, coverage=coverage)
 
 
-def _trace_metrics(units: UnitColumns, suffix: str, means: _MeanEstimates) -> Iterator[Metric]:
+def _iter_trace_metrics(
+    units: ScoredUnitColumns, suffix: str, means: _MeanEstimates
+) -> Iterator[Metric]:
     for figure in _PLACED:
         yield _build_metric(figure + suffix, figure, units, means)
     yield _measure_overall("overall" + suffix, units, means)
 
 
-def _build_metric(name: str, figure: str, units: UnitColumns, means: _MeanEstimates) -> Metric:
+def _build_metric(
+    name: str, figure: str, units: ScoredUnitColumns, means: _MeanEstimates
+) -> Metric:
     point = units.points[figure]
     asked = point.asked
     coverage = Coverage(parsed=int((point.read & asked).sum()), asked=int(asked.sum()))
-    return Metric(name=name, value=_measure_figure(figure, units, means), coverage=coverage)
+    return Metric(name=name, value=_measure_metric(figure, units, means), coverage=coverage)
 
 
-def _measure_figure(figure: str, units: UnitColumns, means: _MeanEstimates) -> Measured:
+def _measure_metric(figure: str, units: ScoredUnitColumns, means: _MeanEstimates) -> Measured:
     point = units.points[figure]
     if not point.asked.any():
         return Unmeasured("no answered row asks for it")
@@ -115,27 +132,27 @@ def _measure_figure(figure: str, units: UnitColumns, means: _MeanEstimates) -> M
     return means.percent(figure, point.values[scored], units.ties.only(scored))
 
 
-def _measure_overall(name: str, units: UnitColumns, means: _MeanEstimates) -> Metric:
+def _measure_overall(name: str, units: ScoredUnitColumns, means: _MeanEstimates) -> Metric:
     whole = np.ones(len(units), np.bool_)
     for point in units.points.values():
         whole &= point.read | ~point.asked
     coverage = Coverage(parsed=int(whole.sum()), asked=len(units))
     for figure in _OVERALL:
-        value = _measure_figure(figure, units, means)
+        value = _measure_metric(figure, units, means)
         if not isinstance(value, Estimate):
             return Metric(name=name, value=Unmeasured(f"{figure}: {value.why}"), coverage=coverage)
     parts = [_build_overall_part(figure, units) for figure in _OVERALL]
-    value = sum_percent(parts, clips=units.ties, seed=means.seed)
+    value = measure_weighted_sum_percent(parts, clips=units.ties, seed=means.seed)
     return Metric(name=name, value=value, coverage=coverage)
 
 
-def _build_overall_part(figure: str, units: UnitColumns) -> WeightedMean:
+def _build_overall_part(figure: str, units: ScoredUnitColumns) -> WeightedMean:
     point = units.points[figure]
     gain = 1 - point.values if figure == "time-distance" else point.values
     return WeightedMean(figure, 1 / 4, np.where(point.scored, gain, 0.0), point.scored)
 
 
-def _iter_answer_bias_metrics(count: TraceCount, means: _MeanEstimates) -> Iterator[Metric]:
+def _iter_answer_bias_metrics(count: TraceRowColumns, means: _MeanEstimates) -> Iterator[Metric]:
     units, answered, whole = count.units, count.answered, count.whole_frame
     n_read = int(answered.sum())
     said_real = units.said == CALLS[Label.REAL]

@@ -1,4 +1,4 @@
-"""Human annotation of one row of `trace`."""
+"""Ground truth of the protocol `trace`: human annotations, one per row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +7,15 @@ from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
 from unreel.core.trace import Trace
-from unreel.protocols.truths import KnownTruth
+from unreel.protocols.protocol import ClipGroundTruth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceTruth:
-    """One annotation row. A generated clip has a row for each of its traces; a real clip has one row.
+    """One annotation row of a clip: its label, duration, and at most one trace.
 
-    A generated clip without a trace has one row, which counts for labels only.
+    A generated clip has a row for each of its traces, and a real clip has one row. A generated clip
+    without a trace has one row, which counts for labels only.
     """
 
     label: Label
@@ -31,7 +32,7 @@ class TraceTruth:
 
     @property
     def box(self) -> Box | None:
-        """Return the first box of the trace, used for comparison; `None` if no box was marked."""
+        """Return the first box of the trace, which answers are compared with; `None` if there is none."""
         return self.trace.track[0].box if self.trace and self.trace.track else None
 
     @property
@@ -45,8 +46,14 @@ class TraceTruth:
         return self.trace.explanation if self.trace else ""
 
 
-def trace_truths(shown: Sequence[KnownTruth], *, duration_us: int | None) -> tuple[TraceTruth, ...]:
-    """Return one truth per annotation row of the clip; one truth without a trace if it has no rows."""
+def build_trace_truths(
+    shown: Sequence[ClipGroundTruth], *, duration_us: int | None
+) -> tuple[TraceTruth, ...]:
+    """Build one ground truth per annotation row of a clip; one without a trace if it has no rows.
+
+    Raises:
+        InvalidValueError: The duration of the clip is unknown.
+    """
     (clip,) = shown
     if duration_us is None:
         msg = "no duration declared. Add a duration_s column, or read it from the file"

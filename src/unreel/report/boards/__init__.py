@@ -1,1 +1,1 @@
-"""Reviewers side by side over the same questions: boards of panels, each a chart and the table behind it."""
+"""Boards that compare reviewers on the same questions, in panels with charts and tables."""

@@ -1,36 +1,36 @@
-"""Behaviour of a reviewer independent of the input: bias to a label, certainty, boxes of the whole frame."""
+"""Panels of a board about bias to a label, calibration, and boxes of the whole frame."""
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.protocols.calibration import (
-    CalibrationTable,
+    RealismCalibrationTable,
     calibrate_labels,
-    compute_calibration_curve,
+    compute_realism_calibration,
 )
 from unreel.protocols.figures import MetricDefinition
 from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
 from unreel.report.boards.charts import (
     BoardChart,
     ChartPoint,
-    calibration_chart,
-    grouped_chart,
-    ranked_chart,
+    build_calibration_chart,
+    build_grouped_chart,
+    build_ranked_chart,
 )
-from unreel.report.boards.figures import metric_of
-from unreel.report.boards.own_figures import (
+from unreel.report.boards.figures import (
     BRIER,
     CALLED_GENERATED,
     CALLED_REAL,
     ECE,
     GAVE,
     LENIENCY,
+    get_entrant_metric,
 )
-from unreel.report.boards.ranking import line_of
+from unreel.report.boards.ranking import build_contender_line
 from unreel.report.boards.tables import (
     BoardTable,
-    FootnoteMarks,
     TableColumn,
-    figure_column,
-    measured_cell,
+    TableFootnotes,
+    build_estimate_cell,
+    build_metric_column,
 )
 from unreel.stats.detection import ProbabilityCalibration
 
@@ -48,7 +48,7 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
         ChartPoint(
             who=figure.title,
             group=contender.name,
-            measured=metric_of(contender.entrant, figure.metric),
+            measured=get_entrant_metric(contender.entrant, figure.metric),
         )
         for contender in board.contenders
         for figure in both
@@ -57,7 +57,7 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
         id=f"{board.id}-bias",
         title="Both sides of each reviewer",
         alt=" ".join(_format_label_bias(contender, *both) for contender in board.spoken),
-        spec=grouped_chart(
+        spec=build_grouped_chart(
             points,
             {both[0].title: "$--good", both[1].title: "$--series-1"},
             title="right answers, %",
@@ -65,19 +65,19 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
             places=1,
         ),
     )
-    notes = FootnoteMarks()
+    notes = TableFootnotes()
     lines = [
-        line_of(
+        build_contender_line(
             contender,
             (
-                measured_cell(metric_of(contender.entrant, figure.metric), notes)
+                build_estimate_cell(get_entrant_metric(contender.entrant, figure.metric), notes)
                 for figure in (*both, habit)
             ),
         )
         for contender in board.contenders
     ]
     columns = [TableColumn(title="Reviewer", numbers=False)]
-    columns += map(figure_column, (*both, habit))
+    columns += map(build_metric_column, (*both, habit))
     return BoardPanel(
         id=f"{board.id}-bias",
         heading="Bias",
@@ -98,23 +98,23 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
 
 
 def build_calibration_panel(board: ReportBoard) -> BoardPanel | None:
-    """Return the panel of calibration."""
+    """Return the calibration panel of labels or of scores; `None` for other protocols."""
     match board.asked.wording.decides:
         case "label":
-            return _build_label_panel(board)
+            return _build_label_calibration_panel(board)
         case "score":
-            return _build_score_panel(board)
+            return _build_score_calibration_panel(board)
         case _:
             return None
 
 
 def build_whole_frame_panel(board: ReportBoard) -> BoardPanel | None:
-    """Return the panel of whole-frame boxes, which carry no position, if boxes are requested."""
+    """Return the panel of boxes that cover the whole frame; `None` if the protocol asks for no box."""
     if not board.asked.needs_box_space:
         return None
     figure = board.asked.figures["whole-frame-boxes"]
     values = {
-        contender.name: metric_of(contender.entrant, figure.metric)
+        contender.name: get_entrant_metric(contender.entrant, figure.metric)
         for contender in board.contenders
     }
     points = [
@@ -127,13 +127,13 @@ def build_whole_frame_panel(board: ReportBoard) -> BoardPanel | None:
         id=f"{board.id}-whole-frames",
         title=figure.title,
         alt=f"{shares}." if shares else "No answer holds a box.",
-        spec=ranked_chart(
+        spec=build_ranked_chart(
             points, title="boxes that name the whole frame, %", domain=_PERCENT, places=1
         ),
     )
-    notes = FootnoteMarks()
+    notes = TableFootnotes()
     lines = [
-        line_of(contender, [measured_cell(values[contender.name], notes)])
+        build_contender_line(contender, [build_estimate_cell(values[contender.name], notes)])
         for contender in board.contenders
     ]
     return BoardPanel(
@@ -147,7 +147,7 @@ def build_whole_frame_panel(board: ReportBoard) -> BoardPanel | None:
         tables=(
             BoardTable(
                 caption="Whole-frame boxes, %",
-                columns=(TableColumn(title="Reviewer", numbers=False), figure_column(figure)),
+                columns=(TableColumn(title="Reviewer", numbers=False), build_metric_column(figure)),
                 lines=tuple(lines),
                 notes=notes.listed(),
             ),
@@ -156,7 +156,7 @@ def build_whole_frame_panel(board: ReportBoard) -> BoardPanel | None:
     )
 
 
-def _build_label_panel(board: ReportBoard) -> BoardPanel:
+def _build_label_calibration_panel(board: ReportBoard) -> BoardPanel:
     calibrations = {
         contender.name: calibrate_labels(contender.entrant.rows, seed=contender.entrant.seed)
         for contender in board.contenders
@@ -177,30 +177,30 @@ def _build_label_panel(board: ReportBoard) -> BoardPanel:
             _format_label_precision(contender, calibrations[contender.name])
             for contender in board.spoken
         ),
-        spec=grouped_chart(
+        spec=build_grouped_chart(
             points, board.palette, title="of these, generated, %", domain=_PERCENT, places=1
         ),
     )
-    notes = FootnoteMarks()
+    notes = TableFootnotes()
     lines = [
-        line_of(
+        build_contender_line(
             contender,
             [
                 *(
-                    measured_cell(
+                    build_estimate_cell(
                         _measure_generated_share(calibrations[contender.name], called), notes
                     )
                     for called in _CALLED
                 ),
-                measured_cell(calibrations[contender.name].ece, notes, places=ECE.places),
-                measured_cell(calibrations[contender.name].brier, notes, places=BRIER.places),
+                build_estimate_cell(calibrations[contender.name].ece, notes, places=ECE.places),
+                build_estimate_cell(calibrations[contender.name].brier, notes, places=BRIER.places),
             ],
         )
         for contender in board.contenders
     ]
     columns = (
         TableColumn(title="Reviewer", numbers=False),
-        *map(figure_column, (CALLED_REAL, CALLED_GENERATED, ECE, BRIER)),
+        *map(build_metric_column, (CALLED_REAL, CALLED_GENERATED, ECE, BRIER)),
     )
     return BoardPanel(
         id=f"{board.id}-calibration",
@@ -239,16 +239,18 @@ def _format_label_precision(contender: BoardContender, calibration: ProbabilityC
 def _format_label_bias(
     contender: BoardContender, first: MetricDefinition, second: MetricDefinition
 ) -> str:
-    left, right = (metric_of(contender.entrant, figure.metric) for figure in (first, second))
+    left, right = (
+        get_entrant_metric(contender.entrant, figure.metric) for figure in (first, second)
+    )
     if not isinstance(left, Estimate) or not isinstance(right, Estimate):
         return f"{contender.name}: one side is not measured."
     titles = f"{first.title.lower()} {left.value:.0f} %, {second.title.lower()}"
     return f"{contender.name}: {titles} {right.value:.0f} %."
 
 
-def _build_score_panel(board: ReportBoard) -> BoardPanel:
+def _build_score_calibration_panel(board: ReportBoard) -> BoardPanel:
     ladders = {
-        contender.name: compute_calibration_curve(
+        contender.name: compute_realism_calibration(
             contender.entrant.rows, seed=contender.entrant.seed
         )
         for contender in board.contenders
@@ -264,18 +266,20 @@ def _build_score_panel(board: ReportBoard) -> BoardPanel:
         alt=" ".join(
             _format_leniency(contender, ladders[contender.name]) for contender in board.spoken
         ),
-        spec=calibration_chart(points, board.palette, title="people's mean score"),
+        spec=build_calibration_chart(points, board.palette, title="people's mean score"),
     )
-    notes = FootnoteMarks()
+    notes = TableFootnotes()
     lines = []
     for contender in board.contenders:
         rungs = {rung.score: rung.people for rung in ladders[contender.name].rungs}
-        cells = [measured_cell(ladders[contender.name].leniency, notes, places=LENIENCY.places)]
+        cells = [
+            build_estimate_cell(ladders[contender.name].leniency, notes, places=LENIENCY.places)
+        ]
         for score in range(1, 6):
             people = rungs.get(score, Unmeasured("the score was never given"))
-            cells.append(measured_cell(people, notes, places=GAVE.places))
-        lines.append(line_of(contender, cells))
-    columns = [TableColumn(title="Reviewer", numbers=False), figure_column(LENIENCY)]
+            cells.append(build_estimate_cell(people, notes, places=GAVE.places))
+        lines.append(build_contender_line(contender, cells))
+    columns = [TableColumn(title="Reviewer", numbers=False), build_metric_column(LENIENCY)]
     columns += [TableColumn(title=f"{GAVE.title} {score}", figure=GAVE) for score in range(1, 6)]
     return BoardPanel(
         id=f"{board.id}-calibration",
@@ -293,7 +297,7 @@ def _build_score_panel(board: ReportBoard) -> BoardPanel:
     )
 
 
-def _format_leniency(contender: BoardContender, scores: CalibrationTable) -> str:
+def _format_leniency(contender: BoardContender, scores: RealismCalibrationTable) -> str:
     value = scores.leniency
     if not isinstance(value, Estimate):
         return f"{contender.name}: not measured."

@@ -1,23 +1,24 @@
-"""Boards: reviewers that answered the same questions, side by side, panel by panel."""
+"""Boards: reviewers that answered the same questions, side by side, and their names in a report."""
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import PurePath
 from typing import Any, Final
 
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.question import Condition, list_differing_fields
+from unreel.core.verdict import get_verdict_decision
 from unreel.evaluation.comparison import disambiguate_reviewers
-from unreel.protocols.correctness import get_decision
 from unreel.protocols.figures import MetricDefinition
 from unreel.protocols.protocol import Protocol
 from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, BoardChart, Palette
-from unreel.report.boards.figures import metric_of
-from unreel.report.boards.people import NOBODY, HumanComparison, people_beside
+from unreel.report.boards.figures import get_entrant_metric
+from unreel.report.boards.people import NOBODY, HumanBoardRows, find_human_rows
 from unreel.report.boards.tables import BoardTable
-from unreel.report.entrants import ReportEntrant, RunItem
+from unreel.report.entrants import AnsweredQuestion, ReportEntrant
 
 _NAMED: Final = 3
 """Cells that are named before the others are counted."""
@@ -26,23 +27,29 @@ _NAMED: Final = 3
 def explain_missing_rank(entrant: ReportEntrant, ranks_by: str) -> str:
     """Return the reason why `entrant` has no rank, as text; "" if it has one.
 
-    A figure over some of the creators is no figure over all: real clips, and the clips of each
-    creator, need one readable answer.
+    A rank needs that every question was sent, and at least one readable answer about real clips
+    and about the clips of each creator.
     """
     if entrant.n_not_asked:
         return f"{entrant.n_not_asked:,} not asked yet"
-    read = {name_part(item) for item in entrant.items if get_decision(item.outcome) is not None}
+    read = {
+        name_benchmark_part(item)
+        for item in entrant.items
+        if get_verdict_decision(item.outcome) is not None
+    }
     if not read:
         return f"no readable answer to any of {len(entrant.items):,} questions"
-    lacking = [cell for cell in dict.fromkeys(map(name_part, entrant.items)) if cell not in read]
+    lacking = [
+        cell for cell in dict.fromkeys(map(name_benchmark_part, entrant.items)) if cell not in read
+    ]
     if lacking:
         return f"no readable answer for {_format_name_list(lacking)}"
-    measured = metric_of(entrant, ranks_by)
+    measured = get_entrant_metric(entrant, ranks_by)
     return measured.why if isinstance(measured, Unmeasured) else ""
 
 
-def name_part(item: RunItem) -> str:
-    """Return the part of a benchmark that a question belongs to, as text."""
+def name_benchmark_part(item: AnsweredQuestion) -> str:
+    """Return the part of the benchmark that a question belongs to: real clips, or a creator's clips."""
     return "real clips" if item.creator is None else f"clips of {item.creator}"
 
 
@@ -58,7 +65,7 @@ REVIEWERS: Final = "reviewers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardPanel:
-    """One question and its answer: text, an optional chart, and the table with the data."""
+    """Section of a board: a heading, a text, optional charts, and the tables with the data."""
 
     id: str
     heading: str
@@ -78,7 +85,7 @@ class BoardPanel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardContender:
-    """An entrant at its place on a board."""
+    """An entrant on a board, with its name there and the reason for a missing rank."""
 
     place: int
     """Of its answers in the browser of clips."""
@@ -118,7 +125,7 @@ class ReportBoard:
     """The metric that orders them."""
     contenders: tuple[BoardContender, ...]
     panels: tuple[BoardPanel, ...] = field(default=())
-    people: HumanComparison = NOBODY
+    people: HumanBoardRows = NOBODY
     told: tuple[str, ...] = ()
     """What sets it apart from the other boards of a report; empty where it is alone."""
 
@@ -174,12 +181,12 @@ class ReportBoard:
         return (reviewers or self.contenders)[:SPOKEN]
 
 
-def set_up_board(
+def build_board_without_panels(
     entrants: Sequence[ReportEntrant], places: Sequence[int], *, number: int
 ) -> ReportBoard:
-    """Build a board without panels; `places` are the entrants' numbers in the whole report."""
+    """Build a board without panels; `places` are the indexes of its entrants in the whole report."""
     ranks_by = entrants[0].instrument.figures.ranks_by(judged=entrants[0].judged)
-    names = name_entrants(entrants)
+    names = build_entrant_names(entrants)
     contenders = [
         BoardContender(
             place=place,
@@ -194,17 +201,17 @@ def set_up_board(
         id=f"board-{number}",
         protocol=first.protocol,
         title=first.instrument.title,
-        benchmark=short_path(first.benchmark),
+        benchmark=shorten_path(first.benchmark),
         extent=first.extent,
         instrument=str(first.instrument.instrument),
         shared_condition=_format_shared_condition([entrant.condition for entrant in entrants]),
         ranks_by=ranks_by,
         contenders=tuple(sorted(contenders, key=partial(_get_rank_key, ranks_by))),
-        people=people_beside(first),
+        people=find_human_rows(first),
     )
 
 
-def name_entrants(entrants: Sequence[ReportEntrant]) -> list[str]:
+def build_entrant_names(entrants: Sequence[ReportEntrant]) -> list[str]:
     """Return the reviewers' names, made distinct by differing conditions, then by numbers if needed."""
     return disambiguate_reviewers([(entrant.reviewer, entrant.condition) for entrant in entrants])
 
@@ -217,13 +224,79 @@ def _format_shared_condition(conditions: Sequence[Condition]) -> str:
 
 def _get_rank_key(ranks_by: str, contender: BoardContender) -> tuple[bool, float]:
     """Return a sort key that puts the best contender first and unranked contenders last."""
-    measured = metric_of(contender.entrant, ranks_by)
+    measured = get_entrant_metric(contender.entrant, ranks_by)
     if contender.unranked or not isinstance(measured, Estimate):
         return True, 0.0
     return False, -measured.value
 
 
-def short_path(path: str, *, more: int = 0) -> str:
-    """Return the last parts of a path: enough to identify it, without details of the machine."""
+def shorten_path(path: str, *, more: int = 0) -> str:
+    """Return the last parts of a path, `more` than usual; the folders above them are omitted."""
     parts = PurePath(path).parts
     return "/".join(parts[-(2 if PurePath(path).suffix else 1) - more :])
+
+
+ALL: Final = "all clips"
+
+
+def add_distinct_board_names(boards: Sequence[ReportBoard]) -> list[ReportBoard]:
+    """Return the boards, each with the facts that distinguish it, so that no two names are equal."""
+    located = [
+        replace(board, benchmark=where)
+        for board, where in zip(boards, _list_short_benchmarks(boards), strict=True)
+    ]
+    if len(located) == 1:
+        return located
+    facts = [
+        (board.title, board.benchmark, board.extent or ALL, board.instrument) for board in located
+    ]
+    titles = Counter((title, where, extent) for title, where, extent, _ in facts)
+    telling = [len(set(column)) > 1 for column in zip(*facts, strict=True)]
+    telling[-1] = max(titles.values()) > 1  # the version, only where all else is alike
+    conditions = list_differing_fields([e.condition for board in located for e in board.entrants])
+    return [
+        replace(
+            board,
+            told=(
+                *(fact for fact, tells in zip(own, telling, strict=True) if tells),
+                *_list_shared_conditions(board, conditions),
+            ),
+        )
+        for board, own in zip(located, facts, strict=True)
+    ]
+
+
+def build_contender_names(boards: Sequence[ReportBoard]) -> dict[int, str]:
+    """Return the name of each contender, by its number in the report.
+
+    If a reviewer is on several boards, the name includes the board's name.
+    """
+    boards_of = Counter(who for board in boards for who in {e.reviewer for e in board.entrants})
+    return {
+        contender.place: format_contender_name(board, contender)
+        if boards_of[contender.entrant.reviewer] > 1
+        else contender.name
+        for board in boards
+        for contender in board.contenders
+    }
+
+
+def format_contender_name(board: ReportBoard, contender: BoardContender) -> str:
+    """Return the contender's name with what distinguishes its board from other boards."""
+    return " · ".join((contender.name, *board.told))
+
+
+def _list_shared_conditions(board: ReportBoard, parts: Sequence[str]) -> list[str]:
+    """Return those `parts` of the condition that all contenders of the board share, as text."""
+    own = list_differing_fields([entrant.condition for entrant in board.entrants])
+    return board.entrants[0].condition.words([part for part in parts if part not in own])
+
+
+def _list_short_benchmarks(boards: Sequence[ReportBoard]) -> list[str]:
+    """Return the last parts of each benchmark's path, as many as distinguish them."""
+    paths = [board.entrants[0].benchmark for board in boards]
+    shorter = (
+        {path: shorten_path(path, more=more) for path in paths} for more in itertools.count()
+    )
+    told = next(short for short in shorter if len({*short.values()}) == len(short))
+    return [told[path] for path in paths]

@@ -74,7 +74,7 @@ class ChartPoint:
         }
 
 
-def ranked_chart(
+def build_ranked_chart(
     points: Sequence[ChartPoint], *, title: str, domain: tuple[float, float], places: int
 ) -> Spec:
     """Build a chart with one line per entrant, best first: its value and its confidence interval.
@@ -103,7 +103,7 @@ def ranked_chart(
     ) | {"height": {"step": 24}}
 
 
-def grouped_chart(
+def build_grouped_chart(
     points: Sequence[ChartPoint],
     palette: Palette,
     *,
@@ -126,7 +126,7 @@ def grouped_chart(
     ) | {"height": {"step": step, "for": "offset"}}
 
 
-def stepped_chart(
+def build_stepped_chart(
     points: Sequence[ChartPoint], palette: Palette, *, steps: Sequence[str], title: str
 ) -> Spec:
     """Build a chart with one line per name of the palette over ordered steps.
@@ -162,10 +162,10 @@ def stepped_chart(
     return _build_chart_spec(data, [line, *_build_vertical_layers(x, y, palette)]) | {"height": 300}
 
 
-def stacked_chart(
+def build_stacked_chart(
     rows: Sequence[Mapping[str, Any]], *, order: Sequence[str], names: Sequence[str]
 ) -> Spec:
-    """Build a chart of shares of a whole per entrant; `rows` hold who, part, n, share and tip."""
+    """Build a chart of stacked percentages per entrant; `rows` have who, part, rank, share and tip."""
     colours = ["$--good", "$--warn", *SERIES[2:], *SERIES[:2]]
     bar = {
         "mark": {"type": "bar", "height": {"band": 0.62}},
@@ -194,7 +194,7 @@ def stacked_chart(
     return _build_chart_spec(rows, [bar]) | {"height": {"step": 28}}
 
 
-def calibration_chart(points: Sequence[ChartPoint], palette: Palette, *, title: str) -> Spec:
+def build_calibration_chart(points: Sequence[ChartPoint], palette: Palette, *, title: str) -> Spec:
     """Build a chart of people's mean score over the score given, with the line of equal scores."""
     shown = [point for point in points if not isinstance(point.measured, Unmeasured)]
     data = _offset_side_by_side(

@@ -1,31 +1,40 @@
-"""Outcomes of the questions, and the cost of the answers."""
+"""Panels of a board about the outcomes of the questions and the cost of the answers."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from unreel.core.safe_text import sanitise_line
 from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
-from unreel.report.boards.charts import BoardChart, stacked_chart
-from unreel.report.boards.figures import AnswerCost, OutcomeCounts, count_outcomes, sum_cost
-from unreel.report.boards.own_figures import SECONDS, TOKENS_EACH, USD_EACH
-from unreel.report.boards.ranking import line_of
+from unreel.report.boards.charts import BoardChart, build_stacked_chart
+from unreel.report.boards.figures import (
+    SECONDS,
+    TOKENS_EACH,
+    USD_EACH,
+    AnswerCost,
+    OutcomeCounts,
+    count_question_outcomes,
+    sum_answer_cost,
+)
+from unreel.report.boards.ranking import build_contender_line
 from unreel.report.boards.tables import (
     BoardTable,
-    FootnoteMarks,
     TableCell,
     TableColumn,
-    count_cell,
-    exact_cell,
-    figure_column,
-    measured_cell,
+    TableFootnotes,
+    build_count_cell,
+    build_estimate_cell,
+    build_metric_column,
+    build_optional_count_cell,
 )
 
 _READABLE, _UNREADABLE, _NOT_ASKED = "readable", "unreadable", "not asked yet"
 
 
 def build_coverage_panel(board: ReportBoard) -> BoardPanel:
-    """Parse coverage, and failures by cause."""
-    upshots = {contender.name: count_outcomes(contender.entrant) for contender in board.contenders}
+    """Build the panel of readable and unreadable answers, and of failures by cause."""
+    upshots = {
+        contender.name: count_question_outcomes(contender.entrant) for contender in board.contenders
+    }
     causes = sorted({cause for upshot in upshots.values() for cause in upshot.failures})
     order = [_READABLE, _UNREADABLE, *causes, _NOT_ASKED]
     rows = [
@@ -41,7 +50,7 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
             _format_outcome_summary(contender, upshots[contender.name])
             for contender in board.spoken
         ),
-        spec=stacked_chart(
+        spec=build_stacked_chart(
             rows, order=present, names=[contender.name for contender in board.contenders]
         ),
     )
@@ -50,8 +59,8 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
     lines = []
     for contender in board.contenders:
         counts = _count_outcomes(upshots[contender.name], order)
-        cells = [exact_cell(n) for n in (upshots[contender.name].n_asked, *counts.values())]
-        lines.append(line_of(contender, cells))
+        cells = [build_count_cell(n) for n in (upshots[contender.name].n_asked, *counts.values())]
+        lines.append(build_contender_line(contender, cells))
     tables = [
         BoardTable(caption="Questions by outcome", columns=tuple(columns), lines=tuple(lines))
     ]
@@ -75,10 +84,12 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
 
 def build_cost_panel(board: ReportBoard) -> BoardPanel:
     """Build the panel of tokens, money and time."""
-    notes = FootnoteMarks()
-    costs_by_name = {contender.name: sum_cost(contender.entrant) for contender in board.contenders}
+    notes = TableFootnotes()
+    costs_by_name = {
+        contender.name: sum_answer_cost(contender.entrant) for contender in board.contenders
+    }
     lines = [
-        line_of(contender, _build_cost_cells(costs_by_name[contender.name], notes))
+        build_contender_line(contender, _build_cost_cells(costs_by_name[contender.name], notes))
         for contender in board.contenders
     ]
     columns = (
@@ -86,10 +97,10 @@ def build_cost_panel(board: ReportBoard) -> BoardPanel:
         TableColumn(title="Answers"),
         TableColumn(title="Tokens in"),
         TableColumn(title="Tokens out"),
-        figure_column(TOKENS_EACH),
+        build_metric_column(TOKENS_EACH),
         TableColumn(title="USD"),
-        figure_column(USD_EACH),
-        figure_column(SECONDS),
+        build_metric_column(USD_EACH),
+        build_metric_column(SECONDS),
     )
     return BoardPanel(
         id=f"{board.id}-costs",
@@ -107,19 +118,19 @@ def build_cost_panel(board: ReportBoard) -> BoardPanel:
     )
 
 
-def _build_cost_cells(cost: AnswerCost, notes: FootnoteMarks) -> tuple[TableCell, ...]:
+def _build_cost_cells(cost: AnswerCost, notes: TableFootnotes) -> tuple[TableCell, ...]:
     untold = "no answer reports its tokens"
     usd = TableCell(note=notes.mark("no price is known"))
     if cost.cost_usd is not None:
         usd = TableCell(text=f"{cost.cost_usd:,.4f}", number=cost.cost_usd)
     return (
-        exact_cell(cost.n_answers),
-        count_cell(cost.input_tokens, notes, why=untold),
-        count_cell(cost.output_tokens, notes, why=untold),
-        measured_cell(cost.tokens_each, notes, places=TOKENS_EACH.places),
+        build_count_cell(cost.n_answers),
+        build_optional_count_cell(cost.input_tokens, notes, why=untold),
+        build_optional_count_cell(cost.output_tokens, notes, why=untold),
+        build_estimate_cell(cost.tokens_each, notes, places=TOKENS_EACH.places),
         usd,
-        measured_cell(cost.usd_each, notes, places=USD_EACH.places),
-        measured_cell(cost.latency_s, notes, places=SECONDS.places),
+        build_estimate_cell(cost.usd_each, notes, places=USD_EACH.places),
+        build_estimate_cell(cost.latency_s, notes, places=SECONDS.places),
     )
 
 
@@ -164,7 +175,9 @@ def _build_other_models_table(board: ReportBoard) -> BoardTable:
             TableColumn(title="Answers"),
         ),
         lines=tuple(
-            line_of(contender, (TableCell(text=sanitise_line(name)), exact_cell(n)))
+            build_contender_line(
+                contender, (TableCell(text=sanitise_line(name)), build_count_cell(n))
+            )
             for contender in board.contenders
             for name, n in contender.entrant.card.answered_by.items()
         ),
@@ -178,9 +191,9 @@ def _build_unreadable_parts_table(
     columns = [TableColumn(title="Reviewer", numbers=False)]
     columns += [TableColumn(title=name) for name in names]
     lines = [
-        line_of(
+        build_contender_line(
             contender,
-            (exact_cell(upshots[contender.name].parts.get(name, 0)) for name in names),
+            (build_count_cell(upshots[contender.name].parts.get(name, 0)) for name in names),
         )
         for contender in board.contenders
     ]

@@ -8,7 +8,7 @@ from typing import Final
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import ENOUGH_CLUSTERS, Estimate, Measured, Unmeasured
-from unreel.evaluation.comparison import ComparedReviewer, compare_sides
+from unreel.evaluation.comparison import ComparedReviewer, compare_reviewers
 from unreel.protocols.figures import MetricDefinition
 from unreel.report.boards.board import BoardContender, ReportBoard
 from unreel.report.entrants import ReportEntrant
@@ -25,8 +25,8 @@ _CLAIMS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankDifference:
-    """Difference of the ranking metric between the first and the second."""
+class RankingMetricDifference:
+    """Difference of the ranking metric between two entrants, first minus second."""
 
     measured: Measured
     figure: MetricDefinition
@@ -36,19 +36,19 @@ class RankDifference:
     """How often chance alone would give a difference as large, either way."""
 
 
-def compare(first: ReportEntrant, second: ReportEntrant) -> RankDifference:
+def compare_report_entrants(first: ReportEntrant, second: ReportEntrant) -> RankingMetricDifference:
     """Return the metric of `first` minus that of `second`, as in `unreel compare`."""
     figures = first.instrument.figures
     figure = figures[figures.ranks_by(judged=first.judged and second.judged)]
     try:
-        (found,) = compare_sides(
+        (found,) = compare_reviewers(
             [_build_compared_reviewer(first), _build_compared_reviewer(second)],
             metrics=[figure.metric],
         )
     except InvalidSettingError as error:
-        return RankDifference(measured=Unmeasured(error.problem), figure=figure)
+        return RankingMetricDifference(measured=Unmeasured(error.problem), figure=figure)
     (difference,) = found.differences
-    return RankDifference(
+    return RankingMetricDifference(
         measured=difference.difference,
         figure=figure,
         n_questions=found.n_common,
@@ -56,9 +56,11 @@ def compare(first: ReportEntrant, second: ReportEntrant) -> RankDifference:
     )
 
 
-def format_difference(board: ReportBoard, first: BoardContender, second: BoardContender) -> str:
+def format_contender_difference(
+    board: ReportBoard, first: BoardContender, second: BoardContender
+) -> str:
     """Return a sentence on which of two leads, or that it is unknown, based on the paired difference."""
-    difference = compare(first.entrant, second.entrant)
+    difference = compare_report_entrants(first.entrant, second.entrant)
     measured = difference.measured
     if isinstance(measured, Unmeasured):
         return f"{first.name} and {second.name} cannot be compared clip by clip: {measured.why}."

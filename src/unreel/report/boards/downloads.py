@@ -1,4 +1,4 @@
-"""Tables of a report as files next to it: CSV with every number apart, LaTeX as the page shows them."""
+"""Tables of a report and its list of clips as files next to it: CSV with exact numbers, LaTeX as displayed."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,16 +6,18 @@ from dataclasses import replace
 from typing import Final
 
 from unreel.core.estimate import Estimate
-from unreel.core.sheet import csv_text, latex_text
+from unreel.core.sheet import build_csv_table, build_latex_table
 from unreel.report.boards.board import BoardPanel
 from unreel.report.boards.tables import BoardTable, TableCell
+from unreel.report.clips.browser import ClipBrowserData
+from unreel.report.clips.clip_files import STATUSES
 
 FOLDER: Final = "tables"
 _DIGITS: Final = 6
 """Of a number that was calculated; the page shows fewer."""
 
 
-def name_tables(panel: BoardPanel) -> BoardPanel:
+def add_table_file_names(panel: BoardPanel) -> BoardPanel:
     """Return the panel with a file name set in each of its tables."""
     names = _number_repeated_names([f"{FOLDER}/{panel.id}"] * len(panel.all_tables), "-{}")
     named = (replace(t, file=name) for t, name in zip(panel.all_tables, names, strict=True))
@@ -26,17 +28,17 @@ def name_tables(panel: BoardPanel) -> BoardPanel:
     return replace(panel, tables=tables, extras=tuple(extras))
 
 
-def table_csv(table: BoardTable) -> str:
+def format_table_csv(table: BoardTable) -> str:
     """Return the table as CSV.
 
     Both ends of an interval, n, and the reason for a missing number have separate columns.
     """
-    return csv_text(
+    return build_csv_table(
         *_build_named_rows(list(_iter_download_columns(table)), n_rows=len(table.lines))
     )
 
 
-def table_latex(table: BoardTable) -> str:
+def format_table_latex(table: BoardTable) -> str:
     """Return the table as LaTeX with intervals in brackets; notes and reasons end the caption."""
     columns = [
         (column.title, [_format_displayed_cell(line.cells[place]) for line in table.lines])
@@ -45,16 +47,19 @@ def table_latex(table: BoardTable) -> str:
     gaps = (f"({mark}) not measured: {why}" for mark, why in table.notes)
     told = [sentence for sentence in (table.caption, table.promise, *gaps) if sentence]
     caption = " ".join(f"{sentence.rstrip('.')}." for sentence in told)
-    return latex_text(*_build_named_rows(columns, n_rows=len(table.lines)), caption=caption)
+    return build_latex_table(*_build_named_rows(columns, n_rows=len(table.lines)), caption=caption)
 
 
-def table_files(table: BoardTable) -> dict[str, str]:
+def build_table_files(table: BoardTable) -> dict[str, str]:
     """Return the CSV file and the LaTeX file of a table, by file name."""
-    return {f"{table.file}.csv": table_csv(table), f"{table.file}.tex": table_latex(table)}
+    return {
+        f"{table.file}.csv": format_table_csv(table),
+        f"{table.file}.tex": format_table_latex(table),
+    }
 
 
-def latex_block(files: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return the page data that saves the LaTeX among `files`."""
+def build_latex_page_data(files: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return the page data with the LaTeX files among `files`, which a reader can save."""
     latex = {name: text for name, text in files.items() if name.endswith(".tex")}
     return {"report-latex": {name.rpartition("/")[2]: text for name, text in latex.items()}}
 
@@ -107,7 +112,7 @@ def _build_named_rows(
     columns: Sequence[tuple[str, Sequence[str]]], *, n_rows: int
 ) -> tuple[list[str], list[dict[str, str]]]:
     """Return distinct column names, and the rows as dictionaries by column name."""
-    names = distinct_names([title for title, _ in columns])
+    names = number_duplicate_names([title for title, _ in columns])
     values = [cells for _, cells in columns]
     return names, [
         {name: cells[row] for name, cells in zip(names, values, strict=True)}
@@ -115,15 +120,31 @@ def _build_named_rows(
     ]
 
 
-def distinct_names(names: Sequence[str]) -> list[str]:
-    """Return the names, numbered from 2 where one was there before."""
+def number_duplicate_names(names: Sequence[str]) -> list[str]:
+    """Return the names; repeated names get a number, from 2."""
     return _number_repeated_names(names, " ({})")
 
 
 def _number_repeated_names(names: Sequence[str], form: str) -> list[str]:
-    """Return the names, with duplicates numbered from 2; contenders may have any name."""
+    """Return the names; repeated names get a number from 2 in the format `form`."""
     told: list[str] = []
     for name in names:
         numbered = (name + form.format(number) for number in itertools.count(2))
         told.append(name if name not in told else next(n for n in numbered if n not in told))
     return told
+
+
+def format_clips_csv(browser: ClipBrowserData) -> str:
+    """Return CSV with one line for each clip and one column for each reviewer."""
+    entrants = [entrant["name"] for entrant in browser.index["entrants"]]
+    columns = number_duplicate_names(["Clip", "Made by", *entrants])
+    return build_csv_table(columns, _iter_clip_rows(browser, columns))
+
+
+def _iter_clip_rows(browser: ClipBrowserData, columns: list[str]) -> Iterator[dict[str, str]]:
+    creators, n_entrants = browser.index["creators"], len(browser.index["entrants"])
+    for _, clip, creator, _, answers in browser.lines:
+        made_by = "real" if creator == -1 else creators[creator]
+        told = {place: STATUSES[status] for place, status in answers}
+        outcomes = [told.get(place, "") for place in range(n_entrants)]
+        yield dict(zip(columns, (clip, made_by, *outcomes), strict=True))

@@ -1,23 +1,160 @@
-"""Metrics of a report: which metrics a board shows, their wording, and the cost of the answers."""
+"""Metrics of a report: a protocol's metrics, those that the report adds, their wording, and the cost of answers."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Measured, Unmeasured
-from unreel.core.verdict import RealismVerdict
-from unreel.protocols.correctness import get_decision
-from unreel.protocols.figures import MetricDefinition
-from unreel.protocols.groups import score_groups, trace_categories
+from unreel.core.verdict import RealismVerdict, get_verdict_decision
+from unreel.protocols.figures import HABIT, MetricDefinition
+from unreel.protocols.groups import compute_group_scorecards, get_trace_categories
 from unreel.protocols.protocol import ScoredQuestion
-from unreel.report.boards.own_figures import SCORE_GIVEN
-from unreel.report.entrants import ReportEntrant, RunItem
+from unreel.report.entrants import AnsweredQuestion, ReportEntrant
 from unreel.stats.bootstrap import bootstrap_mean
 
+_NO_END: Final = (0.0, math.inf)
+DIFFERENCE: Final = MetricDefinition(
+    metric="paired-difference",
+    title="Difference",
+    meaning="difference of the first and the second",
+    group="difference",
+    better="neither",
+    range=(-100.0, 100.0),
+    formula="metric of the first - metric of the second, on the questions that both answered",
+)
+READABLE: Final = MetricDefinition(
+    metric="readable",
+    title="Readable",
+    meaning="answers whose label or score could be read",
+    group="coverage",
+    unit="",
+    range=_NO_END,
+    places=0,
+    formula="count, next to the number of questions",
+)
+SCORE_GIVEN: Final = MetricDefinition(
+    metric="score",
+    title="Score given",
+    meaning="mean, 1 to 5",
+    group="score",
+    better="neither",
+    unit="",
+    range=(1.0, 5.0),
+    places=2,
+    formula="sum of the scores given / scores",
+)
+CALLED_REAL: Final = MetricDefinition(
+    metric="called-real",
+    title="Called real",
+    meaning="fraction of these clips that is generated, %",
+    group="calibration",
+    better="less",
+    formula="100 * generated clips called real / clips called real",
+)
+CALLED_GENERATED: Final = replace(
+    CALLED_REAL,
+    metric="called-generated",
+    title="Called generated",
+    better="more",
+    formula="100 * generated clips called generated / clips called generated",
+)
+ECE: Final = MetricDefinition(
+    metric="label-ece",
+    title="ECE",
+    meaning="expected calibration error, 0 to 1",
+    group="calibration",
+    better="less",
+    unit="",
+    range=(0.0, 1.0),
+    places=3,
+    formula="sum over both labels of share of the clips called so * |1 or 0 for the label - share generated|",
+)
+BRIER: Final = MetricDefinition(
+    metric="label-brier",
+    title="Brier",
+    meaning="mean squared error, 0 to 1",
+    group="calibration",
+    better="less",
+    unit="",
+    range=(0.0, 1.0),
+    places=3,
+    formula="mean of (1 or 0 for the label - 1 or 0 for the truth) squared: the share of wrong labels",
+)
+LENIENCY: Final = MetricDefinition(
+    metric="leniency",
+    title="Leniency",
+    meaning="mean of its score less people's",
+    group=HABIT,
+    better="neither",
+    unit="",
+    range=(-4.0, 4.0),
+    places=2,
+    formula="mean of (score given - people's score)",
+)
+GAVE: Final = MetricDefinition(
+    metric="people-by-score",
+    title="Gave",
+    meaning="people's mean score of the clips that were given this one",
+    group="calibration",
+    better="neither",
+    unit="",
+    range=(1.0, 5.0),
+    places=2,
+    formula="mean of people's scores over the clips given that score",
+)
+TOKENS_EACH: Final = MetricDefinition(
+    metric="tokens-each",
+    title="Tokens each",
+    meaning="mean of an answer's tokens, in and out",
+    group="cost",
+    better="less",
+    unit="tokens",
+    range=_NO_END,
+    places=0,
+    formula="sum of input and output tokens / answers that report both",
+)
+USD_EACH: Final = MetricDefinition(
+    metric="usd-each",
+    title="USD each",
+    meaning="mean cost of an answer",
+    group="cost",
+    better="less",
+    unit="USD",
+    range=_NO_END,
+    places=5,
+    formula="sum of costs / answers whose price is known",
+)
+SECONDS: Final = MetricDefinition(
+    metric="seconds",
+    title="Seconds",
+    meaning="mean time from question to answer",
+    group="cost",
+    better="less",
+    unit="s",
+    range=_NO_END,
+    places=2,
+    formula="sum of latencies / answers that report theirs",
+)
+OWN: Final = (
+    DIFFERENCE,
+    READABLE,
+    SCORE_GIVEN,
+    CALLED_REAL,
+    CALLED_GENERATED,
+    ECE,
+    BRIER,
+    LENIENCY,
+    GAVE,
+    TOKENS_EACH,
+    USD_EACH,
+    SECONDS,
+)
 
-def metric_of(entrant: ReportEntrant, name: str) -> Measured:
+
+def get_entrant_metric(entrant: ReportEntrant, name: str) -> Measured:
     """Return the metric called `name` from the entrant's scorecard; unmeasured if missing."""
     try:
         return entrant.card[name]
@@ -35,7 +172,7 @@ def invert_distance(measured: Measured) -> Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricBreakdown:
-    """One figure of every entrant, for each of several groups."""
+    """Values of one metric of every entrant, by group."""
 
     title: str
     figure: MetricDefinition
@@ -43,8 +180,8 @@ class MetricBreakdown:
     """By group, then by the entrant's place on the board."""
 
 
-def by_creator(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
-    """Return the results per creator, for protocols that have them."""
+def measure_by_creator(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
+    """Return the metrics of the entrants by creator, as the protocol defines them."""
     instrument = entrants[0].instrument
     figures = instrument.figures
     if figures.per_creator is not None:
@@ -52,7 +189,7 @@ def by_creator(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
     if instrument.wording.decides == "score":
         return [_measure_scores_by_creator(entrants)]
     cards = [
-        score_groups(
+        compute_group_scorecards(
             entrant.instrument,
             entrant.rows,
             groups_of=partial(_get_row_creators, _map_clips_to_creators(entrant)),
@@ -63,21 +200,23 @@ def by_creator(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
     return [_build_breakdown("creator", figures[name], cards) for name in figures.by_creator]
 
 
-def by_part(entrants: Sequence[ReportEntrant], kind: str) -> list[MetricBreakdown]:
+def measure_by_benchmark_part(
+    entrants: Sequence[ReportEntrant], kind: str
+) -> list[MetricBreakdown]:
     """Return the results per named part of the benchmark; `kind` is one of `PARTS`."""
     figures = entrants[0].instrument.figures
     found = [_build_scorecard_breakdown(entrants, figures[name], kind) for name in figures.by_part]
     return [breakdown for breakdown in found if breakdown.cells]
 
 
-def by_category(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
-    """Return the results per kind of trace; empty for other protocols and for unnamed kinds."""
+def measure_by_trace_category(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
+    """Return the metrics by category of trace; empty for other protocols and if none is named."""
     figures = entrants[0].instrument.figures
     if not figures.by_category:
         return []
     cards = [
-        score_groups(
-            entrant.instrument, entrant.rows, groups_of=trace_categories, seed=entrant.seed
+        compute_group_scorecards(
+            entrant.instrument, entrant.rows, groups_of=get_trace_categories, seed=entrant.seed
         )
         for entrant in entrants
     ]
@@ -118,7 +257,7 @@ def _map_clips_to_creators(entrant: ReportEntrant) -> dict[str, tuple[str, ...]]
 def _build_scorecard_breakdown(
     entrants: Sequence[ReportEntrant], figure: MetricDefinition, kind: str = ""
 ) -> MetricBreakdown:
-    """Return the scorecards' values per creator, or per part of that kind."""
+    """Return the scorecards' values of a metric by creator, or by part of the given `kind`."""
     cells: dict[str, dict[int, Measured]] = {}
     for place, entrant in enumerate(entrants):
         for metric in entrant.card.metrics:
@@ -149,7 +288,7 @@ def _measure_scores_by_creator(entrants: Sequence[ReportEntrant]) -> MetricBreak
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerCost:
-    """Cost of an entrant: sums include failures and are exact, means are over answers and have intervals."""
+    """Cost of an entrant's answers: exact sums with failures, and means of answers with intervals."""
 
     n_answers: int
     input_tokens: int | None
@@ -161,7 +300,7 @@ class AnswerCost:
     latency_s: Measured
 
 
-def sum_cost(entrant: ReportEntrant) -> AnswerCost:
+def sum_answer_cost(entrant: ReportEntrant) -> AnswerCost:
     """Return the tokens, cost and time of the stored answers, as far as reported."""
     answers = [item for item in entrant.items if item.stored.get("failure_reason", "") is None]
 
@@ -170,7 +309,7 @@ def sum_cost(entrant: ReportEntrant) -> AnswerCost:
         known = [amount for amount in every if amount is not None]
         return sum(known) if known else None
 
-    def mean(values: Iterable[tuple[RunItem, float | None]], reason: str) -> Measured:
+    def mean(values: Iterable[tuple[AnsweredQuestion, float | None]], reason: str) -> Measured:
         known = [(item.key, value) for item, value in values if value is not None]
         if not known:
             return Unmeasured(reason)
@@ -195,19 +334,19 @@ def sum_cost(entrant: ReportEntrant) -> AnswerCost:
     )
 
 
-def _find_token_count(item: RunItem) -> float | None:
+def _find_token_count(item: AnsweredQuestion) -> float | None:
     given, made = item.stored["input_tokens"], item.stored["output_tokens"]
     return None if given is None or made is None else float(given + made)
 
 
-def _find_latency_seconds(item: RunItem) -> float | None:
+def _find_latency_seconds(item: AnsweredQuestion) -> float | None:
     taken_us = item.stored["latency_us"]
     return None if taken_us is None else taken_us / 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeCounts:
-    """Outcomes of the questions, each counted once."""
+    """Numbers of questions of an entrant by outcome."""
 
     n_asked: int
     readable: int
@@ -219,9 +358,11 @@ class OutcomeCounts:
     """Parts of answers that could not be read, by part and reason."""
 
 
-def count_outcomes(entrant: ReportEntrant) -> OutcomeCounts:
-    """Return the number of scorable answers, and the reasons for the others."""
-    readable = sum(get_decision(row.outcome) is not None for row in _list_first_rows(entrant.items))
+def count_question_outcomes(entrant: ReportEntrant) -> OutcomeCounts:
+    """Return the numbers of readable and unreadable answers, failures and unsent questions."""
+    readable = sum(
+        get_verdict_decision(row.outcome) is not None for row in _list_first_rows(entrant.items)
+    )
     card = entrant.card
     return OutcomeCounts(
         n_asked=card.n_questions,
@@ -233,5 +374,5 @@ def count_outcomes(entrant: ReportEntrant) -> OutcomeCounts:
     )
 
 
-def _list_first_rows(items: Sequence[RunItem]) -> list[ScoredQuestion[Any, Any]]:
+def _list_first_rows(items: Sequence[AnsweredQuestion]) -> list[ScoredQuestion[Any, Any]]:
     return [item.rows[0] for item in items]

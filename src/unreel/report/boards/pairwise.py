@@ -1,4 +1,4 @@
-"""Every two contenders on the clips that both answered."""
+"""Panel of differences between each two contenders on the clips that both answered."""
 
 import itertools
 from collections.abc import Sequence
@@ -6,22 +6,26 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from unreel.core.question import Condition
-from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
-from unreel.report.boards.board_names import full_name
-from unreel.report.boards.differences import RankDifference, compare
-from unreel.report.boards.own_figures import DIFFERENCE
-from unreel.report.boards.ranking import name_cell
+from unreel.report.boards.board import (
+    BoardContender,
+    BoardPanel,
+    ReportBoard,
+    format_contender_name,
+)
+from unreel.report.boards.differences import RankingMetricDifference, compare_report_entrants
+from unreel.report.boards.figures import DIFFERENCE
+from unreel.report.boards.ranking import build_contender_cell
 from unreel.report.boards.tables import (
     BoardTable,
-    FootnoteMarks,
     TableCell,
     TableColumn,
+    TableFootnotes,
     TableLine,
-    exact_cell,
-    figure_column,
-    measured_cell,
+    build_count_cell,
+    build_estimate_cell,
+    build_metric_column,
 )
-from unreel.stats.paired_tests import holm
+from unreel.stats.paired_differences import adjust_p_values_by_holm
 
 CHANCE: Final = 0.05
 LEADERS: Final = 3
@@ -29,7 +33,7 @@ LEADERS: Final = 3
 _COLUMNS: Final = (
     TableColumn(title="Reviewer", numbers=False),
     TableColumn(title="Less", numbers=False),
-    figure_column(DIFFERENCE),
+    build_metric_column(DIFFERENCE),
     TableColumn(title="In common"),
     TableColumn(title="p, corrected"),
     TableColumn(title="Told apart", numbers=False),
@@ -41,14 +45,17 @@ def build_differences_panel(
 ) -> BoardPanel | None:
     """Return the panel of pairwise differences, corrected for the number of comparisons.
 
-    `beside` are boards over other parts of the same benchmark: common clips count there too.
+    `beside` are boards over other parts of the same benchmark; they are compared on common clips.
     """
-    groups = [_pair_within_board(board), *(_pair_across_boards(board, other) for other in beside)]
+    groups = [
+        _build_board_comparisons(board),
+        *(_build_cross_board_comparisons(board, other) for other in beside),
+    ]
     pairs = [pair for group in groups for pair in group.pairs]
     if not pairs:
         return None
-    found = [compare(one.entrant, other.entrant) for one, other in pairs]
-    corrected = iter(holm([each.p for each in found if each.p is not None]))
+    found = [compare_report_entrants(one.entrant, other.entrant) for one, other in pairs]
+    corrected = iter(adjust_p_values_by_holm([each.p for each in found if each.p is not None]))
     told = [(each, None if each.p is None else next(corrected)) for each in found]
     title = found[0].figure.title.lower()
     rows = iter(told)
@@ -72,13 +79,13 @@ def build_differences_panel(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ComparisonGroup:
-    """Comparisons of one table."""
+    """Pairs of contenders that are compared in one table, and its caption."""
 
     caption: str
     pairs: Sequence[tuple[BoardContender, BoardContender]]
 
 
-def _pair_within_board(board: ReportBoard) -> _ComparisonGroup:
+def _build_board_comparisons(board: ReportBoard) -> _ComparisonGroup:
     placed = [contender for contender in board.shown if not contender.unranked]
     pairs = [
         (one, other)
@@ -88,13 +95,16 @@ def _pair_within_board(board: ReportBoard) -> _ComparisonGroup:
     return _ComparisonGroup(caption="The first less the second", pairs=pairs)
 
 
-def _pair_across_boards(board: ReportBoard, other: ReportBoard) -> _ComparisonGroup:
+def _build_cross_board_comparisons(board: ReportBoard, other: ReportBoard) -> _ComparisonGroup:
     """Return the comparisons between the leaders of two boards.
 
     A reviewer with the same condition on both boards is not compared with itself.
     """
     pairs = [
-        (replace(one, name=full_name(board, one)), replace(two, name=full_name(other, two)))
+        (
+            replace(one, name=format_contender_name(board, one)),
+            replace(two, name=format_contender_name(other, two)),
+        )
         for one in _select_leaders(board)
         for two in _select_leaders(other)
         if _get_reviewer_condition(one) != _get_reviewer_condition(two)
@@ -114,14 +124,17 @@ def _get_reviewer_condition(contender: BoardContender) -> tuple[str, Condition]:
 
 
 def _build_difference_table(
-    group: _ComparisonGroup, told: Sequence[tuple[RankDifference, float | None]], *, title: str
+    group: _ComparisonGroup,
+    told: Sequence[tuple[RankingMetricDifference, float | None]],
+    *,
+    title: str,
 ) -> BoardTable:
-    notes = FootnoteMarks()
+    notes = TableFootnotes()
     lines = [
         TableLine(
             cells=(
-                name_cell(one),
-                name_cell(other),
+                build_contender_cell(one),
+                build_contender_cell(other),
                 *_build_difference_cells(difference, chance, notes),
             )
         )
@@ -136,11 +149,11 @@ def _build_difference_table(
 
 
 def _build_difference_cells(
-    difference: RankDifference, chance: float | None, notes: FootnoteMarks
+    difference: RankingMetricDifference, chance: float | None, notes: TableFootnotes
 ) -> tuple[TableCell, ...]:
     return (
-        measured_cell(difference.measured, notes, places=difference.figure.places),
-        exact_cell(difference.n_questions),
+        build_estimate_cell(difference.measured, notes, places=difference.figure.places),
+        build_count_cell(difference.n_questions),
         TableCell() if chance is None else TableCell(text=f"{chance:.3f}"),
         TableCell(text="yes" if chance is not None and chance < CHANCE else "no"),
     )

@@ -1,21 +1,21 @@
-"""People's scores next to models: rows that a campaign wrote with its benchmark, never ranked."""
+"""Scores of people on a board: rows that a campaign wrote with its benchmark, without a rank."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from unreel.benchmarks.human_scores import AGAINST, HumanScoreRow, read_people
+from unreel.benchmarks.human_scores import AGAINST, HumanScoreRow, read_human_scores
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Estimate
 from unreel.protocols.figures import MetricDefinition
 from unreel.report.boards.charts import ChartPoint
 from unreel.report.boards.tables import (
-    FootnoteMarks,
     TableCell,
+    TableFootnotes,
     TableLine,
-    exact_cell,
-    measured_cell,
+    build_count_cell,
+    build_estimate_cell,
 )
 from unreel.report.entrants import ReportEntrant
 
@@ -23,22 +23,22 @@ KIND: Final = "people"
 
 
 @dataclass(frozen=True, slots=True)
-class HumanComparison:
+class HumanBoardRows:
     """People's rows for one board, and a sentence about them."""
 
     rows: tuple[HumanScoreRow, ...] = ()
     told: str = ""
 
 
-NOBODY: Final = HumanComparison()
+NOBODY: Final = HumanBoardRows()
 
 
-def people_beside(entrant: ReportEntrant) -> HumanComparison:
-    """Return the human scores on the benchmark of `entrant`, by the same protocol."""
+def find_human_rows(entrant: ReportEntrant) -> HumanBoardRows:
+    """Return the rows of people for the benchmark and the protocol of `entrant`."""
     try:
-        people = read_people(Path(entrant.benchmark))
+        people = read_human_scores(Path(entrant.benchmark))
     except UnreadableSourceError as error:
-        return HumanComparison(told=f"People's rows are not shown: {error}")
+        return HumanBoardRows(told=f"People's rows are not shown: {error}")
     if people is None:
         return NOBODY
     asked = entrant.instrument.instrument
@@ -49,38 +49,38 @@ def people_beside(entrant: ReportEntrant) -> HumanComparison:
         return NOBODY
     if people.fingerprint and entrant.fingerprint not in {"", people.fingerprint}:
         told = "People's rows are not shown: they are about another version of this benchmark."
-        return HumanComparison(told=told)
+        return HumanBoardRows(told=told)
     n_annotators = sum(row.kind == "annotator" for row in rows)
     told = (
         f"{n_annotators} people judged these clips in the campaign {people.campaign}. They saw "
         "complete clips, and each saw a part of them, so their rows are below and have no rank."
     )
-    return HumanComparison(rows=rows, told=told)
+    return HumanBoardRows(rows=rows, told=told)
 
 
-def people_points(rows: Sequence[HumanScoreRow], figure: MetricDefinition) -> list[ChartPoint]:
+def build_human_points(rows: Sequence[HumanScoreRow], figure: MetricDefinition) -> list[ChartPoint]:
     """Return the chart points of the people who have the metric, with the majority first."""
     return [
-        ChartPoint(who=_format_row_name(row), measured=row[figure.metric], kind=KIND)
+        ChartPoint(who=_format_human_row_name(row), measured=row[figure.metric], kind=KIND)
         for row in _sort_by_score(rows, figure)
         if isinstance(row[figure.metric], Estimate)
     ]
 
 
-def people_lines(
+def build_human_table_lines(
     rows: Sequence[HumanScoreRow],
     ranking: MetricDefinition,
     figures: Sequence[MetricDefinition],
-    notes: FootnoteMarks,
+    notes: TableFootnotes,
 ) -> list[TableLine]:
     """Return people's leaderboard lines: no rank, a name, `figures`, and the number of judgements."""
     lines = []
     for row in _sort_by_score(rows, ranking):
         name = TableCell(
-            text=_format_row_name(row), badge=KIND, doubt=f"against {AGAINST[row.against]}"
+            text=_format_human_row_name(row), badge=KIND, doubt=f"against {AGAINST[row.against]}"
         )
-        values = (measured_cell(row[f.metric], notes, places=f.places) for f in figures)
-        judged = replace(exact_cell(row.n_judged), doubt="judged")
+        values = (build_estimate_cell(row[f.metric], notes, places=f.places) for f in figures)
+        judged = replace(build_count_cell(row.n_judged), doubt="judged")
         lines.append(TableLine(cells=(TableCell(), name, *values, judged), kind=KIND))
     return lines
 
@@ -96,5 +96,5 @@ def _sort_by_score(rows: Sequence[HumanScoreRow], figure: MetricDefinition) -> l
     return sorted(rows, key=height)
 
 
-def _format_row_name(row: HumanScoreRow) -> str:
+def _format_human_row_name(row: HumanScoreRow) -> str:
     return f"people: {row.name}"

@@ -4,24 +4,33 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from unreel.benchmarks.published.tables import PublishedTable, show
+from unreel.benchmarks.published.tables import PublishedTable, read_published_table
 from unreel.core.estimate import Estimate, Measured
 from unreel.protocols.figures import MetricDefinition
 from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
-from unreel.report.boards.charts import BoardChart, ChartPoint, ranked_chart, stepped_chart
-from unreel.report.boards.differences import format_difference
-from unreel.report.boards.figures import count_outcomes, invert_distance, metric_of
-from unreel.report.boards.own_figures import READABLE
-from unreel.report.boards.people import people_lines, people_points
+from unreel.report.boards.charts import (
+    BoardChart,
+    ChartPoint,
+    build_ranked_chart,
+    build_stepped_chart,
+)
+from unreel.report.boards.differences import format_contender_difference
+from unreel.report.boards.figures import (
+    READABLE,
+    count_question_outcomes,
+    get_entrant_metric,
+    invert_distance,
+)
+from unreel.report.boards.people import build_human_points, build_human_table_lines
 from unreel.report.boards.tables import (
     BoardTable,
-    FootnoteMarks,
     TableCell,
     TableColumn,
+    TableFootnotes,
     TableLine,
-    exact_cell,
-    figure_column,
-    measured_cell,
+    build_count_cell,
+    build_estimate_cell,
+    build_metric_column,
 )
 
 _TRACE: Final = {
@@ -49,29 +58,29 @@ _TABLES: Final[Mapping[str, tuple[str, str, Mapping[str, str], float]]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrintedRow:
-    """One model's line in a paper: figures by our names, those that are printed."""
+class PublishedModelRow:
+    """Published metrics of one model, from a table of a paper, by unreel's metric names."""
 
     model: str
     figures: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrintedBoard:
-    """A paper's leaderboard."""
+class PublishedLeaderboard:
+    """Published leaderboard of a paper."""
 
     source: str
-    rows: tuple[PrintedRow, ...]
+    rows: tuple[PublishedModelRow, ...]
 
 
-def printed_board(protocol: str) -> PrintedBoard | None:
-    """Return the published board of that protocol; `None` if no table has one figure per reviewer."""
+def read_published_leaderboard(protocol: str) -> PublishedLeaderboard | None:
+    """Return the published leaderboard of the protocol; `None` if no paper has one."""
     if protocol not in _TABLES:
         return None
     name, column, figures, factor = _TABLES[protocol]
-    table: PublishedTable = show(name)
+    table: PublishedTable = read_published_table(name)
     rows = tuple(
-        PrintedRow(
+        PublishedModelRow(
             model=row[column],
             figures={
                 ours: float(row[theirs]) * factor for ours, theirs in figures.items() if row[theirs]
@@ -79,27 +88,27 @@ def printed_board(protocol: str) -> PrintedBoard | None:
         )
         for row in table.rows
     )
-    return PrintedBoard(source=f"{table.source.paper}, {table.source.table}", rows=rows)
+    return PublishedLeaderboard(source=f"{table.source.paper}, {table.source.table}", rows=rows)
 
 
-def leaderboard(board: ReportBoard) -> BoardPanel:
-    """Return every entrant with its metrics, marked baselines, and the published rows below."""
+def build_leaderboard_panel(board: ReportBoard) -> BoardPanel:
+    """Return the panel with every contender and its metrics; published rows are in a table below."""
     figure = board.asked.figures[board.ranks_by]
     points = [
         ChartPoint(
             who=contender.name,
-            measured=metric_of(contender.entrant, figure.metric),
+            measured=get_entrant_metric(contender.entrant, figure.metric),
             kind=contender.kind,
         )
         for contender in board.placed
     ]
-    points += people_points(board.people.rows, figure)
+    points += build_human_points(board.people.rows, figure)
     title = f"{figure.title}, {figure.unit}" if figure.unit else figure.title
     chart = BoardChart(
         id=f"{board.id}-leaderboard",
         title=f"{figure.title} of each reviewer",
-        alt=_format_leaders(board, figure),
-        spec=ranked_chart(points, title=title, domain=figure.range, places=figure.places),
+        alt=_format_leader_summary(board, figure),
+        spec=build_ranked_chart(points, title=title, domain=figure.range, places=figure.places),
     )
     return BoardPanel(
         id=f"{board.id}-leaderboard",
@@ -128,19 +137,22 @@ def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
         ChartPoint(
             who=contender.name,
             group=_format_step_title(figure),
-            measured=_measure_step_height(contender, figure),
+            measured=_measure_step_score(contender, figure),
             kind=contender.kind,
         )
         for contender in board.shown
         for figure in steps
     ]
-    notes = FootnoteMarks()
+    notes = TableFootnotes()
     columns = [TableColumn(title="Reviewer", numbers=False)]
     columns += [TableColumn(title=_format_step_title(figure), figure=figure) for figure in steps]
     lines = [
-        line_of(
+        build_contender_line(
             contender,
-            (measured_cell(_measure_step_height(contender, figure), notes) for figure in steps),
+            (
+                build_estimate_cell(_measure_step_score(contender, figure), notes)
+                for figure in steps
+            ),
         )
         for contender in board.contenders
     ]
@@ -148,7 +160,7 @@ def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
         id=f"{board.id}-gradient",
         title="Score at each step of difficulty",
         alt=_format_step_summary(board),
-        spec=stepped_chart(
+        spec=build_stepped_chart(
             points,
             board.palette,
             steps=[_format_step_title(figure) for figure in steps],
@@ -174,15 +186,15 @@ def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
     )
 
 
-def name_cell(contender: BoardContender) -> TableCell:
-    """Return an entrant's name with a link to its page; baselines are marked."""
+def build_contender_cell(contender: BoardContender) -> TableCell:
+    """Return the cell with a contender's name and a link to its page; baselines have a badge."""
     badge = "baseline" if contender.kind == "floor" else ""
     return TableCell(text=contender.name, badge=badge, link=contender.page)
 
 
-def line_of(contender: BoardContender, cells: Iterable[TableCell]) -> TableLine:
+def build_contender_line(contender: BoardContender, cells: Iterable[TableCell]) -> TableLine:
     """Return a contender's table line: its name, then `cells`."""
-    return TableLine(cells=(name_cell(contender), *cells), kind=contender.kind)
+    return TableLine(cells=(build_contender_cell(contender), *cells), kind=contender.kind)
 
 
 def _list_step_metrics(board: ReportBoard) -> list[MetricDefinition]:
@@ -193,8 +205,8 @@ def _format_step_title(figure: MetricDefinition) -> str:
     return figure.group.capitalize()
 
 
-def _measure_step_height(contender: BoardContender, figure: MetricDefinition) -> Measured:
-    measured = metric_of(contender.entrant, figure.metric)
+def _measure_step_score(contender: BoardContender, figure: MetricDefinition) -> Measured:
+    measured = get_entrant_metric(contender.entrant, figure.metric)
     return invert_distance(measured) if figure.better == "less" else measured
 
 
@@ -204,27 +216,27 @@ def _list_leading_metrics(board: ReportBoard) -> list[MetricDefinition]:
 
 def _build_leader_table(board: ReportBoard) -> BoardTable:
     figures = _list_leading_metrics(board)
-    notes = FootnoteMarks()
+    notes = TableFootnotes()
     columns = [TableColumn(title="#"), TableColumn(title="Reviewer", numbers=False)]
-    columns += map(figure_column, figures)
-    columns.append(figure_column(READABLE))
+    columns += map(build_metric_column, figures)
+    columns.append(build_metric_column(READABLE))
     rank = 0
     lines = []
     for contender in board.contenders:
         is_ranked = contender.kind == "reviewer" and not contender.unranked
         rank += is_ranked
-        place = exact_cell(rank) if is_ranked else TableCell()
+        place = build_count_cell(rank) if is_ranked else TableCell()
         why = f"not ranked: {contender.unranked}" if contender.unranked else ""
-        cells = [place, replace(name_cell(contender), doubt=why)]
+        cells = [place, replace(build_contender_cell(contender), doubt=why)]
         for figure in figures:
-            measured = metric_of(contender.entrant, figure.metric)
-            cells.append(measured_cell(measured, notes, places=figure.places))
-        upshot = count_outcomes(contender.entrant)
+            measured = get_entrant_metric(contender.entrant, figure.metric)
+            cells.append(build_estimate_cell(measured, notes, places=figure.places))
+        upshot = count_question_outcomes(contender.entrant)
         of_asked = f"of {upshot.n_asked:,} asked"
-        cells.append(replace(exact_cell(upshot.readable), doubt=of_asked))
+        cells.append(replace(build_count_cell(upshot.readable), doubt=of_asked))
         lines.append(TableLine(cells=tuple(cells), kind=contender.kind))
     ranking = board.asked.figures[board.ranks_by]
-    lines += people_lines(board.people.rows, ranking, figures, notes)
+    lines += build_human_table_lines(board.people.rows, ranking, figures, notes)
     return BoardTable(
         caption=board.name,
         columns=tuple(columns),
@@ -235,12 +247,12 @@ def _build_leader_table(board: ReportBoard) -> BoardTable:
 
 def _build_published_tables(board: ReportBoard) -> tuple[tuple[str, tuple[BoardTable, ...]], ...]:
     """Return the tables of published rows, marked as published; empty if none are published."""
-    printed = printed_board(board.protocol)
+    printed = read_published_leaderboard(board.protocol)
     if printed is None:
         return ()
     figures = _list_leading_metrics(board)
     columns = [TableColumn(title="Reviewer", numbers=False)]
-    columns += map(figure_column, figures)
+    columns += map(build_metric_column, figures)
     lines = []
     for row in _sort_published_rows(printed, board.asked.figures[board.ranks_by]):
         cells = [TableCell(text=row.model, badge="published")]
@@ -258,15 +270,17 @@ def _build_published_tables(board: ReportBoard) -> tuple[tuple[str, tuple[BoardT
     return ((f"Published rows ({len(lines)})", (table,)),)
 
 
-def _sort_published_rows(printed: PrintedBoard, figure: MetricDefinition) -> list[PrintedRow]:
-    def height(row: PrintedRow) -> float:
+def _sort_published_rows(
+    printed: PublishedLeaderboard, figure: MetricDefinition
+) -> list[PublishedModelRow]:
+    def height(row: PublishedModelRow) -> float:
         return -row.figures.get(figure.metric, max(row.figures.values(), default=0.0))
 
     return sorted(printed.rows, key=height)
 
 
-def _format_leaders(board: ReportBoard, figure: MetricDefinition) -> str:
-    """Return the best reviewer and the best baseline, and the comparisons of the best with baseline and second."""
+def _format_leader_summary(board: ReportBoard, figure: MetricDefinition) -> str:
+    """Return sentences about the best reviewer and baseline, and the best reviewer's differences."""
     reviewers = [contender for contender in board.placed if contender.kind == "reviewer"]
     floors = [contender for contender in board.placed if contender.kind == "floor"]
     if not board.placed:
@@ -277,12 +291,14 @@ def _format_leaders(board: ReportBoard, figure: MetricDefinition) -> str:
         for contender in leaders[:1]
     ]
     rivals = [*floors[:1], *reviewers[1:2]] if reviewers else []
-    return " ".join([*told, *(format_difference(board, reviewers[0], rival) for rival in rivals)])
+    return " ".join(
+        [*told, *(format_contender_difference(board, reviewers[0], rival) for rival in rivals)]
+    )
 
 
 def _format_measured_value(contender: BoardContender, figure: MetricDefinition) -> str:
-    cell = measured_cell(
-        metric_of(contender.entrant, figure.metric), FootnoteMarks(), places=figure.places
+    cell = build_estimate_cell(
+        get_entrant_metric(contender.entrant, figure.metric), TableFootnotes(), places=figure.places
     )
     return f"{cell.text} ({cell.doubt})"
 
@@ -294,7 +310,7 @@ def _format_step_summary(board: ReportBoard) -> str:
     best = reviewers[0]
     parts = []
     for figure in _list_step_metrics(board):
-        value = _measure_step_height(best, figure)
+        value = _measure_step_score(best, figure)
         height = f"{value.value:.1f}" if isinstance(value, Estimate) else "unmeasured"
         parts.append(f"{figure.group} {height}")
     return f"{best.name}: {', '.join(parts)}."

@@ -1,10 +1,10 @@
-"""Tables as a page shows them: each number with its interval and count, each gap with its reason."""
+"""Tables of a page: numbers with interval and count, and footnotes for missing numbers."""
 
 import string
 from dataclasses import dataclass, field
 from typing import Final
 
-from unreel.core.estimate import Estimate, Measured, describe_coverage
+from unreel.core.estimate import Estimate, Measured, describe_interval_coverage
 from unreel.protocols.figures import MetricDefinition
 
 _MARKS: Final = string.ascii_lowercase
@@ -20,7 +20,7 @@ class TableColumn:
     numbers: bool = True
 
 
-def figure_column(figure: MetricDefinition) -> TableColumn:
+def build_metric_column(figure: MetricDefinition) -> TableColumn:
     """Return the column of a metric, titled with the metric's name."""
     return TableColumn(title=figure.title, figure=figure)
 
@@ -43,7 +43,7 @@ class TableCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLine:
-    """One row, and the kind of thing that it is about."""
+    """One table row, and the kind of its subject, such as `reviewer` or `people`."""
 
     cells: tuple[TableCell, ...]
     kind: str = ""
@@ -51,7 +51,7 @@ class TableLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardTable:
-    """A whole table with its footnotes."""
+    """A table with its caption, columns, rows and footnotes."""
 
     caption: str
     columns: tuple[TableColumn, ...]
@@ -74,12 +74,12 @@ class BoardTable:
         """Return a sentence about the coverage of its intervals; "" if it has none."""
         numbers = (cell.number for line in self.lines for cell in line.cells)
         estimates = [number for number in numbers if isinstance(number, Estimate)]
-        return describe_coverage(estimates, kind="metric") if estimates else ""
+        return describe_interval_coverage(estimates, kind="metric") if estimates else ""
 
 
 @dataclass(slots=True)
-class FootnoteMarks:
-    """Gives equal reasons the same mark."""
+class TableFootnotes:
+    """Footnotes of a table: equal reasons share one mark."""
 
     marks: dict[str, str] = field(default_factory=dict)
 
@@ -96,7 +96,9 @@ class FootnoteMarks:
         return tuple((mark, why) for why, mark in self.marks.items())
 
 
-def measured_cell(measured: Measured | None, notes: FootnoteMarks, *, places: int = 1) -> TableCell:
+def build_estimate_cell(
+    measured: Measured | None, notes: TableFootnotes, *, places: int = 1
+) -> TableCell:
     """Return a cell with a number, its interval and its count, or an empty cell with a footnote."""
     if measured is None:
         return TableCell(note=notes.mark("there was nothing to measure it on"))
@@ -114,11 +116,11 @@ def format_interval_and_count(estimate: Estimate, *, places: int = 1) -> str:
     return f"{ends}, n {estimate.n:,}"
 
 
-def count_cell(count: int | None, notes: FootnoteMarks, *, why: str) -> TableCell:
+def build_optional_count_cell(count: int | None, notes: TableFootnotes, *, why: str) -> TableCell:
     """Return a cell with an exact count; if `count` is `None`, an empty cell with the footnote `why`."""
-    return TableCell(note=notes.mark(why)) if count is None else exact_cell(count)
+    return TableCell(note=notes.mark(why)) if count is None else build_count_cell(count)
 
 
-def exact_cell(count: int) -> TableCell:
+def build_count_cell(count: int) -> TableCell:
     """Return a cell with an exact count, without a confidence interval."""
     return TableCell(text=f"{count:,}", number=count)

@@ -1,4 +1,4 @@
-"""The browser of single clips: a small index that is read at once, and pages that are read when looked at."""
+"""Clip browser of a report: a small index that is loaded first, and pages that load on demand."""
 
 import base64
 import gzip
@@ -14,34 +14,38 @@ from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip, Generated
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label, Rating
-from unreel.core.span import to_us
+from unreel.core.span import convert_to_microseconds
 from unreel.core.trace import Trace
-from unreel.core.verdict import TraceVerdict, Unparsed
+from unreel.core.verdict import TraceVerdict, Unparsed, is_answer_correct
 from unreel.evaluation.review_stage import CLIP_CLOCK
-from unreel.protocols.correctness import is_correct
-from unreel.report.clips.media_folder import MediaFolder
-from unreel.report.clips.pages import (
+from unreel.report.clips.clip_files import (
     CHUNK,
     FAILED,
     RIGHT,
     UNREADABLE,
     WRONG,
+    MediaFolder,
     PaginatedClips,
-    page_file,
+    format_clip_page_path,
 )
-from unreel.report.entrants import ReportEntrant, ReportSubject, RunItem, notes_of
+from unreel.report.entrants import (
+    AnsweredQuestion,
+    ReportEntrant,
+    ReportSubject,
+    parse_answer_notes,
+)
 
 LONGEST_TEXT: Final = 20_000
 """Letters of an answer that the page keeps."""
 SHORT_ID: Final = 12
 
 
-_Sheet = tuple[tuple[int, RunItem], ...]
+_Sheet = tuple[tuple[int, AnsweredQuestion], ...]
 """All that is known of one clip or pair of a benchmark: the items about it, each with its entrant's place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClipBrowser:
+class ClipBrowserData:
     """Data of the clips on the first page; the other pages are separate files."""
 
     index: Mapping[str, Any]
@@ -60,13 +64,13 @@ class ClipBrowser:
         return len(self.lines)
 
 
-def build_browser(
+def build_clip_browser(
     entrants: Sequence[ReportEntrant],
     names: Sequence[str],
     media: MediaFolder,
     *,
     put: Callable[[str, str], object],
-) -> ClipBrowser:
+) -> ClipBrowserData:
     """Build the clip browser of all `entrants`, shown under `names`, and write its media to `media`.
 
     `put` is called once for each page of clips, with the file name and the text of the page, so
@@ -82,7 +86,7 @@ def build_browser(
             else:
                 sheets[number] = (*sheets[number], (place, item))
     ids = _build_short_ids([key for _, key in places])
-    lines = _IndexLines(ids, sheets)
+    lines = _ClipIndexLines(ids, sheets)
     creators, kinds = lines.creators, lines.kinds
     details = (_build_sheet_detail(sheet, media) for sheet in sheets)
     book = PaginatedClips(names=names, creators=creators.listed, kinds=kinds.listed, lines=lines)
@@ -92,7 +96,7 @@ def build_browser(
         first = first or packed
         made.append(book.made(number, packed))
         holds.append(book.holds(number))
-        put(page_file(number), book.page(number, packed))
+        put(format_clip_page_path(number), book.page(number, packed))
     index = {
         "creators": creators.listed,
         "kinds": kinds.listed,
@@ -112,16 +116,16 @@ def build_browser(
         "pages": holds,
         "made": made,
     }
-    return ClipBrowser(
+    return ClipBrowserData(
         index=index,
         packed=first,
         lines=lines,
         n_answers=sum(map(len, sheets)),
-        addresses=_ClipLinks(places, ids),
+        addresses=_ClipLinkParameters(places, ids),
     )
 
 
-class _ClipLinks(Mapping[tuple[str, str], Mapping[str, str]]):
+class _ClipLinkParameters(Mapping[tuple[str, str], Mapping[str, str]]):
     """Parameters that link to each clip or pair, created on demand."""
 
     def __init__(self, places: Mapping[tuple[str, str], int], ids: Sequence[str]) -> None:
@@ -144,8 +148,8 @@ def _get_sheet_subjects(sheet: _Sheet) -> tuple[ReportSubject, ...]:
     return item.subjects
 
 
-class _WordIndex:
-    """Gives each word a number, so that the index says it once."""
+class _WordNumbers:
+    """Numbers of distinct words, so that the index stores each word once."""
 
     def __init__(self) -> None:
         self.listed: list[str] = []
@@ -169,11 +173,11 @@ def _build_short_ids(keys: Sequence[str]) -> list[str]:
     return ids
 
 
-class _IndexLines(Sequence[list[Any]]):
-    """Lines of the index, made a page at a time: each has id, name, creator (-1: real), kinds of trace, and answers."""
+class _ClipIndexLines(Sequence[list[Any]]):
+    """Index lines, created page by page: id, name, creator (-1: real), trace categories, answers."""
 
     def __init__(self, ids: Sequence[str], sheets: Sequence[_Sheet]) -> None:
-        self.creators, self.kinds = _WordIndex(), _WordIndex()
+        self.creators, self.kinds = _WordNumbers(), _WordNumbers()
         self._ids, self._sheets = ids, sheets
         self._page: tuple[range, list[list[Any]]] = range(0), []
         for _ in self:
@@ -209,18 +213,18 @@ class _IndexLines(Sequence[list[Any]]):
             " | ".join(entry.name for entry in entries),
             self.creators.number(made_by[0]) if made_by else -1,
             [self.kinds.number(kind) for kind in marked],
-            [[number, status_of(item)] for number, item in sheet],
+            [[number, get_answer_status(item)] for number, item in sheet],
         ]
 
 
-def status_of(item: RunItem) -> int:
+def get_answer_status(item: AnsweredQuestion) -> int:
     """Return the status of the answer: right, wrong, unreadable or failed.
 
     A realism score is wrong if it is far from the true score.
     """
     if isinstance(item.outcome, Failure):
         return FAILED
-    right = is_correct(item.outcome, item.rows[0].truth, item.subjects[0].entry.label)
+    right = is_answer_correct(item.outcome, item.rows[0].truth, item.subjects[0].entry.label)
     if right is None:
         return UNREADABLE
     return RIGHT if right else WRONG
@@ -265,8 +269,8 @@ def _build_clip_shape(clip: Clip) -> dict[str, Any]:
         "id": clip.id,
         "width": video.width,
         "height": video.height,
-        "duration_us": to_us(video.duration_s),
-        "first_us": to_us(video.first_at_s),
+        "duration_us": convert_to_microseconds(video.duration_s),
+        "first_us": convert_to_microseconds(video.first_at_s),
         "rate": None if video.variable_rate else [rate.numerator, rate.denominator],
         "n_frames": video.n_frames,
     }
@@ -307,9 +311,9 @@ def _build_failure_json(failure: Failure) -> dict[str, str]:
     }
 
 
-def _build_answer_json(index: int, item: RunItem) -> dict[str, Any]:
+def _build_answer_json(index: int, item: AnsweredQuestion) -> dict[str, Any]:
     stored, outcome = item.stored, item.outcome
-    answer: dict[str, Any] = {"entrant": index, "status": status_of(item)}
+    answer: dict[str, Any] = {"entrant": index, "status": get_answer_status(item)}
     if isinstance(outcome, Failure):
         answer["failure"] = _build_failure_json(outcome)
     else:
@@ -323,19 +327,19 @@ def _build_answer_json(index: int, item: RunItem) -> dict[str, Any]:
     for column in ("latency_us", "input_tokens", "output_tokens", "cost_usd"):
         if stored.get(column) is not None:
             answer[column] = stored[column]
-    answer["shown_us"] = list(shown_us(item))
+    answer["shown_us"] = list(iter_shown_frame_times(item))
     return answer
 
 
-def shown_us(item: RunItem) -> Iterator[list[int]]:
+def iter_shown_frame_times(item: AnsweredQuestion) -> Iterator[list[int]]:
     """Yield, for each clip of the question, the times of the shown frames in microseconds."""
-    notes = notes_of(item)
+    notes = parse_answer_notes(item)
     counted = notes.get("clock") == CLIP_CLOCK
     for subject, frames in zip(item.subjects, notes.get("frames") or (), strict=False):
         clip, first_s = subject.clip, Fraction(0)
         if not counted and isinstance(clip, Clip):
             first_s = clip.facts.video.first_at_s
-        yield [to_us(Fraction(at) - first_s) for _, at in frames]
+        yield [convert_to_microseconds(Fraction(at) - first_s) for _, at in frames]
 
 
 def _iter_parsed_parts(outcome: Any) -> Iterator[tuple[str, Any]]:
@@ -356,7 +360,7 @@ def _iter_unparsed_parts(outcome: Any) -> Iterator[tuple[str, str]]:
             yield part, value.reason.value
 
 
-def _compare_with_traces(item: RunItem, verdict: TraceVerdict) -> list[dict[str, Any]]:
+def _compare_with_traces(item: AnsweredQuestion, verdict: TraceVerdict) -> list[dict[str, Any]]:
     """Return the comparison of the answer with each annotated trace."""
     comparisons = []
     for row in item.rows:

@@ -1,4 +1,4 @@
-"""The evidence page as PDF, printed by a Chromium of this machine."""
+"""PDF of the evidence page, printed by a locally installed Chromium."""
 
 import os
 import shutil
@@ -36,12 +36,12 @@ def find_browser() -> str | None:
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
-def lacks_sandbox() -> bool:
-    """Return True if Chromium cannot use its own sandbox here: it refuses to for root."""
+def lacks_browser_sandbox() -> bool:
+    """Return whether Chromium cannot use its own sandbox, because it runs as root."""
     return os.geteuid() == 0
 
 
-def write_pdf(page: Path, *, browser: str) -> str:
+def print_page_as_pdf(page: Path, *, browser: str) -> str:
     """Print `page` as PDF into its folder; return why that was not possible, or "".
 
     Args:
@@ -51,7 +51,7 @@ def write_pdf(page: Path, *, browser: str) -> str:
     with tempfile.TemporaryDirectory(prefix="unreel-") as temporary:
         printed = Path(temporary) / PDF
         command = [browser, *_FLAGS, f"--user-data-dir={temporary}/profile"]
-        command += ["--no-sandbox"] if lacks_sandbox() else []
+        command += ["--no-sandbox"] if lacks_browser_sandbox() else []
         command += [f"--print-to-pdf={printed}", page.resolve().as_uri()]
         # Keys of model providers stay here.
         environment = {"PATH": os.defpath, "HOME": temporary}

@@ -17,32 +17,41 @@ from unreel.core.errors import UnsafeTargetError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_line, sanitise_lines
-from unreel.core.span import add_seconds, format_seconds, to_us
+from unreel.core.span import add_second_fields, convert_to_microseconds, format_seconds
 from unreel.core.trace import Trace
 from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
 from unreel.media.annotated_copy_wire import OnFrames
-from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
+from unreel.media.picture import decode_jpeg, encode_jpeg, scale_down_picture
 from unreel.media.reader import MediaReader
 from unreel.pages import player
-from unreel.pages.page import render, whole_page
-from unreel.pages.playable_clip import BESIDE, PlayerFootage, data_uri, prepare_footage
+from unreel.pages.page import build_html_page, render_template
+from unreel.pages.playable_clip import BESIDE, PlayerVideo, build_data_uri, prepare_player_video
 from unreel.protocols.protocol import get_protocol
-from unreel.report.review.annotated_clip import ANNOTATED, write_copy
 from unreel.report.review.browser_pdf import PDF
-from unreel.report.review.findings import find_tracks, known_traces
-from unreel.report.review.headline import first_onset_us, format_headline, name_kind
+from unreel.report.review.findings import (
+    ANNOTATED,
+    build_finding_tracks,
+    build_known_trace_specs,
+    write_annotated_clip,
+)
 from unreel.report.review.opinion_text import (
     NO_PROOF,
     PARSERS,
-    agreements,
-    get_colour,
-    stability_rows,
+    build_stability_rows,
+    compute_reviewer_agreements,
+    get_opinion_colour,
 )
-from unreel.report.review.origin import FileOrigin
-from unreel.report.review.record import ReviewerRecord, format_record
-from unreel.report.review.result import FORM, review_document
-from unreel.report.review.stills import ClipStills, clear_stills, write_stills
+from unreel.report.review.origin import FileOriginChecks
+from unreel.report.review.record import ReviewerRecord, format_reviewer_record
+from unreel.report.review.result import (
+    FORM,
+    build_review_json,
+    find_first_onset_us,
+    format_review_headline,
+    get_reviewer_kind_name,
+)
+from unreel.report.review.stills import ClipStills, remove_old_stills, write_fault_stills
 
 PAGE: Final = "evidence.html"
 RESULT: Final = "result.json"
@@ -58,20 +67,20 @@ _STOPPED: Final = Failure(FailureReason.STOPPED, "it was not finished when this 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceFiles:
-    """Written files of the evidence."""
+    """Paths of the written evidence files, or the failures."""
 
     page: Path
     result: Path
     annotated: Path | Failure
-    footage: PlayerFootage | Failure
+    footage: PlayerVideo | Failure
     stills: ClipStills
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceBackground:
+class EvidencePageContext:
     """Data of a page besides the opinions."""
 
-    origin: FileOrigin
+    origin: FileOriginChecks
     made_at: datetime
     truth: tuple[Trace, ...] = ()
     """Known faults of the clip, if any."""
@@ -86,32 +95,34 @@ def write_evidence(
     out: Path,
     *,
     reader: MediaReader,
-    background: EvidenceBackground,
+    background: EvidencePageContext,
     on_page: Callable[[Path], None] = lambda _page: None,
     on_frames: OnFrames = lambda _n_frames: None,
 ) -> EvidenceFiles:
     """Write the page and the annotated clip of `review` into the folder `out`.
 
-    The page and the result are written first, without the annotated clip, which takes longest, and again
-    once it is there. Nothing that an earlier review left in `out` remains.
+    The page and the result are first written without the annotated clip, which takes longest, and
+    again when it is finished. Files of an earlier review in `out` are removed.
 
     Args:
         review: opinions about one clip.
         out: folder that is written.
         reader: reader of the clip.
-        background: what the page shows next to the opinions.
+        background: data of the page besides the opinions.
         on_page: callback that receives the page's path as soon as it can be opened.
         on_frames: callback that receives the number of frames drawn so far.
     """
     _remove_old_evidence(out, review.clip)
     folder = OutputDirectory(out, published=True)
-    footage = prepare_footage(review.clip, out, reader=reader)
+    footage = prepare_player_video(review.clip, out, reader=reader)
     duration_us = _get_duration_us(review)
-    tracks = find_tracks(review.opinions, background.truth, duration_us=duration_us)
-    stills = write_stills(review.clip, tracks, out, reader=reader, duration_us=duration_us)
+    tracks = build_finding_tracks(review.opinions, background.truth, duration_us=duration_us)
+    stills = write_fault_stills(review.clip, tracks, out, reader=reader, duration_us=duration_us)
 
     def write(annotated: Path | Failure) -> EvidenceFiles:
-        html = build_page(review, background, footage=footage, annotated=annotated, stills=stills)
+        html = build_evidence_page(
+            review, background, footage=footage, annotated=annotated, stills=stills
+        )
         page = folder.write(PAGE, html.encode())
         document = _format_result_json(review, background, annotated=annotated, stills=stills)
         # A name that is no UTF-8 has surrogates, which JSON can write as escapes alone.
@@ -121,68 +132,68 @@ def write_evidence(
         )
 
     on_page(write(_STOPPED).page)
-    annotated = write_copy(
+    annotated = write_annotated_clip(
         review, tracks, out, reader=reader, duration_us=duration_us, on_frames=on_frames
     )
     return write(annotated)
 
 
 def _remove_old_evidence(out: Path, clip: Clip) -> None:
-    """Take away what an earlier review left, and never the clip itself."""
+    """Remove the files of an earlier review; raise an error if one of them is the clip itself."""
     source = Path(clip.location)
     for name in (PAGE, RESULT, PDF, ANNOTATED, *BESIDE):
         if (out / name).exists() and source.exists() and source.samefile(out / name):
             raise UnsafeTargetError(str(out / name), "is the clip itself")
         OutputDirectory(out).remove(name)
-    clear_stills(OutputDirectory(out))
+    remove_old_stills(OutputDirectory(out))
 
 
-def build_page(
+def build_evidence_page(
     review: Review,
-    background: EvidenceBackground,
+    background: EvidencePageContext,
     *,
-    footage: PlayerFootage | Failure,
+    footage: PlayerVideo | Failure,
     annotated: Path | Failure,
     stills: ClipStills,
 ) -> str:
-    """Return the whole page as HTML."""
+    """Return the evidence page as an HTML document."""
     name = sanitise_line(Path(review.clip.location).name)
     opinions = [_build_opinion_row(opinion, background.records) for opinion in review.opinions]
-    body = render(
+    body = render_template(
         "unreel.report.review:evidence.html",
         name=name,
-        sentence=_UNIT.sub(_JOINED, format_headline(review)),
+        sentence=_UNIT.sub(_JOINED, format_review_headline(review)),
         clip=review.clip,
         video=review.clip.facts.video,
         duration=format_seconds(_get_duration_us(review)),
         no_proof=NO_PROOF,
         reading=PARSERS[review.mode],
         background=background,
-        footage=footage if isinstance(footage, PlayerFootage) else None,
+        footage=footage if isinstance(footage, PlayerVideo) else None,
         footage_failure=str(footage) if isinstance(footage, Failure) else "",
         annotated=annotated.name if isinstance(annotated, Path) else "",
         annotated_failure=str(annotated) if isinstance(annotated, Failure) else "",
         stills=stills.as_rows(),
-        stability=stability_rows(review.stabilities),
+        stability=build_stability_rows(review.stabilities),
         opinions=opinions,
         reviewers=_build_reviewer_rows(opinions),
         known=[
-            {"label": trace.label, "when": _format_span(trace), "text": trace.text}
-            for trace in known_traces(background.truth)
+            {"label": trace.label, "when": _format_trace_span(trace), "text": trace.text}
+            for trace in build_known_trace_specs(background.truth)
         ],
         agreements=[
             (get_protocol(agreement.protocol).title, agreement.counts)
-            for agreement in agreements(review.opinions)
+            for agreement in compute_reviewer_agreements(review.opinions)
         ],
         version=version("unreel"),
         result=RESULT,
     )
     data = {}
-    if isinstance(footage, PlayerFootage):
+    if isinstance(footage, PlayerVideo):
         data[player.SPEC_ID] = asdict(
             _build_player_spec(review, footage, title=name, truth=background.truth)
         )
-    return whole_page(
+    return build_html_page(
         title=f"{name}: evidence",
         body=body,
         styles=[player.STYLE, "unreel.report.review:evidence.css", STILLS_STYLE],
@@ -192,7 +203,11 @@ def build_page(
 
 
 def _format_result_json(
-    review: Review, background: EvidenceBackground, *, annotated: Path | Failure, stills: ClipStills
+    review: Review,
+    background: EvidencePageContext,
+    *,
+    annotated: Path | Failure,
+    stills: ClipStills,
 ) -> str:
     """Return the content of the page as JSON."""
     document = {
@@ -201,7 +216,7 @@ def _format_result_json(
         "made_at": background.made_at.isoformat(timespec="seconds"),
         "note": background.note,
         "warning": NO_PROOF,
-        **review_document(review, background.origin, records=background.records),
+        **build_review_json(review, background.origin, records=background.records),
         "known": background.truth,
         "evidence": {
             "page": PAGE,
@@ -209,11 +224,11 @@ def _format_result_json(
             **stills.to_json(),
         },
     }
-    told = add_seconds(to_jsonable_python(document))
+    told = add_second_fields(to_jsonable_python(document))
     return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
 
 
-def _format_span(trace: player.TraceSpec) -> str:
+def _format_trace_span(trace: player.PlayerTraceSpec) -> str:
     ends = [at_us for at_us in (trace.start_us, trace.end_us) if at_us is not None]
     return " to ".join(map(format_seconds, ends))
 
@@ -229,7 +244,9 @@ def _build_reviewer_rows(opinions: Sequence[dict[str, Any]]) -> list[dict[str, A
         records = [(row["asked"], row["record"]) for row in own]
         if len({record for _, record in records}) == 1:
             records = [("", own[0]["record"])]
-        rows.append({"name": name, "kind": name_kind(name), "answers": own, "records": records})
+        rows.append(
+            {"name": name, "kind": get_reviewer_kind_name(name), "answers": own, "records": records}
+        )
     return rows
 
 
@@ -242,11 +259,11 @@ def _build_opinion_row(opinion: Opinion, records: Sequence[ReviewerRecord]) -> d
         "reviewer": sanitise_line(opinion.reviewer),
         "instrument": opinion.question.instrument,
         "asked": get_protocol(opinion.question.instrument.protocol).title,
-        "record": format_record(opinion, records),
-        "tone": get_colour(opinion),
+        "record": format_reviewer_record(opinion, records),
+        "tone": get_opinion_colour(opinion),
         "headline": opinion.headline,
         "onset": ""
-        if (onset_us := first_onset_us([opinion])) is None
+        if (onset_us := find_first_onset_us([opinion])) is None
         else format_seconds(onset_us),
         "failure": _format_sentence(opinion.problem),
         "parts": opinion.details,
@@ -263,7 +280,7 @@ def _build_opinion_row(opinion: Opinion, records: Sequence[ReviewerRecord]) -> d
         "frames": [
             {
                 "index": frame.index,
-                "at_us": (at_us := to_us(frame.at_s)),
+                "at_us": (at_us := convert_to_microseconds(frame.at_s)),
                 "at": format_seconds(at_us),
                 "size": f"{frame.width} x {frame.height}",
                 "thumb": _build_thumbnail_uri(frame.jpeg),
@@ -281,25 +298,25 @@ def _format_sentence(problem: str | None) -> str | None:
 
 
 def _build_thumbnail_uri(jpeg: bytes) -> str:
-    small = fit_longest(decode_jpeg(jpeg), _THUMB)
-    return data_uri(encode_jpeg(small, quality=72), "image/jpeg")
+    small = scale_down_picture(decode_jpeg(jpeg), _THUMB)
+    return build_data_uri(encode_jpeg(small, quality=72), "image/jpeg")
 
 
 def _build_player_spec(
-    review: Review, footage: PlayerFootage, *, title: str, truth: tuple[Trace, ...]
+    review: Review, footage: PlayerVideo, *, title: str, truth: tuple[Trace, ...]
 ) -> player.PlayerSpec:
     duration_us = _get_duration_us(review)
     shown_us = (
-        to_us(frame.at_s)
+        convert_to_microseconds(frame.at_s)
         for opinion in review.opinions
         if opinion.exhibit
         for frame in opinion.exhibit.frames
     )
-    tracks = find_tracks(review.opinions, truth, duration_us=duration_us)
-    return player.play(
+    tracks = build_finding_tracks(review.opinions, truth, duration_us=duration_us)
+    return player.build_player_spec(
         footage, title=title, duration_us=duration_us, shown_us=shown_us, tracks=tracks
     )
 
 
 def _get_duration_us(review: Review) -> int:
-    return max(1, to_us(review.clip.facts.video.duration_s))
+    return max(1, convert_to_microseconds(review.clip.facts.video.duration_s))

@@ -1,4 +1,4 @@
-"""The index page of several reviewed clips, those that need a look first on top."""
+"""Index page of several reviewed clips; clips that need attention come first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from unreel.core.failure import Failure
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_line
 from unreel.evaluation.review import Review
-from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
-from unreel.pages.page import render, whole_page
-from unreel.pages.playable_clip import data_uri
+from unreel.media.picture import decode_jpeg, encode_jpeg, scale_down_picture
+from unreel.pages.page import build_html_page, render_template
+from unreel.pages.playable_clip import build_data_uri
 from unreel.report.review.browser_pdf import PDF
 from unreel.report.review.evidence import PAGE
-from unreel.report.review.headline import Attention, classify_review, format_headline
 from unreel.report.review.opinion_text import NO_PROOF
-from unreel.report.review.origin import FileOrigin
+from unreel.report.review.origin import FileOriginChecks
+from unreel.report.review.result import Attention, classify_attention, format_review_headline
 
 INDEX: Final = "index.html"
 _TITLES: Final[dict[Attention, str]] = {
@@ -32,7 +32,7 @@ _THUMB: Final = 240
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IndexEntry:
+class ReviewIndexEntry:
     """One reviewed clip on the index page."""
 
     file: Path
@@ -48,8 +48,8 @@ class IndexEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IndexNotes:
-    """Facts of the whole review that the index page states next to its clips."""
+class ReviewIndexNotes:
+    """Date, counts and note of a review of several clips, shown on the index page."""
 
     made_at: datetime
     n_skipped_links: int = 0
@@ -58,14 +58,16 @@ class IndexNotes:
     note: str = ""
 
 
-def make_entry(review: Review, origin: FileOrigin, *, folder: str, has_pdf: bool) -> IndexEntry:
+def build_review_index_entry(
+    review: Review, origin: FileOriginChecks, *, folder: str, has_pdf: bool
+) -> ReviewIndexEntry:
     """Return the entry of a reviewed clip; its evidence is in `folder`, seen from the index."""
     exhibits = [opinion.exhibit for opinion in review.opinions if opinion.exhibit]
     frames = [frame for exhibit in exhibits for frame in exhibit.frames]
-    return IndexEntry(
+    return ReviewIndexEntry(
         file=Path(review.clip.location),
-        attention=classify_review(review, origin),
-        sentence=format_headline(review),
+        attention=classify_attention(review, origin),
+        sentence=format_review_headline(review),
         claims=origin.claims,
         folder=folder,
         has_pdf=has_pdf,
@@ -73,14 +75,14 @@ def make_entry(review: Review, origin: FileOrigin, *, folder: str, has_pdf: bool
     )
 
 
-def make_failed_entry(file: Path, failure: Failure) -> IndexEntry:
+def build_failed_index_entry(file: Path, failure: Failure) -> ReviewIndexEntry:
     """Return the entry of a clip that could not be reviewed."""
     sentence = f"Not reviewed: {failure.detail}. {failure.reason.remedy}"
-    return IndexEntry(file=file, attention="failure", sentence=sentence)
+    return ReviewIndexEntry(file=file, attention="failure", sentence=sentence)
 
 
-def format_attention(entries: Sequence[IndexEntry]) -> str:
-    """Return one sentence that says how many clips need a look first."""
+def format_attention_count(entries: Sequence[ReviewIndexEntry]) -> str:
+    """Return one sentence with the number of clips that a person should look at first."""
     n, total = sum(entry.attention != "none" for entry in entries), len(entries)
     clips = "1 clip" if total == 1 else f"{total} clips"
     if not n:
@@ -91,9 +93,11 @@ def format_attention(entries: Sequence[IndexEntry]) -> str:
     return f"{n} of {clips} {'needs' if n == 1 else 'need'} a look first."
 
 
-def write_index(entries: Sequence[IndexEntry], out: Path, notes: IndexNotes) -> Path:
+def write_review_index(
+    entries: Sequence[ReviewIndexEntry], out: Path, notes: ReviewIndexNotes
+) -> Path:
     """Write the index page of `entries` into the folder `out`."""
-    names = _name_files([entry.file for entry in entries])
+    names = _build_file_names([entry.file for entry in entries])
     rows = [
         {
             "name": name,
@@ -102,7 +106,7 @@ def write_index(entries: Sequence[IndexEntry], out: Path, notes: IndexNotes) -> 
             "sentence": entry.sentence,
             "claims": entry.claims,
             "attention": entry.attention,
-            "thumb": data_uri(entry.thumb, "image/jpeg") if entry.thumb else "",
+            "thumb": build_data_uri(entry.thumb, "image/jpeg") if entry.thumb else "",
         }
         for name, entry in zip(names, entries, strict=True)
     ]
@@ -111,15 +115,15 @@ def write_index(entries: Sequence[IndexEntry], out: Path, notes: IndexNotes) -> 
         for attention, title in _TITLES.items()
         if (own := [row for row in rows if row["attention"] == attention])
     ]
-    body = render(
+    body = render_template(
         "unreel.report.review:index.html",
-        sentence=format_attention(entries),
+        sentence=format_attention_count(entries),
         groups=groups,
         notes=notes,
         no_proof=NO_PROOF,
         version=version("unreel"),
     )
-    html = whole_page(
+    html = build_html_page(
         title="Reviewed clips",
         body=body,
         styles=["unreel.report.review:evidence.css", "unreel.report.review:index.css"],
@@ -129,7 +133,7 @@ def write_index(entries: Sequence[IndexEntry], out: Path, notes: IndexNotes) -> 
     return OutputDirectory(out, published=True).write(INDEX, html.encode())
 
 
-def _name_files(files: Sequence[Path]) -> list[str]:
+def _build_file_names(files: Sequence[Path]) -> list[str]:
     """Return the name of each file, with its folders if another file has the same name."""
     names = [file.name for file in files]
     return [
@@ -139,4 +143,4 @@ def _name_files(files: Sequence[Path]) -> list[str]:
 
 
 def _shrink_thumbnail(jpeg: bytes) -> bytes:
-    return encode_jpeg(fit_longest(decode_jpeg(jpeg), _THUMB), quality=72)
+    return encode_jpeg(scale_down_picture(decode_jpeg(jpeg), _THUMB), quality=72)

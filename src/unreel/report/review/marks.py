@@ -1,4 +1,4 @@
-"""Visible marks: texts and logos that lie over a clip's picture, and whether one names a generator."""
+"""Check for visible watermarks: texts and logos over the picture that may name a generator."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,12 +9,20 @@ from unreel.core.box import Box
 from unreel.core.errors import MissingExtraError
 from unreel.core.failure import Failure
 from unreel.core.safe_text import sanitise_line
-from unreel.curation.watermark.find import find_watermarks
-from unreel.curation.watermark.mark import WatermarkRegion, WatermarkSearch
-from unreel.curation.watermark.stillness import LEAST_FRAMES
-from unreel.curation.watermark.text import ReadText, build_text_reader
+from unreel.curation.watermark.find import LEAST_FRAMES, find_watermarks
+from unreel.curation.watermark.mark import (
+    ReadText,
+    WatermarkRegion,
+    WatermarkSearchResult,
+    build_ocr_reader,
+)
 from unreel.media.reader import MediaReader
-from unreel.report.review.file_check import MARKS, FileCheck, FileCheckResult, build_unchecked_marks
+from unreel.report.review.provenance import (
+    MARKS,
+    FileCheck,
+    FileCheckOutcome,
+    build_skipped_watermark_check,
+)
 
 _SAMPLING: Final = "uniform-12"
 _LONGEST_SIDE: Final = 960
@@ -75,21 +83,21 @@ _ALIKE: Final = str.maketrans({"l": "i", "1": "i", "|": "i", "0": "o"})
 """Letters that a reader of pictures takes for each other."""
 
 
-def look_for_marks(file: Path, reader: MediaReader) -> FileCheck:
+def check_visible_watermarks(file: Path, reader: MediaReader) -> FileCheck:
     """Search the clip at `file` for overlays; report what could not be searched."""
     sampled = reader.frames(file, sampling=_SAMPLING, longest_side=_LONGEST_SIDE)
     if isinstance(sampled, Failure):
-        return build_unchecked_marks(sanitise_line(str(sampled)))
+        return build_skipped_watermark_check(sanitise_line(str(sampled)))
     if len(sampled.frames) < LEAST_FRAMES:
-        return build_unchecked_marks(
+        return build_skipped_watermark_check(
             f"the clip has {len(sampled.frames)} frames, too few to find static marks."
         )
-    read_text, unread = _open_text_reader()
+    read_text, unread = _build_text_reader()
     found = find_watermarks([frame.rgb() for frame in sampled.frames], read_text=read_text)
-    return check_marks(found, unread=unread)
+    return build_watermark_check(found, unread=unread)
 
 
-def check_marks(found: WatermarkSearch, *, unread: str = "") -> FileCheck:
+def build_watermark_check(found: WatermarkSearchResult, *, unread: str = "") -> FileCheck:
     """Return the text about the marks in `found`.
 
     Args:
@@ -97,9 +105,9 @@ def check_marks(found: WatermarkSearch, *, unread: str = "") -> FileCheck:
         unread: Sentence with the reason why texts were not searched; "" if they were.
     """
     sentences = [
-        *_iter_fixed_marks(found.found),
-        *_iter_suspected_marks(found.suspected),
-        *_iter_roaming_marks(found.roaming),
+        *_iter_fixed_mark_sentences(found.found),
+        *_iter_suspected_mark_sentences(found.suspected),
+        *_iter_roaming_mark_sentences(found.roaming),
     ]
     is_empty = not sentences
     if is_empty:
@@ -110,10 +118,10 @@ def check_marks(found: WatermarkSearch, *, unread: str = "") -> FileCheck:
         sentences.append(f"Not everything could be searched: {found.inconclusive}.")
     if unread:
         sentences.insert(0, unread)
-    nothing = FileCheckResult.NOT_LOOKED if unread else FileCheckResult.NOTHING
+    nothing = FileCheckOutcome.NOT_LOOKED if unread else FileCheckOutcome.NOTHING
     return FileCheck(
         name=MARKS,
-        found=nothing if is_empty else FileCheckResult.SOMETHING,
+        found=nothing if is_empty else FileCheckOutcome.SOMETHING,
         says=" ".join(sentences),
         claim=next(_iter_generator_claims(found), ""),
     )
@@ -129,14 +137,14 @@ def find_generator_name(text: str) -> str | None:
     return next((name for word, name in _WORDS.items() if _normalise_letters(word) in words), None)
 
 
-def _open_text_reader() -> tuple[ReadText | None, str]:
+def _build_text_reader() -> tuple[ReadText | None, str]:
     try:
-        return build_text_reader(detect_side=_READ_SIDE), ""
+        return build_ocr_reader(detect_side=_READ_SIDE), ""
     except MissingExtraError as error:
         return None, f"Words over the picture were not searched: {error}."
 
 
-def _iter_generator_claims(found: WatermarkSearch) -> Iterator[str]:
+def _iter_generator_claims(found: WatermarkSearchResult) -> Iterator[str]:
     fixed = [(mark.text or "", f"in its {_format_position(mark.box)}") for mark in found.found]
     hints = [(mark.text or "", f"in its {_format_position(mark.box)}") for mark in found.suspected]
     roaming = [(text, "at changing places") for text in found.roaming]
@@ -149,7 +157,7 @@ def _iter_generator_claims(found: WatermarkSearch) -> Iterator[str]:
             yield f"The words \u201c{_shorten_text(text)}\u201d can be read {where}, {means}."
 
 
-def _iter_fixed_marks(marks: Iterable[WatermarkRegion]) -> Iterator[str]:
+def _iter_fixed_mark_sentences(marks: Iterable[WatermarkRegion]) -> Iterator[str]:
     for mark in list(marks)[:_MOST_MARKS]:
         what = (
             f"The words \u201c{_shorten_text(mark.text)}\u201d stay"
@@ -159,13 +167,13 @@ def _iter_fixed_marks(marks: Iterable[WatermarkRegion]) -> Iterator[str]:
         yield f"{what} in the {_format_position(mark.box)} while the picture moves."
 
 
-def _iter_suspected_marks(marks: Iterable[WatermarkRegion]) -> Iterator[str]:
+def _iter_suspected_mark_sentences(marks: Iterable[WatermarkRegion]) -> Iterator[str]:
     texts = [f"\u201c{_shorten_text(mark.text)}\u201d" for mark in marks if mark.text][:_MOST_MARKS]
     if texts:
         yield f"{', '.join(texts)} can be read near the border: a mark, or words of the scene."
 
 
-def _iter_roaming_marks(texts: Iterable[str]) -> Iterator[str]:
+def _iter_roaming_mark_sentences(texts: Iterable[str]) -> Iterator[str]:
     told = [f"\u201c{_shorten_text(text)}\u201d" for text in texts][:_MOST_MARKS]
     if told:
         yield f"{', '.join(told)} can be read at several places, one at a time, as a mark that jumps about."

@@ -11,8 +11,7 @@ from unreel.core.judgement import Label
 from unreel.core.safe_text import sanitise_line
 from unreel.core.span import MICROSECONDS
 from unreel.core.verdict import TraceVerdict
-from unreel.evaluation.opinion import Opinion
-from unreel.evaluation.stability import OpinionStability
+from unreel.evaluation.opinion import Opinion, OpinionStability
 from unreel.protocols.protocol import Mode
 
 _SAYS: Final = {
@@ -30,8 +29,8 @@ def format_stability(found: OpinionStability) -> str:
     return f"{_SAYS['unsure']} {' or '.join(turned)}."
 
 
-def stability_lines(stabilities: Sequence[OpinionStability]) -> list[str]:
-    """Return lines for a terminal: each opinion with its variants, and why a variant has no verdict."""
+def format_stability_lines(stabilities: Sequence[OpinionStability]) -> list[str]:
+    """Return terminal lines with each opinion's stability and the problems of its variants."""
     lines = []
     for found in stabilities:
         lines.append(f"stability, {found}")
@@ -43,7 +42,7 @@ def stability_lines(stabilities: Sequence[OpinionStability]) -> list[str]:
     return lines
 
 
-def stability_rows(stabilities: Sequence[OpinionStability]) -> list[dict[str, Any]]:
+def build_stability_rows(stabilities: Sequence[OpinionStability]) -> list[dict[str, Any]]:
     """Return the stabilities as rows for the template."""
     return [
         {
@@ -82,7 +81,7 @@ PARSERS: Final[dict[Mode, str]] = {
 }
 
 
-def get_colour(opinion: Opinion) -> Tone:
+def get_opinion_colour(opinion: Opinion) -> Tone:
     """Return the colour of an opinion; a missing verdict has its own."""
     if opinion.verdict is None or not opinion.is_readable:
         return "failed"
@@ -109,7 +108,7 @@ class ReviewerAgreement:
 
     @property
     def counts(self) -> str:
-        """Return the counts of answers, and the distance between their marks."""
+        """Return the counts of answers, the overlaps of boxes and the distances of onsets, as text."""
         asked = sum(self.said.values()) + self.n_silent
         silent = [("no verdict", self.n_silent)] if self.n_silent else []
         counts = ", ".join(f"{what} by {n} of {asked}" for what, n in [*self.said.items(), *silent])
@@ -119,16 +118,16 @@ class ReviewerAgreement:
         return f"{counts}{boxes}{onsets}"
 
 
-def agreements(opinions: Sequence[Opinion]) -> list[ReviewerAgreement]:
+def compute_reviewer_agreements(opinions: Sequence[Opinion]) -> list[ReviewerAgreement]:
     """Return the agreement under each protocol; empty for one reviewer."""
     if len({opinion.reviewer for opinion in opinions}) == 1:
         return []
     asked = dict.fromkeys(opinion.question.instrument.protocol for opinion in opinions)
-    return [agreement(opinions, name) for name in asked]
+    return [compute_protocol_agreement(opinions, name) for name in asked]
 
 
-def agreement(opinions: Sequence[Opinion], question: str) -> ReviewerAgreement:
-    """Return the agreement of the opinions under the protocol `asked`."""
+def compute_protocol_agreement(opinions: Sequence[Opinion], question: str) -> ReviewerAgreement:
+    """Return the agreement of the opinions under the protocol `question`."""
     answers = [opinion for opinion in opinions if opinion.question.instrument.protocol == question]
     readable = [opinion for opinion in answers if opinion.is_readable]
     verdicts = [opinion.verdict for opinion in readable]

@@ -1,4 +1,4 @@
-"""Checks of the file itself, made before any model is asked."""
+"""Checks of a clip file for signs of its origin, made without a model."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,11 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from unreel.core.clip import Clip
-from unreel.core.facts import ClipFacts, FileTag
+from unreel.core.clip import Clip, ClipFacts, FileTag
 from unreel.media.reader import MediaReader
-from unreel.report.review.file_check import FileCheck, FileCheckResult, build_unchecked_marks
-from unreel.report.review.provenance import ProvenanceResult, check_credentials, read_provenance
+from unreel.report.review.provenance import (
+    FileCheck,
+    FileCheckOutcome,
+    ProvenanceResult,
+    build_credentials_check,
+    build_skipped_watermark_check,
+    read_c2pa_manifest,
+)
 
 _PROGRAMS: Final = (
     ("FFmpeg", re.compile(r"\b(lavf|lavc|ffmpeg)|^(Video|Sound)Handler$", re.IGNORECASE)),
@@ -30,7 +35,7 @@ _NAMING: Final = frozenset(
 _PIXELS: Final = "Traces of compression in the picture itself were not looked for."
 
 
-def check_programs(facts: ClipFacts) -> FileCheck:
+def check_writing_programs(facts: ClipFacts) -> FileCheck:
     """Check which programs wrote their names into the file."""
     named = [
         tag for tag in facts.tags if tag.value and _get_tag_kind(tag) in {*_NAMING, _SIGNATURE}
@@ -45,25 +50,27 @@ def check_programs(facts: ClipFacts) -> FileCheck:
         says += f" The file also carries {', '.join(others)}; their content is not shown here."
     name = "Programs that wrote the file"
     return FileCheck(
-        name=name, found=FileCheckResult.SOMETHING if words else FileCheckResult.NOTHING, says=says
+        name=name,
+        found=FileCheckOutcome.SOMETHING if words else FileCheckOutcome.NOTHING,
+        says=says,
     )
 
 
-def check_encoding_passes(facts: ClipFacts) -> FileCheck:
+def check_for_reencoding(facts: ClipFacts) -> FileCheck:
     """Check for signs that the file was re-encoded."""
-    signs = list(_iter_origin_signs(facts.tags))
+    signs = list(_iter_reencoding_signs(facts.tags))
     if not signs:
         says = "None in the names that programs left. Many programs leave none, so that proves nothing."
     else:
         says = " ".join(signs)
     return FileCheck(
         name="Signs of re-encoding",
-        found=FileCheckResult.SOMETHING if signs else FileCheckResult.NOTHING,
+        found=FileCheckOutcome.SOMETHING if signs else FileCheckOutcome.NOTHING,
         says=f"{says} {_PIXELS}",
     )
 
 
-def _iter_origin_signs(tags: Iterable[FileTag]) -> Iterator[str]:
+def _iter_reencoding_signs(tags: Iterable[FileTag]) -> Iterator[str]:
     tags = tuple(tags)
     writers = [name for name, pattern in _PROGRAMS if _has_matching_tag(tags, pattern)]
     encoders = [tag.value.partition(" ")[0] for tag in tags if tag.name == _SIGNATURE]
@@ -96,14 +103,14 @@ def _format_tag_location(tag: FileTag) -> str:
 
 
 def _format_tag_owner(tag: FileTag) -> str:
-    """Return the owner of the name, if it is not obvious."""
+    """Return the program that writes this tag, in brackets; "" if the tag contains its name."""
     owners = [name for name, pattern in _PROGRAMS if pattern.search(tag.value)]
     return f" ({owners[0]})" if owners and owners[0].lower() not in tag.value.lower() else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileOrigin:
-    """All that was looked for in the file, and its manifest."""
+class FileOriginChecks:
+    """Checks of a clip file for its origin, with its C2PA manifest."""
 
     provenance: ProvenanceResult
     checks: tuple[FileCheck, ...]
@@ -114,29 +121,31 @@ class FileOrigin:
         return tuple(check.claim for check in self.checks if check.claim)
 
 
-def read_origin(
+def check_file_origin(
     clip: Clip, *, reader: MediaReader, without_seccomp: bool, drawn: bool
-) -> FileOrigin:
-    """Return the origin stated by the file of `clip`; a `drawn` clip of this package has no marks."""
+) -> FileOriginChecks:
+    """Check the file of `clip` for signs of its origin; `drawn` skips the search for watermarks."""
     file = Path(clip.location)
-    provenance = read_provenance(file, without_seccomp=without_seccomp)
+    provenance = read_c2pa_manifest(file, without_seccomp=without_seccomp)
     if drawn:
-        marks = build_unchecked_marks("the clip was drawn for this sample.")
+        marks = build_skipped_watermark_check("the clip was drawn for this sample.")
     else:
-        from unreel.report.review.marks import look_for_marks  # numbers: half a second to load
+        from unreel.report.review.marks import (
+            check_visible_watermarks,  # numbers: half a second to load
+        )
 
-        marks = look_for_marks(file, reader)
-    return describe_origin(clip.facts, marks=marks, provenance=provenance)
+        marks = check_visible_watermarks(file, reader)
+    return build_file_origin_checks(clip.facts, marks=marks, provenance=provenance)
 
 
-def describe_origin(
+def build_file_origin_checks(
     facts: ClipFacts, *, marks: FileCheck, provenance: ProvenanceResult
-) -> FileOrigin:
+) -> FileOriginChecks:
     """Return the findings, strongest kind of evidence first."""
     own = (
         marks,
-        check_credentials(provenance),
-        check_programs(facts),
-        check_encoding_passes(facts),
+        build_credentials_check(provenance),
+        check_writing_programs(facts),
+        check_for_reencoding(facts),
     )
-    return FileOrigin(provenance=provenance, checks=own)
+    return FileOriginChecks(provenance=provenance, checks=own)

@@ -1,9 +1,10 @@
-"""Origin stated by the file in its C2PA manifest, read in a sandboxed process.
+"""Result of one check of a file, and the origin that its C2PA manifest states, read in a sandboxed process.
 
 A manifest is a signed claim and does not prove what the picture shows. A missing manifest
 proves nothing.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,10 +14,37 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from unreel.core.errors import SandboxError
 from unreel.core.failure import Failure
-from unreel.media.payload import TaskPayload
+from unreel.media.messages import TaskPayload
 from unreel.media.sandbox import FileSandbox, SandboxLimits
-from unreel.media.sandbox.wire import sanitise_text
-from unreel.report.review.file_check import FileCheck, FileCheckResult
+from unreel.media.sandbox.wire import sanitise_reply_text
+
+MARKS: Final = "Visible marks"
+
+
+class FileCheckOutcome(StrEnum):
+    """Whether a check of a file found something, found nothing, or was not made."""
+
+    SOMETHING = "something"
+    NOTHING = "nothing"
+    NOT_LOOKED = "not-looked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileCheck:
+    """One check of a clip file, such as for watermarks, with its finding as text."""
+
+    name: str
+    found: FileCheckOutcome
+    says: str
+    """Sentences about the finding, without exaggeration."""
+    claim: str = ""
+    """The same in one sentence where the file itself says that it was generated; else empty."""
+
+
+def build_skipped_watermark_check(reason: str) -> FileCheck:
+    """Return the watermark check that was not made; `reason` ends its sentence."""
+    return FileCheck(name=MARKS, found=FileCheckOutcome.NOT_LOOKED, says=f"Not searched: {reason}")
+
 
 _TASKS: Final = "unreel.report.review.provenance_task:TASKS"
 _LIMITS: Final = SandboxLimits(seconds=10, reply_bytes=1 << 20)
@@ -30,7 +58,7 @@ _UNTRUSTED: Final = "signingCredential.untrusted"
 _TRAINED: Final = ("(trainedAlgorithmicMedia)", "(compositeWithTrainedAlgorithmicMedia)")
 """IPTC terms for media made by a trained model, completely or partly, in an action."""
 
-Text = Annotated[str, Field(max_length=300), AfterValidator(sanitise_text)]
+Text = Annotated[str, Field(max_length=300), AfterValidator(sanitise_reply_text)]
 """Text of the signer, sanitised: one line without control characters."""
 
 
@@ -46,7 +74,7 @@ class ManifestState(StrEnum):
 
 
 class C2paManifest(BaseModel):
-    """The active manifest in its own words: none of them is checked but the signature and the hashes."""
+    """Active manifest of a file, as stated by its signer; only signature and hashes are checked."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -62,7 +90,7 @@ class C2paManifest(BaseModel):
 
 
 class ProvenanceResult(BaseModel):
-    """Result of the manifest check, with a sentence of its exact meaning."""
+    """Result of reading a C2PA manifest, with a sentence that explains it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -71,7 +99,7 @@ class ProvenanceResult(BaseModel):
     manifest: C2paManifest | None = None
 
 
-def read_provenance(file: Path, *, without_seccomp: bool = False) -> ProvenanceResult:
+def read_c2pa_manifest(file: Path, *, without_seccomp: bool = False) -> ProvenanceResult:
     """Read the manifest of `file`; a manifest that cannot be read gives a state, never an exception."""
     if find_spec("c2pa") is None:
         return _build_skipped_result("c2pa-python is not installed (pip install 'unreel[review]')")
@@ -90,22 +118,22 @@ def read_provenance(file: Path, *, without_seccomp: bool = False) -> ProvenanceR
     )
 
 
-def check_credentials(found: ProvenanceResult) -> FileCheck:
+def build_credentials_check(found: ProvenanceResult) -> FileCheck:
     """Return `found` as a file check."""
     looked = {
-        ManifestState.NOT_LOOKED_FOR: FileCheckResult.NOT_LOOKED,
-        ManifestState.UNREADABLE: FileCheckResult.NOT_LOOKED,
-        ManifestState.ABSENT: FileCheckResult.NOTHING,
+        ManifestState.NOT_LOOKED_FOR: FileCheckOutcome.NOT_LOOKED,
+        ManifestState.UNREADABLE: FileCheckOutcome.NOT_LOOKED,
+        ManifestState.ABSENT: FileCheckOutcome.NOTHING,
     }
     return FileCheck(
         name="Content Credentials",
-        found=looked.get(found.state, FileCheckResult.SOMETHING),
+        found=looked.get(found.state, FileCheckOutcome.SOMETHING),
         says=found.says,
-        claim=_format_claim(found),
+        claim=_format_generation_claim(found),
     )
 
 
-def _format_claim(found: ProvenanceResult) -> str:
+def _format_generation_claim(found: ProvenanceResult) -> str:
     manifest = found.manifest
     actions = manifest.actions if manifest else ()
     if manifest is None or not any(word in action for action in actions for word in _TRAINED):

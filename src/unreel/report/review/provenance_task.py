@@ -1,7 +1,7 @@
-"""Reads a file's C2PA manifest with c2pa-python. Loaded by the confined process alone.
+"""Sandbox task that reads a file's C2PA manifest with c2pa-python.
 
-The library is C code over untrusted bytes, so it is loaded before the process gives up its rights, and
-reads the file after.
+The library is C code that parses untrusted bytes. It is loaded before the process gives up its
+rights, and reads the file afterwards.
 """
 
 import io
@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final
 
 import c2pa
 
-from unreel.media.payload import Task, TaskPayload
+from unreel.media.messages import Task, TaskPayload
 
 LONGEST: Final = 300
 MOST: Final = 20
@@ -19,7 +19,7 @@ MOST: Final = 20
 _SETTINGS: Final = {"verify": {"remote_manifest_fetch": False, "ocsp_fetch": False}}
 
 
-def manifest(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
+def read_manifest_summary(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
     """Return the manifest's content, or the reason why it cannot be read."""
     try:
         with (
@@ -74,8 +74,8 @@ def _prepare_tasks() -> Mapping[str, Task]:
 
     The first use of ctypes needs executable memory, which is forbidden later.
     """
-    manifest(io.BytesIO(), {"format": "video/mp4"})
-    return {"manifest": manifest}
+    read_manifest_summary(io.BytesIO(), {"format": "video/mp4"})
+    return {"manifest": read_manifest_summary}
 
 
 TASKS: Final[Mapping[str, Task]] = _prepare_tasks()

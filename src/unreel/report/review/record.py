@@ -14,7 +14,7 @@ UNKNOWN: Final = "not known"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewerRecord:
-    """One reviewer under one condition of one run: the figure that ranks it there, then both sides."""
+    """Measured accuracy of one reviewer under one condition of one run, overall and by label."""
 
     reviewer: str
     instrument: Instrument
@@ -46,7 +46,7 @@ def _format_metric(figure: MetricDefinition, value: Measured) -> str:
     return f"{figure.title} {at}{unit} ({doubt})"
 
 
-def format_record(opinion: Opinion, records: Sequence[ReviewerRecord]) -> str:
+def format_reviewer_record(opinion: Opinion, records: Sequence[ReviewerRecord]) -> str:
     """Return the accuracy of the reviewer of `opinion` for that question and condition, as text."""
     own = [record for record in records if record.reviewer == opinion.reviewer]
     alike = [record for record in own if record.instrument == opinion.question.instrument]

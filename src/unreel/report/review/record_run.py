@@ -9,8 +9,8 @@ from unreel.protocols.protocol import Mode
 from unreel.report.review.record import ReviewerRecord
 
 
-def read_records(run: EvalRun, mode: Mode) -> tuple[ReviewerRecord, ...]:
-    """Return the figures of the reviewer of `run` for each condition, its answers read in `mode`."""
+def read_reviewer_records(run: EvalRun, mode: Mode) -> tuple[ReviewerRecord, ...]:
+    """Return the accuracy of the reviewer of `run` for each condition; `mode` is the parser."""
     figures = run.recipe.instrument.figures
     ranking = figures.ranks_by(judged=False)
     sides = [metric for metric in figures.sides if figures[metric].better == "more"]

@@ -1,4 +1,4 @@
-"""Stills of reported faults: each as a frame and as a crop, to print and to mail."""
+"""Stills of reported faults: each drawn as a whole frame and as a crop, to print and to mail."""
 
 import hashlib
 import re
@@ -10,17 +10,81 @@ from typing import Any, Final, Literal
 from unreel.core.box import Box
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure
-from unreel.core.names import plain_name
+from unreel.core.names import make_safe_file_name
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_line
-from unreel.core.span import MICROSECONDS, format_seconds, to_us
+from unreel.core.span import MICROSECONDS, convert_to_microseconds, format_seconds
 from unreel.media.decode import Rgb
-from unreel.media.overlay import MovingMark
-from unreel.media.picture import encode_jpeg, encode_png, fit_longest
+from unreel.media.overlay import (
+    OverlayTrace,
+    add_caption_panel,
+    draw_box_outline,
+    get_palette_colour,
+)
+from unreel.media.picture import encode_jpeg, encode_png, scale_down_picture
 from unreel.media.reader import MediaReader, SampledFrame
-from unreel.media.still import FaultSpot, draw_crop, draw_whole
-from unreel.pages.playable_clip import data_uri
-from unreel.pages.player import TrackSpec, moving_marks, track_colours
+from unreel.pages.playable_clip import build_data_uri
+from unreel.pages.player import PlayerTrackSpec, iter_overlay_marks, iter_track_colours
+
+_AROUND: Final = 0.5
+"""Margin on each side, as a fraction of the box's width and height."""
+_LEAST_SIDE: Final = 64
+_WANTED_SIDE: Final = 480
+_MOST_TIMES: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultSpot:
+    """Box of a fault on one frame, with the colour and line style of its outline."""
+
+    box: Box
+    colour: int = 0
+    dashed: bool = False
+
+
+def draw_fault_frame(rgb: Rgb, spot: FaultSpot | None, sentences: Sequence[str]) -> Rgb:
+    """Draw the outline of `spot` on the complete frame, above a caption with `sentences`."""
+    drawn = rgb.copy()
+    if spot is not None:
+        draw_box_outline(drawn, spot.box, get_palette_colour(spot.colour), dashed=spot.dashed)
+    return add_caption_panel(drawn, sentences)
+
+
+def draw_fault_crop(rgb: Rgb, spot: FaultSpot, sentences: Sequence[str]) -> Rgb:
+    """Return the region around the spot above `sentences`; small regions are enlarged."""
+    height, width, _ = rgb.shape
+    left, right = _compute_crop_range(spot.box.x0, spot.box.x1, width)
+    top, bottom = _compute_crop_range(spot.box.y0, spot.box.y1, height)
+    times = min(_MOST_TIMES, max(1, _WANTED_SIDE // max(right - left, bottom - top)))
+    drawn = rgb[top:bottom, left:right].repeat(times, axis=0).repeat(times, axis=1)
+    (x0, x1), (y0, y1) = (
+        _convert_to_crop_fractions(spot.box.x0, spot.box.x1, side=width, shown=(left, right)),
+        _convert_to_crop_fractions(spot.box.y0, spot.box.y1, side=height, shown=(top, bottom)),
+    )
+    draw_box_outline(
+        drawn, Box(x0, y0, x1, y1), get_palette_colour(spot.colour), dashed=spot.dashed
+    )
+    enlarged = "" if times == 1 else f", each pixel shown {times} x {times} times"
+    told = f"Cut out of {width} x {height}: {left} to {right} across, {top} to {bottom} down{enlarged}."
+    return add_caption_panel(drawn, [*sentences, told])
+
+
+def _compute_crop_range(low: float, high: float, side: int) -> tuple[int, int]:
+    """Return the pixel range of the box with its margin in one dimension, inside the picture."""
+    least = max(0.0, (_LEAST_SIDE / side - (high - low)) / 2)
+    around = max(_AROUND * (high - low), least)
+    return max(0, int((low - around) * side)), min(side, int((high + around) * side) + 1)
+
+
+def _convert_to_crop_fractions(
+    low: float, high: float, *, side: int, shown: tuple[int, int]
+) -> tuple[float, float]:
+    """Convert a range from fractions of the picture to fractions of the crop."""
+    first, end = shown
+    parts = ((edge * side - first) / (end - first) for edge in (low, high))
+    start, stop = (min(1.0, max(0.0, part)) for part in parts)
+    return start, stop
+
 
 FOLDER: Final = "stills"
 MOST_STILLS: Final = 12
@@ -36,7 +100,7 @@ _OPINION: Final = "This is a reviewer's opinion, not forensic proof."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StillPicture:
-    """One PNG file."""
+    """One PNG file of a still, with its hash and a preview."""
 
     file: str
     """Its name from the page."""
@@ -57,12 +121,12 @@ class StillPicture:
 
     def as_row(self) -> dict[str, Any]:
         """Return the picture as a row for the template."""
-        return self.to_json() | {"uri": data_uri(self.preview, "image/jpeg")}
+        return self.to_json() | {"uri": build_data_uri(self.preview, "image/jpeg")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkedFault:
-    """A marked fault, with the time at which it is shown."""
+    """A fault that a reviewer or annotator marked, with its onset and its box."""
 
     reviewer: str
     kind: Literal["truth", "answer"]
@@ -77,7 +141,7 @@ class MarkedFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultStill:
-    """A fault in pictures, or why there are none."""
+    """Still pictures of one fault, or the failure."""
 
     fault: MarkedFault
     source_sha256: str
@@ -91,7 +155,7 @@ class FaultStill:
     failure: Failure | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON of a review's result."""
+        """Return the still as JSON for the result file of a review."""
         fault = self.fault
         return {
             "reviewer": fault.reviewer,
@@ -123,14 +187,14 @@ class FaultStill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipStills:
-    """The stills of one clip."""
+    """Stills of the faults of one clip, and the number of faults without stills."""
 
     stills: tuple[FaultStill, ...] = ()
     left_out: int = 0
     """Faults beyond `MOST_STILLS`."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON of a review's result."""
+        """Return the stills as JSON for the result file of a review."""
         return {"stills": [still.to_json() for still in self.stills], "left_out": self.left_out}
 
     def as_rows(self) -> dict[str, Any]:
@@ -138,18 +202,23 @@ class ClipStills:
         return {"stills": [still.as_row() for still in self.stills], "left_out": self.left_out}
 
 
-def clear_stills(out: OutputDirectory) -> None:
-    """Take away what an earlier review left there."""
+def remove_old_stills(out: OutputDirectory) -> None:
+    """Remove the stills of an earlier review from the folder."""
     for name in out.files(FOLDER):
         if _OURS.fullmatch(name):
             out.remove(f"{FOLDER}/{name}")
 
 
-def write_stills(
-    clip: Clip, tracks: Sequence[TrackSpec], out: Path, *, reader: MediaReader, duration_us: int
+def write_fault_stills(
+    clip: Clip,
+    tracks: Sequence[PlayerTrackSpec],
+    out: Path,
+    *,
+    reader: MediaReader,
+    duration_us: int,
 ) -> ClipStills:
-    """Write a frame, and where a place was marked a cut-out, of each fault into `out`/stills."""
-    faults = list(find_faults(tracks, duration_us=duration_us))
+    """Write a frame of each fault, and a crop if the fault has a box, into `out`/stills."""
+    faults = list(iter_marked_faults(tracks, duration_us=duration_us))
     shown, folder = faults[:MOST_STILLS], OutputDirectory(out, published=True)
     stills: list[FaultStill] = []
     width, height = clip.size
@@ -168,10 +237,12 @@ def write_stills(
     return ClipStills(stills=tuple(stills), left_out=len(faults) - len(shown))
 
 
-def find_faults(tracks: Sequence[TrackSpec], *, duration_us: int) -> Iterator[MarkedFault]:
+def iter_marked_faults(
+    tracks: Sequence[PlayerTrackSpec], *, duration_us: int
+) -> Iterator[MarkedFault]:
     """Yield all marked faults, track by track."""
-    for track, colour in zip(tracks, track_colours(tracks), strict=True):
-        marks = moving_marks(track, duration_us=duration_us)
+    for track, colour in zip(tracks, iter_track_colours(tracks), strict=True):
+        marks = iter_overlay_marks(track, duration_us=duration_us)
         for trace, mark in zip(track.traces, marks, strict=True):
             box = mark.box_at(mark.span.start_us)
             yield MarkedFault(
@@ -185,21 +256,21 @@ def find_faults(tracks: Sequence[TrackSpec], *, duration_us: int) -> Iterator[Ma
             )
 
 
-def _build_fault_spot(box: Box | None, mark: MovingMark, colour: int) -> FaultSpot | None:
+def _build_fault_spot(box: Box | None, mark: OverlayTrace, colour: int) -> FaultSpot | None:
     return None if box is None else FaultSpot(box=box, colour=colour, dashed=not mark.ends)
 
 
 def _write_still(
     clip: Clip, fault: MarkedFault, frame: SampledFrame, folder: OutputDirectory, *, place: int
 ) -> FaultStill:
-    at_us = to_us(frame.at_s)
-    name = f"{FOLDER}/{place:02d}-{plain_name(fault.reviewer)[:60]}-frame-{frame.index}"
+    at_us = convert_to_microseconds(frame.at_s)
+    name = f"{FOLDER}/{place:02d}-{make_safe_file_name(fault.reviewer)[:60]}-frame-{frame.index}"
     told = _format_still_caption(clip, fault, at_us=at_us, frame=frame.index)
     rgb = frame.rgb()
-    whole = _write_picture(folder, f"{name}.png", draw_whole(rgb, fault.spot, told))
+    whole = _write_picture(folder, f"{name}.png", draw_fault_frame(rgb, fault.spot, told))
     crop = None
     if fault.spot is not None:
-        crop = _write_picture(folder, f"{name}-crop.png", draw_crop(rgb, fault.spot, told))
+        crop = _write_picture(folder, f"{name}-crop.png", draw_fault_crop(rgb, fault.spot, told))
     return FaultStill(
         fault=fault,
         source_sha256=clip.id,
@@ -231,5 +302,5 @@ def _write_picture(folder: OutputDirectory, name: str, rgb: Rgb) -> StillPicture
         sha256=hashlib.sha256(data).hexdigest(),
         width=width,
         height=height,
-        preview=encode_jpeg(fit_longest(rgb, _PREVIEW_SIDE), quality=_PREVIEW_QUALITY),
+        preview=encode_jpeg(scale_down_picture(rgb, _PREVIEW_SIDE), quality=_PREVIEW_QUALITY),
     )

@@ -18,15 +18,19 @@ from unreel.core.box import Box
 from unreel.core.clip import Clip
 from unreel.core.judgement import Label
 from unreel.core.safe_text import sanitise_line, sanitise_lines
-from unreel.core.span import format_seconds, to_us
+from unreel.core.span import convert_to_microseconds, format_seconds
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
 from unreel.protocols.protocol import get_protocol
-from unreel.report.review.headline import first_onset_us, format_headline
-from unreel.report.review.opinion_text import agreements, get_colour, stability_lines
-from unreel.report.review.origin import FileOrigin
-from unreel.report.review.record import ReviewerRecord, format_record
+from unreel.report.review.opinion_text import (
+    compute_reviewer_agreements,
+    format_stability_lines,
+    get_opinion_colour,
+)
+from unreel.report.review.origin import FileOriginChecks
+from unreel.report.review.record import ReviewerRecord, format_reviewer_record
+from unreel.report.review.result import find_first_onset_us, format_review_headline
 
 _STYLES = {
     "real": "bold green",
@@ -39,27 +43,27 @@ _RAW_LINES = 12
 _RAW_LETTERS = 800
 
 
-def review_blocks(
-    review: Review, origin: FileOrigin, records: Sequence[ReviewerRecord]
+def render_review(
+    review: Review, origin: FileOriginChecks, records: Sequence[ReviewerRecord]
 ) -> Iterator[RenderableType]:
     """Yield the parts of the whole review, the most important first."""
     name = sanitise_line(Path(review.clip.location).name)
-    yield Text(f"{name}: {format_headline(review)}", "bold")
+    yield Text(f"{name}: {format_review_headline(review)}", "bold")
     yield from (Text(claim, "bold red") for claim in origin.claims)
     yield from _render_section("Verdicts", _iter_reviewer_rows(review.opinions, records))
     yield from _render_section(
         "Findings in the file itself", [(c.name, c.says) for c in origin.checks]
     )
     yield Text()
-    yield from (opinion_block(opinion, review.clip) for opinion in review.opinions)
-    told = [f"agreement, {line}" for line in agreements(review.opinions)]
-    told += stability_lines(review.stabilities)
+    yield from (render_opinion(opinion, review.clip) for opinion in review.opinions)
+    told = [f"agreement, {line}" for line in compute_reviewer_agreements(review.opinions)]
+    told += format_stability_lines(review.stabilities)
     yield from map(Text, [*told, ""] if told else ())
 
 
 def _render_section(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[RenderableType]:
     yield Text(f"\n{title}", Style(bold=True))
-    yield _indent_content(_build_grid(rows), 2)
+    yield _indent_content(_build_text_grid(rows), 2)
 
 
 def _iter_reviewer_rows(
@@ -68,12 +72,12 @@ def _iter_reviewer_rows(
     for reviewer in dict.fromkeys(opinion.reviewer for opinion in opinions):
         own = [opinion for opinion in opinions if opinion.reviewer == reviewer]
         yield sanitise_line(reviewer), "; ".join(map(_format_opinion, own))
-        told = dict.fromkeys(format_record(opinion, records) for opinion in own)
+        told = dict.fromkeys(format_reviewer_record(opinion, records) for opinion in own)
         yield "", f"Measured accuracy: {'; '.join(told)}."
 
 
 def _format_opinion(opinion: Opinion) -> str:
-    onset_us = first_onset_us([opinion])
+    onset_us = find_first_onset_us([opinion])
     when = "" if onset_us is None else f" from {format_seconds(onset_us)}"
     return f"{opinion.headline}{when} ({_format_protocol_title(opinion)})"
 
@@ -83,19 +87,19 @@ def _format_protocol_title(opinion: Opinion) -> str:
     return f"{title[0].lower()}{title[1:]}"
 
 
-def opinion_block(opinion: Opinion, clip: Clip) -> RenderableType:
+def render_opinion(opinion: Opinion, clip: Clip) -> RenderableType:
     """Return one opinion: verdict, reasons and timeline, or the failure with the received text."""
     head = Text()
     head.append(sanitise_line(opinion.reviewer), Style(bold=True))
     head.append(f", {_format_protocol_title(opinion)}: ", "dim")
-    head.append(opinion.headline, _STYLES[get_colour(opinion)])
+    head.append(opinion.headline, _STYLES[get_opinion_colour(opinion)])
     lines: list[RenderableType] = [head]
     failure = opinion.problem
     if failure is not None:
         lines.append(_indent_content(Text(failure, "yellow"), 2))
         lines.extend(_render_raw_reply(opinion))
     else:
-        lines.append(_indent_content(_build_grid(opinion.details), 2))
+        lines.append(_indent_content(_build_text_grid(opinion.details), 2))
         lines.extend(_render_timeline(opinion, clip))
     costs = _format_reply_costs(opinion)
     lines.extend([_indent_content(Text(costs, "dim"), 2)] if costs else [])
@@ -106,7 +110,7 @@ def _indent_content(content: RenderableType, by: int) -> Padding:
     return Padding(content, (0, 0, 0, by), expand=False)
 
 
-def _build_grid(rows: Iterable[tuple[str, str]]) -> Table:
+def _build_text_grid(rows: Iterable[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -133,7 +137,7 @@ def _render_timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
     verdict = opinion.verdict
     if not isinstance(verdict, TraceVerdict):
         return
-    length_us = max(1, to_us(clip.facts.video.duration_s))
+    length_us = max(1, convert_to_microseconds(clip.facts.video.duration_s))
     line = Text("0 ", "dim")
     start_us = verdict.start_us if verdict.label is Label.GENERATED else None
     if isinstance(start_us, int):
@@ -147,14 +151,17 @@ def _render_timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
     yield _indent_content(line, 2)
     frames = opinion.exhibit.frames if opinion.exhibit else ()
     if frames:
-        columns = {min(_BAR - 1, _BAR * to_us(frame.at_s) // length_us) for frame in frames}
+        columns = {
+            min(_BAR - 1, _BAR * convert_to_microseconds(frame.at_s) // length_us)
+            for frame in frames
+        }
         ticks = "".join("\u00b7" if column in columns else " " for column in range(_BAR))
         yield _indent_content(Text(f"  {ticks} {len(frames)} frames sent", "dim"), 2)
     if isinstance(verdict.box, Box) and verdict.label is Label.GENERATED:
-        yield from (_indent_content(Text(row), 4) for row in _iter_frame_lines(verdict.box))
+        yield from (_indent_content(Text(row), 4) for row in _iter_box_drawing_lines(verdict.box))
 
 
-def _iter_frame_lines(box: Box) -> Iterator[str]:
+def _iter_box_drawing_lines(box: Box) -> Iterator[str]:
     """Yield the lines of a text drawing of the frame with the box."""
     wide, high = 24, 7
     left, right = round(box.x0 * (wide - 1)), max(round(box.x1 * (wide - 1)), 1)

@@ -1,4 +1,4 @@
-"""The two boards of one condition: ranks, their uncertainty, and missing cells."""
+"""Both leaderboards of one condition of a season: ranks, their uncertainty, missing results."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -7,41 +7,45 @@ from typing import Final
 
 from unreel.arena.answers.play import AnswerTable
 from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
-from unreel.arena.fairness.attempts import is_row_of
+from unreel.arena.fairness.attempts import is_leaderboard_row_of_entry
 from unreel.arena.season.folder import SeasonEntrants, SeasonFolder
-from unreel.arena.season_ranking import RankedPairs, rank_pairs, rank_season
+from unreel.arena.season_ranking import (
+    PreferenceRatesWithAnswers,
+    rank_preference_season,
+    rank_season,
+)
 from unreel.core.estimate import Estimate
 from unreel.protocols.figures import MetricDefinition
 from unreel.report.boards.board import BoardPanel
-from unreel.report.boards.charts import BoardChart, ChartPoint, ranked_chart
+from unreel.report.boards.charts import BoardChart, ChartPoint, build_ranked_chart
 from unreel.report.boards.tables import (
     BoardTable,
-    FootnoteMarks,
     TableCell,
     TableColumn,
+    TableFootnotes,
     TableLine,
-    exact_cell,
-    figure_column,
-    measured_cell,
+    build_count_cell,
+    build_estimate_cell,
+    build_metric_column,
 )
 from unreel.report.season.metric_names import (
     Side,
-    figure_of,
+    get_metric_definition,
+    get_ranking_metric,
     list_leading_metrics,
     list_other_metrics,
-    ranks_by,
 )
-from unreel.report.season.view import PAGES, SeasonView, get_page_name, select_side
+from unreel.report.season.view import PAGES, SeasonPageData, get_entrant_page_name, get_side_rows
 
 
-def read_boards(folder: SeasonFolder, *, resamples: int) -> SeasonView:
+def read_season_boards(folder: SeasonFolder, *, resamples: int) -> SeasonPageData:
     """Read a season with its boards only, as the history of a later season needs it."""
     entrants = folder.require_played()
     if entrants.is_about_pairs:
-        boards = tuple(_build_pair_leaderboard(ranked) for ranked in rank_pairs(folder))
-        return SeasonView(name=entrants.season, plays=(), standings=boards)
+        boards = tuple(_build_pair_leaderboard(ranked) for ranked in rank_preference_season(folder))
+        return SeasonPageData(name=entrants.season, plays=(), standings=boards)
     found = list(rank_season(folder, resamples=resamples))
-    return SeasonView(
+    return SeasonPageData(
         name=entrants.season,
         plays=tuple(each.play for each in found),
         standings=tuple(each.standings for each in found),
@@ -49,7 +53,7 @@ def read_boards(folder: SeasonFolder, *, resamples: int) -> SeasonView:
     )
 
 
-def _build_pair_leaderboard(ranked: RankedPairs) -> SeasonLeaderboard:
+def _build_pair_leaderboard(ranked: PreferenceRatesWithAnswers) -> SeasonLeaderboard:
     return SeasonLeaderboard(
         condition=ranked.play.condition,
         reviewers=ranked.preferences.reviewers,
@@ -66,7 +70,12 @@ def _list_retired_rows(entrants: SeasonEntrants, play: AnswerTable) -> frozenset
     reviewers = {shown[reviewer.name] for reviewer in entrants.reviewers if reviewer.retired}
     gone = entrants.retired_creators
     rows = (*play.lineup.creators, *play.lineup.controls)
-    return frozenset({*reviewers, *(r for r in rows if any(is_row_of(r, each) for each in gone))})
+    return frozenset(
+        {
+            *reviewers,
+            *(r for r in rows if any(is_leaderboard_row_of_entry(r, each) for each in gone)),
+        }
+    )
 
 
 _NAMED: Final = 3
@@ -81,8 +90,8 @@ _LEADS: Final[Mapping[Side, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConditionSheet:
-    """One condition of a season: its id, leaderboard and attempts."""
+class SeasonConditionBoard:
+    """Leaderboard of a season under one condition, with the attempts of its entrants."""
 
     id: str
     standings: SeasonLeaderboard
@@ -91,10 +100,10 @@ class ConditionSheet:
     shows_clips: bool = True
 
 
-def board_panel(sheet: ConditionSheet, side: Side) -> BoardPanel:
-    """Build the panel of one board: chart, table, and how often each entrant ranks above another."""
-    standings = select_side(sheet.standings, side)
-    figure = figure_of(ranks_by(side, standings))
+def build_season_board_panel(sheet: SeasonConditionBoard, side: Side) -> BoardPanel:
+    """Build the panel of one leaderboard: chart, table, and shares of resamples of each pair."""
+    standings = get_side_rows(sheet.standings, side)
+    figure = get_metric_definition(get_ranking_metric(side, standings))
     entrants = [standing for standing in standings if standing.kind != "control"]
     controls = [standing for standing in standings if standing.kind == "control"]
     tables = [_build_ranking_table(sheet, side, entrants)]
@@ -109,7 +118,7 @@ def board_panel(sheet: ConditionSheet, side: Side) -> BoardPanel:
         id=f"{sheet.id}-{side}s",
         title=f"{figure.title} of each {side}",
         alt=_format_leader_summary(standings, figure),
-        spec=ranked_chart(
+        spec=build_ranked_chart(
             points,
             title=_format_axis_title(figure),
             domain=_compute_axis_domain(figure, points),
@@ -130,35 +139,38 @@ def board_panel(sheet: ConditionSheet, side: Side) -> BoardPanel:
     )
 
 
-def name_cell(standing: LeaderboardRow, side: Side, *, retired: Collection[str] = ()) -> TableCell:
+def build_season_entrant_cell(
+    standing: LeaderboardRow, side: Side, *, retired: Collection[str] = ()
+) -> TableCell:
     """Return a cell with the entrant's name, a badge for its kind and class, and a link to its page."""
     badge = "taken out" if standing.name in retired else ""
     badge = badge or {"floor": "baseline", "control": "control"}.get(standing.kind, "")
     if not badge and standing.first_class and standing.rank is not None:
         badge = "leading"
-    why = f"not ranked: never met {format_names(standing.lacks)}" if standing.lacks else ""
-    link = f"{PAGES}/{get_page_name(side, standing.name)}.html"
+    why = f"not ranked: never met {shorten_name_list(standing.lacks)}" if standing.lacks else ""
+    link = f"{PAGES}/{get_entrant_page_name(side, standing.name)}.html"
     return TableCell(text=standing.name, badge=badge, link=link, doubt=why)
 
 
 def _build_ranking_table(
-    sheet: ConditionSheet, side: Side, standings: Sequence[LeaderboardRow]
+    sheet: SeasonConditionBoard, side: Side, standings: Sequence[LeaderboardRow]
 ) -> BoardTable:
-    first = figure_of(ranks_by(side, standings))
+    first = get_metric_definition(get_ranking_metric(side, standings))
     attempts = {s.name: sheet.attempts[s.name] for s in standings if s.name in sheet.attempts}
-    figures = [figure_of(metric) for metric in list_leading_metrics(side, standings)]
-    notes = FootnoteMarks()
+    figures = [get_metric_definition(metric) for metric in list_leading_metrics(side, standings)]
+    notes = TableFootnotes()
     columns = [TableColumn(title="#"), TableColumn(title=side.capitalize(), numbers=False)]
-    columns += map(figure_column, figures)
+    columns += map(build_metric_column, figures)
     columns.append(TableColumn(title="Above the next"))
     if attempts:
         columns.append(TableColumn(title="Attempts"))
     lines = []
     for place, standing in enumerate(standings):
-        rank = TableCell() if standing.rank is None else exact_cell(standing.rank)
-        cells = [rank, name_cell(standing, side, retired=sheet.retired)]
+        rank = TableCell() if standing.rank is None else build_count_cell(standing.rank)
+        cells = [rank, build_season_entrant_cell(standing, side, retired=sheet.retired)]
         cells += [
-            measured_cell(standing.figures.get(f.metric), notes, places=f.places) for f in figures
+            build_estimate_cell(standing.figures.get(f.metric), notes, places=f.places)
+            for f in figures
         ]
         cells.append(_build_lead_cell(standing, standings[place + 1 :]))
         if attempts:
@@ -174,17 +186,22 @@ def _build_ranking_table(
 
 def _build_control_table(standings: Sequence[LeaderboardRow]) -> BoardTable:
     names = dict.fromkeys(name for standing in standings for name in standing.figures)
-    figures = [figure_of(name) for name in names]
-    notes = FootnoteMarks()
+    figures = [get_metric_definition(name) for name in names]
+    notes = TableFootnotes()
     lines = []
     for standing in standings:
         known = (
-            measured_cell(standing.figures.get(f.metric), notes, places=f.places) for f in figures
+            build_estimate_cell(standing.figures.get(f.metric), notes, places=f.places)
+            for f in figures
         )
-        lines.append(TableLine(cells=(name_cell(standing, "creator"), *known), kind=standing.kind))
+        lines.append(
+            TableLine(
+                cells=(build_season_entrant_cell(standing, "creator"), *known), kind=standing.kind
+            )
+        )
     return BoardTable(
         caption="Controls, without a rank: real clips, as filmed or changed",
-        columns=(TableColumn(title="Control", numbers=False), *map(figure_column, figures)),
+        columns=(TableColumn(title="Control", numbers=False), *map(build_metric_column, figures)),
         lines=tuple(lines),
         notes=notes.listed(),
     )
@@ -192,17 +209,17 @@ def _build_control_table(standings: Sequence[LeaderboardRow]) -> BoardTable:
 
 def _build_attempts_cell(attempts: Mapping[str, int], standing: LeaderboardRow) -> TableCell:
     made = attempts.get(standing.name)
-    return TableCell() if made is None else exact_cell(made)
+    return TableCell() if made is None else build_count_cell(made)
 
 
 def _build_lead_cell(standing: LeaderboardRow, below: Sequence[LeaderboardRow]) -> TableCell:
     ranked_below = [each for each in below if each.rank is not None]
     if standing.rank is None or not ranked_below:
         return TableCell()
-    return share_cell(standing.above.get(ranked_below[0].name))
+    return build_percent_cell(standing.above.get(ranked_below[0].name))
 
 
-def share_cell(share: float | None) -> TableCell:
+def build_percent_cell(share: float | None) -> TableCell:
     """Return a cell with a share of bootstrap resamples in percent; an empty cell for `None`."""
     if share is None:
         return TableCell()
@@ -220,7 +237,10 @@ def _iter_pairwise_tables(
     columns += [TableColumn(title=standing.name) for standing in shown]
     lines = [
         TableLine(
-            cells=(name_cell(s, side), *(share_cell(s.above.get(other.name)) for other in shown))
+            cells=(
+                build_season_entrant_cell(s, side),
+                *(build_percent_cell(s.above.get(other.name)) for other in shown),
+            )
         )
         for s in shown
     ]
@@ -233,25 +253,31 @@ def _iter_pairwise_tables(
 def _iter_metric_tables(
     standings: Sequence[LeaderboardRow], side: Side
 ) -> Iterator[tuple[str, tuple[BoardTable, ...]]]:
-    figures = [figure_of(name) for name in list_other_metrics(side, standings)]
+    figures = [get_metric_definition(name) for name in list_other_metrics(side, standings)]
     if not figures:
         return
-    notes = FootnoteMarks()
+    notes = TableFootnotes()
     lines = []
     for standing in standings:
         known = (standing.figures.get(f.metric) for f in figures)
         cells = (
-            measured_cell(m, notes, places=f.places) for m, f in zip(known, figures, strict=True)
+            build_estimate_cell(m, notes, places=f.places)
+            for m, f in zip(known, figures, strict=True)
         )
-        lines.append(TableLine(cells=(name_cell(standing, side), *cells), kind=standing.kind))
-    columns = (TableColumn(title=side.capitalize(), numbers=False), *map(figure_column, figures))
+        lines.append(
+            TableLine(cells=(build_season_entrant_cell(standing, side), *cells), kind=standing.kind)
+        )
+    columns = (
+        TableColumn(title=side.capitalize(), numbers=False),
+        *map(build_metric_column, figures),
+    )
     caption = f"Further metrics of {side}s"
     table = BoardTable(caption=caption, columns=columns, lines=tuple(lines), notes=notes.listed())
     yield "More metrics", (table,)
 
 
 def _format_leader_summary(standings: Sequence[LeaderboardRow], figure: MetricDefinition) -> str:
-    """Return a text: the first entrant, how often it is above the second, and how many are leading."""
+    """Return sentences about the first entrant, its lead over the second, and the number leading."""
     placed = [standing for standing in standings if standing.rank is not None]
     if not placed:
         return "Nobody has a rank here."
@@ -267,7 +293,9 @@ def _format_leader_summary(standings: Sequence[LeaderboardRow], figure: MetricDe
 
 
 def _format_metric_value(standing: LeaderboardRow, figure: MetricDefinition) -> str:
-    cell = measured_cell(standing.figures.get(figure.metric), FootnoteMarks(), places=figure.places)
+    cell = build_estimate_cell(
+        standing.figures.get(figure.metric), TableFootnotes(), places=figure.places
+    )
     return f"{cell.text} ({cell.doubt})" if cell.text else "no figure"
 
 
@@ -291,7 +319,7 @@ def _compute_axis_domain(
     )
 
 
-def format_names(names: Sequence[str]) -> str:
+def shorten_name_list(names: Sequence[str]) -> str:
     """Return the first three names and the number of further names."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more

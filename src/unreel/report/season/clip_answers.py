@@ -1,5 +1,6 @@
-"""Answers about each clip, selected from the columns of a play."""
+"""Answers about each clip, and the cells of one reviewer and one creator."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,9 +13,11 @@ from unreel.arena.answers.play import (
     SILENT,
     UNASKED,
     AnswerTable,
-    lay_out,
-    select_generated,
+    build_answer_grid,
+    select_generated_clips,
 )
+from unreel.report.season.matrix import build_cell_anchor
+from unreel.report.season.view import SeasonPageData
 
 WORDS: Final = {SAID_GENERATED: "generated", SAID_REAL: "real", SILENT: "nothing that can be read"}
 SIDES: Final = frozenset({WORDS[SAID_GENERATED], WORDS[SAID_REAL]})
@@ -68,9 +71,9 @@ class AnswerMatrix:
         return missed[np.lexsort((missed, -share[missed], silent))]
 
 
-def group_answers_by_clip(play: AnswerTable) -> AnswerMatrix:
+def build_answer_matrix(play: AnswerTable) -> AnswerMatrix:
     """Return the answers of `play` by clip; of two answers about one clip, the later is kept."""
-    said, made = lay_out(play), select_generated(play.lineup)
+    said, made = build_answer_grid(play), select_generated_clips(play.lineup)
     truth = np.where(made, SAID_GENERATED, SAID_REAL).astype(np.int8)
     right, read = said == truth[None, :], (said == SAID_REAL) | (said == SAID_GENERATED)
     return AnswerMatrix(
@@ -82,4 +85,98 @@ def group_answers_by_clip(play: AnswerTable) -> AnswerMatrix:
         read=read,
         n_right=right.sum(axis=0),
         n_read=read.sum(axis=0),
+    )
+
+
+MOST: Final = 100
+"""Maximum number of clips of a cell on a page; the file next to it has all."""
+LONGEST: Final = 300
+"""Letters of a reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellAnswer:
+    """One answer of a reviewer about a clip, as a page shows it."""
+
+    clip: str
+    place: int
+    """Of the clip in the lineup."""
+    said: str
+    sign: str
+    """`right`, `wrong` or `unreadable`: a class of the style sheet."""
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewerAnswerSection:
+    """Answers of one reviewer under one condition about a creator's clips, with counts."""
+
+    id: str
+    reviewer: str
+    condition: str
+    n_asked: int
+    n_right: int
+    n_silent: int
+    answers: tuple[CellAnswer, ...]
+    """Those that are not right first, as many as a page shows."""
+
+
+def iter_reviewer_sections(
+    season: SeasonPageData, heard: Mapping[str, AnswerMatrix], maker: str
+) -> Iterator[ReviewerAnswerSection]:
+    """Yield the answers of every reviewer about clips of `maker`, for each condition.
+
+    `heard` maps the id of a condition to its answers.
+    """
+    for sheet, table in heard.items():
+        clips = table.clips_of(maker)
+        for reviewer in range(len(table.play.reviewers)):
+            asked = clips[table.asked(reviewer)[clips]]
+            if len(asked):
+                yield _build_reviewer_section(season, table, sheet, reviewer, asked)
+
+
+def shorten_reason(text: str) -> str:
+    """Return the reason on one line, shortened if it is too long."""
+    words = " ".join(text.split())
+    return words if len(words) <= LONGEST else f"{words[:LONGEST]}…"
+
+
+def _build_reviewer_section(
+    season: SeasonPageData,
+    table: AnswerMatrix,
+    sheet: str,
+    reviewer: int,
+    asked: npt.NDArray[np.intp],
+) -> ReviewerAnswerSection:
+    play = table.play
+    right = table.right[reviewer, asked]
+    name = play.reviewers[reviewer]
+    shown = asked[np.argsort(right, kind="stable")][:MOST]
+    return ReviewerAnswerSection(
+        id=build_cell_anchor(sheet, name),
+        reviewer=name,
+        condition=play.condition,
+        n_asked=len(asked),
+        n_right=int(right.sum()),
+        n_silent=int((table.said[reviewer, asked] == SILENT).sum()),
+        answers=tuple(_build_cell_answer(season, table, reviewer, int(clip)) for clip in shown),
+    )
+
+
+def _build_cell_answer(
+    season: SeasonPageData, table: AnswerMatrix, reviewer: int, clip: int
+) -> CellAnswer:
+    play = table.play
+    said = table.said[reviewer, clip]
+    sign = "right" if said == table.truth[clip] else "unreadable" if said == SILENT else "wrong"
+    name = play.lineup.clips[clip]
+    return CellAnswer(
+        clip=name,
+        place=clip,
+        said=table.answer(reviewer, clip),
+        sign=sign,
+        words=shorten_reason(
+            season.words.get((play.condition, play.reviewers[reviewer], name), "")
+        ),
     )

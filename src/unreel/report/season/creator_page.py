@@ -9,13 +9,23 @@ import numpy as np
 
 from unreel.arena.answers.play import REAL, SAID_GENERATED
 from unreel.arena.boards.standings import LeaderboardRow
-from unreel.pages.player import PlayerSpec, TrackSpec
+from unreel.pages.player import PlayerSpec, PlayerTrackSpec
 from unreel.report.boards.downloads import FOLDER
-from unreel.report.boards.tables import BoardTable, TableCell, TableColumn, TableLine, exact_cell
-from unreel.report.season.cells import iter_sections
-from unreel.report.season.clip_answers import SIDES, AnswerMatrix
-from unreel.report.season.entrant import EntrantPage, PagePart, figures_table, format_ranks
-from unreel.report.season.view import ClipDetails, SeasonView, get_page_name
+from unreel.report.boards.tables import (
+    BoardTable,
+    TableCell,
+    TableColumn,
+    TableLine,
+    build_count_cell,
+)
+from unreel.report.season.clip_answers import SIDES, AnswerMatrix, iter_reviewer_sections
+from unreel.report.season.entrant import (
+    EntrantPage,
+    EntrantPageSection,
+    build_entrant_metric_table,
+    format_entrant_ranks,
+)
+from unreel.report.season.view import SeasonClipDetails, SeasonPageData, get_entrant_page_name
 
 _MICRO: Final = 1_000_000
 _NOBODYS: Final = "Real clips: calling them generated is an error."
@@ -23,20 +33,22 @@ _MOST_LINES: Final = 12
 """Maximum number of answers below a clip in the player; the sections below have all."""
 
 
-def creator_page(season: SeasonView, heard: Mapping[str, AnswerMatrix], name: str) -> EntrantPage:
+def build_creator_page(
+    season: SeasonPageData, heard: Mapping[str, AnswerMatrix], name: str
+) -> EntrantPage:
     """Build the page of a creator, of a control, or of all real clips."""
     boards = [board.creators for board in season.standings]
     standings = [next((s for s in board if s.name == name), None) for board in boards]
-    file = f"{FOLDER}/{get_page_name('creator', name)}"
+    file = f"{FOLDER}/{get_entrant_page_name('creator', name)}"
     parts = []
     if season.shows_clips:
         parts.append(_build_detection_part(season, heard, name, file=f"{file}-clips"))
         parts += _iter_provenance_parts(season, heard, name, file=f"{file}-made")
     if any(standings):
-        figures = figures_table(season, standings, file=f"{file}-figures")
+        figures = build_entrant_metric_table(season, standings, file=f"{file}-figures")
         lead = "Every metric under every condition."
-        parts.append(PagePart(id="figures", heading="Figures", lead=lead, table=figures))
-    known = _list_clips(season, heard, name)
+        parts.append(EntrantPageSection(id="figures", heading="Figures", lead=lead, table=figures))
+    known = _list_creator_clips(season, heard, name)
     shown = {
         f"clip-{place}": asdict(_add_answer_tracks(told.player, table, place))
         for table in [*heard.values()][:1]
@@ -46,20 +58,20 @@ def creator_page(season: SeasonView, heard: Mapping[str, AnswerMatrix], name: st
     return EntrantPage(
         side="creator",
         name=name,
-        badge="control" if _is_control(standings) else "",
-        told=format_ranks(season, standings) if any(standings) else _NOBODYS,
+        badge="control" if _has_control_row(standings) else "",
+        told=format_entrant_ranks(season, standings) if any(standings) else _NOBODYS,
         tiles=tuple(_iter_summary_tiles(season, known, name)),
         parts=tuple(parts),
-        sections=tuple(iter_sections(season, heard, name)) if season.shows_clips else (),
+        sections=tuple(iter_reviewer_sections(season, heard, name)) if season.shows_clips else (),
         clips=shown,
         has_badge=any(standings),
     )
 
 
-def _list_clips(
-    season: SeasonView, heard: Mapping[str, AnswerMatrix], name: str
-) -> list[tuple[int, str, ClipDetails | None]]:
-    """Return its clips under the first condition that has them: index, name and properties."""
+def _list_creator_clips(
+    season: SeasonPageData, heard: Mapping[str, AnswerMatrix], name: str
+) -> list[tuple[int, str, SeasonClipDetails | None]]:
+    """Return index, name and properties of the creator's clips, under the first condition with any."""
     for table in heard.values():
         places = table.clips_of(name)
         if len(places):
@@ -69,10 +81,12 @@ def _list_clips(
 
 
 def _add_answer_tracks(spec: PlayerSpec, heard: AnswerMatrix, clip: int) -> PlayerSpec:
-    """Return the clip with a line for each reviewer, as many as a player can distinguish."""
+    """Return the player data of a clip with a track for each reviewer's answer, 12 at most."""
     said = [(who, heard.answer(place, clip)) for place, who in enumerate(heard.play.reviewers)]
     lines = [
-        TrackSpec(name=who, kind="answer", traces=(), note=f"says {word}", failed=word not in SIDES)
+        PlayerTrackSpec(
+            name=who, kind="answer", traces=(), note=f"says {word}", failed=word not in SIDES
+        )
         for who, word in said
         if word
     ]
@@ -83,12 +97,12 @@ def _format_clip_owner(name: str) -> str:
     return f"clips of {name}" if name != REAL else "real clips"
 
 
-def _is_control(standings: list[LeaderboardRow | None]) -> bool:
+def _has_control_row(standings: list[LeaderboardRow | None]) -> bool:
     return any(standing is not None and standing.kind == "control" for standing in standings)
 
 
 def _iter_summary_tiles(
-    season: SeasonView, clips: list[tuple[int, str, ClipDetails | None]], name: str
+    season: SeasonPageData, clips: list[tuple[int, str, SeasonClipDetails | None]], name: str
 ) -> Iterator[tuple[str, str]]:
     yield f"{len(clips):,}", "clips"
     unmade = season.unmade.get(name, {})
@@ -100,8 +114,8 @@ def _iter_summary_tiles(
 
 
 def _build_detection_part(
-    season: SeasonView, heard: Mapping[str, AnswerMatrix], name: str, *, file: str
-) -> PagePart:
+    season: SeasonPageData, heard: Mapping[str, AnswerMatrix], name: str, *, file: str
+) -> EntrantPageSection:
     lines = []
     for table in heard.values():
         places = table.clips_of(name)
@@ -122,11 +136,11 @@ def _build_detection_part(
         file=file,
     )
     lead = "Clips that most reviewers called generated first, including baselines."
-    return PagePart(id="clips", heading=heading, lead=lead, table=table_)
+    return EntrantPageSection(id="clips", heading=heading, lead=lead, table=table_)
 
 
 def _build_clip_line(
-    season: SeasonView, table: AnswerMatrix, clip: int, counts: tuple[int, int]
+    season: SeasonPageData, table: AnswerMatrix, clip: int, counts: tuple[int, int]
 ) -> TableLine:
     lineup = table.play.lineup
     name = lineup.clips[clip]
@@ -137,16 +151,16 @@ def _build_clip_line(
             TableCell(text=name, link=link),
             TableCell(text=lineup.scenes[lineup.scene[clip]]),
             TableCell(text=table.play.condition),
-            exact_cell(counts[0]),
-            exact_cell(counts[1]),
+            build_count_cell(counts[0]),
+            build_count_cell(counts[1]),
         )
     )
 
 
 def _iter_provenance_parts(
-    season: SeasonView, heard: Mapping[str, AnswerMatrix], name: str, *, file: str
-) -> Iterator[PagePart]:
-    known = [(clip, told) for _, clip, told in _list_clips(season, heard, name) if told]
+    season: SeasonPageData, heard: Mapping[str, AnswerMatrix], name: str, *, file: str
+) -> Iterator[EntrantPageSection]:
+    known = [(clip, told) for _, clip, told in _list_creator_clips(season, heard, name) if told]
     terms = list(dict.fromkeys(term for _, told in known for term, _ in told.facts))
     unmade = season.unmade.get(name, {})
     if not terms and not unmade:
@@ -169,15 +183,15 @@ def _iter_provenance_parts(
     caption = f"How {_format_clip_owner(name)} came about"
     table = BoardTable(caption=caption, columns=tuple(columns), lines=tuple(lines), file=file)
     lead = "The creator's report about each clip; missing values are empty."
-    yield PagePart(id="made", heading="How they came about", lead=lead, table=table)
+    yield EntrantPageSection(id="made", heading="How they came about", lead=lead, table=table)
 
 
-def _build_cost_cell(told: ClipDetails) -> TableCell:
+def _build_cost_cell(told: SeasonClipDetails) -> TableCell:
     cost = told.cost_usd
     return TableCell() if cost is None else TableCell(text=f"{cost:.4f}", number=float(cost))
 
 
-def _build_duration_cell(told: ClipDetails) -> TableCell:
+def _build_duration_cell(told: SeasonClipDetails) -> TableCell:
     took = told.took_us
     return (
         TableCell()

@@ -1,25 +1,160 @@
-"""Export of a season as JSON: the content of its pages, each number with interval, count and reason."""
+"""Exports of a season: its pages as JSON, and the files by which Hugging Face lists results."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
-from unreel.arena.boards.standings import LeaderboardRow, MatrixCell, SeasonLeaderboard
+from unreel.arena.boards.standings import LeaderboardRow, ReviewerCreatorCell, SeasonLeaderboard
+from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate, Measured
-from unreel.report.season.history import track
-from unreel.report.season.metric_names import SIDES, figure_of, ranks_by
-from unreel.report.season.view import SeasonView, get_page_name, select_side
+from unreel.core.safe_text import sanitise_line
+from unreel.protocols.figures import MetricDefinition
+from unreel.report.season.metric_names import SIDES, Side, get_metric_definition, get_ranking_metric
+from unreel.report.season.panels import collect_season_rows
+from unreel.report.season.view import SeasonPageData, get_entrant_page_name, get_side_rows
+
+FOLDER: Final = "hub"
+DATASET_FILE: Final = f"{FOLDER}/dataset/eval.yaml"
+FRAMEWORK: Final = "unreel"
+_REPOSITORY: Final = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
+_ADDRESS: Final = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
 
 
-def standings_json(season: SeasonView) -> dict[str, Any]:
-    """Return both boards of every condition."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubListing:
+    """Data set, URL and split under which Hugging Face lists the results."""
+
+    dataset: str
+    """`OWNER/NAME` of the benchmark on the hub."""
+    url: str = ""
+    """Where these pages lie, as the source of every result; "" where that is not known."""
+    split: str = "test"
+
+    def __post_init__(self) -> None:
+        setting, remedy = "hub", "Write it as OWNER/NAME, as its page on the hub is called"
+        if not _REPOSITORY.fullmatch(self.dataset):
+            raise InvalidSettingError(setting, f"{self.dataset!a} names no data set", remedy)
+        if self.url and not _ADDRESS.fullmatch(self.url):
+            problem = f"{self.url!a} is no address of a page"
+            setting, remedy = "url", "Write it with https://, without spaces"
+            raise InvalidSettingError(setting, problem, remedy)
+
+
+def build_hub_files(season: SeasonPageData, listing: HubListing) -> dict[str, str]:
+    """Return the files by name: one for the data set and one for each entrant with a rank."""
+    files = {DATASET_FILE: _format_dataset_registration(season, listing)}
+    for side in SIDES:
+        for name in dict.fromkeys(name for kind, name in season.entrants() if kind == side):
+            entries = list(_iter_result_entries(season, listing, side, name))
+            if entries:
+                where = f"{FOLDER}/models/{get_entrant_page_name(side, name)}/.eval_results"
+                files[f"{where}/unreel-{_format_slug(season.name)}.yaml"] = "".join(entries)
+    return files
+
+
+def get_hub_task_id(season: SeasonPageData, side: Side, board: SeasonLeaderboard) -> str:
+    """Return the hub's name of one board: from its condition, with a number if the name is taken."""
+    words = [_format_slug(each.condition) for each in season.standings]
+    number = season.standings.index(board)
+    again = f"-{number + 1}" if words[number] in words[:number] else ""
+    return f"{side}s_{words[number]}{again}"
+
+
+def _format_dataset_registration(season: SeasonPageData, listing: HubListing) -> str:
+    first = season.standings[0]
+    by, whose = _get_ranking_metric(first, "reviewer"), _get_ranking_metric(first, "creator")
+    less = "100 less " if whose.better == "less" else ""
+    described = (
+        f"Season {season.name} of an arena of video creators against reviewers. Tasks reviewers_*: {by.title.lower()} "
+        f"({by.meaning}). Tasks creators_*: {less}{whose.title.lower()} ({whose.meaning})."
+    )
+    lines = [
+        f"name: {_quote_yaml_string(season.name)}",
+        f"description: {_quote_yaml_string(described)}",
+        f"evaluation_framework: {_quote_yaml_string(FRAMEWORK)}",
+        "tasks:",
+    ]
+    for board in season.standings:
+        for side in SIDES:
+            lines.append(f"  - id: {_quote_yaml_string(get_hub_task_id(season, side, board))}")
+            lines += ["    config: default", f"    split: {_quote_yaml_string(listing.split)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _iter_result_entries(
+    season: SeasonPageData, listing: HubListing, side: Side, name: str
+) -> Iterator[str]:
+    for board in season.standings:
+        figure = _get_ranking_metric(board, side)
+        for standing in get_side_rows(board, side):
+            known = standing.figures.get(figure.metric)
+            if standing.name == name and standing.rank is not None and isinstance(known, Estimate):
+                task = get_hub_task_id(season, side, board)
+                shown = _convert_to_higher_better(known, figure)
+                told = f"{board.condition}; {_format_interval(shown)}; {standing.name}"
+                yield _format_result_entry(listing, task, shown, told)
+
+
+def _get_ranking_metric(board: SeasonLeaderboard, side: Side) -> MetricDefinition:
+    return get_metric_definition(get_ranking_metric(side, get_side_rows(board, side)))
+
+
+def _convert_to_higher_better(known: Estimate, figure: MetricDefinition) -> Estimate:
+    """Return the estimate so that higher is better, as the hub requires.
+
+    A metric that is better when lower becomes 100 minus its value: for a creator, the share of
+    clips that were not detected.
+    """
+    if figure.better != "less":
+        return known
+    value, low, high = 100 - known.value, 100 - known.high, 100 - known.low
+    return Estimate(value=value, low=low, high=high, n=known.n, level=known.level)
+
+
+def _format_interval(known: Estimate) -> str:
+    return f"95 % interval {known.low:.2f} to {known.high:.2f}, n {known.n}"
+
+
+def _format_result_entry(listing: HubListing, task: str, known: Estimate, notes: str) -> str:
+    lines = [
+        "- dataset:",
+        f"    id: {_quote_yaml_string(listing.dataset)}",
+        f"    task_id: {_quote_yaml_string(task)}",
+        f"  value: {known.value:.4f}",
+    ]
+    if listing.url:
+        lines += [
+            "  source:",
+            f"    url: {_quote_yaml_string(listing.url)}",
+            "    name: unreel arena",
+        ]
+    lines += [
+        f"  evaluation_framework: {_quote_yaml_string(FRAMEWORK)}",
+        f"  notes: {_quote_yaml_string(notes)}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _quote_yaml_string(text: str) -> str:
+    """Return `text` as a quoted YAML string; a JSON string is also valid YAML."""
+    return json.dumps(sanitise_line(text), ensure_ascii=False)
+
+
+def _format_slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "main"
+
+
+def build_standings_json(season: SeasonPageData) -> dict[str, Any]:
+    """Return both leaderboards of every condition as JSON values."""
     return _build_season_json(season) | {
         "conditions": [_build_board_json(board) for board in season.standings]
     }
 
 
-def matrix_json(season: SeasonView) -> dict[str, Any]:
-    """Return every cell of every condition."""
+def build_matrix_json(season: SeasonPageData) -> dict[str, Any]:
+    """Return the detection rate of each reviewer on each creator, for every condition."""
     conditions = [
         {"condition": board.condition, "cells": [_build_cell_json(cell) for cell in board.cells]}
         for board in season.standings
@@ -27,24 +162,24 @@ def matrix_json(season: SeasonView) -> dict[str, Any]:
     return _build_season_json(season) | {"conditions": conditions}
 
 
-def history_json(seasons: Sequence[SeasonView]) -> dict[str, Any]:
+def build_history_json(seasons: Sequence[SeasonPageData]) -> dict[str, Any]:
     """Return the ranking metric of every entrant in every season; `null` if it did not take part."""
     told: dict[str, Any] = {"seasons": [season.name for season in seasons]}
     for side in SIDES:
-        rows = track(seasons, side)
-        board = select_side(seasons[-1].standings[0], side)
+        rows = collect_season_rows(seasons, side)
+        board = get_side_rows(seasons[-1].standings[0], side)
         told[f"{side}s"] = {
-            name: [_build_rank_json(standing, ranks_by(side, board)) for standing in row]
+            name: [_build_rank_json(standing, get_ranking_metric(side, board)) for standing in row]
             for name, row in rows.items()
         }
     return told
 
 
-def entrant_json(season: SeasonView, side: str, name: str) -> dict[str, Any]:
-    """Return one entrant under each condition, with all its cells."""
+def build_entrant_json(season: SeasonPageData, side: str, name: str) -> dict[str, Any]:
+    """Return the results of one entrant under each condition, overall and by opponent."""
     found = []
     for board in season.standings:
-        for standing in select_side(board, side):
+        for standing in get_side_rows(board, side):
             if standing.name == name:
                 cells = [cell for cell in board.cells if getattr(cell, side) == name]
                 told = {"condition": board.condition, **_build_standing_json(standing)}
@@ -52,12 +187,12 @@ def entrant_json(season: SeasonView, side: str, name: str) -> dict[str, Any]:
     return _build_season_json(season) | {"side": side, "name": name, "conditions": found}
 
 
-def to_text(value: Mapping[str, Any]) -> str:
-    """Return `value` as standard JSON text, which has no NaN."""
+def format_strict_json(value: Mapping[str, Any]) -> str:
+    """Return `value` as JSON text; NaN is rejected."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
-def measured_json(measured: Measured) -> dict[str, Any]:
+def build_estimate_json(measured: Measured) -> dict[str, Any]:
     """Return a number with its interval, count and level, or `null` with the reason."""
     if isinstance(measured, Estimate):
         return {
@@ -70,7 +205,7 @@ def measured_json(measured: Measured) -> dict[str, Any]:
     return {"value": None, "why": measured.why}
 
 
-def _build_season_json(season: SeasonView) -> dict[str, Any]:
+def _build_season_json(season: SeasonPageData) -> dict[str, Any]:
     return {"season": season.name, "facts": dict(season.facts)}
 
 
@@ -82,7 +217,7 @@ def _build_board_json(board: SeasonLeaderboard) -> dict[str, Any]:
         "condition": board.condition,
         "n_scenes": board.n_scenes,
         "n_resamples": board.n_resamples,
-        "figures": {name: figure_of(name).meaning for name in names},
+        "figures": {name: get_metric_definition(name).meaning for name in names},
         "reviewers": [_build_standing_json(standing) for standing in board.reviewers],
         "creators": [_build_standing_json(standing) for standing in board.creators],
     }
@@ -93,11 +228,11 @@ def _build_standing_json(standing: LeaderboardRow) -> dict[str, Any]:
     return {
         "name": standing.name,
         "kind": standing.kind,
-        "page": f"entrants/{get_page_name(side, standing.name)}.html",
+        "page": f"entrants/{get_entrant_page_name(side, standing.name)}.html",
         "rank": standing.rank,
         "leading": standing.first_class,
         "lacks": list(standing.lacks),
-        "figures": {name: measured_json(value) for name, value in standing.figures.items()},
+        "figures": {name: build_estimate_json(value) for name, value in standing.figures.items()},
         "above": {name: round(share, 6) for name, share in standing.above.items()},
     }
 
@@ -107,16 +242,18 @@ def _build_rank_json(standing: LeaderboardRow | None, metric: str) -> dict[str, 
         return None
     known = standing.figures.get(metric)
     figure = (
-        {"value": None, "why": "it has no such metric"} if known is None else measured_json(known)
+        {"value": None, "why": "it has no such metric"}
+        if known is None
+        else build_estimate_json(known)
     )
     return {"rank": standing.rank, "leading": standing.first_class, metric: figure}
 
 
-def _build_cell_json(cell: MatrixCell) -> dict[str, Any]:
+def _build_cell_json(cell: ReviewerCreatorCell) -> dict[str, Any]:
     return {
         "reviewer": cell.reviewer,
         "creator": cell.creator,
-        "caught": measured_json(cell.caught),
+        "caught": build_estimate_json(cell.caught),
         "n_asked": cell.n_asked,
         "n_silent": cell.n_silent,
     }

@@ -1,23 +1,23 @@
-"""Creators against reviewers as a heat map: a table with a colour for each share, and a way to the clips."""
+"""Heat map of detection rates, creators against reviewers, with links to the clips."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from unreel.arena.boards.standings import LeaderboardRow
-from unreel.arena.boards.standings import MatrixCell as Met
+from unreel.arena.boards.standings import ReviewerCreatorCell as Met
 from unreel.core.estimate import Estimate
 from unreel.report.boards.downloads import FOLDER
 from unreel.report.boards.tables import (
     BoardTable,
-    FootnoteMarks,
     TableCell,
     TableColumn,
+    TableFootnotes,
     TableLine,
-    measured_cell,
+    build_estimate_cell,
 )
-from unreel.report.season.boards import ConditionSheet, name_cell
-from unreel.report.season.view import PAGES, get_page_name
+from unreel.report.season.boards import SeasonConditionBoard, build_season_entrant_cell
+from unreel.report.season.view import PAGES, get_entrant_page_name
 
 SHADES: Final = 10
 _ROOMY: Final = 12
@@ -25,8 +25,8 @@ _ROOMY: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MatrixSquare:
-    """One reviewer against one creator, as the map shows it."""
+class HeatMapCell:
+    """Cell of the heat map: the detection rate of one reviewer on one creator."""
 
     shade: int | None
     """0 to `SHADES`; `None` where nothing was measured."""
@@ -39,26 +39,26 @@ class MatrixSquare:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MatrixRow:
-    """One reviewer against all."""
+class HeatMapRow:
+    """Row of the heat map: one reviewer against all creators."""
 
     head: TableCell
-    squares: tuple[MatrixSquare, ...]
+    squares: tuple[HeatMapCell, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DetectionMatrix:
-    """The whole map, and the same as a table for files."""
+class DetectionHeatMap:
+    """Heat map of detection rates, and the same data as a table for files."""
 
     id: str
     heads: tuple[TableCell, ...]
-    rows: tuple[MatrixRow, ...]
+    rows: tuple[HeatMapRow, ...]
     table: BoardTable
     is_roomy: bool
 
 
-def heat_map(sheet: ConditionSheet) -> DetectionMatrix | None:
-    """Return the detection rate of each reviewer on each creator's clips; `None` without a common clip."""
+def build_detection_heat_map(sheet: SeasonConditionBoard) -> DetectionHeatMap | None:
+    """Return the heat map of detection rates; `None` if no reviewer answered about any creator."""
     standings = sheet.standings
     met = {(cell.reviewer, cell.creator): cell for cell in standings.cells}
     if not met:
@@ -68,36 +68,36 @@ def heat_map(sheet: ConditionSheet) -> DetectionMatrix | None:
     rows = []
     for reviewer in standings.reviewers:
         found = [
-            _build_matrix_square(sheet, reviewer, c, met.get((reviewer.name, c.name)))
+            _build_heat_map_cell(sheet, reviewer, c, met.get((reviewer.name, c.name)))
             for c in columns
         ]
-        head = replace(name_cell(reviewer, "reviewer"), doubt="")
-        rows.append(MatrixRow(head=head, squares=tuple(found)))
-    return DetectionMatrix(
+        head = replace(build_season_entrant_cell(reviewer, "reviewer"), doubt="")
+        rows.append(HeatMapRow(head=head, squares=tuple(found)))
+    return DetectionHeatMap(
         id=f"{sheet.id}-matrix",
-        heads=tuple(replace(name_cell(c, "creator"), doubt="") for c in columns),
+        heads=tuple(replace(build_season_entrant_cell(c, "creator"), doubt="") for c in columns),
         rows=tuple(rows),
         table=_build_matrix_table(sheet, columns, met),
         is_roomy=len(columns) <= _ROOMY,
     )
 
 
-def cell_id(sheet: str, reviewer: str) -> str:
+def build_cell_anchor(sheet: str, reviewer: str) -> str:
     """Return the anchor on a creator's page for one reviewer under one condition."""
-    return f"{sheet}-{get_page_name('reviewer', reviewer)}"
+    return f"{sheet}-{get_entrant_page_name('reviewer', reviewer)}"
 
 
-def _build_matrix_square(
-    sheet: ConditionSheet, reviewer: LeaderboardRow, creator: LeaderboardRow, met: Met | None
-) -> MatrixSquare:
-    page = f"{PAGES}/{get_page_name('creator', creator.name)}.html"
-    link = f"{page}#{cell_id(sheet.id, reviewer.name)}" if sheet.shows_clips else page
+def _build_heat_map_cell(
+    sheet: SeasonConditionBoard, reviewer: LeaderboardRow, creator: LeaderboardRow, met: Met | None
+) -> HeatMapCell:
+    page = f"{PAGES}/{get_entrant_page_name('creator', creator.name)}.html"
+    link = f"{page}#{build_cell_anchor(sheet.id, reviewer.name)}" if sheet.shows_clips else page
     caught = met.caught if met else None
     if not isinstance(caught, Estimate):
-        return MatrixSquare(
+        return HeatMapCell(
             shade=None, text="", ends="", n=0, link=link if met else "", creator=creator.name
         )
-    return MatrixSquare(
+    return HeatMapCell(
         shade=round(caught.value / 100 * SHADES),
         text=f"{caught.value:.0f}",
         ends=f"{caught.low:.0f} to {caught.high:.0f}",
@@ -108,13 +108,13 @@ def _build_matrix_square(
 
 
 def _build_matrix_table(
-    sheet: ConditionSheet, columns: list[LeaderboardRow], met: Mapping[tuple[str, str], Met]
+    sheet: SeasonConditionBoard, columns: list[LeaderboardRow], met: Mapping[tuple[str, str], Met]
 ) -> BoardTable:
-    notes = FootnoteMarks()
+    notes = TableFootnotes()
     lines = []
     for reviewer in sheet.standings.reviewers:
         found = [met.get((reviewer.name, creator.name)) for creator in columns]
-        cells = [measured_cell(cell.caught if cell else None, notes) for cell in found]
+        cells = [build_estimate_cell(cell.caught if cell else None, notes) for cell in found]
         lines.append(TableLine(cells=(TableCell(text=reviewer.name), *cells), kind=reviewer.kind))
     heads = [
         TableColumn(title="Reviewer", numbers=False),

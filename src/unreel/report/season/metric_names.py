@@ -26,17 +26,17 @@ _WAYS: Final = {"high": "the more", "low": "the less", "neither": "neither more 
 _NO_END: Final = (-math.inf, math.inf)
 
 
-def ranks_by(side: Side, standings: Sequence[LeaderboardRow]) -> str:
-    """Return the metric that orders the board: the deciding metric, or the first if pairs were played."""
+def get_ranking_metric(side: Side, standings: Sequence[LeaderboardRow]) -> str:
+    """Return the metric that ranks the leaderboard; for pairs of clips, the first metric."""
     known = figures.REVIEWER_FIGURES if side == "reviewer" else figures.CREATOR_FIGURES
     decides = next(figure.name for figure in known.values() if figure.decides)
     told = _list_metric_names(standings)
     return decides if decides in told or not told else told[0]
 
 
-def figure_of(name: str) -> MetricDefinition:
+def get_metric_definition(name: str) -> MetricDefinition:
     """Return the definition of the metric `name`, for tables and charts."""
-    told = figures.get_board_column(name)
+    told = figures.get_leaderboard_column(name)
     is_share = told.unit == "percent"
     words = told.words.rstrip(".")
     return MetricDefinition(
@@ -52,8 +52,8 @@ def figure_of(name: str) -> MetricDefinition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MetricEntry:
-    """One figure among the definitions of a page."""
+class PageMetricDefinition:
+    """Definition of one metric, as a page lists it."""
 
     metric: str
     title: str
@@ -61,22 +61,22 @@ class MetricEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MetricDefinitions:
+class PageMetricDefinitions:
     """Definitions of a page's metrics; table headings link to them by `id`."""
 
     id: str
-    figures: tuple[MetricEntry, ...]
+    figures: tuple[PageMetricDefinition, ...]
 
 
-def format_definitions(names: Iterable[str]) -> MetricDefinitions:
+def build_metric_definitions(names: Iterable[str]) -> PageMetricDefinitions:
     """Return the definitions of the metrics `names`, each once."""
-    return MetricDefinitions(
+    return PageMetricDefinitions(
         id="season", figures=tuple(map(_build_metric_entry, dict.fromkeys(names)))
     )
 
 
-def _build_metric_entry(name: str) -> MetricEntry:
-    told = figures.get_board_column(name)
+def _build_metric_entry(name: str) -> PageMetricDefinition:
+    told = figures.get_leaderboard_column(name)
     terms = [
         ("Meaning", told.words),
         ("Unit", _UNITS[told.unit]),
@@ -84,26 +84,26 @@ def _build_metric_entry(name: str) -> MetricEntry:
     ]
     if told.decides:
         terms.append(("Ranks", f"the board of {told.board} is ordered by it"))
-    return MetricEntry(metric=name, title=told.title, definition=tuple(terms))
+    return PageMetricDefinition(metric=name, title=told.title, definition=tuple(terms))
 
 
 def list_leading_metrics(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
     """Return the metrics of a board's table: the ranking one, then the measured main ones."""
     known = _list_metric_names(standings)
-    first = ranks_by(side, standings)
-    chief = [name for name in known if name in _LEADING or _is_skill(name)]
+    first = get_ranking_metric(side, standings)
+    chief = [name for name in known if name in _LEADING or _is_skill_metric(name)]
     return [first, *(name for name in chief if name != first)]
 
 
 def list_other_metrics(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
-    """Return all other measured metrics."""
+    """Return the measured metrics that `list_leading_metrics` does not return."""
     shown = list_leading_metrics(side, standings)
     return [name for name in _list_metric_names(standings) if name not in shown]
 
 
-def _is_skill(name: str) -> bool:
+def _is_skill_metric(name: str) -> bool:
     """Return whether the metric is from the skill model for all entrants, and higher is better."""
-    told = figures.get_board_column(name)
+    told = figures.get_leaderboard_column(name)
     return told.unit == "logit" and told.better == "high"
 
 

@@ -1,4 +1,4 @@
-"""Data for the pages of a season, read from its folder; no question is sent."""
+"""Data for the pages of a season, read from its folder: facts, shown clips and warnings; no question is sent."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,36 +7,117 @@ from decimal import Decimal
 from typing import Any, Final
 
 from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SAID_REAL, AnswerTable
-from unreel.arena.answers.read_play import encode_label, read_answers
+from unreel.arena.answers.read_play import encode_label, read_reviewer_answers
 from unreel.arena.boards.ablations import measure_ablations
-from unreel.arena.boards.bias import find_leanings
-from unreel.arena.fairness.attempts import TeamAttempts, count_tries
-from unreel.arena.run.budget import sum_cost_usd
-from unreel.arena.run.plan import read_plan
-from unreel.arena.season.benchmark import look_table, open_set, read_controls
-from unreel.arena.season.folder import SeasonEntrants, SeasonFolder
-from unreel.arena.season.recipe import SeasonRecipe
-from unreel.arena.season.stored_recipe import read_stored_recipe
-from unreel.arena.submission.log import read_log
-from unreel.benchmarks.entry import Entry
-from unreel.core.clip import Clip, get_maker
-from unreel.core.server_keys import hide_addresses
-from unreel.core.settings import read_settings
-from unreel.creators.contract import ClipClass
-from unreel.engine.survey import ClipSurvey
-from unreel.report.season.boards import read_boards
-from unreel.report.season.cautions import (
-    iter_gaps,
-    iter_log_edits,
-    iter_repeated_attempts,
-    iter_seen_before,
-    iter_similar_reviewers,
-    select_team_rows,
+from unreel.arena.boards.bias import measure_reviewer_biases
+from unreel.arena.fairness.attempts import (
+    BestAttempt,
+    TeamAttempts,
+    collect_team_attempts,
+    correct_best_attempt,
+    is_leaderboard_row_of_entry,
 )
-from unreel.report.season.cells import shorten_reason
+from unreel.arena.fairness.holdout import (
+    compare_hidden_scenes,
+    find_canary_clips,
+    find_hidden_scenes,
+    measure_canary_answers,
+)
+from unreel.arena.fairness.similar_reviewers import find_similar_reviewers
+from unreel.arena.run.budget import sum_season_cost_usd
+from unreel.arena.run.plan import read_question_plan
+from unreel.arena.season.benchmark import (
+    open_clip_facts_table,
+    open_season_clip_set,
+    read_clip_controls,
+)
+from unreel.arena.season.folder import SeasonEntrants, SeasonFolder, read_stored_season_recipe
+from unreel.arena.season.recipe import SeasonRecipe
+from unreel.arena.submission.log import SeasonLog, read_season_log
+from unreel.benchmarks.entry import Entry
+from unreel.core.clip import Clip, get_creator_with_setting
+from unreel.core.estimate import Estimate
+from unreel.core.server_keys import hide_server_addresses
+from unreel.core.settings import read_environment_settings
+from unreel.creators.contract import ClipClass
+from unreel.engine.survey import StoredClipFacts
+from unreel.report.season.boards import read_season_boards
+from unreel.report.season.clip_answers import shorten_reason
 from unreel.report.season.shown_clips import Show
-from unreel.report.season.view import ClipDetails, SeasonView
+from unreel.report.season.view import SeasonClipDetails, SeasonPageData
 from unreel.stats.resampling import RESAMPLES
+
+
+def iter_absence_notes(entrants: SeasonEntrants) -> Iterator[str]:
+    """Yield the entrants that took no part or were withdrawn."""
+    for each in entrants.reviewers:
+        if each.unfitted:
+            yield hide_server_addresses(f"{each.title} took no part: {each.unfitted.rstrip('.')}.")
+    if entrants.retired:
+        names = hide_server_addresses(", ".join(entrants.retired))
+        yield f"Removed from the season; their results stay: {names}."
+
+
+def iter_log_edit_warnings(log: SeasonLog) -> Iterator[str]:
+    """Yield a sentence for each sign that the log of entries was edited afterwards."""
+    for problem in log.broken:
+        yield f"The log of entries was changed: {problem}."
+
+
+def iter_similarity_warnings(play: AnswerTable, *, seed: int) -> Iterator[str]:
+    """Yield a warning for each pair of reviewers that share more errors than hard clips explain."""
+    for pair in find_similar_reviewers(play, seed=seed).suspected:
+        share = pair.shared_errors
+        told = f"{share.value:.0f} %" if isinstance(share, Estimate) else "most"
+        yield (
+            f"{pair.first} and {pair.second} share {told} of their errors under {play.condition}, more than hard clips "
+            "explain: copies, or one model under two names."
+        )
+
+
+def iter_leakage_warnings(folder: SeasonFolder, play: AnswerTable) -> Iterator[str]:
+    """Yield warnings about entrants that may have seen the public scenes or the canary labels before."""
+    recipe = read_stored_season_recipe(folder)
+    hidden = find_hidden_scenes(folder.path, recipe, play.lineup.scenes)
+    for gap in compare_hidden_scenes(play, hidden) if hidden else ():
+        if gap.flagged and isinstance(gap.gap, Estimate):
+            yield (
+                f"{gap.name} is better on known scenes, by {gap.gap.value:.1f} points "
+                f"[{gap.gap.low:.1f}, {gap.gap.high:.1f}] under {play.condition}: it may have seen them before."
+            )
+    canaries = find_canary_clips(folder.path, recipe, play.lineup)
+    for sung in measure_canary_answers(play, canaries) if canaries else ():
+        if sung.flagged:
+            yield f"{sung.reviewer} repeats labels that were published as a trap, under {play.condition}."
+
+
+def iter_best_attempt_notes(
+    play: AnswerTable, tries: Sequence[TeamAttempts], *, seed: int
+) -> Iterator[str]:
+    """Yield a note for each team with several entries: its best result, corrected for selection."""
+    for each in tries:
+        rows = select_team_rows(each, play)
+        best = (
+            correct_best_attempt(play, rows, kind=each.kind, seed=seed) if len(rows) > 1 else None
+        )
+        if isinstance(best, BestAttempt) and isinstance(best.corrected, Estimate):
+            worth = best.corrected
+            yield (
+                f"{each.team or 'A team without a name'} entered {len(rows)} times as {each.kind}. The best, "
+                f"{best.entry}, has {best.raw:.1f} % as played, and {worth.value:.1f} % "
+                f"[{worth.low:.1f}, {worth.high:.1f}] after correction for choosing the luckiest."
+            )
+
+
+def select_team_rows(tries: TeamAttempts, play: AnswerTable) -> list[str]:
+    """Return the board rows that are entries of the team."""
+    board = play.reviewers if tries.kind == "reviewer" else play.lineup.creators
+    return [
+        row
+        for row in board
+        if any(is_leaderboard_row_of_entry(row, entry) for entry in tries.entries)
+    ]
+
 
 _SERVICE: Final = "service"
 """Parameter of a clip that names the server which made it: not published."""
@@ -45,7 +126,7 @@ _HIDING: Final = "Some scenes are hidden during the season, so these pages show 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonReadOptions:
-    """Amount of data to read from a season."""
+    """Options for reading a season for its pages."""
 
     resamples: int = RESAMPLES
     reveals: bool = False
@@ -54,16 +135,16 @@ class SeasonReadOptions:
     """Function that puts clips next to pages; `None` without clips."""
 
 
-def read_season_view(folder: SeasonFolder, reading: SeasonReadOptions) -> SeasonView:
-    """Read everything that the pages of a season show."""
-    boards = read_boards(folder, resamples=reading.resamples)
-    entrants, recipe = folder.require_played(), read_stored_recipe(folder)
+def read_season_page_data(folder: SeasonFolder, reading: SeasonReadOptions) -> SeasonPageData:
+    """Read all data of a season that its pages show."""
+    boards = read_season_boards(folder, resamples=reading.resamples)
+    entrants, recipe = folder.require_played(), read_stored_season_recipe(folder)
     hidden = bool(recipe.holdout.share or recipe.holdout.canaries) and not reading.reveals
     hides = hidden or entrants.is_about_pairs
-    log = read_log(folder.path)
-    tries = count_tries(log)
+    log = read_season_log(folder.path)
+    tries = collect_team_attempts(log)
     made = [] if hides else _read_generation_rows(folder)
-    return SeasonView(
+    return SeasonPageData(
         name=boards.name,
         facts=tuple(_iter_season_facts(folder, entrants, recipe, log.head if log.lines else "")),
         plays=boards.plays,
@@ -74,7 +155,7 @@ def read_season_view(folder: SeasonFolder, reading: SeasonReadOptions) -> Season
         attempts=_count_attempts(tries, boards.plays[:1]),
         entries=log.events,
         ablations=measure_ablations(boards.plays, knobs=recipe.knobs),
-        leanings=tuple(found for play in boards.plays for found in find_leanings(play)),
+        leanings=tuple(found for play in boards.plays for found in measure_reviewer_biases(play)),
         notes=(*((_HIDING,) if hidden else ()), *_iter_season_notes(folder, boards.plays, tries)),
         plan=tuple(_iter_plan_facts(folder, entrants, recipe)),
         retired=boards.retired,
@@ -89,7 +170,7 @@ def _iter_season_facts(
     yield "Digest of the benchmark", entrants.digest
     yield "Protocol", entrants.protocol
     yield "Seed", str(entrants.seed)
-    cost = sum_cost_usd(folder, entrants)
+    cost = sum_season_cost_usd(folder, entrants)
     yield "Cost", "not reported" if cost is None else f"{cost:,.2f} USD, as far as reported"
     if head:
         yield "Last hash of the log", head
@@ -104,19 +185,19 @@ def _iter_clip_details(
     entrants: SeasonEntrants,
     made: Sequence[Mapping[str, Any]],
     show: Show | None,
-) -> Iterator[tuple[str, ClipDetails]]:
-    benchmark, controls = open_set(folder), read_controls(folder)
+) -> Iterator[tuple[str, SeasonClipDetails]]:
+    benchmark, controls = open_season_clip_set(folder), read_clip_controls(folder)
     entries = [row for row in benchmark if isinstance(row, Entry)]
     shown = entrants.shown(entrants.creators)
     rows = {_get_clip_key(row, shown): row for row in made if row["failure_reason"] is None}
-    for entry, clip in ClipSurvey(look_table(folder)).find(benchmark, entries):
-        maker = controls.get(entry.name) or get_maker(entry.origin)
+    for entry, clip in StoredClipFacts(open_clip_facts_table(folder)).find(benchmark, entries):
+        maker = controls.get(entry.name) or get_creator_with_setting(entry.origin)
         row = rows.get((maker, entry.group))
         facts = tuple(_iter_origin_facts(row)) if row else ()
         spec = show(entry, clip) if show and isinstance(clip, Clip) else None
         yield (
             entry.name,
-            ClipDetails(
+            SeasonClipDetails(
                 facts=(*facts, *((("Licence", entry.licence),) if entry.licence else ())),
                 cost_usd=_parse_cost_usd(row),
                 took_us=row["took_us"] if row else None,
@@ -126,7 +207,7 @@ def _iter_clip_details(
 
 
 def _get_clip_key(row: Mapping[str, Any], shown: Mapping[str, str]) -> tuple[str, str]:
-    """Return the creator (by board title) and scene of a row."""
+    """Return the creator, as named on the leaderboard, and the scene of a generated clip."""
     creator = shown.get(row["name"]) or str(row["creator"])
     is_control = row["side"] == ClipClass.CONTROL.value
     maker = creator if is_control else f"{creator}/{row['setting']}"
@@ -147,7 +228,7 @@ def _format_parameters(parameters: str | None) -> str:
         return ""
     if not isinstance(found, dict):
         return ""
-    return ", ".join(hide_addresses(f"{k} {v}") for k, v in found.items() if k != _SERVICE)
+    return ", ".join(hide_server_addresses(f"{k} {v}") for k, v in found.items() if k != _SERVICE)
 
 
 def _parse_cost_usd(row: Mapping[str, Any] | None) -> Decimal | None:
@@ -163,7 +244,7 @@ def _group_generation_failures(
     for row in made:
         if row["failure_reason"] is not None:
             maker, scene = _get_clip_key(row, shown)
-            why = f"{row['failure_reason']}: {shorten_reason(hide_addresses(row['failure_detail'] or ''))}"
+            why = f"{row['failure_reason']}: {shorten_reason(hide_server_addresses(row['failure_detail'] or ''))}"
             found.setdefault(maker, {})[scene] = why
     return found
 
@@ -172,7 +253,7 @@ def _read_reviewer_reasons(
     folder: SeasonFolder, entrants: SeasonEntrants, plays: Sequence[AnswerTable]
 ) -> dict[tuple[str, str, str], str]:
     """Return the reviewers' texts for wrong answers; rule-based reviewers have none."""
-    settings, shown = read_settings(), entrants.shown(entrants.reviewers)
+    settings, shown = read_environment_settings(), entrants.shown(entrants.reviewers)
     words = {}
     for play in plays:
         made = play.lineup.creator != NOBODY
@@ -180,7 +261,9 @@ def _read_reviewer_reasons(
         for reviewer in entrants.reviewers:
             if reviewer.floor:
                 continue
-            for planned, row, read in read_answers(folder, reviewer, play.condition, settings):
+            for planned, row, read in read_reviewer_answers(
+                folder, reviewer, play.condition, settings
+            ):
                 right = SAID_GENERATED if truth.get(planned.name) else SAID_REAL
                 if encode_label(read) != right and isinstance(row["text"], str):
                     words[play.condition, shown[reviewer.name], planned.name] = shorten_reason(
@@ -198,13 +281,13 @@ def _iter_season_notes(
     folder: SeasonFolder, plays: Sequence[AnswerTable], tries: Sequence[TeamAttempts]
 ) -> Iterator[str]:
     entrants = folder.require_played()
-    yield from iter_log_edits(read_log(folder.path))
-    yield from iter_gaps(entrants)
+    yield from iter_log_edit_warnings(read_season_log(folder.path))
+    yield from iter_absence_notes(entrants)
     for play in plays:
-        yield from iter_similar_reviewers(play, seed=entrants.seed)
-        yield from iter_seen_before(folder, play)
+        yield from iter_similarity_warnings(play, seed=entrants.seed)
+        yield from iter_leakage_warnings(folder, play)
     for play in plays[:1]:
-        yield from iter_repeated_attempts(play, tries, seed=entrants.seed)
+        yield from iter_best_attempt_notes(play, tries, seed=entrants.seed)
 
 
 def _iter_plan_facts(
@@ -218,7 +301,7 @@ def _iter_plan_facts(
     )
     told = [(term, f"{most:,}") for term, most in named if most is not None]
     yield from told
-    plan = read_plan(folder)
+    plan = read_question_plan(folder)
     if plan is None:
         if told:
             yield "Plan", "the budget was long enough for all questions"

@@ -10,46 +10,52 @@ from unreel.arena.boards.standings import LeaderboardRow
 from unreel.report.boards.downloads import FOLDER
 from unreel.report.boards.tables import (
     BoardTable,
-    FootnoteMarks,
     TableCell,
     TableColumn,
+    TableFootnotes,
     TableLine,
-    exact_cell,
-    measured_cell,
+    build_count_cell,
+    build_estimate_cell,
 )
-from unreel.report.season.cells import shorten_reason
-from unreel.report.season.clip_answers import AnswerMatrix
-from unreel.report.season.entrant import EntrantPage, PagePart, figures_table, format_ranks
-from unreel.report.season.matrix import cell_id
-from unreel.report.season.view import SeasonView, get_page_name
+from unreel.report.season.clip_answers import AnswerMatrix, shorten_reason
+from unreel.report.season.entrant import (
+    EntrantPage,
+    EntrantPageSection,
+    build_entrant_metric_table,
+    format_entrant_ranks,
+)
+from unreel.report.season.matrix import build_cell_anchor
+from unreel.report.season.view import SeasonPageData, get_entrant_page_name
 
 
-def reviewer_page(season: SeasonView, heard: Mapping[str, AnswerMatrix], name: str) -> EntrantPage:
+def build_reviewer_page(
+    season: SeasonPageData, heard: Mapping[str, AnswerMatrix], name: str
+) -> EntrantPage:
     """Build the page of the reviewer `name`.
 
     `heard` maps the id of a sheet to its answers, in the order of the season's conditions.
     """
     standings = [_find_standing(board.reviewers, name) for board in season.standings]
     placed = [standing for standing in standings if standing]
-    file = f"{FOLDER}/{get_page_name('reviewer', name)}"
+    file = f"{FOLDER}/{get_entrant_page_name('reviewer', name)}"
     parts = [*_iter_mistake_parts(season, heard, name, file=file)] if season.shows_clips else []
     met = _build_creator_table(season, name, file=f"{file}-against")
     parts.append(
-        PagePart(
+        EntrantPageSection(
             id="against",
             heading="Against each creator",
             lead="Percentage of its readable answers that are generated.",
             table=met,
         )
     )
-    figures = figures_table(season, standings, file=f"{file}-figures")
+    figures = build_entrant_metric_table(season, standings, file=f"{file}-figures")
     lead = "Every metric under every condition."
-    parts.append(PagePart(id="figures", heading="Figures", lead=lead, table=figures))
+    parts.append(EntrantPageSection(id="figures", heading="Figures", lead=lead, table=figures))
     return EntrantPage(
         side="reviewer",
         name=name,
         badge="baseline" if placed[0].kind == "floor" else "",
-        told=format_ranks(season, standings),
+        told=format_entrant_ranks(season, standings),
         tiles=tuple(_iter_summary_tiles(heard, name)),
         parts=tuple(parts),
     )
@@ -71,8 +77,8 @@ def _iter_summary_tiles(heard: Mapping[str, AnswerMatrix], name: str) -> Iterato
 
 
 def _iter_mistake_parts(
-    season: SeasonView, heard: Mapping[str, AnswerMatrix], name: str, *, file: str
-) -> Iterator[PagePart]:
+    season: SeasonPageData, heard: Mapping[str, AnswerMatrix], name: str, *, file: str
+) -> Iterator[EntrantPageSection]:
     for sheet, table in heard.items():
         if name not in table.play.reviewers:
             continue
@@ -80,7 +86,7 @@ def _iter_mistake_parts(
             "Wrong answers, starting with those that most others got right; then unreadable ones. A clip's name "
             "opens it."
         )
-        yield PagePart(
+        yield EntrantPageSection(
             id=f"{sheet}-mistakes",
             heading=f"Worst mistakes first, {table.play.condition}",
             lead=lead,
@@ -89,7 +95,7 @@ def _iter_mistake_parts(
 
 
 def _build_mistake_table(
-    season: SeasonView, table: AnswerMatrix, sheet: str, name: str, *, file: str
+    season: SeasonPageData, table: AnswerMatrix, sheet: str, name: str, *, file: str
 ) -> BoardTable:
     play = table.play
     own = play.reviewers.index(name)
@@ -99,12 +105,12 @@ def _build_mistake_table(
     lines = []
     for rank, clip in enumerate(worst, start=1):
         maker, shown = table.maker(clip), play.lineup.clips[clip]
-        page = f"{get_page_name('creator', maker)}.html"
+        page = f"{get_entrant_page_name('creator', maker)}.html"
         cells = (
-            exact_cell(rank),
+            build_count_cell(rank),
             TableCell(
                 text=shown,
-                link=f"{page}#{_get_clip_anchor(season, shown, clip, cell_id(sheet, name))}",
+                link=f"{page}#{_get_clip_anchor(season, shown, clip, build_cell_anchor(sheet, name))}",
             ),
             TableCell(text=_format_truth(table, clip)),
             TableCell(text=table.answer(own, clip)),
@@ -122,8 +128,8 @@ def _build_mistake_table(
     return BoardTable(caption=caption, columns=tuple(columns), lines=tuple(lines), file=file)
 
 
-def _index_reasons(season: SeasonView, play: AnswerTable, name: str) -> defaultdict[str, str]:
-    """Return its reason for each clip; empty if it never gave one."""
+def _index_reasons(season: SeasonPageData, play: AnswerTable, name: str) -> defaultdict[str, str]:
+    """Return the reviewer's reason for each clip; empty if it never gave one."""
     known = ((clip, season.words.get((play.condition, name, clip))) for clip in play.lineup.clips)
     return defaultdict(str, {clip: shorten_reason(words) for clip, words in known if words})
 
@@ -136,29 +142,27 @@ def _format_truth(table: AnswerMatrix, clip: int) -> str:
     return f"real, {maker}" if is_control else f"generated by {maker}"
 
 
-def _get_clip_anchor(season: SeasonView, shown: str, clip: int, cell: str) -> str:
+def _get_clip_anchor(season: SeasonPageData, shown: str, clip: int, cell: str) -> str:
     """Return the link target of a clip: the player if the clip may be shown, otherwise its cell."""
     known = season.clips.get(shown)
     return f"clip-{clip}" if known and known.player else cell
 
 
-def _build_creator_table(season: SeasonView, name: str, *, file: str) -> BoardTable:
-    notes = FootnoteMarks()
+def _build_creator_table(season: SeasonPageData, name: str, *, file: str) -> BoardTable:
+    notes = TableFootnotes()
     lines = []
     for number, board in enumerate(season.standings):
         for cell in board.cells:
             if cell.reviewer == name:
-                page = (
-                    f"{get_page_name('creator', cell.creator)}.html#{cell_id(f'c{number}', name)}"
-                )
+                page = f"{get_entrant_page_name('creator', cell.creator)}.html#{build_cell_anchor(f'c{number}', name)}"
                 lines.append(
                     TableLine(
                         cells=(
                             TableCell(text=cell.creator, link=page),
                             TableCell(text=board.condition),
-                            measured_cell(cell.caught, notes),
-                            exact_cell(cell.n_asked),
-                            exact_cell(cell.n_silent),
+                            build_estimate_cell(cell.caught, notes),
+                            build_count_cell(cell.n_asked),
+                            build_count_cell(cell.n_silent),
                         )
                     )
                 )

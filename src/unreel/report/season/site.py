@@ -1,4 +1,4 @@
-"""`unreel arena site`: one folder of static pages that opens from disk and from any web server."""
+"""Static site of a season (`unreel arena site`), which opens from disk or from a web server."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,36 +8,53 @@ from typing import Final
 
 from unreel.arena.answers.play import REAL
 from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
-from unreel.arena.submission.log import LogEvent
+from unreel.arena.submission.log import SeasonLogEvent
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_line
-from unreel.core.server_keys import drop_address, hide_addresses
-from unreel.pages.page import render, whole_page
+from unreel.core.server_keys import drop_server_address, hide_server_addresses
+from unreel.pages.page import build_html_page, render_template
 from unreel.report.boards.board import BoardPanel
-from unreel.report.boards.downloads import FOLDER, latex_block, name_tables, table_files
-from unreel.report.boards.downloads import FOLDER as TABLES
-from unreel.report.boards.tables import BoardTable, TableCell, TableColumn, TableLine, exact_cell
-from unreel.report.season.ablation_panels import ablation_panels
-from unreel.report.season.boards import ConditionSheet, board_panel
-from unreel.report.season.clip_answers import AnswerMatrix, group_answers_by_clip
-from unreel.report.season.creator_page import creator_page
-from unreel.report.season.entrant import STYLES, entrant_files
-from unreel.report.season.exports import (
-    entrant_json,
-    history_json,
-    matrix_json,
-    standings_json,
-    to_text,
+from unreel.report.boards.downloads import (
+    FOLDER,
+    add_table_file_names,
+    build_latex_page_data,
+    build_table_files,
 )
-from unreel.report.season.history import history_panel
-from unreel.report.season.hub import FOLDER as HUB
-from unreel.report.season.hub import HubListing, hub_files
-from unreel.report.season.matrix import DetectionMatrix, heat_map
-from unreel.report.season.metric_names import SIDES, Side, figure_of, format_definitions, ranks_by
-from unreel.report.season.reviewer_page import reviewer_page
-from unreel.report.season.view import PAGES, SeasonView, get_page_name, select_side
+from unreel.report.boards.downloads import FOLDER as TABLES
+from unreel.report.boards.tables import (
+    BoardTable,
+    TableCell,
+    TableColumn,
+    TableLine,
+    build_count_cell,
+)
+from unreel.report.season.boards import SeasonConditionBoard, build_season_board_panel
+from unreel.report.season.clip_answers import AnswerMatrix, build_answer_matrix
+from unreel.report.season.creator_page import build_creator_page
+from unreel.report.season.entrant import STYLES, build_entrant_page_files
+from unreel.report.season.exports import FOLDER as HUB
+from unreel.report.season.exports import (
+    HubListing,
+    build_entrant_json,
+    build_history_json,
+    build_hub_files,
+    build_matrix_json,
+    build_standings_json,
+    format_strict_json,
+)
+from unreel.report.season.matrix import DetectionHeatMap, build_detection_heat_map
+from unreel.report.season.metric_names import (
+    SIDES,
+    Side,
+    build_metric_definitions,
+    get_metric_definition,
+    get_ranking_metric,
+)
+from unreel.report.season.panels import build_history_panel, iter_ablation_panels
+from unreel.report.season.reviewer_page import build_reviewer_page
+from unreel.report.season.view import PAGES, SeasonPageData, get_entrant_page_name, get_side_rows
 
 _LETTER: Final = 6.6
 """Pixels, of a font of 11: text that is narrower is stretched to fit."""
@@ -45,15 +62,15 @@ _MARGIN: Final = 8.0
 _LONGEST: Final = 40
 
 
-def badge(
+def format_rank_badge(
     season: str, standing: LeaderboardRow, board: Sequence[LeaderboardRow], side: Side
 ) -> str:
-    """Return a badge as an SVG that only draws text, for any name of the season."""
+    """Return an SVG badge with the rank and the ranking metric of an entrant; it contains only text."""
     left = _shorten_line(f"unreel {season}")
     right = _shorten_line(_format_standing(standing, board, side))
     widths = [len(text) * _LETTER + 2 * _MARGIN for text in (left, right)]
     return str(
-        render(
+        render_template(
             "unreel.report.season:badge.svg",
             left=left,
             right=right,
@@ -66,7 +83,7 @@ def badge(
 
 
 def _format_standing(standing: LeaderboardRow, board: Sequence[LeaderboardRow], side: Side) -> str:
-    figure = figure_of(ranks_by(side, board))
+    figure = get_metric_definition(get_ranking_metric(side, board))
     known = standing.figures.get(figure.metric)
     number = "no figure"
     if isinstance(known, Estimate):
@@ -86,7 +103,7 @@ def _shorten_line(text: str) -> str:
 _TITLES: Final = ("When (UTC)", "Entry", "Kind", "Team", "Attempt", "State", "Why")
 
 
-def entry_tables(events: Sequence[LogEvent]) -> list[BoardTable]:
+def build_entry_tables(events: Sequence[SeasonLogEvent]) -> list[BoardTable]:
     """Return one table of the entries, the latest first; an empty list if no log is kept."""
     if not events:
         return []
@@ -96,15 +113,15 @@ def entry_tables(events: Sequence[LogEvent]) -> list[BoardTable]:
     return [BoardTable(caption=caption, columns=columns, lines=lines, file=f"{FOLDER}/entries")]
 
 
-def _build_event_line(event: LogEvent) -> TableLine:
+def _build_event_line(event: SeasonLogEvent) -> TableLine:
     when = f"{event.when:%Y-%m-%d %H:%M}" if event.when else ""
-    words = (when, drop_address(event.entry), event.kind, event.team)
+    words = (when, drop_server_address(event.entry), event.kind, event.team)
     return TableLine(
         cells=(
             *(TableCell(text=text) for text in words),
-            exact_cell(event.attempt),
+            build_count_cell(event.attempt),
             TableCell(text=event.state.value),
-            TableCell(text=hide_addresses("; ".join(event.reasons))),
+            TableCell(text=hide_server_addresses("; ".join(event.reasons))),
         )
     )
 
@@ -126,14 +143,14 @@ _OURS: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownCondition:
-    """One condition on the page."""
+class ConditionPageSection:
+    """Section of the season's page about one condition."""
 
     id: str
     title: str
     told: str
     panels: tuple[BoardPanel, ...]
-    heat: DetectionMatrix | None
+    heat: DetectionHeatMap | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +167,7 @@ class SeasonSiteResult:
 
 
 def write_season_site(
-    seasons: Sequence[SeasonView], out: Path, *, listing: HubListing | None = None
+    seasons: Sequence[SeasonPageData], out: Path, *, listing: HubListing | None = None
 ) -> SeasonSiteResult:
     """Write the pages of the last of `seasons`, with the history over all, to the folder `out`.
 
@@ -163,11 +180,11 @@ def write_season_site(
         setting, problem = "seasons", "there is none to show"
         raise InvalidSettingError(setting, problem, "Name at least one season")
     season = seasons[-1]
-    heard = {f"c{number}": group_answers_by_clip(play) for number, play in enumerate(season.plays)}
+    heard = {f"c{number}": build_answer_matrix(play) for number, play in enumerate(season.plays)}
     files = dict(_iter_entrant_files(season, heard))
     files |= _build_data_files(seasons)
     if listing is not None:
-        files |= hub_files(season, listing)
+        files |= build_hub_files(season, listing)
     index, tables = _build_index_page(seasons, has_hub=listing is not None)
     folder = OutputDirectory(out, published=True)
     _replace_site_files(folder, {**files, **tables})
@@ -184,37 +201,37 @@ def write_season_site(
 
 
 def _iter_entrant_files(
-    season: SeasonView, heard: Mapping[str, AnswerMatrix]
+    season: SeasonPageData, heard: Mapping[str, AnswerMatrix]
 ) -> Iterator[tuple[str, str]]:
     for side, name in season.entrants():
-        make = reviewer_page if side == "reviewer" else creator_page
-        yield from entrant_files(season, make(season, heard, name)).items()
+        make = build_reviewer_page if side == "reviewer" else build_creator_page
+        yield from build_entrant_page_files(season, make(season, heard, name)).items()
     if season.shows_clips:
-        yield from entrant_files(season, creator_page(season, heard, REAL)).items()
+        yield from build_entrant_page_files(season, build_creator_page(season, heard, REAL)).items()
 
 
-def _build_data_files(seasons: Sequence[SeasonView]) -> dict[str, str]:
+def _build_data_files(seasons: Sequence[SeasonPageData]) -> dict[str, str]:
     season = seasons[-1]
     files = {
-        "standings.json": to_text(standings_json(season)),
-        "matrix.json": to_text(matrix_json(season)),
-        "history.json": to_text(history_json(seasons)),
+        "standings.json": format_strict_json(build_standings_json(season)),
+        "matrix.json": format_strict_json(build_matrix_json(season)),
+        "history.json": format_strict_json(build_history_json(seasons)),
     }
     for side, name in season.entrants():
-        files[f"{PAGES}/{get_page_name(side, name)}.json"] = to_text(
-            entrant_json(season, side, name)
+        files[f"{PAGES}/{get_entrant_page_name(side, name)}.json"] = format_strict_json(
+            build_entrant_json(season, side, name)
         )
     first = season.standings[0]
     for side in SIDES:
-        board = select_side(first, side)
+        board = get_side_rows(first, side)
         for standing in board:
-            drawn = badge(season.name, standing, board, side)
-            files[f"{BADGES}/{get_page_name(side, standing.name)}.svg"] = drawn
+            drawn = format_rank_badge(season.name, standing, board, side)
+            files[f"{BADGES}/{get_entrant_page_name(side, standing.name)}.svg"] = drawn
     return files
 
 
 def _replace_site_files(folder: OutputDirectory, files: Mapping[str, str]) -> None:
-    """Write `files`, and take away those of earlier pages that these do not have."""
+    """Write `files`, and remove the files of earlier pages that are not among them."""
     for within in (PAGES, TABLES, BADGES):
         for name in folder.files(within):
             if _OURS.fullmatch(name) and f"{within}/{name}" not in files:
@@ -224,24 +241,28 @@ def _replace_site_files(folder: OutputDirectory, files: Mapping[str, str]) -> No
 
 
 def _build_index_page(
-    seasons: Sequence[SeasonView], *, has_hub: bool
+    seasons: Sequence[SeasonPageData], *, has_hub: bool
 ) -> tuple[str, dict[str, str]]:
     season = seasons[-1]
-    sheets = [_build_shown_condition(season, number) for number in range(len(season.standings))]
-    found = (history_panel(seasons, side) for side in SIDES)
-    history = [name_tables(panel) for panel in found if panel is not None]
-    changes = [name_tables(p) for p in ablation_panels(season.ablations, season.leanings)]
-    entries = entry_tables(season.entries)
+    sheets = [_build_condition_section(season, number) for number in range(len(season.standings))]
+    found = (build_history_panel(seasons, side) for side in SIDES)
+    history = [add_table_file_names(panel) for panel in found if panel is not None]
+    changes = [
+        add_table_file_names(p) for p in iter_ablation_panels(season.ablations, season.leanings)
+    ]
+    entries = build_entry_tables(season.entries)
     panels = [*(panel for sheet in sheets for panel in sheet.panels), *changes, *history]
     tables = [table for panel in panels for table in panel.all_tables]
     tables += [*entries, *(sheet.heat.table for sheet in sheets if sheet.heat)]
-    files = {name: text for table in tables for name, text in table_files(table).items()}
-    body = render(
+    files = {name: text for table in tables for name, text in build_table_files(table).items()}
+    body = render_template(
         "unreel.report.season:season.html",
         season=season,
         sheets=sheets,
         parts=list(_iter_page_sections(changes, history)),
-        names=format_definitions(figure.metric for table in tables for figure in table.figures),
+        names=build_metric_definitions(
+            figure.metric for table in tables for figure in table.figures
+        ),
         changes=changes,
         history=history,
         entries=entries,
@@ -249,31 +270,31 @@ def _build_index_page(
         files=list(_iter_data_descriptions(has_hub=has_hub)),
     )
     charts = {chart.id: chart.spec for panel in panels for chart in panel.charts}
-    document = whole_page(
+    document = build_html_page(
         title=f"Season {season.name}, unreel arena",
         body=body,
         styles=STYLES,
         scripts=SCRIPTS,
-        data={"report-charts": charts, **latex_block(files)},
+        data={"report-charts": charts, **build_latex_page_data(files)},
     )
     return document, files
 
 
-def _build_shown_condition(season: SeasonView, number: int) -> ShownCondition:
+def _build_condition_section(season: SeasonPageData, number: int) -> ConditionPageSection:
     standings = season.standings[number]
-    sheet = ConditionSheet(
+    sheet = SeasonConditionBoard(
         id=f"c{number}",
         standings=standings,
         attempts=season.attempts,
         retired=season.retired,
         shows_clips=season.shows_clips,
     )
-    return ShownCondition(
+    return ConditionPageSection(
         id=sheet.id,
         title=standings.condition,
         told=_format_data_basis(standings),
-        panels=tuple(name_tables(board_panel(sheet, side)) for side in SIDES),
-        heat=heat_map(sheet),
+        panels=tuple(add_table_file_names(build_season_board_panel(sheet, side)) for side in SIDES),
+        heat=build_detection_heat_map(sheet),
     )
 
 
@@ -299,7 +320,7 @@ def _iter_page_sections(
     yield "season-figures", "Definitions of the metrics"
 
 
-def _iter_summary_tiles(season: SeasonView) -> Iterator[tuple[str, str]]:
+def _iter_summary_tiles(season: SeasonPageData) -> Iterator[tuple[str, str]]:
     kinds = [standings[0].kind for standings in season.entrants().values()]
     for kind in ("reviewer", "floor", "creator", "control"):
         if count := kinds.count(kind):

@@ -11,7 +11,7 @@ from unreel.arena.answers.play import AnswerTable
 from unreel.arena.boards.ablations import AblationEffect
 from unreel.arena.boards.bias import ReviewerBias
 from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
-from unreel.arena.submission.log import LogEvent
+from unreel.arena.submission.log import SeasonLogEvent
 from unreel.core.errors import InvalidValueError
 from unreel.pages.player import PlayerSpec
 
@@ -23,7 +23,7 @@ _SPOKEN: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClipDetails:
+class SeasonClipDetails:
     """Known properties of one clip besides the answers."""
 
     facts: tuple[tuple[str, str], ...] = ()
@@ -35,7 +35,7 @@ class ClipDetails:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeasonView:
+class SeasonPageData:
     """One season. `plays` and `standings` have one item per condition, in the same order.
 
     A season of pairs has no `plays`: its pages show no single clips.
@@ -46,7 +46,7 @@ class SeasonView:
     """Benchmark, digest, protocol, seed: what a rerun needs, as terms and words."""
     plays: tuple[AnswerTable, ...]
     standings: tuple[SeasonLeaderboard, ...]
-    clips: Mapping[str, ClipDetails] = field(default_factory=dict)
+    clips: Mapping[str, SeasonClipDetails] = field(default_factory=dict)
     """By name; a clip that is not in here is known by its answers alone."""
     unmade: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By creator: clips that were never made, and why."""
@@ -56,7 +56,7 @@ class SeasonView:
     """How often each entrant was submitted, withdrawn ones too; empty where no log is kept."""
     ablations: tuple[AblationEffect, ...] = ()
     leanings: tuple[ReviewerBias, ...] = ()
-    entries: tuple[LogEvent, ...] = ()
+    entries: tuple[SeasonLogEvent, ...] = ()
     """What happened to every entry, the oldest first; empty where no log is kept."""
     notes: tuple[str, ...] = ()
     """What looks suspicious, or is weaker than it seems, in whole sentences."""
@@ -83,12 +83,12 @@ class SeasonView:
         return found
 
 
-def select_side(board: SeasonLeaderboard, side: str) -> tuple[LeaderboardRow, ...]:
+def get_side_rows(board: SeasonLeaderboard, side: str) -> tuple[LeaderboardRow, ...]:
     """Return the rows of reviewers or of creators, in order."""
     return board.reviewers if side == "reviewer" else board.creators
 
 
-def get_page_name(side: str, name: str) -> str:
+def get_entrant_page_name(side: str, name: str) -> str:
     """Return the page of an entrant without its extension: the same in every season."""
     spoken = re.sub(r"[^a-z0-9]+", "-", name.lower())[:_SPOKEN].strip("-")
     mark = hashlib.sha256(f"{side}\0{name}".encode()).hexdigest()[:8]

@@ -12,8 +12,8 @@ from unreel.protocols.protocol import PROTOCOLS, get_protocol
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 
-def format_answer(sheet: ReviewRequest, p_generated: Sequence[float]) -> Reply | Failure:
-    """Return the answer that gives each clip of `sheet` its probability in `p_generated`.
+def format_baseline_answer(sheet: ReviewRequest, p_generated: Sequence[float]) -> Reply | Failure:
+    """Return the reply to `sheet` that states the probability `p_generated` of each clip.
 
     Return a failure if the protocol is unknown or needs another number of clips.
     """
@@ -26,7 +26,7 @@ def format_answer(sheet: ReviewRequest, p_generated: Sequence[float]) -> Reply |
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoinReviewer:
-    """Tosses a coin for each question: the same one for the same question and seed."""
+    """Baseline with random answers, which depend only on the question and the seed."""
 
     seed: int = 0
 
@@ -43,15 +43,15 @@ class CoinReviewer:
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         dice = random.Random(digest("coin", str(self.seed), sheet.key))  # noqa: S311  no secret
-        return format_answer(sheet, [dice.random() for _ in sheet.exhibits])
+        return format_baseline_answer(sheet, [dice.random() for _ in sheet.exhibits])
 
     async def close(self) -> None:
         """Do nothing: there is nothing to close."""
 
 
 @dataclass(frozen=True, slots=True)
-class AlwaysReviewer:
-    """Gives every clip the same label; of a pair it gives it to the first."""
+class ConstantLabelReviewer:
+    """Baseline that gives every clip the same label; in a pair, the first clip gets it."""
 
     label: Label
 
@@ -68,17 +68,17 @@ class AlwaysReviewer:
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         p_generated = 1.0 if self.label is Label.GENERATED else 0.0
-        return format_answer(sheet, [p_generated] * len(sheet.exhibits))
+        return format_baseline_answer(sheet, [p_generated] * len(sheet.exhibits))
 
     async def close(self) -> None:
         """Do nothing: there is nothing to close."""
 
 
-def always_real() -> AlwaysReviewer:
+def always_real() -> ConstantLabelReviewer:
     """Return a reviewer that calls every clip real."""
-    return AlwaysReviewer(Label.REAL)
+    return ConstantLabelReviewer(Label.REAL)
 
 
-def always_generated() -> AlwaysReviewer:
+def always_generated() -> ConstantLabelReviewer:
     """Return a reviewer that calls every clip generated."""
-    return AlwaysReviewer(Label.GENERATED)
+    return ConstantLabelReviewer(Label.GENERATED)

@@ -1,4 +1,4 @@
-"""Fitted baselines: a small classifier, cross-fitted without the creator and the scene of the scored clip."""
+"""Fitted baselines: a classifier that scores each clip without its creator and scene in training."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +14,8 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Unmeasured
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
-from unreel.reviewers.baselines.constant import format_answer
-from unreel.reviewers.baselines.folds import FoldGroup, fold
+from unreel.reviewers.baselines.constant import format_baseline_answer
+from unreel.reviewers.baselines.folds import FoldGroup, assign_clip_folds
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 Features = Mapping[str, float]
@@ -31,7 +31,7 @@ _CLOSE: Final = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingClip:
-    """A clip with its ground truth for fitting. Clips of one scene share a `group`."""
+    """A clip with its ground truth, on which a baseline is fitted. Clips of one scene share a `group`."""
 
     exhibit: ClipInput
     origin: Origin
@@ -60,8 +60,13 @@ class LogisticModel:
         return float(expit(scaled @ self.weights + self.intercept))
 
 
-def fit_logistic(rows: Sequence[tuple[Features, bool]], *, ridge: float = RIDGE) -> LogisticModel:
-    """Fit to `(features, is generated)`; both sides weigh the same however many clips they have."""
+def fit_logistic_model(
+    rows: Sequence[tuple[Features, bool]], *, ridge: float = RIDGE
+) -> LogisticModel:
+    """Fit a logistic regression to pairs of features and whether the clip is generated.
+
+    Real and generated clips have the same total weight.
+    """
     names = tuple(sorted({name for features, _ in rows for name in features}))
     table = np.array([[features.get(name, 0.0) for name in names] for features, _ in rows])
     truth = np.array([float(generated) for _, generated in rows])
@@ -101,7 +106,11 @@ def fit_logistic(rows: Sequence[tuple[Features, bool]], *, ridge: float = RIDGE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedReviewer:
-    """A fitted baseline. A training clip is scored by a model without that clip's creator and scene."""
+    """Baseline reviewer that is fitted on a benchmark.
+
+    A clip of the benchmark is scored by a model that was fitted without the clip's creator and
+    scene.
+    """
 
     name: str
     wants: frozenset[InputKind]
@@ -123,7 +132,7 @@ class FittedReviewer:
             if model is None:
                 return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {_NOTHING_LEFT}")
             beliefs.append(model.p_generated(features))
-        return format_answer(sheet, beliefs)
+        return format_baseline_answer(sheet, beliefs)
 
     async def close(self) -> None:
         """Do nothing: there is nothing to close."""
@@ -135,13 +144,13 @@ _NOTHING_LEFT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _FittedModel:
+class _ClipFeatures:
     clip: ClipId
     features: Features
     owner: FoldGroup
 
 
-def cross_fit(
+def cross_fit_baseline(
     specimens: Iterable[TrainingClip],
     *,
     kind: str,
@@ -149,32 +158,33 @@ def cross_fit(
     extract: Extract,
     seed: int,
 ) -> FittedReviewer:
-    """Fit one model for each cell of creators and scenes (see `folding`), and one on everything.
+    """Fit a baseline: one model per held-out cell of creators and scenes, and one on all clips.
 
-    The model of a cell saw no creator and no scene of it. Specimens without features teach nothing;
-    their questions end as failures, and so do those of cells without which nothing is left to learn from.
+    The model of a cell (see `folds.py`) is fitted without the creators and scenes of the cell.
+    Clips whose features cannot be extracted are skipped. A question about a clip fails if the clip
+    has no features, or if too few clips remain to fit the model of its cell.
 
     Raises:
-        InvalidValueError: No cell is left with anything to learn from.
+        InvalidValueError: There are too few scenes, or no cell leaves clips of both labels.
     """
     learned = sorted(_iter_clip_features(specimens, extract), key=lambda row: row.clip)
-    folding = fold([row.owner for row in learned], seed=seed)
+    folding = assign_clip_folds([row.owner for row in learned], seed=seed)
     if isinstance(folding, Unmeasured):
         msg = f"the {kind} baseline cannot be fitted: {folding.why}; or use another baseline"
         raise InvalidValueError(msg)
     rows = [(row.features, row.owner.creator is not None) for row in learned]
-    models = {"": fit_logistic(rows)}
+    models = {"": fit_logistic_model(rows)}
     for part, one in folding.cells():
         taught = [rows[i] for i in np.flatnonzero(folding.teachers(part, one))]
         if len({generated for _, generated in taught}) == _SIDES:
-            models[_format_cell_name(part, one)] = fit_logistic(taught)
+            models[_format_fold_cell_name(part, one)] = fit_logistic_model(taught)
     if len(models) == 1:
         msg = (
             f"the {kind} baseline cannot be fitted: without a creator and a fold of scenes, nothing of one "
             "label is left. Add creators or scenes, or use another baseline"
         )
         raise InvalidValueError(msg)
-    cells = map(_format_cell_name, folding.parts.tolist(), folding.folds.tolist())
+    cells = map(_format_fold_cell_name, folding.parts.tolist(), folding.folds.tolist())
     held_out = {row.clip: cell for row, cell in zip(learned, cells, strict=True)}
     fitted_on = digest(str(seed), *(f"{clip} {cell}" for clip, cell in held_out.items()))
     return FittedReviewer(
@@ -186,16 +196,16 @@ def cross_fit(
     )
 
 
-def _format_cell_name(part: int, one: int) -> str:
+def _format_fold_cell_name(part: int, one: int) -> str:
     return f"part {part} fold {one}"
 
 
 def _iter_clip_features(
     specimens: Iterable[TrainingClip], extract: Extract
-) -> Iterator[_FittedModel]:
+) -> Iterator[_ClipFeatures]:
     for specimen in specimens:
         features = extract(specimen.exhibit)
         if not isinstance(features, Failure):
             clip = specimen.exhibit.clip.id
             owner = FoldGroup.of(clip, creator=specimen.creator, group=specimen.group)
-            yield _FittedModel(clip, features, owner)
+            yield _ClipFeatures(clip, features, owner)

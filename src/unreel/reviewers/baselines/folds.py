@@ -31,7 +31,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FoldGroup:
-    """Group of a clip. A clip without a group is its own scene."""
+    """Creator and scene of a clip. A clip without a group is its own scene."""
 
     creator: str | None
     """`None` for a real clip."""
@@ -39,13 +39,13 @@ class FoldGroup:
 
     @classmethod
     def of(cls, clip: str, *, creator: str | None, group: str) -> "FoldGroup":
-        """Return the group of a clip; `group` is "" if the clip shares its scene with no other clip."""
+        """Return the creator and scene of a clip; `group` is "" if no other clip shares the scene."""
         return cls(creator, f"group {group}" if group else f"clip {clip}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoldAssignment:
-    """The cell of every clip, in the order of the owners."""
+    """The cell of each clip, that is its scene fold and its creator part, in the order of the input."""
 
     folds: Numbers
     parts: Numbers
@@ -58,7 +58,7 @@ class FoldAssignment:
     """With a single one no creator is held out, only scenes."""
 
     def without_parts(self) -> "FoldAssignment":
-        """Return the same folds with every creator in one part: scenes are held out, creators are not."""
+        """Return the same folds with all creators in one part: only scenes are held out."""
         return replace(self, parts=np.zeros_like(self.parts), n_parts=1)
 
     def cells(self) -> Iterator[tuple[int, int]]:
@@ -66,7 +66,7 @@ class FoldAssignment:
         yield from sorted(set(zip(self.parts.tolist(), self.folds.tolist(), strict=True)))
 
     def teachers(self, part: int, fold: int) -> NDArray[np.bool_]:
-        """Return a mask of the clips that the model of a cell is fitted to."""
+        """Return a mask of the training clips for the model of a cell."""
         elsewhere: NDArray[np.bool_] = self.folds != fold
         if self.n_parts == 1:
             return elsewhere
@@ -74,8 +74,11 @@ class FoldAssignment:
         return taught
 
 
-def fold(owners: Sequence[FoldGroup], *, seed: int) -> FoldAssignment | Unmeasured:
-    """Assign scenes to folds and creators to parts, or return which scenes are missing."""
+def assign_clip_folds(owners: Sequence[FoldGroup], *, seed: int) -> FoldAssignment | Unmeasured:
+    """Assign the scenes of clips to folds and the creators to parts.
+
+    Return `Unmeasured` if there are fewer than two scenes of real or of generated clips.
+    """
     sides = [
         {own.scene for own in owners if (own.creator is None) is real} for real in (False, True)
     ]

@@ -3,25 +3,30 @@
 import math
 from collections.abc import Iterable, Iterator
 
-from unreel.core.facts import ClipFacts
-from unreel.reviewers.baselines.fitting import Features, FittedReviewer, TrainingClip, cross_fit
+from unreel.core.clip import ClipFacts
+from unreel.reviewers.baselines.fitting import (
+    Features,
+    FittedReviewer,
+    TrainingClip,
+    cross_fit_baseline,
+)
 from unreel.reviewers.contract import ClipInput
 
 
 def fit_metadata(specimens: Iterable[TrainingClip], *, seed: int = 0) -> FittedReviewer:
-    """Fit the baseline on `specimens`: a high accuracy means that the set leaks."""
-    return cross_fit(
-        specimens, kind="metadata", wants=frozenset(), extract=_extract_features, seed=seed
+    """Fit the metadata baseline; high accuracy means that file properties reveal the labels."""
+    return cross_fit_baseline(
+        specimens, kind="metadata", wants=frozenset(), extract=_extract_clip_metadata, seed=seed
     )
 
 
-def stream_features(facts: ClipFacts) -> Features:
-    """Return container, codecs, size, rate, length and sound as numbers."""
+def compute_metadata_features(facts: ClipFacts) -> Features:
+    """Return container, codecs, picture size, frame rate, duration and audio of a clip as features."""
     return dict(_iter_video_features(facts)) | dict(_iter_audio_features(facts))
 
 
-def _extract_features(exhibit: ClipInput) -> Features:
-    return stream_features(exhibit.clip.facts)
+def _extract_clip_metadata(exhibit: ClipInput) -> Features:
+    return compute_metadata_features(exhibit.clip.facts)
 
 
 def _iter_video_features(facts: ClipFacts) -> Iterator[tuple[str, float]]:

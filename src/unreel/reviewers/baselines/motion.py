@@ -1,4 +1,4 @@
-"""The `motion` baseline: predicts only from the irregularity of changes of the picture."""
+"""The `motion` baseline: it predicts labels from the irregularity of changes between frames."""
 
 import io
 import math
@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.reviewers.baselines.fitting import Features, FittedReviewer, TrainingClip, cross_fit
+from unreel.reviewers.baselines.fitting import (
+    Features,
+    FittedReviewer,
+    TrainingClip,
+    cross_fit_baseline,
+)
 from unreel.reviewers.contract import ClipInput, InputKind
 
 SIDE: Final = 64
@@ -20,12 +25,14 @@ _FLOOR: Final = 1e-3
 
 
 def fit_motion(specimens: Iterable[TrainingClip], *, seed: int = 0) -> FittedReviewer:
-    """Fit the baseline on the frames of `specimens`; query it with the same sampling."""
+    """Fit the motion baseline on the frames of clips; query it with the same frame sampling."""
     wants = frozenset({InputKind.FRAMES})
-    return cross_fit(specimens, kind="motion", wants=wants, extract=motion_features, seed=seed)
+    return cross_fit_baseline(
+        specimens, kind="motion", wants=wants, extract=compute_motion_features, seed=seed
+    )
 
 
-def motion_features(exhibit: ClipInput) -> Features | Failure:
+def compute_motion_features(exhibit: ClipInput) -> Features | Failure:
     """Compute the size, spread and unevenness of first and second differences between frames.
 
     Return a failure if there are too few frames or a frame cannot be decoded.

@@ -1,19 +1,75 @@
-"""Limits of requests and cost: reserved before a request is sent, settled after its answer."""
+"""Limits of requests and cost: reserved before a request, settled after its answer, and logged on disk."""
 
 import asyncio
+import errno
 import math
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Final
 
 from unreel.core.answer import Usage
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.small_documents import read_toml
-from unreel.reviewers.endpoint.spending_log import SpendingLog
+from unreel.core.input_files import read_toml_file
+from unreel.core.output_files import OutputDirectory
+
+
+class SpendingLog:
+    """Open spending log with its running total. Open it in the process that sends the requests."""
+
+    def __init__(self, path: Path) -> None:
+        folder = OutputDirectory(path.parent)
+        self.total_usd = read_spending_total(path)
+        self._file = folder.open(path.name, os.O_WRONLY | os.O_APPEND)
+
+    def add(self, amount_usd: Decimal) -> None:
+        """Append an amount to the log.
+
+        Raises:
+            OSError: The amount cannot be written, so no further request may be sent.
+        """
+        line = f"{amount_usd}\n".encode()
+        n_written = os.write(self._file, line)
+        if n_written != len(line):  # the disk is full: half a line would spoil the next one
+            os.ftruncate(self._file, os.fstat(self._file).st_size - n_written)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self.total_usd += amount_usd
+
+    def close(self) -> None:
+        """Close the file of the log."""
+        os.close(self._file)
+
+
+def read_spending_total(path: Path) -> Decimal:
+    """Return the sum of the amounts at `path`; 0 if the file is missing."""
+    try:
+        with OutputDirectory(path.parent).read(path.name) as file:
+            return sum((_parse_usd_amount(line) for line in file), Decimal())
+    except FileNotFoundError:
+        return Decimal()
+
+
+def compact_spending_log(path: Path, *, at_least_usd: Decimal) -> Decimal:
+    """Replace the log with one line, the larger of its sum and `at_least_usd`; return that amount.
+
+    Call it while no other process spends money.
+    """
+    spent_usd = max(read_spending_total(path), at_least_usd)
+    OutputDirectory(path.parent).write(path.name, f"{spent_usd}\n".encode())
+    return spent_usd
+
+
+def _parse_usd_amount(line: bytes) -> Decimal:
+    try:
+        amount = Decimal(line.decode()) if line.endswith(b"\n") else Decimal()
+    except (InvalidOperation, UnicodeDecodeError):
+        return Decimal()  # a power cut tore the line
+    return amount if amount.is_finite() else Decimal()
+
 
 MILLION: Final = 1_000_000
 _DEAREST_USD: Final = 1_000_000
@@ -32,7 +88,7 @@ class TokenPrice:
     output_usd_per_million: Decimal
 
     def cost_usd(self, usage: Usage) -> Decimal:
-        """Return the cost of `usage`."""
+        """Return the cost of the tokens in `usage`, in US dollars."""
         paid = (
             usage.input_tokens * self.input_usd_per_million
             + usage.output_tokens * self.output_usd_per_million
@@ -40,33 +96,33 @@ class TokenPrice:
         return paid / MILLION
 
 
-def read_prices(path: Path) -> Mapping[str, TokenPrice]:
+def read_token_prices(path: Path) -> Mapping[str, TokenPrice]:
     """Read prices by model name (`provider/name`) from a TOML file; unknown keys are rejected."""
-    content = read_toml(path, "price table", remedy=_FORM, parse_float=Decimal)
+    content = read_toml_file(path, "price table", remedy=_FORM, parse_float=Decimal)
     models = content.pop("models", None)
     if content or not isinstance(models, dict):
         raise UnreadableSourceError(str(path), "no price table", _FORM)
-    return {name: _read_price(path, name, entry) for name, entry in models.items()}
+    return {name: _parse_token_price(path, name, entry) for name, entry in models.items()}
 
 
-def _read_price(path: Path, name: str, entry: Any) -> TokenPrice:
+def _parse_token_price(path: Path, name: str, entry: Any) -> TokenPrice:
     if not isinstance(entry, dict) or set(entry) != set(_FIELDS):
         raise UnreadableSourceError(str(path), f"{name!r} has no full price", _FORM)
     amounts = {field: entry[field] for field in _FIELDS}
-    if not all(_is_amount(amount) for amount in amounts.values()):
+    if not all(_is_valid_price(amount) for amount in amounts.values()):
         raise UnreadableSourceError(str(path), f"{name!r} has a price that is no amount", _FORM)
     return TokenPrice(**{field: Decimal(amount) for field, amount in amounts.items()})
 
 
-def _is_amount(value: object) -> bool:
+def _is_valid_price(value: object) -> bool:
     if not isinstance(value, int | Decimal) or isinstance(value, bool):
         return False
     return math.isfinite(value) and 0 <= value <= _DEAREST_USD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpentBudget:
-    """Requests and cost so far."""
+class SpendingSummary:
+    """Questions, requests, tokens and cost that a budget has counted so far."""
 
     n_questions: int
     n_requests: int
@@ -79,8 +135,8 @@ class SpentBudget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpentBefore:
-    """Cost of a run before it resumes."""
+class EarlierSpending:
+    """Cost of a run's earlier calls, which counts towards the cost limit when the run resumes."""
 
     spent_usd: Decimal = Decimal(0)
     dearest_usd: Decimal = Decimal(0)
@@ -89,21 +145,21 @@ class SpentBefore:
     """The run's `SpendingLog`."""
 
 
-_NOTHING_BEFORE: Final = SpentBefore()
+_NOTHING_BEFORE: Final = EarlierSpending()
 
 
 class RequestBudget:
-    """Limits on requests and cost. A limit on cost needs a price.
+    """Limits on the number and cost of requests to a model. A cost limit needs a price.
 
-    Before a request is sent its maximum expected cost is reserved; its reply replaces the
-    reservation by the actual cost. So spent and reserved cost together stay below the limit, also
-    in the first wave.
+    The maximum expected cost of a request is reserved before it is sent, and replaced by the actual
+    cost after its reply. So spent and reserved cost together stay below the limit, also while the
+    first requests are in flight.
 
     Args:
         max_requests: Maximum number of requests of this budget.
         max_cost_usd: Maximum cost of the run, including `before`.
         price: Price of the model's tokens.
-        before: Earlier cost of the run.
+        before: Cost of the run's earlier calls.
     """
 
     def __init__(
@@ -112,7 +168,7 @@ class RequestBudget:
         max_requests: int | None = None,
         max_cost_usd: Decimal | None = None,
         price: TokenPrice | None = None,
-        before: SpentBefore = _NOTHING_BEFORE,
+        before: EarlierSpending = _NOTHING_BEFORE,
     ) -> None:
         if max_cost_usd is not None and price is None:
             problem = "no price is known for this model, so its cost cannot be capped"
@@ -140,9 +196,9 @@ class RequestBudget:
         """Return whether the price of tokens is known."""
         return self._price is not None
 
-    def spending(self) -> SpentBudget:
+    def spending(self) -> SpendingSummary:
         """Return the questions, requests, tokens and cost so far."""
-        return SpentBudget(
+        return SpendingSummary(
             n_questions=self._n_questions,
             n_requests=self._n_requests,
             input_tokens=self._input_tokens,
@@ -152,14 +208,15 @@ class RequestBudget:
         )
 
     def count_question(self) -> None:
-        """Count one question."""
+        """Add one to the number of questions."""
         self._n_questions += 1
 
     async def reserve(self, most: Usage) -> Decimal | Failure:
-        """Reserve the cost of one request of at most `most`, or return the exceeded limit.
+        """Reserve the cost of a request with at most the tokens `most`; return the amount in USD.
 
-        Waits while the limit may still suffice after requests in flight report their cost. No
-        request is estimated below the most expensive question so far.
+        Return a failure if a limit does not allow the request. If requests in flight may still turn out
+        cheaper than reserved, wait for them first. No request is estimated below the most expensive
+        question so far.
         """
         if self._max_requests is not None and self._n_requests >= self._max_requests:
             return Failure(FailureReason.BUDGET_SPENT, f"{self._n_requests} requests were sent")
@@ -180,7 +237,7 @@ class RequestBudget:
         return planned_usd
 
     def settle(self, reserved_usd: Decimal, usage: Usage | None, *, answered: bool) -> None:
-        """Replace the reservation of a request by what it cost; without `usage` it cost nothing."""
+        """Replace the reservation of a finished request by its actual cost; 0 without `usage`."""
         cost_usd = Decimal(0)
         self._n_uncounted += answered and (usage is None or usage.is_estimated)
         if usage is not None:
@@ -199,7 +256,7 @@ class RequestBudget:
             self._settled = None
 
     def close(self) -> None:
-        """End the account."""
+        """Close the spending log."""
         if self._log is not None:
             self._log.close()
             self._log = None

@@ -1,4 +1,4 @@
-"""Asking well: one question, as few requests as it takes, an outcome before its deadline."""
+"""Client of a model server: one question with retries, budget and deadline."""
 
 import asyncio
 import logging
@@ -18,13 +18,21 @@ from unreel.core.retry import (
     RetryPolicy,
     backoff_s,
 )
-from unreel.core.span import to_us
+from unreel.core.span import convert_to_microseconds
 from unreel.network.client import HttpReply
 from unreel.reviewers.endpoint.budget import RequestBudget
-from unreel.reviewers.endpoint.circuit_breaker import CircuitBreaker, RequestPermit
-from unreel.reviewers.endpoint.concurrency import ConcurrencyLimit, LoadSignal
-from unreel.reviewers.endpoint.replies import RequestFailure, read_raw
-from unreel.reviewers.endpoint.transport import RequestTransport, UnsentRequest
+from unreel.reviewers.endpoint.load_control import (
+    CircuitBreaker,
+    ConcurrencyLimiter,
+    RequestPermit,
+    ServerLoadSignal,
+)
+from unreel.reviewers.endpoint.transport import (
+    RequestFailure,
+    RequestTransport,
+    UnsentRequestFailure,
+    parse_chat_response,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -33,10 +41,10 @@ _SERVER_WORKS: Final = frozenset(
 )
 _ONLY_THIS_QUESTION: Final = ("status 400", "status 413", "status 422")
 _SIGNALS: Final = {
-    FailureReason.RATE_LIMITED: LoadSignal.THROTTLED,
-    FailureReason.SERVER_ERROR: LoadSignal.TROUBLED,
-    FailureReason.CONNECTION_LOST: LoadSignal.TROUBLED,
-    FailureReason.OUT_OF_TIME: LoadSignal.TROUBLED,
+    FailureReason.RATE_LIMITED: ServerLoadSignal.THROTTLED,
+    FailureReason.SERVER_ERROR: ServerLoadSignal.TROUBLED,
+    FailureReason.CONNECTION_LOST: ServerLoadSignal.TROUBLED,
+    FailureReason.OUT_OF_TIME: ServerLoadSignal.TROUBLED,
 }
 
 
@@ -47,7 +55,7 @@ _NO_TOKENS: Final = Usage(input_tokens=0, output_tokens=0)
 
 @dataclass(slots=True)
 class _QuestionState:
-    """State of one question."""
+    """Progress of one question: its body, deadline, number of requests and tokens."""
 
     body: bytes
     key: str
@@ -62,20 +70,20 @@ class _QuestionState:
 
 
 class EndpointClient:
-    """Puts questions to one server. Share one among all questions that go there.
+    """Client of one model server. All questions to that server should share one client.
 
-    The deadline of a question starts when its first request may be sent: waiting for a place among
-    the others is not held against it.
+    The deadline of a question starts when its first request may be sent; earlier waiting does not
+    count.
     """
 
-    read: Callable[..., Reply | RequestFailure] = staticmethod(read_raw)
+    read: Callable[..., Reply | RequestFailure] = staticmethod(parse_chat_response)
     """What a server's bytes mean; those that speak no chat have another."""
 
     def __init__(
         self,
         transport: RequestTransport,
         *,
-        pace: ConcurrencyLimit,
+        pace: ConcurrencyLimiter,
         patience: RetryPolicy,
         budget: RequestBudget,
         redact: Callable[[str], str],
@@ -93,9 +101,10 @@ class EndpointClient:
         self._breaker = CircuitBreaker(outage_s=patience.outage_s)
 
     async def ask(self, body: bytes, *, key: str, most: Usage = _NO_TOKENS) -> Reply | Failure:
-        """Return the reply to `body`, or the cause of its failure, within the timeout.
+        """Send `body` with retries, and return the reply or a failure before the deadline.
 
-        Both contain the tokens of all sent requests. `most` is the expected maximum of a request.
+        Both contain the tokens of all requests that were sent. `most` is the expected maximum of tokens
+        of one request.
         """
         course = _QuestionState(body, key, most, ends_at_s=math.inf)
         outcome = await self._ask(course)
@@ -126,8 +135,8 @@ class EndpointClient:
 
     async def _wait_turn(
         self, course: _QuestionState, setback: RequestFailure
-    ) -> "_RequestTicket | Failure":
-        """Leave to ask again, or the end of the question."""
+    ) -> "_AdmittedRequest | Failure":
+        """Wait until the question may be sent again; return the admitted request, or the final failure."""
 
         def give_up(reason: str) -> Failure:
             told = f"{setback.failure.detail} ({reason}, requests: {course.n_requests})"
@@ -153,7 +162,7 @@ class EndpointClient:
             return give_up(f"not asked again: {ticket.detail}")
         return ticket
 
-    async def _admit(self, course: _QuestionState) -> "_RequestTicket | Failure":
+    async def _admit(self, course: _QuestionState) -> "_AdmittedRequest | Failure":
         """Wait for a free place, the circuit breaker and the budget; return a ticket or a failure."""
         while True:
             number = await self._pace.enter(before_s=course.ends_at_s)
@@ -167,7 +176,7 @@ class EndpointClient:
 
     async def _reserve(
         self, course: _QuestionState, number: int, gate: RequestPermit
-    ) -> "_RequestTicket | Failure":
+    ) -> "_AdmittedRequest | Failure":
         reserved_usd: Decimal | Failure | None = None
         try:
             reserved_usd = await self._budget.reserve(course.most)
@@ -177,12 +186,12 @@ class EndpointClient:
                 self._pace.leave()
         if isinstance(reserved_usd, Failure):
             return reserved_usd
-        return _RequestTicket(number, gate, reserved_usd)
+        return _AdmittedRequest(number, gate, reserved_usd)
 
     async def _attempt(
-        self, course: _QuestionState, ticket: "_RequestTicket"
+        self, course: _QuestionState, ticket: "_AdmittedRequest"
     ) -> Reply | RequestFailure:
-        """Send one request; its place, probe and budget reservation are always released."""
+        """Send one request, and always release its concurrency slot, probe and reservation."""
         outcome: Reply | RequestFailure | None = None
         course.n_requests += 1
         try:
@@ -199,7 +208,10 @@ class EndpointClient:
     def _charge(
         self, course: _QuestionState, outcome: Reply | RequestFailure | None
     ) -> Usage | None:
-        """Return the tokens of one request; estimated if they cost money and the server does not report them."""
+        """Return the tokens that the server reports for one request; `None` if it reports none.
+
+        Missing counts are estimated if a price is known and the request may cost money.
+        """
         told = None if outcome is None else outcome.usage
         counted = told is not None and told.input_tokens > 0
         if isinstance(outcome, Reply):
@@ -220,11 +232,13 @@ class EndpointClient:
             return RequestFailure(failure=Failure(FailureReason.OUT_OF_TIME, detail), billable=True)
         if isinstance(raw, Failure):
             refused = raw.reason is FailureReason.NOT_NAMED
-            billable = not refused and not isinstance(raw, UnsentRequest)
+            billable = not refused and not isinstance(raw, UnsentRequestFailure)
             return RequestFailure(failure=raw, final=refused, billable=billable)
         outcome = self._read(raw)
         if isinstance(outcome, Reply):
-            return replace(outcome, latency_us=to_us(_get_loop_time_s() - started_s))
+            return replace(
+                outcome, latency_us=convert_to_microseconds(_get_loop_time_s() - started_s)
+            )
         return outcome
 
     def _read(self, raw: HttpReply) -> Reply | RequestFailure:
@@ -236,13 +250,13 @@ class EndpointClient:
                 failure=Failure(FailureReason.MALFORMED_REPLY, detail), billable=True
             )
 
-    def _learn(self, outcome: Reply | RequestFailure | None, ticket: "_RequestTicket") -> None:
+    def _learn(self, outcome: Reply | RequestFailure | None, ticket: "_AdmittedRequest") -> None:
         if outcome is None:  # cancelled, or cut off by the deadline
             self._breaker.drop(ticket.gate)
         elif isinstance(outcome, Reply) or not _is_server_fault(outcome.failure):
             self._n_throttled = 0
             self._breaker.record_answer()
-            self._pace.record(LoadSignal.FINE, number=ticket.number)
+            self._pace.record(ServerLoadSignal.FINE, number=ticket.number)
         else:
             failure = outcome.failure
             limited = failure.reason is FailureReason.RATE_LIMITED and (
@@ -261,7 +275,7 @@ class EndpointClient:
                 self._pace.record(_SIGNALS[failure.reason], number=ticket.number)
 
     def _pause(self, asked_s: float) -> None:
-        """Let all requests wait once several in a row were rejected for a rate limit."""
+        """Pause all requests after several rejections for a rate limit in a row."""
         if self._pace.is_paused:  # refusals of one burst make its pause no longer
             self._pace.pause(_get_loop_time_s() + asked_s)
             return
@@ -279,7 +293,7 @@ class EndpointClient:
 
 
 @dataclass(frozen=True, slots=True)
-class _RequestTicket:
+class _AdmittedRequest:
     number: int
     gate: RequestPermit
     reserved_usd: Decimal

@@ -1,7 +1,7 @@
-"""Families of models: accepted inputs, and the units of positions and times in their answers.
+"""Model families: accepted inputs, and the units of coordinates and times in their answers.
 
-An endpoint does not report these, and a wrong guess silently ruins a score, so they are declared. A
-model that no pattern matches is `unknown`: it gets frames and nothing that it might misread.
+Servers do not report these units, and a wrong guess silently ruins a score, so they are
+declared here. A model that no pattern matches is `unknown`: it receives frames only.
 """
 
 import math
@@ -32,7 +32,7 @@ class ResizeRule:
     max_pixels: int
 
     def size(self, width: int, height: int) -> tuple[int, int]:
-        """Return width and height of the frame that the model sees."""
+        """Return width and height after the resize, as the model sees the frame."""
         wide, high = (max(1, round(side / self.multiple)) for side in (width, height))
         area = wide * high * self.multiple**2
         if area > self.max_pixels:
@@ -46,7 +46,7 @@ class ResizeRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFamily:
-    """Accepted inputs of models of one kind, and the units of their answers."""
+    """A family of models: accepted inputs, and the units of coordinates and times in its answers."""
 
     name: str
     pattern: str
@@ -72,17 +72,17 @@ class ModelFamily:
 
     @property
     def kind(self) -> str:
-        """Name of its architecture, which defines its timestamps of a video."""
+        """Return the name of the architecture, which defines how the model reads the times of a video."""
         return self.of or self.name
 
     def box_space(self, width: int, height: int, *, film: bool = False) -> str:
-        """Return the coordinate space of boxes for frames of that size, as `declare_space` names it."""
+        """Return the coordinate space of boxes for frames of this size, in `parse_box_space` notation."""
         shown, rule = (width, height), (self.film if film else None) or self.resize
-        return name_space(self.boxes, shown=shown, seen=rule.size(*shown) if rule else shown)
+        return format_box_space(self.boxes, shown=shown, seen=rule.size(*shown) if rule else shown)
 
 
-def name_space(boxes: str, *, shown: tuple[int, int], seen: tuple[int, int]) -> str:
-    """Return the coordinate space of boxes in the convention `boxes`, for the sizes `shown` and `seen`.
+def format_box_space(boxes: str, *, shown: tuple[int, int], seen: tuple[int, int]) -> str:
+    """Format the coordinate space of boxes, given the shown frame size and the resized size `seen`.
 
     A model that answers in pixels means pixels of the shown frame, not of the clip.
     """
@@ -206,12 +206,12 @@ FAMILIES: Final = (
 )
 
 
-def detect_family(address: ModelAddress, named: str | None = None) -> ModelFamily:
-    """Return the family of a model at its server, with the server's request parameters.
+def detect_model_family(address: ModelAddress, named: str | None = None) -> ModelFamily:
+    """Return the family of the model at `address`, with the request fields of its server.
 
-    `named` overrides the family from the model's name.
+    `named` overrides the family that the model's name suggests.
     """
-    found = find_family(address.model) if named is None else get_family(named)
+    found = match_model_family(address.model) if named is None else get_model_family(named)
     if address.provider != "openrouter":
         return found
     spoken = {
@@ -220,7 +220,7 @@ def detect_family(address: ModelAddress, named: str | None = None) -> ModelFamil
     return replace(found, thinking=spoken)
 
 
-def switch_thinking(
+def build_thinking_fields(
     family: ModelFamily, thinking: Switch, *, asked: bool
 ) -> Mapping[str, Any] | str:
     """Return the request fields that set `thinking`, or the reason why it cannot be set.
@@ -237,7 +237,7 @@ def switch_thinking(
     return f"the {family.name} family has no way to switch thinking {thinking}"
 
 
-def limit_family(family: ModelFamily, space: str) -> ModelFamily:
+def apply_resize_bounds(family: ModelFamily, space: str) -> ModelFamily:
     """Return `family` with the resize bounds that `space` declares, for example `resized 3136-50176`.
 
     Any other declaration leaves the family unchanged.
@@ -258,13 +258,13 @@ def limit_family(family: ModelFamily, space: str) -> ModelFamily:
     return replace(family, resize=rule, film=None)
 
 
-def find_family(model: str) -> ModelFamily:
+def match_model_family(model: str) -> ModelFamily:
     """Return the first family whose pattern matches the model name; `unknown` matches all other names."""
     return next(f for f in FAMILIES if re.search(f.pattern, model, re.IGNORECASE))
 
 
-def get_family(name: str) -> ModelFamily:
-    """Return the family of that name, for a model whose own name does not contain it."""
+def get_model_family(name: str) -> ModelFamily:
+    """Return the model family with the given name."""
     for known in FAMILIES:
         if known.name == name:
             return known

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.core.server_keys import OWN_KEY, ServerAddress, read_server
+from unreel.core.server_keys import OWN_KEY, ServerAddress, parse_server_url
 
 LOCAL: Final = "local/"
 """Prefix of the folder of a local model: it is not a provider, and no server is contacted."""
@@ -14,7 +14,7 @@ LOCAL: Final = "local/"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProvider:
-    """A server that speaks the OpenAI chat protocol."""
+    """A provider whose servers speak the OpenAI chat API."""
 
     base_url: str | None
     """`None` where the user must give the address."""
@@ -72,7 +72,7 @@ _FORM: Final = re.compile(r"(?P<provider>[a-z]+)/(?P<model>[^@\s]+)(@(?P<url>htt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAddress:
-    """A model at its server."""
+    """Address of a model: its provider, its name there, and the base URL of the server."""
 
     provider: str
     model: str
@@ -85,16 +85,16 @@ class ModelAddress:
 
     @property
     def server(self) -> ServerAddress:
-        """Return the server."""
-        return read_server(self.base_url)
+        """Return the server of the base URL."""
+        return parse_server_url(self.base_url)
 
 
-def names_server(model: str) -> bool:
-    """Return whether `model` names one behind a server."""
+def is_server_model(model: str) -> bool:
+    """Return whether `model` names a model behind a server."""
     return "/" in model and not model.startswith(LOCAL)
 
 
-def read_address(text: str) -> ModelAddress:
+def parse_model_address(text: str) -> ModelAddress:
     """Parse a model address, for example `openai/gpt-5` or `vllm/tiny@http://127.0.0.1:8000/v1`."""
     found = _FORM.fullmatch(text)
     if found is None:
@@ -111,5 +111,5 @@ def read_address(text: str) -> ModelAddress:
         remedy = f"Write {found['provider']}/{found['model']}@http://host:port/v1"
         setting = "model"
         raise InvalidSettingError(setting, f"{text!r} has no address", remedy)
-    read_server(base_url)
+    parse_server_url(base_url)
     return ModelAddress(provider=found["provider"], model=found["model"], base_url=base_url)

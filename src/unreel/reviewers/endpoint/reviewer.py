@@ -1,5 +1,8 @@
-"""A model behind an OpenAI-compatible server as a reviewer."""
+"""A model behind an OpenAI-compatible server as a reviewer, and the body of its chat requests."""
 
+import json
+from base64 import b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from typing import Any
@@ -9,17 +12,123 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.retry import RetryPolicy
 from unreel.network.client import REPLY_BYTES
+from unreel.protocols.protocol import asks_to_think
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
-from unreel.reviewers.endpoint.budget import RequestBudget, SpentBefore, SpentBudget, TokenPrice
-from unreel.reviewers.endpoint.chat import build_body
+from unreel.reviewers.endpoint.budget import (
+    EarlierSpending,
+    RequestBudget,
+    SpendingSummary,
+    TokenPrice,
+)
 from unreel.reviewers.endpoint.client import EndpointClient
-from unreel.reviewers.endpoint.concurrency import ConcurrencyLimit
-from unreel.reviewers.endpoint.families import RESIZED, ModelFamily, detect_family, limit_family
-from unreel.reviewers.endpoint.providers import PROVIDERS, ModelAddress, read_address
-from unreel.reviewers.endpoint.tokens import estimate_usage
+from unreel.reviewers.endpoint.families import (
+    RESIZED,
+    ModelFamily,
+    apply_resize_bounds,
+    build_thinking_fields,
+    detect_model_family,
+)
+from unreel.reviewers.endpoint.load_control import ConcurrencyLimiter
+from unreel.reviewers.endpoint.providers import PROVIDERS, ModelAddress, parse_model_address
+from unreel.reviewers.endpoint.tokens import estimate_token_usage
 from unreel.reviewers.endpoint.transport import HttpTransport, RequestTransport
-from unreel.reviewers.frame_times import TELLS_TIMES
-from unreel.reviewers.message_parts import Showing
+from unreel.reviewers.message_parts import (
+    TELLS_TIMES,
+    AudioPart,
+    ClipFilePart,
+    ImagePart,
+    Part,
+    PromptText,
+    Showing,
+    VideoPart,
+    build_message_parts,
+    build_request_rejection,
+    compute_family_frame_timing,
+    explain_unsupported_video,
+)
+
+
+def build_chat_request_body(
+    sheet: ReviewRequest, *, family: ModelFamily, show: Showing, fields: Mapping[str, Any]
+) -> bytes | Failure:
+    """Build the chat request body for `sheet`, or return why the request cannot be sent.
+
+    `fields` are further fields of the body, next to `messages`.
+    """
+    condition = sheet.condition
+    if condition.audio == "on" and not family.audio:
+        return build_request_rejection(f"the {family.name} family takes no sound")
+    if condition.thinking != "default":
+        switched = build_thinking_fields(
+            family, condition.thinking, asked=asks_to_think(sheet.prompt)
+        )
+        if isinstance(switched, str):
+            return build_request_rejection(switched)
+        fields = {**fields, **switched}
+    parts = build_message_parts(sheet, form=show, times=family.times)
+    if isinstance(parts, Failure):
+        return parts
+    if show == "video":
+        told = _build_video_time_fields(sheet, family)
+        if isinstance(told, Failure):
+            return told
+        fields = {**fields, **told}
+    head = json.dumps(fields)[:-1].encode()
+    message = b'"messages": [{"role": "user", "content": '
+    content = json.dumps(sheet.prompt).encode()
+    if sheet.exhibits:
+        content = b"".join((b"[", b", ".join(map(_encode_message_part, parts)), b"]"))
+    return b"".join((head, b", ", message, content, b"}]}"))
+
+
+def _build_video_time_fields(
+    sheet: ReviewRequest, family: ModelFamily
+) -> Mapping[str, Any] | Failure:
+    """Return the request fields that give vLLM the frame times, or why vLLM cannot take them."""
+    if why := explain_unsupported_video(family.kind, sheet):
+        return build_request_rejection(why)
+    timings = {
+        compute_family_frame_timing(family.kind, exhibit.frames) for exhibit in sheet.exhibits
+    }
+    if len(timings) > 1:
+        return build_request_rejection(
+            "vLLM takes one set of instants for all videos, and the clips' differ"
+        )
+    told = [
+        {
+            "fps": float(timing.fps),
+            "frames_indices": list(timing.indices),
+            "total_num_frames": timing.indices[-1] + 1,
+            "num_frames": -1,  # all that are sent; by itself it keeps the first 32
+            "do_sample_frames": False,
+        }
+        for timing in timings
+    ]
+    return {"media_io_kwargs": {"video": told[0]}} if told else {}
+
+
+def _encode_message_part(part: Part) -> bytes:
+    match part:
+        case PromptText(text):
+            return json.dumps({"type": "text", "text": text}).encode()
+        case ImagePart(frame):
+            return _encode_data_url_part("image_url", "image/jpeg", b64encode(frame.jpeg))
+        case VideoPart(frames):
+            return _encode_data_url_part(
+                "video_url", "video/jpeg", b",".join(b64encode(f.jpeg) for f in frames)
+            )
+        case ClipFilePart(whole):
+            return _encode_data_url_part("video_url", whole.mime, b64encode(whole.data))
+        case AudioPart(wav):
+            head = b'{"type": "input_audio", "input_audio": {"format": "wav", "data": "'
+            return b"".join((head, b64encode(wav), b'"}}'))
+
+
+def _encode_data_url_part(kind: str, mime: str, base64: bytes) -> bytes:
+    # Base64 needs no JSON escapes, so megabytes are joined as they are instead of being scanned.
+    head = f'{{"type": "{kind}", "{kind}": {{"url": "data:{mime};base64,'
+    return b"".join((head.encode(), base64, b'"}}'))
+
 
 TAKE_FRAMES = frozenset({"compatible", "vllm"})
 """Providers that may be vLLM, which takes frames as one video."""
@@ -45,7 +154,7 @@ class ModelIOFormat:
     """What its boxes count in, where that is not what its family says."""
 
     def label(self) -> str:
-        """Return the differences from the default format."""
+        """Return the settings that differ from the default, as `name=value` separated by commas."""
         usual = ModelIOFormat()
         changed = [f.name for f in fields(self) if getattr(self, f.name) != getattr(usual, f.name)]
         return ",".join(f"{name}={getattr(self, name)}" for name in changed)
@@ -60,26 +169,28 @@ class EndpointLimits:
     max_cost_usd: Decimal | None = None
     price: TokenPrice | None = None
     """Needed for a cap on cost, and for the cost in the spending."""
-    before: SpentBefore = field(default_factory=SpentBefore)
+    before: EarlierSpending = field(default_factory=EarlierSpending)
     """What counts towards the cap on cost already."""
     patience: RetryPolicy = field(default_factory=RetryPolicy)
 
 
-def endpoint_name(model: str, manner: ModelIOFormat) -> str:
-    """Return the stable name of `model` in the format `manner`; the server address is not part of it."""
-    name, label = read_address(model).name, manner.label()
+def format_endpoint_model_name(model: str, manner: ModelIOFormat) -> str:
+    """Return the stable name of `model` with the format `manner`, without the server address."""
+    name, label = parse_model_address(model).name, manner.label()
     return f"{name}?{label}" if label else name
 
 
 class EndpointReviewer:
-    """Reviewer behind a server. Use it within one event loop, for any number of concurrent requests.
+    """Reviewer that asks a model behind a server.
+
+    Use it within one event loop, for any number of concurrent requests.
 
     Args:
         model: `provider/name`, or `provider/name@http://host:port/v1`.
-        api_key: The key, read by the caller; never in names, logs, answers and failures.
+        api_key: The API key. It never appears in names, logs, answers or failures.
         key_words: Source of the key, for the message if it is rejected.
-        manner: Input mode and answer format.
-        limits: Limits of rate and cost.
+        manner: Input and output format of the model.
+        limits: Limits of concurrency, requests and cost.
         seed: Seed of the backoff between attempts.
     """
 
@@ -93,15 +204,17 @@ class EndpointReviewer:
         limits: EndpointLimits = EndpointLimits(),  # noqa: B008  frozen
         seed: int = 0,
     ) -> None:
-        address = read_address(model)
-        _check_way(address, api_key)
-        self._family = limit_family(detect_family(address, manner.family), manner.box_space or "")
-        _check_abilities(self._family, manner, address)
+        address = parse_model_address(model)
+        _require_secure_key_transport(address, api_key)
+        self._family = apply_resize_bounds(
+            detect_model_family(address, manner.family), manner.box_space or ""
+        )
+        _require_supported_format(self._family, manner, address)
         self._show = manner.show
         own = (manner.box_space or "").startswith(RESIZED)
         self._box_space = None if own else manner.box_space
-        self._fields = _request_fields(address, self._family, manner)
-        self._name = endpoint_name(model, manner)
+        self._fields = _build_request_fields(address, self._family, manner)
+        self._name = format_endpoint_model_name(model, manner)
         self._model = address.model
         self._key_words = key_words
         self._secret = api_key if api_key and len(api_key) >= _SHORTEST_SECRET else None
@@ -115,7 +228,7 @@ class EndpointReviewer:
         self._transport = _open_http_transport(address, api_key, limits)
         self._asker = EndpointClient(
             self._transport,
-            pace=ConcurrencyLimit(max_connections=limits.max_connections),
+            pace=ConcurrencyLimiter(max_connections=limits.max_connections),
             patience=limits.patience,
             budget=self._budget,
             redact=self._redact,
@@ -135,7 +248,7 @@ class EndpointReviewer:
         return frozenset({shown} | ({InputKind.SOUND} if self._family.audio else set()))
 
     @property
-    def spending(self) -> SpentBudget:
+    def spending(self) -> SpendingSummary:
         """Return the requests, tokens and cost so far."""
         return self._budget.spending()
 
@@ -144,10 +257,12 @@ class EndpointReviewer:
         return self._box_space or self._family.box_space(*exhibit.shown_size, film=film)
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        body = build_body(sheet, family=self._family, show=self._show, fields=self._fields)
+        body = build_chat_request_body(
+            sheet, family=self._family, show=self._show, fields=self._fields
+        )
         if isinstance(body, Failure):
             return body
-        most = estimate_usage(sheet, family=self._family, max_tokens=self._max_tokens)
+        most = estimate_token_usage(sheet, family=self._family, max_tokens=self._max_tokens)
         outcome = await self._asker.ask(body, key=sheet.key, most=most)
         if isinstance(outcome, Failure) and outcome.reason is FailureReason.KEY_REJECTED:
             told = "; ".join(filter(None, (outcome.detail, self._key_words)))
@@ -164,13 +279,15 @@ class EndpointReviewer:
         return text.replace(self._secret, "[key]") if self._secret else text
 
 
-def _check_way(address: ModelAddress, api_key: str | None) -> None:
+def _require_secure_key_transport(address: ModelAddress, api_key: str | None) -> None:
     if api_key and not address.server.keeps_secrets:
         setting, problem = "model", f"a key would travel to {address.server} in clear"
         raise InvalidSettingError(setting, problem, "Write https://, or tunnel it to 127.0.0.1")
 
 
-def _check_abilities(family: ModelFamily, manner: ModelIOFormat, address: ModelAddress) -> None:
+def _require_supported_format(
+    family: ModelFamily, manner: ModelIOFormat, address: ModelAddress
+) -> None:
     remedy = "Leave it out, or name the model's family"
     if manner.show == "clip" and not family.video:
         setting, problem = "show", f"the {family.name} family cannot be shown the clip"
@@ -186,7 +303,7 @@ def _check_abilities(family: ModelFamily, manner: ModelIOFormat, address: ModelA
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _request_fields(
+def _build_request_fields(
     address: ModelAddress, family: ModelFamily, manner: ModelIOFormat
 ) -> dict[str, Any]:
     length_field = PROVIDERS[address.provider].length_field

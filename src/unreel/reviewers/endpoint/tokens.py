@@ -14,15 +14,15 @@ from typing import Final
 from unreel.core.answer import Usage
 from unreel.core.clip import Clip
 from unreel.core.question import Question
-from unreel.media.picture import fit_size
-from unreel.media.sampling import parse_plan, plan_frames
+from unreel.media.picture import compute_scaled_size
+from unreel.media.sampling import parse_sampling, plan_frames
 from unreel.media.timeline import FrameTimeline
 from unreel.protocols.presentation import (
     LONGEST_SIDE,
-    around_clips,
-    mark_clip,
-    mark_instant,
-    shows_times,
+    format_clip_heading,
+    format_frame_time,
+    shows_frame_times,
+    split_prompt_at_clips,
 )
 from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.contract import ReviewRequest
@@ -39,16 +39,16 @@ _SHORT_SIDE: Final = 768
 
 
 @dataclass(frozen=True, slots=True)
-class PictureRule:
-    """Token rule of a family for a picture, as text and as a function of width and height."""
+class ImageTokenRule:
+    """Rule for the tokens of an image in a model family, as text and as a function of its size."""
 
     words: str
     count: Callable[[int, int], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestTokens:
-    """Tokens of one question."""
+class RequestTokenCounts:
+    """Estimated number of frames, text tokens and image tokens of one question."""
 
     n_frames: int
     text_tokens: int
@@ -65,7 +65,7 @@ def _count_area_tokens(width: int, height: int, *, pixels: int) -> int:
     return math.ceil(width * height / pixels)
 
 
-def _count_google_tokens(width: int, height: int) -> int:
+def _count_gemini_image_tokens(width: int, height: int) -> int:
     small, tile = 384, 768
     if max(width, height) <= small:
         return 258
@@ -77,61 +77,67 @@ def _count_patch_tokens(width: int, height: int, *, resize: ResizeRule) -> int:
     return wide * high // resize.multiple**2
 
 
-def _build_tile_rule(base: int, tile: int) -> PictureRule:
+def _build_tile_token_rule(base: int, tile: int) -> ImageTokenRule:
     words = f"{base} and {tile} for each tile of 512 pixels, the shorter side at 768"
-    return PictureRule(words, partial(_count_tile_tokens, base=base, tile=tile))
+    return ImageTokenRule(words, partial(_count_tile_tokens, base=base, tile=tile))
 
 
-_GOOGLE: Final = PictureRule("258 for each tile of 768 pixels", _count_google_tokens)
-_REASONING: Final = _build_tile_rule(70, 140)
+_GOOGLE: Final = ImageTokenRule("258 for each tile of 768 pixels", _count_gemini_image_tokens)
+_REASONING: Final = _build_tile_token_rule(70, 140)
 # Sources: the makers' pages on vision and on tokens.
 _RULES: Final = {
-    "openai": _build_tile_rule(85, 170),
-    "openai-audio": _build_tile_rule(85, 170),
+    "openai": _build_tile_token_rule(85, 170),
+    "openai-audio": _build_tile_token_rule(85, 170),
     "openai-reasoning": _REASONING,
     "openai-switch": _REASONING,
-    "claude": PictureRule("width x height / 750", partial(_count_area_tokens, pixels=750)),
+    "claude": ImageTokenRule("width x height / 750", partial(_count_area_tokens, pixels=750)),
     "gemini-plain": _GOOGLE,
     "gemini-flash": _GOOGLE,
-    "gemini": PictureRule("1,120 for each picture", lambda _width, _height: 1120),
+    "gemini": ImageTokenRule("1,120 for each picture", lambda _width, _height: 1120),
 }
-_OTHERWISE: Final = PictureRule(
+_OTHERWISE: Final = ImageTokenRule(
     "width x height / 784, for want of the family's own", partial(_count_area_tokens, pixels=784)
 )
 
 
-def picture_rule(family: ModelFamily) -> PictureRule:
-    """Return the token rule of `family` for a picture."""
+def get_image_token_rule(family: ModelFamily) -> ImageTokenRule:
+    """Return the rule for the tokens of an image in `family`."""
     resize = family.resize
     if resize is None:
         return _RULES.get(family.name, _OTHERWISE)
     words = f"one for {resize.multiple} x {resize.multiple} pixels"
-    return PictureRule(words, partial(_count_patch_tokens, resize=resize))
+    return ImageTokenRule(words, partial(_count_patch_tokens, resize=resize))
 
 
-def load_of(question: Question, clips: Sequence[Clip], family: ModelFamily) -> RequestTokens:
-    """Return the tokens of `question` about `clips` with their frames."""
+def estimate_request_tokens(
+    question: Question, clips: Sequence[Clip], family: ModelFamily
+) -> RequestTokenCounts:
+    """Estimate the tokens of `question` about `clips`, which are sent as frames."""
     condition, instrument = question.condition, question.instrument.protocol
-    rule, marked = picture_rule(family), shows_times(instrument, condition.marks)
-    characters = sum(map(len, around_clips(get_protocol(instrument).prompt(condition.prompt).text)))
+    rule, marked = get_image_token_rule(family), shows_frame_times(instrument, condition.marks)
+    characters = sum(
+        map(len, split_prompt_at_clips(get_protocol(instrument).prompt(condition.prompt).text))
+    )
     n_frames = pictures = 0
     for number, clip in enumerate(clips, start=1):
         instants = _list_frame_times(clip, condition.sampling)
         video = clip.facts.video
-        size = fit_size(video.width, video.height, LONGEST_SIDE, most_pixels=condition.max_pixels)
+        size = compute_scaled_size(
+            video.width, video.height, LONGEST_SIDE, most_pixels=condition.max_pixels
+        )
         n_frames += len(instants)
         pictures += len(instants) * rule.count(*size)
         if marked:
-            characters += sum(len(mark_instant(at_s, family.times)) for at_s in instants)
+            characters += sum(len(format_frame_time(at_s, family.times)) for at_s in instants)
         if len(clips) > 1:
-            characters += len(mark_clip(number))
+            characters += len(format_clip_heading(number))
     text = math.ceil(characters / CHARACTERS)
-    return RequestTokens(n_frames=n_frames, text_tokens=text, picture_tokens=pictures)
+    return RequestTokenCounts(n_frames=n_frames, text_tokens=text, picture_tokens=pictures)
 
 
-def estimate_usage(sheet: ReviewRequest, *, family: ModelFamily, max_tokens: int) -> Usage:
-    """Estimate the tokens of a request for `sheet`; the output counts as `max_tokens`."""
-    rule, tokens = picture_rule(family), 0
+def estimate_token_usage(sheet: ReviewRequest, *, family: ModelFamily, max_tokens: int) -> Usage:
+    """Estimate the maximum tokens of the request `sheet`; its output counts as `max_tokens`."""
+    rule, tokens = get_image_token_rule(family), 0
     characters = len(sheet.prompt)
     for exhibit in sheet.exhibits:
         tokens += sum(rule.count(frame.width, frame.height) for frame in exhibit.frames)
@@ -145,9 +151,9 @@ def estimate_usage(sheet: ReviewRequest, *, family: ModelFamily, max_tokens: int
 
 
 def _list_frame_times(clip: Clip, sampling: str) -> tuple[Fraction, ...]:
-    """Return the times of the frames that `sampling` takes, as if all frames were evenly spaced."""
+    """Return the times of the frames that `sampling` selects, assuming evenly spaced frames."""
     video = clip.facts.video
     rate = video.average_rate or Fraction(1)
     return plan_frames(
-        parse_plan(sampling), FrameTimeline.at_rate(rate, n_frames=video.n_frames)
+        parse_sampling(sampling), FrameTimeline.at_rate(rate, n_frames=video.n_frames)
     ).at_s

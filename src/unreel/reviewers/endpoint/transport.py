@@ -1,26 +1,192 @@
-"""One request to a server that judges: bytes out, bytes in, never more than a cap."""
+"""One request to a server of a model, and the response parsed to a reply or a failure."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any, Final, Protocol, TypeGuard
 
 import httpx2
 
-from unreel.core.failure import Failure
-from unreel.network.client import HttpReply, describe_lost, open_client, read_reply
+from unreel.core.answer import Reply, Usage
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.retry import parse_retry_after
+from unreel.network.client import (
+    HttpReply,
+    convert_connection_error,
+    open_http_client,
+    read_http_reply,
+)
 from unreel.reviewers.endpoint.providers import ModelAddress
+
+READABLE: Final = 200
+"""Most characters of the server's words that a failure repeats."""
+MOST_TOKENS: Final = 1_000_000_000
+"""A server that counts more in one answer has not counted."""
+_STATUSES: Final = range(HTTPStatus.BAD_REQUEST, 600)
+_PASSING: Final = frozenset(
+    {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.LOCKED, HTTPStatus.TOO_EARLY}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFailure:
+    """A failed request: its cause, whether a retry may help, and whether it may cost money."""
+
+    failure: Failure
+    final: bool = False
+    """Asking again would bring the same."""
+    retry_after_s: float = 0.0
+    usage: Usage | None = None
+    billable: bool = False
+    """Whether the model may have worked for it: a server that refuses a request takes no money."""
+
+
+def parse_chat_response(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
+    """Parse a chat completion response; return a failure with the reason if it is no valid answer."""
+    if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
+        return _parse_error_response(raw, now=now)
+    body = _parse_json_body(raw.body)
+    if not isinstance(body, dict):
+        return _build_malformed_failure(
+            f"the body is no JSON object: {_format_body_excerpt(raw.body)!r}"
+        )
+    if isinstance(body.get("error"), dict):  # some gateways report errors with status 200
+        code = body["error"].get("code")
+        if type(code) is int and code in _STATUSES:
+            return _parse_error_response(HttpReply(code, raw.body, raw.retry_after), now=now)
+        return _build_malformed_failure(
+            f"an error with status {raw.status}: {_format_error_message(raw.body)!r}"
+        )
+    return _parse_chat_completion(body)
+
+
+def parse_json_response(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
+    """Return the JSON object in `raw` as text, for servers without a chat API."""
+    if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
+        return _parse_error_response(raw, now=now)
+    body = _parse_json_body(raw.body)
+    if not isinstance(body, dict):
+        return _build_malformed_failure(
+            f"the body is no JSON object: {_format_body_excerpt(raw.body)!r}"
+        )
+    return Reply(text=raw.body.decode("utf-8-sig"))
+
+
+def _parse_json_body(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _parse_chat_completion(body: Mapping[str, Any]) -> Reply | RequestFailure:
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        return _build_malformed_failure("the body has no choices[0].message")
+    usage = _parse_token_usage(body.get("usage"))
+    ended = _parse_finish_reason(choice.get("finish_reason"))
+    text, refusal = message.get("content"), message.get("refusal")
+    if (isinstance(refusal, str) and refusal) or ended == "content_filter":
+        words = _shorten_to_line(refusal) if isinstance(refusal, str) else ended
+        failure = Failure(FailureReason.REFUSED, words)
+        return RequestFailure(failure=failure, final=True, usage=usage, billable=True)
+    if text is not None and not isinstance(text, str):
+        return _build_malformed_failure(
+            f"choices[0].message.content is a {type(text).__name__}, not a text"
+        )
+    if not text or text.isspace():
+        failure = Failure(FailureReason.EMPTY_REPLY, f"no text came, finish_reason is {ended}")
+        return RequestFailure(failure=failure, final=ended == "length", usage=usage, billable=True)
+    named = body.get("model")
+    answered_by = _shorten_to_line(named) if isinstance(named, str) else None
+    return Reply(text=_replace_lone_surrogates(text), usage=usage, answered_by=answered_by)
+
+
+def _parse_finish_reason(reason: object) -> str:
+    if isinstance(reason, str):
+        return _shorten_to_line(reason)
+    return "not reported" if reason is None else f"a {type(reason).__name__}"
+
+
+def _parse_error_response(raw: HttpReply, *, now: datetime) -> RequestFailure:
+    detail = f"status {raw.status}: {_format_error_message(raw.body).rstrip('. ')}"
+    wait_s = parse_retry_after(raw.retry_after, now=now)
+    if raw.status == HTTPStatus.TOO_MANY_REQUESTS:
+        failure = Failure(FailureReason.RATE_LIMITED, detail)
+        return RequestFailure(
+            failure=failure, final=_is_out_of_quota(raw.body), retry_after_s=wait_s
+        )
+    if raw.status >= HTTPStatus.INTERNAL_SERVER_ERROR or raw.status in _PASSING:
+        failure = Failure(FailureReason.SERVER_ERROR, detail)
+        return RequestFailure(failure=failure, retry_after_s=wait_s)
+    is_key = raw.status == HTTPStatus.UNAUTHORIZED
+    reason = FailureReason.KEY_REJECTED if is_key else FailureReason.REQUEST_REJECTED
+    return RequestFailure(failure=Failure(reason, detail), final=True)
+
+
+def _parse_token_usage(usage: object) -> Usage | None:
+    if not isinstance(usage, dict):
+        return None
+    told, made = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    if not (_is_token_count(told) and _is_token_count(made)):
+        return None
+    return Usage(input_tokens=told, output_tokens=made)
+
+
+def _is_token_count(value: object) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value <= MOST_TOKENS
+
+
+def _build_malformed_failure(detail: str) -> RequestFailure:
+    return RequestFailure(failure=Failure(FailureReason.MALFORMED_REPLY, detail), billable=True)
+
+
+def _is_out_of_quota(body: bytes) -> bool:
+    return b'"insufficient_quota"' in body
+
+
+def _format_error_message(body: bytes) -> str:
+    try:
+        error = json.loads(body)["error"]
+        return _shorten_to_line(str(error["message"] if isinstance(error, dict) else error))
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return _format_body_excerpt(body)
+
+
+def _format_body_excerpt(body: bytes) -> str:
+    return _shorten_to_line(body[: 4 * READABLE].decode(errors="replace"))
+
+
+def _replace_lone_surrogates(text: str) -> str:
+    """Return `text` with lone surrogates replaced, because tables cannot store them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _shorten_to_line(text: str) -> str:
+    words = " ".join(_replace_lone_surrogates(text[: 4 * READABLE]).split())
+    return words if len(words) <= READABLE else words[: READABLE - 1] + "…"
+
 
 _UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 
 
-class UnsentRequest(Failure):
-    """No connection could be opened, so the server received nothing."""
+class UnsentRequestFailure(Failure):
+    """Failure of a request without a connection: the server received nothing."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PostTarget:
-    """Path below the server's URL, and type of the posted bodies."""
+    """Target of POST requests: the path below the server's URL, and the content type."""
 
     path: str
     kind: str = "application/json"
@@ -30,19 +196,19 @@ CHAT: Final = PostTarget("/chat/completions")
 
 
 class RequestTransport(Protocol):
-    """Carries one request. It neither retries nor limits time: the caller does."""
+    """Interface that sends a single request. The caller handles retries and timeouts."""
 
     async def send(self, body: bytes, *, key: str) -> HttpReply | Failure:
         """Send `body` and return the server's reply, or a failure; `key` is the idempotency key."""
         ...
 
     async def close(self) -> None:
-        """Close all connections; harmless when called twice."""
+        """Close all connections. A second call has no effect."""
         ...
 
 
 class HttpTransport:
-    """Posts over a pool of connections."""
+    """Transport that sends POST requests through a connection pool."""
 
     def __init__(
         self,
@@ -56,7 +222,7 @@ class HttpTransport:
         self._cap_bytes = cap_bytes
         self._path = post.path
         self._api_key = api_key
-        self._http = open_client(
+        self._http = open_http_client(
             address.server,
             max_connections=max_connections,
             headers={"Accept": "application/json", "Content-Type": post.kind},
@@ -71,11 +237,11 @@ class HttpTransport:
             async with self._http.stream(
                 "POST", self._path, content=body, headers=headers
             ) as response:
-                return await read_reply(response, cap_bytes=self._cap_bytes)
+                return await read_http_reply(response, cap_bytes=self._cap_bytes)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
-            lost = describe_lost(error)
+            lost = convert_connection_error(error)
             is_unsent = isinstance(error, _UNSENT)
-            return UnsentRequest(lost.reason, lost.detail) if is_unsent else lost
+            return UnsentRequestFailure(lost.reason, lost.detail) if is_unsent else lost
 
     async def close(self) -> None:
         await self._http.aclose()

@@ -1,12 +1,12 @@
-"""Programs and HTTP services as reviewers.
+"""External programs and HTTP services as reviewers.
 
 Where to look:
-    `command.py`: `command:` programs.
-    `service.py`: `http:` services.
-    `bubblewrap.py`: mounts of a confined program.
-    `syscall_filter.py`: seccomp filter.
-    `confined_program.py`: limits of a program, and confinement without bubblewrap.
-    `watchdog.py`: memory limit.
+    `command.py`: reviewers that run a program, `command:NAME`.
+    `service.py`: reviewers that call an HTTP service, `http:NAME`.
+    `bubblewrap.py`: file system of a sandboxed program.
+    `syscall_filter.py`: seccomp filter of a sandboxed program.
+    `confined_program.py`: limits of a program, and a weak sandbox without bubblewrap.
+    `watchdog.py`: limits of memory and threads.
     `program_run.py`: one run of a program.
-    `scores.py`: from a score to an answer.
+    `scores.py`: from a detector's score to an answer.
 """

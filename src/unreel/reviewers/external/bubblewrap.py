@@ -1,4 +1,4 @@
-"""The file system that bubblewrap gives to a `command:` program, and a check that it works on this machine."""
+"""File system of a program in a bubblewrap sandbox, and a check that bubblewrap works here."""
 
 import os
 import shutil
@@ -24,19 +24,21 @@ _GRAPHICS: Final = ("nvidia*", "dri", "kfd")
 _SHEBANG_BYTES: Final = 256
 
 
-def require_cage() -> None:
-    """Raise if this machine cannot confine a program.
+def require_program_sandbox() -> None:
+    """Raise if this machine cannot run programs in a bubblewrap sandbox.
 
     Raises:
         MachineError: bubblewrap is missing, or the kernel does not let it work.
     """
-    if problem := cage_problem():
-        raise MachineError(problem, f"{cage_remedy()}, or accept a weaker cage with --weak-cage")
+    if problem := find_program_sandbox_problem():
+        raise MachineError(
+            problem, f"{get_program_sandbox_remedy()}, or accept a weaker cage with --weak-cage"
+        )
 
 
-def cage_remedy() -> str:
-    """Return what to do about `cage_problem`; "" if there is none."""
-    if not cage_problem():
+def get_program_sandbox_remedy() -> str:
+    """Return how to make the bubblewrap sandbox work on this machine; "" if it works."""
+    if not find_program_sandbox_problem():
         return ""
     if shutil.which("bwrap"):
         return "Install bubblewrap 0.7 or later and allow user namespaces"
@@ -44,13 +46,13 @@ def cage_remedy() -> str:
 
 
 @cache
-def cage_problem() -> str:
-    """Return why programs cannot be confined here; "" if they can."""
+def find_program_sandbox_problem() -> str:
+    """Return why this machine cannot run programs in a bubblewrap sandbox; "" if it can."""
     if shutil.which("bwrap") is None:
         return "bubblewrap, which confines programs, is not installed"
     try:
         done = subprocess.run(  # noqa: S603  our own options
-            [*bubblewrap_command(()), "--", "true"],
+            [*build_bubblewrap_command(()), "--", "true"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_PROBE_S,
@@ -64,10 +66,13 @@ def cage_problem() -> str:
     return ""
 
 
-def bubblewrap_command(
+def build_bubblewrap_command(
     readable: Sequence[Path], *, clip: Path | None = None, graphics: bool = False
 ) -> list[str]:
-    """Return bubblewrap and its options; the caller adds the program."""
+    """Return the bubblewrap command line up to its options; the caller appends the program.
+
+    `readable` are the paths that the program may read, besides system folders and `clip`.
+    """
     words = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--unshare-user"]
     words += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     for path in _SYSTEM:
@@ -92,30 +97,30 @@ def bubblewrap_command(
     return [*words, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", SCRATCH]
 
 
-def find_readable(command: Sequence[str]) -> tuple[Path, ...]:
-    """Return the paths that a program may read besides /usr: its interpreter, its own folder, its argument files.
+def find_program_readable_paths(command: Sequence[str]) -> tuple[Path, ...]:
+    """Return the paths, besides system folders, that the program of `command` must read.
 
-    Its own folder is that of the program or, if an interpreter runs it, of the first file among the
-    arguments.
+    These are its interpreter, its own folder and the files among its arguments. Its own folder is
+    the folder of the program or, if an interpreter runs it, of the first file argument.
 
     Raises:
-        InvalidSettingError: Its own folder contains other files.
+        InvalidSettingError: Its own folder is a home, temporary or system folder.
     """
     program = shutil.which(command[0])
     if program is None:
         return ()
     first = Path(program).absolute()
-    chain = [each for each in _iter_interpreters(first) if not _is_system(each)]
+    chain = [each for each in _iter_program_interpreters(first) if not _is_system_path(each)]
     libraries = [path for each in chain for path in _list_python_folders(each) or [each]]
     files = [Path(word) for word in command[1:] if word.startswith("/") and Path(word).is_file()]
-    if "/" in command[0] and not _list_python_folders(first) and not _is_system(first):
+    if "/" in command[0] and not _list_python_folders(first) and not _is_system_path(first):
         files.insert(0, first)
-    own = [_require_own_folder(files[0])] if files and not _is_system(files[0]) else []
-    readable = (*libraries, *own, *(file for file in files[1:] if not _is_system(file)))
+    own = [_require_dedicated_folder(files[0])] if files and not _is_system_path(files[0]) else []
+    readable = (*libraries, *own, *(file for file in files[1:] if not _is_system_path(file)))
     return tuple(dict.fromkeys(readable))
 
 
-def _require_own_folder(file: Path) -> Path:
+def _require_dedicated_folder(file: Path) -> Path:
     folder = file.parent
     real, home = folder.resolve(), Path.home().resolve()
     if (
@@ -128,8 +133,8 @@ def _require_own_folder(file: Path) -> Path:
     return folder
 
 
-def _iter_interpreters(program: Path) -> Iterator[Path]:
-    """Yield a program, what its links lead to, and what runs it if it is a script."""
+def _iter_program_interpreters(program: Path) -> Iterator[Path]:
+    """Yield a program, the targets of its symbolic links, and the interpreter of a script."""
     waiting, seen = [program], set[Path]()
     while waiting:
         path = Path(os.path.abspath(waiting.pop()))  # noqa: PTH100  links are followed one by one
@@ -143,11 +148,13 @@ def _iter_interpreters(program: Path) -> Iterator[Path]:
             waiting.append(script)
         settings = path.parent.parent / "pyvenv.cfg"
         if settings.is_file():
-            named = dict(line.split(" = ", 1) for line in _read_lines(settings) if " = " in line)
+            named = dict(
+                line.split(" = ", 1) for line in _read_file_lines(settings) if " = " in line
+            )
             waiting.append(Path(named.get("home", path.parent)) / path.name)
 
 
-def _read_lines(file: Path) -> list[str]:
+def _read_file_lines(file: Path) -> list[str]:
     return file.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
@@ -163,7 +170,7 @@ def _find_script_interpreter(file: Path) -> Path | None:
 
 
 def _list_python_folders(program: Path) -> list[Path]:
-    """Return the folders of a Python interpreter or one of its scripts; none for another program."""
+    """Return the library folders of a Python interpreter or script; empty for another program."""
     prefix = program.parent.parent
     if (prefix / "pyvenv.cfg").is_file() or any((prefix / "lib").glob("python3*")):
         parts = (program.parent, prefix / "pyvenv.cfg", prefix / "lib", prefix / "lib64")
@@ -171,5 +178,5 @@ def _list_python_folders(program: Path) -> list[Path]:
     return []
 
 
-def _is_system(path: Path) -> bool:
+def _is_system_path(path: Path) -> bool:
     return any(path.is_relative_to(each) for each in _SYSTEM)

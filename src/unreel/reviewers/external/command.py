@@ -1,4 +1,4 @@
-"""`command:NAME`: a program that is given the path of a clip and writes its score."""
+"""`command:NAME`: reviewer that runs a program with a clip's path and reads the printed score."""
 
 import asyncio
 import logging
@@ -13,23 +13,27 @@ from typing import Final
 from unreel.core.answer import Reply
 from unreel.core.errors import InvalidSettingError, MachineError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import clip_id, digest
+from unreel.core.identity import compute_clip_id, digest
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_line
-from unreel.core.settings import server_environment
-from unreel.reviewers.baselines.constant import format_answer
+from unreel.core.settings import build_child_environment
+from unreel.reviewers.baselines.constant import format_baseline_answer
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.external.bubblewrap import (
     CLIP_FOLDER,
     SCRATCH,
-    bubblewrap_command,
-    find_readable,
-    require_cage,
+    build_bubblewrap_command,
+    find_program_readable_paths,
+    require_program_sandbox,
 )
 from unreel.reviewers.external.confined_program import NOT_CONFINED, NOT_STARTED
-from unreel.reviewers.external.program_run import ProgramExit, ProgramJob, run_caged
-from unreel.reviewers.external.scores import ScoreInterpretation, read_last_line
-from unreel.reviewers.external.syscall_filter import build_filter
+from unreel.reviewers.external.program_run import (
+    ProgramRunResult,
+    SandboxedCommand,
+    run_sandboxed_program,
+)
+from unreel.reviewers.external.scores import ScoreInterpretation, parse_program_reply
+from unreel.reviewers.external.syscall_filter import build_syscall_filter
 from unreel.reviewers.external.watchdog import OVER_LIMIT
 
 CLIP_PLACE: Final = "{clip}"
@@ -38,7 +42,7 @@ CLIP_PLACE: Final = "{clip}"
 
 @dataclass(frozen=True, slots=True)
 class ExternalProgram:
-    """A command whose files have absolute paths."""
+    """Command line of an external program, with absolute paths for its files."""
 
     command: tuple[str, ...]
     identity: tuple[str, ...]
@@ -52,7 +56,7 @@ class ExternalProgram:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramSettings:
+class ExternalProgramSettings:
     """Settings of a program: timeout per clip, concurrency and confinement."""
 
     seconds: float = 120.0
@@ -66,13 +70,13 @@ class ProgramSettings:
 def resolve_command_files(command: Sequence[str], base: Path) -> list[str]:
     """Return `command` with absolute paths for all words that name files relative to `base`."""
     return [
-        _find_file_path(word, base, first=number == 0) or word
+        _resolve_argument_file(word, base, first=number == 0) or word
         for number, word in enumerate(command)
     ]
 
 
-def read_program(command: Sequence[str], base: Path) -> ExternalProgram:
-    """Read the program that `command` names, with paths relative to `base`.
+def resolve_external_program(command: Sequence[str], base: Path) -> ExternalProgram:
+    """Resolve the program and the files of `command`, with paths relative to `base`.
 
     The first word may be found through PATH.
 
@@ -83,26 +87,31 @@ def read_program(command: Sequence[str], base: Path) -> ExternalProgram:
         setting, problem = "command", "names no program"
         raise InvalidSettingError(setting, problem, 'Write command = ["python", "detector.py"]')
     words = resolve_command_files(command, base)
-    if "/" in command[0] and not _is_file(Path(words[0])):
+    if "/" in command[0] and not _is_existing_file(Path(words[0])):
         setting, problem = "command", f"there is no program at {words[0]!a}"
         raise InvalidSettingError(setting, problem, "Name a file that can be run")
-    files = [_find_file_path(word, base, first=number == 0) for number, word in enumerate(words)]
+    files = [
+        _resolve_argument_file(word, base, first=number == 0) for number, word in enumerate(words)
+    ]
     identity = [
-        digest("file", clip_id(Path(file))) if file else word
+        digest("file", compute_clip_id(Path(file))) if file else word
         for word, file in zip(words, files, strict=True)
     ]
     return ExternalProgram(tuple(words), tuple(identity))
 
 
-def _find_file_path(word: str, base: Path, *, first: bool) -> str | None:
-    """Return the absolute path of the file `word`; `None` if it is no file or is searched in PATH."""
+def _resolve_argument_file(word: str, base: Path, *, first: bool) -> str | None:
+    """Return the absolute path of the argument `word`; `None` if it is no file.
+
+    The first word is no file if it has no slash, because PATH is searched for it.
+    """
     if CLIP_PLACE in word or (first and "/" not in word):
         return None
     file = base / Path(word).expanduser()
-    return str(file.absolute()) if _is_file(file) else None
+    return str(file.absolute()) if _is_existing_file(file) else None
 
 
-def _is_file(path: Path) -> bool:
+def _is_existing_file(path: Path) -> bool:
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -119,11 +128,11 @@ _TOO_MUCH: Final = "the program took more than 16 GiB, half of the memory, or 51
 
 
 class CommandReviewer:
-    """Reviewer that runs a sandboxed program for each clip and phrases its score as an answer.
+    """Reviewer that runs a sandboxed program for each clip and turns its score into an answer.
 
     Raises:
         MachineError: This machine cannot sandbox programs.
-        InvalidSettingError: The program's folder contains other files.
+        InvalidSettingError: The program is in a home, temporary or system folder.
     """
 
     def __init__(
@@ -131,17 +140,17 @@ class CommandReviewer:
         name: str,
         program: ExternalProgram,
         reading: ScoreInterpretation,
-        terms: ProgramSettings,
+        terms: ExternalProgramSettings,
     ) -> None:
         self._name = name
         self._program = program
         self._reading = reading
         self._terms = terms
         if not terms.weak:
-            require_cage()
-        self._readable = () if terms.weak else find_readable(program.command)
+            require_program_sandbox()
+        self._readable = () if terms.weak else find_program_readable_paths(program.command)
         try:
-            self._rules = build_filter()
+            self._rules = build_syscall_filter()
         except (ImportError, OSError, RuntimeError) as error:
             problem = f"programs cannot be confined without libseccomp ({type(error).__name__})"
             raise MachineError(problem, "Install it with `apt-get install libseccomp2`") from error
@@ -168,10 +177,10 @@ class CommandReviewer:
             if isinstance(belief, Failure):
                 return belief
             beliefs.append(belief)
-        return format_answer(sheet, beliefs)
+        return format_baseline_answer(sheet, beliefs)
 
     async def close(self) -> None:
-        """Do nothing: every program ends with its clip."""
+        """Do nothing: each program exits after its clip."""
 
     async def _ask(self, exhibit: ClipInput) -> float | Failure:
         if exhibit.whole is None:
@@ -188,28 +197,28 @@ class CommandReviewer:
             return ended
         if ended.status:
             return self._mishap(ended)
-        told = read_last_line(ended.output)
+        told = parse_program_reply(ended.output)
         return told if isinstance(told, Failure) else self._reading.believe(told)
 
-    def _run(self, exhibit: ClipInput, stop: threading.Event) -> ProgramExit | Failure:
+    def _run(self, exhibit: ClipInput, stop: threading.Event) -> ProgramRunResult | Failure:
         assert exhibit.whole is not None  # noqa: S101  looked at by the caller
         ending = _ENDINGS.get(exhibit.whole.mime, "mp4")
         with TemporaryDirectory(prefix="unreel-", ignore_cleanup_errors=True) as room:
             folder = OutputDirectory(Path(room))
             # Beside the folder that it may write to, so that it cannot change the clip.
             clip = folder.write(f"shown/clip.{ending}", exhibit.whole.data)
-            return run_caged(self._job(clip, folder.make("scratch")), stop)
+            return run_sandboxed_program(self._job(clip, folder.make("scratch")), stop)
 
-    def _job(self, clip: Path, scratch: Path) -> ProgramJob:
+    def _job(self, clip: Path, scratch: Path) -> SandboxedCommand:
         terms, own, wrapped = self._terms, str(scratch), list[str]()
         if not terms.weak:
-            wrapped = bubblewrap_command(self._readable, clip=clip, graphics=terms.graphics)
+            wrapped = build_bubblewrap_command(self._readable, clip=clip, graphics=terms.graphics)
             clip, own = CLIP_FOLDER / clip.name, SCRATCH
         fixed = {"HOME": own, "TMPDIR": own, "USER": "unreel", "LOGNAME": "unreel"}
-        return ProgramJob(
+        return SandboxedCommand(
             command=self._program.with_clip(clip),
             folder=scratch,
-            environment=server_environment(fixed, {}),
+            environment=build_child_environment(fixed, {}),
             seconds=terms.seconds,
             memory_mb=_MEMORY_MB,
             rules=self._rules,
@@ -217,7 +226,7 @@ class CommandReviewer:
             graphics=terms.graphics,
         )
 
-    def _mishap(self, ended: ProgramExit) -> Failure:
+    def _mishap(self, ended: ProgramRunResult) -> Failure:
         last = ended.errors.decode(errors="replace").strip().rpartition("\n")[2]
         logger.warning("%s: status %d: %s", self._name, ended.status, sanitise_line(last)[:400])
         if ended.status == OVER_LIMIT:

@@ -1,11 +1,11 @@
-"""Run one program without privileges, in a separate process that limits its resources.
+"""Run one external program without privileges; this script is the parent process of the program.
 
 With bubblewrap, the program gets its own file system from bubblewrap, and its limits and the
 seccomp filter from this process. Weak confinement works without bubblewrap: the program can
 read all files that its user can read and write to one directory. It has no network, no
-capabilities and no way to gain privileges, and it sees no other process if the kernel can hide
-them. The program is started under a `core.leash.Leash`, which ends the program and all its
-child processes.
+capabilities and no means to gain privileges, and it sees no other process if the kernel can
+hide them. A `ManagedProcess` starts this script, and ends the program with all its child
+processes.
 """
 
 import contextlib
@@ -42,12 +42,12 @@ _DEVICES: Final = ("null", "zero", "full", "random", "urandom")
 _GRAPHICS: Final = ("nvidia*", "dri", "kfd")
 
 
-class _FilterProgram(ctypes.Structure):
+class _SeccompProgram(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_char_p))
 
 
-def _load_module(file: Path) -> Any:
-    """Return a module by its file: the package around it takes longer to load than all else here."""
+def _load_module_file(file: Path) -> Any:
+    """Load a module from its file, because importing its package would take much longer."""
     spec = spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None:
         msg = f"{file} cannot be loaded"
@@ -58,14 +58,17 @@ def _load_module(file: Path) -> Any:
 
 
 def main(plan: str, command: list[str]) -> int:
-    """Run `command` as `plan` says; its exit status, 128 and more for a signal."""
+    """Run `command` with the sandbox settings in `plan`, a JSON object, and return its exit status.
+
+    The status of a program that a signal ended is 128 plus the signal.
+    """
     told = json.loads(plan)
     try:
-        _check_descriptors()
-        watchdog = _load_module(Path(__file__).with_name("watchdog.py"))
+        _close_extra_descriptors()
+        watchdog = _load_module_file(Path(__file__).with_name("watchdog.py"))
         memory = _compute_memory_limit(told)
         if not told["bubblewrap"]:
-            pid = _start_weak(told, command)
+            pid = _start_weak_sandbox(told, command)
             return int(watchdog.watch(pid, memory_bytes=memory, n_threads=_MOST_PROCESSES))
         report, pid = _start_bubblewrap(told, command)
         status = int(watchdog.watch(pid, memory_bytes=memory, n_threads=_MOST_PROCESSES))
@@ -77,8 +80,8 @@ def main(plan: str, command: list[str]) -> int:
     return status if has_ended or status == watchdog.OVER_LIMIT else NOT_CONFINED
 
 
-def _check_descriptors() -> None:
-    """Close inherited descriptors except the three standard streams, and reject unsafe streams."""
+def _close_extra_descriptors() -> None:
+    """Close all descriptors except the standard streams, which may be no sockets or folders."""
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     for stream in range(3):
         mode = os.fstat(stream).st_mode
@@ -88,7 +91,7 @@ def _check_descriptors() -> None:
 
 
 def _start_bubblewrap(told: dict[str, Any], command: list[str]) -> tuple[int, int]:
-    """Return the descriptor of bubblewrap's report, and its process id."""
+    """Start bubblewrap; return the descriptor of its status report, and its process id."""
     report, report_end = os.pipe()
     rules = os.memfd_create("filter")
     os.write(rules, bytes.fromhex(told["filter"]))
@@ -110,8 +113,8 @@ def _start_bubblewrap(told: dict[str, Any], command: list[str]) -> tuple[int, in
     os._exit(NOT_CONFINED)
 
 
-def _start_weak(told: dict[str, Any], command: list[str]) -> int:
-    """Return the id of the first process, which has the program as its child."""
+def _start_weak_sandbox(told: dict[str, Any], command: list[str]) -> int:
+    """Start the program in the weak sandbox; return the id of the program's parent process."""
     libc = ctypes.CDLL(None, use_errno=True)
     _unshare_namespaces(libc)
     keeper = os.getpid()
@@ -120,7 +123,7 @@ def _start_weak(told: dict[str, Any], command: list[str]) -> int:
         return first
     # The first process of its namespace: with its end the kernel ends all others there.
     with contextlib.suppress(OSError):
-        _limit_ids()
+        _limit_process_ids()
     _die_with_parent(libc, keeper)
     second = os.fork()
     if not second:
@@ -132,7 +135,7 @@ def _exec_confined_command(libc: ctypes.CDLL, told: dict[str, Any], command: lis
     try:
         os.setsid()
         _set_resource_limits(told)
-        _set_limit(resource.RLIMIT_NPROC, _count_user_threads() + _MOST_PROCESSES)
+        _lower_resource_limit(resource.RLIMIT_NPROC, _count_user_threads() + _MOST_PROCESSES)
         _drop_capabilities(libc)
         _restrict_file_access(Path(told["folder"]), graphics=told["graphics"])
         _install_syscall_filter(libc, bytes.fromhex(told["filter"]))
@@ -154,7 +157,7 @@ def _write_confinement_error(error: Exception) -> None:
 def _drop_capabilities(libc: ctypes.CDLL) -> None:
     """Drop all capabilities, as the sandbox does; raise `OSError` if any remain."""
     file = Path(__file__).parents[2] / "media" / "sandbox" / "capabilities.py"
-    loaded = _load_module(file)
+    loaded = _load_module_file(file)
     loaded.drop_capabilities(libc)
     if loaded.has_capabilities(libc):
         msg = "capabilities were given up and are there"
@@ -177,7 +180,7 @@ def _unshare_namespaces(libc: ctypes.CDLL) -> None:
             _write_kernel_file("/proc/self/gid_map", f"{gid} {gid} 1")
 
 
-def _limit_ids() -> None:
+def _limit_process_ids() -> None:
     """Limit the number of processes by the highest process id of the namespace.
 
     Since Linux 6.14 each process namespace has its own highest process id.
@@ -194,10 +197,10 @@ def _set_resource_limits(told: dict[str, Any]) -> None:
         (resource.RLIMIT_FSIZE, _MOST_FILE_BYTES),
         (resource.RLIMIT_CORE, 0),
     ):
-        _set_limit(kind, value)
+        _lower_resource_limit(kind, value)
 
 
-def _set_limit(kind: int, value: int) -> None:
+def _lower_resource_limit(kind: int, value: int) -> None:
     hard = resource.getrlimit(kind)[1]
     allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(kind, (allowed, allowed))
@@ -218,9 +221,9 @@ def _count_user_threads() -> int:
 
 
 def _restrict_file_access(folder: Path, *, graphics: bool) -> None:
-    """Restrict file access with Landlock to the user's own read and execute rights.
+    """Restrict this process with Landlock: it may read all files, but write only to `folder`.
 
-    Only `folder` and harmless devices, with `graphics` also graphics devices, may be written.
+    It may also write to devices such as `/dev/null` and, with `graphics`, to graphics devices.
     """
     from landlock import FSAccess
     from landlock.plumbing import (
@@ -267,7 +270,7 @@ def _list_device_paths(*, graphics: bool) -> list[Path]:
 
 
 def _install_syscall_filter(libc: ctypes.CDLL, rules: bytes) -> None:
-    program = _FilterProgram(len(rules) // 8, rules)
+    program = _SeccompProgram(len(rules) // 8, rules)
     if libc.prctl(_PR_SET_SECCOMP, _FILTER_MODE, ctypes.byref(program), 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "seccomp takes no filter")
     if libc.socket(2, 1, 0) != -1 or ctypes.get_errno() != errno.EPERM:
@@ -283,7 +286,7 @@ def _die_with_parent(libc: ctypes.CDLL, keeper: int) -> None:
 
 
 def _wait_for_exit(pid: int) -> int:
-    """Return the exit status of the process; orphans are reaped meanwhile."""
+    """Wait for the process `pid` and return its exit status; reap other children meanwhile."""
     while True:
         ended, status = os.wait()
         if ended == pid:

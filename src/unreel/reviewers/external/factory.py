@@ -1,4 +1,4 @@
-"""Factories of programs and services as reviewers: picklable values, loaded when used."""
+"""Factories of reviewers that run a program or call a service. The factories can be pickled."""
 
 import re
 from collections.abc import Sequence
@@ -9,11 +9,19 @@ from typing import Final
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.retry import RetryPolicy
-from unreel.core.server_keys import key_variable, read_server, require_secret_way
+from unreel.core.server_keys import (
+    find_key_variable,
+    parse_server_url,
+    require_encrypted_connection,
+)
 from unreel.core.settings import read_secret
 from unreel.reviewers.contract import Reviewer
-from unreel.reviewers.external.command import ExternalProgram, ProgramSettings, read_program
-from unreel.reviewers.external.scores import ScoreInterpretation, Shown, name_external_model
+from unreel.reviewers.external.command import (
+    ExternalProgram,
+    ExternalProgramSettings,
+    resolve_external_program,
+)
+from unreel.reviewers.external.scores import ScoreInterpretation, Shown, format_external_model_name
 from unreel.reviewers.factory import ReviewerFactory
 
 COMMAND: Final = "command:"
@@ -25,7 +33,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalServiceConfig:
-    """Service URL, its input, and its limits."""
+    """Settings of an external service: its URL, the posted input, and the limits of requests."""
 
     url: str
     show: Shown
@@ -34,7 +42,7 @@ class ExternalServiceConfig:
     patience: RetryPolicy
 
 
-def read_outside_name(model: str) -> str:
+def require_external_name(model: str) -> str:
     """Return `model` if the part after `:` is a valid name for an external reviewer.
 
     Raises:
@@ -47,11 +55,11 @@ def read_outside_name(model: str) -> str:
     return model
 
 
-def open_program(
+def build_program_factory(
     model: str,
     command: Sequence[str],
     reading: ScoreInterpretation,
-    terms: ProgramSettings,
+    terms: ExternalProgramSettings,
     *,
     gpus: float = 0.0,
 ) -> ReviewerFactory:
@@ -60,14 +68,14 @@ def open_program(
     Raises:
         InvalidSettingError: There is no such program.
     """
-    program = read_program(command, Path())
-    name = name_external_model(model, reading, *program.identity)
+    program = resolve_external_program(command, Path())
+    name = format_external_model_name(model, reading, *program.identity)
     return ReviewerFactory(
         name=name, build=partial(_build_command_reviewer, name, program, reading, terms), gpus=gpus
     )
 
 
-def open_service(
+def build_service_factory(
     model: str,
     visit: ExternalServiceConfig,
     reading: ScoreInterpretation,
@@ -75,23 +83,26 @@ def open_service(
     key_hosts: str,
     seed: int,
 ) -> ReviewerFactory:
-    """Return the factory of `http:NAME`; its URL is no part of its name.
+    """Return the factory of the reviewer `http:NAME`. The URL is not part of the reviewer's name.
 
     Raises:
-        InvalidSettingError: A key would travel in clear.
+        InvalidSettingError: The API key would be sent unencrypted.
     """
-    server = read_server(visit.url)
-    variable = key_variable(server, key_hosts)
+    server = parse_server_url(visit.url)
+    variable = find_key_variable(server, key_hosts)
     if variable is not None:
-        require_secret_way(server, variable)
-    name = name_external_model(model, reading, visit.show)
+        require_encrypted_connection(server, variable)
+    name = format_external_model_name(model, reading, visit.show)
     return ReviewerFactory(
         name=name, build=partial(_build_http_reviewer, name, visit, reading, variable, seed)
     )
 
 
 def _build_command_reviewer(
-    name: str, program: ExternalProgram, reading: ScoreInterpretation, terms: ProgramSettings
+    name: str,
+    program: ExternalProgram,
+    reading: ScoreInterpretation,
+    terms: ExternalProgramSettings,
 ) -> Reviewer:
     from unreel.reviewers.external.command import CommandReviewer
 

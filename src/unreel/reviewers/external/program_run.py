@@ -1,4 +1,4 @@
-"""One run of an external program in its sandbox: with a timeout, a limit on output, and cleanup."""
+"""One run of an external program in its sandbox, with a timeout and a limit on its output."""
 
 import contextlib
 import json
@@ -25,8 +25,8 @@ _LOOK_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramJob:
-    """Command to run, its writable folder, and its limits."""
+class SandboxedCommand:
+    """Command to run in the sandbox, its writable folder, and its limits."""
 
     command: Sequence[str]
     folder: Path
@@ -43,8 +43,8 @@ class ProgramJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramExit:
-    """A program that came to its end."""
+class ProgramRunResult:
+    """Exit status and output of a program that exited."""
 
     status: int
     output: bytes
@@ -52,8 +52,13 @@ class ProgramExit:
     """The end of what it said besides; for a log, never for a table: it may hold what the program read."""
 
 
-def run_caged(job: ProgramJob, stop: threading.Event) -> ProgramExit | Failure:
-    """Run it and come back when it ended, or when `stop` is set."""
+def run_sandboxed_program(
+    job: SandboxedCommand, stop: threading.Event
+) -> ProgramRunResult | Failure:
+    """Run the program and return its result when it exits; end it at the timeout or on `stop`.
+
+    Return a failure if the program was ended early or wrote too much.
+    """
     with contextlib.ExitStack() as ours:
         output, output_end = _open_pipe(ours)
         errors, errors_end = _open_pipe(ours)
@@ -82,13 +87,13 @@ def run_caged(job: ProgramJob, stop: threading.Event) -> ProgramExit | Failure:
         failure = heard.listen(until_s=time.monotonic() + job.seconds, stop=stop)
         if failure is not None:
             return _build_stop_failure(failure, job)
-        return ProgramExit(
+        return ProgramRunResult(
             status=leash.wait(), output=bytes(heard.output), errors=bytes(heard.errors)
         )
 
 
 class _OutputCapture:
-    """Captured output of both streams, up to a length."""
+    """Captured stdout of a program, and the end of its stderr."""
 
     def __init__(self, output: IO[bytes], errors: IO[bytes]) -> None:
         self.output, self.errors = bytearray(), bytearray()
@@ -126,7 +131,7 @@ def _open_pipe(ours: contextlib.ExitStack) -> tuple[IO[bytes], IO[bytes]]:
     return first, ours.enter_context(os.fdopen(writing, "wb", 0))
 
 
-def _build_stop_failure(reason: FailureReason, job: ProgramJob) -> Failure:
+def _build_stop_failure(reason: FailureReason, job: SandboxedCommand) -> Failure:
     words = {
         FailureReason.OUT_OF_TIME: f"the program gave no answer within {job.seconds:g} s",
         FailureReason.REPLY_TOO_LARGE: f"the program wrote more than {OUTPUT_BYTES} bytes",

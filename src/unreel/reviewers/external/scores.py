@@ -1,4 +1,4 @@
-"""Convert a detector's output, a number or a word, into a probability and a protocol answer."""
+"""Conversion of a detector's reply, a score or a label, into a probability."""
 
 import json
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import Any, Final, Literal
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
+from unreel.core.input_files import parse_json
 from unreel.core.judgement import Label
-from unreel.core.small_documents import parse_json
 
 ScoreMeans = Literal["generated", "real"]
 Shown = Literal["clip", "frames"]
@@ -21,13 +21,16 @@ _READABLE: Final = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreInterpretation:
-    """Interpretation of scores: the meaning of a high one, and the threshold."""
+    """Interpretation of a detector's scores: the label that a high score means, and the threshold."""
 
     score_means: ScoreMeans = "generated"
     threshold: float = 0.5
 
     def believe(self, told: Any) -> float | Failure:
-        """Return the probability that the clip is generated, from 0 to 1, from the detector's reply."""
+        """Return the probability that the clip is generated, given the detector's parsed reply.
+
+        Return a failure if the reply is invalid, or its label contradicts its score.
+        """
         wrong = _explain_invalid_reply(told)
         if wrong:
             return _build_malformed_failure(wrong)
@@ -52,23 +55,26 @@ class ScoreInterpretation:
         return meant if self.score_means == "generated" else 1 - meant
 
 
-def name_external_model(model: str, reading: ScoreInterpretation, *parts: str) -> str:
-    """Return the stable name of `model`; it changes with the program's files, arguments or threshold."""
+def format_external_model_name(model: str, reading: ScoreInterpretation, *parts: str) -> str:
+    """Return the stable name of an external model: `model` and a digest of its settings.
+
+    `parts` are further texts for the digest, such as the files and arguments of a program.
+    """
     return f"{model}-{digest(*parts, reading.score_means, repr(reading.threshold))[:8]}"
 
 
-def read_last_line(output: bytes) -> Any | Failure:
-    """Return the reply of a program: the last non-empty line of its output, parsed as JSON."""
+def parse_program_reply(output: bytes) -> Any | Failure:
+    """Parse the last non-empty line of a program's output as JSON, or return a failure."""
     lines = [line for line in output.split(b"\n") if line.strip()]
     if not lines:
         return Failure(
             FailureReason.EMPTY_REPLY, f"the program wrote nothing; it should write {_FORM}"
         )
-    return read_reply(lines[-1])
+    return parse_detector_reply(lines[-1])
 
 
-def read_reply(data: bytes) -> Any | Failure:
-    """Parse the JSON in `data`; NaN is invalid."""
+def parse_detector_reply(data: bytes) -> Any | Failure:
+    """Parse the JSON reply of a detector, or return a failure. NaN is invalid."""
     try:
         told = parse_json(data)
         json.dumps(told, allow_nan=False)
@@ -78,7 +84,7 @@ def read_reply(data: bytes) -> Any | Failure:
 
 
 def _explain_invalid_reply(told: Any) -> str:
-    """Return the fault of a reply; "" if there is none."""
+    """Return why a detector's parsed reply is invalid; "" if it is valid."""
     if not isinstance(told, dict) or (told.get("score") is None and told.get("label") is None):
         return f"the reply is not {_FORM}"
     label, score = told.get("label"), told.get("score")

@@ -1,4 +1,4 @@
-"""`http:NAME`: a service that is posted a clip, or its frames, and replies with its score."""
+"""`http:NAME`: reviewer that posts a clip or its frames to a service, which returns a score."""
 
 import base64
 import json
@@ -9,30 +9,29 @@ from urllib.parse import urlsplit
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.retry import RetryPolicy
-from unreel.core.span import to_us
-from unreel.reviewers.baselines.constant import format_answer
+from unreel.core.span import convert_to_microseconds
+from unreel.reviewers.baselines.constant import format_baseline_answer
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.endpoint.budget import RequestBudget
 from unreel.reviewers.endpoint.client import EndpointClient
-from unreel.reviewers.endpoint.concurrency import ConcurrencyLimit
+from unreel.reviewers.endpoint.load_control import ConcurrencyLimiter
 from unreel.reviewers.endpoint.providers import ModelAddress
-from unreel.reviewers.endpoint.replies import read_object
-from unreel.reviewers.endpoint.transport import HttpTransport, PostTarget
-from unreel.reviewers.external.scores import ScoreInterpretation, Shown, read_reply
+from unreel.reviewers.endpoint.transport import HttpTransport, PostTarget, parse_json_response
+from unreel.reviewers.external.scores import ScoreInterpretation, Shown, parse_detector_reply
 
 _CAP_BYTES: Final = 64 * 1024
 """Maximum size of a reply."""
 
 
-class _ScoreAsker(EndpointClient):
-    """Asks as patiently as of a model, and reads any object of JSON."""
+class _ScoreServiceClient(EndpointClient):
+    """Client with retries, like that of a model server, that accepts any JSON object as reply."""
 
-    read = staticmethod(read_object)
+    read = staticmethod(parse_json_response)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalService:
-    """Service URL, its input, and its limits."""
+    """An external service: its URL, API key, the posted input, and the limits of requests."""
 
     url: str
     show: Shown = "clip"
@@ -43,7 +42,7 @@ class ExternalService:
 
 
 class HttpReviewer:
-    """Reviewer that posts each clip separately and phrases the reply as an answer."""
+    """Reviewer that posts each clip to a service and turns its scores into an answer."""
 
     def __init__(
         self, name: str, service: ExternalService, reading: ScoreInterpretation, *, seed: int = 0
@@ -61,9 +60,9 @@ class HttpReviewer:
             cap_bytes=_CAP_BYTES,
             post=PostTarget(site.path or "/", kind),
         )
-        self._asker = _ScoreAsker(
+        self._asker = _ScoreServiceClient(
             self._transport,
-            pace=ConcurrencyLimit(max_connections=service.max_connections),
+            pace=ConcurrencyLimiter(max_connections=service.max_connections),
             patience=service.patience,
             budget=RequestBudget(max_requests=service.max_requests, max_cost_usd=None, price=None),
             redact=self._redact,
@@ -91,7 +90,7 @@ class HttpReviewer:
             if isinstance(belief, Failure):
                 return belief
             beliefs.append(belief)
-        return format_answer(sheet, beliefs)
+        return format_baseline_answer(sheet, beliefs)
 
     async def close(self) -> None:
         await self._transport.close()
@@ -103,7 +102,7 @@ class HttpReviewer:
         outcome = await self._asker.ask(body, key=key)
         if isinstance(outcome, Failure):
             return outcome
-        told = read_reply(outcome.text.encode())
+        told = parse_detector_reply(outcome.text.encode())
         return told if isinstance(told, Failure) else self._reading.believe(told)
 
     def _body(self, exhibit: ClipInput) -> bytes | Failure:
@@ -111,7 +110,10 @@ class HttpReviewer:
             return exhibit.whole.data
         if self._show == "frames" and exhibit.frames:
             frames = [
-                {"at_us": to_us(each.at_s), "jpeg": base64.b64encode(each.jpeg).decode()}
+                {
+                    "at_us": convert_to_microseconds(each.at_s),
+                    "jpeg": base64.b64encode(each.jpeg).decode(),
+                }
                 for each in exhibit.frames
             ]
             return json.dumps({"frames": frames}).encode()

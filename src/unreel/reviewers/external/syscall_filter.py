@@ -1,7 +1,7 @@
-"""seccomp filter of `command:` programs, as bytes for bubblewrap and prctl.
+"""Seccomp filter of sandboxed programs, as BPF bytes for bubblewrap and prctl.
 
-System calls with numbers above `NEWEST` are denied because they were not reviewed. Arguments that
-the kernel reads as 32 bits are compared as 32 bits.
+System calls with numbers above `NEWEST` are denied because they were not reviewed. Arguments
+that the kernel reads as 32 bits are compared as 32 bits.
 """
 
 import errno
@@ -80,11 +80,11 @@ _UNKNOWN: Final = 0x00050000 | errno.ENOSYS
 _KILL: Final = 0x80000000
 
 
-def build_filter() -> bytes:
-    """Return the BPF program for this machine.
+def build_syscall_filter() -> bytes:
+    """Return the seccomp filter for this machine's architecture, as a BPF program.
 
     Raises:
-        ImportError: libseccomp, which knows the numbers of older calls, is missing.
+        ImportError: libseccomp is missing, which resolves the names of system calls.
     """
     import pyseccomp
 
@@ -161,6 +161,6 @@ def _encode_return_unless(test: int, value: int, action: int) -> bytes:
 
 
 def _encode_syscall_block(number: int, *steps: bytes) -> bytes:
-    """Return `steps` for one system call; it is allowed if none of them refuses it."""
+    """Encode the checks `steps` of one system call, which is allowed if no check denies it."""
     block = b"".join((*steps, _encode_instruction(_RETURN, _ALLOW)))
     return _encode_instruction(_EQUAL, number, 0, len(block) // 8) + block

@@ -1,4 +1,7 @@
-"""Watches a process and its descendants from outside, and kills them all above a limit. Loaded by its file."""
+"""Watchdog that kills a process and its descendants if they exceed memory or thread limits.
+
+The module is loaded by its file path, without its package.
+"""
 
 import contextlib
 import os
@@ -17,17 +20,18 @@ _RESIDENT_PAGES: Final = 21
 
 
 def watch(pid: int, *, memory_bytes: int, n_threads: int) -> int:
-    """Wait for the child `pid`; return its exit status, 128 and more for a signal, or `OVER_LIMIT`.
+    """Wait for the child process `pid`, and kill it if it exceeds a limit; return its exit status.
 
-    Memory is that of all descendants, with shared pages counted once. Pages that no process has mapped, such as
-    those of a memfd or a tmpfs, count by the growth of the machine's shared memory.
+    The status is 128 plus the signal if a signal ended it, and `OVER_LIMIT` if it was killed here.
+    The memory is that of all descendants, with shared pages counted once. Pages that no process has
+    mapped, such as those of a memfd or a tmpfs, count by the growth of the machine's shared memory.
     """
     shared_before = _measure_shared_bytes()
     ended = os.pidfd_open(pid)
     over = False
     while not select.select([ended], [], [], _LOOK_S)[0]:
         over = (
-            _is_over(pid, memory_bytes, n_threads)
+            _exceeds_limits(pid, memory_bytes, n_threads)
             or _measure_shared_bytes() - shared_before > memory_bytes
         )
         if over:
@@ -40,7 +44,7 @@ def watch(pid: int, *, memory_bytes: int, n_threads: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _is_over(pid: int, memory_bytes: int, most_threads: int) -> bool:
+def _exceeds_limits(pid: int, memory_bytes: int, most_threads: int) -> bool:
     n_threads, resident = 0, dict[int, int]()
     for each in _iter_process_tree(pid):
         with contextlib.suppress(OSError):
@@ -68,7 +72,7 @@ def _iter_process_tree(pid: int) -> Iterator[int]:
 
 
 def _measure_process_bytes(pid: int, resident: int) -> int:
-    """Return the proportional share of memory; the resident size if the kernel does not report it."""
+    """Return the proportional set size of a process; `resident` if the kernel does not report it."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
             if line.startswith("Pss:"):

@@ -1,19 +1,118 @@
-"""A model in a local directory: its family, input format and identity. No weights are loaded."""
+"""A model or adapter in a local directory: family, input format and identity. No weights are loaded."""
 
 import hashlib
 import json
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
 from unreel.core.identity import digest
-from unreel.core.small_documents import RECIPE_BYTES, parse_json, read_bytes
-from unreel.core.weight_files import INDEX_FILES, is_weight_file, require_safe_index
-from unreel.reviewers.endpoint.families import get_family
-from unreel.reviewers.local.input_format import FamilyName, Form, InputSpec, read_taught
+from unreel.core.input_files import (
+    INDEX_FILES,
+    RECIPE_BYTES,
+    is_safetensors_name,
+    parse_json,
+    parse_json_object,
+    read_limited_bytes,
+    require_safe_weight_index,
+)
+from unreel.reviewers.endpoint.families import get_model_family
+from unreel.reviewers.local.input_format import (
+    CheckpointInputSpec,
+    FamilyName,
+    Form,
+    read_checkpoint_input_spec,
+)
+
+SETTING: Final = "--adapter"
+_CONFIG_BYTES: Final = 4 << 20
+_HEADER_BYTES: Final = 64 << 20
+_RANKS: Final = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+"""What vLLM takes as the most that an adapter's rank may be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedAdapter:
+    """A trained adapter that vLLM serves together with its base model, without merging."""
+
+    name: str
+    folder: Path
+    rank: int
+    sees: bool
+    """Whether it changes the part that looks at frames."""
+    taught: CheckpointInputSpec | None
+
+
+def read_served_adapter(name: str, folder: Path) -> ServedAdapter:
+    """Read the adapter in `folder`, to be served under `name`.
+
+    Raises:
+        UnreadableSourceError: The directory has no adapter.
+        InvalidSettingError: vLLM does not support this kind of adapter.
+    """
+    remedy = "Name a folder that peft wrote: adapter_config.json and adapter_model.safetensors"
+    config = read_model_json(folder / "adapter_config.json", remedy)
+    rank = config.get("r")
+    patterns = config.get("rank_pattern") or {}
+    ranks = [rank, *(patterns.values() if isinstance(patterns, Mapping) else ())]
+    if not all(isinstance(each, int) and each > 0 for each in ranks):
+        raise UnreadableSourceError(str(folder), f"a rank of {rank!r}", remedy)
+    for unknown in ("modules_to_save", "use_dora", "lora_bias"):
+        if config.get(unknown):
+            problem = f"{folder}: vLLM does not serve adapters with {unknown}"
+            raise InvalidSettingError(
+                SETTING, problem, "Merge it into its base, or ask it with local/"
+            )
+    tensors = _read_tensor_names(folder / "adapter_model.safetensors", remedy)
+    return ServedAdapter(
+        name=name,
+        folder=folder,
+        rank=max(ranks),
+        sees=any(".visual." in tensor or ".vision_" in tensor for tensor in tensors),
+        taught=read_checkpoint_input_spec(folder),
+    )
+
+
+def build_adapter_arguments(adapters: Sequence[ServedAdapter]) -> Sequence[str]:
+    """Return vLLM's arguments for serving `adapters` with their base."""
+    if not adapters:
+        return ()
+    most = max(adapter.rank for adapter in adapters)
+    fitting = [rank for rank in _RANKS if rank >= most]
+    if not fitting:
+        problem = f"an adapter of rank {most}, and vLLM takes {_RANKS[-1]} at most"
+        raise InvalidSettingError(SETTING, problem, "Merge it into its base")
+    modules = [json.dumps({"name": a.name, "path": str(a.folder.resolve())}) for a in adapters]
+    return (
+        "--enable-lora",
+        *("--max-lora-rank", str(fitting[0]), "--max-loras", str(len(adapters))),
+        *(("--enable-tower-connector-lora",) if any(a.sees for a in adapters) else ()),
+        *("--lora-modules", *modules),
+    )
+
+
+def read_model_json(file: Path, remedy: str) -> Mapping[str, Any]:
+    """Read the JSON object in a file of a model's directory."""
+    try:
+        return parse_json_object(read_limited_bytes(file, most=_CONFIG_BYTES, remedy=remedy))
+    except InvalidValueError as error:
+        raise UnreadableSourceError(str(file), str(error), remedy) from error
+
+
+def _read_tensor_names(file: Path, remedy: str) -> list[str]:
+    """Return the tensor names in the header of a safetensors file."""
+    try:
+        with file.open("rb") as opened:
+            (length,) = struct.unpack("<Q", opened.read(8))
+            header = parse_json_object(opened.read(min(length, _HEADER_BYTES)))
+    except (OSError, struct.error, InvalidValueError) as error:
+        raise UnreadableSourceError(str(file), "no tensors as safetensors", remedy) from error
+    return [*header]
+
 
 CONFIG: Final = "config.json"
 ADAPTER: Final = "adapter_config.json"
@@ -49,20 +148,20 @@ MAX_TOKENS: Final = 2048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalCheckpoint:
-    """A local model with its input format."""
+    """A model in a local folder, with its input format."""
 
     folder: Path
-    taught: InputSpec
+    taught: CheckpointInputSpec
     is_ours: bool
     """Whether it declares how it was taught. Another model is asked like one behind a server."""
 
     @property
     def name(self) -> str:
         """Return the display name with a digest of the weights and of the input settings."""
-        return f"local/{get_display_name(self.folder)}@{self.digest[:_SHORT]}"
+        return f"local/{get_checkpoint_display_name(self.folder)}@{self.digest[:_SHORT]}"
 
     def asked_name(self, *, max_tokens: int, box_space: str | None) -> str:
-        """Return the name as a reviewer; settings that differ from their defaults are part of it."""
+        """Return the reviewer name of the model, with settings that differ from their defaults."""
         changed = {"max_tokens": (max_tokens, MAX_TOKENS), "box_space": (box_space, None)}
         label = ",".join(f"{name}={now}" for name, (now, usual) in changed.items() if now != usual)
         return f"{self.name}?{label}" if label else self.name
@@ -77,27 +176,27 @@ class LocalCheckpoint:
 
     @property
     def base(self) -> Path | None:
-        """Return the directory of an adapter's base model; `None` for a whole model."""
+        """Return the folder of an adapter's base model; `None` for a complete model."""
         if self.taught.base is None:
             return None
         beside = self.folder / self.taught.base
-        return beside if beside.is_dir() else locate_model(self.taught.base)
+        return beside if beside.is_dir() else find_model_folder(self.taught.base)
 
 
 def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> LocalCheckpoint:
-    """Read the checkpoint in `folder`, to be asked in `form`; the default is its training form.
+    """Read the checkpoint in `folder`; `form` is how it will be shown a clip.
 
-    A checkpoint that declares no training form is asked on frames by default.
+    The default is the form of its training, or frames if the checkpoint does not declare one.
 
     Raises:
         UnreadableSourceError: There is no model that is safe to load.
-        InvalidSettingError: The model was trained in the other form, or on another base model.
+        InvalidSettingError: The model was trained with the other form, or on another base model.
     """
-    place = locate_model(folder)
-    require_weights(place)
-    taught = read_taught(place)
+    place = find_model_folder(folder)
+    require_safe_weights(place)
+    taught = read_checkpoint_input_spec(place)
     if taught is None:
-        taught = _build_default_input(place, form or "frames")
+        taught = _build_default_input_spec(place, form or "frames")
         return LocalCheckpoint(folder=place, taught=taught, is_ours=False)
     if form is not None and form != taught.input:
         problem = f"{place.name} was taught on {taught.input} and would be asked on {form}"
@@ -106,16 +205,16 @@ def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> LocalChe
     found = LocalCheckpoint(folder=place, taught=taught, is_ours=True)
     base = found.base
     if base is not None:
-        require_weights(base)
-        _require_base(found, base)
+        require_safe_weights(base)
+        _require_matching_base(found, base)
     return found
 
 
-def locate_model(name: str | Path, revision: str | None = None) -> Path:
-    """Return the folder of a model: itself, or the cache folder of a fetched model.
+def find_model_folder(name: str | Path, revision: str | None = None) -> Path:
+    """Return the folder of a model: `name` itself, or its folder in the Hugging Face cache.
 
     Raises:
-        UnreadableSourceError: Neither exists.
+        UnreadableSourceError: Neither folder exists.
     """
     place = Path(name).expanduser()
     if place.is_dir():
@@ -151,7 +250,7 @@ def _get_file_digest(file: Path) -> str:
     return _hash_file_content(file.resolve(), stat.st_size, stat.st_mtime_ns)
 
 
-def _compute_checkpoint_digest(folder: Path, taught: InputSpec, base: str) -> str:
+def _compute_checkpoint_digest(folder: Path, taught: CheckpointInputSpec, base: str) -> str:
     shown_by = [
         part
         for name in _SHOWN_BY
@@ -164,26 +263,27 @@ def _compute_checkpoint_digest(folder: Path, taught: InputSpec, base: str) -> st
 
 
 def _format_adapter_config(folder: Path) -> str:
-    told = read_config(folder, ADAPTER)
+    told = read_model_config(folder, ADAPTER)
     return json.dumps({k: v for k, v in told.items() if k != "base_model_name_or_path"})
 
 
-def read_config(folder: Path, name: str = CONFIG) -> dict[str, Any]:
-    """Read the config of a model or adapter without changes; empty if it is not a JSON object."""
-    told = parse_json(read_bytes(folder / name, most=RECIPE_BYTES))
+def read_model_config(folder: Path, name: str = CONFIG) -> dict[str, Any]:
+    """Read the JSON config of a model or adapter; return an empty dict if it is no JSON object."""
+    told = parse_json(read_limited_bytes(folder / name, most=RECIPE_BYTES))
     return told if isinstance(told, dict) else {}
 
 
-def require_weights(folder: Path) -> None:
-    """Raise for a folder without weights that can be loaded without running code.
+def require_safe_weights(folder: Path) -> None:
+    """Raise if `folder` has no weights that can be loaded without running code.
 
     Raises:
-        UnreadableSourceError: There are none, or a file names weights of another form or folder.
+        UnreadableSourceError: There are no safetensors files, or a config names weights of another
+            format or folder.
     """
     for index in sorted(folder.glob(INDEX_FILES)):
-        require_safe_index(index)
-    named = read_config(folder).get(_NAMED_WEIGHTS) if (folder / CONFIG).is_file() else None
-    if named is not None and not is_weight_file(str(named).removesuffix(".index.json")):
+        require_safe_weight_index(index)
+    named = read_model_config(folder).get(_NAMED_WEIGHTS) if (folder / CONFIG).is_file() else None
+    if named is not None and not is_safetensors_name(str(named).removesuffix(".index.json")):
         problem = f"names {str(named)[:200]!a} as weights, no safetensors file of its folder"
         remedy = f"Remove {_NAMED_WEIGHTS} from it where you trust the folder"
         raise UnreadableSourceError(str(folder / CONFIG), problem, remedy)
@@ -196,7 +296,7 @@ def require_weights(folder: Path) -> None:
     raise UnreadableSourceError(str(folder), problem, remedy)
 
 
-def _require_base(found: LocalCheckpoint, base: Path) -> None:
+def _require_matching_base(found: LocalCheckpoint, base: Path) -> None:
     told = found.taught.base_digest
     if told is not None and told != digest_weights(base):
         problem = f"{found.folder.name} is an adapter of other weights than those in {base}"
@@ -204,22 +304,26 @@ def _require_base(found: LocalCheckpoint, base: Path) -> None:
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _build_default_input(folder: Path, form: Form) -> InputSpec:
-    kind = read_config(folder).get("model_type") if (folder / CONFIG).is_file() else None
+def _build_default_input_spec(folder: Path, form: Form) -> CheckpointInputSpec:
+    kind = read_model_config(folder).get("model_type") if (folder / CONFIG).is_file() else None
     name = _TYPES.get(str(kind))
     if name is None:
         problem = f"a model of type {kind!r}" if kind else f"no {CONFIG}"
         remedy = f"Name a model of one of these types: {', '.join(_TYPES)}"
         raise UnreadableSourceError(str(folder), problem, remedy)
-    return InputSpec(family=name, input=form, box_space=get_family(name).boxes)
+    return CheckpointInputSpec(family=name, input=form, box_space=get_model_family(name).boxes)
 
 
-def get_display_name(folder: Path) -> str:
-    """Return the display name: its folder, with the training's if it has no name of its own."""
-    return "-".join(reversed(list(_iter_name_parts(folder.resolve())))) or "model"
+def get_checkpoint_display_name(folder: Path) -> str:
+    """Return the display name of a checkpoint: the name of its folder.
+
+    For a folder such as `step-100`, the name of the training's folder is prepended. Folders named
+    `model` or `checkpoints` are skipped.
+    """
+    return "-".join(reversed(list(_iter_display_name_parts(folder.resolve())))) or "model"
 
 
-def _iter_name_parts(folder: Path) -> Iterator[str]:
+def _iter_display_name_parts(folder: Path) -> Iterator[str]:
     for place in (folder, *folder.parents):
         if place.name not in _INNER:
             yield place.name

@@ -1,4 +1,4 @@
-"""The one way in which a sheet becomes numbers: for training, for asking, and for tests of both."""
+"""Encoding of requests as tensors, the same for training, inference and tests."""
 
 import io
 from collections.abc import Callable, Mapping, Sequence
@@ -19,16 +19,18 @@ from transformers.video_utils import VideoMetadata
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame
-from unreel.reviewers.endpoint.families import get_family, name_space
-from unreel.reviewers.frame_times import FrameTiming, explain_missing_video, get_timing
-from unreel.reviewers.local.input_format import FamilyName, InputSpec
+from unreel.reviewers.endpoint.families import format_box_space, get_model_family
+from unreel.reviewers.local.input_format import CheckpointInputSpec, FamilyName
 from unreel.reviewers.message_parts import (
+    FrameTiming,
     ImagePart,
     Part,
     PromptText,
     VideoPart,
-    compose_message,
-    request_rejected,
+    build_message_parts,
+    build_request_rejection,
+    compute_family_frame_timing,
+    explain_unsupported_video,
 )
 
 IGNORED: Final = -100
@@ -48,7 +50,7 @@ _TURN: Final = "\u2063answer\u2063"
 
 @dataclass(frozen=True)
 class EncodedRequest:
-    """A sheet as its model takes it, with or without the answer to learn."""
+    """A request as tensors for a model, with the answer to learn if one was given."""
 
     input_ids: torch.Tensor
     """One-dimensional: the prompt, then the target if one was given."""
@@ -59,16 +61,18 @@ class EncodedRequest:
 
 
 class RequestEncoder:
-    """Encoder of requests as tensors for one checkpoint. It has no weights, and unpickling reopens it.
+    """Encoder of requests as tensors for one checkpoint. It loads no weights.
+
+    It can be pickled; unpickling opens the processor again.
 
     Args:
-        folder: directory of the checkpoint, or of any model of the family.
-        taught: input format of the checkpoint.
+        folder: Folder of the checkpoint, or of any model of the family.
+        taught: Input format of the checkpoint.
     """
 
-    def __init__(self, folder: str | Path, taught: InputSpec) -> None:
+    def __init__(self, folder: str | Path, taught: CheckpointInputSpec) -> None:
         self._folder, self._taught = Path(folder), taught
-        self._processor = _open_processor(self._folder, taught.family)
+        self._processor = _open_model_processor(self._folder, taught.family)
         tokenizer = self._processor.tokenizer
         self._special = [str(t) for t in tokenizer.added_tokens_decoder.values() if t.special]
         self._end_id: int = tokenizer.eos_token_id
@@ -76,19 +80,21 @@ class RequestEncoder:
         self._require_end_of_turn()
 
     @classmethod
-    def open(cls, folder: str | Path, taught: InputSpec) -> "RequestEncoder":
-        """Open the encoder of the checkpoint in `folder`: its processor only, no weights.
+    def open(cls, folder: str | Path, taught: CheckpointInputSpec) -> "RequestEncoder":
+        """Open the processor of the checkpoint in `folder`; no weights are loaded.
 
         Raises:
-            InvalidSettingError: The directory has no processor of that family.
+            InvalidSettingError: The folder has no processor of the model family.
         """
         return cls(folder, taught)
 
-    def __reduce__(self) -> tuple[Callable[..., "RequestEncoder"], tuple[Path, InputSpec]]:
+    def __reduce__(
+        self,
+    ) -> tuple[Callable[..., "RequestEncoder"], tuple[Path, CheckpointInputSpec]]:
         return RequestEncoder, (self._folder, self._taught)
 
     @property
-    def taught(self) -> InputSpec:
+    def taught(self) -> CheckpointInputSpec:
         """Return the input format of its checkpoint."""
         return self._taught
 
@@ -104,11 +110,11 @@ class RequestEncoder:
 
     @property
     def processor(self) -> Any:
-        """Return the processor that transformers' own trainers tokenise with."""
+        """Return the transformers processor, for trainers that tokenise themselves."""
         return self._processor
 
     def save(self, folder: Path) -> None:
-        """Write the processor next to a checkpoint's weights, with the very bounds used here."""
+        """Write the processor, with its resize bounds, to the folder of a checkpoint."""
         self._processor.save_pretrained(folder)
 
     def seen_size(self, exhibit: ClipInput) -> tuple[int, int]:
@@ -125,16 +131,19 @@ class RequestEncoder:
         return wide, tall
 
     def box_space(self, exhibit: ClipInput) -> str:
-        """Return the coordinate space of the boxes in the answers, as `declare_space` names it."""
+        """Return the coordinate space of boxes in the answers, in `parse_box_space` notation."""
         boxes, shown = self._taught.box_space, exhibit.shown_size
-        return name_space(boxes, shown=shown, seen=self.seen_size(exhibit))
+        return format_box_space(boxes, shown=shown, seen=self.seen_size(exhibit))
 
     def encode(self, sheet: ReviewRequest, target: str | None = None) -> EncodedRequest | Failure:
-        """Encode `sheet`, followed by the training answer `target` if given; or return a failure."""
+        """Encode the request `sheet`, followed by the training answer `target` if one is given.
+
+        Return a failure if the model cannot take the request.
+        """
         if why := self._impossible(sheet, target):
-            return request_rejected(why)
-        parts = compose_message(
-            sheet, form=self._taught.input, times=get_family(self._taught.family).times
+            return build_request_rejection(why)
+        parts = build_message_parts(
+            sheet, form=self._taught.input, times=get_model_family(self._taught.family).times
         )
         if isinstance(parts, Failure):
             return parts
@@ -144,22 +153,24 @@ class RequestEncoder:
             if target is not None:
                 ids = torch.cat([ids, self._target_ids(target)])
         except _CANNOT_TAKE as error:
-            return request_rejected(f"{type(error).__name__}: {error}")
+            return build_request_rejection(f"{type(error).__name__}: {error}")
         inputs.pop("mm_token_type_ids", None)
         return EncodedRequest(ids, n_prompt, dict(inputs))
 
     def converse(self, sheet: ReviewRequest) -> list[dict[str, Any]] | Failure:
-        """Return the conversation that asks `sheet` with pictures, for trainers that build the prompt.
+        """Return `sheet` as a chat with images, for trainers that build the prompt themselves.
 
-        Return a failure if the model is asked with videos or `sheet` cannot be asked.
+        Return a failure if the model takes videos, or cannot take the request.
         """
         if self._taught.input != "frames":
-            return request_rejected(
+            return build_request_rejection(
                 "a conversation holds pictures, and this model is asked in videos"
             )
         if why := self._impossible(sheet, None):
-            return request_rejected(why)
-        parts = compose_message(sheet, form="frames", times=get_family(self._taught.family).times)
+            return build_request_rejection(why)
+        parts = build_message_parts(
+            sheet, form="frames", times=get_model_family(self._taught.family).times
+        )
         if isinstance(parts, Failure):
             return parts
         content = [
@@ -174,7 +185,7 @@ class RequestEncoder:
     def collate(
         self, encoded: Sequence[EncodedRequest], *, pad: Literal["left", "right"]
     ) -> dict[str, torch.Tensor]:
-        """Build one batch; it has `labels` if any request has a target."""
+        """Build one padded batch of encoded requests; it has `labels` if any request has a target."""
         longest = max(len(one.input_ids) for one in encoded)
         ids = torch.full((len(encoded), longest), self._pad_id)
         mask, labels = torch.zeros_like(ids), torch.full_like(ids, IGNORED)
@@ -199,24 +210,24 @@ class RequestEncoder:
         return batch
 
     def decode(self, ids: torch.Tensor | Sequence[int]) -> str:
-        """Return the text of `ids`, without special tokens for turns, pictures and padding."""
+        """Return the text of the token ids, without special tokens."""
         text: str = self._processor.tokenizer.decode(ids, skip_special_tokens=True)
         return text
 
     def decode_prompt(self, encoded: EncodedRequest) -> str:
-        """Return the text before the answer, with all special tokens."""
+        """Return the text of the prompt of an encoded request, with all special tokens."""
         text: str = self._processor.tokenizer.decode(encoded.input_ids[: encoded.n_prompt])
         return text
 
     def _impossible(self, sheet: ReviewRequest, target: str | None) -> str:
-        """Return the reason why `sheet` cannot be encoded for the model; "" if it can."""
+        """Return why the model cannot take the request `sheet`; "" if it can."""
         said = sheet.prompt + (target or "")
         if hidden := next((word for word in self._special if word in said), None):
             return f"the text holds {hidden!r}, which is a mark of the model's own"
         if sheet.condition.audio == "on":
             return f"the {self._taught.family} family takes no sound"
         return (
-            explain_missing_video(self._taught.family, sheet)
+            explain_unsupported_video(self._taught.family, sheet)
             if self._taught.input == "video"
             else ""
         )
@@ -236,7 +247,11 @@ class RequestEncoder:
                 case VideoPart(frames):
                     content.append({"type": "video"})
                     videos.append(torch.stack([_decode_frame_tensor(frame) for frame in frames]))
-                    timings.append(_build_video_metadata(get_timing(self._taught.family, frames)))
+                    timings.append(
+                        _build_video_metadata(
+                            compute_family_frame_timing(self._taught.family, frames)
+                        )
+                    )
                 case _:
                     msg = f"a model of this machine takes no {type(part).__name__}"
                     raise ValueError(msg)
@@ -269,7 +284,7 @@ class RequestEncoder:
             raise InvalidSettingError(setting, problem, remedy)
 
 
-def _open_processor(folder: Path, name: FamilyName) -> Any:
+def _open_model_processor(folder: Path, name: FamilyName) -> Any:
     setting, remedy = str(folder), f"Name the folder of a {name} model with its processor"
     try:
         processor = AutoProcessor.from_pretrained(
@@ -325,7 +340,7 @@ def _get_resize_bounds(half: Any) -> dict[str, int]:
     }
 
 
-def _compute_qwen25_size(
+def _compute_qwen25_video_size(
     processor: Any, height: int, width: int, _n_frames: int
 ) -> tuple[int, int]:
     found: tuple[int, int] = qwen25_videos.smart_resize(
@@ -334,7 +349,9 @@ def _compute_qwen25_size(
     return found
 
 
-def _compute_qwen3_size(processor: Any, height: int, width: int, n_frames: int) -> tuple[int, int]:
+def _compute_qwen3_video_size(
+    processor: Any, height: int, width: int, n_frames: int
+) -> tuple[int, int]:
     found: tuple[int, int] = qwen3_videos.smart_resize(
         n_frames,
         height,
@@ -345,7 +362,9 @@ def _compute_qwen3_size(processor: Any, height: int, width: int, n_frames: int) 
     return found
 
 
-def _compute_llama_size(processor: Any, height: int, width: int, n_frames: int) -> tuple[int, int]:
+def _compute_videollama3_video_size(
+    processor: Any, height: int, width: int, n_frames: int
+) -> tuple[int, int]:
     bounds = _get_resize_bounds(processor.video_processor)
     bounds["max_pixels"] //= n_frames  # its bound is for all frames together
     found: tuple[int, int] = llama_videos.smart_resize(height, width, **bounds)
@@ -354,10 +373,10 @@ def _compute_llama_size(processor: Any, height: int, width: int, n_frames: int) 
 
 _SIZES: Final[Mapping[tuple[str, str], Callable[..., tuple[int, int]]]] = {
     ("qwen2.5-vl", "frames"): _build_image_resizer(qwen_images.smart_resize),
-    ("qwen2.5-vl", "video"): _compute_qwen25_size,
+    ("qwen2.5-vl", "video"): _compute_qwen25_video_size,
     ("qwen3-vl", "frames"): _build_image_resizer(qwen_images.smart_resize),
-    ("qwen3-vl", "video"): _compute_qwen3_size,
+    ("qwen3-vl", "video"): _compute_qwen3_video_size,
     ("videollama3", "frames"): _build_image_resizer(llama_images.smart_resize),
-    ("videollama3", "video"): _compute_llama_size,
+    ("videollama3", "video"): _compute_videollama3_video_size,
 }
 """How each processor chooses the size to which it resizes; tests hold them against its grids."""

@@ -1,14 +1,14 @@
-"""Input format of a trained checkpoint: stored with its weights, and used by all callers."""
+"""Input format of a trained checkpoint, stored in a file next to its weights."""
 
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from unreel.core.input_files import RECIPE_BYTES, parse_json, read_limited_bytes
 from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Condition
-from unreel.core.small_documents import RECIPE_BYTES, parse_json, read_bytes
-from unreel.recipes.check import check_sections
+from unreel.recipes.check import validate_recipe_sections
 from unreel.recipes.section import MOST_PARTS, Count, RecipeSection, Text
 from unreel.reviewers.condition import ConditionSection
 
@@ -20,15 +20,15 @@ FamilyName = Literal["qwen2.5-vl", "qwen3-vl", "videollama3"]
 """The architectures that can be trained and run here; the words of `reviewers.endpoint.families`."""
 
 
-class TaughtInstrument(RecipeSection):
-    """A question that it was taught to answer."""
+class TrainedProtocol(RecipeSection):
+    """A protocol that a checkpoint was trained to answer, and the condition of its training."""
 
     protocol: Text
     version: Count
     condition: ConditionSection
 
 
-class InputSpec(RecipeSection):
+class CheckpointInputSpec(RecipeSection):
     """Input format of a checkpoint: all settings that decide what it sees of a question.
 
     The same weights with another form count as another model.
@@ -38,29 +38,31 @@ class InputSpec(RecipeSection):
     input: Form
     box_space: Text
     """The convention of its boxes: `model-input`, `permille`, `unit` or `pixel`."""
-    instruments: Annotated[tuple[TaughtInstrument, ...], Field(max_length=MOST_PARTS)] = ()
+    instruments: Annotated[tuple[TrainedProtocol, ...], Field(max_length=MOST_PARTS)] = ()
     base: Text | None = None
     """Of an adapter: the model that it belongs on."""
     base_digest: Text | None = None
     """Of that model's weights."""
 
     def condition(self, protocol: str) -> Condition | None:
-        """Return the training condition of the protocol of that name; `None` if there is none."""
+        """Return the training condition of the named protocol; `None` if it was not trained."""
         for taught in self.instruments:
             if taught.protocol == protocol:
                 return taught.condition.as_condition()
         return None
 
 
-def read_taught(folder: Path) -> InputSpec | None:
-    """Return the declaration of the checkpoint in `folder`; `None` for a model that unreel did not train."""
+def read_checkpoint_input_spec(folder: Path) -> CheckpointInputSpec | None:
+    """Read the input format of the checkpoint in `folder`; `None` if unreel did not train it."""
     file = folder / FILE
     if not file.exists():
         return None
-    return check_sections(InputSpec, parse_json(read_bytes(file, most=RECIPE_BYTES)))
+    return validate_recipe_sections(
+        CheckpointInputSpec, parse_json(read_limited_bytes(file, most=RECIPE_BYTES))
+    )
 
 
-def write_taught(taught: InputSpec, folder: Path) -> None:
-    """Write the input format to a file next to the weights."""
+def write_checkpoint_input_spec(taught: CheckpointInputSpec, folder: Path) -> None:
+    """Write the input format of a checkpoint to a file in its folder."""
     text = taught.model_dump_json(indent=2) + "\n"
     OutputDirectory(folder.absolute(), published=True).write(FILE, text.encode())

@@ -1,21 +1,123 @@
-"""Weights on a device: safetensors alone, no code of the folder's, positions as the server counts them."""
+"""Weights on a device: only safetensors, no code from the folder, and text positions as the server counts them."""
 
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
+from types import MethodType
 from typing import Any, Final
 
 import torch
+import transformers
 from safetensors import SafetensorError
 from transformers import AutoModelForImageTextToText, GenerationConfig
+from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import Qwen2_5_VLModel
 
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.reviewers.local.checkpoint import (
     ADAPTER,
-    locate_model,
+    find_model_folder,
     read_checkpoint,
-    read_config,
-    require_weights,
+    read_model_config,
+    require_safe_weights,
 )
-from unreel.reviewers.local.positions import patch_positions
+
+_KNOWN: Final = frozenset({"c8ee3ef7bd02674546e45cd9715a86392618c4813ed06d8536cc2f7fcc43929b"})
+"""Digests of the method that is replaced: one for each way in which it was written and looked through."""
+
+
+def patch_rope_positions(model: torch.nn.Module) -> None:
+    """Make every Qwen2.5-VL in `model` compute positions like vLLM; other models stay unchanged.
+
+    Raises:
+        InvalidSettingError: The installed transformers has an unknown version of the method.
+    """
+    for inner in model.modules():
+        if isinstance(inner, Qwen2_5_VLModel):
+            require_known_rope_method(Qwen2_5_VLModel.get_rope_index)
+            inner.get_rope_index = MethodType(_compute_rope_index, inner)
+
+
+def require_known_rope_method(method: Any) -> None:
+    """Raise for a method that differs from the one that the fix replaces."""
+    found = sha256(inspect.getsource(method).encode()).hexdigest()
+    if found not in _KNOWN:
+        problem = f"version {transformers.__version__} counts Qwen2.5-VL's positions in a way unknown here"
+        remedy = "Install the version that unreel[local] names: pip install 'unreel[local]'"
+        setting = "transformers"
+        raise InvalidSettingError(setting, problem, remedy)
+
+
+def _compute_rope_index(
+    inner: Any,
+    input_ids: torch.Tensor,
+    mm_token_type_ids: torch.Tensor,
+    attention_mask: torch.Tensor | None = None,
+    **media: Any,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return positions in time, height and width, and the offset of their end from the number of tokens."""
+    vision = inner.config.vision_config
+    films, seconds = _list_grid_rows(media.get("video_grid_thw")), media.get("second_per_grid_ts")
+    paces = [
+        vision.tokens_per_second * float(each)
+        for each in _fill_missing_grid_seconds(seconds, len(films))
+    ]
+    merge = vision.spatial_merge_size
+    blocks = {
+        1: iter(
+            [
+                _compute_block_positions(grid, merge, 1.0)
+                for grid in _list_grid_rows(media.get("image_grid_thw"))
+            ]
+        ),
+        2: iter(
+            [
+                _compute_block_positions(grid, merge, pace)
+                for grid, pace in zip(films, paces, strict=True)
+            ]
+        ),
+    }
+    positions = torch.zeros(3, *input_ids.shape, dtype=torch.long)
+    deltas = []
+    kept = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+    for row, (types, mask) in enumerate(zip(mm_token_type_ids, kept.bool(), strict=True)):
+        placed = _compute_row_positions(types[mask].tolist(), blocks)
+        positions[:, row, mask.cpu()] = placed
+        deltas.append(int(placed.max()) + 1 - placed.shape[1])
+    device = input_ids.device
+    return positions.to(device), torch.tensor(deltas, device=device).unsqueeze(1)
+
+
+def _compute_row_positions(
+    types: list[int], blocks: Mapping[int, Iterator[torch.Tensor]]
+) -> torch.Tensor:
+    """Compute the positions of one row; each text, image or video starts after the previous one."""
+    spans, start = [], 0
+    for kind, group in groupby(types):
+        left = len(list(group))
+        while left:
+            span = next(blocks[kind]) if kind else torch.arange(left).expand(3, -1)
+            spans.append(span + start)
+            left -= span.shape[1]
+            start = int(spans[-1].max()) + 1
+    return torch.cat(spans, dim=1)
+
+
+def _compute_block_positions(grid: list[int], merge: int, pace: float) -> torch.Tensor:
+    """Compute positions within a picture or video, in double precision like the server."""
+    times = (torch.arange(grid[0], dtype=torch.float64) * pace).long()
+    rows, columns = (torch.arange(side // merge) for side in grid[1:])
+    return torch.stack(torch.meshgrid(times, rows, columns, indexing="ij")).reshape(3, -1)
+
+
+def _fill_missing_grid_seconds(seconds: Any, n: int) -> Sequence[Any]:
+    return [1.0] * n if seconds is None else list(seconds)
+
+
+def _list_grid_rows(grids: torch.Tensor | None) -> list[list[int]]:
+    return [] if grids is None else grids.tolist()
+
 
 _UNREADABLE: Final = (
     ImportError,
@@ -28,18 +130,18 @@ _UNREADABLE: Final = (
 )
 
 
-def load_model(folder: str | Path, *, device: str, dtype: torch.dtype) -> Any:
-    """Load the model in `folder`, with its base if it is an adapter, for inference or training.
+def load_local_model(folder: str | Path, *, device: str, dtype: torch.dtype) -> Any:
+    """Load the model in `folder`, with its base model if it is an adapter.
 
-    It decodes greedily by default: its own sampling settings are ignored.
+    The model decodes greedily by default; the sampling settings in the folder are ignored.
 
     Raises:
         UnreadableSourceError: The weights cannot be read, or are not safe to load.
-        InvalidSettingError: It is not an adapter of this kind, or belongs to other weights.
+        InvalidSettingError: It is no plain LoRA adapter, or its base model is unknown or differs.
     """
-    place = locate_model(folder)
+    place = find_model_folder(folder)
     if not (place / ADAPTER).is_file():
-        return _load_whole(place, dtype).to(device)
+        return _load_full_model(place, dtype).to(device)
     found = read_checkpoint(place)
     if found.base is None:
         setting, remedy = "model", "Name the model that it belongs on as `base` in unreel.json"
@@ -48,11 +150,11 @@ def load_model(folder: str | Path, *, device: str, dtype: torch.dtype) -> Any:
         # transformers would load what that one names, by rules of its own.
         setting, remedy = "model", "Merge that one first, and name the merged model"
         raise InvalidSettingError(setting, f"the base of {place} is an adapter itself", remedy)
-    return _put_adapter(_load_whole(found.base, dtype), place).to(device)
+    return _attach_adapter(_load_full_model(found.base, dtype), place).to(device)
 
 
-def _load_whole(folder: Path, dtype: torch.dtype) -> Any:
-    require_weights(folder)
+def _load_full_model(folder: Path, dtype: torch.dtype) -> Any:
+    require_safe_weights(folder)
     try:
         model, loaded = AutoModelForImageTextToText.from_pretrained(
             folder,
@@ -75,14 +177,14 @@ def _load_whole(folder: Path, dtype: torch.dtype) -> Any:
     model.generation_config = GenerationConfig(
         eos_token_id=said.eos_token_id, pad_token_id=said.pad_token_id
     )
-    patch_positions(model)
+    patch_rope_positions(model)
     return model
 
 
-def _put_adapter(model: Any, folder: Path) -> Any:
+def _attach_adapter(model: Any, folder: Path) -> Any:
     from peft import LoraConfig, PeftModel
 
-    told = read_config(folder, ADAPTER)
+    told = read_model_config(folder, ADAPTER)
     if told.get("peft_type") != "LORA" or told.get("megatron_config"):
         problem, remedy = f"{folder} is no plain LoRA adapter", "Merge it into its model"
         setting = "model"

@@ -1,4 +1,4 @@
-"""A model of this machine as a reviewer: sheets that wait are answered together."""
+"""Reviewer that runs a local model and answers waiting requests in batches."""
 
 import asyncio
 import threading
@@ -15,11 +15,11 @@ from unreel.core.errors import UnreelError
 from unreel.core.failure import Failure, FailureReason
 from unreel.protocols.protocol import asks_to_think
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
-from unreel.reviewers.endpoint.families import get_family, switch_thinking
+from unreel.reviewers.endpoint.families import build_thinking_fields, get_model_family
 from unreel.reviewers.local.checkpoint import MAX_TOKENS, LocalCheckpoint
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
-from unreel.reviewers.local.loading import load_model
-from unreel.reviewers.message_parts import request_rejected
+from unreel.reviewers.local.loading import load_local_model
+from unreel.reviewers.message_parts import build_request_rejection
 
 Outcome = Reply | Failure
 LESS = "Show fewer frames, lower max_pixels, or use a device with more memory"
@@ -42,13 +42,13 @@ class _WaitingRequest:
 
 
 class LocalReviewer:
-    """Reviewer that runs one model locally with greedy decoding; one thread loads it and answers.
+    """Reviewer that runs one local model with greedy decoding, in a thread of its own.
 
     Args:
-        checkpoint: the model with its input format.
-        max_tokens: maximum number of tokens of an answer.
-        most: maximum batch size; smaller if the device has too little memory.
-        box_space: coordinate space of the boxes, if it differs from the checkpoint's declaration.
+        checkpoint: The model with its input format.
+        max_tokens: Maximum number of tokens of an answer.
+        most: Maximum batch size; it is reduced if the device runs out of memory.
+        box_space: Coordinate space of the boxes, if it differs from the checkpoint's declaration.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class LocalReviewer:
 
     async def answer(self, sheet: ReviewRequest) -> Outcome:
         if why := self._cannot_switch(sheet):
-            return request_rejected(why)
+            return build_request_rejection(why)
         if self._worker is None:
             self._worker = threading.Thread(target=self._work, name="local model", daemon=True)
             self._worker.start()
@@ -98,15 +98,15 @@ class LocalReviewer:
             await asyncio.to_thread(worker.join)
 
     def _cannot_switch(self, sheet: ReviewRequest) -> str:
-        """Return the reason why thinking cannot be switched as the condition requires; "" if it can."""
-        thinking, own = sheet.condition.thinking, get_family(self._checkpoint.taught.family)
+        """Return why the model's thinking cannot be switched as `sheet` requires; "" if it can."""
+        thinking, own = sheet.condition.thinking, get_model_family(self._checkpoint.taught.family)
         if thinking == "default":
             return ""
-        switched = switch_thinking(own, thinking, asked=asks_to_think(sheet.prompt))
+        switched = build_thinking_fields(own, thinking, asked=asks_to_think(sheet.prompt))
         return switched if isinstance(switched, str) else ""
 
     def _work(self) -> None:
-        """Answer queued requests until stopped; later requests are rejected."""
+        """Answer queued requests in batches until the reviewer is closed; then reject the rest."""
         model: _LoadedModel | Failure | None = None
         while (first := self._waiting.get()) is not None:
             batch: list[tuple[_WaitingRequest, EncodedRequest]] = []
@@ -137,7 +137,7 @@ class LocalReviewer:
     def _encode(
         self, waiting: _WaitingRequest, model: "_LoadedModel | Failure"
     ) -> EncodedRequest | None:
-        """Encode a waiting request; `None` if it is cancelled or failed and gets no answer."""
+        """Encode a waiting request; return `None` if it was cancelled or has failed."""
         if waiting.answered.cancelled():
             return None
         if isinstance(model, Failure):
@@ -197,7 +197,10 @@ class LocalReviewer:
                 eos_token_id=model.ends,
                 pad_token_id=self._encoder.pad_id,
             )
-        return [_to_end(row, model.ends) for row in made[:, batch["input_ids"].shape[1] :].tolist()]
+        return [
+            _cut_at_end_token(row, model.ends)
+            for row in made[:, batch["input_ids"].shape[1] :].tolist()
+        ]
 
     def _reply(self, ids: list[int], encoded: EncodedRequest, since_s: float) -> Outcome:
         text = self._encoder.decode(ids)
@@ -227,7 +230,7 @@ def _load_model_or_failure(checkpoint: LocalCheckpoint, end_id: int) -> _LoadedM
     if torch.cuda.is_available():
         device, dtype = "cuda", torch.bfloat16
     try:
-        model = load_model(checkpoint.folder, device=device, dtype=dtype).eval()
+        model = load_local_model(checkpoint.folder, device=device, dtype=dtype).eval()
     except torch.OutOfMemoryError as error:
         words = f"the model does not fit: {str(error).partition('.')[0]}. {LESS}"
         return Failure(FailureReason.OUT_OF_MEMORY, words)
@@ -239,7 +242,7 @@ def _load_model_or_failure(checkpoint: LocalCheckpoint, end_id: int) -> _LoadedM
     return _LoadedModel(model=model, device=device, ends=sorted(ends), longest=longest)
 
 
-def _to_end(ids: list[int], ends: Sequence[int]) -> list[int]:
+def _cut_at_end_token(ids: list[int], ends: Sequence[int]) -> list[int]:
     """Return `ids` up to and including the first end token; all `ids` if there is no end token."""
     for place, token in enumerate(ids):
         if token in ends:

@@ -1,4 +1,4 @@
-"""vLLM's server as a child: found, started, waited for, and ended with all that it started."""
+"""vLLM server as a child process: find the installation, start the server, and stop it."""
 
 import json
 import re
@@ -14,9 +14,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.managed_server import HeldServer, require_free
+from unreel.core.managed_server import ManagedServer, require_free_port
 from unreel.core.output_files import OutputDirectory
-from unreel.core.settings import read_secret, server_environment
+from unreel.core.settings import build_child_environment, read_secret
 from unreel.reviewers.local.serving import ServingAddress, ServingPlan
 
 KEY: Final = "VLLM_API_KEY"
@@ -45,18 +45,18 @@ _INSTALL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class VllmInstallation:
-    """An interpreter that has vLLM."""
+    """A Python interpreter with vLLM, and the versions of vLLM and transformers."""
 
     python: Path
     version: str
     transformers: str | None
 
 
-def find_engine(python: Path, plan: ServingPlan) -> VllmInstallation:
-    """Return the vLLM installation of the interpreter, before it is started.
+def find_vllm_installation(python: Path, plan: ServingPlan) -> VllmInstallation:
+    """Return the vLLM installation of the interpreter `python`.
 
     Raises:
-        InvalidSettingError: It has no vLLM, or one that cannot serve the plan.
+        InvalidSettingError: The interpreter does not run, has no vLLM, or its vLLM is too old.
     """
     setting = "--python"
     try:
@@ -64,7 +64,7 @@ def find_engine(python: Path, plan: ServingPlan) -> VllmInstallation:
             [str(python), "-c", _PROBE],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            env=server_environment({"PYTHONSAFEPATH": "1"}, {}),
+            env=build_child_environment({"PYTHONSAFEPATH": "1"}, {}),
             cwd="/",
             timeout=60,
             check=True,
@@ -85,24 +85,26 @@ def find_engine(python: Path, plan: ServingPlan) -> VllmInstallation:
     return VllmInstallation(python, version, transformers)
 
 
-def require_place(place: ServingAddress) -> None:
+def require_serving_address(place: ServingAddress) -> None:
     """Raise if the port is in use, or if the server would be public without a key.
 
     Raises:
         InvalidSettingError: The port is in use, or others can reach it and no key is set.
     """
-    if not _is_loopback(place.host) and not read_secret(KEY):
+    if not _is_loopback_host(place.host) and not read_secret(KEY):
         setting, problem = "--host", f"every client that reaches {place.host} could ask"
         remedy = f"Set {KEY} to a key that they must send, or leave --host out"
         raise InvalidSettingError(setting, problem, remedy)
-    require_free(place.host, place.port)
+    require_free_port(place.host, place.port)
 
 
 @contextmanager
 def start_vllm(
     plan: ServingPlan, engine: VllmInstallation, *, tell: Callable[[str], None]
 ) -> Iterator["VllmServer"]:
-    """Start the server of `plan`, yield it when it answers, and stop it when the context ends.
+    """Start the vLLM server of `plan`, yield it when it is ready, and stop it at the end.
+
+    `tell` receives the server's log lines while it starts.
 
     Raises:
         MachineError: The server exited, or did not start within the timeout.
@@ -116,27 +118,27 @@ def start_vllm(
             server.end()
 
 
-class VllmServer(HeldServer):
-    """A started server. `end` it."""
+class VllmServer(ManagedServer):
+    """A running vLLM server. The caller must stop it with `end`."""
 
     def __init__(self, plan: ServingPlan, engine: VllmInstallation, room: Path) -> None:
         self._plan = plan
         model = prepare_model_folder(plan, room)
         command = [str(engine.python), "-m", _MODULE, "--model", str(model), *plan.arguments]
-        environment = server_environment(plan.environment, plan.usual, keep=frozenset({KEY}))
+        environment = build_child_environment(plan.environment, plan.usual, keep=frozenset({KEY}))
         super().__init__("vLLM", command, folder=room, log=_LOG, environment=environment)
 
     def wait_until_up(self, tell: Callable[[str], None], *, seconds: float = UP_S) -> None:
-        """Wait until it answers for all models of the plan, and pass its output to the callback.
+        """Wait until the server offers all models of the plan; `tell` receives its log lines.
 
         Raises:
-            MachineError: It exited, or did not start within the timeout.
+            MachineError: The server exited, or did not start within `seconds`.
         """
         wanted = {model.name for model in self._plan.models}
         self.wait_until(lambda: wanted <= {*self._offered()}, tell, seconds=seconds)
 
     def plain_line(self, line: str) -> str:
-        """Return the log line without its source and timestamp."""
+        """Return a log line without its process, level, timestamp and source."""
         return _STAMP.sub("", line)
 
     def _offered(self) -> tuple[str, ...]:
@@ -168,5 +170,5 @@ def prepare_model_folder(plan: ServingPlan, room: Path) -> Path:
     return room / "model"
 
 
-def _is_loopback(host: str) -> bool:
+def _is_loopback_host(host: str) -> bool:
     return host in {"localhost", "::1"} or host.startswith("127.")

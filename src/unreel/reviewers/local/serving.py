@@ -1,4 +1,4 @@
-"""Start plan of `unreel serve`: vLLM's server with a checkpoint and its adapters."""
+"""Plan of `unreel serve`: the command of a vLLM server for a checkpoint and its adapters."""
 
 import json
 import re
@@ -8,25 +8,28 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.core.names import plain_name
+from unreel.core.names import make_safe_file_name
 from unreel.reviewers.contract import MOST_EXHIBITS
-from unreel.reviewers.endpoint.families import RESIZED, find_family
-from unreel.reviewers.local.adapters import (
-    SETTING,
-    ServedAdapter,
-    adapter_arguments,
-    read_adapter,
-    read_object,
-)
+from unreel.reviewers.endpoint.families import RESIZED, match_model_family
 from unreel.reviewers.local.checkpoint import (
     ADAPTER,
     CONFIG,
+    SETTING,
     LocalCheckpoint,
+    ServedAdapter,
+    build_adapter_arguments,
     digest_weights,
-    get_display_name,
+    get_checkpoint_display_name,
     read_checkpoint,
+    read_model_json,
+    read_served_adapter,
 )
-from unreel.reviewers.local.input_format import FamilyName, Form, InputSpec, read_taught
+from unreel.reviewers.local.input_format import (
+    CheckpointInputSpec,
+    FamilyName,
+    Form,
+    read_checkpoint_input_spec,
+)
 
 LOOPBACK: Final = "127.0.0.1"
 MOST_LENGTH: Final = 32_768
@@ -57,7 +60,7 @@ _ON_PROCESSORS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingAddress:
-    """Address of a server, and its devices."""
+    """Host and port of a vLLM server, its number of GPUs, and the maximum length in tokens."""
 
     host: str = LOOPBACK
     port: int = 8000
@@ -67,14 +70,14 @@ class ServingAddress:
 
     @property
     def url(self) -> str:
-        """Return the local URL."""
+        """Return the URL at which local clients reach the server."""
         host = LOOPBACK if self.host == "0.0.0.0" else self.host  # noqa: S104  where it listens
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
-    """A model name that the server answers to, and the input format of that model."""
+    """A model of a vLLM server: its name there, its input forms, and the units of its boxes."""
 
     name: str
     """Begins with the family, which defines the accepted input."""
@@ -82,12 +85,12 @@ class ServedModel:
     """Those that it may be asked in: the one that it was taught, or all that the server takes."""
     box_spaces: Mapping[Form, str] = field(default_factory=dict)
     """Coordinates of its boxes, if its family does not define them."""
-    taught: InputSpec | None = None
+    taught: CheckpointInputSpec | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingPlan:
-    """Command of a server, and notes for the user."""
+    """Plan of a vLLM server: its models, command-line arguments, environment and remarks."""
 
     family: FamilyName
     base: Path
@@ -107,36 +110,38 @@ class ServingPlan:
 def plan_serving(
     checkpoint: Path, *, place: ServingAddress, adapters: Mapping[str, Path] | None = None
 ) -> ServingPlan:
-    """Plan the server for the model or adapter in `checkpoint`, with more `adapters` of the same base.
+    """Plan the vLLM server for the model or adapter in `checkpoint`, and for further `adapters`.
+
+    All adapters must have the same base model.
 
     Raises:
-        UnreadableSourceError: A directory lacks required files or has invalid files.
+        UnreadableSourceError: A folder lacks required files or has invalid files.
         InvalidSettingError: The parts are not compatible, or vLLM cannot serve them.
     """
-    own = _read_own(checkpoint)
+    own = _read_served_checkpoint(checkpoint)
     whole = own if own.base is None else read_checkpoint(own.base)
     base, family = whole.folder.resolve(), whole.taught.family
-    config = read_object(base / CONFIG, "Name a folder with a model's config.json")
+    config = read_model_json(base / CONFIG, "Name a folder with a model's config.json")
     named = {} if own is whole else {None: own.folder}
     held = [
         _require_matching_adapter(
-            read_adapter(_serve_name(family, name, folder), folder), family, base
+            read_served_adapter(_build_served_name(family, name, folder), folder), family, base
         )
         for name, folder in [*named.items(), *(adapters or {}).items()]
     ]
     remarks: list[str] = []
-    forms = _select_forms(whole, config, remarks)
+    forms = _select_input_forms(whole, config, remarks)
     first = _build_served_model(
-        _serve_name(family, None, base), base, family, forms, _find_declared_input(whole)
+        _build_served_name(family, None, base), base, family, forms, _get_declared_input_spec(whole)
     )
     tuned = [
         _build_served_model(
-            each.name, base, family, forms, each.taught or _find_declared_input(whole)
+            each.name, base, family, forms, each.taught or _get_declared_input_spec(whole)
         )
         for each in held
     ]
     models = (first, *tuned) if own is whole else (*tuned, first)
-    _require_distinct([model.name for model in models])
+    _require_distinct_names([model.name for model in models])
     asked = {form for model in models for form in model.forms}
     return ServingPlan(
         family=family,
@@ -148,20 +153,20 @@ def plan_serving(
             *_build_network_options(place),
             *_build_model_options(place, config, family),
             *_build_media_options(asked, family),
-            *adapter_arguments(held),
+            *build_adapter_arguments(held),
         ),
         environment=_ENVIRONMENT,
         usual=_ON_PROCESSORS if place.gpus == 0 else {},
-        changed=_build_sampling_config(base)
+        changed=_build_sampling_config_file(base)
         if family == "videollama3" and "video" in asked
         else {},
         remarks=tuple(remarks),
     )
 
 
-def _read_own(checkpoint: Path) -> LocalCheckpoint:
+def _read_served_checkpoint(checkpoint: Path) -> LocalCheckpoint:
     if (checkpoint / ADAPTER).is_file():
-        taught = read_taught(checkpoint)
+        taught = read_checkpoint_input_spec(checkpoint)
         if taught is None or taught.base is None:
             problem = "an adapter that does not name its base"
             remedy = f"Serve the base: unreel serve BASE --adapter NAME={checkpoint}"
@@ -169,14 +174,14 @@ def _read_own(checkpoint: Path) -> LocalCheckpoint:
     return read_checkpoint(checkpoint)
 
 
-def _find_declared_input(whole: LocalCheckpoint) -> InputSpec | None:
+def _get_declared_input_spec(whole: LocalCheckpoint) -> CheckpointInputSpec | None:
     return whole.taught if whole.is_ours else None
 
 
-def _select_forms(
+def _select_input_forms(
     whole: LocalCheckpoint, config: Mapping[str, Any], remarks: list[str]
 ) -> tuple[Form, ...]:
-    """Return the forms in which the whole model may be asked."""
+    """Return the input forms that the model can be served with; append a remark if one is not."""
     if whole.is_ours:
         return (whole.taught.input,)
     said = re.findall(r"\d+", str(config.get("transformers_version")))
@@ -192,7 +197,11 @@ def _select_forms(
 
 
 def _build_served_model(
-    name: str, base: Path, family: FamilyName, forms: tuple[Form, ...], taught: InputSpec | None
+    name: str,
+    base: Path,
+    family: FamilyName,
+    forms: tuple[Form, ...],
+    taught: CheckpointInputSpec | None,
 ) -> ServedModel:
     kept = forms if taught is None else (taught.input,)
     spaces = {form: _find_box_space(base, family, form, taught) for form in kept}
@@ -201,10 +210,10 @@ def _build_served_model(
 
 
 def _find_box_space(
-    base: Path, family: FamilyName, form: Form, taught: InputSpec | None
+    base: Path, family: FamilyName, form: Form, taught: CheckpointInputSpec | None
 ) -> str | None:
-    """Return the coordinate space of boxes, if it does not follow from the family's name."""
-    known = find_family(family)
+    """Return the coordinate space of boxes; `None` if it follows from the model family."""
+    known = match_model_family(family)
     convention = known.boxes if taught is None else taught.box_space
     if convention != known.boxes and convention in {"permille", "unit"}:
         return convention
@@ -222,12 +231,15 @@ def _find_box_space(
 
 
 def _find_pixel_bounds(base: Path, form: Form) -> tuple[int, int] | None:
-    """Return the least and most pixels of a frame for the processor in `base`; `None` if missing."""
+    """Return the minimum and maximum pixels of a frame for the processor in `base`.
+
+    Return `None` if its config does not state them.
+    """
     half = "video_processor" if form == "video" else "image_processor"
     own = "video_preprocessor_config.json" if form == "video" else "preprocessor_config.json"
     for name in ("processor_config.json", own):
         if (base / name).exists():
-            found = read_object(base / name, "Save the processor again")
+            found = read_model_json(base / name, "Save the processor again")
             part = found.get(half, found)
             size = part.get("size") if isinstance(part, Mapping) else None
             for held, least, most in (
@@ -240,16 +252,16 @@ def _find_pixel_bounds(base: Path, form: Form) -> tuple[int, int] | None:
     return None
 
 
-def _build_sampling_config(base: Path) -> Mapping[str, str]:
-    """Return the config of VideoLLaMA3's processor with sampling enabled.
+def _build_sampling_config_file(base: Path) -> Mapping[str, str]:
+    """Return the file name and text of VideoLLaMA3's processor config with sampling enabled.
 
-    Otherwise vLLM drops the timestamps of a video, and frames are marked one second apart. It still
-    samples nothing: each question disables it.
+    Without it vLLM ignores the frame times of a video and assumes one second between frames. No
+    frames are dropped, because each request disables sampling.
     """
     for name in ("processor_config.json", "video_preprocessor_config.json"):
         if not (base / name).exists():
             continue
-        found = dict(read_object(base / name, "Save the processor again"))
+        found = dict(read_model_json(base / name, "Save the processor again"))
         part = found.get("video_processor", found)
         if isinstance(part, dict) and "video_processor_type" in part:
             part["do_sample_frames"] = True
@@ -304,7 +316,7 @@ def _build_media_options(forms: set[Form], family: FamilyName) -> Sequence[str]:
 def _require_matching_adapter(
     adapter: ServedAdapter, family: FamilyName, base: Path
 ) -> ServedAdapter:
-    """Return `adapter` if it was trained with the processor of the base; otherwise raise an error."""
+    """Return `adapter` if it fits the family and processor of the base model; otherwise raise."""
     if adapter.taught is not None and adapter.taught.family != family:
         problem = f"{adapter.folder} belongs on {adapter.taught.family}, and the base is {family}"
         raise InvalidSettingError(SETTING, problem, "Name an adapter of this base")
@@ -324,26 +336,28 @@ def _read_chat_template(folder: Path) -> bytes:
     return file.read_bytes() if file.exists() else b""
 
 
-def _require_distinct(names: Sequence[str]) -> None:
+def _require_distinct_names(names: Sequence[str]) -> None:
     if len({*names}) < len(names):
         problem = f"one name for two of {', '.join(names)}"
         raise InvalidSettingError(SETTING, problem, "Give each adapter a name of its own")
 
 
-def _serve_name(family: FamilyName, name: str | None, folder: Path) -> str:
-    """Return a name that contains the model's family and a digest of its weights."""
+def _build_served_name(family: FamilyName, name: str | None, folder: Path) -> str:
+    """Return the served name: the model family, a name, and a digest of the weights."""
     if name is not None and not _NAME.fullmatch(name):
         problem = f"{name[:40]!r} is no name of letters, digits, `.`, `_` and `-`"
         raise InvalidSettingError(SETTING, problem, "Write --adapter NAME=FOLDER")
-    given = f"{family}.{name or _format_served_name(folder)}.{digest_weights(folder)[:_DIGITS]}"
-    if find_family(given).name != family:
+    given = f"{family}.{name or _format_folder_name(folder)}.{digest_weights(folder)[:_DIGITS]}"
+    if match_model_family(given).name != family:
         problem = f"{name or folder.name!r} is named like a model of another family"
         raise InvalidSettingError(SETTING, problem, f"Choose a name that suits {family}")
     return given
 
 
-def _format_served_name(folder: Path) -> str:
+def _format_folder_name(folder: Path) -> str:
     return (
-        re.sub(r"[^A-Za-z0-9._-]", "-", plain_name(get_display_name(folder))).strip("-._")
+        re.sub(
+            r"[^A-Za-z0-9._-]", "-", make_safe_file_name(get_checkpoint_display_name(folder))
+        ).strip("-._")
         or "model"
     )

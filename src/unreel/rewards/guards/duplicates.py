@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from unreel.media.bounds import N_PICKED
 from unreel.media.fingerprint import HASH_WORDS
+from unreel.media.messages import N_PICKED
 from unreel.media.near_duplicates import MOST_BITS
 
 

@@ -12,12 +12,11 @@ from typing import Any, Final
 import numpy as np
 
 from unreel.core.failure import Failure
-from unreel.core.settings import read_settings
-from unreel.curation.screen import MotionScreen, measure
-from unreel.curation.watermark.text import ReadText, build_text_reader
-from unreel.media.access import media_reader
-from unreel.media.borders import find_borders
-from unreel.media.fingerprint import hash_frames
+from unreel.core.settings import read_environment_settings
+from unreel.curation.screen import MotionScreen, build_scan_screen_input
+from unreel.curation.watermark.mark import ReadText, build_ocr_reader
+from unreel.media.access import open_media_reader
+from unreel.media.fingerprint import find_frame_borders, hash_picked_frames
 from unreel.media.reader import MediaReader
 from unreel.media.scan import PICKED_SIDE, ClipScan
 
@@ -50,7 +49,7 @@ def measure_clip(
     scan = (reader or _open_reader()).scan(path)
     if isinstance(scan, Failure):
         return {}
-    measured = measure(scan, clip="")
+    measured = build_scan_screen_input(scan, clip="")
     return {
         "motion": measured.motion,
         "saturation": _measure_saturation(scan),
@@ -76,7 +75,9 @@ def _measure_static_fraction(scan: ClipScan) -> float:
 
 
 def _compute_fingerprint(scan: ClipScan) -> str:
-    return base64.b64encode(hash_frames(scan, find_borders(scan.picked))).decode("ascii")
+    return base64.b64encode(hash_picked_frames(scan, find_frame_borders(scan.picked))).decode(
+        "ascii"
+    )
 
 
 def _read_text(scan: ClipScan, *, wanted: bool | None) -> str | None:
@@ -93,7 +94,7 @@ def _read_text(scan: ClipScan, *, wanted: bool | None) -> str | None:
 
 @lru_cache(maxsize=1)
 def _open_text_reader() -> ReadText:
-    return build_text_reader(detect_side=PICKED_SIDE)
+    return build_ocr_reader(detect_side=PICKED_SIDE)
 
 
 @lru_cache(maxsize=1)
@@ -101,4 +102,4 @@ def _open_reader() -> MediaReader:
     """Return a reader that opens files in a confined process, which ends with this one."""
     opened = ExitStack()
     atexit.register(opened.close)
-    return opened.enter_context(media_reader(read_settings(), trusted=False))
+    return opened.enter_context(open_media_reader(read_environment_settings(), trusted=False))

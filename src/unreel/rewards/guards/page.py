@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from unreel.core.estimate import Estimate
 from unreel.core.output_files import OutputDirectory
-from unreel.pages.page import render, whole_page
+from unreel.pages.page import build_html_page, render_template
 from unreel.rewards.guards.result import GuardResult, GuardSettings
 from unreel.rewards.guards.steps import StepSummary
 from unreel.training.curve import PlotAxis
@@ -46,7 +46,7 @@ def write_guard_page(
     settings: GuardSettings,
 ) -> Path:
     """Write the page of a log into the folder `out` and return its path."""
-    body = render(
+    body = render_template(
         "unreel.rewards.guards:watch.html",
         title=title,
         n_steps=len(steps),
@@ -55,7 +55,7 @@ def write_guard_page(
         percent=f"{100 * settings.alpha:g}",
         curve=draw_rewards(steps),
     )
-    text = whole_page(title=f"{title}: guards", body=body, styles=(), scripts=(), data={})
+    text = build_html_page(title=f"{title}: guards", body=body, styles=(), scripts=(), data={})
     return OutputDirectory(out, published=True).write(PAGE, text.encode())
 
 

@@ -7,7 +7,11 @@ import numpy as np
 
 from unreel.rewards.guards.result import GuardResult, GuardSettings, conclude, unmeasured_guard
 from unreel.rewards.guards.steps import StepSummary
-from unreel.stats.sequential import enclose_fraction, mix_starts, weigh_fraction
+from unreel.stats.sequential import (
+    combine_restarted_tests,
+    compute_fraction_evidence,
+    estimate_fraction_interval,
+)
 
 Count = Callable[[StepSummary], tuple[int, int]]
 """Returns how many items of a step are counted, and of how many."""
@@ -65,8 +69,10 @@ def _test_fraction(
     fractions = np.array([count / n for _, count, n in counts])
     return conclude(
         guard,
-        mix_starts(len(counts), lambda start: weigh_fraction(fractions[start:], limit)),
-        lambda part, alpha: enclose_fraction(fractions[part], alpha),
+        combine_restarted_tests(
+            len(counts), lambda start: compute_fraction_evidence(fractions[start:], limit)
+        ),
+        lambda part, alpha: estimate_fraction_interval(fractions[part], alpha),
         sizes=[(step, n) for step, _, n in counts],
         limit=limit,
         settings=settings,

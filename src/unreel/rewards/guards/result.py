@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.sequential import Interval, MixedEvidence, log_start_weight
+from unreel.stats.sequential import Interval, SequentialEvidence, compute_log_start_weight
 
 _DRIFT: Final = "shift of the mean, in standard deviations of the first steps' clips"
 MEANINGS: Final = {
@@ -98,7 +98,7 @@ Enclose = Callable[[slice, float], Interval]
 
 def conclude(
     guard: str,
-    mixed: MixedEvidence,
+    mixed: SequentialEvidence,
     enclose: Enclose,
     *,
     sizes: Sequence[tuple[int, int]],
@@ -110,7 +110,7 @@ def conclude(
     alarm_at = mixed.first_above(log_threshold)
     at = len(sizes) - 1 if alarm_at is None else alarm_at
     start = 0 if alarm_at is None else mixed.starts[alarm_at]
-    alpha = settings.guard_alpha * math.exp(log_start_weight(start))
+    alpha = settings.guard_alpha * math.exp(compute_log_start_weight(start))
     n = sum(n_rows for _, n_rows in sizes[start : at + 1])
     return GuardResult(
         guard=guard,

@@ -10,11 +10,11 @@ from unreel.rewards.guards.result import GuardResult, GuardSettings, conclude, u
 from unreel.rewards.guards.steps import FACTS, FactSummary, StepSummary
 from unreel.stats.sample import Array
 from unreel.stats.sequential import (
-    enclose_mean,
-    enclose_trend,
-    mix_starts,
-    weigh_mean,
-    weigh_trend,
+    combine_restarted_tests,
+    compute_mean_evidence,
+    compute_trend_evidence,
+    estimate_mean_interval,
+    estimate_trend_interval,
 )
 
 LEAST_SD: Final = {
@@ -43,13 +43,13 @@ def watch_held_out(steps: Sequence[StepSummary], settings: GuardSettings) -> Gua
     held_out = np.array([step.held_out for step in paired], np.float64)
 
     def weigh(start: int) -> Array:
-        falls = weigh_trend(held_out[start:], -1, least=settings.held_out_fall)
-        return np.minimum(weigh_trend(value[start:], 1), falls)
+        falls = compute_trend_evidence(held_out[start:], -1, least=settings.held_out_fall)
+        return np.minimum(compute_trend_evidence(value[start:], 1), falls)
 
     return conclude(
         "held-out",
-        mix_starts(len(paired), weigh),
-        lambda part, alpha: enclose_trend(held_out[part], alpha),
+        combine_restarted_tests(len(paired), weigh),
+        lambda part, alpha: estimate_trend_interval(held_out[part], alpha),
         sizes=[(step.step, step.n_paired) for step in paired],
         limit=0.0,
         settings=settings,
@@ -68,13 +68,13 @@ def watch_drift(guard: str, steps: Sequence[StepSummary], settings: GuardSetting
     limit = settings.drift_sd
 
     def weigh(start: int) -> Array:
-        up, down = (weigh_mean(sign * shifts[start:], limit, 1) for sign in (1, -1))
+        up, down = (compute_mean_evidence(sign * shifts[start:], limit, 1) for sign in (1, -1))
         return np.logaddexp(up, down) - math.log(2)
 
     return conclude(
         guard,
-        mix_starts(len(later), weigh),
-        lambda part, alpha: enclose_mean(shifts[part], alpha / 2),
+        combine_restarted_tests(len(later), weigh),
+        lambda part, alpha: estimate_mean_interval(shifts[part], alpha / 2),
         sizes=[(step.step, step.facts[guard].n) for step in later],
         limit=math.copysign(limit, shifts.sum()),
         settings=settings,

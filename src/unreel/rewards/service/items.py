@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from unreel.core.clip import ClipId
 from unreel.core.errors import InvalidValueError
-from unreel.core.identity import bytes_id, digest_id
-from unreel.media.encode import ClipWriter, VideoTrack
+from unreel.core.identity import compute_bytes_clip_id, compute_placeholder_clip_id
+from unreel.media.encode import ClipWriter, VideoTrackSettings
 from unreel.rewards.result import Reward
 
 Frames = NDArray[np.uint8]
@@ -39,7 +39,7 @@ class FileBytes:
 
     def identify(self) -> ClipId:
         """Return the SHA-256 of the content."""
-        return bytes_id(self.data)
+        return compute_bytes_clip_id(self.data)
 
     def read(self) -> bytes:
         """Return the video file."""
@@ -65,13 +65,15 @@ class FrameArray:
 
     def identify(self) -> ClipId:
         """Return an id of pixels, shape, rate and encoding."""
-        pixels = bytes_id(np.ascontiguousarray(self.frames).tobytes())
-        return digest_id("frames", pixels, str(self.frames.shape), str(self.fps), _ENCODING)
+        pixels = compute_bytes_clip_id(np.ascontiguousarray(self.frames).tobytes())
+        return compute_placeholder_clip_id(
+            "frames", pixels, str(self.frames.shape), str(self.fps), _ENCODING
+        )
 
     def read(self) -> bytes:
         """Return the frames as a video file; an odd last row or column is left out."""
         height, width = (side - side % 2 for side in self.frames.shape[1:3])
-        track = VideoTrack(
+        track = VideoTrackSettings(
             codec="libx264",
             width=width,
             height=height,

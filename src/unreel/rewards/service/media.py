@@ -6,7 +6,7 @@ import io
 from unreel.core.errors import InvalidValueError, MediaError, UnsafeTargetError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
-from unreel.engine.downloads import FetchPolicy, fetch
+from unreel.engine.downloads import DownloadPolicy, download_file
 from unreel.rewards.service.items import FileBytes, FrameArray, LocalPath, MediaSource, RemoteUrl
 from unreel.rewards.service.settings import ServiceSettings
 
@@ -42,9 +42,9 @@ def _read_path(path: str, settings: ServiceSettings) -> bytes:
 
 
 def _fetch_clip_bytes(url: str, settings: ServiceSettings) -> bytes:
-    reach = FetchPolicy(
+    reach = DownloadPolicy(
         named=settings.hosts, max_bytes=settings.max_clip_bytes, seconds=settings.upload_s
     )
     file = io.BytesIO()
-    fetch(url, file, reach=reach, storage={})
+    download_file(url, file, reach=reach, storage={})
     return file.getvalue()

@@ -14,7 +14,7 @@ from typing import Any, Final
 from sqlalchemy.exc import SQLAlchemyError
 
 from unreel.core.clip import UNKNOWN_CLIP, ClipId
-from unreel.core.errors import MediaError, format_error
+from unreel.core.errors import MediaError, convert_to_unreel_error
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
@@ -344,7 +344,7 @@ def _drop_oldest_entries(entries: OrderedDict[str, Any]) -> None:
 
 def _format_safe_error(error: Exception) -> str:
     """Return the message of a known error, and only the type of a bug: callers may be strangers."""
-    known = None if isinstance(error, SQLAlchemyError) else format_error(error)
+    known = None if isinstance(error, SQLAlchemyError) else convert_to_unreel_error(error)
     return str(known or type(error).__name__)
 
 

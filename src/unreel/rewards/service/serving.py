@@ -6,7 +6,7 @@ from typing import Any
 import uvicorn
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.managed_server import require_free
+from unreel.core.managed_server import require_free_port
 from unreel.core.server_keys import ServerAddress
 from unreel.rewards.service.app import create_app
 from unreel.rewards.service.settings import ServiceSettings
@@ -25,7 +25,7 @@ def require_tokens(settings: ServiceSettings, host: str, port: int) -> None:
             setting, problem, "Give a file of tokens, or use --host 127.0.0.1"
         )
     if port:
-        require_free(host, port)
+        require_free_port(host, port)
 
 
 def run_process(

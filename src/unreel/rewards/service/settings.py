@@ -10,10 +10,10 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from unreel.core.errors import InvalidSettingError
+from unreel.core.input_files import read_toml_file
 from unreel.core.registry import LazyImport
-from unreel.core.small_documents import read_toml
 from unreel.protocols.protocol import REVIEWED, Mode
-from unreel.recipes.check import check_sections
+from unreel.recipes.check import validate_recipe_sections
 from unreel.recipes.section import RecipeSection
 from unreel.reviewers.contract import Reviewer
 
@@ -105,7 +105,7 @@ def read_tokens(path: Path) -> tuple[TokenSettings, ...]:
         UnreadableSourceError: It cannot be read.
         InvalidSettingError: A key is unknown or a value cannot be used.
     """
-    return check_sections(TokenFile, read_toml(path, "file of tokens")).token
+    return validate_recipe_sections(TokenFile, read_toml_file(path, "file of tokens")).token
 
 
 def find_token(header: str | None, tokens: Sequence[TokenSettings]) -> TokenSettings | None:

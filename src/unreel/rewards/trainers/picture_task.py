@@ -10,7 +10,7 @@ from PIL import Image
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import Parts, Task, TaskPayload
+from unreel.media.messages import Parts, Task, TaskPayload
 from unreel.media.picture import encode_jpeg, encode_png
 
 COLOURS: Final = 3

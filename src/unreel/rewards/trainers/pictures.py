@@ -15,9 +15,9 @@ import numpy as np
 
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.settings import read_settings
-from unreel.media.access import open_sandbox
-from unreel.media.payload import TaskPayload, finish
+from unreel.core.settings import read_environment_settings
+from unreel.media.access import open_file_sandbox
+from unreel.media.messages import TaskPayload, finish_task_result
 from unreel.rewards.service.items import FileBytes, Frames, RewardItem, to_frames
 from unreel.rewards.service.limits import RequestRefusedError
 from unreel.rewards.trainers.picture_task import COLOURS, LENGTH_BYTES, decode_bundle
@@ -40,7 +40,7 @@ class PictureScorer:
 
     def __init__(self, service: "RewardService") -> None:
         self._service = service
-        self._sandbox = open_sandbox(read_settings(), tasks=_TASKS, needs=[_TASK])
+        self._sandbox = open_file_sandbox(read_environment_settings(), tasks=_TASKS, needs=[_TASK])
         self._at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def score(
@@ -101,7 +101,7 @@ class PictureScorer:
             frames.append(np.frombuffer(part.blobs[0], np.uint8).reshape(shape))
 
         if self._service.settings.trusted:
-            finish(decode_bundle(io.BytesIO(bundle), {}), add_frame)
+            finish_task_result(decode_bundle(io.BytesIO(bundle), {}), add_frame)
         else:
             with tempfile.NamedTemporaryFile(prefix="unreel-pictures-") as file:
                 file.write(bundle)

@@ -1,1 +1,1 @@
-"""Questions with the answers to learn."""
+"""Training examples: questions with their target answers."""

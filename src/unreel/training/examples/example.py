@@ -1,16 +1,21 @@
-"""One question with the answer to learn: the very question that an evaluation puts."""
+"""One question with the answer to learn, and its conversion to model input."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Protocol
 
 from unreel.core.clip import Clip
+from unreel.core.errors import InvalidValueError
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Question
-from unreel.reviewers.contract import ReviewRequest
+from unreel.protocols.protocol import get_protocol
+from unreel.protocols.space import parse_box_space
+from unreel.reviewers.ask import ClipInputLoader, build_review_request
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingExample:
-    """One annotation row as a training example; it is decoded and tokenised only when shown."""
+    """One annotation row as a training example; its clips are decoded only when it is used."""
 
     key: str
     """Of the question and the row: decides order and seeds."""
@@ -31,10 +36,55 @@ class TrainingExample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownExample:
-    """Example as shown: the request that a reviewer would receive, and the answer to learn."""
+    """A training example as model input: the request to a reviewer, and the target answer."""
 
     example: TrainingExample
     sheet: ReviewRequest
     target: str
     box_space: str | None
     """In the format of `declare_space`; `None` for a protocol without a box."""
+
+
+SEEN: Final = frozenset({InputKind.FRAMES})
+"""What a model of this machine is shown in both forms: our own frames, one by one or as one video."""
+
+
+class BoxSpaceSource(Protocol):
+    """Interface that returns the coordinate space of a model's boxes."""
+
+    def box_space(self, exhibit: ClipInput) -> str:
+        """Return the coordinate space of the boxes for `exhibit`, in the format of `parse_box_space`."""
+        ...
+
+
+def build_shown_example(
+    example: TrainingExample, showing: ClipInputLoader, sees: BoxSpaceSource
+) -> ShownExample | Failure:
+    """Build the model input of `example`; return a failure if its clips cannot be shown.
+
+    The request is the same as in an evaluation, except for its key, which names no reviewer.
+    """
+    shown = showing.show(example.clips, example.question.condition, SEEN)
+    return shown if isinstance(shown, Failure) else build_example_from_inputs(example, shown, sees)
+
+
+def build_example_from_inputs(
+    example: TrainingExample, shown: tuple[ClipInput, ...], sees: BoxSpaceSource
+) -> ShownExample | Failure:
+    """Build the model input of `example` from its prepared clips `shown`.
+
+    The result is a failure if the ground truth cannot be written as an answer.
+    """
+    question = example.question
+    instrument = get_protocol(question.instrument.protocol)
+    declared = sees.box_space(shown[0]) if instrument.needs_box_space else None
+    width, height = example.clips[0].size
+    space = parse_box_space(declared, width=width, height=height) if declared else None
+    try:
+        target = example.answer
+        if target is None:
+            target = instrument.wording.teach(example.truth, question.condition.prompt, space)
+    except InvalidValueError as error:
+        return Failure(FailureReason.REQUEST_REJECTED, f"not taught: {error}")
+    sheet = build_review_request(question, shown, key=example.key, name=example.name)
+    return ShownExample(example=example, sheet=sheet, target=target, box_space=declared)

@@ -1,22 +1,125 @@
-"""Held-out data: whole scenes with all duplicates, sampled by hash."""
+"""Held-out data: whole scenes with all duplicates, found by stored hashes and fingerprints."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
+from pydantic import TypeAdapter
+
+from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.loader import Benchmark
+from unreel.benchmarks.questions import ProbedEntry
+from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure
 from unreel.core.identity import digest
-from unreel.media.near_duplicates import ClipMatch
-from unreel.stats.connected_groups import join
+from unreel.core.output_files import OutputDirectory
+from unreel.engine.location import StorageLocation
+from unreel.engine.progress import OnStep
+from unreel.engine.run import run_pending_questions
+from unreel.engine.schema import TableSchema
+from unreel.engine.stage import MediaStage, Row, WorkerResources, to_failed_row
+from unreel.engine.storage_access import StorageAccess, open_local_copy
+from unreel.engine.survey import CLIPS, ClipProbeStage, StoredClipFacts, iter_clip_file_rows
+from unreel.engine.table import LanceTable
+from unreel.media.fingerprint import (
+    ClipFingerprint,
+    InMemoryFingerprints,
+    compute_clip_fingerprint,
+    find_frame_borders,
+)
+from unreel.media.near_duplicates import ClipMatch, find_near_duplicates
+from unreel.stats.connected_groups import group_connected_names
 from unreel.training.examples.example import TrainingExample
+
+PRINTS: Final = TableSchema(name="prints", version=1, columns={"print": "string"})
+"""One row for a clip by the id of its bytes; `print` is its fingerprint as JSON."""
+_PRINT: Final = TypeAdapter(ClipFingerprint)
+
+
+class ClipFingerprintStage(MediaStage):
+    """Pipeline stage that adds the fingerprint of a clip to its row."""
+
+    def __init__(self, access: StorageAccess, *, in_flight: int = 2) -> None:
+        super().__init__(access, WorkerResources(in_flight=in_flight))
+
+    def __call__(self, row: Row) -> Row:
+        with open_local_copy(row["_location"], self._access) as file:
+            scan = self._reader.scan(file)
+        if isinstance(scan, Failure):
+            return to_failed_row(row, scan)
+        own = compute_clip_fingerprint(scan, find_frame_borders(scan.picked))
+        return row | {"print": _PRINT.dump_json(own).decode()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateSearchResult:
+    """Pairs of clips with the same content, and counts of clips that could not be compared."""
+
+    matches: tuple[ClipMatch, ...]
+    unlooked: Mapping[str, int]
+    """Clips that could not be looked at, by reason: they are compared by their bytes alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingClipCache:
+    """Cached tables of clip properties and fingerprints in `folder`."""
+
+    folder: Path
+    access: StorageAccess
+    on_step: OnStep = lambda _part, _progress: None
+
+    def find(
+        self, benchmark: Benchmark, entries: Sequence[Entry], *, cleaned: bool = False
+    ) -> Iterator[ProbedEntry[Clip]]:
+        """Probe the files of `entries`, and yield each entry with their properties, in order."""
+        # Two benchmarks may call different files by one name.
+        own = digest("benchmark", str(benchmark.root.absolute()))[:16]
+        table = self._table(f"clips-{own}", CLIPS)
+        run_pending_questions(
+            iter_clip_file_rows(benchmark, entries, self.access, cleaned=cleaned),
+            [ClipProbeStage(self.access)],
+            table=table,
+            on_progress=lambda progress: self.on_step("clips", progress),
+        )
+        yield from StoredClipFacts(table).find_files(benchmark, entries, cleaned=cleaned)
+
+    def compare(self, clips: Sequence[Clip]) -> DuplicateSearchResult:
+        """Find all pairs of `clips` with the same content; clips are identified by their id."""
+        locations = {clip.id: clip.location for clip in clips}
+        table = self._table("prints", PRINTS)
+        run_pending_questions(
+            ({"key": key, "_location": location} for key, location in locations.items()),
+            [ClipFingerprintStage(self.access)],
+            table=table,
+            on_progress=lambda progress: self.on_step("fingerprints", progress),
+        )
+        prints: list[tuple[str, ClipFingerprint]] = []
+        unlooked: dict[str, int] = {}
+        keys = sorted(locations)
+        for chunk in iter_chunks(keys):
+            for row in table.get(chunk):
+                reason = row["failure_reason"]
+                if reason is None:
+                    prints.append((row["key"], _PRINT.validate_json(row["print"])))
+                else:
+                    unlooked[reason] = unlooked.get(reason, 0) + 1
+        matches = find_near_duplicates(InMemoryFingerprints(sorted(prints)), every=True)
+        return DuplicateSearchResult(matches=tuple(matches), unlooked=unlooked)
+
+    def _table(self, name: str, schema: TableSchema) -> LanceTable:
+        OutputDirectory(self.folder).make()
+        return LanceTable(StorageLocation(str(self.folder)) / f"{name}.lance", schema)
+
 
 _TOLD: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnseenClip:
-    """A clip that must stay unseen."""
+class UnseenTestClip:
+    """A test clip that must not be trained on."""
 
     name: str
     benchmark: str
@@ -26,7 +129,7 @@ class UnseenClip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingLeak:
-    """A clip that is trained on, next to one to be scored on."""
+    """A training clip and a test clip with the same bytes, source or content."""
 
     trained: str
     unseen: str
@@ -38,10 +141,12 @@ class TrainingLeak:
         return f"{self.trained} and {self.unseen} of {self.benchmark} ({self.why})"
 
 
-def find_leaks(
-    trained: Iterable[TrainingExample], unseen: Sequence[UnseenClip], matches: Iterable[ClipMatch]
+def find_training_leaks(
+    trained: Iterable[TrainingExample],
+    unseen: Sequence[UnseenTestClip],
+    matches: Iterable[ClipMatch],
 ) -> tuple[TrainingLeak, ...]:
-    """Return the clips of `unseen` that are in training, each once with its strongest match."""
+    """Return each clip of `unseen` that is also in the training data, with its strongest match."""
     by_clip: dict[str, str] = {}
     by_source: dict[str, str] = {}
     for example in trained:
@@ -66,8 +171,12 @@ def find_leaks(
     return tuple(leaks)
 
 
-def refuse(leaks: Sequence[TrainingLeak]) -> None:
-    """Refuse to train where any clip leaks."""
+def require_no_training_leaks(leaks: Sequence[TrainingLeak]) -> None:
+    """Require that no test clip is in the training data.
+
+    Raises:
+        InvalidSettingError: `leaks` is not empty.
+    """
     if not leaks:
         return
     setting = "holdout.benchmarks"
@@ -93,12 +202,14 @@ _SOURCE: Final = "source "
 _CLIP: Final = "clip "
 
 
-def bind(examples: Sequence[TrainingExample], kin: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the bundle of each example.
+def group_related_examples(
+    examples: Sequence[TrainingExample], kin: Iterable[tuple[str, str]]
+) -> list[str]:
+    """Return the group name of each example.
 
-    A bundle joins clips with the same source, the same bytes or the same content. `kin` holds pairs
-    of ids of clips with the same content. A bundle has the name of one of its sources; the name
-    stays the same if added clips connect nothing new to the bundle.
+    A group joins clips with the same source, the same bytes or the same content. `kin` holds pairs
+    of ids of clips with the same content. A group has the name of one of its sources; added clips
+    do not change the name unless they connect the group with other sources.
     """
     ties = [_list_group_keys(example) for example in examples]
     names = sorted({tie for own in ties for tie in own})
@@ -109,19 +220,22 @@ def bind(examples: Sequence[TrainingExample], kin: Iterable[tuple[str, str]]) ->
         for first, second in kin
         if _CLIP + first in known and _CLIP + second in known
     ]
-    bundle = {tie: _select_group_name(group) for group in join(names, pairs) for tie in group}
+    bundle = {
+        tie: _select_group_name(group)
+        for group in group_connected_names(names, pairs)
+        for tie in group
+    }
     return [bundle[own[0]] for own in ties]
 
 
-def draw(bundles: Iterable[str], *, share: float, seed: int) -> frozenset[str]:
-    """Return the bundles that are held out.
+def sample_held_out_groups(bundles: Iterable[str], *, share: float, seed: int) -> frozenset[str]:
+    """Sample the groups that are held out, and return their names.
 
-    Each bundle is chosen by the hash of its own name, so that a new bundle does not affect the
-    others. If `share` is above 0, at least one bundle is held out and at least one is left to
-    train.
+    A group is selected by the hash of its name, so that a new group does not affect the others.
+    If `share` is above 0, at least one group is held out and at least one is left for training.
 
     Raises:
-        InvalidSettingError: There is only one bundle.
+        InvalidSettingError: There is only one group.
     """
     placed = sorted({(digest("held out", str(seed), name), name) for name in bundles})
     if share == 0 or not placed:
@@ -145,9 +259,9 @@ def _list_group_keys(example: TrainingExample) -> list[str]:
 
 
 def _select_group_name(group: Sequence[str]) -> str:
-    """Return the source with the lowest hash in the bundle.
+    """Return the source with the lowest hash in the group.
 
-    With this name a larger bundle is not more likely to be held out.
+    With this name a larger group is not more likely to be held out.
     """
     sources = (tie.removeprefix(_SOURCE) for tie in group if tie.startswith(_SOURCE))
     return min(sources, key=lambda source: digest("bundle", source))

@@ -1,4 +1,4 @@
-"""Input size and tokens of an example: by the model's processor, or by its family's rule."""
+"""Frame size and tokens of an example, by the model's processor or by its family's rule."""
 
 import math
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import ClipInput
-from unreel.reviewers.endpoint.families import get_family, name_space
+from unreel.reviewers.endpoint.families import format_box_space, get_model_family
 from unreel.reviewers.endpoint.tokens import CHARACTERS
 from unreel.reviewers.local.input_format import FamilyName, Form
-from unreel.training.example_cost import SIGHT, ExampleStratum, load_of
+from unreel.training.example_cost import SIGHT, ExampleStratum, compute_example_cost
 from unreel.training.examples.example import ShownExample
 from unreel.training.recipe import TrainRecipe
 
@@ -25,20 +25,20 @@ _NEEDED: Final = ("torch", "torchvision", "transformers")
 
 
 @dataclass(frozen=True, slots=True)
-class TokenCounts:
-    """Tokens of a lesson."""
+class ExampleTokenCounts:
+    """Number of tokens of an example's prompt and of its answer."""
 
     prompt: int
     """With all that is seen."""
     answer: int
 
 
-class ExampleView(Protocol):
-    """Model input of an example."""
+class ModelInputSizer(Protocol):
+    """Interface that computes the frame size, box coordinates and tokens of an example."""
 
     @property
     def told(self) -> str:
-        """Return the source of these figures, as text."""
+        """Return a description of the method by which sizes and tokens are computed."""
         ...
 
     def box_space(self, exhibit: ClipInput) -> str:
@@ -49,21 +49,21 @@ class ExampleView(Protocol):
         """Return the width and height of the frames after the model's resize."""
         ...
 
-    def count(self, lesson: ShownExample) -> TokenCounts | Failure:
-        """Count the tokens of `lesson`, or return why the model cannot receive it."""
+    def count(self, lesson: ShownExample) -> ExampleTokenCounts | Failure:
+        """Count the tokens of `lesson`; return a failure if the model cannot receive it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class ByRule:
-    """The rule of a family, as its published processors declare it: for a machine that has none of them."""
+class FamilyRuleInputSizer:
+    """Input sizes by the published rule of a model family, for machines without the model's processor."""
 
     family: FamilyName
     form: Form
 
     @property
     def told(self) -> str:
-        """Return the source of these figures."""
+        """Return a description of the method: the rule of the family."""
         return f"the rule of the {self.family} family: tokens are an estimate"
 
     def seen_size(self, exhibit: ClipInput) -> tuple[int, int]:
@@ -72,14 +72,14 @@ class ByRule:
 
     def box_space(self, exhibit: ClipInput) -> str:
         """Return the coordinate space of the boxes by the convention of the model family."""
-        boxes, shown = get_family(self.family).boxes, exhibit.shown_size
-        return name_space(boxes, shown=shown, seen=self.seen_size(exhibit))
+        boxes, shown = get_model_family(self.family).boxes, exhibit.shown_size
+        return format_box_space(boxes, shown=shown, seen=self.seen_size(exhibit))
 
-    def count(self, lesson: ShownExample) -> TokenCounts | Failure:
+    def count(self, lesson: ShownExample) -> ExampleTokenCounts | Failure:
         """Count the tokens of `lesson` by the method of `unreel train plan`."""
         question, video = lesson.example.question, lesson.example.clips[0].facts.video
         answer = math.ceil(len(lesson.target) / CHARACTERS)
-        load = load_of(
+        load = compute_example_cost(
             ExampleStratum(
                 examples=1,
                 seconds=video.duration_s,
@@ -94,19 +94,19 @@ class ByRule:
             self.family,
             self.form,
         )
-        return TokenCounts(load.prompt_tokens + load.vision_tokens, answer)
+        return ExampleTokenCounts(load.prompt_tokens + load.vision_tokens, answer)
 
 
 @dataclass(frozen=True, slots=True)
-class ByProcessor:
-    """The model's own processor."""
+class ProcessorInputSizer:
+    """Input sizes by the model's own processor."""
 
     encoder: "RequestEncoder"
     folder: Path
 
     @property
     def told(self) -> str:
-        """Return the source of these figures."""
+        """Return a description of the method: the processor and its folder."""
         return f"the processor in {self.folder}"
 
     def seen_size(self, exhibit: ClipInput) -> tuple[int, int]:
@@ -117,27 +117,27 @@ class ByProcessor:
         """Return the coordinate space in which the boxes of the checkpoint's answers will be parsed."""
         return self.encoder.box_space(exhibit)
 
-    def count(self, lesson: ShownExample) -> TokenCounts | Failure:
-        """Count the tokens that the model receives."""
+    def count(self, lesson: ShownExample) -> ExampleTokenCounts | Failure:
+        """Count the tokens of `lesson` as the processor encodes it."""
         encoded = self.encoder.encode(lesson.sheet, lesson.target)
         if isinstance(encoded, Failure):
             return encoded
-        return TokenCounts(encoded.n_prompt, len(encoded.input_ids) - encoded.n_prompt)
+        return ExampleTokenCounts(encoded.n_prompt, len(encoded.input_ids) - encoded.n_prompt)
 
 
-def open_view(recipe: TrainRecipe) -> ExampleView:
-    """Return the processor of the recipe's model if its folder is local, otherwise its family's rule."""
+def open_input_sizer(recipe: TrainRecipe) -> ModelInputSizer:
+    """Return a sizer that uses the model's processor if it is local, otherwise its family's rule."""
     folder = Path(recipe.model.name)
-    if folder.is_dir() and not missing_packages():
+    if folder.is_dir() and not find_missing_processor_packages():
         from unreel.reviewers.local.encoder import RequestEncoder
 
         try:
-            return ByProcessor(RequestEncoder.open(folder, recipe.taught), folder)
+            return ProcessorInputSizer(RequestEncoder.open(folder, recipe.taught), folder)
         except InvalidSettingError:
             pass  # a folder without a processor: the rule is told in its place
-    return ByRule(recipe.model.family, recipe.input)
+    return FamilyRuleInputSizer(recipe.model.family, recipe.input)
 
 
-def missing_packages() -> Sequence[str]:
+def find_missing_processor_packages() -> Sequence[str]:
     """Return the packages that a processor needs and that are not installed."""
     return [name for name in _NEEDED if find_spec(name) is None]

@@ -1,4 +1,4 @@
-"""Examples as a model will see them, on one page: frames after its resize, boxes, instants, prompt and answer."""
+"""HTML page of training examples as model input: frames, boxes, timestamps, prompt and answer."""
 
 import io
 from collections import defaultdict
@@ -18,18 +18,17 @@ from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_line
 from unreel.core.span import MICROSECONDS
-from unreel.media.overlay import draw_outline, paint
+from unreel.media.overlay import draw_box_outline, get_palette_colour
 from unreel.media.picture import encode_jpeg
-from unreel.pages.page import render, whole_page
-from unreel.pages.playable_clip import data_uri
-from unreel.protocols.presentation import mark_instant
-from unreel.protocols.protocol import ParserOptions, get_protocol
-from unreel.protocols.space import declare_space
-from unreel.reviewers.ask import PresentationSettings
+from unreel.pages.page import build_html_page, render_template
+from unreel.pages.playable_clip import build_data_uri
+from unreel.protocols.presentation import format_frame_time
+from unreel.protocols.protocol import AnswerContext, get_protocol
+from unreel.protocols.space import parse_box_space
+from unreel.reviewers.ask import ClipInputLoader
 from unreel.reviewers.contract import ClipInput, ShownFrame
-from unreel.training.examples.example import ShownExample, TrainingExample
-from unreel.training.examples.input_size import ExampleView
-from unreel.training.examples.presentation import lay_out
+from unreel.training.examples.example import ShownExample, TrainingExample, build_shown_example
+from unreel.training.examples.input_size import ModelInputSizer
 from unreel.training.examples.reading import ExampleSet
 from unreel.training.recipe import TrainRecipe
 
@@ -40,8 +39,8 @@ _MOST_FRAMES: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExamplePicture:
-    """One frame as the model sees it."""
+class ExampleFrameImage:
+    """One frame on the page, at the size at which the model receives it."""
 
     src: str
     at: str
@@ -50,7 +49,7 @@ class ExamplePicture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageExample:
-    """One example for the page and for JSON."""
+    """One training example on the page and in the JSON output."""
 
     name: str
     side: str
@@ -73,8 +72,13 @@ class PageExample:
     """Why it cannot be shown or taken."""
 
 
-def choose(examples: ExampleSet, *, most: int, seed: int) -> list[tuple[TrainingExample, str]]:
-    """Choose examples by hash, in turn from all data, both sides and both labels, each with its side."""
+def choose_page_examples(
+    examples: ExampleSet, *, most: int, seed: int
+) -> list[tuple[TrainingExample, str]]:
+    """Choose at most `most` examples by hash, each with its part (`train` or `held out`).
+
+    The examples alternate between all data, both parts and both labels.
+    """
     kinds: defaultdict[tuple[int, str, bool], list[tuple[str, TrainingExample]]] = defaultdict(list)
     for side, part in (("train", examples.train), ("held out", examples.held_out)):
         for example in part:
@@ -82,32 +86,34 @@ def choose(examples: ExampleSet, *, most: int, seed: int) -> list[tuple[Training
             kinds[example.data, side, bool(example.creator)].append((drawn, example))
     queues = [
         [(example, side) for _, example in sorted(found, key=lambda pair: pair[0])]
-        for (_, side, _), found in sorted(kinds.items(), key=lambda kind: _get_sort_key(kind[0]))
+        for (_, side, _), found in sorted(
+            kinds.items(), key=lambda kind: _get_example_group_order(kind[0])
+        )
     ]
     turns = chain.from_iterable(zip_longest(*queues))
     return [each for each in turns if each is not None][:most]
 
 
-def _get_sort_key(kind: tuple[int, str, bool]) -> tuple[int, bool, bool]:
+def _get_example_group_order(kind: tuple[int, str, bool]) -> tuple[int, bool, bool]:
     data, side, generated = kind
     return data, side != "train", not generated
 
 
-def write_page(
+def write_examples_page(
     recipe: TrainRecipe,
     examples: ExampleSet,
     *,
-    showing: PresentationSettings,
-    view: ExampleView,
+    showing: ClipInputLoader,
+    view: ModelInputSizer,
     most: int,
     out: Path,
 ) -> list[PageExample]:
-    """Write the page to the folder `out`, and give what it shows."""
+    """Write the page of training examples to the folder `out`, and return the examples on it."""
     shown = [
         _build_page_example(example, side, showing=showing, view=view)
-        for example, side in choose(examples, most=most, seed=recipe.seed)
+        for example, side in choose_page_examples(examples, most=most, seed=recipe.seed)
     ]
-    body = render(
+    body = render_template(
         "unreel.training.examples:examples.html",
         recipe=recipe,
         examples=examples,
@@ -115,7 +121,7 @@ def write_page(
         shown=shown,
         most_frames=_MOST_FRAMES,
     )
-    page = whole_page(
+    page = build_html_page(
         title=f"{sanitise_line(recipe.name)}: examples",
         body=body,
         styles=("unreel.training.examples:examples.css",),
@@ -127,8 +133,8 @@ def write_page(
 
 
 def _build_page_example(
-    example: TrainingExample, side: str, *, showing: PresentationSettings, view: ExampleView
-) -> tuple[PageExample, list[list[ExamplePicture]]]:
+    example: TrainingExample, side: str, *, showing: ClipInputLoader, view: ModelInputSizer
+) -> tuple[PageExample, list[list[ExampleFrameImage]]]:
     question = example.question
     blank = PageExample(
         name=sanitise_line(example.name),
@@ -137,7 +143,7 @@ def _build_page_example(
         instrument=str(question.instrument),
         condition=str(question.condition),
     )
-    lesson = lay_out(example, showing, view)
+    lesson = build_shown_example(example, showing, view)
     if isinstance(lesson, Failure):
         return replace(blank, problem=sanitise_line(str(lesson))), []
     tokens = view.count(lesson)
@@ -163,26 +169,26 @@ def _build_page_example(
 
 
 def _iter_example_pictures(
-    exhibit: ClipInput, lesson: ShownExample, view: ExampleView
-) -> Iterator[ExamplePicture]:
+    exhibit: ClipInput, lesson: ShownExample, view: ModelInputSizer
+) -> Iterator[ExampleFrameImage]:
     box, from_s, to_s = _parse_target_box(lesson)
     for frame in _sample_frames_evenly(exhibit.frames):
         boxed = box is not None and from_s <= frame.at_s < to_s
-        rgb = _decode_and_resize(frame.jpeg, view.seen_size(exhibit))
+        rgb = _decode_and_resize_jpeg(frame.jpeg, view.seen_size(exhibit))
         if box is not None and boxed:
-            draw_outline(rgb, box, paint(0))
-        src = data_uri(encode_jpeg(rgb, quality=_QUALITY), "image/jpeg")
-        yield ExamplePicture(src=src, at=mark_instant(frame.at_s), boxed=boxed)
+            draw_box_outline(rgb, box, get_palette_colour(0))
+        src = build_data_uri(encode_jpeg(rgb, quality=_QUALITY), "image/jpeg")
+        yield ExampleFrameImage(src=src, at=format_frame_time(frame.at_s), boxed=boxed)
 
 
 def _parse_target_box(lesson: ShownExample) -> tuple[Box | None, Fraction, Fraction]:
-    """Return the box parsed from the target answer, and the span of the trace."""
+    """Return the box in the target answer (`None` if it has none), and start and end of the trace."""
     trace = None if lesson.box_space is None else lesson.example.truth.trace
     if lesson.box_space is None or trace is None:
         return None, Fraction(0), Fraction(0)
     question, (width, height) = lesson.example.question, lesson.example.clips[0].size
-    space = declare_space(lesson.box_space, width=width, height=height)
-    reading = ParserOptions(prompt=question.condition.prompt, space=space)
+    space = parse_box_space(lesson.box_space, width=width, height=height)
+    reading = AnswerContext(prompt=question.condition.prompt, space=space)
     said = get_protocol(question.instrument.protocol).parse(lesson.target, reading)
     box = said.box if isinstance(said.box, Box) else None
     start_us, end_us = trace.span.start_us, trace.span.end_us
@@ -190,13 +196,13 @@ def _parse_target_box(lesson: ShownExample) -> tuple[Box | None, Fraction, Fract
 
 
 def _sample_frames_evenly(frames: Sequence[ShownFrame]) -> Sequence[ShownFrame]:
-    """Return at most the displayed number of items, evenly spaced."""
+    """Return evenly spaced frames, at most as many as the page shows of a clip."""
     if len(frames) <= _MOST_FRAMES:
         return frames
     return [frames[place * len(frames) // _MOST_FRAMES] for place in range(_MOST_FRAMES)]
 
 
-def _decode_and_resize(
+def _decode_and_resize_jpeg(
     jpeg: bytes, size: tuple[int, int]
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
     # Frames that this process made itself: no stranger shaped the JPEG.

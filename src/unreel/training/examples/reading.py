@@ -1,4 +1,4 @@
-"""Examples from the `[[data]]` of a recipe: training, holdout and exclusions."""
+"""Training and held-out examples from the `[[data]]` sections of a recipe."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,16 +25,17 @@ from unreel.engine.storage_access import StorageAccess
 from unreel.protocols.protocol import get_protocol
 from unreel.protocols.space import PERMILLE, BoxSpace
 from unreel.training.examples.example import TrainingExample
-from unreel.training.examples.fingerprint_cache import DuplicateGroups, ExampleTables
 from unreel.training.examples.held_out import (
+    DuplicateSearchResult,
+    TrainingClipCache,
     TrainingLeak,
-    UnseenClip,
-    bind,
-    draw,
-    find_leaks,
-    refuse,
+    UnseenTestClip,
+    find_training_leaks,
+    group_related_examples,
+    require_no_training_leaks,
+    sample_held_out_groups,
 )
-from unreel.training.recipe import DataSection, TrainRecipe, UnseenSection
+from unreel.training.recipe import DataSection, TrainRecipe, UnseenBenchmarkSection
 
 if TYPE_CHECKING:
     from unreel.core.question import Question
@@ -46,7 +47,7 @@ _REASONS: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedExamples:
-    """Rows and clips that give no example."""
+    """Rows and clips that give no training example, counted by reason."""
 
     reasons: Mapping[str, int]
     first: tuple[Rejected, ...]
@@ -58,8 +59,8 @@ class SkippedExamples:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadData:
-    """One `[[data]]` as it was found."""
+class TrainingDataSummary:
+    """Benchmark, split, licences and number of examples of one `[[data]]` section."""
 
     benchmark: str
     split: str | None
@@ -72,13 +73,13 @@ class ReadData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleSet:
-    """All that a recipe learns from and is watched by: light rows, nothing of them decoded."""
+    """All training and held-out examples of a recipe; no clip is decoded yet."""
 
     train: tuple[TrainingExample, ...]
     held_out: tuple[TrainingExample, ...]
     weights: tuple[float, ...]
     """Of the data, in the order of the recipe."""
-    data: tuple[ReadData, ...]
+    data: tuple[TrainingDataSummary, ...]
     left_out: SkippedExamples
     leaks: tuple[TrainingLeak, ...] = ()
     """Leaks that the user accepted."""
@@ -87,7 +88,10 @@ class ExampleSet:
 
     @property
     def digest(self) -> str:
-        """Return the hash of every clip, question, truth and side; another hash means another training."""
+        """Return the hash of all examples with their ground truths, answers, weights and parts.
+
+        Another hash means another training.
+        """
         told = (
             f"{side} {example.data} {example.key} {_format_truth_json(example)} {example.answer or ''}".rstrip()
             for side, examples in (("train", self.train), ("held out", self.held_out))
@@ -96,7 +100,7 @@ class ExampleSet:
         return digest("examples", *map(str, self.weights), *sorted(told))
 
 
-def read_examples(
+def read_training_examples(
     recipe: TrainRecipe,
     *,
     access: StorageAccess,
@@ -104,17 +108,17 @@ def read_examples(
     accept_leak: bool = False,
     on_step: OnStep = lambda _part, _progress: None,
 ) -> ExampleSet:
-    """Return every example of the recipe's benchmarks.
+    """Read the training and held-out examples of the recipe's benchmarks.
 
     Clips are hashed and probed, and decoded once if near-duplicates are searched; results are
     cached in `folder`, so that a second call is fast.
 
     Raises:
-        InvalidSettingError: Data are not named, nothing can be held out, or a training clip is also
-            a test clip.
+        InvalidSettingError: A benchmark is not named, nothing can be held out, or a training clip
+            is also a test clip.
         UnreadableSourceError: A benchmark gives no example.
     """
-    shelf = ExampleTables(folder=folder, access=access, on_step=on_step)
+    shelf = TrainingClipCache(folder=folder, access=access, on_step=on_step)
     gathering = _ExampleCollector(recipe, shelf)
     for place, section in enumerate(recipe.data):
         gathering.take(place, section)
@@ -123,14 +127,14 @@ def read_examples(
         for section in recipe.holdout.benchmarks
         for each in _iter_unseen_clips(recipe, section, shelf)
     ]
-    compared = DuplicateGroups(matches=(), unlooked={})
+    compared = DuplicateSearchResult(matches=(), unlooked={})
     if recipe.holdout.near_duplicates:
         clips = [clip for example in gathering.all for clip in example.clips]
         compared = shelf.compare([*clips, *(each.clip for each in unseen)])
     train, held_out = gathering.part(compared)
-    leaks = find_leaks(train, unseen, compared.matches)
+    leaks = find_training_leaks(train, unseen, compared.matches)
     if not accept_leak:
-        refuse(leaks)
+        require_no_training_leaks(leaks)
     return ExampleSet(
         train=tuple(train),
         held_out=tuple(held_out),
@@ -145,7 +149,7 @@ def read_examples(
 class _ExampleCollector:
     """Collector of the examples of all benchmarks, with counts of rows that give no example."""
 
-    def __init__(self, recipe: TrainRecipe, shelf: ExampleTables) -> None:
+    def __init__(self, recipe: TrainRecipe, shelf: TrainingClipCache) -> None:
         self._recipe, self._shelf = recipe, shelf
         self._asked: dict[Question, PlannedQuestion[Clip]] = {}
         self._reasons: Counter[str] = Counter()
@@ -153,14 +157,14 @@ class _ExampleCollector:
         self._taken: list[TrainingExample] = []
         self._apart: list[TrainingExample] = []
         """Of the split that is held out."""
-        self.data: list[ReadData] = []
+        self.data: list[TrainingDataSummary] = []
 
     @property
     def all(self) -> list[TrainingExample]:
         return [*self._taken, *self._apart]
 
     def take(self, index: int, section: DataSection) -> None:
-        """Read the benchmark of `section`, which is the recipe's at that place."""
+        """Read the examples of the benchmark in `section`, the recipe's `[[data]]` at `index`."""
         benchmark, reading = (
             _open_section_benchmark(section, self._shelf.access, section.path),
             BenchmarkStats(),
@@ -186,7 +190,7 @@ class _ExampleCollector:
                 raise reading.nothing(str(section.path), held)
             self._apart += self._ask(index, section, benchmark, apart)
         self.data.append(
-            ReadData(
+            TrainingDataSummary(
                 benchmark=str(section.path),
                 split=section.split,
                 identity=reading.identity,
@@ -196,13 +200,17 @@ class _ExampleCollector:
         )
 
     def part(
-        self, compared: DuplicateGroups
+        self, compared: DuplicateSearchResult
     ) -> tuple[list[TrainingExample], list[TrainingExample]]:
-        """Return the training part and the held-out part: no scene is in both."""
-        bundles = bind(self.all, [(match.first, match.second) for match in compared.matches])
+        """Return the training examples and the held-out examples: no scene is in both."""
+        bundles = group_related_examples(
+            self.all, [(match.first, match.second) for match in compared.matches]
+        )
         bound = list(zip(self.all, bundles, strict=True))
         if self._recipe.holdout.split is None:
-            held = draw(bundles, share=self._recipe.holdout.share, seed=self._recipe.seed)
+            held = sample_held_out_groups(
+                bundles, share=self._recipe.holdout.share, seed=self._recipe.seed
+            )
             return [e for e, b in bound if b not in held], [e for e, b in bound if b in held]
         taken, apart = bound[: len(self._taken)], bound[len(self._taken) :]
         learned = {bundle for _, bundle in taken}
@@ -243,7 +251,7 @@ class _ExampleCollector:
         return examples
 
     def _teach(self, index: int, planned: PlannedQuestion[Clip]) -> Iterator[TrainingExample]:
-        """Yield one example for each annotation row that can be taught."""
+        """Yield one example for each annotation row that can be written as an answer."""
         question = planned.question
         if question in self._asked:
             before = self._asked[question]
@@ -272,7 +280,7 @@ class _ExampleCollector:
             )
 
     def _leave(self, rejected: Rejected, reason: str = "") -> None:
-        """Count it under `reason`, or else under the first sentence of its own."""
+        """Count the rejected row under `reason`, or else under the first sentence of its own reason."""
         reason = reason or rejected.why.partition(". ")[0]
         known = reason in self._reasons or len(self._reasons) < _REASONS
         self._reasons[reason if known else "other reasons"] += 1
@@ -281,15 +289,15 @@ class _ExampleCollector:
 
 
 def _open_section_benchmark(
-    section: DataSection | UnseenSection, access: StorageAccess, path: Path
+    section: DataSection | UnseenBenchmarkSection, access: StorageAccess, path: Path
 ) -> Benchmark:
     mapping = section.mapping or None
     return open_benchmark(path, section.layout, mapping=mapping, outside=access.outside)
 
 
 def _iter_unseen_clips(
-    recipe: TrainRecipe, section: UnseenSection, shelf: ExampleTables
-) -> Iterator[UnseenClip]:
+    recipe: TrainRecipe, section: UnseenBenchmarkSection, shelf: TrainingClipCache
+) -> Iterator[UnseenTestClip]:
     """Yield every clip of the benchmark in `section`, or of the given split of the training data."""
     if section.benchmark is None:
         for data in {data.path: data for data in recipe.data}.values():
@@ -305,8 +313,8 @@ def _iter_unseen_clips(
 
 
 def _iter_benchmark_clips(
-    benchmark: Benchmark, split: str | None, shelf: ExampleTables
-) -> Iterator[UnseenClip]:
+    benchmark: Benchmark, split: str | None, shelf: TrainingClipCache
+) -> Iterator[UnseenTestClip]:
     reading = BenchmarkStats()
     entries = [entry for entry in reading.watch(benchmark) if split in {None, entry.split}]
     if not entries:
@@ -315,7 +323,7 @@ def _iter_benchmark_clips(
         for clip in (found.clip, found.cleaned):
             if isinstance(clip, Clip):
                 entry = found.entry
-                yield UnseenClip(
+                yield UnseenTestClip(
                     name=entry.name, benchmark=str(benchmark.root), source=entry.group, clip=clip
                 )
 

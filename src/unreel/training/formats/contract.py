@@ -1,24 +1,211 @@
-"""Interface of an export to another trainer, and the table of known trainers."""
+"""Interface of an export to another trainer: its job, the conversation of an example, and the known trainers."""
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol
 
 from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.question import Condition
 from unreel.core.registry import LazyImport, NameRegistry
+from unreel.media.sampling import LlamaFactorySampling, PerSecondSampling, parse_sampling
+from unreel.protocols.presentation import LONGEST_SIDE, shows_frame_times
 from unreel.reviewers.local.input_format import FamilyName
-from unreel.training.formats.conversation import TrainerConversation
-from unreel.training.formats.order import ExportJob, Shape
+from unreel.reviewers.message_parts import ClipFilePart, ImagePart, Part, PromptText, VideoPart
+from unreel.training.examples.example import ShownExample
+from unreel.training.recipe import TrainRecipe
+
+IMAGE: Final = "<image>"
+VIDEO: Final = "<video>"
+_PLACE: Final = re.compile(r"<(?:image|video|audio)> ?")
+_OWN: Final = re.compile(r"<(?:image|video|audio)>|<\|")
+"""What these trainers replace by media, and how the marks of their models' turns begin."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainerConversation:
+    """One training row for another trainer: question, media paths and answer."""
+
+    lesson: ShownExample
+    asked: str
+    """The question with `<image>` or `<video>` where each of the media goes."""
+    images: tuple[str, ...] = ()
+    """Paths below the folder."""
+    videos: tuple[str | tuple[str, ...], ...] = ()
+    """A path each, or the paths of its frames."""
+    instants: tuple[Fraction, ...] = field(default=(), repr=False)
+    """Of the frames that were taken here."""
+
+    @property
+    def answer(self) -> str:
+        """Return the target answer."""
+        return self.lesson.target
+
+    def by_role(self) -> dict[str, Any]:
+        """Return the row in the format of chat servers: messages with roles, and lists of media."""
+        turns = [
+            {"role": "user", "content": self.asked},
+            {"role": "assistant", "content": self.answer},
+        ]
+        return {"messages": turns} | self._media("videos", "images")
+
+    def by_speaker(self) -> dict[str, Any]:
+        """Return the row in LLaVA's format: messages by speaker, and media lists with singular names."""
+        turns = [{"from": "human", "value": self.asked}, {"from": "gpt", "value": self.answer}]
+        return self._media("video", "image") | {"conversations": turns}
+
+    def _media(self, videos: str, images: str) -> dict[str, Any]:
+        return {videos: list(self.videos)} if self.videos else {images: list(self.images)}
+
+
+@dataclass(frozen=True, slots=True)
+class MediaFilePaths:
+    """Paths of the media files that replace one media tag."""
+
+    paths: tuple[str, ...]
+
+
+def build_trainer_conversation(
+    lesson: ShownExample, parts: Sequence[Part], places: Sequence[MediaFilePaths]
+) -> TrainerConversation | Failure:
+    """Build the training row of `lesson`; its media files are at `places`, in the order of `parts`.
+
+    Media tags in the prompt text are removed and each clip gets its own tag: otherwise these
+    trainers would expect a second clip. The result is a failure if the answer contains a special
+    tag of the trainer, or if a part is sound.
+    """
+    if found := _OWN.search(lesson.target):
+        why = f"not taught: its answer holds {found[0]!r}, a mark of the trainer's own"
+        return Failure(FailureReason.REQUEST_REJECTED, why)
+    asked: list[str] = []
+    images: list[str] = []
+    videos: list[str | tuple[str, ...]] = []
+    instants: list[Fraction] = []
+    left = iter(places)
+    for part in parts:
+        match part:
+            case PromptText(text):
+                asked.append(_PLACE.sub("", text))
+            case ImagePart(frame):
+                asked.append(IMAGE)
+                images += next(left).paths
+                instants.append(frame.at_s)
+            case VideoPart(frames):
+                asked.append(VIDEO)
+                videos.append(next(left).paths)
+                instants += [frame.at_s for frame in frames]
+            case ClipFilePart():
+                asked.append(VIDEO)
+                videos += next(left).paths
+            case _:
+                why = "not taught: these trainers are given no sound"
+                return Failure(FailureReason.REQUEST_REJECTED, why)
+    return TrainerConversation(
+        lesson=lesson,
+        asked="".join(asked),
+        images=tuple(images),
+        videos=tuple(videos),
+        instants=tuple(instants),
+    )
+
+
+Shape = Literal["pictures", "film", "file"]
+"""Our frames one by one behind their instants; our frames as one video; or the clip's own file, of which
+that trainer takes frames by a rule of its own."""
+Keeping = Literal["link", "copy"]
+"""Handling of a clip's own file: it is never encoded again."""
+MOST_FRAMES: Final = 768
+"""Of a clip, where the recipe's plan has no end: what Qwen's own tools allow."""
+_FRAMES: Final = 'Set input="frames", which every trainer uses unchanged'
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRateLimit:
+    """Frames per second and maximum number of frames: the only sampling that other trainers support."""
+
+    fps: Fraction
+    at_most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainerExportJob:
+    """Settings of one export: the recipe, and how its clips are exported."""
+
+    recipe: TrainRecipe
+    shape: Shape
+    condition: Condition
+    """Of its data: a trainer has one setting for all of them."""
+    pace: FrameRateLimit | None
+    """`None` for pictures, which have their timestamps as text."""
+    keeping: Keeping
+    model_folder: Path | None
+    """Folder of the model, if it is local."""
+
+    @property
+    def most_pixels(self) -> int:
+        """Return the maximum number of pixels of a frame, for trainers that do not limit its longest side."""
+        return self.condition.max_pixels or LONGEST_SIDE**2
+
+    @property
+    def shows_times(self) -> bool:
+        """Return whether any question of the recipe shows the timestamps of its frames."""
+        return any(shows_frame_times(data.protocol, data.asked.marks) for data in self.recipe.data)
+
+
+def create_trainer_export_job(
+    recipe: TrainRecipe, *, as_film: bool = False, keeping: Keeping = "link"
+) -> TrainerExportJob:
+    """Create the export job of `recipe`; `as_film`: export our frames instead of the clip's file.
+
+    Raises:
+        InvalidSettingError: No other trainer supports the recipe's settings.
+    """
+    conditions = {data.asked for data in recipe.data}
+    shape: Shape = "pictures" if recipe.input == "frames" else "film" if as_film else "file"
+    if as_film and shape == "pictures":
+        setting, problem = "--as-frames", 'says nothing more under input="frames"'
+        raise InvalidSettingError(setting, problem, "Leave it out")
+    alike = {(c.sampling, c.max_pixels) for c in conditions}
+    if shape != "pictures" and len(alike) > 1:
+        setting, problem = "data.condition", "a trainer has one sampling and one size for all data"
+        raise InvalidSettingError(setting, problem, f"Make them alike, or: {_FRAMES}")
+    condition = next(iter(conditions))
+    folder = Path(recipe.model.name)
+    return TrainerExportJob(
+        recipe=recipe,
+        shape=shape,
+        condition=condition,
+        pace=None if shape == "pictures" else _parse_frame_rate_limit(condition.sampling),
+        keeping=keeping,
+        model_folder=folder.resolve() if folder.is_dir() else None,
+    )
+
+
+def _parse_frame_rate_limit(sampling: str) -> FrameRateLimit:
+    match parse_sampling(sampling):
+        case PerSecondSampling(fps, at_most):
+            return FrameRateLimit(fps, at_most or MOST_FRAMES)
+        case LlamaFactorySampling(fps, at_most):
+            return FrameRateLimit(fps, at_most)
+        case _:
+            setting, problem = "data.condition.sampling", f"no other trainer takes {sampling}"
+            remedy = f"Name a rate, for example fps-2-max-180. Or: {_FRAMES}"
+            raise InvalidSettingError(setting, problem, remedy)
+
 
 TRAIN: Final = "train"
 HELD_OUT: Final = "held_out"
 
 
-class TrainerFormat(Protocol):
-    """Writes rows and settings as one trainer reads them."""
+class TrainerExportFormat(Protocol):
+    """Interface of an export format: rows and settings in the format of one trainer."""
 
     @property
     def name(self) -> str:
-        """Return the name on the command line."""
+        """Return the name of the trainer on the command line."""
         ...
 
     @property
@@ -33,40 +220,40 @@ class TrainerFormat(Protocol):
 
     @property
     def shapes(self) -> Sequence[Shape]:
-        """Return the supported input shapes."""
+        """Return the forms in which the trainer accepts clips: pictures, lists of frames or files."""
         ...
 
-    def seen(self, order: ExportJob, width: int, height: int) -> tuple[int, int]:
+    def seen(self, order: TrainerExportJob, width: int, height: int) -> tuple[int, int]:
         """Return the size at which the model sees a frame that the trainer receives at the given size."""
         ...
 
-    def sampling(self, order: ExportJob) -> str:
+    def sampling(self, order: TrainerExportJob) -> str:
         """Return the frames that the trainer samples: an equal sampling plan of unreel, or a description."""
         ...
 
-    def differences(self, order: ExportJob) -> Sequence[str]:
-        """Return the unavoidable differences from a training here, with advice."""
+    def differences(self, order: TrainerExportJob) -> Sequence[str]:
+        """Return the unavoidable differences from a training by unreel, with advice."""
         ...
 
     def row(self, conversation: TrainerConversation) -> Mapping[str, Any]:
-        """Return one row in the trainer's format."""
+        """Return one training row in the trainer's format."""
         ...
 
     def files(
-        self, order: ExportJob, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
+        self, order: TrainerExportJob, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
     ) -> Mapping[str, str]:
-        """Return the text of all files by name.
+        """Return the text of each exported file by its name.
 
         The files are the rows of each part, and settings for texts of up to `longest` tokens.
         """
         ...
 
-    def command(self, order: ExportJob) -> str:
-        """Return the command to run in the folder."""
+    def command(self, order: TrainerExportJob) -> str:
+        """Return the command that starts the trainer, to be run in the export folder."""
         ...
 
 
-FORMATS: Final[NameRegistry[TrainerFormat]] = NameRegistry(
+FORMATS: Final[NameRegistry[TrainerExportFormat]] = NameRegistry(
     "trainer",
     {
         "llamafactory": LazyImport("unreel.training.formats.llamafactory:FORMAT"),
@@ -77,11 +264,11 @@ FORMATS: Final[NameRegistry[TrainerFormat]] = NameRegistry(
 )
 
 
-def require_takes(form: TrainerFormat, order: ExportJob) -> None:
-    """Raise for what the trainer cannot take.
+def require_trainer_support(form: TrainerExportFormat, order: TrainerExportJob) -> None:
+    """Require that the trainer supports the model family and the form of the clips.
 
     Raises:
-        InvalidSettingError: It trains no such model, or takes clips in other shapes.
+        InvalidSettingError: The trainer does not support the model family or the form of the clips.
     """
     family = order.recipe.model.family
     if family not in form.families:

@@ -14,18 +14,32 @@ from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
-from unreel.reviewers.ask import PresentationSettings
+from unreel.reviewers.ask import ClipInputLoader
 from unreel.reviewers.contract import ClipInput, ShownFrame, WholeClip
-from unreel.reviewers.endpoint.families import get_family, name_space
-from unreel.reviewers.local.input_format import write_taught
-from unreel.reviewers.message_parts import FilePart, ImagePart, Part, VideoPart, compose_message
+from unreel.reviewers.endpoint.families import format_box_space, get_model_family
+from unreel.reviewers.local.input_format import write_checkpoint_input_spec
+from unreel.reviewers.message_parts import (
+    ClipFilePart,
+    ImagePart,
+    Part,
+    VideoPart,
+    build_message_parts,
+)
 from unreel.reviewers.message_parts import Showing as Form
-from unreel.training.examples.example import TrainingExample
-from unreel.training.examples.presentation import SEEN, build_lesson
-from unreel.training.formats.contract import HELD_OUT, TRAIN, TrainerFormat, require_takes
-from unreel.training.formats.conversation import MediaPart, TrainerConversation, build_conversation
-from unreel.training.formats.order import ExportJob, Keeping, Shape
-from unreel.training.formats.sizes import side_of
+from unreel.training.examples.example import SEEN, TrainingExample, build_example_from_inputs
+from unreel.training.formats.contract import (
+    HELD_OUT,
+    TRAIN,
+    Keeping,
+    MediaFilePaths,
+    Shape,
+    TrainerConversation,
+    TrainerExportFormat,
+    TrainerExportJob,
+    build_trainer_conversation,
+    require_trainer_support,
+)
+from unreel.training.formats.settings import get_token_side_pixels
 
 MANIFEST: Final = "unreel-export.json"
 ROWS: Final = "rows.jsonl"
@@ -39,8 +53,8 @@ _NO_BYTES: Final = WholeClip(b"", "application/octet-stream")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExportedExamples:
-    """Result of an export, with the rows that could not be written."""
+class ExampleExportResult:
+    """Result of an export to another trainer, with the examples that could not be written."""
 
     folder: Path
     trainer: str
@@ -54,26 +68,28 @@ class ExportedExamples:
     command: str
 
 
-def export_examples(
-    order: ExportJob,
+def export_training_examples(
+    order: TrainerExportJob,
     parts: Mapping[str, Sequence[TrainingExample]],
-    form: TrainerFormat,
+    form: TrainerExportFormat,
     *,
     folder: Path,
-    showing: PresentationSettings,
-) -> ExportedExamples:
+    showing: ClipInputLoader,
+) -> ExampleExportResult:
     """Write the examples of each of `parts` (`train`, `held_out`) to the new `folder`, for `form`.
 
     Raises:
-        InvalidSettingError: The trainer cannot take what the recipe asks for.
+        InvalidSettingError: The trainer does not support the settings of the recipe.
         UnreadableSourceError: No example could be written.
     """
-    require_takes(form, order)
+    require_trainer_support(form, order)
     form.files(
         order, {TRAIN: ()}, _ROUND
     )  # what it cannot be told is said before clips are decoded
     into = OutputDirectory(folder, published=True)
-    desk = _ConversationBuilder(order, form, showing, _MediaStore(into, showing, order.keeping))
+    desk = _ConversationBuilder(
+        order, form, showing, _ExportMediaWriter(into, showing, order.keeping)
+    )
     rows: dict[str, list[Mapping[str, Any]]] = {TRAIN: [], HELD_OUT: []}
     reasons: Counter[str] = Counter()
     first: list[Rejected] = []
@@ -95,11 +111,11 @@ def export_examples(
         remedy = f"The first is {first[0]}" if first else "Check the data"
         raise UnreadableSourceError(str(folder), problem, remedy)
     rows = {part: own for part, own in rows.items() if own}
-    for name, text in form.files(order, rows, _add_length_margin(longest)).items():
+    for name, text in form.files(order, rows, _round_up_max_length(longest)).items():
         into.write(name, text.encode())
     # Put beside what was trained there, it lets `local/PATH` ask that as it was taught.
-    write_taught(order.recipe.taught, folder)
-    exported = ExportedExamples(
+    write_checkpoint_input_spec(order.recipe.taught, folder)
+    exported = ExampleExportResult(
         folder=folder,
         trainer=form.name,
         n_train=len(rows[TRAIN]),
@@ -114,17 +130,15 @@ def export_examples(
     return exported
 
 
-class _MediaStore:
-    """Puts the media of each clip into the folder once."""
+class _ExportMediaWriter:
+    """Writer of media files to the export folder; each clip or frame is written once."""
 
-    def __init__(
-        self, into: OutputDirectory, showing: PresentationSettings, keeping: Keeping
-    ) -> None:
+    def __init__(self, into: OutputDirectory, showing: ClipInputLoader, keeping: Keeping) -> None:
         self._into, self._showing, self._keeping = into, showing, keeping
         self._there: dict[str, str] = {}
 
     def put_file(self, clip: Clip) -> str:
-        """Link or copy the clip's file unchanged, and return its path."""
+        """Link or copy the clip's file into the export folder unchanged, and return its path there."""
         name = f"{_MEDIA}/{clip.id[:16]}{_get_file_suffix(clip)}"
         if clip.id not in self._there:
             with self._showing.open_file(clip.location) as file:
@@ -136,7 +150,7 @@ class _MediaStore:
         return self._there[clip.id]
 
     def put_frame(self, clip: Clip, frame: ShownFrame) -> str:
-        """Write a frame with exactly the bytes that were shown, and return its path."""
+        """Write the unchanged JPEG of a frame to the export folder, and return its path there."""
         mark = digest("shown frame", clip.id, str(frame.index), str(frame.width), str(frame.height))
         if mark not in self._there:
             size = f"{frame.width}x{frame.height}"
@@ -147,33 +161,33 @@ class _MediaStore:
 
 
 class _ConversationBuilder:
-    """Turns examples into conversations, with boxes in the space that the trainer's resize gives."""
+    """Builder of conversations from examples, with boxes in coordinates after the trainer's resize."""
 
     def __init__(
         self,
-        order: ExportJob,
-        form: TrainerFormat,
-        showing: PresentationSettings,
-        media: _MediaStore,
+        order: TrainerExportJob,
+        form: TrainerExportFormat,
+        showing: ClipInputLoader,
+        media: _ExportMediaWriter,
     ) -> None:
         self._order, self._form, self._showing, self._media = order, form, showing, media
-        self._boxes = get_family(order.recipe.model.family).boxes
+        self._boxes = get_model_family(order.recipe.model.family).boxes
 
     def write(self, example: TrainingExample) -> TrainerConversation | Failure:
         exhibits = self._exhibits(example)
         if isinstance(exhibits, Failure):
             return exhibits
-        lesson = build_lesson(example, exhibits, self)
+        lesson = build_example_from_inputs(example, exhibits, self)
         if isinstance(lesson, Failure):
             return lesson
         shape = self._order.shape
-        parts = compose_message(lesson.sheet, form=_FORMS[shape], times="seconds")
+        parts = build_message_parts(lesson.sheet, form=_FORMS[shape], times="seconds")
         if isinstance(parts, Failure):
             return parts
-        return build_conversation(lesson, parts, list(self._put(parts, exhibits)))
+        return build_trainer_conversation(lesson, parts, list(self._put(parts, exhibits)))
 
     def tell(self, part: str, written: TrainerConversation) -> dict[str, Any]:
-        """Return the record of one row: enough to parse its answer back."""
+        """Return the log record of one row, with all that is needed to parse its answer."""
         example = written.lesson.example
         told: dict[str, Any] = {
             "part": part,
@@ -190,7 +204,7 @@ class _ConversationBuilder:
         return told
 
     def tokens(self, written: TrainerConversation) -> int:
-        """Estimate the number of tokens of its text and pictures."""
+        """Estimate an upper bound of the tokens of the row's text and frames."""
         exhibit = written.lesson.sheet.exhibits[0]
         wide, high = self._form.seen(self._order, *exhibit.shown_size)
         pace = self._order.pace
@@ -198,7 +212,7 @@ class _ConversationBuilder:
         if not n_frames and pace is not None:
             seconds = sum(float(c.facts.video.duration_s) for c in written.lesson.example.clips)
             n_frames = min(pace.at_most, int(seconds * pace.fps) + 2)
-        side = side_of(self._order.recipe.model.family)
+        side = get_token_side_pixels(self._order.recipe.model.family)
         seen = n_frames * (-(-wide // side) * -(-high // side) + 2)
         return seen + len(written.asked) + len(written.answer)
 
@@ -210,25 +224,29 @@ class _ConversationBuilder:
     def box_space(self, exhibit: ClipInput) -> str:
         """Return the coordinate space of the boxes after the trainer's resize of `exhibit`."""
         shown = exhibit.shown_size
-        return name_space(self._boxes, shown=shown, seen=self._form.seen(self._order, *shown))
+        return format_box_space(self._boxes, shown=shown, seen=self._form.seen(self._order, *shown))
 
-    def _put(self, parts: Sequence[Part], exhibits: Sequence[ClipInput]) -> Iterator[MediaPart]:
+    def _put(
+        self, parts: Sequence[Part], exhibits: Sequence[ClipInput]
+    ) -> Iterator[MediaFilePaths]:
         owners = {id(frame): exhibit for exhibit in exhibits for frame in exhibit.frames}
         wholes = iter(exhibits)
         for part in parts:
             match part:
                 case ImagePart(frame):
-                    yield MediaPart((self._media.put_frame(owners[id(frame)].clip, frame),))
+                    yield MediaFilePaths((self._media.put_frame(owners[id(frame)].clip, frame),))
                 case VideoPart(frames):
                     clip = owners[id(frames[0])].clip
-                    yield MediaPart(tuple(self._media.put_frame(clip, frame) for frame in frames))
-                case FilePart():
-                    yield MediaPart((self._media.put_file(next(wholes).clip),))
+                    yield MediaFilePaths(
+                        tuple(self._media.put_frame(clip, frame) for frame in frames)
+                    )
+                case ClipFilePart():
+                    yield MediaFilePaths((self._media.put_file(next(wholes).clip),))
                 case _:
                     pass
 
     def _skew(self, written: TrainerConversation) -> float:
-        """Return the maximum distance of a video's frames from the timestamps that the trainer assigns."""
+        """Return the maximum difference between the frames' times and the timestamps of the trainer."""
         pace = self._order.pace
         if pace is None:
             return 0.0
@@ -241,11 +259,11 @@ def _get_file_suffix(clip: Clip) -> str:
     return own if own in {".mp4", ".mov", ".mkv", ".webm", ".avi", ".gif", ".m4v"} else ".mp4"
 
 
-def _add_length_margin(longest: int) -> int:
+def _round_up_max_length(longest: int) -> int:
     return -(-int(longest * _ROOM) // _ROUND) * _ROUND
 
 
-def _list_export_differences(order: ExportJob) -> list[str]:
+def _list_export_differences(order: TrainerExportJob) -> list[str]:
     told = []
     prompts = [data.instrument.prompt(data.asked.prompt).text for data in order.recipe.data]
     if any("<video> " in text for text in prompts):
@@ -261,7 +279,9 @@ def _list_export_differences(order: ExportJob) -> list[str]:
     return told
 
 
-def _format_manifest_json(order: ExportJob, form: TrainerFormat, exported: ExportedExamples) -> str:
+def _format_manifest_json(
+    order: TrainerExportJob, form: TrainerExportFormat, exported: ExampleExportResult
+) -> str:
     pace = order.pace
     document = {
         "unreel": version("unreel"),
@@ -271,7 +291,7 @@ def _format_manifest_json(order: ExportJob, form: TrainerFormat, exported: Expor
         "recipe": order.recipe.model_dump(mode="json"),
         "input": order.recipe.input,
         "clips_go_as": order.shape,
-        "boxes": get_family(order.recipe.model.family).boxes,
+        "boxes": get_model_family(order.recipe.model.family).boxes,
         "sampling_asked": order.condition.sampling,
         "sampling_used": exported.sampling,
         "told": {

@@ -1,15 +1,24 @@
-"""LLaMA-Factory: `dataset_info.json`, rows in its sharegpt form, and a YAML file for `llamafactory-cli train`."""
+"""LLaMA-Factory export: `dataset_info.json`, rows in sharegpt format, and a YAML configuration."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from unreel.media.sampling import LlamaFactorySampling
 from unreel.protocols.presentation import LEAST_PIXELS
-from unreel.training.formats.contract import HELD_OUT, TRAIN
-from unreel.training.formats.conversation import TrainerConversation
-from unreel.training.formats.order import ExportJob, Shape
-from unreel.training.formats.settings import build_shared_arguments, write_json, write_yaml
-from unreel.training.formats.sizes import area_bound, processor_rule
+from unreel.training.formats.contract import (
+    HELD_OUT,
+    TRAIN,
+    Shape,
+    TrainerConversation,
+    TrainerExportJob,
+)
+from unreel.training.formats.settings import (
+    build_shared_trainer_arguments,
+    compute_llamafactory_size,
+    format_flat_yaml,
+    format_json_document,
+    read_processor_resize_rule,
+)
 
 _TAGS: Final = {
     "role_tag": "role",
@@ -27,18 +36,20 @@ class _LlamaFactoryFormat:
     families: Final = {"qwen2.5-vl": "qwen2_vl", "qwen3-vl": "qwen3_vl_nothink"}
     shapes: Final[Sequence[Shape]] = ("pictures", "film", "file")
 
-    def seen(self, order: ExportJob, width: int, height: int) -> tuple[int, int]:
+    def seen(self, order: TrainerExportJob, width: int, height: int) -> tuple[int, int]:
         half = "image" if order.shape == "pictures" else "video"
-        rule = processor_rule(order.recipe.model.family, order.model_folder, half)
-        bounded = area_bound(width, height, least=LEAST_PIXELS, most=order.most_pixels)
+        rule = read_processor_resize_rule(order.recipe.model.family, order.model_folder, half)
+        bounded = compute_llamafactory_size(
+            width, height, least=LEAST_PIXELS, most=order.most_pixels
+        )
         return rule.size(*bounded)
 
-    def sampling(self, order: ExportJob) -> str:
+    def sampling(self, order: TrainerExportJob) -> str:
         if order.shape != "file" or order.pace is None:
             return order.condition.sampling
         return str(LlamaFactorySampling(order.pace.fps, order.pace.at_most))
 
-    def differences(self, order: ExportJob) -> Sequence[str]:
+    def differences(self, order: TrainerExportJob) -> Sequence[str]:
         told, family = [], order.recipe.model.family
         used = self.sampling(order)
         if used != order.condition.sampling:
@@ -73,10 +84,10 @@ class _LlamaFactoryFormat:
         return conversation.by_role()
 
     def files(
-        self, order: ExportJob, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
+        self, order: TrainerExportJob, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
     ) -> Mapping[str, str]:
         medium = "images" if order.shape == "pictures" else "videos"
-        written = {f"{part}.json": write_json(list(own)) for part, own in rows.items()}
+        written = {f"{part}.json": format_json_document(list(own)) for part, own in rows.items()}
         info = {
             f"unreel_{part}": {
                 "file_name": f"{part}.json",
@@ -88,14 +99,14 @@ class _LlamaFactoryFormat:
         }
         settings = self._settings(order, longest, watched=bool(rows.get(HELD_OUT)))
         return written | {
-            "dataset_info.json": write_json(info),
-            "train.yaml": write_yaml(settings),
+            "dataset_info.json": format_json_document(info),
+            "train.yaml": format_flat_yaml(settings),
         }
 
-    def command(self, order: ExportJob) -> str:  # noqa: ARG002  the contract's signature
+    def command(self, order: TrainerExportJob) -> str:  # noqa: ARG002  the contract's signature
         return "llamafactory-cli train train.yaml"
 
-    def _settings(self, order: ExportJob, longest: int, *, watched: bool) -> dict[str, Any]:
+    def _settings(self, order: TrainerExportJob, longest: int, *, watched: bool) -> dict[str, Any]:
         model = order.recipe.model
         told: dict[str, Any] = {
             "model_name_or_path": str(order.model_folder or model.name),
@@ -133,7 +144,7 @@ class _LlamaFactoryFormat:
                 "eval_steps": order.recipe.watch.every,
                 "per_device_eval_batch_size": 1,
             }
-        return told | build_shared_arguments(order.recipe)
+        return told | build_shared_trainer_arguments(order.recipe)
 
 
 FORMAT: Final = _LlamaFactoryFormat()

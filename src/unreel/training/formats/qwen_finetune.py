@@ -1,14 +1,16 @@
-"""qwen-vl-finetune, Qwen's own scripts: rows as JSON, the data's entry for its table, and a shell script."""
+"""qwen-vl-finetune export (Qwen's own scripts): JSON rows, dataset entries and a shell script."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from unreel.reviewers.endpoint.families import ResizeRule
-from unreel.training.formats.contract import TRAIN
-from unreel.training.formats.conversation import TrainerConversation
-from unreel.training.formats.order import ExportJob, Shape
-from unreel.training.formats.settings import build_shared_arguments, write_flags, write_json
-from unreel.training.formats.sizes import side_of
+from unreel.training.formats.contract import TRAIN, Shape, TrainerConversation, TrainerExportJob
+from unreel.training.formats.settings import (
+    build_shared_trainer_arguments,
+    format_json_document,
+    format_shell_flags,
+    get_token_side_pixels,
+)
 
 _LEAST_TOKENS: Final = 4
 _LEAST_FRAMES: Final = 2
@@ -35,19 +37,19 @@ torchrun --nproc_per_node {devices} qwenvl/train/train_qwen.py \\
 """
 
 
-class _QwenFinetune:
+class _QwenFinetuneFormat:
     name = "qwen-vl-finetune"
     known_from = "QwenLM/Qwen3-VL at 23d3cce"
     families: Final = {"qwen2.5-vl": "qwen2.5vl", "qwen3-vl": "qwen3vl"}
     shapes: Final[Sequence[Shape]] = ("pictures", "file")
 
-    def seen(self, order: ExportJob, width: int, height: int) -> tuple[int, int]:
-        side = side_of(order.recipe.model.family)
+    def seen(self, order: TrainerExportJob, width: int, height: int) -> tuple[int, int]:
+        side = get_token_side_pixels(order.recipe.model.family)
         least = _LEAST_TOKENS * side**2
         rule = ResizeRule(multiple=side, min_pixels=least, max_pixels=max(least, order.most_pixels))
         return rule.size(width, height)
 
-    def sampling(self, order: ExportJob) -> str:
+    def sampling(self, order: TrainerExportJob) -> str:
         if order.pace is None:
             return order.condition.sampling
         fps, most = order.pace.fps, order.pace.at_most
@@ -56,7 +58,7 @@ class _QwenFinetune:
             f"{_LEAST_FRAMES} and at most {most}"
         )
 
-    def differences(self, order: ExportJob) -> Sequence[str]:
+    def differences(self, order: TrainerExportJob) -> Sequence[str]:
         told = [
             (
                 "a row that cannot be read is tried again and then replaced by the next one, reported "
@@ -72,7 +74,7 @@ class _QwenFinetune:
                 ),
                 (
                     "it computes timestamps from the configured rate even if the maximum number of frames was reached, so that "
-                    f"a clip longer than {_compute_longest_seconds(order):g} s is dated too short"
+                    f"a clip longer than {_compute_max_clip_seconds(order):g} s is dated too short"
                 ),
                 (
                     "a clip with a longer side than 1024 comes there in its own size, bounded by its area "
@@ -86,24 +88,25 @@ class _QwenFinetune:
         return conversation.by_speaker()
 
     def files(
-        self, order: ExportJob, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
+        self, order: TrainerExportJob, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
     ) -> Mapping[str, str]:
-        written = {f"{part}.json": write_json(list(own)) for part, own in rows.items()}
+        written = {f"{part}.json": format_json_document(list(own)) for part, own in rows.items()}
         entries = "\n".join(_ENTRY.format(part=part) for part in rows)
         script = _SCRIPT.format(
-            devices=order.recipe.devices.count, flags=write_flags(self._settings(order, longest))
+            devices=order.recipe.devices.count,
+            flags=format_shell_flags(self._settings(order, longest)),
         )
         return written | {
             "data_config.py": _CONFIG.format(entries=entries),
             "train.sh": script,
         }
 
-    def command(self, order: ExportJob) -> str:  # noqa: ARG002  the contract's signature
+    def command(self, order: TrainerExportJob) -> str:  # noqa: ARG002  the contract's signature
         return "sh train.sh"
 
-    def _settings(self, order: ExportJob, longest: int) -> dict[str, Any]:
+    def _settings(self, order: TrainerExportJob, longest: int) -> dict[str, Any]:
         model, recipe = order.recipe.model, order.recipe
-        side = side_of(model.family)
+        side = get_token_side_pixels(model.family)
         told: dict[str, Any] = {
             "model_name_or_path": str(order.model_folder or model.name),
             "tune_mm_llm": model.tune == "full",
@@ -130,11 +133,11 @@ class _QwenFinetune:
                 "video_max_pixels": order.most_pixels,
                 "video_min_pixels": _LEAST_TOKENS * side**2,
             }
-        return told | build_shared_arguments(recipe)
+        return told | build_shared_trainer_arguments(recipe)
 
 
-def _compute_longest_seconds(order: ExportJob) -> float:
+def _compute_max_clip_seconds(order: TrainerExportJob) -> float:
     return float(order.pace.at_most / order.pace.fps) if order.pace else 0.0
 
 
-FORMAT: Final = _QwenFinetune()
+FORMAT: Final = _QwenFinetuneFormat()

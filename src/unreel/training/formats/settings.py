@@ -1,15 +1,88 @@
-"""Settings common to all trainers, in their spellings."""
+"""Settings common to all trainers, in their spellings, and their resize rules."""
 
 import json
+import math
 import shlex
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
+from unreel.core.errors import InvalidValueError
+from unreel.core.input_files import RECIPE_BYTES, parse_json_object, read_limited_bytes
+from unreel.reviewers.endpoint.families import ResizeRule
+from unreel.reviewers.local.input_format import FamilyName
+from unreel.training.example_cost import SIGHT
 from unreel.training.recipe import TrainRecipe
 
+_PUBLISHED: Final = (4, 16384)
+"""Tokens of a picture or frame, at least and at most, in the published processors."""
+_FILES: Final = {
+    "image": ("preprocessor_config.json", "processor_config.json"),
+    "video": (
+        "video_preprocessor_config.json",
+        "preprocessor_config.json",
+        "processor_config.json",
+    ),
+}
 
-def build_shared_arguments(recipe: TrainRecipe) -> dict[str, Any]:
-    """Return the arguments of transformers that all of these trainers share."""
+
+def get_token_side_pixels(family: FamilyName) -> int:
+    """Return the side length in pixels of the image area that becomes one token."""
+    rule = SIGHT[family, "frames"]
+    return rule.patch * rule.merge
+
+
+def read_processor_resize_rule(family: FamilyName, folder: Path | None, half: str) -> ResizeRule:
+    """Return the resize limits of a model's processor for `image` or `video`.
+
+    The limits come from the model's directory, or else from the published processors.
+    """
+    side = get_token_side_pixels(family)
+    least, most = (tokens * side**2 for tokens in _PUBLISHED)
+    for name in _FILES[half] if folder else ():
+        found = _read_pixel_bounds(folder / name, half) if folder else None
+        if found is not None:
+            least, most = found
+            break
+    return ResizeRule(multiple=side, min_pixels=least, max_pixels=most)
+
+
+def compute_llamafactory_size(width: int, height: int, *, least: int, most: int) -> tuple[int, int]:
+    """Compute the frame size after LLaMA-Factory's own resize, which precedes the processor.
+
+    This resize limits the area, rounds down to integer pixels, and makes each side at least 28.
+    """
+    for limit, is_wrong in ((most, width * height > most), (least, width * height < least)):
+        if is_wrong:
+            scale = math.sqrt(limit / (width * height))
+            width, height = int(width * scale), int(height * scale)
+    smallest = 28
+    if min(width, height) < smallest:
+        width, height = max(width, smallest), max(height, smallest)
+    return width, height
+
+
+def _read_pixel_bounds(file: Path, half: str) -> tuple[int, int] | None:
+    if not file.is_file():
+        return None
+    try:
+        found: Mapping[str, Any] = parse_json_object(read_limited_bytes(file, most=RECIPE_BYTES))
+    except InvalidValueError:
+        return None
+    inner = found.get(f"{half}_processor")
+    found = inner if isinstance(inner, Mapping) else found
+    size = found.get("size")
+    size = size if isinstance(size, Mapping) else {}
+    pair = (
+        size.get("shortest_edge", found.get("min_pixels")),
+        size.get("longest_edge", found.get("max_pixels")),
+    )
+    least, most = (value if isinstance(value, int) else 0 for value in pair)
+    return (least, most) if 0 < least <= most else None
+
+
+def build_shared_trainer_arguments(recipe: TrainRecipe) -> dict[str, Any]:
+    """Build the transformers arguments that all supported trainers share."""
     optimise, watch = recipe.optimise, recipe.watch
     told: dict[str, Any] = {
         "per_device_train_batch_size": optimise.batch_size,
@@ -38,7 +111,7 @@ def build_shared_arguments(recipe: TrainRecipe) -> dict[str, Any]:
     return told
 
 
-def write_yaml(values: Mapping[str, Any]) -> str:
+def format_flat_yaml(values: Mapping[str, Any]) -> str:
     """Return flat `values` as YAML, one per line.
 
     Each value is written as JSON, which is also valid YAML, except for small numbers.
@@ -46,23 +119,23 @@ def write_yaml(values: Mapping[str, Any]) -> str:
     return "".join(f"{key}: {_format_yaml_scalar(value)}\n" for key, value in values.items())
 
 
-def write_json(value: object) -> str:
-    """Return `value` as one JSON document."""
+def format_json_document(value: object) -> str:
+    """Format `value` as one indented JSON document."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
-def write_lines(rows: Any) -> str:
-    """Return one JSON document per line."""
+def format_json_lines(rows: Any) -> str:
+    """Format `rows` as JSON Lines: one JSON document per line."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def write_flags(values: Mapping[str, Any]) -> str:
-    """Return `values` as arguments for a shell script, one per line."""
-    flags = [f"--{key} {shlex.quote(_format_plain_value(value))}" for key, value in values.items()]
+def format_shell_flags(values: Mapping[str, Any]) -> str:
+    """Format `values` as command-line flags for a shell script, one per line."""
+    flags = [f"--{key} {shlex.quote(_format_flag_value(value))}" for key, value in values.items()]
     return " \\\n    ".join(flags)
 
 
-def _format_plain_value(value: object) -> str:
+def _format_flag_value(value: object) -> str:
     return str(value)
 
 

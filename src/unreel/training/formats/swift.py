@@ -4,11 +4,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from unreel.reviewers.endpoint.families import ResizeRule
-from unreel.training.formats.contract import HELD_OUT, TRAIN
-from unreel.training.formats.conversation import TrainerConversation
-from unreel.training.formats.order import ExportJob, Shape
-from unreel.training.formats.settings import build_shared_arguments, write_json, write_lines
-from unreel.training.formats.sizes import side_of
+from unreel.training.formats.contract import (
+    HELD_OUT,
+    TRAIN,
+    Shape,
+    TrainerConversation,
+    TrainerExportJob,
+)
+from unreel.training.formats.settings import (
+    build_shared_trainer_arguments,
+    format_json_document,
+    format_json_lines,
+    get_token_side_pixels,
+)
 
 _LEAST_TOKENS: Final = 4
 _LEAST_FRAMES: Final = 2
@@ -20,16 +28,16 @@ class _SwiftFormat:
     families: Final = {"qwen2.5-vl": "qwen2_5_vl", "qwen3-vl": "qwen3_vl"}
     shapes: Final[Sequence[Shape]] = ("pictures", "file")
 
-    def seen(self, order: ExportJob, width: int, height: int) -> tuple[int, int]:
-        side = side_of(order.recipe.model.family)
+    def seen(self, order: TrainerExportJob, width: int, height: int) -> tuple[int, int]:
+        side = get_token_side_pixels(order.recipe.model.family)
         rule = ResizeRule(
             multiple=side,
             min_pixels=_LEAST_TOKENS * side**2,
-            max_pixels=_compute_max_tokens(order) * side**2,
+            max_pixels=_compute_max_frame_tokens(order) * side**2,
         )
         return rule.size(width, height)
 
-    def sampling(self, order: ExportJob) -> str:
+    def sampling(self, order: TrainerExportJob) -> str:
         if order.pace is None:
             return order.condition.sampling
         fps, most = order.pace.fps, order.pace.at_most
@@ -38,7 +46,7 @@ class _SwiftFormat:
             f"{most}, spread from the first to the last"
         )
 
-    def differences(self, order: ExportJob) -> Sequence[str]:
+    def differences(self, order: TrainerExportJob) -> Sequence[str]:
         if order.shape == "pictures":
             return []
         told = [
@@ -68,17 +76,17 @@ class _SwiftFormat:
         return conversation.by_role()
 
     def files(
-        self, order: ExportJob, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
+        self, order: TrainerExportJob, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
     ) -> Mapping[str, str]:
-        written = {f"{part}.jsonl": write_lines(own) for part, own in rows.items()}
+        written = {f"{part}.jsonl": format_json_lines(own) for part, own in rows.items()}
         settings = self._settings(order, longest, watched=bool(rows.get(HELD_OUT)))
-        return written | {"train.json": write_json(settings)}
+        return written | {"train.json": format_json_document(settings)}
 
-    def command(self, order: ExportJob) -> str:  # noqa: ARG002  the contract's signature
+    def command(self, order: TrainerExportJob) -> str:  # noqa: ARG002  the contract's signature
         return "swift sft train.json"
 
-    def _settings(self, order: ExportJob, longest: int, *, watched: bool) -> dict[str, Any]:
-        model, told = order.recipe.model, build_shared_arguments(order.recipe)
+    def _settings(self, order: TrainerExportJob, longest: int, *, watched: bool) -> dict[str, Any]:
+        model, told = order.recipe.model, build_shared_trainer_arguments(order.recipe)
         told["torch_dtype"] = "bfloat16" if told.pop("bf16") else "float32"
         told |= {
             "model": str(order.model_folder or model.name),
@@ -111,8 +119,8 @@ class _SwiftFormat:
             }
         return told
 
-    def _environment(self, order: ExportJob) -> dict[str, str]:
-        tokens = str(_compute_max_tokens(order))
+    def _environment(self, order: TrainerExportJob) -> dict[str, str]:
+        tokens = str(_compute_max_frame_tokens(order))
         told = {
             "IMAGE_MAX_TOKEN_NUM": tokens,
             "IMAGE_MIN_TOKEN_NUM": str(_LEAST_TOKENS),
@@ -129,8 +137,8 @@ class _SwiftFormat:
         return told
 
 
-def _compute_max_tokens(order: ExportJob) -> int:
-    side = side_of(order.recipe.model.family)
+def _compute_max_frame_tokens(order: TrainerExportJob) -> int:
+    side = get_token_side_pixels(order.recipe.model.family)
     return max(_LEAST_TOKENS, -(-order.most_pixels // side**2))
 
 

@@ -1,13 +1,15 @@
-"""VideoLLaMA3's own trainer: rows as JSON lines, and a shell script for its `train.py`."""
+"""Export to VideoLLaMA3's own trainer: rows as JSON lines, and a shell script for `train.py`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from unreel.core.errors import InvalidSettingError
-from unreel.training.formats.contract import TRAIN
-from unreel.training.formats.conversation import TrainerConversation
-from unreel.training.formats.order import ExportJob, Shape
-from unreel.training.formats.settings import build_shared_arguments, write_flags, write_lines
+from unreel.training.formats.contract import TRAIN, Shape, TrainerConversation, TrainerExportJob
+from unreel.training.formats.settings import (
+    build_shared_trainer_arguments,
+    format_json_lines,
+    format_shell_flags,
+)
 
 _SCRIPT: Final = """#!/bin/sh
 # Run it in the folder of VideoLLaMA3, with this folder as its only argument.
@@ -18,16 +20,16 @@ torchrun --nproc_per_node {devices} videollama3/train.py \\
 """
 
 
-class _VideoLlama3:
+class _VideoLlama3Format:
     name = "videollama3"
     known_from = "VideoLLaMA3's train.py at c707283"
     families: Final = {"videollama3": "videollama3_qwen2"}
     shapes: Final[Sequence[Shape]] = ("pictures", "file")
 
-    def seen(self, order: ExportJob, width: int, height: int) -> tuple[int, int]:  # noqa: ARG002  the contract's
+    def seen(self, order: TrainerExportJob, width: int, height: int) -> tuple[int, int]:  # noqa: ARG002  the contract's
         return width, height  # its boxes are pixels of the frame as it comes
 
-    def sampling(self, order: ExportJob) -> str:
+    def sampling(self, order: TrainerExportJob) -> str:
         if order.pace is None:
             return order.condition.sampling
         return (
@@ -35,7 +37,7 @@ class _VideoLlama3:
             "of each stretch of 1/fps seconds"
         )
 
-    def differences(self, order: ExportJob) -> Sequence[str]:
+    def differences(self, order: TrainerExportJob) -> Sequence[str]:
         told = [
             (
                 "a row that cannot be read is replaced by a random one, reported only on stdout: count "
@@ -66,21 +68,21 @@ class _VideoLlama3:
         return conversation.by_speaker()
 
     def files(
-        self, order: ExportJob, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
+        self, order: TrainerExportJob, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
     ) -> Mapping[str, str]:
-        written = {f"{part}.jsonl": write_lines(own) for part, own in rows.items()}
+        written = {f"{part}.jsonl": format_json_lines(own) for part, own in rows.items()}
         script = _SCRIPT.format(
             devices=order.recipe.devices.count,
             part=TRAIN,
-            flags=write_flags(self._settings(order, longest)),
+            flags=format_shell_flags(self._settings(order, longest)),
         )
         return written | {"train.sh": script}
 
-    def command(self, order: ExportJob) -> str:  # noqa: ARG002  the contract's signature
+    def command(self, order: TrainerExportJob) -> str:  # noqa: ARG002  the contract's signature
         return 'sh train.sh "$PWD"'
 
-    def _settings(self, order: ExportJob, longest: int) -> dict[str, Any]:
-        model, told = order.recipe.model, build_shared_arguments(order.recipe)
+    def _settings(self, order: TrainerExportJob, longest: int) -> dict[str, Any]:
+        model, told = order.recipe.model, build_shared_trainer_arguments(order.recipe)
         rate = told.pop("learning_rate")
         told |= {
             "model_type": self.families[model.family],
@@ -104,18 +106,18 @@ class _VideoLlama3:
                 "lora_dropout": model.lora_dropout,
             }
         if order.pace is not None:
-            _require_alone(order)
-            told |= {"fps": _require_whole_rate(order), "max_frames": order.pace.at_most}
+            _require_single_clip_questions(order)
+            told |= {"fps": _require_integer_frame_rate(order), "max_frames": order.pace.at_most}
         return told
 
 
-def _require_alone(order: ExportJob) -> None:
+def _require_single_clip_questions(order: TrainerExportJob) -> None:
     if any(data.instrument.subject == "pair" for data in order.recipe.data):
         setting, problem = "data.protocol", "its trainer takes one video in a row, not a pair"
         raise InvalidSettingError(setting, problem, 'Set input="frames"')
 
 
-def _require_whole_rate(order: ExportJob) -> int:
+def _require_integer_frame_rate(order: TrainerExportJob) -> int:
     fps = order.pace.fps if order.pace else None
     if fps is None or fps.denominator != 1:
         setting, problem = "data.condition.sampling", f"its trainer takes no rate of {fps}"
@@ -123,4 +125,4 @@ def _require_whole_rate(order: ExportJob) -> int:
     return int(fps)
 
 
-FORMAT: Final = _VideoLlama3()
+FORMAT: Final = _VideoLlama3Format()

@@ -1,4 +1,4 @@
-"""GRPO from recipe to model: a checkpoint answers questions and learns from the rewards."""
+"""GRPO training from recipe to model: a checkpoint answers questions and learns from the rewards."""
 
 import json
 from collections.abc import Sequence
@@ -15,20 +15,30 @@ from unreel.core.estimate import Measured
 from unreel.core.failure import Failure
 from unreel.core.output_files import OutputDirectory
 from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.reviewers.local.input_format import read_taught, write_taught
+from unreel.reviewers.local.input_format import (
+    read_checkpoint_input_spec,
+    write_checkpoint_input_spec,
+)
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.training.answer_sampling import AnswerSampler
-from unreel.training.base_model import BaseModelFolder, read_input_format
-from unreel.training.card import CheckpointCard, write_card
+from unreel.training.card import CheckpointCard, write_model_card
 from unreel.training.checkpoints import CheckpointFolder
 from unreel.training.examples.example import TrainingExample
-from unreel.training.grpo.prompt_items import PromptItem, RewardedQuestion, group_by_question
-from unreel.training.model_loading import prepare_model
+from unreel.training.examples.order import ExampleOrder
+from unreel.training.model import (
+    AnswerSampler,
+    BaseModelFolder,
+    build_checkpoint_input_spec,
+    load_trainable_model,
+)
 from unreel.training.recipe import RewardSection, TrainRecipe
+from unreel.training.rewards.answer_key import (
+    PromptItem,
+    RewardedQuestion,
+    group_examples_by_question,
+)
 from unreel.training.rewards.terms import RewardTerms
-from unreel.training.sft.batches import ExampleCollator, build_too_few_error
-from unreel.training.sft.early_stopping import EarlyStoppingState, choose
-from unreel.training.sft.example_order import ExampleOrder
+from unreel.training.sft.batches import ExampleCollator, build_unshown_examples_error
+from unreel.training.sft.early_stopping import EarlyStoppingState, choose_validation_questions
 
 RESULT: Final = "reward.json"
 _MOST_TRIES: Final = 100
@@ -38,7 +48,7 @@ _BY_TRL: Final = ("qwen2.5-vl", "qwen3-vl")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrpoResult:
-    """Result of the training."""
+    """Result of a GRPO training."""
 
     step: int
     loss: float | None
@@ -52,7 +62,7 @@ class GrpoResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartCheckpoint:
-    """Checkpoint that the training starts from."""
+    """Checkpoint that a GRPO training starts from."""
 
     weights: Path
     """Of the whole model."""
@@ -64,8 +74,12 @@ class StartCheckpoint:
     """Of the training."""
 
 
-def require_grpo(recipe: TrainRecipe) -> None:
-    """Raise for what TRL's trainer cannot do, before anything is read."""
+def require_grpo_support(recipe: TrainRecipe) -> None:
+    """Require that TRL's GRPO trainer supports the recipe.
+
+    Raises:
+        InvalidSettingError: The input, the model family or the number of devices is not supported.
+    """
     remedy = "Write reward.method = rejection"
     if recipe.input != "frames":
         setting, problem = "input", "TRL's GRPO takes pictures and no video"
@@ -78,13 +92,19 @@ def require_grpo(recipe: TrainRecipe) -> None:
         raise InvalidSettingError(setting, problem, f"Use one. {remedy} for several")
 
 
-def find_start(recipe: TrainRecipe, base: BaseModelFolder, folder: Path) -> StartCheckpoint:
-    """Return the start model of the recipe.
+def find_start_checkpoint(
+    recipe: TrainRecipe, base: BaseModelFolder, folder: Path
+) -> StartCheckpoint:
+    """Find the checkpoint that the recipe's GRPO training starts from.
 
     Raises:
-        InvalidSettingError: The checkpoint was taught otherwise than the recipe asks it.
+        InvalidSettingError: The checkpoint has another family or input form than the recipe, or it
+            is an adapter and `model.tune` is not `lora`.
     """
-    taught, before = read_input_format(recipe, base), read_taught(base.folder)
+    taught, before = (
+        build_checkpoint_input_spec(recipe, base),
+        read_checkpoint_input_spec(base.folder),
+    )
     if before is not None and (before.family, before.input) != (taught.family, taught.input):
         setting = "input" if before.family == taught.family else "model.family"
         problem = f"the checkpoint is a {before.family} model that was taught by {before.input}"
@@ -111,15 +131,17 @@ def run_grpo(
     held_out: Sequence[TrainingExample],
     callback: TrainerCallback,
 ) -> tuple[Any, GrpoResult]:
-    """Return the model after training on all of `puts`, with the results."""
+    """Train on all questions of `puts` by GRPO, and return the model and the result."""
     from unreel.training.grpo.trainer import (  # loads vLLM where it is installed
         GrpoTrainer,
         build_grpo_config,
     )
 
-    questions = choose(held_out, most=recipe.watch.clips, seed=recipe.seed)
-    asked = [group_by_question(rows)[0] for rows in questions]
-    model = prepare_model(recipe.model, start.weights, adapter=start.adapter, seed=recipe.seed)
+    questions = choose_validation_questions(held_out, most=recipe.watch.clips, seed=recipe.seed)
+    asked = [group_examples_by_question(rows)[0] for rows in questions]
+    model = load_trainable_model(
+        recipe.model, start.weights, adapter=start.adapter, seed=recipe.seed
+    )
     sampler = AnswerSampler(
         model, start.encoder, max_tokens=recipe.max_tokens, temperature=0, seed=recipe.seed
     )
@@ -147,19 +169,19 @@ def run_grpo(
     )
 
 
-def save(
+def save_grpo_model(
     model: Any, encoder: RequestEncoder, improved: GrpoResult, card: CheckpointCard, folder: Path
 ) -> Path:
-    """Put the model, with its card and what it earned, in `folder`/model, whole or not at all."""
+    """Write the model, its card and its result atomically to `folder`/model, and return that path."""
     checkpoints = CheckpointFolder(folder)
     draft = checkpoints.begin("model")
     # A second adapter may lie beside the first: what it is held near to.
     only = {"selected_adapters": ["default"]} if hasattr(model, "peft_config") else {}
     model.save_pretrained(draft, **only)
     encoder.save(draft)
-    write_taught(encoder.taught, draft)
+    write_checkpoint_input_spec(encoder.taught, draft)
     written = OutputDirectory(draft, published=True)
-    write_card(card, written)
+    write_model_card(card, written)
     written.write(RESULT, json.dumps(to_jsonable_python(improved), indent=1).encode())
     return checkpoints.finish("model", step=improved.step).path
 
@@ -167,7 +189,7 @@ def save(
 def _compute_greedy_rewards(
     sampler: AnswerSampler, puts: "PromptDataset", asked: Sequence[RewardedQuestion]
 ) -> list[float]:
-    """Return the rewards of greedy answers to `asked`; questions that cannot be shown are skipped each time."""
+    """Return the rewards of greedy answers to `asked`; questions that cannot be shown are skipped."""
     earned = []
     for each in asked:
         put = puts.show(each)
@@ -178,12 +200,12 @@ def _compute_greedy_rewards(
 
 
 class PromptDataset(Sequence[PromptItem]):
-    """Questions of a training in order; each is shown when it is accessed.
+    """Questions of a GRPO training in order; a question's clips are decoded when it is accessed.
 
     Args:
         order: Order of the first examples of the questions.
         asked: The questions.
-        lessons: Collator that shows the questions.
+        lessons: Collator that converts the questions to model input.
         terms: Terms of the rewards.
         n: Number of questions to ask; the order itself is endless.
     """
@@ -219,10 +241,10 @@ class PromptDataset(Sequence[PromptItem]):
             if isinstance(put, PromptItem):
                 return put
             self.unshown[asked.example.key] = [asked.example.name, put.reason.value, put.detail]
-        raise build_too_few_error(self.unshown.values(), met=_MOST_TRIES)
+        raise build_unshown_examples_error(self.unshown.values(), met=_MOST_TRIES)
 
     def show(self, asked: RewardedQuestion) -> PromptItem | Failure:
-        """Return the question as shown, or why it cannot be shown."""
+        """Return the question as model input, or the failure of its clips."""
         lesson = self._lessons.lesson(asked.example)
         if isinstance(lesson, Failure):
             return lesson
@@ -230,10 +252,10 @@ class PromptDataset(Sequence[PromptItem]):
 
 
 class GrpoCallbacks(TrainerCallback):  # type: ignore[misc]  # transformers carries no types here
-    """Callbacks for each step, and for a stop request.
+    """Trainer callback that reports each step and stops the training on request.
 
     Args:
-        on_step: Callback with the step, its loss and its metrics.
+        on_step: Callback with the step, its loss and the early-stopping state.
         should_stop: Whether the user requested a stop.
     """
 
@@ -242,12 +264,12 @@ class GrpoCallbacks(TrainerCallback):  # type: ignore[misc]  # transformers carr
         self.vigil = EarlyStoppingState()
 
     def on_step_end(self, _args: Any, _state: Any, control: Any, **_: Any) -> Any:
-        """Stop where a person asks."""
+        """Stop the training if the user requested it."""
         if self._should_stop():
             control.should_training_stop = True
         return control
 
     def on_log(self, _args: Any, state: Any, _control: Any, logs: Any = None, **_: Any) -> None:
-        """Report the step."""
+        """Report the step and its loss."""
         if logs and "loss" in logs:
             self._on_step(state.global_step, logs["loss"], self.vigil)

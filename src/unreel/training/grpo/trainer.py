@@ -1,4 +1,4 @@
-"""Group-relative policy optimisation by TRL: our questions as pictures with their instants, our rewards."""
+"""GRPO trainer by TRL, with questions as pictures with timestamps and the rewards of the recipe."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,9 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.training.grpo.prompt_items import PromptItem
 from unreel.training.recipe import RewardSection, TrainRecipe
-from unreel.training.rewards.key import AnswerKey
-from unreel.training.trainer_arguments import build_trainer_arguments
+from unreel.training.rewards.answer_key import AnswerKey, PromptItem
+from unreel.training.sft.trainer import build_trainer_arguments
 
 ROW: Final = "row"
 KEY: Final = "key"
@@ -25,10 +24,10 @@ _COMPARED: Final = 8
 """Prompts that are compared with the encoder's before a training begins."""
 
 
-def build_reward_function(
+def compute_grpo_rewards(
     completions: Sequence[Any], key: Sequence[AnswerKey], **told: Any
 ) -> list[float]:
-    """Compute the reward of each answer for TRL, and log the mean of each part of the rewards."""
+    """Compute the reward of each answer for TRL, and log the mean of each reward part."""
     rewards = [one.mark(said[0]["content"]) for said, one in zip(completions, key, strict=True)]
     if log := told.get("log_metric"):
         for name in sorted({part for reward in rewards for part in reward.parts}):
@@ -38,7 +37,7 @@ def build_reward_function(
 
 
 class GrpoTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL carries no types here
-    """Trainer that rewards answers and moves a model towards those with higher rewards.
+    """TRL's GRPO trainer on the questions of a dataset, with the rewards of their answer keys.
 
     Args:
         model: Model to train. If the configuration has a `beta`, it stays near the present model.
@@ -62,7 +61,7 @@ class GrpoTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL carries no types he
         rows.set_transform(_PromptLoader(puts, encoder))
         super().__init__(
             model=model,
-            reward_funcs=build_reward_function,
+            reward_funcs=compute_grpo_rewards,
             args=config,
             train_dataset=rows,
             processing_class=encoder.processor,
@@ -73,7 +72,11 @@ class GrpoTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL carries no types he
             self._require_same_prompt(puts[row].sheet, encoder)
 
     def _require_same_prompt(self, sheet: ReviewRequest, encoder: RequestEncoder) -> None:
-        """Refuse to train on another prompt than the model is asked with."""
+        """Require that TRL tokenises the prompt as the encoder does.
+
+        Raises:
+            InvalidSettingError: TRL's tokens differ from the encoder's.
+        """
         (theirs,), _, _ = self._tokenize_prompts([_require_success(encoder.converse(sheet))])
         if list(theirs) != _require_success(encoder.encode(sheet)).input_ids.tolist():
             setting, problem = (
@@ -86,7 +89,7 @@ class GrpoTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL carries no types he
 
 @dataclass(frozen=True, slots=True)
 class _PromptLoader:
-    """Loader that shows the questions of rows on demand."""
+    """Dataset transform that loads the questions of rows on demand."""
 
     puts: Sequence[PromptItem]
     encoder: RequestEncoder

@@ -1,1 +1,1 @@
-"""Estimate of a training before it starts: tokens, memory, hours and cost, with the formula."""
+"""Estimate of a training before it starts: tokens, memory, hours and cost, with the assumptions."""

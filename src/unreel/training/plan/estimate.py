@@ -1,4 +1,4 @@
-"""Estimate the steps, memory, hours and cost of a training, each with the basis of the estimate."""
+"""Estimate of the steps, memory, hours and cost of a training, with its assumptions."""
 
 import math
 from collections.abc import Sequence
@@ -8,15 +8,15 @@ from typing import Final
 
 from unreel.core.errors import InvalidSettingError
 from unreel.reviewers.local.input_format import FamilyName
-from unreel.training.example_cost import ExampleCost, ExampleStratum, load_of
+from unreel.training.example_cost import ExampleCost, ExampleStratum, compute_example_cost
 from unreel.training.plan.architecture import ModelArchitecture
-from unreel.training.plan.device import AcceleratorDevice
 from unreel.training.plan.resources import (
-    DeviceMemory,
+    AcceleratorDevice,
+    DeviceMemoryEstimate,
     count_question_operations,
-    count_trained,
+    count_trained_parameters,
     count_training_operations,
-    estimate_memory,
+    estimate_device_memory,
 )
 from unreel.training.recipe import DevicesSection, ModelSection, TrainRecipe
 
@@ -31,7 +31,7 @@ _MOST: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class DeviceUtilisation:
-    """The part of the peak that devices reach, and why it is held to be so."""
+    """Fraction of the peak speed that devices reach, and the source of this number."""
 
     share: float
     reason: str
@@ -53,7 +53,7 @@ UTILISATION: Final[dict[FamilyName, DeviceUtilisation]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingHardware:
-    """Hardware of a training."""
+    """Devices of a training: model, number, price and utilisation."""
 
     device: AcceleratorDevice
     count: int
@@ -75,8 +75,8 @@ class TrainingHardware:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeanExample:
-    """An average example, and the largest."""
+class MeanExampleCost:
+    """Mean frames and tokens of an example, and the cost of the largest example."""
 
     frames: float
     prompt_tokens: float
@@ -87,7 +87,7 @@ class MeanExample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingEstimate:
-    """Estimate of a training. Hours are for all of it; nothing was run."""
+    """Estimated steps, hours, cost and memory of a training; nothing was run."""
 
     recipe: str
     device: str
@@ -96,7 +96,7 @@ class TrainingEstimate:
     parameters: int
     trained: int
     examples: int
-    mean: MeanExample
+    mean: MeanExampleCost
     steps: int
     flops: float
     compute_hours: float
@@ -107,7 +107,7 @@ class TrainingEstimate:
     well_fed_hours: float
     """If the devices reached `WELL_FED` of their peak."""
     cost_usd: Decimal | None
-    memory: DeviceMemory
+    memory: DeviceMemoryEstimate
     memory_gib: float
     """What one device has."""
     remedies: tuple[str, ...]
@@ -120,25 +120,29 @@ class TrainingEstimate:
         return not self.remedies
 
 
-def plan_training(
+def estimate_training(
     recipe: TrainRecipe,
     strata: Sequence[ExampleStratum],
     architecture: ModelArchitecture,
     fleet: TrainingHardware,
 ) -> TrainingEstimate:
-    """Return the estimate of `recipe` on `fleet` for the examples of `strata`."""
+    """Estimate the training of `recipe` on `fleet` for the examples of `strata`.
+
+    Raises:
+        InvalidSettingError: There are no examples.
+    """
     if not strata:
         setting, problem = "data", "there is no example to plan for"
         raise InvalidSettingError(setting, problem, "Name a benchmark with truth")
     model, optimise = recipe.model, recipe.optimise
-    loads = [load_of(stratum, model.family, recipe.input) for stratum in strata]
+    loads = [compute_example_cost(stratum, model.family, recipe.input) for stratum in strata]
     n_examples = sum(stratum.examples for stratum in strata)
     in_step = optimise.batch_size * optimise.accumulate * fleet.count
     steps = max(1, math.ceil(n_examples * optimise.epochs / in_step))
     if optimise.max_steps is not None:
         steps = min(steps, optimise.max_steps)
     learned = min(n_examples * optimise.epochs, steps * in_step)
-    mean = _compute_mean_example(strata, loads)
+    mean = _compute_mean_example_cost(strata, loads)
     shares = [stratum.examples / n_examples for stratum in strata]
     flops = learned * sum(
         share * count_training_operations(model, architecture, load).total
@@ -157,20 +161,20 @@ def plan_training(
     decode_s = decoded / (DECODED_PER_S * max(1, optimise.workers) * fleet.count)
     compute_s = flops / (peak * utilisation)
     hours = (max(compute_s, decode_s) + watched_s) / HOUR_S
-    memory = estimate_memory(
+    memory = estimate_device_memory(
         model,
         architecture,
         mean.largest,
         batch=optimise.batch_size,
-        shards=fleet.count if _select_strategy(recipe.devices, fleet) == "fsdp" else 1,
+        shards=fleet.count if _select_device_strategy(recipe.devices, fleet) == "fsdp" else 1,
     )
     return TrainingEstimate(
         recipe=recipe.name,
         device=fleet.device.name,
         devices=fleet.count,
-        strategy=_select_strategy(recipe.devices, fleet),
+        strategy=_select_device_strategy(recipe.devices, fleet),
         parameters=architecture.text.parameters + architecture.vision.parameters,
-        trained=count_trained(model, architecture),
+        trained=count_trained_parameters(model, architecture),
         examples=round(n_examples),
         mean=mean,
         steps=steps,
@@ -186,11 +190,11 @@ def plan_training(
         memory=memory,
         memory_gib=fleet.device.memory_gib,
         remedies=_list_memory_remedies(recipe, memory, fleet),
-        assumptions=_list_assumptions(recipe, architecture, fleet, utilisation),
+        assumptions=_list_estimate_assumptions(recipe, architecture, fleet, utilisation),
     )
 
 
-def _select_strategy(section: DevicesSection, fleet: TrainingHardware) -> str:
+def _select_device_strategy(section: DevicesSection, fleet: TrainingHardware) -> str:
     if fleet.count == 1:
         return "single"
     return "ddp" if section.strategy == "single" else section.strategy
@@ -200,15 +204,15 @@ def _compute_cost_usd(price_usd: Decimal, count: int, hours: float) -> Decimal:
     return (price_usd * count * Decimal(hours)).quantize(Decimal("0.01"))
 
 
-def _compute_mean_example(
+def _compute_mean_example_cost(
     strata: Sequence[ExampleStratum], loads: Sequence[ExampleCost]
-) -> MeanExample:
+) -> MeanExampleCost:
     whole = sum(stratum.examples for stratum in strata)
 
     def average(counts: Sequence[int]) -> float:
         return sum(s.examples * n for s, n in zip(strata, counts, strict=True)) / whole
 
-    return MeanExample(
+    return MeanExampleCost(
         frames=average([load.n_frames for load in loads]),
         prompt_tokens=average([load.prompt_tokens for load in loads]),
         vision_tokens=average([load.vision_tokens for load in loads]),
@@ -220,16 +224,16 @@ def _compute_mean_example(
 def _estimate_token_seconds(
     model: ModelSection, architecture: ModelArchitecture, fleet: TrainingHardware
 ) -> float:
-    """Return the seconds per token of an answer: all weights are read once, split over all devices."""
+    """Return the seconds per generated token: each device reads its part of the weights once."""
     size = 2 if model.precision == "bf16" else 4
     weights = size * (architecture.text.parameters + architecture.vision.parameters)
     return weights / fleet.device.bytes_per_s / fleet.count
 
 
 def _list_memory_remedies(
-    recipe: TrainRecipe, memory: DeviceMemory, fleet: TrainingHardware
+    recipe: TrainRecipe, memory: DeviceMemoryEstimate, fleet: TrainingHardware
 ) -> tuple[str, ...]:
-    """Return the changes that would make the memory sufficient, least intrusive first."""
+    """Return the changes that reduce the memory, least intrusive first; empty if it is sufficient."""
     if memory.total <= fleet.device.memory_gib:
         return ()
     model, optimise = recipe.model, recipe.optimise
@@ -242,7 +246,7 @@ def _list_memory_remedies(
             f"Set optimise.batch_size=1 and optimise.accumulate={accumulate}: the same steps"
         )
     states = memory.weights + memory.gradients + memory.optimiser
-    if _select_strategy(recipe.devices, fleet) != "fsdp" and states > memory.activations:
+    if _select_device_strategy(recipe.devices, fleet) != "fsdp" and states > memory.activations:
         remedies.append("Share the states: devices.strategy=fsdp with several devices")
     elif states > memory.activations:
         remedies.append("Take more devices: fsdp divides the states by them")
@@ -253,7 +257,7 @@ def _list_memory_remedies(
     return (*remedies, f"Take a device with {memory.total:.0f} GiB or more")
 
 
-def _list_assumptions(
+def _list_estimate_assumptions(
     recipe: TrainRecipe,
     architecture: ModelArchitecture,
     fleet: TrainingHardware,

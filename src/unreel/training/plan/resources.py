@@ -1,31 +1,114 @@
-"""Memory of a training on one device.
-
-- Weights, gradients and AdamW states in mixed precision: 2 + 2 + 12 bytes per trained parameter
-  (a 32-bit copy and two moments), 2 bytes per frozen parameter; in `fp32` 4 + 4 + 8 bytes and
-  4 bytes. `fsdp` divides all of them by the number of devices.
-- Activations of a layer: 34 bytes x tokens x width in 16 bits (Korthikanti et al., arXiv
-  2205.05198, without the attention matrix, which fused kernels never write). With gradient
-  checkpointing a layer keeps 2 bytes x tokens x width, and only one layer at a time has all its
-  activations.
-- Scores of the last layer: 3 x 4 bytes x tokens x vocabulary (the scores, their logarithm and
-  its gradient).
-- Libraries, kernels and fragmentation: 4 GiB.
-"""
+"""Accelerator devices by their data sheets, and memory of a training on one device."""
 
 from dataclasses import dataclass
 from typing import Final
 
+from unreel.core.errors import UnknownNameError
 from unreel.training.example_cost import ExampleCost
 from unreel.training.plan.architecture import ModelArchitecture
-from unreel.training.plan.device import GIB
 from unreel.training.recipe import ModelSection
+
+GIB: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceleratorDevice:
+    """Accelerator: dense peak speeds without sparsity, memory, and memory bandwidth."""
+
+    name: str
+    bf16_flops: float
+    fp32_flops: float
+    memory_gib: float
+    bytes_per_s: float
+
+    def peak(self, precision: str) -> float:
+        """Return the peak operations per second in `bf16` or `fp32`."""
+        return self.bf16_flops if precision == "bf16" else self.fp32_flops
+
+
+# Sources: the makers' data sheets. Memory is what a driver shows, a little below the name's.
+DEVICES: Final = {
+    device.name: device
+    for device in (
+        AcceleratorDevice(
+            name="h100",
+            bf16_flops=989e12,
+            fp32_flops=67e12,
+            memory_gib=79.6,
+            bytes_per_s=3.35e12,
+        ),
+        AcceleratorDevice(
+            name="h200",
+            bf16_flops=989e12,
+            fp32_flops=67e12,
+            memory_gib=140.4,
+            bytes_per_s=4.8e12,
+        ),
+        AcceleratorDevice(
+            name="b200",
+            bf16_flops=2250e12,
+            fp32_flops=75e12,
+            memory_gib=179.0,
+            bytes_per_s=8.0e12,
+        ),
+        AcceleratorDevice(
+            name="a100",
+            bf16_flops=312e12,
+            fp32_flops=19.5e12,
+            memory_gib=79.3,
+            bytes_per_s=2.04e12,
+        ),
+        AcceleratorDevice(
+            name="a100-40",
+            bf16_flops=312e12,
+            fp32_flops=19.5e12,
+            memory_gib=39.4,
+            bytes_per_s=1.56e12,
+        ),
+        AcceleratorDevice(
+            name="l40s",
+            bf16_flops=362e12,
+            fp32_flops=91.6e12,
+            memory_gib=44.5,
+            bytes_per_s=0.86e12,
+        ),
+        AcceleratorDevice(
+            name="rtx4090",
+            bf16_flops=165e12,
+            fp32_flops=82.6e12,
+            memory_gib=23.5,
+            bytes_per_s=1.01e12,
+        ),
+        AcceleratorDevice(
+            name="mi300x",
+            bf16_flops=1307e12,
+            fp32_flops=163e12,
+            memory_gib=191.0,
+            bytes_per_s=5.3e12,
+        ),
+    )
+}
+
+
+def get_accelerator_device(name: str) -> AcceleratorDevice:
+    """Return the accelerator with the given name; letter case is ignored.
+
+    Raises:
+        UnknownNameError: No accelerator has this name.
+    """
+    found = DEVICES.get(name.lower())
+    if found is None:
+        kind = "device"
+        raise UnknownNameError(kind, name, list(DEVICES))
+    return found
+
 
 _FORWARD: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleOperations:
-    """Operations for one example."""
+    """Floating-point operations for one example, in the text part and in the vision part."""
 
     text: float
     vision: float
@@ -39,12 +122,14 @@ class ExampleOperations:
 def count_training_operations(
     model: ModelSection, architecture: ModelArchitecture, load: ExampleCost
 ) -> ExampleOperations:
-    """Return the operations for training on one example like `load`."""
+    """Count the floating-point operations for training on one example with the cost `load`."""
     again = _FORWARD if model.gradient_checkpointing else 0
     spoken = (6 if model.tune == "full" else 4) + again
     learns = model.vision == "trained"
     seen = 6 + again if learns else _FORWARD
-    return _count_operations(architecture, load, tokens=load.tokens, spoken=spoken, seen=seen)
+    return _count_example_operations(
+        architecture, load, tokens=load.tokens, spoken=spoken, seen=seen
+    )
 
 
 def count_question_operations(
@@ -52,13 +137,15 @@ def count_question_operations(
 ) -> ExampleOperations:
     """Return the operations for reading one question, before the answer."""
     tokens = load.tokens - load.answer_tokens
-    return _count_operations(architecture, load, tokens=tokens, spoken=_FORWARD, seen=_FORWARD)
+    return _count_example_operations(
+        architecture, load, tokens=tokens, spoken=_FORWARD, seen=_FORWARD
+    )
 
 
-def _count_operations(
+def _count_example_operations(
     architecture: ModelArchitecture, load: ExampleCost, *, tokens: int, spoken: int, seen: int
 ) -> ExampleOperations:
-    """Count the operations for one example.
+    """Count the floating-point operations for one example.
 
     `spoken` is the number of operations per parameter and token of the text part, `seen` the number
     per parameter and patch of the vision part.
@@ -80,8 +167,8 @@ _STATES: Final = {"bf16": (2, 2, 12), "fp32": (4, 4, 8)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceMemory:
-    """GiB on one device, part by part."""
+class DeviceMemoryEstimate:
+    """Estimated memory of a training on one device in GiB, by purpose."""
 
     weights: float
     gradients: float
@@ -103,8 +190,8 @@ class DeviceMemory:
         )
 
 
-def count_trained(model: ModelSection, architecture: ModelArchitecture) -> int:
-    """Count the trained parameters."""
+def count_trained_parameters(model: ModelSection, architecture: ModelArchitecture) -> int:
+    """Count the parameters that are trained."""
     if model.tune == "lora":
         text = architecture.text.adapter(model.lora_rank)
     else:
@@ -112,31 +199,34 @@ def count_trained(model: ModelSection, architecture: ModelArchitecture) -> int:
     return text + (architecture.vision.parameters if model.vision == "trained" else 0)
 
 
-def estimate_memory(
+def estimate_device_memory(
     model: ModelSection,
     architecture: ModelArchitecture,
     load: ExampleCost,
     *,
     batch: int,
     shards: int,
-) -> DeviceMemory:
-    """Return the memory for `batch` examples like `load`, with the model's states divided by `shards`."""
+) -> DeviceMemoryEstimate:
+    """Estimate the memory of one device for `batch` examples with the cost `load`.
+
+    The memory of weights, gradients and optimiser is divided by `shards`.
+    """
     weight, gradient, optimiser = _STATES[model.precision]
-    trained = count_trained(model, architecture)
+    trained = count_trained_parameters(model, architecture)
     held = architecture.text.parameters + architecture.vision.parameters
     if model.tune == "lora":
         held += architecture.text.adapter(model.lora_rank)
     scale = 1 if model.precision == "bf16" else 2
-    return DeviceMemory(
+    return DeviceMemoryEstimate(
         weights=weight * held / shards / GIB,
         gradients=gradient * trained / shards / GIB,
         optimiser=optimiser * trained / shards / GIB,
-        activations=scale * batch * _count_activations(model, architecture, load) / GIB,
+        activations=scale * batch * _count_activation_bytes(model, architecture, load) / GIB,
         scores=_SCORES * batch * load.tokens * architecture.text.vocabulary / GIB,
     )
 
 
-def _count_activations(
+def _count_activation_bytes(
     model: ModelSection, architecture: ModelArchitecture, load: ExampleCost
 ) -> float:
     text, vision = architecture.text, architecture.vision

@@ -1,4 +1,4 @@
-"""The examples that a plan counts with: as the benchmark holds them, or as its makers count them."""
+"""Groups of examples for an estimate: from the benchmarks, or as the recipe declares them."""
 
 import math
 from collections import Counter
@@ -23,38 +23,41 @@ if TYPE_CHECKING:
 _PERMILLE: Final = BoxSpace("permille", PERMILLE, PERMILLE)
 
 
-def expected_strata(recipe: TrainRecipe) -> list[ExampleStratum]:
-    """Return the data declared in the recipe.
+def build_declared_strata(recipe: TrainRecipe) -> list[ExampleStratum]:
+    """Return the example groups that the recipe declares.
 
     Raises:
-        InvalidSettingError: Some of its data declare nothing.
+        InvalidSettingError: A `[[data]]` section has no `[[data.expected]]`.
     """
     return [stratum for data in recipe.data for stratum in _iter_declared_strata(data)]
 
 
-def found_strata(recipe: TrainRecipe, access: "StorageAccess") -> list[ExampleStratum]:
-    """Return the data of the recipe's benchmarks: clips are hashed and probed, none is decoded."""
+def read_benchmark_strata(recipe: TrainRecipe, access: "StorageAccess") -> list[ExampleStratum]:
+    """Read the example groups of the recipe's benchmarks; clips are hashed and probed, not decoded."""
     from unreel.training.examples.reading import (
-        read_examples,  # it needs the tables of `unreel[eval]`
+        read_training_examples,  # it needs the tables of `unreel[eval]`
     )
 
     holdout = recipe.holdout.model_copy(update={"near_duplicates": False, "benchmarks": ()})
     light = recipe.model_copy(update={"holdout": holdout})
     with TemporaryDirectory(prefix="unreel-") as folder:
-        found = read_examples(light, access=access, folder=Path(folder), accept_leak=True)
-    counted = Counter(_build_stratum(example) for example in found.train)
+        found = read_training_examples(light, access=access, folder=Path(folder), accept_leak=True)
+    counted = Counter(_build_example_stratum(example) for example in found.train)
     return [
         replace(stratum, examples=n * found.weights[data]) for (stratum, data), n in counted.items()
     ]
 
 
-def is_here(recipe: TrainRecipe) -> bool:
-    """Return whether every benchmark of its data is present locally."""
+def has_local_benchmarks(recipe: TrainRecipe) -> bool:
+    """Return whether all benchmarks of the recipe's data are present locally."""
     return all(data.benchmark is not None and data.path.exists() for data in recipe.data)
 
 
-def _build_stratum(example: "TrainingExample") -> tuple[ExampleStratum, int]:
-    """Return the properties that determine the cost; clips of a pair are assumed to be like the first."""
+def _build_example_stratum(example: "TrainingExample") -> tuple[ExampleStratum, int]:
+    """Return the stratum of one example, and the index of its `[[data]]` section.
+
+    Both clips of a pair are assumed to be like the first.
+    """
     video, question = example.clips[0].facts.video, example.question
     wording = get_protocol(question.instrument.protocol).wording
     answer = wording.teach(example.truth, question.condition.prompt, _PERMILLE)

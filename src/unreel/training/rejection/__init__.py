@@ -1,1 +1,1 @@
-"""Rejection sampling: the best of a model's own answers."""
+"""Rejection sampling: training on the best of a model's own answers."""

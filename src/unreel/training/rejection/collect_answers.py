@@ -1,4 +1,4 @@
-"""Collect a model's own answers for training: sample and score answers, and keep the best."""
+"""Sampling of a model's own answers for rejection sampling, with their rewards."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,29 +11,33 @@ from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
 from unreel.engine.storage_access import StorageAccess
 from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.reviewers.local.input_format import read_taught
-from unreel.reviewers.local.loading import load_model
-from unreel.training.answer_sampling import AnswerSampler
-from unreel.training.base_model import BaseModelFolder, find_base, read_input_format
+from unreel.reviewers.local.input_format import read_checkpoint_input_spec
+from unreel.reviewers.local.loading import load_local_model
+from unreel.training.examples.order import ExampleOrder
 from unreel.training.examples.reading import ExampleSet
-from unreel.training.grpo.prompt_items import RewardedQuestion, group_by_question
+from unreel.training.model import (
+    AnswerSampler,
+    BaseModelFolder,
+    build_checkpoint_input_spec,
+    find_base_model,
+)
 from unreel.training.recipe import RewardSection, TrainRecipe
 from unreel.training.rejection.run import (
-    build_examples,
-    read_harvest,
+    build_accepted_examples,
+    read_accepted_answers,
     select_best_answers,
-    write_harvest,
+    write_accepted_answers,
 )
+from unreel.training.rewards.answer_key import RewardedQuestion, group_examples_by_question
 from unreel.training.rewards.reward import AnswerReward
 from unreel.training.rewards.terms import compute_reward_terms
 from unreel.training.sft.batches import ExampleCollator
-from unreel.training.sft.example_order import ExampleOrder
 from unreel.training.sft.lru_cache import LruCache
 
 _GALLERY_BYTES = 64 << 20
 
 
-def gather(
+def build_rejection_examples(
     recipe: TrainRecipe,
     reward: RewardSection,
     folder: Path,
@@ -42,14 +46,14 @@ def gather(
 ) -> ExampleSet:
     """Return the examples that the recipe's checkpoint answered well, with those answers as targets.
 
-    Earlier results in `folder` of the same model for the same questions are reused.
+    Answers are sampled and scored once; a stored result in `folder` with the same inputs is reused.
 
     Raises:
         InvalidSettingError: The checkpoint is an adapter.
         InvalidValueError: No answer has a sufficient reward.
     """
-    base = find_base(recipe.model)
-    taught = read_taught(base.folder)
+    base = find_base_model(recipe.model)
+    taught = read_checkpoint_input_spec(base.folder)
     if taught is not None and taught.base is not None:
         setting, problem = (
             "model.name",
@@ -57,19 +61,19 @@ def gather(
         )
         remedy = "Write reward.method = grpo, or name a whole checkpoint"
         raise InvalidSettingError(setting, problem, remedy)
-    whose = hash_collection(recipe, base, examples)
-    kept = read_harvest(folder, whose)
+    whose = hash_rejection_inputs(recipe, base, examples)
+    kept = read_accepted_answers(folder, whose)
     if kept is None:
         kept = select_best_answers(
             _sample_rewarded_answers(recipe, reward, access, examples, base),
             keep_from=reward.keep_from,
         )
-        write_harvest(kept, OutputDirectory(folder, published=True), whose)
-    return replace(examples, train=build_examples(examples.train, kept))
+        write_accepted_answers(kept, OutputDirectory(folder, published=True), whose)
+    return replace(examples, train=build_accepted_examples(examples.train, kept))
 
 
-def hash_collection(recipe: TrainRecipe, base: BaseModelFolder, examples: ExampleSet) -> str:
-    """Return the identity of a collection: the model, the questions, and their sampling and reward settings."""
+def hash_rejection_inputs(recipe: TrainRecipe, base: BaseModelFolder, examples: ExampleSet) -> str:
+    """Return the hash of the model, the examples, the reward settings and the seed."""
     reward = "" if recipe.reward is None else recipe.reward.model_dump_json()
     return digest("harvest", base.digest, examples.digest, reward, str(recipe.seed))
 
@@ -81,7 +85,7 @@ def _sample_rewarded_answers(
     examples: ExampleSet,
     base: BaseModelFolder,
 ) -> list[tuple[RewardedQuestion, list[tuple[str, AnswerReward]]]]:
-    encoder = RequestEncoder.open(base.folder, read_input_format(recipe, base))
+    encoder = RequestEncoder.open(base.folder, build_checkpoint_input_spec(recipe, base))
     order = ExampleOrder(examples.train, weights=examples.weights, seed=recipe.seed)
     lessons = ExampleCollator(
         order, encoder=encoder, access=access, gallery=LruCache(_GALLERY_BYTES)
@@ -89,13 +93,13 @@ def _sample_rewarded_answers(
     device = "cuda" if torch.cuda.is_available() else "cpu"
     dtype = torch.bfloat16 if recipe.model.precision == "bf16" else torch.float32
     sampler = AnswerSampler(
-        load_model(base.folder, device=device, dtype=dtype),
+        load_local_model(base.folder, device=device, dtype=dtype),
         encoder,
         max_tokens=recipe.max_tokens,
         temperature=reward.temperature,
         seed=recipe.seed,
     )
-    asked = group_by_question(examples.train)
+    asked = group_examples_by_question(examples.train)
     terms = compute_reward_terms(reward, [each.truths for each in asked])
     terms = terms.model_copy(
         update={"real_scale": 1.0, "generated_scale": 1.0}

@@ -1,4 +1,4 @@
-"""Rejection sampling: keep a model's best answers for the next round of supervised training."""
+"""Rejection sampling: selection and storage of a model's best answers for supervised training."""
 
 import json
 import math
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.input_files import parse_json_object, read_limited_bytes
 from unreel.core.output_files import OutputDirectory
-from unreel.core.small_documents import parse_object, read_bytes
 from unreel.training.examples.example import TrainingExample
-from unreel.training.grpo.prompt_items import RewardedQuestion
+from unreel.training.rewards.answer_key import RewardedQuestion
 from unreel.training.rewards.reward import AnswerReward
 
 FILE: Final = "harvest.jsonl"
@@ -21,7 +21,7 @@ _MOST_BYTES: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedAnswer:
-    """An answer that is worth learning."""
+    """A sampled answer with a sufficient reward, used as a training target."""
 
     key: str
     """Of the example whose question it answers."""
@@ -33,10 +33,10 @@ class AcceptedAnswer:
     parts: Mapping[str, float]
 
 
-def is_junk(reward: AnswerReward) -> bool:
+def is_unacceptable_answer(reward: AnswerReward) -> bool:
     """Return whether an answer is wrong, malformed, or has evidence that is worse than none.
 
-    Such an answer is never learned, however low the threshold.
+    Such an answer is never used for training, however low the threshold.
     """
     parts = dict(reward.parts)
     return parts.get("label", 0.0) <= 0 or any(part < 0 for part in parts.values()) or (
@@ -51,7 +51,7 @@ def select_best_answers(
 ) -> tuple[AcceptedAnswer, ...]:
     """Select the best answer to each question, if its reward is at least `keep_from`.
 
-    If one label has a higher share of kept answers than another, its answers with the lowest
+    If one label has a higher fraction of accepted answers than another, its answers with the lowest
     rewards are dropped, so that the labels have the same proportions as in the questions.
 
     Raises:
@@ -60,11 +60,15 @@ def select_best_answers(
     asked = Counter(question.called for question, _ in tried)
     found: dict[str, list[AcceptedAnswer]] = defaultdict(list)
     for question, answers in tried:
-        worth = [each for each in answers if each[1].total >= keep_from and not is_junk(each[1])]
+        worth = [
+            each
+            for each in answers
+            if each[1].total >= keep_from and not is_unacceptable_answer(each[1])
+        ]
         if worth:
             text, reward = max(worth, key=lambda each: each[1].total)
             found[question.called].append(_build_accepted_answer(question, text, reward))
-    _require_all(asked, found, keep_from)
+    _require_answers_per_label(asked, found, keep_from)
     share = min(len(found[called]) / n for called, n in asked.items())
     kept: list[AcceptedAnswer] = []
     for called, n in asked.items():
@@ -87,7 +91,7 @@ def _build_accepted_answer(
     )
 
 
-def _require_all(
+def _require_answers_per_label(
     asked: Mapping[str, int], found: Mapping[str, Sequence[AcceptedAnswer]], keep_from: float
 ) -> None:
     remedy = (
@@ -109,38 +113,47 @@ def _require_all(
             raise InvalidValueError(msg)
 
 
-def write_harvest(kept: Sequence[AcceptedAnswer], folder: OutputDirectory, made_by: str) -> None:
-    """Write one answer per line with its reward; the first line contains `made_by`."""
+def write_accepted_answers(
+    kept: Sequence[AcceptedAnswer], folder: OutputDirectory, made_by: str
+) -> None:
+    """Write one accepted answer per line with its reward; the first line contains `made_by`."""
     lines = [json.dumps({"made_by": made_by})]
     lines += [
         json.dumps(
-            {name: _convert_to_dict(getattr(each, name)) for name in AcceptedAnswer.__slots__}
+            {
+                name: _convert_mapping_to_dict(getattr(each, name))
+                for name in AcceptedAnswer.__slots__
+            }
         )
         for each in kept
     ]
     folder.write(FILE, ("\n".join(lines) + "\n").encode())
 
 
-def read_harvest(folder: Path, made_by: str) -> tuple[AcceptedAnswer, ...] | None:
-    """Return the result of `write_harvest`; `None` if there is none, or if it has another identity.
+def read_accepted_answers(folder: Path, made_by: str) -> tuple[AcceptedAnswer, ...] | None:
+    """Read the accepted answers in `folder`; return `None` if missing or made by other inputs.
+
+    Args:
+        folder: Directory of the training.
+        made_by: Hash of the inputs, as passed to `write_accepted_answers`.
 
     Raises:
-        UnreadableSourceError: It is damaged.
+        UnreadableSourceError: The file is damaged.
     """
     path = folder / FILE
     if not path.exists():
         return None
-    head, *lines = read_bytes(path, most=_MOST_BYTES).splitlines() or [b""]
+    head, *lines = read_limited_bytes(path, most=_MOST_BYTES).splitlines() or [b""]
     try:
-        if parse_object(head).get("made_by") != made_by:
+        if parse_json_object(head).get("made_by") != made_by:
             return None
-        return tuple(AcceptedAnswer(**parse_object(line)) for line in lines)
+        return tuple(AcceptedAnswer(**parse_json_object(line)) for line in lines)
     except (InvalidValueError, TypeError) as error:
         remedy = "Sample again: remove it and run the same command"
         raise UnreadableSourceError(str(path), "no harvest of answers", remedy) from error
 
 
-def build_examples(
+def build_accepted_examples(
     examples: Sequence[TrainingExample], kept: Sequence[AcceptedAnswer]
 ) -> tuple[TrainingExample, ...]:
     """Return the examples whose questions have an accepted answer, with that answer as the target."""
@@ -152,5 +165,5 @@ def build_examples(
     )
 
 
-def _convert_to_dict(value: Any) -> Any:
+def _convert_mapping_to_dict(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else value

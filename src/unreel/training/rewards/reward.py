@@ -1,4 +1,4 @@
-"""Reward of one answer, 0 to 1, from its verdict and the ground truth."""
+"""Reward of one answer, from 0 to 1, by its verdict and the ground truth."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,16 +14,16 @@ from unreel.core.verdict import (
     Unparsed,
     Verdict,
 )
-from unreel.protocols.trace.prompts import asks_time
+from unreel.protocols.trace.prompts import asks_onset_time
 from unreel.protocols.trace.truth import TraceTruth
-from unreel.training.rewards.evidence import (
-    box_closeness,
-    is_malformed,
-    is_unreadable,
-    onset_closeness,
-    span_closeness,
+from unreel.training.rewards.terms import (
+    RewardTerms,
+    compute_box_closeness,
+    compute_onset_closeness,
+    compute_span_closeness,
+    has_malformed_evidence,
+    is_malformed_answer_part,
 )
-from unreel.training.rewards.terms import RewardTerms
 
 _WIDEST: Final = 4
 """Of two scores on the scale of `realism`."""
@@ -43,7 +43,7 @@ class AnswerReward:
 NOTHING: Final = AnswerReward(0.0)
 
 
-def compute_reward(
+def compute_answer_reward(
     verdict: Verdict, truths: Sequence[Any], terms: RewardTerms, *, prompt: str
 ) -> AnswerReward:
     """Return the reward of `verdict` against the best matching of its `truths`.
@@ -55,19 +55,22 @@ def compute_reward(
     Explanations are not scored.
     """
     return max(
-        (_compute_reward(verdict, truth, terms, prompt) for truth in truths), key=lambda r: r.total
+        (_compute_reward_for_truth(verdict, truth, terms, prompt) for truth in truths),
+        key=lambda r: r.total,
     )
 
 
-def _compute_reward(verdict: Verdict, truth: Any, terms: RewardTerms, prompt: str) -> AnswerReward:
+def _compute_reward_for_truth(
+    verdict: Verdict, truth: Any, terms: RewardTerms, prompt: str
+) -> AnswerReward:
     match verdict:
         case TraceVerdict():
             return _compute_trace_reward(verdict, truth, terms, prompt)
         case RealismVerdict():
-            return _compute_score_reward(verdict, truth.score, terms)
+            return _compute_realism_reward(verdict, truth.score, terms)
         case RealityVerdict():
             label = Label.REAL if isinstance(truth, Real) else Label.GENERATED
-            formed = not is_unreadable(verdict.confidence)
+            formed = not is_malformed_answer_part(verdict.confidence)
             return _compute_label_reward(
                 verdict.label, label, [("format", terms.format, formed)], terms
             )
@@ -81,22 +84,22 @@ def _compute_trace_reward(
     verdict: TraceVerdict, truth: TraceTruth, terms: RewardTerms, prompt: str
 ) -> AnswerReward:
     takes_back = verdict.label is Label.REAL and not isinstance(verdict.box, Unparsed)
-    formed = not is_malformed(verdict) and not takes_back
+    formed = not has_malformed_evidence(verdict) and not takes_back
     parts = [("format", terms.format, float(formed))]
     if truth.box is not None:
-        near = box_closeness(verdict.box, truth)
-        parts.append(("box", terms.box, _scale_above_bar(near, terms.box_bar)))
-    evidence = terms.box + (terms.onset + terms.span if asks_time(prompt) else 0.0)
-    if truth.start_us is not None and asks_time(prompt):
-        near = onset_closeness(verdict.start_us, truth, within=terms.onset_within)
-        parts.append(("onset", terms.onset, _scale_above_bar(near, terms.onset_bar)))
-        near = span_closeness(verdict.start_us, truth)
-        parts.append(("span", terms.span, _scale_above_bar(near, terms.span_bar)))
+        near = compute_box_closeness(verdict.box, truth)
+        parts.append(("box", terms.box, _scale_closeness_above_bar(near, terms.box_bar)))
+    evidence = terms.box + (terms.onset + terms.span if asks_onset_time(prompt) else 0.0)
+    if truth.start_us is not None and asks_onset_time(prompt):
+        near = compute_onset_closeness(verdict.start_us, truth, within=terms.onset_within)
+        parts.append(("onset", terms.onset, _scale_closeness_above_bar(near, terms.onset_bar)))
+        near = compute_span_closeness(verdict.start_us, truth)
+        parts.append(("span", terms.span, _scale_closeness_above_bar(near, terms.span_bar)))
     return _compute_label_reward(verdict.label, truth.label, parts, terms, evidence=evidence)
 
 
-def _scale_above_bar(closeness: float | None, bar: float) -> float:
-    """Return the distance above the bar, from -1 to 1."""
+def _scale_closeness_above_bar(closeness: float | None, bar: float) -> float:
+    """Scale the difference between a closeness and the bar to -1 to 1; 0 if there is no closeness."""
     return 0.0 if closeness is None else (closeness - bar) / max(bar, 1 - bar)
 
 
@@ -108,7 +111,15 @@ def _compute_label_reward(
     *,
     evidence: float = 0.0,
 ) -> AnswerReward:
-    """Return the reward of a label with the parts `others`; `evidence` is the weight of all evidence asked for."""
+    """Return the reward of a label with the other reward parts `others`.
+
+    Args:
+        said: Label of the answer.
+        true: True label.
+        others: Name, weight and value of each other part.
+        terms: Settings of the reward.
+        evidence: Total weight of the evidence that the question asks for.
+    """
     if isinstance(said, Unparsed):
         return NOTHING
     scale = terms.real_scale if true is Label.REAL else terms.generated_scale
@@ -127,10 +138,10 @@ def _compute_label_reward(
     return AnswerReward(scale * (1 - (1 - worth) / terms.false_alarm), parts)
 
 
-def _compute_score_reward(verdict: RealismVerdict, true: int, terms: RewardTerms) -> AnswerReward:
+def _compute_realism_reward(verdict: RealismVerdict, true: int, terms: RewardTerms) -> AnswerReward:
     if isinstance(verdict.score, Unparsed):
         return NOTHING
     near = 1 - abs(verdict.score - true) / _WIDEST
-    formed = float(not is_unreadable(verdict.family))
+    formed = float(not is_malformed_answer_part(verdict.family))
     total = (terms.label * near + terms.format * formed) / (terms.label + terms.format)
     return AnswerReward(total, {"label": near, "format": formed})

@@ -1,18 +1,18 @@
-"""The same rewards in the shapes that other trainers call; the truth travels as the JSON of an `AnswerKey`."""
+"""Reward functions for other trainers (verl, ms-swift); the truth is the JSON of an `AnswerKey`."""
 
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from unreel.training.rewards.key import AnswerKey, read_key
+from unreel.training.rewards.answer_key import AnswerKey, parse_answer_key
 
 _KEPT: Final = 4096
 """Keys of the questions that are asked next to each other: each is marked many times."""
 
 
 @lru_cache(maxsize=_KEPT)
-def _parse_answer_key(written: str) -> AnswerKey:
-    return read_key(written)
+def _parse_answer_key_cached(written: str) -> AnswerKey:
+    return parse_answer_key(written)
 
 
 def compute_score(
@@ -27,11 +27,11 @@ def compute_score(
     Raises:
         UnreelError: `ground_truth` is no `AnswerKey`: no answer could make up for that.
     """
-    return _parse_answer_key(ground_truth).mark(solution_str).total
+    return _parse_answer_key_cached(ground_truth).mark(solution_str).total
 
 
 class SwiftReward:
-    """Reward class for ms-swift: `orms["unreel"] = SwiftReward` in a file given to `--external_plugins`."""
+    """Reward class for ms-swift: `orms["unreel"] = SwiftReward` in a file for `--external_plugins`."""
 
     def __init__(self, args: Any = None, **_ignored: Any) -> None:
         self.args = args
@@ -41,6 +41,6 @@ class SwiftReward:
     ) -> list[float]:
         """Compute the reward of each completion; the column `solution` holds the answer keys."""
         return [
-            _parse_answer_key(written).mark(text).total
+            _parse_answer_key_cached(written).mark(text).total
             for text, written in zip(completions, solution, strict=True)
         ]

@@ -1,4 +1,4 @@
-"""Batches for a model: examples are shown, encoded and collated in the trainer's processes.
+"""Batches for supervised training: examples are decoded, encoded and collated in worker processes.
 
 An `ExampleCollator` is sent to the decoding workers. Each worker opens its own reader at the
 first call, and all workers share one cache.
@@ -18,16 +18,19 @@ from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.question import Condition
-from unreel.engine.storage_access import StorageAccess, find_change, local_copy
-from unreel.media.access import media_reader
+from unreel.engine.storage_access import StorageAccess, find_clip_change, open_local_copy
+from unreel.media.access import open_media_reader
 from unreel.media.reader import MediaReader
-from unreel.reviewers.ask import PresentationSettings
+from unreel.reviewers.ask import ClipInputLoader
 from unreel.reviewers.contract import ClipInput, InputKind
 from unreel.reviewers.local.encoder import IGNORED, EncodedRequest, RequestEncoder
-from unreel.training.examples.example import ShownExample, TrainingExample
-from unreel.training.examples.presentation import lay_out
-from unreel.training.sft.example_order import ExampleOrder
-from unreel.training.sft.lru_cache import keep, recall, serve_parent
+from unreel.training.examples.example import ShownExample, TrainingExample, build_shown_example
+from unreel.training.examples.order import ExampleOrder
+from unreel.training.sft.lru_cache import (
+    exit_with_parent_process,
+    read_cached_value,
+    write_cached_value,
+)
 
 PLACE: Final = "place"
 UNSHOWN: Final = "unshown"
@@ -58,16 +61,16 @@ class ExampleCollator:
     ) -> None:
         self._order, self._encoder = order, encoder
         self._access, self._gallery = access, gallery
-        self._showing: PresentationSettings | None = None
+        self._showing: ClipInputLoader | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_showing": None}
 
     def __call__(self, rows: Sequence[Mapping[str, int]]) -> dict[str, Tensor | Any]:
-        """Return the batch of the examples at those indices.
+        """Return the batch of the examples at the indices in `rows`.
 
-        A failed example is excluded from the batch and reported with it. If all fail, the next good
-        one replaces them without a loss, so that every device takes part in the step.
+        An example that cannot be decoded is excluded from the batch and reported with it. If all fail,
+        the next good example replaces them without a loss, so that every device takes part in the step.
         """
         examples = [self._order[row[PLACE]] for row in rows]
         encoded: list[EncodedRequest] = []
@@ -87,10 +90,10 @@ class ExampleCollator:
         return batch | {UNSHOWN: tuple(unshown.items())}
 
     def lesson(self, example: TrainingExample) -> ShownExample | Failure:
-        """Return the example as shown, or why it cannot be shown."""
+        """Return the example as model input, or the failure of its clips."""
         if self._showing is None:
             self._showing = _open_presentation(self._access, self._gallery)
-        return lay_out(example, self._showing, self._encoder)
+        return build_shown_example(example, self._showing, self._encoder)
 
     def _encode(self, example: TrainingExample) -> EncodedRequest | Failure:
         lesson = self.lesson(example)
@@ -103,11 +106,13 @@ class ExampleCollator:
             found = self._encode(self._order[further])
             if not isinstance(found, Failure):
                 return found
-        raise build_too_few_error(unshown.values(), met=len(unshown) + _MOST_TRIES)
+        raise build_unshown_examples_error(unshown.values(), met=len(unshown) + _MOST_TRIES)
 
 
-def build_too_few_error(unshown: Iterable[Sequence[str]], *, met: int) -> UnreadableSourceError:
-    """Build the error for data with too many examples that cannot be shown."""
+def build_unshown_examples_error(
+    unshown: Iterable[Sequence[str]], *, met: int
+) -> UnreadableSourceError:
+    """Build the error for data with too many examples that cannot be decoded or encoded."""
     names = list(unshown)
     name, reason, detail = names[0]
     problem = (
@@ -117,8 +122,8 @@ def build_too_few_error(unshown: Iterable[Sequence[str]], *, met: int) -> Unread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _CachedClips(PresentationSettings):
-    """Clip inputs, cached while there is room."""
+class _CachedPresentation(ClipInputLoader):
+    """Presentation of clips that caches the inputs up to the size of the cache."""
 
     gallery: Any
     opened: AbstractContextManager[MediaReader]
@@ -128,24 +133,24 @@ class _CachedClips(PresentationSettings):
         self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]
     ) -> tuple[ClipInput, ...] | Failure:
         key = digest("shown", *(clip.id for clip in clips), str(condition))
-        kept: tuple[ClipInput, ...] | None = recall(self.gallery, key)
+        kept: tuple[ClipInput, ...] | None = read_cached_value(self.gallery, key)
         if kept is not None:
             return kept
-        shown = PresentationSettings.show(self, clips, condition, wants)
+        shown = ClipInputLoader.show(self, clips, condition, wants)
         if not isinstance(shown, Failure):
-            keep(self.gallery, key, shown)
+            write_cached_value(self.gallery, key, shown)
         return shown
 
 
-def _open_presentation(access: StorageAccess, gallery: Any) -> PresentationSettings:
-    """Return the presentation of clips in this process."""
+def _open_presentation(access: StorageAccess, gallery: Any) -> ClipInputLoader:
+    """Open a media reader for this process and return the presentation that uses it."""
     if get_worker_info() is not None:
-        serve_parent()
-    opened = media_reader(access.settings, trusted=access.trusted)
-    return _CachedClips(
+        exit_with_parent_process()
+    opened = open_media_reader(access.settings, trusted=access.trusted)
+    return _CachedPresentation(
         reader=opened.__enter__(),
-        open_file=partial(local_copy, access=access),
-        find_change=find_change,
+        open_file=partial(open_local_copy, access=access),
+        find_change=find_clip_change,
         gallery=gallery,
         opened=opened,
     )

@@ -1,4 +1,4 @@
-"""Validation during training: the loss on held-out examples, and the model's answers about them."""
+"""Validation results on held-out examples, and the early-stopping state that they update."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from pydantic_core import to_jsonable_python
 from unreel.core.estimate import Estimate, Scorecard
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
-from unreel.protocols.parse_answer import read_text
+from unreel.protocols.answer_text import parse_answer_text
 from unreel.protocols.protocol import ScoredQuestion, get_protocol
 from unreel.training.examples.example import ShownExample, TrainingExample
 
@@ -19,7 +19,7 @@ Asked = tuple[Sequence[TrainingExample], ShownExample | Failure, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationResult:
-    """Validation result at one step."""
+    """Held-out loss and scorecards at one step."""
 
     step: int
     loss: float
@@ -27,7 +27,7 @@ class ValidationResult:
     """One per protocol, over the validation clips."""
 
     def figures(self) -> dict[str, float]:
-        """Return every measured metric by protocol and name, for a curve; the card has the intervals."""
+        """Return the value of every measured metric, by protocol and metric name."""
         return {
             f"{card.instrument.protocol} {metric.name}": metric.value.value
             for card in self.cards
@@ -36,14 +36,14 @@ class ValidationResult:
         }
 
     def written(self) -> dict[str, Any]:
-        """Return the result as JSON-compatible values."""
+        """Return the validation result as JSON-compatible values."""
         found: dict[str, Any] = to_jsonable_python(self)
         return found
 
 
 @dataclass(slots=True)
 class EarlyStoppingState:
-    """Early-stopping state: the best step, and whether to continue."""
+    """State of early stopping: the best step, the last validation, and why the training ended."""
 
     best_step: int | None = None
     best_loss: float | None = None
@@ -56,7 +56,7 @@ class EarlyStoppingState:
     """Why the training ended; "" while it goes on."""
 
     def note(self, look: ValidationResult) -> bool:
-        """Take `look` in; whether it is the best so far."""
+        """Update the state with the validation result `look`; return whether it is the best so far."""
         self.last = look.written()
         is_best = self.best_loss is None or look.loss < self.best_loss
         self.since_best = 0 if is_best else self.since_best + 1
@@ -65,10 +65,10 @@ class EarlyStoppingState:
         return is_best
 
 
-def choose(
+def choose_validation_questions(
     held_out: Sequence[TrainingExample], *, most: int, seed: int
 ) -> list[list[TrainingExample]]:
-    """Choose the questions of every validation, each with its rows.
+    """Choose the held-out questions of every validation, each with its examples.
 
     Questions are chosen by hash, so that a new clip does not affect the choice of the others.
     """
@@ -79,12 +79,12 @@ def choose(
     return [rows[key] for key in keys[:most]]
 
 
-def score(asked: Sequence[Asked], *, seed: int) -> tuple[Scorecard, ...]:
-    """Return the scorecards of these questions with their inputs and the model's answers."""
+def score_validation_answers(asked: Sequence[Asked], *, seed: int) -> tuple[Scorecard, ...]:
+    """Return one scorecard per protocol for the model's answers to held-out questions."""
     rows: dict[str, list[ScoredQuestion[Any, Any]]] = {}
     for examples, shown, text in asked:
         for example in examples:
-            outcome = shown if isinstance(shown, Failure) else _parse_answer(shown, text)
+            outcome = shown if isinstance(shown, Failure) else _parse_validation_answer(shown, text)
             row = ScoredQuestion(
                 subject=example.question.subject,
                 truth=example.truth,
@@ -96,9 +96,9 @@ def score(asked: Sequence[Asked], *, seed: int) -> tuple[Scorecard, ...]:
     return tuple(get_protocol(name).score(scored, seed=seed) for name, scored in rows.items())
 
 
-def _parse_answer(lesson: ShownExample, text: str) -> Any:
+def _parse_validation_answer(lesson: ShownExample, text: str) -> Any:
     question = lesson.example.question
-    return read_text(
+    return parse_answer_text(
         text,
         get_protocol(question.instrument.protocol),
         prompt=question.condition.prompt,

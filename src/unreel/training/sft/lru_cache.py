@@ -1,4 +1,4 @@
-"""In-memory cache of encoded frames for the next epoch: JPEGs are small, decoding is slow."""
+"""In-memory LRU cache of decoded clip inputs, which may be shared by several worker processes."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class LruCache:
-    """Values by key within `most_bytes`; the least recently used are dropped first."""
+    """LRU cache of bytes by key, with a total size of at most `most_bytes`."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes, self._n_bytes = most_bytes, 0
@@ -26,7 +26,7 @@ class LruCache:
         return self._kept.get(key)
 
     def put(self, key: str, data: bytes) -> None:
-        """Keep `data`, if it fits at all."""
+        """Store `data` under `key` unless it is larger than the cache, and drop the least recently used."""
         if len(data) > self._most_bytes:
             return
         self._n_bytes += len(data) - len(self._kept.pop(key, b""))
@@ -36,49 +36,49 @@ class LruCache:
             self._n_bytes -= len(gone)
 
 
-def recall(gallery: Any, key: str) -> Any:
-    """Return the cached value of `key`; `None` if it is missing.
+def read_cached_value(gallery: Any, key: str) -> Any:
+    """Return the unpickled value of `key` from the cache; `None` if it is missing.
 
-    The unpickled data were pickled by this training in memory: no file is involved.
+    The data were pickled by this training in memory; no file is involved.
     """
     data = gallery.get(key)
     return None if data is None else pickle.loads(data)  # noqa: S301
 
 
-def keep(gallery: Any, key: str, value: object) -> None:
-    """Keep `value` for the next time."""
+def write_cached_value(gallery: Any, key: str, value: object) -> None:
+    """Pickle `value` and store it in the cache under `key`."""
     gallery.put(key, pickle.dumps(value))
 
 
 class _CacheServer(BaseManager):
-    """Process that holds one cache for all decoding workers."""
+    """Manager process that holds one cache for all decoding workers."""
 
 
 _CacheServer.register("Gallery", LruCache)
 
 
-def serve_parent() -> None:
-    """Make this process end with the training process in every case, and ignore Ctrl-C.
+def exit_with_parent_process() -> None:
+    """Make this process exit when its parent process exits, and ignore Ctrl-C.
 
-    A killed training cannot end its workers, and torch's own watchdog sees only the fork server,
-    which lives as long as its children.
+    A killed training cannot stop its workers, and torch's own watchdog checks only the fork server,
+    which runs as long as its children.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
+    threading.Thread(target=_exit_after_process, args=(parent_process(),), daemon=True).start()
 
 
-def _end_with(parent: Any) -> None:
+def _exit_after_process(parent: Any) -> None:
     parent.join()
     os._exit(1)
 
 
 @contextlib.contextmanager
-def open_gallery(most_bytes: int, *, shared: bool) -> Iterator[Any]:
-    """Yield a cache for this process, or a cache in its own process that decoding workers share."""
+def open_input_cache(most_bytes: int, *, shared: bool) -> Iterator[Any]:
+    """Open a cache in this process, or in a process of its own that decoding workers share."""
     if not shared:
         yield LruCache(most_bytes)
         return
     keeper = _CacheServer(ctx=get_context("forkserver"))
-    keeper.start(serve_parent)
+    keeper.start(exit_with_parent_process)
     with keeper:
         yield keeper.Gallery(most_bytes)  # type: ignore[attr-defined]  # registered by name

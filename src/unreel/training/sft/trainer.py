@@ -1,4 +1,4 @@
-"""TRL's supervised trainer with unreel's batches, checkpoints and validation."""
+"""TRL's supervised trainer with unreel's batches, checkpoints and validation, and the arguments of trainers."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -21,18 +21,51 @@ from unreel.core.errors import (
     InvalidSettingError,
     MachineError,
     format_library_error,
-    raise_refusal,
+    raise_machine_error,
 )
+from unreel.core.input_files import parse_json_object, read_limited_bytes
 from unreel.core.output_files import OutputDirectory
-from unreel.core.small_documents import parse_object, read_bytes
-from unreel.reviewers.local.input_format import InputSpec, write_taught
-from unreel.training.card import CheckpointCard, write_card
-from unreel.training.checkpoints import INNER, CheckpointFolder, step_name
-from unreel.training.curve import HELD_OUT, LOSS, Moment, write_curve
+from unreel.reviewers.local.input_format import CheckpointInputSpec, write_checkpoint_input_spec
+from unreel.training.card import CheckpointCard, write_model_card
+from unreel.training.checkpoints import INNER, CheckpointFolder, format_checkpoint_name
+from unreel.training.curve import HELD_OUT, LOSS, Moment, write_training_curve
 from unreel.training.recipe import TrainRecipe
-from unreel.training.sft.batches import PLACE, UNSHOWN, ExampleCollator, build_too_few_error
+from unreel.training.sft.batches import (
+    PLACE,
+    UNSHOWN,
+    ExampleCollator,
+    build_unshown_examples_error,
+)
 from unreel.training.sft.early_stopping import EarlyStoppingState, ValidationResult
-from unreel.training.trainer_arguments import build_trainer_arguments
+
+
+def build_trainer_arguments(recipe: TrainRecipe, folder: Path, *, n_steps: int) -> dict[str, Any]:
+    """Build the transformers arguments that supervised training and GRPO share."""
+    optimise, model = recipe.optimise, recipe.model
+    is_warmed = optimise.schedule == "constant" and optimise.warmup > 0
+    return {
+        "output_dir": str(folder),
+        "max_steps": n_steps,
+        "per_device_train_batch_size": optimise.batch_size,
+        "learning_rate": optimise.learning_rate,
+        "lr_scheduler_type": "constant_with_warmup" if is_warmed else optimise.schedule,
+        "warmup_steps": optimise.warmup,
+        "weight_decay": optimise.weight_decay,
+        "adam_beta1": optimise.betas[0],
+        "adam_beta2": optimise.betas[1],
+        "max_grad_norm": optimise.max_grad_norm,
+        "seed": recipe.seed,
+        "bf16": model.precision == "bf16",
+        "use_cpu": not torch.cuda.is_available(),
+        "gradient_checkpointing": model.gradient_checkpointing,
+        "dataloader_pin_memory": torch.cuda.is_available(),
+        "remove_unused_columns": False,
+        "logging_steps": 1,
+        "report_to": list(recipe.watch.log_to) or "none",
+        "disable_tqdm": True,
+        "trust_remote_code": False,
+    }
+
 
 STATE: Final = f"{INNER}/vigil.json"
 HISTORY: Final = "trainer_state.json"
@@ -47,12 +80,12 @@ LookAt = Callable[["ResumableSftTrainer"], ValidationResult | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainerContext:
-    """Context of a training besides its model."""
+class SftTrainerContext:
+    """Everything that the supervised trainer needs except the model: recipe, data and callbacks."""
 
     recipe: TrainRecipe
     folder: Path
-    taught: InputSpec
+    taught: CheckpointInputSpec
     lessons: ExampleCollator
     n_examples: int
     look: LookAt
@@ -77,7 +110,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
     def __init__(
         self,
         model: Any,
-        desk: TrainerContext,
+        desk: SftTrainerContext,
         *,
         processor: Any,
         n_steps: int,
@@ -99,7 +132,11 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
     def get_batch_samples(
         self, epoch_iterator: Iterator[Any], num_batches: int, device: Any
     ) -> tuple[list[Any], Any]:
-        """Return the batches of a step, after counting the examples that could not be shown."""
+        """Return the batches of a step, and record the examples that could not be decoded or encoded.
+
+        Raises:
+            UnreadableSourceError: More than 10 % of the examples so far failed, and more than 10.
+        """
         batches = list(islice(epoch_iterator, num_batches))
         for batch in batches:
             for key, told in batch.pop(UNSHOWN):
@@ -108,11 +145,11 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
         met = min((self.state.global_step + 1) * at_once, self.desk.n_examples)
         n_unshown = len(self.vigil.unshown)
         if n_unshown > _FEW and n_unshown > MOST_UNSHOWN * met:
-            raise build_too_few_error(self.vigil.unshown.values(), met=met)
+            raise build_unshown_examples_error(self.vigil.unshown.values(), met=met)
         return batches, self._get_num_items_in_batch(batches, device)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
-        """Look at the held-out part; a better loss than ever is saved, and patience may end it all."""
+        """Validate on the held-out examples, save if the loss is the best, and stop if patience is over."""
         self.model.eval()
         with torch.no_grad():
             look = self.desk.look(self)
@@ -135,7 +172,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:  # noqa: ARG002  the trainer's signature
         step = self.state.global_step
-        name = step_name(step)
+        name = format_checkpoint_name(step)
         with self._told_of_saving():
             if self.args.should_save:
                 self.checkpoints.begin(name, inner=INNER)
@@ -152,11 +189,13 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
                 self.checkpoints.finish(name, step=step)
                 watch = self.desk.recipe.watch
                 self.checkpoints.prune(keep=watch.keep, best=self.vigil.best_step)
-                write_curve(self.moments(), OutputDirectory(self.desk.folder, published=True))
+                write_training_curve(
+                    self.moments(), OutputDirectory(self.desk.folder, published=True)
+                )
             self.accelerator.wait_for_everyone()
 
     def moments(self) -> list[Moment]:
-        """Return all measurements so far, one entry per step."""
+        """Return all logged metrics so far, one entry per step."""
         found: dict[int, dict[str, float]] = {}
         share = self.get_total_train_batch_size(self.args) / self.desk.n_examples
         for logged in self.state.log_history:
@@ -172,8 +211,8 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
         folder.remove("training_args.bin")
         self.state.save_to_json(str(folder.root / HISTORY))
         folder.write(STATE, json.dumps(asdict(self.vigil)).encode())
-        write_taught(self.desk.taught, folder.root)
-        write_card(self.desk.card(self.vigil, self.state.global_step), folder)
+        write_checkpoint_input_spec(self.desk.taught, folder.root)
+        write_model_card(self.desk.card(self.vigil, self.state.global_step), folder)
 
     @contextmanager
     def _told_of_saving(self) -> Iterator[None]:
@@ -186,7 +225,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
             )
             problem = f"the checkpoint of step {self.state.global_step} cannot be written"
             try:
-                raise_refusal(error)
+                raise_machine_error(error)
             except MachineError as refusal:
                 msg = f"{problem} ({refusal.problem}); {kept}"
                 raise MachineError(msg, refusal.remedy) from error
@@ -196,7 +235,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
             raise
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        """Load the weights only with FSDP.
+        """Load the weights of a checkpoint, only with FSDP.
 
         Otherwise `model_loading` has already loaded the weights and rejected a mismatch.
         """
@@ -213,7 +252,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
 
 
 class _SftCallbacks(TrainerCallback):  # type: ignore[misc]  # transformers carries no types here
-    """Callbacks: report each step, validate after the last, and stop on request."""
+    """Trainer callbacks: report each step, start validations, and stop on request."""
 
     def __init__(self, teacher: ResumableSftTrainer) -> None:
         self._teacher = teacher
@@ -245,12 +284,14 @@ class _SftCallbacks(TrainerCallback):  # type: ignore[misc]  # transformers carr
         return bool(teacher.accelerator.reduce(asked, "sum").item() > 0)
 
 
-def read_vigil(checkpoint: Path) -> EarlyStoppingState:
+def read_early_stopping_state(checkpoint: Path) -> EarlyStoppingState:
     """Return the early-stopping state at a checkpoint."""
-    return EarlyStoppingState(**parse_object(read_bytes(checkpoint / STATE, most=_STATE_BYTES)))
+    return EarlyStoppingState(
+        **parse_json_object(read_limited_bytes(checkpoint / STATE, most=_STATE_BYTES))
+    )
 
 
-def _build_sft_config(desk: TrainerContext, n_steps: int) -> SFTConfig:
+def _build_sft_config(desk: SftTrainerContext, n_steps: int) -> SFTConfig:
     optimise, watch = desk.recipe.optimise, desk.recipe.watch
     has_workers = optimise.workers > 0
     return SFTConfig(

@@ -1,4 +1,4 @@
-"""Validation: the model in training answers questions about held-out clips like a reviewer."""
+"""Validation on held-out clips: the loss of the model in training, and its answers to questions."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,12 @@ from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.local.encoder import IGNORED, RequestEncoder
 from unreel.training.examples.example import ShownExample, TrainingExample
 from unreel.training.sft.batches import ExampleCollator
-from unreel.training.sft.early_stopping import Asked, ValidationResult, choose, score
+from unreel.training.sft.early_stopping import (
+    Asked,
+    ValidationResult,
+    choose_validation_questions,
+    score_validation_answers,
+)
 
 AT_ONCE: Final = 8
 """Questions that one device answers together."""
@@ -20,7 +25,7 @@ AT_ONCE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class _ShownQuestion:
-    """A question with its rows as lessons: they differ in the answer alone."""
+    """A question with its examples as model input; the examples differ only in their answers."""
 
     examples: Sequence[TrainingExample]
     lessons: Sequence[ShownExample]
@@ -30,8 +35,8 @@ class HoldoutEvaluator:
     """Validation on the same held-out questions each time, distributed over all devices.
 
     Args:
-        held_out: Examples that are never learned from.
-        lessons: Collator that shows the examples.
+        held_out: Examples that are never trained on.
+        lessons: Collator that converts the examples to model input.
         encoder: Encoder of the model.
         most: Maximum number of questions.
         max_tokens: Maximum number of tokens of an answer.
@@ -48,14 +53,14 @@ class HoldoutEvaluator:
         max_tokens: int,
         seed: int,
     ) -> None:
-        self._questions = choose(held_out, most=most, seed=seed)
+        self._questions = choose_validation_questions(held_out, most=most, seed=seed)
         self._lessons, self._encoder = lessons, encoder
         self._max_tokens, self._seed = max_tokens, seed
         self._shown: list[_ShownQuestion] = []
         self._failed: list[Asked] = []
 
     def __call__(self, teacher: Any) -> ValidationResult | None:
-        """Return the validation result of `teacher`'s model now; `None` if nothing is held out."""
+        """Validate the current model of the trainer `teacher`; return `None` if there is no question."""
         if not self._shown and not self._failed:
             self._lay_out()
         if not self._shown:
@@ -81,7 +86,7 @@ class HoldoutEvaluator:
         return ValidationResult(
             step=teacher.state.global_step,
             loss=math.fsum(total for _, (total, _), _ in gathered) / max(1, n_tokens),
-            cards=score([*asked, *self._failed], seed=self._seed),
+            cards=score_validation_answers([*asked, *self._failed], seed=self._seed),
         )
 
     def _lay_out(self) -> None:

@@ -1,1 +1,1 @@
-"""Migrate a ledger of an earlier release to this release with Alembic."""
+"""Alembic migrations from the ledger schema of an earlier release to this release."""

@@ -1,4 +1,4 @@
-"""Alembic runs this file: it changes the tables over the connection that `migrating` holds locked."""
+"""Alembic environment: runs the migrations over the connection that `migrate_ledger` passes."""
 
 from alembic import context
 

@@ -1,1 +1,1 @@
-"""One file a change of the tables, in the order of their numbers."""
+"""Schema changes of the ledger, one file each, in the order of their numbers."""

@@ -20,17 +20,17 @@ _REFUSAL: Final = "the ledger is only added to: nothing that was said is changed
 
 
 def upgrade() -> None:
-    """Make the tables, then their guards."""
-    _make_campaigns()
-    _make_work()
-    _make_sayings()
+    """Create the tables, then the triggers that make them append-only."""
+    _create_campaign_tables()
+    _create_task_tables()
+    _create_answer_tables()
     if op.get_bind().dialect.name == "postgresql":
-        _guard_postgresql()
+        _create_postgresql_triggers()
     else:
-        _guard_sqlite()
+        _create_sqlite_triggers()
 
 
-def _make_campaigns() -> None:
+def _create_campaign_tables() -> None:
     op.create_table(
         "ledger_annotators",
         sa.Column("name", sa.Text, primary_key=True),
@@ -61,7 +61,7 @@ def _make_campaigns() -> None:
     )
 
 
-def _make_work() -> None:
+def _create_task_tables() -> None:
     op.create_table(
         "ledger_tasks",
         sa.Column("seq", _SEQUENCE, primary_key=True),
@@ -85,7 +85,7 @@ def _make_work() -> None:
     )
 
 
-def _make_sayings() -> None:
+def _create_answer_tables() -> None:
     op.create_table(
         "ledger_annotations",
         sa.Column("seq", _SEQUENCE, primary_key=True),
@@ -115,7 +115,7 @@ def _make_sayings() -> None:
     )
 
 
-def _guard_postgresql() -> None:
+def _create_postgresql_triggers() -> None:
     op.execute(
         "CREATE FUNCTION ledger_refuse() RETURNS trigger LANGUAGE plpgsql AS "
         f"$$ BEGIN RAISE EXCEPTION '{_REFUSAL}'; END $$"
@@ -131,7 +131,7 @@ def _guard_postgresql() -> None:
         )
 
 
-def _guard_sqlite() -> None:
+def _create_sqlite_triggers() -> None:
     for table, same in _KEYS.items():
         for event in ("UPDATE", "DELETE"):
             op.execute(

@@ -1,0 +1,240 @@
+"""Consensus answer of one task: by majority, or weighted by each person's estimated accuracy."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from unreel.annotation.consensus.outcome import ConsensusRule, NoConsensusReason, SettlementMethod
+from unreel.annotation.opinion import DISCARD, AnnotatorOpinion, get_short_answer
+from unreel.core.identity import digest
+from unreel.stats.copied_answers import (
+    FEWEST_PEOPLE,
+    FEWEST_SHARED,
+    MOST_PEOPLE,
+    CopiedPair,
+    find_copied_pairs,
+)
+from unreel.stats.dawid_skene import CrossFittedSkills, cross_fit_skills
+from unreel.stats.sample import IntArray
+
+
+def choose_text_author(
+    task: str,
+    texts: Sequence[tuple[str, str]],
+    *,
+    distance: Callable[[str], float],
+) -> str:
+    """Return the annotator whose text is used for the consensus; "" if no annotator wrote a text.
+
+    The annotator with the smallest `distance` is chosen. Ties are resolved by the most frequent
+    text, then at random by the task's id, so that no annotator is preferred by name.
+    """
+    written = Counter(text for _, text in texts if text)
+    ranked = sorted(
+        (distance(annotator), -written[text], digest("words", task, annotator), annotator)
+        for annotator, text in texts
+        if text
+    )
+    return ranked[0][-1] if ranked else ""
+
+
+@dataclass(frozen=True, slots=True)
+class MajorityAnswer:
+    """Consensus answer to one task, with the method that found it and its probability if known."""
+
+    answer: str
+    method: SettlementMethod
+    p_right: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoMajority:
+    """Reason why one task has no consensus answer."""
+
+    why: NoConsensusReason
+    detail: str
+
+
+Tally = Callable[[Sequence[AnnotatorOpinion], ConsensusRule], MajorityAnswer | NoMajority]
+
+
+def find_majority_answer(
+    opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule
+) -> MajorityAnswer | NoMajority:
+    """Return the answer of more than half of the people if their number reaches the quorum."""
+    return _compute_majority_answer([get_short_answer(opinion.value) for opinion in opinions], rule)
+
+
+def compute_majority_or_mean_score(
+    opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule
+) -> MajorityAnswer | NoMajority:
+    """Return the consensus score by VideoRealBench's rule: the majority score, else the rounded mean.
+
+    The decision to discard the clip comes first. If more than half of the annotators discard it, it
+    is discarded; if exactly half do, the task has no consensus; if fewer do, only the scores of the
+    others count. A mean halfway between two scores is rounded to the even score, the only rule that
+    is symmetric under reversal of the scale.
+    """
+    answers = [get_short_answer(opinion.value) for opinion in opinions]
+    scores = [int(answer) for answer in answers if answer != DISCARD]
+    if 2 * len(scores) <= len(answers):
+        return _compute_majority_answer(answers, rule)
+    if len(scores) < rule.min_overlap:
+        detail = f"{len(scores)} of {len(answers)} gave a score, {rule.min_overlap} must"
+        return NoMajority(NoConsensusReason.TOO_FEW, detail)
+    found = _compute_majority_answer([str(score) for score in scores], rule)
+    if isinstance(found, MajorityAnswer):
+        return found
+    return MajorityAnswer(
+        str(round(Fraction(sum(scores), len(scores)))), SettlementMethod.ROUNDED_MEAN
+    )
+
+
+def _compute_majority_answer(
+    answers: Sequence[str], rule: ConsensusRule
+) -> MajorityAnswer | NoMajority:
+    counts = Counter(answers)
+    told = ", ".join(f"{counts[answer]} say {answer}" for answer in sorted(counts))
+    for answer, count in counts.items():
+        if 2 * count > len(answers):
+            if count >= rule.quorum:
+                return MajorityAnswer(answer, SettlementMethod.MAJORITY)
+            return NoMajority(NoConsensusReason.NO_QUORUM, f"{told}; the quorum is {rule.quorum}")
+    return NoMajority(NoConsensusReason.TIE, told)
+
+
+_ROUNDING: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerProbabilities:
+    """Probability of each answer to each task, given all answers to all tasks."""
+
+    chances: Mapping[str, Mapping[str, float]]
+    """By task, then by answer."""
+    weights: Mapping[str, float]
+    """By annotator, the assumed share of right answers."""
+    weighs: bool = False
+    """Whether people count by their weights; if not, majorities stand."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """People who count as one voice."""
+    notes: tuple[str, ...] = ()
+    """Decisions about weights and pairs, as sentences."""
+
+    def tally(
+        self, opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, *, count: Tally
+    ) -> MajorityAnswer | NoMajority:
+        """Return the consensus answer to one task with its probability, or the reason why there is none.
+
+        If annotators are weighted, this is the most probable given answer; else the result of `count`.
+        """
+        chances = self.chances[opinions[0].task.id]
+        if not self.weighs:
+            return self._count(opinions, rule, chances, count)
+        given = sorted({get_short_answer(opinion.value) for opinion in opinions})
+        best = max(given, key=lambda answer: chances[answer])
+        if chances[best] > rule.sure:
+            return MajorityAnswer(best, SettlementMethod.DAWID_SKENE, p_right=chances[best])
+        return _build_unsure_result(given, chances, rule)
+
+    def _count(
+        self,
+        opinions: Sequence[AnnotatorOpinion],
+        rule: ConsensusRule,
+        chances: Mapping[str, float],
+        count: Tally,
+    ) -> MajorityAnswer | NoMajority:
+        """Return the result of `count`, where a pair of annotators with shared answers counts once.
+
+        A tie is resolved by counting again without such pairs.
+        """
+        there = {opinion.annotator for opinion in opinions}
+        pairs = [pair for pair in self.pairs if there.issuperset(pair)]
+        doubles = {second for _, second in pairs}
+        result = count([o for o in opinions if o.annotator not in doubles], rule)
+        if pairs and isinstance(result, NoMajority) and result.why is NoConsensusReason.TIE:
+            both = {name for pair in pairs for name in pair}
+            others = [o for o in opinions if o.annotator not in both]
+            result = count(others, rule) if others else result
+        if isinstance(result, NoMajority):
+            return result
+        p_right = chances.get(result.answer)
+        if p_right is not None and p_right < rule.sure - _ROUNDING:
+            return _build_unsure_result(
+                sorted({get_short_answer(o.value) for o in opinions}), chances, rule
+            )
+        return replace(result, p_right=p_right)
+
+
+def _build_unsure_result(
+    answers: Sequence[str], chances: Mapping[str, float], rule: ConsensusRule
+) -> NoMajority:
+    likely = ", ".join(f"{answer} {chances[answer]:.2f}" for answer in answers)
+    return NoMajority(
+        NoConsensusReason.UNSURE, f"likely by all answers: {likely}; {rule.sure:g} is not enough"
+    )
+
+
+def estimate_answer_probabilities(
+    tasks: Mapping[str, Sequence[AnnotatorOpinion]],
+) -> AnswerProbabilities:
+    """Fit Dawid-Skene to all opinions and return the probability of each answer to each task.
+
+    Two annotators who copy each other's answers count as one. The weights are used only if they
+    predict held-out answers better than equal weights.
+    """
+    rows = [
+        (opinion.annotator, place, get_short_answer(opinion.value))
+        for place, opinions in enumerate(tasks.values())
+        for opinion in opinions
+    ]
+    if not rows:
+        return AnswerProbabilities({}, {})
+    people, tasks_at, answers = (list(column) for column in zip(*rows, strict=True))
+    names, who = np.unique(people, return_inverse=True)
+    words, said = np.unique(answers, return_inverse=True)
+    what = np.array(tasks_at)
+    found = find_copied_pairs(who, what, said)
+    kept = np.ones(len(who), dtype=bool)
+    for pair in found or ():
+        kept &= ~((who == pair.second) & np.isin(what, what[who == pair.first]))
+    skills = cross_fit_skills(who[kept], what[kept], said[kept], shape=(len(names), len(words)))
+    return AnswerProbabilities(
+        chances={
+            id_: dict(zip(words.tolist(), line, strict=True))
+            for id_, line in zip(tasks, skills.posterior.tolist(), strict=True)
+        },
+        weights=dict(zip(names.tolist(), skills.accuracy.tolist(), strict=True)),
+        weighs=skills.weighs,
+        pairs=tuple((str(names[p.first]), str(names[p.second])) for p in found or ()),
+        notes=tuple(_iter_weighting_notes(skills, found, names.tolist(), what)),
+    )
+
+
+def _iter_weighting_notes(
+    skills: CrossFittedSkills,
+    pairs: Sequence[CopiedPair] | None,
+    names: Sequence[str],
+    what: IntArray,
+) -> Iterator[str]:
+    if not skills.converged:
+        yield "Dawid-Skene did not converge: majorities are used, all annotators have equal weight"
+    elif not skills.weighs:
+        yield (
+            f"weights do not predict held-out answers better than equal people over {len(np.unique(what))} tasks: "
+            "majorities are used, all annotators have equal weight"
+        )
+    for pair in pairs or ():
+        yield (
+            f"{names[pair.first]} and {names[pair.second]} gave the same answer to {pair.n_same} of {pair.n_shared} tasks, "
+            f"and their accuracy explains {pair.n_expected:.0f}: they count as one voice"
+        )
+    if pairs is None:
+        yield (
+            f"pairs that share their answers were not looked for: that needs {FEWEST_PEOPLE} to {MOST_PEOPLE} people, and {FEWEST_SHARED} tasks "
+            f"that a pair judged; {len(names)} people judged"
+        )

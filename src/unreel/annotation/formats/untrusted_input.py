@@ -1,0 +1,280 @@
+"""Bounded readers of untrusted JSON and XML files, and checked parsers of numbers, texts and boxes."""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import IO, Any, Final, Protocol, TypeVar
+from xml.parsers import expat
+
+from unreel.annotation.formats.document import MOST_FRAMES, MOST_LETTERS
+from unreel.benchmarks.entry import Rejected
+from unreel.core.box import Box
+from unreel.core.errors import InvalidValueError
+from unreel.core.input_files import parse_json
+from unreel.core.output_files import open_regular_user_file
+
+_CHUNK: Final = 1 << 16
+_DEEPEST: Final = 32
+
+
+class XmlElementCallbacks(Protocol):
+    """Callbacks of the XML parser for the start and the end of each element."""
+
+    def begin(self, path: tuple[str, ...], attributes: Mapping[str, str]) -> None:
+        """Handle the start of an element; `path` lists the element names from the root to this element."""
+        ...
+
+    def end(self, path: tuple[str, ...], text: str) -> None:
+        """Handle the end of an element; `text` is its direct text."""
+        ...
+
+
+def parse_bounded_xml(
+    file: IO[bytes], listener: XmlElementCallbacks, *, most: int, letters: int
+) -> None:
+    """Parse the XML in `file` and call `listener` for each element, up to the first error.
+
+    Args:
+        file: XML file.
+        listener: Callbacks for elements.
+        most: Maximum number of bytes of the file.
+        letters: Maximum number of characters of an element's text.
+
+    Raises:
+        InvalidValueError: The file is not XML, declares a document type or entities, is nested too
+            deeply, or exceeds a limit.
+    """
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    heard = _ExpatCallbackAdapter(listener, letters=letters)
+    parser.StartElementHandler = heard.begin
+    parser.EndElementHandler = heard.end
+    parser.CharacterDataHandler = heard.letters
+    for name in ("StartDoctypeDeclHandler", "EntityDeclHandler", "ExternalEntityRefHandler"):
+        setattr(
+            parser,
+            name,
+            _build_rejecting_handler("it declares a document type. Take the declaration out"),
+        )
+    try:
+        for chunk in _iter_bounded_chunks(file, most):
+            parser.Parse(chunk, False)  # noqa: FBT003  expat's own signature
+        parser.Parse(b"", True)  # noqa: FBT003
+    except expat.ExpatError as error:
+        msg = (
+            f"no XML from line {error.lineno} on: {expat.ErrorString(error.code)}. Export it again"
+        )
+        raise InvalidValueError(msg) from error
+    finally:
+        heard.close(parser)
+
+
+class _ExpatCallbackAdapter:
+    def __init__(self, listener: XmlElementCallbacks, *, letters: int) -> None:
+        self._listener = listener
+        self._most = letters
+        self._path: tuple[str, ...] = ()
+        self._texts: list[list[str]] = []
+        self._n_letters = 0
+
+    def begin(self, name: str, attributes: dict[str, str]) -> None:
+        self._path = (*self._path, name)
+        if len(self._path) > _DEEPEST:
+            msg = f"nested deeper than {_DEEPEST} elements. Export it again"
+            raise InvalidValueError(msg)
+        self._texts.append([])
+        self._n_letters = 0
+        self._listener.begin(self._path, attributes)
+
+    def letters(self, text: str) -> None:
+        self._n_letters += len(text)
+        if self._n_letters > self._most:
+            msg = f"an element of more than {self._most} letters. Export it again"
+            raise InvalidValueError(msg)
+        self._texts[-1].append(text)
+
+    def end(self, _name: str) -> None:
+        self._listener.end(self._path, "".join(self._texts.pop()).strip())
+        self._path = self._path[:-1]
+        self._n_letters = 0
+
+    def close(self, parser: expat.XMLParserType) -> None:
+        """Remove the parser's handlers to break the reference cycle between parser and adapter."""
+        parser.StartElementHandler = parser.EndElementHandler = None
+        parser.CharacterDataHandler = None
+
+
+def _build_rejecting_handler(problem: str) -> Callable[..., None]:
+    def refuse(*_: object) -> None:
+        raise InvalidValueError(problem)
+
+    return refuse
+
+
+def _iter_bounded_chunks(file: IO[bytes], most: int) -> Iterator[bytes]:
+    read = 0
+    while chunk := file.read(_CHUNK):
+        read += len(chunk)
+        if read > most:
+            msg = f"larger than {most} bytes. Split it"
+            raise InvalidValueError(msg)
+        yield chunk
+
+
+MOST_PIXELS: Final = 65_536
+"""Across or down."""
+_LEAST: Final = 1e-9
+"""Minimum side of a box, as a fraction of the frame."""
+
+
+def clip_box_to_frame(x0: float, y0: float, x1: float, y1: float) -> Box:
+    """Return the box clipped to the frame, as fractions of it: tools allow boxes past the edge."""
+    inside = [min(1.0, max(0.0, edge)) for edge in (x0, y0, x1, y1)]
+    if not (inside[2] - inside[0] > _LEAST and inside[3] - inside[1] > _LEAST):
+        msg = f"a box from {x0:g}, {y0:g} to {x1:g}, {y1:g} has no area in the frame. Draw it again"
+        raise InvalidValueError(msg)
+    return Box(*inside)
+
+
+def parse_number(value: object, what: str) -> float:
+    """Parse a finite number from a JSON number or a string."""
+    try:
+        found = float(value) if isinstance(value, int | float | str) else math.nan
+    except (ValueError, OverflowError):
+        found = math.nan
+    if isinstance(value, bool) or not math.isfinite(found):
+        msg = f"{what} is {format_untrusted_value(value)}. Write a number"
+        raise InvalidValueError(msg)
+    return found
+
+
+def parse_count(value: object, what: str, *, most: int = MOST_FRAMES) -> int:
+    """Parse an integer from 0 to `most` from a JSON number or a string."""
+    found = parse_number(value, what)
+    if not (found == int(found) and 0 <= found <= most):
+        msg = f"{what} is {format_untrusted_value(value)}. Write a whole number from 0 to {most}"
+        raise InvalidValueError(msg)
+    return int(found)
+
+
+def parse_frame_rate(value: object) -> Fraction | None:
+    """Parse frames per second from `30`, `29.97` or `30000/1001`; return `None` if invalid.
+
+    29.97, 23.976 and 59.94 are read as the exact broadcast rates, which tools round.
+    """
+    try:
+        text = str(value) if isinstance(value, int | float | str) else ""
+        found = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        return None
+    if not 0 < found <= 1000:  # noqa: PLR2004  cameras for science are faster, annotators are not
+        return None
+    broadcast = Fraction(round(found) * 1000, 1001)
+    near = abs(found - broadcast) < Fraction(1, 200)
+    return broadcast if near and found.denominator != 1 else found.limit_denominator(1001)
+
+
+def parse_bounded_text(value: object) -> str:
+    """Return `value` cut to the maximum length if it is a string; else ""."""
+    return value[:MOST_LETTERS] if isinstance(value, str) else ""
+
+
+def require_mapping(value: object, what: str) -> Mapping[str, Any]:
+    """Return `value` if it is a JSON object; otherwise raise `InvalidValueError`."""
+    if not isinstance(value, dict):
+        msg = f"{what} is {format_untrusted_value(value)}. Write an object"
+        raise InvalidValueError(msg)
+    return value
+
+
+def format_untrusted_value(value: object) -> str:
+    """Format an untrusted value for a message: at most 60 characters, quoted, in ASCII."""
+    return f"{str(value)[:60]!a}"
+
+
+Read = TypeVar("Read")
+_MOST_OF_ARRAY: Final = 1 << 30
+_MOST_OF_ONE: Final = 128 << 20
+_BLANK: Final = b" \t\r\n"
+_MARK: Final = b"\xef\xbb\xbf"
+_HEAD: Final = 4096
+# A string as a whole, so that brackets in it do not count, or one bracket, or a comma. A string without
+# an end runs to the file's: else every quote in it would be tried as another beginning.
+_PARTS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
+
+
+def iter_json_documents(path: Path) -> Iterator[tuple[str, Any] | Rejected]:
+    """Yield the position and content of each document in a JSON file, or its rejection if invalid."""
+    with open_regular_user_file(path) as file:
+        is_array = get_first_character(file.peek(_HEAD)) == b"["
+        for where, data in _iter_array_items(file) if is_array else _iter_json_lines(file):
+            name = f"{path.name}: {where}"
+            if len(data) > _MOST_OF_ONE:
+                yield Rejected(name, f"larger than {_MOST_OF_ONE} bytes. Split the video")
+                continue
+            try:
+                yield name, parse_json(data)
+            except InvalidValueError as error:
+                yield Rejected(name, f"{error}. Export it again")
+
+
+def iter_parsed_items(
+    path: Path, read: Callable[[str, Any], Iterator[Read]]
+) -> Iterator[Read | Rejected]:
+    """Yield the results of `read` for each document of a JSON file.
+
+    Args:
+        path: JSON file.
+        read: Function that gets a document's position and content. A document for which it raises
+            `InvalidValueError` is yielded as rejected.
+    """
+    for item in iter_json_documents(path):
+        if isinstance(item, Rejected):
+            yield item
+            continue
+        where, document = item
+        try:
+            yield from read(where, document)
+        except InvalidValueError as error:
+            yield Rejected(where, str(error))
+
+
+def get_first_character(data: bytes) -> bytes:
+    """Return the first character of a text, after blanks and a byte order mark."""
+    return data.removeprefix(_MARK).lstrip(_BLANK)[:1]
+
+
+def _iter_json_lines(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
+    number = 0
+    while line := file.readline(_MOST_OF_ONE + 2):
+        number += 1
+        if line.strip(_BLANK + _MARK):
+            yield f"line {number}", line.rstrip(_BLANK)
+        while len(line) > _MOST_OF_ONE and not line.endswith(b"\n"):
+            line = file.readline(_MOST_OF_ONE)
+
+
+def _iter_array_items(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
+    data = file.read(_MOST_OF_ARRAY + 1)
+    if len(data) > _MOST_OF_ARRAY:
+        # Told by the caller as one document that is too large.
+        yield "array", data
+        return
+    start, depth, number = data.index(b"[") + 1, 0, 1
+    for part in _PARTS.finditer(data, start):
+        letter = part[0][:1]
+        if letter in (b"[", b"{"):
+            depth += 1
+        elif letter in (b"]", b"}") and depth:
+            depth -= 1
+        elif not depth and letter in (b",", b"]"):
+            if data[start : part.start()].strip(_BLANK):
+                yield f"item {number}", data[start : part.start()]
+            number += 1
+            start = part.end()
+            if letter == b"]":
+                return
+    if data[start:].strip(_BLANK):
+        yield f"item {number}", data[start:]

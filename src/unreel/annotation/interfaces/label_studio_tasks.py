@@ -1,0 +1,209 @@
+"""Label Studio tasks: data without hints at the answer, and results for pre-annotations and simulated annotators."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final, assert_never
+
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, ClipCopy, TaskAssignment
+from unreel.annotation.interfaces.judgement_parser import parse_judgement
+from unreel.annotation.interfaces.screens import (
+    AnnotationScreen,
+    KeyFrame,
+    convert_trace_to_key_frames,
+    get_box_labels,
+    get_screen_controls,
+)
+from unreel.annotation.judgements import (
+    PassFailAnswer,
+    PreferenceAnswer,
+    QuarantinedSubmission,
+    RatingAnswer,
+    ScreeningAnswer,
+    TraceAnswer,
+    Value,
+    VoteAnswer,
+)
+from unreel.core.errors import InvalidValueError
+from unreel.core.judgement import Label, Rating
+from unreel.core.trace import Trace
+from unreel.core.verdict import Position
+
+Result = dict[str, Any]
+
+INTERFACE_OF: Final[Mapping[str, AnnotationInterface]] = {
+    "screened": AnnotationInterface.SCREENING,
+    "traced": AnnotationInterface.TRACE,
+    "rated": AnnotationInterface.REALISM,
+    "preferred": AnnotationInterface.PREFERENCE,
+    "voted": AnnotationInterface.REALITY,
+    "passed": AnnotationInterface.PASS_FAIL,
+}
+"""Where each kind of value is said."""
+_VERDICTS: Final = {Label.GENERATED: "traces", Label.REAL: "looks-real", None: "cannot-tell"}
+
+
+def build_label_studio_results(
+    value: Value, task: AnnotationTask, *, swapped: bool
+) -> list[Result]:
+    """Return `value` as Label Studio results for `task`, which `parse_judgement` parses back.
+
+    Raises:
+        InvalidValueError: The screen would reject the value: a trace without box or category, a
+            clip labelled as generated without any trace, or a rating without reasons.
+    """
+    results = list(iter_label_studio_results(value, task, swapped=swapped))
+    back = parse_judgement(INTERFACE_OF[value.kind], results, task, swapped=swapped)
+    if isinstance(back, QuarantinedSubmission):
+        msg = f"no annotator could send this ({back}). Say what the screen asks for"
+        raise InvalidValueError(msg)
+    return results
+
+
+def iter_label_studio_results(
+    value: Value, task: AnnotationTask, *, swapped: bool
+) -> Iterator[Result]:
+    """Yield `value` as Label Studio results, without checking that all required answers are present."""
+    match value:
+        case ScreeningAnswer():
+            yield _build_choice_result(
+                AnnotationInterface.SCREENING, "keep", "keep" if value.keep else "remove"
+            )
+        case VoteAnswer():
+            yield _build_choice_result(AnnotationInterface.REALITY, "reality", value.label.value)
+        case PassFailAnswer():
+            yield _build_choice_result(
+                AnnotationInterface.PASS_FAIL, "passed", "pass" if value.passed else "fail"
+            )
+        case PreferenceAnswer():
+            left = (value.better is Position.FIRST) is not swapped
+            yield _build_choice_result(
+                AnnotationInterface.PREFERENCE, "better", "left" if left else "right"
+            )
+        case RatingAnswer():
+            yield from _iter_rating_results(value.rating)
+        case TraceAnswer():
+            yield _build_choice_result(AnnotationInterface.TRACE, "verdict", _VERDICTS[value.label])
+            for number, trace in enumerate(value.traces, 1):
+                yield from _iter_trace_results(trace, task.copies[0], f"trace-{number}")
+        case _:
+            assert_never(value)
+
+
+def _iter_rating_results(rating: Rating | None) -> Iterator[Result]:
+    if rating is None:
+        yield _build_choice_result(AnnotationInterface.REALISM, "discard", "discard")
+        return
+    yield _build_choice_result(AnnotationInterface.REALISM, "score", str(rating.score))
+    for name, text in (("problem", rating.problem), ("adherence", rating.adherence)):
+        if text:
+            yield _build_result(AnnotationInterface.REALISM, name, {"text": [text]})
+    if rating.family is not None:
+        yield _build_choice_result(AnnotationInterface.REALISM, "family", rating.family.value)
+
+
+def _iter_trace_results(trace: Trace, copy: ClipCopy, region: str) -> Iterator[Result]:
+    place = {
+        "framesCount": copy.n_frames,
+        "duration": copy.duration_us / 1e6,
+        "sequence": [
+            _build_key_frame_entry(key, copy) for key in convert_trace_to_key_frames(trace, copy)
+        ],
+    }
+    marks = {"labels": sorted(get_box_labels(AnnotationInterface.TRACE))}
+    yield _build_result(AnnotationInterface.TRACE, "box", place | marks, region)
+    if trace.categories:
+        words = {"choices": sorted(category.value for category in trace.categories)}
+        yield _build_result(AnnotationInterface.TRACE, "category", place | words, region)
+    if trace.explanation:
+        text = {"text": [trace.explanation]}
+        yield _build_result(AnnotationInterface.TRACE, "explanation", place | text, region)
+
+
+def _build_key_frame_entry(key: KeyFrame, copy: ClipCopy) -> dict[str, float]:
+    box = key.box
+    return {
+        "frame": key.frame,
+        "enabled": key.enabled,
+        "rotation": 0,
+        "x": box.x0 * 100,
+        "y": box.y0 * 100,
+        "width": (box.x1 - box.x0) * 100,
+        "height": (box.y1 - box.y0) * 100,
+        "time": float(key.frame / copy.rate),  # one frame late, as the screen writes it
+    }
+
+
+def _build_choice_result(interface: AnnotationInterface, name: str, word: str) -> Result:
+    return _build_result(interface, name, {"choices": [word]})
+
+
+def _build_result(
+    interface: AnnotationInterface, name: str, value: dict[str, Any], region: str | None = None
+) -> Result:
+    control = get_screen_controls(interface)[name]
+    return {
+        "id": region or name,
+        "from_name": name,
+        "to_name": control.about,
+        "type": control.kind,
+        "origin": "manual",
+        "value": value,
+    }
+
+
+def build_prefilled_results(task: AnnotationTask, *, swapped: bool) -> list[Result]:
+    """Return the pre-filled results of a task, as far as its screen can show them.
+
+    A trace without a box is skipped, because a screen cannot show it.
+    """
+    value = task.prefill
+    if value is None:
+        return []
+    if isinstance(value, TraceAnswer):
+        placed = tuple(trace for trace in value.traces if trace.track)
+        value = TraceAnswer(traces=placed, label=value.label)
+    return list(iter_label_studio_results(value, task, swapped=swapped))
+
+
+TASK_KEY: Final = "unreel_task"
+"""Where a task on the server says which of ours it is."""
+POSITION_KEY: Final = "position"
+_PLACES: Final[Mapping[int, tuple[tuple[str, str], ...]]] = {
+    1: (("video", "fps"),),
+    2: (("left", "fps_left"), ("right", "fps_right")),
+}
+
+
+def build_task_data(
+    screen: AnnotationScreen, task: AnnotationTask, assignment: TaskAssignment, urls: Sequence[str]
+) -> dict[str, str | int]:
+    """Return the field `data` of a Label Studio task: clip URLs, frame rates, task id and position.
+
+    Args:
+        screen: Screen of the task.
+        task: Clip or pair to judge.
+        assignment: Annotator, and the order of the clips of a pair.
+        urls: URLs of the task's copies for the browser, in the order of the task.
+
+    Raises:
+        InvalidValueError: The screen shows another number of clips than the task has.
+    """
+    if not screen.interface.n_clips == len(task.copies) == len(urls):
+        msg = (
+            f"the screen {screen.interface.value} shows {screen.interface.n_clips} clip(s), "
+            f"got {len(task.copies)} and {len(urls)} address(es). Use another interface"
+        )
+        raise InvalidValueError(msg)
+    shown = list(zip(task.copies, urls, strict=True))
+    if assignment.swapped:
+        shown.reverse()
+    data: dict[str, str | int] = {TASK_KEY: task.id, POSITION_KEY: assignment.position + 1}
+    for (place, rate_place), (copy, url) in zip(_PLACES[len(shown)], shown, strict=True):
+        data[place] = url
+        data[rate_place] = format_frame_rate(copy.rate)
+    return data
+
+
+def format_frame_rate(rate: Fraction) -> str:
+    """Format frames per second with the digits that the player needs to locate every frame."""
+    return f"{float(rate):.12f}".rstrip("0").rstrip(".")

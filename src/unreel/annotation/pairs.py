@@ -1,0 +1,327 @@
+"""Pairs of clips to compare: their choice, and the ranking of clips by the comparisons."""
+
+import csv
+import io
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from unreel.annotation.campaign_state import AnnotatorJudgement
+from unreel.annotation.judgements import PassFailAnswer, PreferenceAnswer
+from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.core.input_files import read_limited_bytes
+from unreel.core.output_files import OutputDirectory
+from unreel.core.sheet import build_csv_table
+from unreel.core.verdict import Position
+from unreel.stats.bootstrap import bootstrap_mean
+from unreel.stats.pair_choice import MOST, StrengthPosterior, choose_next_pairs, estimate_posterior
+from unreel.stats.proportion import estimate_proportion, normal_quantile
+from unreel.stats.ranking import BattleOutcome, ClipBattle, bradley_terry
+
+VRB_CLIPS: Final = {1: 3, 2: 7, 3: 10, 4: 6, 5: 4}
+"""Clips of each score among VideoRealBench's 30."""
+NamePair = tuple[str, str]
+"""Two clips' names in alphabetical order: which side they are shown on is the campaign's choice."""
+Win = tuple[str, str]
+"""The preferred clip's name, then the other's."""
+
+
+def sample_clips_by_score(scores: Mapping[str, int], *, seed: int) -> dict[str, int]:
+    """Sample VideoRealBench's 30 clips: a fixed number of each score, by `seed`.
+
+    Raises:
+        InvalidSettingError: A score has too few clips.
+    """
+    rng = random.Random(seed)  # noqa: S311  no secret
+    drawn: dict[str, int] = {}
+    for score, n in VRB_CLIPS.items():
+        names = sorted(name for name, given in scores.items() if given == score)
+        if len(names) < n:
+            setting, problem = "--plan", f"{len(names)} clips are scored {score}, where VRB has {n}"
+            raise InvalidSettingError(setting, problem, "Take --clips all, or --plan gain")
+        drawn |= dict.fromkeys(rng.sample(names, n), score)
+    return drawn
+
+
+def list_different_score_pairs(scores: Mapping[str, int]) -> list[NamePair]:
+    """Return all pairs of clips with different scores, in alphabetical order."""
+    pairs = combinations(sorted(scores), 2)
+    return [(one, other) for one, other in pairs if scores[one] != scores[other]]
+
+
+def choose_balanced_pairs(pairs: Sequence[NamePair], *, n: int, seed: int) -> list[NamePair]:
+    """Choose `n` pairs at random by `seed`, so that all clips appear about equally often."""
+    rng = random.Random(seed)  # noqa: S311  no secret
+    left = list(pairs)
+    rng.shuffle(left)
+    used: dict[str, int] = {}
+    chosen: list[NamePair] = []
+    while left and len(chosen) < n:
+        place = min(range(len(left)), key=lambda at: sum(used.get(c, 0) for c in left[at]))
+        pair = left.pop(place)
+        used |= {clip: used.get(clip, 0) + 1 for clip in pair}
+        chosen.append(pair)
+    return chosen
+
+
+def choose_informative_pairs(
+    names: Sequence[str], wins: Sequence[Win], *, n: int, seed: int
+) -> list[NamePair]:
+    """Return the `n` most informative pairs of `names`, given the `wins` so far.
+
+    Raises:
+        InvalidSettingError: There are fewer than two clips, or too many.
+    """
+    ordered = sorted(set(names))
+    if not 2 <= len(ordered) <= MOST:  # noqa: PLR2004  a pair
+        setting, problem = "--plan", f"{len(ordered)} clips cannot be weighed against each other"
+        raise InvalidSettingError(setting, problem, f"Give 2 to {MOST} clips")
+    pairs = list(combinations(range(len(ordered)), 2))
+    chosen = choose_next_pairs(
+        estimate_clip_strengths(ordered, wins), pairs, n=min(n, len(pairs)), seed=seed
+    )
+    return [(ordered[pairs[place][0]], ordered[pairs[place][1]]) for place in chosen]
+
+
+def estimate_clip_strengths(names: Sequence[str], wins: Sequence[Win]) -> StrengthPosterior:
+    """Return the posterior of the strengths of the clips `names`, in their order, given `wins`.
+
+    Comparisons with other clips are ignored.
+
+    Raises:
+        InvalidValueError: A clip is compared with itself.
+    """
+    place = {name: number for number, name in enumerate(names)}
+    table = np.zeros((len(names), len(names)))
+    for winner, loser in wins:
+        if winner == loser:
+            msg = f"{winner!r} is compared with itself. Drop the pair"
+            raise InvalidValueError(msg)
+        if winner in place and loser in place:
+            table[place[winner], place[loser]] += 1
+    return estimate_posterior(table)
+
+
+COLUMNS: Final = ("first", "second")
+_MOST_BYTES: Final = 256 << 20
+_REMEDY: Final = "Write two columns, first and second, with the names of two clips in each line"
+
+
+def write_pair_file(path: Path, pairs: Iterable[NamePair]) -> None:
+    """Write pairs of clip names as CSV to `path`; replace an existing file."""
+    rows = [dict(zip(COLUMNS, pair, strict=True)) for pair in pairs]
+    OutputDirectory(path.parent, published=True).write(
+        path.name, build_csv_table(COLUMNS, rows).encode()
+    )
+
+
+def read_pair_file(path: Path) -> list[NamePair]:
+    """Read the pairs of a file, deduplicated, with both names in alphabetical order.
+
+    Raises:
+        UnreadableSourceError: The file is unreadable or has no pairs, or a line does not name two
+            clips.
+    """
+    data = read_limited_bytes(path, most=_MOST_BYTES)
+    try:
+        sheet = csv.DictReader(io.StringIO(data.decode("utf-8-sig")), strict=True)
+        rows = list(sheet)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UnreadableSourceError(str(path), f"no table: {error}", _REMEDY) from error
+    found: dict[NamePair, None] = {}
+    for number, row in enumerate(rows, start=2):
+        one, other = sorted(_parse_clip_name(row.get(column)) for column in COLUMNS)
+        if not one or one == other:
+            raise UnreadableSourceError(str(path), f"line {number} names no two clips", _REMEDY)
+        found[one, other] = None
+    if not found:
+        raise UnreadableSourceError(str(path), "no pairs", _REMEDY)
+    return list(found)
+
+
+def _parse_clip_name(cell: str | None) -> str:
+    """Return a clip's name without the quote that stops a spreadsheet from reading it as a formula."""
+    name = cell or ""
+    sheet = build_csv_table(("name",), [{"name": name[1:]}]).splitlines()
+    is_marked = name.startswith("'") and len(sheet) > 1 and sheet[1].strip('"').startswith("'")
+    return name[1:] if is_marked else name
+
+
+_MOST: Final = 1_000_000
+"""Pairs of answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedClip:
+    """Rank, strength and win rate of one clip."""
+
+    place: int
+    """Rank from 1, by posterior strength, which exists for any number of comparisons."""
+    name: str
+    strength: Measured
+    """Bradley and Terry's, a natural logarithm around 0, with an interval by resampling."""
+    believed: Measured
+    """Posterior strength after all comparisons, with a prior around 0 and a spread of 2. It has an
+    interval if few comparisons leave resamples without a value; comparisons count as
+    independent, so pairs of one person's answers have none.
+    """
+    share: Measured
+    """Of its comparisons won, or of its answers that passed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipRanking:
+    """Ranking of clips, the strongest first, with the number of judgements and comparisons."""
+
+    clips: tuple[RankedClip, ...]
+    n_judgements: int
+    n_comparisons: int
+    """As many for preferences; for pass and fail, pairs of answers of which one passed."""
+    drawn: str
+    """Unit of resampling: `pair`, or `annotator`."""
+
+
+def rank_clips(
+    judgements: Iterable[AnnotatorJudgement], *, seed: int, level: float = 0.95
+) -> ClipRanking:
+    """Rank the clips of a campaign by its preference or pass-fail judgements.
+
+    Raises:
+        InvalidValueError: There are no comparisons or too many clips, or the judgements answer
+            another question.
+    """
+    said = list(judgements)
+    if all(isinstance(each.value, PreferenceAnswer) for each in said):
+        battles, drawn = list(_iter_preference_battles(said)), "pair"
+        shares = _estimate_win_rates(battles, seed=seed, level=level)
+    elif all(isinstance(each.value, PassFailAnswer) for each in said):
+        battles, drawn = list(_iter_pass_fail_battles(said)), "annotator"
+        shares = _estimate_pass_rates(said, level=level)
+    else:
+        msg = "only preferences and pass/fail answers rank clips. Name another campaign"
+        raise InvalidValueError(msg)
+    if not battles or len(shares) > MOST:
+        msg = f"{len(battles)} comparisons of {len(shares)} clips give no ranking. Pull more judgements"
+        raise InvalidValueError(msg)
+    dependent = None if drawn == "pair" else Unmeasured("answers are part of many pairs")
+    strengths = bradley_terry(battles, seed=seed, level=level)
+    return ClipRanking(
+        clips=tuple(
+            _iter_ranked_clips(
+                sorted(shares), battles, strengths, shares, dependent=dependent, level=level
+            )
+        ),
+        n_judgements=len(said),
+        n_comparisons=len(battles),
+        drawn=drawn,
+    )
+
+
+def iter_preference_wins(judgements: Iterable[AnnotatorJudgement]) -> Iterator[tuple[str, str]]:
+    """Yield the preferred clip and the other clip of each preference."""
+    for battle in _iter_preference_battles(judgements):
+        yield battle.first, battle.second
+
+
+def _iter_preference_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterator[ClipBattle]:
+    """Yield each preference as a battle, winner first; all judgements of a pair are resampled together."""
+    for each in judgements:
+        if isinstance(each.value, PreferenceAnswer):
+            one, other = each.task.names
+            is_first = each.value.better is Position.FIRST
+            winner, loser = (one, other) if is_first else (other, one)
+            yield ClipBattle(winner, loser, BattleOutcome.FIRST, each.task.id)
+
+
+def _iter_pass_fail_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterator[ClipBattle]:
+    """Yield a battle for each clip that an annotator passed against each clip that they failed.
+
+    All battles of an annotator are resampled together.
+    """
+    answers: dict[str, dict[bool, list[str]]] = {}
+    for each in judgements:
+        if isinstance(each.value, PassFailAnswer):
+            sides = answers.setdefault(each.annotator, {True: [], False: []})
+            sides[each.value.passed].append(each.task.names[0])
+    if (n := sum(len(sides[True]) * len(sides[False]) for sides in answers.values())) > _MOST:
+        msg = f"{n} pairs of answers are more than {_MOST}. Rank fewer clips"
+        raise InvalidValueError(msg)
+    for annotator, sides in answers.items():
+        for passed, failed in product(sides[True], sides[False]):
+            if passed != failed:
+                yield ClipBattle(passed, failed, BattleOutcome.FIRST, annotator)
+
+
+def _iter_ranked_clips(
+    names: Sequence[str],
+    battles: Sequence[ClipBattle],
+    strengths: dict[str, Measured],
+    shares: Mapping[str, Measured],
+    *,
+    dependent: Unmeasured | None,
+    level: float,
+) -> Iterator[RankedClip]:
+    belief = estimate_clip_strengths(names, [(battle.first, battle.second) for battle in battles])
+    order = sorted(range(len(names)), key=lambda at: (-belief.mean[at], names[at]))
+    nothing = Unmeasured("no annotator passed one of it and another clip, and failed the other")
+    fought = Counter(name for battle in battles for name in (battle.first, battle.second))
+    for place, at in enumerate(order, start=1):
+        name = names[at]
+        yield RankedClip(
+            place=place,
+            name=name,
+            strength=strengths.get(name, nothing),
+            believed=dependent or _build_strength_estimate(belief, at, n=fought[name], level=level),
+            share=shares[name],
+        )
+
+
+def _build_strength_estimate(
+    belief: StrengthPosterior, at: int, *, n: int, level: float
+) -> Measured:
+    value = float(belief.mean[at] - belief.mean.mean())
+    # Around the mean of all: where they lie together says nothing of who is stronger.
+    own = belief.covariance[at]
+    variance = float(own[at] - 2 * own.mean() + belief.covariance.mean())
+    reach = normal_quantile(level) * max(variance, 0.0) ** 0.5
+    return Estimate(value=value, low=value - reach, high=value + reach, n=n, level=level)
+
+
+def _estimate_win_rates(
+    battles: Sequence[ClipBattle], *, seed: int, level: float
+) -> dict[str, Measured]:
+    """Compute the share of comparisons that each clip won; those of one pair are resampled together."""
+    results: dict[str, list[tuple[float, str]]] = {}
+    for battle in battles:
+        results.setdefault(battle.first, []).append((1.0, battle.clip))
+        results.setdefault(battle.second, []).append((0.0, battle.clip))
+    return {
+        name: bootstrap_mean(
+            [won for won, _ in own],
+            seed=seed,
+            clusters=[p for _, p in own],
+            bounds=(0, 1),
+            level=level,
+        )
+        for name, own in results.items()
+    }
+
+
+def _estimate_pass_rates(
+    judgements: Sequence[AnnotatorJudgement], *, level: float
+) -> dict[str, Measured]:
+    """Compute the share of people who passed each clip."""
+    asked = Counter(each.task.names[0] for each in judgements)
+    passed = Counter(
+        each.task.names[0]
+        for each in judgements
+        if isinstance(each.value, PassFailAnswer) and each.value.passed
+    )
+    return {name: estimate_proportion(passed[name], n, level=level) for name, n in asked.items()}

@@ -1,1 +1,0 @@
-"""Pairs of clips to compare, and the ranking that people's comparisons give."""

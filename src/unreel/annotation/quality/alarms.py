@@ -1,0 +1,294 @@
+"""Alarms about annotators: answers that drift, answers that ignore the clip, and implausible times on task."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+
+from unreel.annotation.campaign import AnnotationTask
+from unreel.annotation.opinion import AnnotatorOpinion, get_short_answer, group_opinions_by_task
+from unreel.annotation.quality.qualification import score_known_answers
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.stats.bootstrap import StatisticLimits, bootstrap
+from unreel.stats.dawid_skene import AnnotatorSkills, dawid_skene
+from unreel.stats.resampling import Statistic
+from unreel.stats.sample import Array, IntArray, RowSample
+
+MIN_INFORMED_ANSWERS: Final = 20
+"""Minimum number of answers for the classification as a spammer."""
+_RARELY: Final = 1e-6
+"""A label that is true so seldom says nothing of who says it."""
+LOOKS: Final = 0.4
+"""Minimum informedness of an annotator who looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class InformednessEstimate:
+    """Informedness of one person: 1 if always right, 0 if the answer is the same for every clip."""
+
+    informed: Measured
+    n_answers: int
+
+    @property
+    def is_spammer(self) -> bool:
+        """Return whether the informedness is compatible with 0 and significantly below `LOOKS`.
+
+        False for fewer than `MIN_INFORMED_ANSWERS` answers.
+        """
+        found = self.informed
+        enough = self.n_answers >= MIN_INFORMED_ANSWERS
+        return enough and isinstance(found, Estimate) and found.low <= 0 and found.high < LOOKS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _AnswerArrays:
+    who: IntArray
+    task: IntArray
+    said: IntArray
+    names: Sequence[str]
+
+
+def estimate_annotator_informedness(
+    opinions: Sequence[AnnotatorOpinion], *, seed: int
+) -> Mapping[str, InformednessEstimate]:
+    """Return, by annotator, the dependence of their answers on the truth estimated from the others.
+
+    Dawid-Skene over all answers estimates the truths; the person's own answer is removed from them.
+    The interval resamples clips and treats these truths as known.
+    """
+    answers = _find_shared_answers(opinions)
+    if answers is None:
+        return {}
+    skills = dawid_skene(answers.who, answers.task, answers.said)
+    found = {}
+    for number, name in enumerate(answers.names):
+        theirs = answers.who == number
+        truths = _estimate_truths_without_annotator(
+            skills, number, answers.task[theirs], answers.said[theirs]
+        )
+        said = np.eye(len(skills.shares))[answers.said[theirs]]
+        found[name] = InformednessEstimate(
+            _estimate_informedness(truths, said, seed=seed), int(theirs.sum())
+        )
+    return found
+
+
+def _find_shared_answers(opinions: Sequence[AnnotatorOpinion]) -> _AnswerArrays | None:
+    rows = [
+        (opinion.annotator, place, get_short_answer(opinion.value))
+        for place, those in enumerate(group_opinions_by_task(opinions).values())
+        if len(those) > 1
+        for opinion in those
+    ]
+    if not rows:
+        return None
+    people, tasks, answers = zip(*rows, strict=True)
+    names, who = np.unique(people, return_inverse=True)
+    _, said = np.unique(answers, return_inverse=True)
+    _, task = np.unique(tasks, return_inverse=True)
+    return _AnswerArrays(who, task, said, names.tolist())
+
+
+def _estimate_truths_without_annotator(
+    skills: AnnotatorSkills, who: int, task: IntArray, said: IntArray
+) -> Array:
+    """Return `[answer, label]`: the truths of a person's tasks, estimated from all other answers."""
+    others = skills.posterior[task] / skills.confusion[who][:, said].T
+    total = others.sum(axis=1, keepdims=True)
+    truths: Array = np.where(total > 0, others / np.where(total > 0, total, 1), skills.shares)
+    return truths
+
+
+def _estimate_informedness(truths: Array, said: Array, *, seed: int) -> Measured:
+    n_labels = truths.shape[1]
+    if n_labels == 1:
+        return Unmeasured("all annotators always gave the same answer")
+    sample = RowSample.of(tuple(np.concatenate([truths, truths * said], axis=1).T))
+    limits = StatisticLimits(-1.0, 1.0, sample.n_free)
+    return bootstrap(
+        _build_informedness_statistic(sample, n_labels), sample, seed=seed, limits=limits
+    )
+
+
+def _build_informedness_statistic(sample: RowSample, n_labels: int) -> Statistic:
+    """Build the informedness statistic: mean recall over labels, relative to chance.
+
+    It is 0 for answers that do not depend on the clip, and 1 if all answers are right.
+    """
+    columns = np.stack(sample.columns, axis=1)
+    truths, hits = columns[:, :n_labels], columns[:, n_labels:]
+
+    def excess_of(weights: Array) -> Array:
+        asked = weights @ truths
+        shares = np.divide(
+            weights @ hits, asked, out=np.full_like(asked, np.nan), where=asked > _RARELY
+        )
+        known = np.isfinite(shares)
+        n_known = known.sum(axis=1)
+        total = np.where(known, shares, 0).sum(axis=1)
+        excess: Array = np.full(len(total), np.nan)
+        np.divide(total - 1, n_known - 1, out=excess, where=n_known > 1)
+        return excess
+
+    return excess_of
+
+
+FAR: Final = 3.5
+"""Robust standard deviations of the logarithm from which a time is out of the ordinary (Iglewicz and Hoaglin 1993)."""
+_NORMAL: Final = 1.4826
+"""Standard deviation of a normal curve in parts of its median distance from the median."""
+_LEAST_SPREAD: Final = 0.1
+"""Of the logarithm: times that hardly differ make no outlier of the next."""
+MIN_TIMED_TASKS: Final = 10
+
+
+class TimedJudgement(Protocol):
+    """A judgement with its time on task."""
+
+    @property
+    def annotator(self) -> str:
+        """Return the annotator's name."""
+        ...
+
+    @property
+    def task(self) -> AnnotationTask:
+        """Return the task."""
+        ...
+
+    @property
+    def lead_us(self) -> int | None:
+        """Return the time on task in microseconds; `None` if unknown."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatorSpeed:
+    """Time per task of one person."""
+
+    n: int
+    median_us: int
+    fast: tuple[str, ...]
+    """Tasks answered much faster than this person's others, by id."""
+    slow: tuple[str, ...]
+    unseen: tuple[str, ...]
+    """Tasks answered in less time than half of the clip takes to play."""
+
+
+def measure_annotator_speeds(judgements: Sequence[TimedJudgement]) -> Mapping[str, AnnotatorSpeed]:
+    """Return the time per task of each annotator with known times, by name.
+
+    Fast and slow outliers are reported from `MIN_TIMED_TASKS` tasks on.
+    """
+    times: dict[str, list[tuple[str, int, int]]] = {}
+    for each in judgements:
+        if each.lead_us is not None and each.lead_us > 0:
+            lasts = sum(copy.duration_us for copy in each.task.copies)
+            times.setdefault(each.annotator, []).append((each.task.id, each.lead_us, lasts))
+    return {who: _measure_annotator_speed(sorted(rows)) for who, rows in sorted(times.items())}
+
+
+def _measure_annotator_speed(rows: Sequence[tuple[str, int, int]]) -> AnnotatorSpeed:
+    logs = np.log([lead for _, lead, _ in rows])
+    middle = float(np.median(logs))
+    spread = max(_LEAST_SPREAD, _NORMAL * float(np.median(np.abs(logs - middle))))
+    apart = (logs - middle) / spread if len(rows) >= MIN_TIMED_TASKS else np.zeros(len(rows))
+    return AnnotatorSpeed(
+        n=len(rows),
+        median_us=int(np.median([lead for _, lead, _ in rows])),
+        fast=tuple(id_ for (id_, _, _), far in zip(rows, apart, strict=True) if far < -FAR),
+        slow=tuple(id_ for (id_, _, _), far in zip(rows, apart, strict=True) if far > FAR),
+        unseen=tuple(id_ for id_, lead, lasts in rows if 2 * lead < lasts),
+    )
+
+
+ALARM: Final = 0.01
+"""Probability of a false alarm for each of the two statistics."""
+MIN_DRIFT_ANSWERS: Final = 20
+"""Answers without which nothing is said."""
+_SHUFFLES: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerDrift:
+    """Largest difference between an annotator's earlier and later answers, with its p-value."""
+
+    what: str
+    p_chance: float
+    """Share of random orders of the same answers in which a change as large is seen."""
+    since: int
+    """Number of answers before the largest change."""
+    n: int
+    before: float
+    after: float
+
+    @property
+    def alarm(self) -> bool:
+        """Return whether the change is significant at the level `ALARM`."""
+        return self.p_chance <= ALARM
+
+
+def find_answer_drift(
+    opinions: Sequence[AnnotatorOpinion], *, seed: int
+) -> Mapping[str, tuple[AnswerDrift, ...]]:
+    """Return, by annotator with enough answers, the drift of accuracy on known clips and of answers.
+
+    Answers are summarised by the fraction of the person's most common answer, or the mean score.
+    """
+    by_person: dict[str, list[AnnotatorOpinion]] = {}
+    for opinion in sorted(opinions, key=lambda each: (each.submitted_us, each.task.id)):
+        by_person.setdefault(opinion.annotator, []).append(opinion)
+    found = {}
+    for who, theirs in sorted(by_person.items()):
+        rights = np.array([right.share for right in score_known_answers(theirs)])
+        answers = _convert_answers_to_numbers([get_short_answer(each.value) for each in theirs])
+        seen = (("right", rights), ("answers", answers))
+        found[who] = tuple(
+            _measure_drift(what, values, seed=seed)
+            for what, values in seen
+            if len(values) >= MIN_DRIFT_ANSWERS
+        )
+    return found
+
+
+def _convert_answers_to_numbers(answers: Sequence[str]) -> Array:
+    if all(answer.isdigit() for answer in answers):
+        return np.array([float(answer) for answer in answers])
+    common = max(sorted(set(answers)), key=answers.count)
+    return np.array([float(answer == common) for answer in answers])
+
+
+def _measure_drift(what: str, values: Array, *, seed: int) -> AnswerDrift:
+    """Find the largest change between earlier and later answers, and its p-value under shuffling."""
+    rng = np.random.default_rng(seed)
+    heights, since = _compute_largest_shifts(values[np.newaxis])
+    shuffled = rng.permuted(np.tile(values, (_SHUFFLES, 1)), axis=1)
+    chance, _ = _compute_largest_shifts(shuffled)
+    # The order that was seen is one of the possible ones.
+    p_chance = (1 + int((chance >= heights[0] - 1e-12).sum())) / (1 + _SHUFFLES)
+    at = int(since[0])
+    return AnswerDrift(
+        what=what,
+        p_chance=p_chance,
+        since=at,
+        n=len(values),
+        before=float(values[:at].mean()),
+        after=float(values[at:].mean()),
+    )
+
+
+def _compute_largest_shifts(orders: Array) -> tuple[Array, Array]:
+    """Return, for each row, the largest scaled difference of means and the number of values before it.
+
+    The difference is in standard errors, up to a factor that all orders of the values share.
+    """
+    n = orders.shape[1]
+    least = max(5, n // 20)
+    before = np.arange(least, n - least + 1)
+    sums = np.cumsum(orders, axis=1)
+    total = sums[:, -1:]
+    ahead = sums[:, before - 1] / before
+    behind = (total - sums[:, before - 1]) / (n - before)
+    heights = np.abs(ahead - behind) * np.sqrt(before * (n - before) / n)
+    best = heights.argmax(axis=1)
+    return heights.max(axis=1), before[best]

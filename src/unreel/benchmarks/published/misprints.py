@@ -1,0 +1,282 @@
+"""Result of a recalculation: reproduced cells, and causes of the others, each hypothesis recomputed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from typing import Final
+
+from unreel.benchmarks.published.tables import (
+    REAL,
+    CountTables,
+    GeneratedAnswerCount,
+    PrintedTableLine,
+    round_to_two_places,
+)
+from unreel.protocols.formulas import PERCENT, compute_pooled_accuracy
+
+
+class MisprintCause(StrEnum):
+    """Cause of a printed figure that does not follow from its inputs."""
+
+    REPEATED_ROW = "repeated row"
+    REPEATED_TABLE = "repeated table"
+    ROTATED_COUNTS = "rotated counts"
+    SWAPPED_TOTALS = "swapped totals"
+    COUNT_SLIP = "count slip"
+    HALF_POINT_OFF = "half a point off"
+    EXCHANGED_RANKS = "exchanged ranks"
+    WRONG_AVERAGE = "wrong average"
+    ERROR_OF_PRINT = "error of print"
+    IMPOSSIBLE_SHARE = "impossible share"
+    TEXT_AGAINST_TABLE = "text against table"
+    UNEXPLAINED = "unexplained"
+
+    @property
+    def sentence(self) -> str:
+        """Return the cause as a sentence."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    MisprintCause.REPEATED_ROW: "The row repeats the row of another split.",
+    MisprintCause.REPEATED_TABLE: "The count table repeats the counts of another reviewer.",
+    MisprintCause.ROTATED_COUNTS: "The Veo rows of tables 12 to 15 each stand one table too early.",
+    MisprintCause.SWAPPED_TOTALS: "The totals of two settings of the creator are swapped.",
+    MisprintCause.COUNT_SLIP: "Likely one count or total differs from the one that was used.",
+    MisprintCause.HALF_POINT_OFF: "Print and calculation differ by exactly 0.50: likely a wrong digit.",
+    MisprintCause.EXCHANGED_RANKS: "Two neighbours hold each other's rank.",
+    MisprintCause.WRONG_AVERAGE: "The rank follows from an average that is itself wrong.",
+    MisprintCause.ERROR_OF_PRINT: "No count near these and no slip of one digit gives it: an error of print.",
+    MisprintCause.IMPOSSIBLE_SHARE: "No whole count gives the printed share.",
+    MisprintCause.TEXT_AGAINST_TABLE: "The text gives another count than the table.",
+    MisprintCause.UNEXPLAINED: "No cause is known.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintedMisprint:
+    """A printed number that does not reproduce, with the calculation and the cause."""
+
+    cell: str
+    formula: str
+    calculated: Decimal | None
+    """None where no count can give the printed figure."""
+    printed: Decimal
+    cause: MisprintCause
+    because: str
+    """The evidence: tested explanations and their results."""
+
+    def __str__(self) -> str:
+        found = "nothing" if self.calculated is None else self.calculated
+        head = f"{self.cell}: {self.formula} = {found}, printed {self.printed}"
+        return f"{head}. {self.cause.sentence} {self.because}."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintedFigureCheck:
+    """Result of the check of one group of printed numbers.
+
+    `ok` is true while both counts equal the expected ones.
+    """
+
+    name: str
+    formula: str
+    reproduced: int
+    total: int
+    expected: int
+    """How many must reproduce: neither fewer nor more."""
+    expected_total: int
+    misprints: tuple[PrintedMisprint, ...] = ()
+    no_counts: tuple[str, ...] = ()
+    """Printed cells without counts behind them; they are no part of `total`."""
+
+    @property
+    def ok(self) -> bool:
+        """Return whether exactly the expected cells reproduce and every other cell has a cause."""
+        return (
+            self.reproduced == self.expected
+            and self.total == self.expected_total
+            and self.reproduced + len(self.misprints) == self.total
+        )
+
+    def __str__(self) -> str:
+        state = "ok" if self.ok else f"expected {self.expected} of {self.expected_total}"
+        return f"{self.name}: {self.reproduced} of {self.total} reproduce ({state})"
+
+
+HALF_POINT: Final = Decimal("0.50")
+VEO: Final = "Veo-3.1-fast ImgText2Vid"
+ROTATED: Final = (12, 13, 14, 15)
+
+Explanation = tuple[MisprintCause, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintedCell:
+    """A printed percentage and the counts it should follow from."""
+
+    line: str
+    column: str
+    printed: Decimal
+    table: int
+    """Number of the table that holds the counts."""
+    creator: str
+    """Line of table 3 whose clips were judged."""
+    real: GeneratedAnswerCount | None
+    """None in table 3, whose cells look at generated clips alone."""
+    fake: GeneratedAnswerCount
+
+    @property
+    def name(self) -> str:
+        """Return the position of the cell in its table: row and column."""
+        return f"{self.line}, {self.column}"
+
+    @property
+    def formula(self) -> str:
+        """Return the formula of the cell with its numbers."""
+        if self.real is None:
+            return f"100 x {self.fake.said_fake}/{self.fake.valid}"
+        above = f"({self.real.said_real} + {self.fake.said_fake})"
+        return f"100 x {above}/({self.real.valid} + {self.fake.valid})"
+
+    def value(self, fake: GeneratedAnswerCount | None = None) -> Decimal:
+        """Recalculate the cell from its own counts, or with `fake` instead of its generated counts."""
+        count = self.fake if fake is None else fake
+        if self.real is None:
+            return round_to_two_places(Fraction(PERCENT * count.said_fake, count.valid))
+        pooled = compute_pooled_accuracy(
+            real_correct=self.real.said_real,
+            n_real=self.real.valid,
+            fake_correct=count.said_fake,
+            n_fake=count.valid,
+        )
+        return round_to_two_places(pooled)
+
+
+def explain_cell_misprint(cell: PrintedCell, tables: CountTables) -> Explanation:
+    """Return the first cause whose recalculation gives the printed percentage, and the evidence."""
+    for guess in (_explain_repeated_table, _explain_rotated_counts, _explain_swapped_totals):
+        found = guess(cell, tables)
+        if found is not None:
+            return found
+    for slip in _iter_near_counts(cell.fake):
+        if cell.value(slip) == cell.printed:
+            return (
+                MisprintCause.COUNT_SLIP,
+                f"{slip} instead of {cell.fake} gives the printed {cell.printed}",
+            )
+    near = min(_iter_near_counts(cell.fake), key=lambda slip: abs(cell.value(slip) - cell.printed))
+    cause, because = _explain_by_distance(cell.printed, cell.value())
+    return cause, f"{because}; the nearest counts, {near}, give {cell.value(near)}"
+
+
+def explain_average_misprint(line: PrintedTableLine, cells: Sequence[PrintedCell]) -> Explanation:
+    """Return the cause of a printed average that is not the mean of the printed cells.
+
+    `cells` are the cells of the line that have counts.
+    """
+    total = sum(map(Fraction, line.cells.values()), Fraction())
+    for cell in cells:
+        n_clips = cell.fake.valid + (cell.real.valid if cell.real else 0)
+        for step in (1, -1):
+            mean = (total + Fraction(step * PERCENT, n_clips)) / len(line.cells)
+            if round_to_two_places(mean) == line.average:
+                more = "more" if step > 0 else "less"
+                return (
+                    MisprintCause.COUNT_SLIP,
+                    f"One answer {more} in one cell gives the printed {line.average}",
+                )
+    return _explain_by_distance(line.average, round_to_two_places(total / len(line.cells)))
+
+
+def rank_printed_lines(
+    values: Mapping[str, Fraction], lines: Sequence[PrintedTableLine], *, best_is_high: bool
+) -> dict[str, int]:
+    """Rank `lines` by `values`, from 1; a variant with audio has the rank of its base line."""
+    bases = [line.name for line in lines if line.base == line.name]
+    order = sorted(bases, key=lambda name: values[name], reverse=best_is_high)
+    places = {name: place for place, name in enumerate(order, start=1)}
+    return {line.name: places[line.base] for line in lines}
+
+
+def explain_rank_misprint(
+    line: PrintedTableLine,
+    lines: Sequence[PrintedTableLine],
+    *,
+    ranks: Mapping[str, int],
+    best_is_high: bool,
+) -> Explanation:
+    """Explain why the printed rank is not the rank of the mean."""
+    averages = {other.name: Fraction(other.average) for other in lines}
+    if rank_printed_lines(averages, lines, best_is_high=best_is_high)[line.name] == line.rank:
+        return (
+            MisprintCause.WRONG_AVERAGE,
+            f"The printed average {line.average} does take place {line.rank}",
+        )
+    for other in lines:
+        if other.rank == ranks[line.name] and line.rank == ranks[other.name] and other != line:
+            return (
+                MisprintCause.EXCHANGED_RANKS,
+                f"{other.name} holds {other.rank}, {line.name} {line.rank}",
+            )
+    return MisprintCause.UNEXPLAINED, f"No neighbour holds rank {ranks[line.name]} in its place"
+
+
+def _explain_repeated_table(cell: PrintedCell, tables: CountTables) -> Explanation | None:
+    own = tables[cell.table]
+    for number, other in tables.items():
+        if number >= cell.table or own[REAL] != other[REAL]:
+            continue
+        same = sum(own[source] == other.get(source) for source in own)
+        if same >= len(own) - 1:
+            because = (
+                f"{same} of the {len(own)} rows of table {cell.table}, the real one among them, are "
+                f"those of table {number}; likely the printed line comes from counts not in print"
+            )
+            return MisprintCause.REPEATED_TABLE, because
+    return None
+
+
+def _explain_rotated_counts(cell: PrintedCell, tables: CountTables) -> Explanation | None:
+    if cell.creator != VEO or cell.table not in ROTATED:
+        return None
+    before = ROTATED[ROTATED.index(cell.table) - 1]
+    count = tables[before][VEO]
+    if cell.value(count) != cell.printed:
+        return None
+    return (
+        MisprintCause.ROTATED_COUNTS,
+        f"The row of table {before}, {count}, gives the printed {cell.printed}",
+    )
+
+
+def _explain_swapped_totals(cell: PrintedCell, tables: CountTables) -> Explanation | None:
+    family = cell.creator.partition(" ")[0]
+    for source, count in tables[cell.table].items():
+        if source == cell.creator or source.partition(" ")[0] != family:
+            continue
+        if cell.fake.said_fake > count.valid:
+            continue
+        swapped = GeneratedAnswerCount(valid=count.valid, said_fake=cell.fake.said_fake)
+        if cell.value(swapped) == cell.printed:
+            because = f"{swapped}, with the total of {source}, gives the printed {cell.printed}"
+            return MisprintCause.SWAPPED_TOTALS, because
+    return None
+
+
+def _iter_near_counts(count: GeneratedAnswerCount) -> Iterator[GeneratedAnswerCount]:
+    """Yield counts that differ from `count` by one or two answers, nearest first."""
+    steps = [(said, valid) for said in range(-2, 3) for valid in range(-2, 3)]
+    for said, valid in sorted(steps, key=lambda step: abs(step[0]) + abs(step[1])):
+        slip = GeneratedAnswerCount(valid=count.valid + valid, said_fake=count.said_fake + said)
+        if 0 < abs(said) + abs(valid) <= 2 and 0 <= slip.said_fake <= slip.valid:  # noqa: PLR2004
+            yield slip
+
+
+def _explain_by_distance(printed: Decimal, calculated: Decimal) -> Explanation:
+    distance = abs(printed - calculated)
+    if distance == HALF_POINT:
+        return MisprintCause.HALF_POINT_OFF, f"{printed} against {calculated}"
+    return MisprintCause.ERROR_OF_PRINT, f"It is {distance} off"

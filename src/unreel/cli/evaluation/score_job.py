@@ -1,0 +1,136 @@
+"""Implementation of `unreel score RUN`, `--judge` and `--sts`, imported when they run."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from unreel.cli.contacted_services import print_model_servers
+from unreel.cli.evaluation.scorecard import (
+    build_condition_score_rows,
+    explain_empty_scorecards,
+    print_condition_scores,
+)
+from unreel.cli.output import Form, format_retry_command, print_json, print_message
+from unreel.cli.process import limit_malloc_arenas
+from unreel.core.errors import InvalidSettingError
+from unreel.core.settings import EnvironmentSettings, read_environment_settings
+from unreel.evaluation.explanation_scores import (
+    ExplanationJudges,
+    MiniLmEncoder,
+    ReasonSimilarityScorer,
+    build_explanation_judge,
+    open_answer_file_rulings,
+    open_run_rulings,
+)
+from unreel.evaluation.judge import JudgeRulings
+from unreel.evaluation.judge_rulings import JudgeRulingStore
+from unreel.evaluation.run_job import EvalRun
+from unreel.evaluation.scoring import Rows, score_run
+from unreel.protocols.protocol import Mode, Protocol
+
+TextScorer = ExplanationJudges | ReasonSimilarityScorer
+
+
+def open_explanation_scorer(
+    instrument: Protocol[Any, Any],
+    judges: Sequence[str],
+    *,
+    sts: bool,
+    seed: int,
+    kept: JudgeRulingStore,
+    settings: EnvironmentSettings,
+) -> TextScorer | None:
+    """Return the scorer of explanations, or `None` without a judge and `sts`; print judges' servers."""
+    if judges and sts:
+        option, remedy = "--sts", "Give --judge for trace, or --sts for realism"
+        raise InvalidSettingError(option, "cannot be combined with --judge", remedy)
+    for option, is_given, figure in (("--judge", judges, "explanation"), ("--sts", sts, "sts")):
+        if is_given and figure not in instrument.figures:
+            problem = f"{instrument.instrument.protocol} has no figure that it scores"
+            raise InvalidSettingError(option, problem, "Leave it out")
+    if sts:
+        return ReasonSimilarityScorer(MiniLmEncoder())
+    if not judges:
+        return None
+    print_model_servers(judges, settings)
+    asked = [build_explanation_judge(model, kept, key_hosts=settings.key_hosts) for model in judges]
+    return ExplanationJudges(asked, seed)
+
+
+def summarise_explanation_scores(scorer: TextScorer | None) -> dict[str, Any]:
+    """Return the summary of the scored explanations; empty without a scorer."""
+    match scorer:
+        case ExplanationJudges(judgings=judgings, agreements=agreements):
+            return {
+                "judges": [_build_judging_summary(each) for each in judgings],
+                "agreements": agreements,
+            }
+        case ReasonSimilarityScorer(encoder=encoder):
+            return {"checkpoint": encoder.name}
+        case None:
+            return {}
+
+
+def score_file_explanations(  # noqa: PLR0913  what a file's words are scored by
+    rows: Rows,
+    instrument: Protocol[Any, Any],
+    judges: Sequence[str],
+    *,
+    sts: bool,
+    seed: int,
+    file: Path,
+    out: str | None,
+) -> tuple[Rows, dict[str, Any]]:
+    """Return the rows of a file of answers with explanation scores, and a summary of the scores."""
+    settings = read_environment_settings()
+    kept = open_answer_file_rulings(file, out, settings)
+    scorer = open_explanation_scorer(
+        instrument, judges, sts=sts, seed=seed, kept=kept, settings=settings
+    )
+    return (rows if scorer is None else scorer(rows)), summarise_explanation_scores(scorer)
+
+
+def _build_judging_summary(judging: JudgeRulings) -> dict[str, object]:
+    return {
+        "judge": judging.judge,
+        "scored": judging.n_scored,
+        "unscored": judging.unscored,
+        "tokens": judging.tokens,
+        "spent": judging.spent,
+    }
+
+
+def score_stored_run(
+    run: EvalRun,
+    parser: Mode | None,
+    *,
+    judges: Sequence[str],
+    sts: bool,
+    form: Form,
+    as_json: bool,
+) -> int:
+    """Score the stored answers of the run and print its scorecards; return the exit status."""
+    limit_malloc_arenas()
+    mode = parser or run.recipe.reviewer.parser
+    scorer = open_explanation_scorer(
+        run.recipe.instrument,
+        judges,
+        sts=sts,
+        seed=run.recipe.seed,
+        kept=open_run_rulings(run),
+        settings=read_environment_settings(),
+    )
+    scores = score_run(run, mode=mode, score_texts=scorer)
+    told = summarise_explanation_scores(scorer)
+    if as_json:
+        print_json({"run": run.place.uri, "scores": build_condition_score_rows(scores), **told})
+    else:
+        print_condition_scores(scores, form)
+        for what, value in told.items():
+            print_message(f"{what}: {value}")
+        if any(score.scorecard.failures for score in scores):
+            print_message(f"Retry the failures: {format_retry_command(run.place.uri)}")
+    if why := explain_empty_scorecards([score.scorecard for score in scores]):
+        print_message(why)
+    complete = all(s.n_not_asked == 0 and not s.scorecard.failures for s in scores)
+    return 0 if complete and not why else 1

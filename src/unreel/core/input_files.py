@@ -1,0 +1,117 @@
+"""Input files within limits: sizes of chunks, small untrusted documents, and indexes of model weights."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+
+RECIPE_BYTES: Final = 256 << 10
+"""Recipes and tables of prices: people write them by hand."""
+JSON_VALUES: Final = 4_000_000
+"""A list of nothing but `[]` takes twenty times its bytes once it is parsed."""
+_MOST_DOTS: Final = 200
+"""The parser takes minutes over a key of a hundred thousand parts."""
+_OPENERS: Final = (b",", b"[", b"{")
+
+
+def read_limited_bytes(
+    path: Path, *, most: int, remedy: str = "Check the path and that you may read it"
+) -> bytes:
+    """Read the bytes of the file at `path`.
+
+    Raises:
+        UnreadableSourceError: The file cannot be read, or is larger than `most` bytes.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    except (OSError, ValueError) as error:
+        words = getattr(error, "strerror", None) or "unreadable"
+        raise UnreadableSourceError(str(path), words, remedy) from error
+    if len(data) > most:
+        raise build_too_large_error(str(path), most)
+    return data
+
+
+def build_too_large_error(source: str, most: int) -> UnreadableSourceError:
+    """Build the error for a document larger than `most` bytes."""
+    return UnreadableSourceError(source, f"larger than {most} bytes", "Split it, or take parts out")
+
+
+def parse_json(data: bytes) -> Any:
+    """Parse the JSON value in `data`, UTF-8 with or without a byte order mark.
+
+    Raises:
+        InvalidValueError: The data is not JSON, is nested too deeply, or has too many values.
+    """
+    if sum(map(data.count, _OPENERS)) > JSON_VALUES:
+        msg = f"more than {JSON_VALUES} values in one document"
+        raise InvalidValueError(msg)
+    try:
+        return json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        words = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        msg = f"not JSON: {words[:200]}"
+        raise InvalidValueError(msg) from error
+
+
+def parse_json_object(data: bytes) -> Mapping[str, Any]:
+    """Parse the JSON object in `data`; raise `InvalidValueError` for anything else."""
+    found = parse_json(data)
+    if not isinstance(found, dict):
+        msg = "not an object in JSON"
+        raise InvalidValueError(msg)
+    return found
+
+
+def read_toml_file(
+    path: Path, what: str, *, remedy: str = "Write TOML", parse_float: Any = float
+) -> dict[str, Any]:
+    """Read the TOML file at `path`; `what` names the expected content (`recipe`, for example).
+
+    Raises:
+        UnreadableSourceError: The file cannot be read, is too large, or is not TOML.
+    """
+    data = read_limited_bytes(path, most=RECIPE_BYTES)
+    if any(line.partition(b"=")[0].count(b".") > _MOST_DOTS for line in data.split(b"\n")):
+        problem = f"no {what} (a key of more than {_MOST_DOTS} parts)"
+        raise UnreadableSourceError(str(path), problem, "Write shorter keys or lines")
+    try:
+        return tomllib.loads(data.decode(), parse_float=parse_float)
+    except (ValueError, RecursionError) as error:
+        words = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise UnreadableSourceError(str(path), f"no {what} ({words})", remedy) from error
+
+
+INDEX_FILES: Final = "*.safetensors.index.json"
+_INDEX_BYTES: Final = 64 << 20
+_SUFFIX: Final = ".safetensors"
+
+
+def is_safetensors_name(name: object) -> bool:
+    """Return whether `name` is a safetensors file without a folder before it."""
+    return isinstance(name, str) and name.endswith(_SUFFIX) and not {*name} & {*"/\\\0"}
+
+
+def require_safe_weight_index(index: Path) -> None:
+    """Raise for a weight index that names anything but safetensors files in its own folder.
+
+    A loader opens any other file by its ending, as a pickle, which can contain code.
+
+    Raises:
+        UnreadableSourceError: The index names another file, or cannot be read.
+    """
+    remedy = "Write the checkpoint again with safetensors next to its index"
+    try:
+        files = parse_json_object(read_limited_bytes(index, most=_INDEX_BYTES)).get("weight_map")
+    except InvalidValueError as error:
+        raise UnreadableSourceError(str(index), f"no index of weights: {error}", remedy) from error
+    if not isinstance(files, dict):
+        raise UnreadableSourceError(str(index), "no index of weights: no weight_map", remedy)
+    for name in files.values():
+        if not is_safetensors_name(name):
+            problem = f"names {str(name)[:200]!a} as weights, no safetensors file of its folder"
+            raise UnreadableSourceError(str(index), problem, remedy)

@@ -1,0 +1,289 @@
+"""Normalisation of pieces: cut, cropped and encoded files in one format, stored under the hash of their bytes."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from unreel.core.box import Box
+from unreel.core.clip import Clip, ClipFacts, ClipId
+from unreel.core.failure import Failure
+from unreel.core.identity import compute_clip_id
+from unreel.core.names import read_clip_id
+from unreel.core.span import TimeSpan, convert_to_microseconds
+from unreel.core.trace import BoxAt, Trace
+from unreel.curation.piece import ClipSegment, ExcludedSegment, build_hashed_path
+from unreel.curation.pieces import (
+    CurationStepResult,
+    ReiterableStream,
+    SegmentTable,
+    deduplicate_segments,
+)
+from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.step import Given, StepRequest, VersionedStep, to_json_values
+from unreel.engine.location import StorageLocation
+from unreel.media.normalise import NormalisedClipFormat
+from unreel.media.reader import MediaReader
+from unreel.media.render import WHOLE, FrameRange, PixelCrop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredClip:
+    """Clip file that a step wrote, as recorded in the table of the step."""
+
+    made: ClipId
+    name: str
+    facts: ClipFacts
+
+    def below(self, media: StorageLocation) -> Clip:
+        """Return the stored file in the media directory as a clip."""
+        clip = read_clip_id(self.made, media.uri)
+        location = (media / build_hashed_path(clip, ".mp4")).uri
+        return Clip(id=clip, location=location, facts=self.facts)
+
+
+def store_clip_by_hash(
+    data: bytes, media: StorageLocation, *, reader: MediaReader
+) -> StoredClip | Failure:
+    """Store the bytes of an MP4 file under their hash in `media`; a failure if they are unreadable."""
+    with NamedTemporaryFile(prefix="unreel-", suffix=".mp4") as copy:
+        path = Path(copy.name)
+        copy.write(data)
+        copy.flush()
+        facts = reader.probe(path)
+        if isinstance(facts, Failure):
+            return facts
+        clip = compute_clip_id(path)
+    name = build_hashed_path(clip, ".mp4")
+    media.put(name, data)
+    return StoredClip(made=clip, name=name, facts=facts)
+
+
+FRAME: Final = Box(0, 0, 1, 1)
+"""All of a frame."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameMapping:
+    """Mapping from an old frame to a new one: the visible window in each, as fractions."""
+
+    window: Box = FRAME
+    shown_in: Box = FRAME
+
+    def map(self, box: Box) -> Box | None:
+        """Return `box` of the old frame in the new frame; `None` if no part of `box` is visible."""
+        x0, x1 = (
+            _compute_relative_position(x, self.window.x0, self.window.x1) for x in (box.x0, box.x1)
+        )
+        y0, y1 = (
+            _compute_relative_position(y, self.window.y0, self.window.y1) for y in (box.y0, box.y1)
+        )
+        if x0 >= x1 or y0 >= y1:
+            return None
+        into = self.shown_in
+        width, height = into.x1 - into.x0, into.y1 - into.y0
+        return Box(
+            into.x0 + x0 * width,
+            into.y0 + y0 * height,
+            min(1.0, into.x0 + x1 * width),
+            min(1.0, into.y0 + y1 * height),
+        )
+
+
+def map_traces_to_segment(
+    traces: Sequence[Trace], *, span: TimeSpan, view: FrameMapping
+) -> tuple[Trace, ...]:
+    """Return `traces` in the time and coordinates of the segment that shows `view` during `span`.
+
+    Traces outside the segment are dropped.
+    """
+    return tuple(
+        carried
+        for trace in traces
+        if (carried := _map_trace_to_segment(trace, span, view)) is not None
+    )
+
+
+def _map_trace_to_segment(trace: Trace, span: TimeSpan, view: FrameMapping) -> Trace | None:
+    shared_us = trace.span.overlap_us(span)
+    if not shared_us:
+        return None
+    start_us = max(trace.span.start_us, span.start_us) - span.start_us
+    marks = [
+        BoxAt(mark.at_us - span.start_us, box)
+        for mark in trace.track
+        if span.start_us <= mark.at_us < span.end_us and (box := view.map(mark.box)) is not None
+    ]
+    if trace.track and not marks:
+        return None
+    return replace(trace, span=TimeSpan(start_us, start_us + shared_us), track=tuple(marks))
+
+
+def _compute_relative_position(place: float, first: float, last: float) -> float:
+    return min(1.0, max(0.0, (place - first) / (last - first)))
+
+
+def compute_fitted_window(width: int, height: int, form: NormalisedClipFormat) -> PixelCrop:
+    """Return the window of the `form` frame where `fit_picture_inside` puts a picture of this size."""
+    scale = min(Fraction(form.width, width), Fraction(form.height, height))
+    wide, high = (max(1, round(side * scale)) for side in (width, height))
+    return PixelCrop(
+        left=(form.width - wide) // 2, top=(form.height - high) // 2, width=wide, height=high
+    )
+
+
+RENDER: Final = "render"
+_CUT: Final = TypeAdapter(FrameRange)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentRenderSettings:
+    """Output format of segments; without a format, segments are only cut."""
+
+    form: NormalisedClipFormat | None
+    step: str = RENDER
+    """Which step of a recipe does it."""
+
+
+def run_render_step(
+    rendering: SegmentRenderSettings, work: CurationJob, state: CurationState
+) -> CurationState:
+    """Render every segment as a separate file, and return the new state."""
+    return state.after(render_segments(work, state.pieces, rendering))
+
+
+def render_segments(
+    work: CurationJob, pieces: SegmentTable, rendering: SegmentRenderSettings
+) -> CurationStepResult:
+    """Render every segment as a separate file, and deduplicate the results.
+
+    Without an output format, a segment that is a whole clip keeps its file.
+    """
+    form, media = rendering.form, work.bench.media
+    step = VersionedStep(
+        name=RENDER,
+        version=1,
+        settings={"form": _build_normal_form_settings(form)},
+        finds=TypeAdapter(StoredClip),
+    )
+    look = partial(_render_clip, form=form, media=media)
+    # One run for clips and their cleaned copies: starting an engine costs seconds.
+    found = work.bench.ask(
+        step, ReiterableStream(lambda: _iter_render_requests(pieces, form)), look
+    )
+    sifted = work.shelf.sift(
+        rendering.step, _iter_render_results(pieces, found, form=form, media=media)
+    )
+    once, doubled = deduplicate_segments(sifted.pieces, step=RENDER)
+    left_out = sifted.left_out + work.shelf.leave(f"{rendering.step}-same", doubled)
+    return CurationStepResult(pieces=once, left_out=left_out)
+
+
+def _needs_rendering(piece: ClipSegment, form: NormalisedClipFormat | None) -> bool:
+    return form is not None or piece.cut != WHOLE
+
+
+def _iter_render_requests(
+    pieces: Iterable[ClipSegment], form: NormalisedClipFormat | None
+) -> Iterator[StepRequest]:
+    """Yield the request for each segment to render, followed by the request for its cleaned copy."""
+    for piece in pieces:
+        if not _needs_rendering(piece, form):
+            continue
+        yield piece.subject(cut=to_json_values(piece.cut))
+        if piece.cleaned is not None:
+            whole = piece.subject(cut=to_json_values(WHOLE))
+            yield replace(whole, clip=piece.cleaned.id, location=piece.cleaned.location)
+
+
+def _iter_render_results(
+    pieces: Iterable[ClipSegment],
+    found: Iterator[StoredClip | Failure],
+    *,
+    form: NormalisedClipFormat | None,
+    media: StorageLocation,
+) -> Iterator[ClipSegment | ExcludedSegment]:
+    for piece in pieces:
+        if not _needs_rendering(piece, form):
+            yield piece
+            continue
+        own = next(found)
+        copy = None if piece.cleaned is None else next(found)
+        result = _select_render_result(own, copy)
+        if isinstance(result, Failure):
+            yield piece.left_out(RENDER, result.reason.value, result.detail)
+            continue
+        done = _build_rendered_segment(piece, result.below(media), form)
+        yield replace(done, cleaned=copy.below(media)) if isinstance(copy, StoredClip) else done
+
+
+def _select_render_result(
+    own: StoredClip | Failure, copy: StoredClip | Failure | None
+) -> StoredClip | Failure:
+    """Return the rendered clip, or a failure if the clip or its cleaned copy failed."""
+    return copy if isinstance(copy, Failure) and not isinstance(own, Failure) else own
+
+
+def _render_clip(
+    reader: MediaReader,
+    file: Path,
+    given: Given,
+    *,
+    form: NormalisedClipFormat | None,
+    media: StorageLocation,
+) -> StoredClip | Failure:
+    data = reader.render(file, _CUT.validate_python(given["cut"]), form=form)
+    return data if isinstance(data, Failure) else store_clip_by_hash(data, media, reader=reader)
+
+
+def _build_normal_form_settings(form: NormalisedClipFormat | None) -> dict[str, Any] | None:
+    if form is None:
+        return None
+    return {
+        "width": form.width,
+        "height": form.height,
+        "rate": str(form.rate),
+        "crf": form.crf,
+        "sound": form.sound,
+    }
+
+
+def _build_rendered_segment(
+    piece: ClipSegment, made: Clip, form: NormalisedClipFormat | None
+) -> ClipSegment:
+    start_s = piece.start_s
+    traces = map_traces_to_segment(
+        piece.entry.traces,
+        span=TimeSpan(
+            convert_to_microseconds(start_s), convert_to_microseconds(start_s + piece.length_s)
+        ),
+        view=_build_frame_mapping(piece, form),
+    )
+    return replace(piece.remade(made), entry=replace(piece.entry, traces=traces))
+
+
+def _build_frame_mapping(piece: ClipSegment, form: NormalisedClipFormat | None) -> FrameMapping:
+    crop, video = piece.cut.crop, piece.clip.facts.video
+    width, height = video.width, video.height
+    window = FRAME
+    if crop is not None:
+        right, bottom = crop.left + crop.width, crop.top + crop.height
+        window = Box(crop.left / width, crop.top / height, right / width, bottom / height)
+        width, height = crop.width, crop.height
+    if form is None:
+        return FrameMapping(window=window)
+    place = compute_fitted_window(width, height, form)
+    return FrameMapping(
+        window=window,
+        shown_in=Box(
+            place.left / form.width,
+            place.top / form.height,
+            (place.left + place.width) / form.width,
+            (place.top + place.height) / form.height,
+        ),
+    )

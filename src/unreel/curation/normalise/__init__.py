@@ -1,1 +1,0 @@
-"""`[normalise]`: pieces become files, in one form where the recipe names one."""

@@ -1,1 +1,0 @@
-"""`[split]`: clips become single-theme pieces."""

@@ -1,1 +1,0 @@
-"""A recipe to start with: for a folder of one's own, or for clips that are drawn here."""

@@ -1,0 +1,173 @@
+"""Messages between the process that opens a file and its caller: bounds, requests and payloads.
+
+They contain only JSON and raw bytes. A child process that a hostile file has taken over can
+send wrong data, but no code, and nothing that its caller would need a decoder for.
+"""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NoReturn, Protocol, TypeVar
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure
+from unreel.core.span import MICROSECONDS
+
+MAX_PIXELS: Final = 7680 * 4320
+
+MAX_PACKETS: Final = 10 * 3600 * (60 + 50)
+"""Ten hours at 60 frames and 50 sound packets a second: a bound on hostile files, not on people."""
+
+MOST_S: Final = 1 << 33
+"""272 years. Live streams count from 1970, QuickTime from 1904; a time beyond is damage or an attack."""
+FASTEST: Final = 1_000_000
+"""Frames per second of the fastest cameras."""
+
+MAX_TAGS: Final = 64
+MAX_NAME: Final = 64
+MAX_VALUE: Final = 120
+
+SAMPLE_RATE_HZ: Final = 16_000
+MAX_SAMPLES: Final = SAMPLE_RATE_HZ * 3600
+"""One hour of sound, 115 MB: more than a model takes, and less than a child process may hold."""
+
+N_PICKED: Final = 8
+"""Pictures that a scan keeps."""
+
+JPEG_QUALITY: Final = 90
+
+
+LONGEST_SIDE: Final = 65_500
+"""Neither JPEG nor any video codec goes further."""
+MOST_INSTANTS: Final = 64
+"""Frames that are asked for by their instants at once."""
+INSTANTS: Final = "instants"
+"""Name of the sampling for frames requested by timestamp."""
+
+
+def format_fraction(value: Fraction) -> str:
+    """Return `value` as "numerator/denominator"."""
+    return f"{value.numerator}/{value.denominator}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipReadRequest:
+    """Request of the tasks `probe`, `sound` and `scan`."""
+
+    max_pixels: int = MAX_PIXELS
+
+    def __post_init__(self) -> None:
+        _require_integer_field("max_pixels", self.max_pixels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledFramesRequest:
+    """Request of the task `frames`: the sampling, and the size limits of the frames."""
+
+    sampling: str
+    longest_side: int | None = None
+    most_pixels: int | None = None
+    max_pixels: int = MAX_PIXELS
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sampling, str):
+            _raise_invalid_field("sampling", self.sampling, "must be text")
+        if self.longest_side is not None:
+            _require_integer_field("longest_side", self.longest_side, most=LONGEST_SIDE)
+        if self.most_pixels is not None:
+            _require_integer_field("most_pixels", self.most_pixels)
+        _require_integer_field("max_pixels", self.max_pixels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimestampFramesRequest:
+    """Request of the task `instants`: the times whose frames are requested."""
+
+    at_us: Sequence[int]
+    max_pixels: int = MAX_PIXELS
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.at_us, list) or not 1 <= len(self.at_us) <= MOST_INSTANTS:
+            _raise_invalid_field(
+                "at_us", self.at_us, f"must be a list of 1 to {MOST_INSTANTS} instants"
+            )
+        for instant in self.at_us:
+            _require_integer_field("at_us", instant, least=0, most=MOST_S * MICROSECONDS)
+        _require_integer_field("max_pixels", self.max_pixels)
+
+
+Fields = TypeVar("Fields", ClipReadRequest, SampledFramesRequest, TimestampFramesRequest)
+
+
+def parse_request_fields(shape: type[Fields], request: Mapping[str, Any]) -> Fields:
+    """Convert the fields of `request` to the request class `shape`.
+
+    Raises:
+        InvalidSettingError: A field is unknown, missing or invalid.
+    """
+    known = ", ".join(field.name for field in fields(shape))
+    try:
+        return shape(**request)
+    except TypeError as error:
+        setting, remedy = "request", f"Known fields: {known}"
+        raise InvalidSettingError(setting, str(error), remedy) from error
+
+
+def _require_integer_field(
+    field: str, value: object, *, least: int = 1, most: int | None = None
+) -> None:
+    # True and False are integers to Python.
+    if type(value) is not int or value < least or (most is not None and value > most):
+        bound = f"at least {least}" if most is None else f"{least} to {most}"
+        _raise_invalid_field(field, value, f"must be an integer, {bound}")
+
+
+def _raise_invalid_field(field: str, value: object, problem: str) -> NoReturn:
+    raise InvalidSettingError(field, f"{problem}, got {value!r:.80}", "Correct it")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPayload:
+    """Result of a media task, or a part of it: a JSON object and binary data."""
+
+    header: dict[str, Any]
+    blobs: tuple[bytes, ...] = ()
+
+
+Parts = Generator[TaskPayload, None, TaskPayload]
+"""A result that would be long as a whole: parts on the way, what remains to be said at the end."""
+Task = Callable[[BinaryIO, Mapping[str, Any]], TaskPayload | Parts]
+"""Work on one opened file. It raises `MediaError` where the file is at fault."""
+OnPart = Callable[[TaskPayload], None]
+"""Hears each part as it arrives; what it raises ends the task."""
+
+
+def finish_task_result(result: TaskPayload | Parts, on_part: OnPart) -> TaskPayload:
+    """Pass each part of a task's result to `on_part`, and return the final payload."""
+    if isinstance(result, TaskPayload):
+        return result
+    while True:
+        try:
+            part = next(result)
+        except StopIteration as end:
+            last: TaskPayload = end.value
+            return last
+        on_part(part)
+
+
+class MediaTaskRunner(Protocol):
+    """Interface that runs a task of `unreel.media.tasks` on a file, in this process or a sandbox."""
+
+    def __call__(
+        self,
+        task: str,
+        path: Path,
+        request: Mapping[str, Any],
+        on_part: OnPart | None = None,
+    ) -> TaskPayload | Failure:
+        """Return the task's payload, or the failure; a faulty file never raises an exception.
+
+        If `on_part` is `None`, a reply in parts is a failure.
+        """
+        ...

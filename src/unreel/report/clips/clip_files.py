@@ -1,0 +1,143 @@
+"""Files of a report's clips: pages with a list and the data of the clip browser, and the media folder.
+
+A page opened from disk cannot fetch files, so the report loads a page of clips in a hidden frame,
+which posts its data: this works from disk and from a web server; without JavaScript the pages are
+plain lists.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from unreel.benchmarks.unique_names import SeenNameSet
+from unreel.core.clip import Clip
+from unreel.core.errors import MediaError
+from unreel.core.identity import digest
+from unreel.core.output_files import OutputDirectory
+from unreel.engine.storage_access import StorageAccess, open_local_copy
+from unreel.pages.page import build_html_page, render_template
+
+Media = Literal["link", "copy", "none"]
+MEDIA_FOLDER: Final = "media"
+# Servers tell browsers by the suffix what to play; no part of a stranger's file name is used.
+_SUFFIXES: Final = {"mp4": "mp4", "matroska": "webm", "avi": "avi", "mpegts": "ts", "gif": "gif"}
+
+
+@dataclass(slots=True)
+class MediaFolder:
+    """Media folder of a report, with each clip once; the file name is the clip id."""
+
+    out: OutputDirectory
+    media: Media
+    access: StorageAccess
+    placed: set[str] = field(default_factory=set)
+    """Ids of the clips that are there."""
+    n_missing: int = 0
+    """Number of clips that could not be put there."""
+    _missing: SeenNameSet = field(default_factory=SeenNameSet)
+
+    def add(self, clip: Clip) -> tuple[str | None, str]:
+        """Link or copy `clip` if needed; return its path relative to the page, or `None` and the reason."""
+        name = f"{MEDIA_FOLDER}/{clip.id}.{_SUFFIXES.get(clip.facts.container, 'bin')}"
+        reason = "" if clip.id in self.placed else self._put(clip, name)
+        if reason:
+            self.n_missing += self._missing.add(clip.id)
+            return None, reason
+        self.placed.add(clip.id)
+        return name, ""
+
+    def _put(self, clip: Clip, name: str) -> str:
+        if self.media == "none":
+            return "the report was made without media"
+        if "://" in clip.location and self.media == "link":
+            return "the clip is in an object store: make the report with --media copy"
+        try:
+            with open_local_copy(clip.location, self.access) as file:
+                if self.media == "copy":
+                    self.out.copy(file, name)
+                else:
+                    self.out.link(file.resolve(strict=True), name)
+        except (OSError, MediaError) as error:
+            return f"the clip could not be linked or copied: {error}"
+        return ""
+
+
+FOLDER: Final = "clips"
+CHUNK: Final = 500
+"""Clips of one page."""
+RIGHT, WRONG, UNREADABLE, FAILED = range(4)
+STATUSES: Final = {RIGHT: "right", WRONG: "wrong", UNREADABLE: "unreadable", FAILED: "failed"}
+_SHORT_DIGEST: Final = 12
+_STYLES: Final = ("unreel.report:report.css",)
+_SCRIPTS: Final = ("unreel.report.clips:page.js",)
+
+
+def format_clip_page_path(number: int) -> str:
+    """Return the file name of the page of that number, counted from 0."""
+    return f"{FOLDER}/{number + 1:04d}.html"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaginatedClips:
+    """Clips of a report, divided into pages of `CHUNK` clips."""
+
+    names: Sequence[str]
+    """Of those who answered."""
+    creators: Sequence[str]
+    kinds: Sequence[str]
+    lines: Sequence[list[Any]]
+    """Of the index: id, name, creator (-1: real), kinds of trace, and who said what."""
+
+    @property
+    def n_pages(self) -> int:
+        """Return the number of pages."""
+        return -(-len(self.lines) // CHUNK)
+
+    def holds(self, number: int) -> list[list[int]]:
+        """Return the values on the page to filter by: creators, trace categories, and answer statuses."""
+        lines = self._lines(number)
+        return [
+            sorted({creator for _, _, creator, _, _ in lines}),
+            sorted({kind for _, _, _, kinds, _ in lines for kind in kinds}),
+            sorted({who * len(STATUSES) + how for *_, said in lines for who, how in said}),
+        ]
+
+    def made(self, number: int, packed: str) -> str:
+        """Return a short hash of the content of the page."""
+        words = [self.names, self.creators, self.kinds, self._lines(number)]
+        return digest(json.dumps(words), packed)[:_SHORT_DIGEST]
+
+    def page(self, number: int, packed: str) -> str:
+        """Return page `number` as an HTML document; `packed` holds the details of the page's clips."""
+        lines, first = self._lines(number), number * CHUNK + 1
+        beside = {"before": number, "after": (number + 2) * (number + 1 < self.n_pages)}
+        body = render_template(
+            "unreel.report.clips:page.html",
+            title=f"Clips {first:,} to {first + len(lines) - 1:,} of {len(self.lines):,}",
+            names=self.names,
+            rows=[self._row(line) for line in lines],
+            **{way: f"{at:04d}.html" if at else "" for way, at in beside.items()},
+        )
+        return build_html_page(
+            title="unreel report: clips",
+            body=body,
+            styles=_STYLES,
+            scripts=_SCRIPTS,
+            data={
+                "report-page": {
+                    "made": self.made(number, packed),
+                    "clips": lines,
+                    "packed": packed,
+                }
+            },
+        )
+
+    def _lines(self, number: int) -> Sequence[list[Any]]:
+        return self.lines[number * CHUNK : (number + 1) * CHUNK]
+
+    def _row(self, line: list[Any]) -> list[str]:
+        _, name, creator, _, said = line
+        told = {who: STATUSES[how] for who, how in said}
+        made_by = "real" if creator == -1 else self.creators[creator]
+        return [name, made_by, *(told.get(who, "") for who in range(len(self.names)))]

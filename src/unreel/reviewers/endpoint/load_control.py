@@ -1,0 +1,237 @@
+"""Load on a server: an adaptive limit of requests in flight, and a circuit breaker for a server that fails."""
+
+import asyncio
+import heapq
+import math
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure
+
+STREAK: Final = 10
+"""Requests in a row without an answer that count as an outage."""
+FIRST_PAUSE_S: Final = 1.0
+LONGEST_PAUSE_S: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPermit:
+    """Permission to send a request; a `probe` tests whether the outage is over."""
+
+    probe: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitOpenWait:
+    """Instruction to wait `wait_s` seconds during an outage before asking for permission again."""
+
+    wait_s: float
+
+
+Gate = RequestPermit | CircuitOpenWait | Failure
+
+
+class CircuitBreaker:
+    """Circuit breaker that opens after `STREAK` failed requests in a row and closes on an answer.
+
+    Rejections for a rate limit count as an outage only if they last `outage_s`.
+
+    While it is open, one request at a time probes the server and other questions wait. When an
+    outage lasts `outage_s`, these questions fail immediately with its cause; the probes go on.
+    """
+
+    def __init__(self, *, outage_s: float) -> None:
+        self._outage_s = outage_s
+        self._streak = 0
+        self._opened_at_s: float | None = None
+        self._probe_at_s = 0.0
+        self._pause_s = FIRST_PAUSE_S
+        self._probing = False
+        self._last: Failure | None = None
+        self._throttled_since_s: float | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether there is an outage."""
+        return self._opened_at_s is not None
+
+    def check(self, now_s: float) -> Gate:
+        """Return a permit, a wait time, or a failure for a question at `now_s`.
+
+        After a probe the caller must call `record_answer`, `record_failure`, `record_throttled` or
+        `drop`.
+        """
+        if self._opened_at_s is None or self._last is None:
+            return RequestPermit(probe=False)
+        if not self._probing and now_s >= self._probe_at_s:
+            self._probing = True
+            return RequestPermit(probe=True)
+        patience_s = self._opened_at_s + self._outage_s - now_s
+        if patience_s <= 0:
+            detail = f"not asked, as {self._streak} requests in a row failed: {self._last.detail}"
+            return Failure(self._last.reason, detail)
+        probe_s = max(0.01, self._probe_at_s - now_s)
+        return CircuitOpenWait(min(patience_s, LONGEST_PAUSE_S if self._probing else probe_s, 0.25))
+
+    def record_answer(self) -> None:
+        """Record that the server answered."""
+        self._streak = 0
+        self._opened_at_s = self._throttled_since_s = None
+        self._pause_s = FIRST_PAUSE_S
+        self._probing = False
+
+    def record_failure(self, failure: Failure, *, now_s: float, probe: bool, wait_s: float) -> None:
+        """Record a failed request, after which the server asked for a wait of `wait_s` seconds."""
+        self._streak += 1
+        self._last = failure
+        if probe:
+            self._probing = False
+            self._pause_s = min(LONGEST_PAUSE_S, 2 * self._pause_s)
+            self._probe_at_s = now_s + max(self._pause_s, wait_s)
+        elif self._opened_at_s is None and self._streak >= STREAK:
+            self._opened_at_s = now_s
+            self._probe_at_s = now_s + max(self._pause_s, wait_s)
+
+    def record_throttled(
+        self, failure: Failure, *, now_s: float, probe: bool, wait_s: float
+    ) -> None:
+        """Record a request that was rejected for a rate limit.
+
+        Rate limiting counts as an outage if the server gives no other reply for `outage_s` seconds.
+        """
+        if self._throttled_since_s is None:
+            self._throttled_since_s = now_s
+        if probe or now_s >= self._throttled_since_s + self._outage_s:
+            self._streak = max(self._streak, STREAK)
+            self.record_failure(failure, now_s=now_s, probe=probe, wait_s=wait_s)
+
+    def drop(self, gate: RequestPermit) -> None:
+        """Record that the request was never finished, so that another request may probe."""
+        if gate.probe:
+            self._probing = False
+
+
+FIRST_LIMIT: Final = 4
+"""Requests in flight before anything is known of the server."""
+
+
+class ServerLoadSignal(Enum):
+    """Sign of the server's load, from one finished request."""
+
+    FINE = auto()
+    THROTTLED = auto()
+    """Status 429: fewer requests are wanted."""
+    TROUBLED = auto()
+    """Status 5xx, a lost connection or a time-out: more requests would not help."""
+
+
+class ConcurrencyLimiter:
+    """Limit of requests in flight, which grows with good answers and halves on rate limiting.
+
+    The limit doubles with each round of good answers until the first sign of load, and then grows
+    by one per round. A failed request stops growth for a round.
+    """
+
+    def __init__(self, *, max_connections: int) -> None:
+        if max_connections < 1:
+            problem = f"cannot use {max_connections}"
+            setting = "max_connections"
+            raise InvalidSettingError(setting, problem, "Give a whole number from 1")
+        self._ceiling = float(max_connections)
+        self._limit = float(min(FIRST_LIMIT, max_connections))
+        self._slow_start = True
+        self._calm = 0
+        self._in_flight = 0
+        self._sent = 0
+        self._halved_at = 0
+        self._paused_until_s = 0.0
+        self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
+        """By deadline, and in the order in which they came."""
+        self._n_waited = 0
+
+    @property
+    def limit(self) -> int:
+        """Return the current maximum number of requests in flight."""
+        return int(self._limit)
+
+    @property
+    def in_flight(self) -> int:
+        """Return the current number of requests in flight."""
+        return self._in_flight
+
+    async def enter(self, *, before_s: float = math.inf) -> int:
+        """Wait for a free slot, and return the sequence number of the request.
+
+        Waiting requests with the earliest deadline `before_s` are admitted first.
+        """
+        if self._waiting or self._in_flight >= self.limit or self.is_paused:
+            place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._n_waited += 1
+            heapq.heappush(self._waiting, (before_s, self._n_waited, place))
+            self._let_in()
+            try:
+                await place
+            except asyncio.CancelledError:
+                if not place.cancelled():  # the place came together with the cancellation
+                    self.leave()
+                raise
+        else:
+            self._in_flight += 1
+        self._sent += 1
+        return self._sent
+
+    def leave(self) -> None:
+        """Release the slot of a finished request."""
+        self._in_flight -= 1
+        self._let_in()
+
+    @property
+    def is_paused(self) -> bool:
+        """Return whether requests are paused."""
+        return asyncio.get_running_loop().time() < self._paused_until_s
+
+    def pause(self, until_s: float) -> None:
+        """Admit no request before the event-loop time `until_s`, as the server requested."""
+        if until_s > self._paused_until_s:
+            self._paused_until_s = until_s
+            asyncio.get_running_loop().call_at(until_s, self._resume, until_s)
+
+    def record(self, signal: ServerLoadSignal, *, number: int) -> None:
+        """Adjust the limit by the load signal of the request with sequence number `number`."""
+        match signal:
+            case ServerLoadSignal.FINE:
+                self._grow()
+            case ServerLoadSignal.THROTTLED:
+                self._slow_start = False
+                self._calm = 0
+                if number > self._halved_at:  # one burst of refusals halves once
+                    self._halved_at = self._sent
+                    self._limit = max(1.0, self._limit / 2)
+            case ServerLoadSignal.TROUBLED:
+                self._slow_start = False
+                self._calm = 0
+
+    def _grow(self) -> None:
+        self._calm += 1
+        if self._in_flight < self.limit:
+            return  # an unused limit teaches nothing
+        if self._slow_start:
+            self._limit = min(self._ceiling, self._limit + 1)
+        elif self._calm > self._limit:
+            self._limit = min(self._ceiling, self._limit + 1 / self._limit)
+
+    def _resume(self, until_s: float) -> None:
+        if until_s == self._paused_until_s:  # no later pause was asked for
+            self._paused_until_s = 0.0
+            self._let_in()
+
+    def _let_in(self) -> None:
+        if self.is_paused:
+            return
+        while self._waiting and self._in_flight < self.limit:
+            _, _, place = heapq.heappop(self._waiting)
+            if not place.done():
+                self._in_flight += 1
+                place.set_result(None)

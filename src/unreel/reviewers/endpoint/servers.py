@@ -1,0 +1,173 @@
+"""Servers of models: address and key of each request, and a check whether a local server listens.
+
+A recipe may come from a stranger and may contain any server address. So an address alone never
+gets a key: the environment defines the key, and the environment defines the hosts that get it.
+"""
+
+import json
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
+from typing import Final
+from urllib.parse import urlsplit
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.server_keys import (
+    HOSTS_VARIABLE,
+    OWN_KEY,
+    ServerAddress,
+    find_key_variable,
+    parse_server_url,
+    require_encrypted_connection,
+)
+from unreel.core.settings import read_secret
+from unreel.reviewers.endpoint.providers import (
+    PROVIDERS,
+    ModelProvider,
+    is_server_model,
+    parse_model_address,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelEndpoint:
+    """Server of a model, and the environment variable of its API key. Never contains the key."""
+
+    name: str
+    server: ServerAddress
+    variable: str | None
+    remark: str = ""
+    """Why a key that is there stays here, or that the one which would go is not there."""
+
+    @property
+    def key_words(self) -> str:
+        """Describe the source of the API key, for the message about a rejected key."""
+        if self.variable is None:
+            return f"asked without a key: {self.remark}" if self.remark else "asked without a key"
+        if not read_secret(self.variable):
+            return f"asked without a key: {self.variable} is not set here"
+        return f"asked with the key in {self.variable}"
+
+    def read_key(self) -> str | None:
+        """Read the API key of this server from the environment; return `None` if it is not set."""
+        return None if self.variable is None else read_secret(self.variable)
+
+    def __str__(self) -> str:
+        clear = "" if self.server.keeps_secrets else " in clear"
+        key = "without a key" if self.variable is None else f"with {self.variable}"
+        remark = f" ({self.remark})" if self.remark else ""
+        return f"asks {self.server}{clear} as {self.name}, {key}{remark}"
+
+
+def find_model_endpoint(
+    model: str, *, key_hosts: str, environment: Mapping[str, str] | None = None
+) -> ModelEndpoint:
+    """Return the server of `model`, and the environment variable of its API key.
+
+    `key_hosts` is the setting of that name: the hosts that may receive `OWN_KEY`.
+
+    Raises:
+        InvalidSettingError: The key would be sent unencrypted to another machine, or a provider
+            that requires a key has none.
+    """
+    address = parse_model_address(model)
+    provider, server = PROVIDERS[address.provider], address.server
+    variable, home = provider.key_variable, _find_provider_address(provider)
+    if server != home:
+        named = find_key_variable(server, key_hosts)
+        variable = variable if home is None and named == OWN_KEY else named
+    if provider.needs_key and home in {server, None}:
+        _require_api_key(provider, server, variable, environment)
+    if variable is None:
+        remark = _explain_withheld_key(provider, home, environment)
+    else:
+        require_encrypted_connection(server, variable)
+        remark = "" if read_secret(variable, environment) else "which is not set here"
+    return ModelEndpoint(name=address.name, server=server, variable=variable, remark=remark)
+
+
+def list_model_endpoints(models: Iterable[str], *, key_hosts: str) -> tuple[ModelEndpoint, ...]:
+    """Return the endpoints of those `models` that are behind a server, without duplicates."""
+    asked = filter(is_server_model, models)
+    return tuple(dict.fromkeys(find_model_endpoint(model, key_hosts=key_hosts) for model in asked))
+
+
+def _find_provider_address(provider: ModelProvider) -> ServerAddress | None:
+    return None if provider.base_url is None else parse_server_url(provider.base_url)
+
+
+def _require_api_key(
+    provider: ModelProvider,
+    server: ServerAddress,
+    variable: str | None,
+    environment: Mapping[str, str] | None,
+) -> None:
+    if variable is None:
+        problem = f"{server} is not named there, so {provider.key_variable} stays here"
+        raise InvalidSettingError(HOSTS_VARIABLE, problem, f"Set {HOSTS_VARIABLE}={server}")
+    if not read_secret(variable, environment):
+        problem = f"not set, and {server} requires a key"
+        remedy = f"Run `export {variable}=...` with your key, then the same command again"
+        raise InvalidSettingError(variable, problem, remedy)
+
+
+def _explain_withheld_key(
+    provider: ModelProvider, home: ServerAddress | None, environment: Mapping[str, str] | None
+) -> str:
+    variable = provider.key_variable
+    if home is not None and variable is not None and read_secret(variable, environment):
+        return f"{variable} goes to {home} only"
+    if read_secret(OWN_KEY, environment):
+        return f"{OWN_KEY} goes only to hosts that {HOSTS_VARIABLE} names"
+    return ""
+
+
+_KNOCK_S: Final = 3.0
+_MOST_BYTES: Final = 1 << 20
+_MOST_MODELS: Final = 20
+
+
+def is_server_listening(server: ServerAddress) -> bool:
+    """Return whether a local server accepts connections; remote hosts are not tested."""
+    if not server.is_loopback:
+        return True
+    try:
+        socket.create_connection((server.host, server.port), _KNOCK_S).close()
+    except OSError:
+        return False
+    return True
+
+
+def require_server_listening(contact: ModelEndpoint) -> None:
+    """Raise if the model is on a local server that does not accept connections.
+
+    Raises:
+        InvalidSettingError: The local server does not accept connections.
+    """
+    if not is_server_listening(contact.server):
+        setting, problem = "model", f"nothing listens at {contact.server} for {contact.name}"
+        remedy = "Start the server, or write its address: provider/name@http://host:port/v1. "
+        raise InvalidSettingError(
+            setting, problem, remedy + "`unreel doctor` shows which ones answer"
+        )
+
+
+def list_server_models(base_url: str) -> tuple[str, ...]:
+    """Return the names of at most 20 models that a local server lists; empty if it lists none.
+
+    The request contains no API key.
+    """
+    address = urlsplit(base_url)
+    connection = HTTPConnection(address.hostname or "", address.port, timeout=_KNOCK_S)
+    try:
+        connection.request("GET", f"{address.path}/models", headers={"Accept": "application/json"})
+        reply = connection.getresponse()
+        listed = json.loads(reply.read(_MOST_BYTES)) if reply.status == HTTPStatus.OK else {}
+        names = [entry["id"] for entry in listed["data"]]
+    except (OSError, HTTPException, ValueError, LookupError, TypeError, RecursionError):
+        return ()
+    finally:
+        connection.close()
+    return tuple(str(name)[:200] for name in names[:_MOST_MODELS])

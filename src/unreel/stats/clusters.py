@@ -1,0 +1,322 @@
+"""Scene and creator index of every row, and groups of rows that are resampled."""
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.estimate import RowCluster
+from unreel.stats.jackknife_values import get_jackknife_groups
+from unreel.stats.label_digests import (
+    DIGEST_BYTES,
+    LabelDigestList,
+    Numbers,
+    digest_label,
+    rank_digests,
+)
+
+NOBODY: Final = -1
+MANY: Final = 1 << 17
+"""Maximum number of labels in memory, numbered in their order. Of more, 16 bytes each are stored:
+their order has no effect, see `stats.sample`.
+"""
+
+
+class LabelNumbering:
+    """Collector that gives each label an integer, in bounded memory.
+
+    Args:
+        known: Existing numbers, which are extended; `None` numbers labels in sorted order.
+        most: Maximum number of distinct labels that are stored as text.
+    """
+
+    def __init__(self, known: dict[str, int] | None = None, *, most: float = MANY) -> None:
+        self._stand = known is not None
+        self._known: dict[str, int] = {} if known is None else known
+        self._most = float("inf") if self._stand else most
+        self._numbers = array("i")
+        self._digests = bytearray()
+
+    def add(self, label: str) -> None:
+        """Add the label of the next row."""
+        if self._digests:
+            self._digests += digest_label(label)
+            return
+        self._numbers.append(self._known.setdefault(label, len(self._known)))
+        if len(self._known) > self._most:
+            held = np.frombuffer(b"".join(map(digest_label, self._known)), f"V{DIGEST_BYTES}")
+            self._digests += held[self.met].tobytes()
+            self._known, self._numbers = {}, array("i")
+
+    @property
+    def met(self) -> Numbers:
+        """Return the label number of every row; labels are numbered in order of first occurrence."""
+        return np.frombuffer(self._numbers, np.int32)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the labels by number; empty if the labels are too many to keep in memory."""
+        return tuple(self._known if self._stand else sorted(self._known))
+
+    def numbers(self) -> Numbers:
+        """Return the label number of every row."""
+        if self._digests:
+            return rank_digests(self._digests)
+        if self._stand or not self._known:
+            return self.met
+        place = np.empty(len(self._known), np.int32)
+        place[[self._known[name] for name in self.names]] = np.arange(len(place))
+        return place[self.met]
+
+
+class SharedLabelNumbering:
+    """Collector that gives each label its number in `known`, shared by all compared sets of rows."""
+
+    def __init__(self, known: LabelDigestList) -> None:
+        self._known = known
+        self._digests = bytearray()
+
+    def add(self, label: str) -> None:
+        """Add the label of the next row."""
+        self._digests += digest_label(label)
+
+    def numbers(self) -> Numbers:
+        """Return the number of every row's label."""
+        return self._known.number(self._digests)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterIds:
+    """The scene and the creator of every row, by number."""
+
+    scene: Numbers
+    creator: Numbers
+    """`NOBODY` (-1) if the creator is unknown."""
+    names: tuple[str, ...] = ()
+    """Of the creators, by number."""
+
+    @classmethod
+    def of(cls, clusters: "Clusters", n_rows: int) -> "ClusterIds":
+        """Return the scene and creator of `n_rows` rows; without `clusters` every row is its own scene."""
+        if isinstance(clusters, ClusterIds):
+            ties = clusters
+        elif clusters is None and get_jackknife_groups() is None:
+            ties = cls(np.arange(n_rows, dtype=np.int32), np.full(n_rows, NOBODY, np.int32))
+        elif clusters is None:
+            ties = build_cluster_ids(map(RowCluster, map(str, range(n_rows))))
+        elif len(clusters) and isinstance(clusters[0], RowCluster):
+            ties = build_cluster_ids(clusters)
+        else:
+            ties = build_cluster_ids(map(RowCluster, np.asarray(clusters).tolist()))
+        if ties.scene.shape != (n_rows,):
+            msg = f"{n_rows} rows but {len(ties.scene)} clips. Name the clip of every row"
+            raise InvalidValueError(msg)
+        return ties
+
+    def only(self, chosen: npt.NDArray[Any]) -> "ClusterIds":
+        """Return the scene and creator of the rows in `chosen`, which holds indices or booleans."""
+        return ClusterIds(self.scene[chosen], self.creator[chosen], self.names)
+
+    @property
+    def n_scenes(self) -> int:
+        """Return the number of distinct scenes."""
+        return count_distinct_values(self.scene)
+
+    @property
+    def n_creators(self) -> int:
+        """Return the number of distinct creators."""
+        return count_distinct_values(self.creator[self.creator != NOBODY])
+
+    @property
+    def n_free(self) -> float:
+        """Return Kish's effective number of scenes.
+
+        It is the number of scenes with equally many rows that would give the same information.
+        """
+        rows = np.bincount(self.scene)
+        return float(rows.sum() ** 2 / (rows**2).sum())
+
+
+Clusters = ClusterIds | Sequence[str | RowCluster] | npt.NDArray[Any] | None
+"""What every row is drawn with: its clip, or its scene and creator; `None` when no row is tied to another."""
+
+
+class ClusterIdBuilder:
+    """Collector of the scene and creator of every row, one row at a time."""
+
+    def __init__(self) -> None:
+        groups = get_jackknife_groups()
+        self._scenes = LabelNumbering() if groups is None else SharedLabelNumbering(groups.scenes)
+        self._creators = LabelNumbering(
+            None if groups is None else groups.creators, most=float("inf")
+        )
+        self._made = bytearray()
+
+    def add(self, scene: str, creator: str) -> None:
+        """Add the scene and creator of the next row; `creator` is "" if it has none."""
+        self._scenes.add(scene)
+        self._made.append(bool(creator))
+        if creator:
+            self._creators.add(creator)
+
+    def ties(self) -> ClusterIds:
+        """Return the scene and creator of all added rows."""
+        made = np.frombuffer(self._made, np.bool_)
+        creator = np.full(len(made), NOBODY, np.int32)
+        creator[made] = self._creators.numbers()
+        return ClusterIds(self._scenes.numbers(), creator, self._creators.names)
+
+
+def build_cluster_ids(clusters: Iterable[Any]) -> ClusterIds:
+    """Build the cluster ids of rows from `clusters`: the scene and creator of each row."""
+    tying = ClusterIdBuilder()
+    for scene, creator in clusters:
+        tying.add(scene, creator)
+    return tying.ties()
+
+
+def count_distinct_values(numbers: npt.NDArray[Any]) -> int:
+    """Return the number of distinct values in `numbers`, all of which are 0 or more."""
+    if len(numbers) == 0:
+        return 0
+    if int(numbers.max()) < 4 * len(numbers):
+        return int(np.count_nonzero(np.bincount(numbers)))
+    return len(np.unique(numbers))
+
+
+Array = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+# One binomial draw per kind costs about as much as this many single draws.
+_BINOMIAL_COST: Final = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterResampler:
+    """Groups of rows that are sampled with replacement, as many as were observed."""
+
+    sizes: IntArray
+    """How many groups of each kind were observed."""
+    holders: "_RowHolders | None"
+    """Which kinds of group hold each distinct row; `None`: a group of kind i holds row i alone."""
+    always: Array | float = 0.0
+    """Weights of the distinct rows that are in every resample."""
+
+    @classmethod
+    def of(cls, group: npt.NDArray[Any], starts: IntArray) -> "ClusterResampler":
+        """Build the resampler of sorted rows by `group`, distinct from `starts` on; group -1 always stays."""
+        drawn = group != NOBODY
+        labels = group[drawn]
+        always = 0.0 if len(labels) == len(group) else count_chosen_rows(~drawn, starts)
+        n_groups = count_distinct_values(labels)
+        if n_groups == len(labels):
+            return cls(count_chosen_rows(drawn, starts).astype(np.int64), None, always)
+        numbers = np.full(len(group), n_groups)
+        numbers[drawn] = np.unique(labels, return_inverse=True)[1]
+        holders = _RowHolders.of(numbers, starts, n_groups=n_groups)
+        if n_groups <= MANY:
+            return cls(np.ones(n_groups, dtype=np.int64), holders, always)
+        return cls(*holders.merge_alike(), always)
+
+    @property
+    def n_groups(self) -> int:
+        """Return the number of groups in one resample."""
+        return int(self.sizes.sum())
+
+    def draw(self, rng: np.random.Generator, count: int) -> Array:
+        """Sample `count` resamples; return the weights of the distinct rows, one resample per line."""
+        kinds, n = len(self.sizes), self.n_groups
+        if kinds * _BINOMIAL_COST < n:
+            return self._spread(rng.multinomial(n, self.sizes / n, size=count).astype(np.float64))
+        picks = rng.integers(n, size=(count, n))
+        if (self.sizes != 1).any():
+            picks = np.repeat(np.arange(kinds), self.sizes).take(picks)
+        picks += kinds * np.arange(count)[:, np.newaxis]
+        drawn = np.bincount(picks.ravel(), minlength=count * kinds).reshape(count, kinds)
+        return self._spread(drawn.astype(np.float64))
+
+    def _spread(self, drawn: Array) -> Array:
+        weights = drawn if self.holders is None else self.holders.spread(drawn)
+        weights += self.always
+        return weights
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RowHolders:
+    """Groups that contain each distinct row, with counts: sorted by row, then by group."""
+
+    group: IntArray
+    """Rows of no group have the number after the last."""
+    times: Array
+    starts: IntArray
+    """Where each distinct row starts."""
+    n_groups: int
+
+    @classmethod
+    def of(cls, numbers: IntArray, starts: IntArray, *, n_groups: int) -> "_RowHolders":
+        """Build the table of groups per distinct row from `numbers`, the group number of each sorted row.
+
+        `starts` holds the index at which each distinct row starts.
+        """
+        rows = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(numbers)))
+        held, times = np.unique(rows * (n_groups + 1) + numbers, return_counts=True)
+        row, group = np.divmod(held, n_groups + 1)
+        begins = np.flatnonzero(np.diff(row, prepend=-1))
+        return cls(group, times.astype(np.float64), begins, n_groups)
+
+    def spread(self, drawn: Array) -> Array:
+        """Compute the weights of the distinct rows from the weights of the groups."""
+        if self.group.max() == self.n_groups:
+            drawn = np.pad(drawn, ((0, 0), (0, 1)))
+        rows = drawn.take(self.group, axis=1)
+        if self.times.max() > 1:
+            rows *= self.times
+        if len(self.starts) == len(self.group):
+            return rows
+        merged: Array = np.add.reduceat(rows, self.starts, axis=1)
+        return merged
+
+    def merge_alike(self) -> "tuple[IntArray, _RowHolders]":
+        """Return the number of groups with equal rows, and the rows of each kind of group.
+
+        A group is identified by the sum of random hashes of its rows: two of 64 bits for each row.
+        """
+        row = np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(self.group)))
+        by_group = np.argsort(self.group, kind="stable")
+        begins = np.searchsorted(self.group[by_group], np.arange(self.n_groups))
+        ends = np.searchsorted(self.group[by_group], self.n_groups)
+        rng, marks = np.random.default_rng(0), []
+        for _ in range(2):
+            mark = rng.integers(2**64, size=len(self.starts), dtype=np.uint64)[row]
+            mark *= self.times.astype(np.uint64)
+            marks.append(np.add.reduceat(mark[by_group][:ends], begins))
+        order = np.lexsort(marks)
+        differs = np.zeros(self.n_groups, np.bool_)
+        for mark in marks:
+            differs[1:] |= mark[order][1:] != mark[order][:-1]
+        kind = np.empty(self.n_groups + 1, np.int64)
+        kind[order] = np.cumsum(differs)
+        n_kinds = int(kind[order[-1]]) + 1
+        kind[-1] = n_kinds
+        differs[0] = True
+        stays = np.zeros(self.n_groups + 1, np.bool_)
+        stays[-1] = True
+        stays[order[differs]] = True
+        return np.bincount(kind[:-1]), self._only(stays[self.group], row, kind, n_kinds)
+
+    def _only(
+        self, chosen: BoolArray, row: IntArray, kind: IntArray, n_kinds: int
+    ) -> "_RowHolders":
+        begins = np.flatnonzero(np.diff(row[chosen], prepend=-1))
+        return _RowHolders(kind[self.group[chosen]], self.times[chosen], begins, n_kinds)
+
+
+def count_chosen_rows(chosen: BoolArray, starts: IntArray) -> Array:
+    """Return the number of chosen rows per distinct row."""
+    counts: Array = np.add.reduceat(chosen, starts, dtype=np.float64)
+    return counts

@@ -1,0 +1,183 @@
+"""Differences between two reviewers on the same clips: jackknife intervals, tests and Holm correction.
+
+A metric is computed without each group of clips in turn. The spread of these values estimates its
+variance over other clips (Kott 2001). Two reviewers without the same groups give a paired
+difference: common difficulty cancels.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.stats.bootstrap import ROUNDING
+from unreel.stats.jackknife_values import JackknifeEstimate, JackknifeGroups, JackknifeValues
+from unreel.stats.power import compute_detectable_difference
+from unreel.stats.resampling import compute_shared_variance
+
+FEWEST: Final = 6
+"""No fewer clips than this carry an interval at a level of 0.95."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferenceInterval:
+    """Difference with its confidence interval, and the probability of one as large by chance."""
+
+    estimate: Estimate
+    p: float
+    """Two-sided: below 0.05 exactly where the 95 % interval excludes 0."""
+    error: float
+    """Standard error of the difference."""
+    free: float
+    """Its degrees of freedom."""
+    reach: float
+    """The most that it can be, either way."""
+
+    def detectable(self, alpha: float) -> float:
+        """Return the smallest true difference that a test at `alpha` would have found with 80 % power."""
+        return compute_detectable_difference(
+            self.error,
+            free=self.free,
+            n_clusters=self.estimate.n_clusters or 0,
+            reach=self.reach,
+            alpha=alpha,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _VarianceEstimate:
+    """Variance estimate and its degrees of freedom."""
+
+    variance: float
+    free: float
+
+
+def compute_difference_interval(
+    value: float,
+    left_out: JackknifeValues,
+    *,
+    n: int,
+    few: int,
+    reach: float = math.inf,
+    level: float = 0.95,
+) -> DifferenceInterval | Unmeasured:
+    """Compute the confidence interval of the difference `value` from its values without each group.
+
+    The interval uses Student's t. Its degrees of freedom follow from the kurtosis of the groups
+    (Satterthwaite): if few clips cause the whole difference, the degrees of freedom are few. If
+    creators vary too, their variance is added as in every other interval: see
+    `unreel.stats.resampling`.
+
+    `n` counts the rows of the metric, `few` their scenes; `reach` is the maximum absolute
+    difference.
+    """
+    bare = f"the bare value is {value:.4g}"
+    if few < FEWEST:
+        why = f"an interval at level {level:g} needs {FEWEST} clips or scenes in common"
+        return Unmeasured(f"{why}, here are {few}; {bare}")
+    if not np.isfinite(left_out.scenes).all():
+        why = "the figure rests on so few clips that it has no value without some of them"
+        return Unmeasured(f"{why}; {bare}")
+    doubt = _estimate_total_variance(left_out)
+    if math.sqrt(doubt.variance) <= ROUNDING * max(1.0, abs(value)):
+        return _estimate_identical_clips(value, few, n=n, reach=reach, level=level)
+    from scipy.special import stdtr, stdtrit
+
+    error = math.sqrt(doubt.variance)
+    out = -float(stdtrit(doubt.free, (1 - level) / 2)) * error
+    return DifferenceInterval(
+        estimate=_build_clipped_estimate(
+            value, (value - out, value + out), n=n, few=few, reach=reach, level=level
+        ),
+        p=2 * float(stdtr(doubt.free, -abs(value) / error)),
+        error=error,
+        free=doubt.free,
+        reach=reach,
+    )
+
+
+def _estimate_total_variance(left_out: JackknifeValues) -> _VarianceEstimate:
+    scenes, others = _estimate_group_variance(left_out.scenes), (left_out.creators, left_out.cells)
+    if any(part is None or not np.isfinite(part).all() for part in others):
+        return scenes
+    creators, cells = (_estimate_group_variance(np.asarray(part)) for part in others)
+    by_scene, by_creator, by_cell = (np.array(each.variance) for each in (scenes, creators, cells))
+    twice = float(compute_shared_variance(by_scene, by_creator, by_cell, left_out.crossing))
+    both = scenes.variance + creators.variance - twice
+    own = sum(each.variance**2 / each.free for each in (scenes, creators))
+    return _VarianceEstimate(both, both**2 / own if own else scenes.free)
+
+
+def _estimate_group_variance(values: npt.NDArray[np.float64]) -> _VarianceEstimate:
+    groups, away = len(values), values - values.mean()
+    total = float((away**2).sum())
+    variance, free = total * (groups - 1) / groups, groups - 1.0
+    kurtosis = groups * float(((away**2 / total) ** 2).sum()) if total else 0.0
+    if kurtosis > 1:
+        free = min(free, 2 * groups / (kurtosis - 1))
+    return _VarianceEstimate(variance, free)
+
+
+def _estimate_identical_clips(
+    value: float, few: int, *, n: int, reach: float, level: float
+) -> DifferenceInterval | Unmeasured:
+    """Return the interval if no clip differs: the upper bound of a proportion with a count of zero."""
+    if math.isinf(reach):
+        return Unmeasured(f"all clips are alike; the bare value is {value:.4g}")
+    share = 1 - (1 - level) ** (1 / few)
+    low, high = value - share * (value + reach), value + share * (reach - value)
+    estimate = _build_clipped_estimate(value, (low, high), n=n, few=few, reach=reach, level=level)
+    p = 1.0 if value == 0 else 2.0 ** (1 - few)
+    return DifferenceInterval(estimate=estimate, p=p, error=0.0, free=few - 1.0, reach=reach)
+
+
+def _build_clipped_estimate(
+    value: float, ends: tuple[float, float], *, n: int, few: int, reach: float, level: float
+) -> Estimate:
+    low, high = max(ends[0], -reach), min(ends[1], reach)
+    return Estimate(
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
+        n=n,
+        level=level,
+        n_clusters=few,
+    )
+
+
+def adjust_p_values_by_holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Return the p-values adjusted for multiple tests by Holm's method (1979), in the same order.
+
+    If adjusted p-values of at most 0.05 count as different, at most 5 of 100 such families of tests
+    contain a false difference, however the tests depend on each other.
+    """
+    n = len(p_values)
+    counted = [1.0] * n
+    so_far = 0.0
+    for rank, place in enumerate(sorted(range(n), key=lambda i: p_values[i])):
+        so_far = max(so_far, min(1.0, (n - rank) * p_values[place]))
+        counted[place] = so_far
+    return tuple(counted)
+
+
+def estimate_paired_difference(
+    ours: Measured, theirs: Measured, *, groups: JackknifeGroups, reach: float = math.inf
+) -> DifferenceInterval | Unmeasured:
+    """Compute the first metric minus the second, both computed inside `jackknife_context(groups)`.
+
+    Both must be computed on the same clips. `reach` is the maximum absolute difference.
+    """
+    for found in (ours, theirs):
+        if isinstance(found, Unmeasured):
+            return found
+    if not isinstance(ours, JackknifeEstimate) or not isinstance(theirs, JackknifeEstimate):
+        return Unmeasured("this metric has no cluster information")
+    without = ours.without.less(theirs.without, groups)
+    n, few = min(ours.n, theirs.n), min(ours.n_clusters or 0, theirs.n_clusters or 0)
+    return compute_difference_interval(
+        ours.value - theirs.value, without, n=n, few=few, reach=reach
+    )

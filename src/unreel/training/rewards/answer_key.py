@@ -1,0 +1,136 @@
+"""Answer keys that travel as JSON, and distinct questions with the keys that score their answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from unreel.benchmarks.truth import format_truths_json, parse_truths_json
+from unreel.core.input_files import parse_json
+from unreel.protocols.protocol import AnswerContext, get_protocol
+from unreel.protocols.space import BoxSpace, parse_box_space
+from unreel.recipes.check import validate_recipe_sections
+from unreel.recipes.section import Count, RecipeSection, Text
+from unreel.reviewers.contract import ReviewRequest
+from unreel.training.examples.example import ShownExample, TrainingExample
+from unreel.training.rewards.reward import NOTHING, AnswerReward, compute_answer_reward
+from unreel.training.rewards.terms import RewardTerms
+
+LONGEST: Final = 20_000
+"""Maximum number of characters. A longer answer gets no reward, because parsing it would delay the
+training.
+"""
+
+
+class _BoxSpaceJson(RecipeSection):
+    name: Text
+    width: Count
+    height: Count
+
+
+class _AnswerKeyJson(RecipeSection):
+    protocol: Text
+    prompt: Text
+    space: _BoxSpaceJson | None
+    truths: str
+    terms: RewardTerms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerKey:
+    """Ground truth and settings that determine the rewards of all answers to one question."""
+
+    protocol: str
+    prompt: str
+    """Name of the variant that was asked."""
+    space: BoxSpace | None
+    """Coordinates of the boxes, for a protocol that asks for one."""
+    truths: tuple[Any, ...]
+    terms: RewardTerms
+
+    def mark(self, text: str) -> AnswerReward:
+        """Return the reward of the answer `text`, parsed by the protocol's strict parser.
+
+        An answer that cannot be parsed has a reward of 0 and raises no exception.
+        """
+        if len(text) > LONGEST:
+            return NOTHING
+        reading = AnswerContext(mode="strict", prompt=self.prompt, space=self.space)
+        verdict = get_protocol(self.protocol).parse(text, reading)
+        return compute_answer_reward(verdict, self.truths, self.terms, prompt=self.prompt)
+
+    def write(self) -> str:
+        """Return the answer key as JSON."""
+        space = self.space
+        return _AnswerKeyJson(
+            protocol=self.protocol,
+            prompt=self.prompt,
+            space=_BoxSpaceJson(name=space.name, width=space.width, height=space.height)
+            if space
+            else None,
+            truths=format_truths_json(self.protocol, self.truths),
+            terms=self.terms,
+        ).model_dump_json()
+
+
+def parse_answer_key(text: str) -> AnswerKey:
+    """Parse the JSON of an answer key, as written by `AnswerKey.write`.
+
+    Raises:
+        InvalidSettingError: The text is not the JSON of an answer key.
+    """
+    written = validate_recipe_sections(_AnswerKeyJson, parse_json(text.encode()))
+    space = written.space
+    return AnswerKey(
+        protocol=written.protocol,
+        prompt=written.prompt,
+        space=BoxSpace(space.name, space.width, space.height) if space else None,
+        truths=parse_truths_json(written.protocol, written.truths),
+        terms=written.terms,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptItem:
+    """A question as model input, with the answer key that computes the rewards of its answers."""
+
+    sheet: ReviewRequest
+    key: AnswerKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewardedQuestion:
+    """A question with all its ground truths; an answer is rewarded by the best-matching one."""
+
+    example: TrainingExample
+    """Of its first row."""
+    truths: tuple[Any, ...]
+
+    @property
+    def called(self) -> str:
+        """Return the label by the first ground truth, as one word."""
+        return get_protocol(self.example.question.instrument.protocol).wording.right(self.truths[0])
+
+    def key(self, lesson: ShownExample, terms: RewardTerms) -> AnswerKey:
+        """Return the answer key that computes the rewards of answers to this question."""
+        question, space = self.example.question, None
+        if lesson.box_space is not None:
+            width, height = self.example.clips[0].size
+            space = parse_box_space(lesson.box_space, width=width, height=height)
+        return AnswerKey(
+            protocol=question.instrument.protocol,
+            prompt=question.condition.prompt,
+            space=space,
+            truths=self.truths,
+            terms=terms,
+        )
+
+
+def group_examples_by_question(examples: Sequence[TrainingExample]) -> list[RewardedQuestion]:
+    """Group `examples` by their question, in order; a clip with several rows gives one question."""
+    rows: dict[Any, list[TrainingExample]] = {}
+    for example in examples:
+        rows.setdefault(example.question, []).append(example)
+    return [
+        RewardedQuestion(example=same[0], truths=tuple(each.truth for each in same))
+        for same in rows.values()
+    ]
