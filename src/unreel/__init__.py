@@ -181,7 +181,7 @@ __all__ = [
 _NAMES = {
     "annotation.agreement": "CampaignAgreement",
     "annotation.consensus.outcome": "CampaignConsensus",
-    "annotation.pairs.ranking": "ClipRanking",
+    "annotation.pairs": "ClipRanking",
     "annotation.progress": "CampaignProgress",
     "annotation.publishing.publish": "PublicationResult",
     "annotation.quality.summary": "CampaignQuality",
@@ -202,14 +202,13 @@ _NAMES = {
     "benchmarks.loader": "Benchmark",
     "core.answer": "Reply Usage",
     "core.box": "Box",
-    "core.clip": "Clip ClipId Generated Origin Real",
+    "core.clip": "AudioFacts Clip ClipFacts ClipId Generated Origin Real VideoFacts",
     "core.comparison": "Comparison Comparisons Difference",
     "core.errors": (
         "InvalidSettingError InvalidValueError MachineError MediaError MissingExtraError "
         "SandboxError UnknownNameError UnreadableSourceError UnreelError UnsafeTargetError"
     ),
     "core.estimate": "Coverage Estimate Measured Metric Scorecard Unmeasured",
-    "core.facts": "AudioFacts ClipFacts VideoFacts",
     "core.failure": "Failure FailureReason",
     "core.judgement": "Label Pair Rating Vote",
     "core.question": "Condition Instrument Question",
@@ -225,7 +224,7 @@ _NAMES = {
     "media.reader": "MediaReader",
     "reviewers.contract": "ClipInput InputKind ReviewRequest Reviewer ShownFrame",
     "rewards.result": "Reward",
-    "training.result": "TrainingResult",
+    "training.manifest": "TrainingResult",
 }
 """Public names by module, below `unreel`."""
 

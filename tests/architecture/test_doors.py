@@ -58,7 +58,6 @@ ELSEWHERE = {
     ("reviewers/local/server.py", "link"),
     ("training/formats/exporting.py", "link"),
     ("training/run.py", "link"),
-    ("training/run.py", "save"),
     # Lance writes by itself, after the place was looked at
     ("engine/table_writer.py", "write_dataset"),
     # a processor writes itself into a draft that the door made

@@ -473,8 +473,8 @@ MUTATIONS = (
     Mutation(
         "a stage that fails gives a row without a failure",
         "engine/stage.py",
-        'return drop_scratch_columns(row) | {"failure_reason": failure.reason.value, "failure_detail": detail}',
-        'return drop_scratch_columns(row) | {"text": "0", "notes": detail}',
+        '        "failure_reason": failure.reason.value,\n        "failure_detail": detail,\n',
+        '        "text": "0",\n        "notes": detail,\n',
         (LOCAL + "test_rows_failures_and_scratch_columns_are_the_same_on_every_engine",),
     ),
     Mutation(

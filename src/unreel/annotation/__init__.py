@@ -3,8 +3,7 @@
 Where to look:
     `campaign.py`: a campaign.
     `tasks.py`: its tasks.
-    `assignment.py`: assignment of tasks to annotators.
-    `task_order.py`: order of each annotator's tasks.
+    `assignment.py`: tasks of each annotator, and their order.
     `operations.py`: push of tasks to Label Studio, and screening decisions.
     `studio/`: Label Studio over HTTP.
     `interfaces/`: annotation screens, and parsing of submitted results.
@@ -13,7 +12,7 @@ Where to look:
     `campaign_consensus.py`: consensus of a campaign.
     `quality/`: quality of annotators.
     `agreement.py`: agreement of annotators.
-    `pairs/`: pairs of clips to compare, and the ranking of the clips.
+    `pairs.py`: pairs of clips to compare, and the ranking of the clips.
     `polish/`: rationales merged by a language model.
     `publishing/`: a campaign as a benchmark.
     `page/`: the page of a campaign.

@@ -62,7 +62,7 @@ def run_coroutine_blocking(work: Coroutine[Any, Any, T]) -> T:
             raise
 
 
-def review(  # noqa: PLR0913  one parameter for each option
+def review(
     clip: str | Path,
     *,
     models: Models,
@@ -109,7 +109,7 @@ def review(  # noqa: PLR0913  one parameter for each option
     return run_coroutine_blocking(asked)
 
 
-async def review_async(  # noqa: PLR0913  one parameter for each option
+async def review_async(
     clip: str | Path,
     *,
     models: Models,

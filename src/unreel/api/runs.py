@@ -123,7 +123,7 @@ class Run:
         )
 
 
-def evaluate(  # noqa: PLR0913  what `unreel eval` takes
+def evaluate(
     benchmark: str | Path,
     *,
     model: Model,

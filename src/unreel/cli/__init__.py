@@ -6,5 +6,5 @@ Where to look:
     `options.py`: options with one meaning in all commands.
     `output.py`: stdout, stderr and `--json`.
     `progress.py`: progress lines.
-    `stop_signals.py`: Ctrl-C and signals.
+    `process.py`: Ctrl-C, signals and memory settings.
 """

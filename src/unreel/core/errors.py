@@ -168,7 +168,7 @@ def raise_machine_error(error: BaseException) -> None:
     For code that converts an error to a failure: a full disk is not the fault of a clip.
 
     Raises:
-        MachineError: The disk is full or read-only, or too many files are open.
+        MachineError: The chain has one, the disk is full or read-only, or too many files are open.
     """
     for behind in _iter_error_chain(error):
         if isinstance(behind, MachineError):

@@ -6,5 +6,5 @@ Where to look:
     `folder.py`: clips in a folder.
     `diffusers.py`: local pipelines.
     `endpoint/`: text- and image-to-video services.
-    `degrade.py`: degraded real clips as controls.
+    `edited_clips.py`: edited real clips as controls.
 """

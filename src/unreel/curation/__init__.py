@@ -7,19 +7,19 @@ Where to look:
     `source/`: input files.
     `scan.py`: shots, measurements and fingerprint of each file.
     `duplicates.py`: near-duplicates.
-    `split/`: shots.
+    `split.py`: shots.
     `crop.py`: removal of filled borders.
     `screen.py`: selection by measurements and by human decisions.
     `describe.py`: descriptions by a model.
     `cluster.py`: even sampling by meaning.
     `lengths.py`: equal lengths of real and generated clips.
-    `normalise/`: one format.
+    `normalise.py`: one format.
     `inject/`: known traces.
     `watermark/`: overlays.
     `audit/`: label leaks.
     `freeze/`: splits, manifest, card, checksums.
     `forecast.py`: the effect of a recipe before it runs.
-    `exclusions.py`: excluded clips with reasons.
+    `piece.py`: clips during a curation, and excluded clips with reasons.
     `contact_sheet.py`: a page of thumbnails.
     `hub_dataset.py`: a folder for a dataset hub.
 """

@@ -114,9 +114,7 @@ class StorageLocation:
         return OutputDirectory(self.path.parent), self.path.name + ending
 
     def require_plain(self, *, whole: bool = False) -> None:
-        """Raise for a link in the path of this folder below the named one, or in it; `whole`: at any
-        depth.
-        """
+        """Raise for a link below the named folder in the path, or in it; `whole`: at any depth."""
         if self.is_local:
             folder, below = self.inside()
             folder.require_plain(below, whole=whole)

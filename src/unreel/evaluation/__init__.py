@@ -9,7 +9,7 @@ Where to look:
     `comparison.py`: paired comparison of reviewers.
     `judge.py`: the judge of explanations.
     `review.py`: reviewers on a single clip.
-    `stability.py`: verdicts under small changes of the clip.
+    `opinion.py`: verdicts on one clip, also under small changes of it.
     `run_cost.py`: cost of a run.
     `run_check.py`: check of a stored run.
     `run_repair.py`: repair of a stored run.

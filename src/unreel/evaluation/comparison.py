@@ -23,16 +23,17 @@ from unreel.evaluation.scoring import iter_scored_rows
 from unreel.protocols.figures import ALL_CLIPS
 from unreel.protocols.groups import SelectedRows
 from unreel.protocols.protocol import Mode, Protocol, ScoredQuestion
-from unreel.stats.clusters import LabelNumbering
 from unreel.stats.jackknife_values import JackknifeGroups, jackknife_context
 from unreel.stats.paired_differences import (
     DifferenceInterval,
+    PairedRows,
+    Places,
     adjust_p_values_by_holm,
     estimate_paired_difference,
+    pair_rows,
 )
 
 Rows = Sequence[ScoredQuestion[Any, Any]]
-Places = npt.NDArray[np.int64]
 _SEED: Final = 0
 _ALPHA: Final = 0.05
 _RUNS: Final = "runs"
@@ -113,7 +114,7 @@ def compare_reviewers(
     sides: Sequence[ComparedReviewer], *, metrics: Sequence[str] = ()
 ) -> Comparisons:
     """Compare each pair of `sides`, with Holm's correction over all differences: see `compare_runs`."""
-    if len(sides) < 2:  # noqa: PLR2004  it takes two
+    if len(sides) < 2:
         problem = "there is nothing to compare with"
         remedy = "Name two runs, or one that was asked under several conditions"
         raise InvalidSettingError(_RUNS, problem, remedy)
@@ -183,7 +184,7 @@ def _compare_reviewer_pair(
 ) -> tuple[Comparison, list[DifferenceInterval | None]]:
     (first, first_name), (second, second_name) = one, other
     by_name = first.condition.watermark != second.condition.watermark
-    pairing = _pair_rows(
+    pairing = pair_rows(
         _get_clip_ids(first, by_name=by_name), _get_clip_ids(second, by_name=by_name)
     )
     if not len(pairing.ours):
@@ -217,29 +218,6 @@ def _compare_reviewer_pair(
     return comparison, [test for _, test in tested]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _PairedRows:
-    """Indexes of the paired rows of two reviewers about the same clip, in the order of the first."""
-
-    ours: Places
-    theirs: Places
-    shown: Places
-    """Index of the clips, for each pair of rows."""
-    n_unshared: int
-    """Clips, or pairs of them, with a row that has no counterpart."""
-
-    @property
-    def n_shown(self) -> int:
-        """Count the distinct clips, or pairs of clips."""
-        return len(np.unique(self.shown))
-
-    def at(self, chosen: npt.NDArray[np.bool_]) -> "_PairedRows":
-        """Return the row pairs that the mask `chosen` selects."""
-        return replace(
-            self, ours=self.ours[chosen], theirs=self.theirs[chosen], shown=self.shown[chosen]
-        )
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _PairedMetrics:
     """Metrics of two sides over the same clips."""
@@ -271,7 +249,7 @@ class _PairedMetrics:
 
 
 def _compute_paired_metrics(
-    first: ComparedReviewer, second: ComparedReviewer, pairs: _PairedRows
+    first: ComparedReviewer, second: ComparedReviewer, pairs: PairedRows
 ) -> _PairedMetrics:
     groups = JackknifeGroups()
     ours = _compute_reviewer_metrics(first, SelectedRows(first.rows, pairs.ours), groups)
@@ -283,43 +261,6 @@ def _compute_paired_metrics(
 def _is_all_clips_metric(metric: str) -> bool:
     """Return whether unreadable answers and failures count as wrong in `metric`."""
     return metric.partition(": ")[0].endswith(ALL_CLIPS)
-
-
-def _pair_rows(ours: Iterable[str], theirs: Iterable[str]) -> _PairedRows:
-    """Pair the rows of two sides by clip; pair repeated rows of a clip by their order."""
-    labels = LabelNumbering(most=0)
-    n_ours = 0
-    for shown in ours:
-        labels.add(shown)
-        n_ours += 1
-    for shown in theirs:
-        labels.add(shown)
-    number = labels.numbers().astype(np.int64)
-    first, second = number[:n_ours], number[n_ours:]
-    one, other = _count_earlier_occurrences(first), _count_earlier_occurrences(second)
-    n = 1 + max(int(one.max(initial=0)), int(other.max(initial=0)))
-    _, at, behind = np.intersect1d(
-        first * n + one, second * n + other, assume_unique=True, return_indices=True
-    )
-    order = np.argsort(at)
-    alone = np.ones(len(number), np.bool_)
-    alone[at] = alone[n_ours + behind] = False
-    return _PairedRows(
-        ours=at[order],
-        theirs=behind[order],
-        shown=first[at[order]],
-        n_unshared=len(np.unique(number[alone])),
-    )
-
-
-def _count_earlier_occurrences(numbers: Places) -> Places:
-    """Return for each number how many equal numbers come before it."""
-    order = np.argsort(numbers, kind="stable")
-    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
-    nth = np.empty(len(numbers), np.int64)
-    lengths = np.diff(starts, append=len(numbers))
-    nth[order] = np.arange(len(numbers)) - np.repeat(starts, lengths)
-    return nth
 
 
 def _get_clip_ids(side: ComparedReviewer, *, by_name: bool) -> Iterable[str]:
@@ -360,7 +301,7 @@ def _copy_clip_identity(
 
 
 def _require_equal_truths(
-    first: ComparedReviewer, second: ComparedReviewer, pairing: _PairedRows
+    first: ComparedReviewer, second: ComparedReviewer, pairing: PairedRows
 ) -> None:
     ours, theirs = _get_truth_lookup(first.rows), _get_truth_lookup(second.rows)
     for our, their in zip(pairing.ours.tolist(), pairing.theirs.tolist(), strict=True):

@@ -10,9 +10,10 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.questions import PlannedQuestion, UnreadableClip
+from unreel.benchmarks.questions import PlannedQuestion, QuestionScope, UnreadableClip
 from unreel.benchmarks.statistics import BenchmarkStats
 from unreel.core.clip import Clip
+from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.judgement import build_question_subject
 from unreel.core.question import Condition, Instrument, Question
@@ -174,3 +175,11 @@ class SkippedQuestionCounts:
                 )
             case Rejected():
                 self.reading.reject(planned)
+
+
+def require_cleaned_copies(scope: QuestionScope, roll: CountedEntryStream) -> None:
+    """Raise for `watermark=removed` where no entry has a copy without its watermark."""
+    if scope.shows_cleaned and not roll.has_cleaned:
+        setting, problem = "watermark", "no clip of the benchmark has a copy without its watermark"
+        remedy = "Ask with watermark=kept, or name such copies in a column `cleaned`"
+        raise InvalidSettingError(setting, problem, remedy)

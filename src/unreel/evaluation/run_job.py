@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -54,6 +53,7 @@ from unreel.evaluation.review_stage import (
     ReviewStage,
     SkippedQuestionCounts,
     add_row_costs,
+    require_cleaned_copies,
 )
 from unreel.evaluation.run_cost import (
     add_earlier_payments,
@@ -216,7 +216,7 @@ class EvalOutcome:
 
 
 @translate_store_errors()
-def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
+def evaluate(
     run: EvalRun,
     *,
     engine: str = "local",
@@ -245,7 +245,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     left_out, cleaned = SkippedQuestionCounts(), run.scope.shows_cleaned
     reading = left_out.reading
     learns = reviewer is None and run.recipe.reviewer.learns
-    # Whoever cannot be asked is told of before the first clip is opened.
+    # A reviewer that cannot be opened is reported before the first clip is opened.
     opener = None if learns else _get_reviewer_factory(run, reviewer)
     roll = CountedEntryStream(run.entries(benchmark, reading), keeps=learns)
     if roll.ahead.is_whole:
@@ -266,7 +266,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             table=table,
             engine=runner,
             retry_failed=retry,
-            ledger=_get_ledger_path(run, part),
+            ledger=OutputDirectory(run.ledgers).make() / f"{part}.ledger",
             pace=pace,
             add_up=add_row_costs,
             most_due=most_due,
@@ -276,7 +276,8 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         )
 
     again = NEVER_PUT.union(retry_failed)
-    with _hold_driver_lock(run.place), open_shared_runner(engine) as runner:
+    # A second driver is rejected before it changes anything.
+    with build_writer_lock(run.place / DRIVER), open_shared_runner(engine) as runner:
         keeper = get_recipe_store(run)
         known = None if opener is None else opener.name
         keeper.take_up(
@@ -287,7 +288,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             clips = reuse_stored_clip_facts(clips, surveyed)
         survey = ClipProbeStage(run.access)
         looked_at = put("clips", clips, survey, table=run.clips, retry=retry_failed)
-        _require_cleaned_copies(run.scope, roll)
+        require_cleaned_copies(run.scope, roll)
         if opener is None:
             callbacks.on_phase(f"{run.recipe.reviewer.model} learns from the clips")
             learn_from = partial(_iter_learnable_clips, run, benchmark, roll.kept)
@@ -345,13 +346,6 @@ def _get_reviewer_factory(run: EvalRun, reviewer: Reviewer | None) -> ReviewerFa
     return build_reviewer_factory(run.recipe, access=run.access, learn_from=lambda: iter(()))
 
 
-@contextmanager
-def _hold_driver_lock(location: StorageLocation) -> Iterator[None]:
-    """Hold the driver lock of a run: a second driver is rejected before it changes anything."""
-    with build_writer_lock(location / DRIVER):
-        yield
-
-
 def open_run(
     location: StorageLocation,
     access: StorageAccess,
@@ -389,17 +383,9 @@ def _require_stored_recipe(location: StorageLocation) -> StoredRecipe:
     return stored
 
 
-def _require_cleaned_copies(scope: QuestionScope, roll: CountedEntryStream) -> None:
-    """Raise for `watermark=removed` where no entry has a copy without its watermark."""
-    if scope.shows_cleaned and not roll.has_cleaned:
-        setting, problem = "watermark", "no clip of the benchmark has a copy without its watermark"
-        remedy = "Ask with watermark=kept, or name such copies in a column `cleaned`"
-        raise InvalidSettingError(setting, problem, remedy)
-
-
 def _require_any_question(run: EvalRun, roll: CountedEntryStream) -> None:
     """Raise before the first clip is opened if no question can be asked or scored."""
-    _require_cleaned_copies(run.scope, roll)
+    require_cleaned_copies(run.scope, roll)
     truthless = find_entries_without_truth(roll.ahead.first, run.scope)
     if len(truthless) == len(roll.ahead.first):
         raise build_no_question_error(str(run.benchmark_path), run.scope.protocol, truthless)
@@ -413,7 +399,3 @@ def _iter_learnable_clips(
         for clip in (found.clip, found.cleaned):
             if isinstance(clip, Clip):
                 yield LabelledClip(clip, found.entry.origin, found.entry.group)
-
-
-def _get_ledger_path(run: EvalRun, part: str) -> Path:
-    return OutputDirectory(run.ledgers).make() / f"{part}.ledger"

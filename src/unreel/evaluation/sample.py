@@ -62,7 +62,7 @@ class SampleReviewer:
     def wants(self) -> frozenset[InputKind]:
         return frozenset({InputKind.FRAMES})
 
-    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  written for this clip alone
+    def box_space(self, exhibit: ClipInput) -> str:
         return "pixel"
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:

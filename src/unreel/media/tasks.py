@@ -106,8 +106,7 @@ def run_sound_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
 
 def run_normalise_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
     """Run the task `run_normalise_task`: return the clip re-encoded in a common format, as an mp4 file."""
-    from unreel.media.normalise import NormalisedClipFormat
-    from unreel.media.normalise import normalise_clip
+    from unreel.media.normalise import NormalisedClipFormat, normalise_clip
     from unreel.media.wire import NormaliseRequest, parse_task_request
 
     asked = parse_task_request(NormaliseRequest, request)

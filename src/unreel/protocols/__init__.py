@@ -1,15 +1,14 @@
 """Protocols: prompts, parsers and scorers, pure and versioned. May import `stats` and `core`.
 
 Where to look:
-    `protocol.py`: the interface of a protocol.
+    `protocol.py`: the interface of a protocol, and verdicts as text.
     `reality/`: is a clip real or generated.
     `trace/`: where, when and why a clip looks generated.
     `realism/`: a realism score from 1 to 5.
     `preference/`: which of two clips is real.
-    `parse_answer.py`: from the text of an answer to a verdict.
+    `answer_text.py`: the text of an answer, and its parsing into a verdict.
     `claim_parser.py`: labels that prose claims.
     `field_parser.py`: named fields and JSON in an answer.
     `measure.py`: percentages with confidence intervals.
     `figures.py`: names, units and polarity of metrics.
-    `verdict_text.py`: verdicts as text.
 """

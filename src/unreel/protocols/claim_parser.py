@@ -7,8 +7,6 @@ between ("yet", "actually", "hence"). The remaining claims must agree. The words
 `claim_words.py`.
 """
 
-# ruff: noqa: RUF001  words of other languages
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -41,68 +39,6 @@ _WORD: Final = re.compile(
 _CAPITAL: Final = re.compile(r"REAL|FAKE")
 _GLYPHS: Final = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 
-_CONCEDES: Final = re.compile(
-    r"\W{0,5}(?:even\s)?(?:although|though|while|whereas|despite|in\sspite|albeit|obwohl|aunque|bien\sque|sebbene|embora|хотя|رغم"
-    r"|if|had|were|unless|suppose|assuming|falls|wenn|si|虽然|尽管|如果)\b|\W{0,5}(?:虽然|雖然|尽管|如果|若)",
-    re.IGNORECASE,
-)
-_WOULD_SAY: Final = re.compile(
-    r"\b(?:i|we)(?:\swould|['\u2019]d)\s(?:\w{1,12}\s)?(?:say|call|judge|label|conclude)",
-    re.IGNORECASE,
-)
-_YES_NO: Final = re.compile(
-    r"\W{0,5}(?:(?P<no>(?:(?:no|absolutely|certainly|definitely|clearly|of\scourse)\W{1,3})?(?:no|nope|not)|i\sdon['\u2019]t\sthink\sso|not\s(?:in\smy\s\w{1,10}|really|at\sall|a\schance)|far\sfrom\sit|by\sno\smeans|never|hardly"
-    r"|nein|non|não|нет|いいえ|不是|不|아니요|아니오|لا)|(?:absolutely|certainly|definitely|of\scourse|yes|yep|ja|sí|oui|si|sì|sim|да|はい|是的?|네|예|نعم))\W{0,5}$",
-    re.IGNORECASE,
-)
-_NOT_SO: Final = re.compile(
-    r"\W{0,5}(?:(?:but|yet|and)\s)?(?:(?:it|this|that)\s)?(?:isn['\u2019]t|is\snot|(?:it|that)['\u2019]s\snot|wasn['\u2019]t|was\snot)(?:\s(?:so|it|the\scase|true))?\W{0,5}"
-    r"|\W{0,5}(?:aber\snicht|pero\sno(?:\slo\ses)?|mais\sne\sl['\u2019]est\spas|ma\snon\slo\sè|mas\snão\sé|но\s(?:это\s)?не(?:\sтак)?)\W{0,5}",
-    re.IGNORECASE,
-)
-_TRUTH: Final = re.compile(
-    r"\W{0,3}(?:(?P<no>false|no|nein|non|não|нет|否|いいえ|아니오|لا)|true|yes|ja|sí|oui|sì|sim|да|是|はい|예|네|نعم)\W{0,3}",
-    re.IGNORECASE,
-)
-_CORRECTS: Final = re.compile(
-    r"(?:^|(?<=[.!\n\u2014]))[\s*_-]{0,5}(?:hm+|wait|hold\son|actually|correction|scratch\sthat|on\s(?:second|closer|reflection|re)|i\s(?:change|take\s(?:it|that)\sback|retract"
-    r"|was\swrong|correct|revise)|let\sme\s(?:correct|revise|reconsider)|looking\s(?:again|closer)|edit|update|moment|korrektur|corrección|correction|更正|等等|訂正|정정)\b",
-    re.IGNORECASE,
-)
-_OR: Final = re.compile(
-    r"\W{0,5}(?:(?:or|and|vs\.?|versus|nor|oder|ou|o|y|e|и|или|أو|或|还是|か|또는)(?!\w))?\W{0,5}(?:an?\s|ein\w{0,2}\s)?",
-    re.IGNORECASE,
-)
-_OF_PARTS: Final = re.compile(
-    r"\b(?:parts?|some|portions?|areas?|regions?|elements?|aspects?|sections?|details?|half|third|(?:most|much|beginning|start|end|middle|rest)\sof|many|few(?!\s(?:would|will|could|people|viewers))|background|else|rest|otherwise)\b",
-    re.IGNORECASE,
-)
-_SUBJECT: Final = re.compile(
-    r"(?<!of\s)\b(?:video|clip|footage|recording|film|movie|sequence|content|material|shot|scene|none\sof\s(?:this|it)|nothing|it|this|that|everything|verdict|answer|these\sframes|the\sframes"
-    r"|conclusion|judge?ment|classification|label|result|my|que\s(?:sea|es|soit|est|sia|è|seja|é)|i|we|vid[eé]o|vídeo|filmato|clipe|aufnahme|esto|ce|cette|c['\u2019]est|das|es|séquence|grabación|gravação"
-    r"|видео|ролик|запись|клип|это|он|(?:ال|لل|بال)?فيديو|المقطع|مقطع|هذا|[أا]نه|النتيجة)\b",
-    re.IGNORECASE,
-)
-_LITTLE: Final = re.compile(
-    r"(?:\W{0,5}\b(?:and|nicht|kein\w{0,2}|pas|non|não|не|niet|ne|no|sure|certain|[0-9]{1,3}(?=\s?%)|so|but|yet|لكنه|لكن|بل|لا|thus|hence|therefore|however|overall|clearly|definitely|certainly|likely|obviously|almost\scertainly|evidently|undoubtedly"
-    r"|total|pure|complete|simply|just|plain|mit\ssicherheit|höchstwahrscheinlich|definitiv|vermutlich|wohl|offensichtlich|sicher|ganz|definitivamente|seguramente|certainement|sûrement|sicuramente|certamente|probabilmente|provavelmente|точно|похоже|видимо|probably|most|very|highly|completely|entirely|totally|fully|not|is|are|was|looks?|appears?|seems?|feels?|to|be|have|been|a|an|the|rather|actually|wait|no"
-    r"|correction|final|answer|verdict|ist|sehr|klar|eindeutig|also|ein|eine|wahrscheinlich|parece|muy|claramente|probablemente|un|est|semble|très|probablement"
-    r"|è|sembra|molto|é|muito|явно|скорее|всего|вероятно|должно|by|being|as|leaning|towards?|aber|doch|jedoch|sondern|pero|sino|mais|ma|mas|но|far|from|anything|wirkt|wirken|sieht|scheint|für)\b){0,8}\W{0,8}",
-    re.IGNORECASE,
-)
-_FOLLOWS: Final = re.compile(
-    r"\W{0,5}(?:$|(?P<clip>\b(?:videos?|clips?|footage|recordings?|film|movie|sequence|content|material|one|about\s(?:it|this|the\s(?:video|clip|footage))|vid[eé]o|vídeo|aufnahme|видео|ролик|запись)\b)"
-    r"|\b(?:because|since|as|and|or|due|based|by|with|from|using|enough|i|rather|not|were|was|is|in|at|on|for|to|throughout|overall|given|after|through|here|it|than"
-    r"|beyond|deal|aus|aussehen|instead|nor|about|whatsoever|anywhere|cannot|does|do|must|has|have|should|would|will|could|y|et|e|und|por|per|da|von|mit|durch|con|com|par|pour|avec|ist|sind|sei|war|wurde|worden|wirkt|sein|hält|halten?|gehalten|einstufen|nennen|bezeichnen|oder|ou|и|или|من|بواسطة|باستخدام)\b)"
-    r"|[^\w\s]",
-    re.IGNORECASE,
-)
-_THAT: Final = re.compile(
-    r"\W{0,5}(?:that(?!\s(?:suggests?|means|is|makes|indicates?|points|tells|shows|leads|alone|said)\b)|dass|daß|que|qu['\u2019]|che|أن"
-    r"|что(?!\s(?:указывает|говорит|свидетельствует|означает|подтверждает|делает|выглядит))"
-    r"|to\s(?:\w{1,12}\s)?(?:call|say|believe|think|label|conclude|suspect|suggest|assume|consider))(?:\b|(?<=['\u2019]))",
-    re.IGNORECASE,
-)
 _ARTICLE: Final = re.compile(r"\W{0,5}(?:(?:an?|any|most|many)\s)?\W{0,3}", re.IGNORECASE)
 _ANY_SUCH: Final = re.compile(
     r"\s(?:would|usually|typically|often|tends?|normally|rarely|always|does|do|don['\u2019]t|should|can|shows?|has|have)\b",
@@ -154,17 +90,17 @@ def parse_claimed_label(text: str) -> Label | Unparsed:
         found = list(_WORD.finditer(clause.text))
         telling = [word for word in found if _refers_to_clip(word)]
         spoken |= bool(telling)
-        reply = _YES_NO.match(clause.text) if asked is not None else None
+        reply = claim_words.YES_NO.match(clause.text) if asked is not None else None
         label: Label | None
         if reply and asked is not None:
             label = _flip_label(asked) if reply["no"] else asked
-        elif chosen is not None and _NOT_SO.fullmatch(clause.text):
+        elif chosen is not None and claim_words.NOT_SO.fullmatch(clause.text):
             label, turned = _flip_label(chosen), True
         else:
             open_ended = (
                 clause.asks
                 or supposed
-                or _CONCEDES.match(clause.text)
+                or claim_words.CONCEDES.match(clause.text)
                 or _offers_both_labels(found)
             )
             label = None if open_ended else _find_clause_claim(telling, earlier)
@@ -182,7 +118,7 @@ def parse_claimed_label(text: str) -> Label | Unparsed:
 def is_answer_corrected(text: str) -> bool:
     """Return whether the text corrects itself after its last `</answer>`, so that its answer is ambiguous."""
     _, closed, behind = text.rpartition("</answer>")
-    return bool(closed) and _CORRECTS.search(behind) is not None
+    return bool(closed) and claim_words.CORRECTS.search(behind) is not None
 
 
 def parse_label_field(text: str, read: Callable[[str], Label | Unparsed]) -> Label | Unparsed:
@@ -199,7 +135,9 @@ def parse_label_field(text: str, read: Callable[[str], Label | Unparsed]) -> Lab
         told = parse_claimed_label("\n".join(field.value for field in found))
         return told if isinstance(told, Label) else build_unparsed(UnparsedReason.AMBIGUOUS, text)
     labels = {reading for reading in readings if isinstance(reading, Label)}
-    if said and (correction := _CORRECTS.search(plain, plain.rfind(said[-1]) + len(said[-1]))):
+    if said and (
+        correction := claim_words.CORRECTS.search(plain, plain.rfind(said[-1]) + len(said[-1]))
+    ):
         corrected = parse_claimed_label(plain[correction.start() :])
         labels = {corrected} if isinstance(corrected, Label) else labels
     if len(labels) == 1:
@@ -216,7 +154,7 @@ def _iter_affirmed_labels(found: Iterable[AnswerField]) -> Iterator[Label]:
     """Yield the labels of fields whose name is a label and whose value is yes or no: `is_fake: true`."""
     for field in found:
         side = _WORD.search(field.name.replace("_", " "))
-        reply = _TRUTH.fullmatch(field.value)
+        reply = claim_words.TRUTH.fullmatch(field.value)
         if side and reply and field.kind in {None, "real"}:
             yield _flip_label(_get_word_label(side)) if reply["no"] else _get_word_label(side)
 
@@ -247,7 +185,7 @@ def is_generated_field_name(name: str) -> bool:
 def _offers_both_labels(found: Sequence[re.Match[str]]) -> bool:
     """Return whether two of the words are alternatives, as in `real or fake`."""
     return any(
-        _OR.fullmatch(now.string, now.end(), after.start())
+        claim_words.OR.fullmatch(now.string, now.end(), after.start())
         and _get_word_label(now) is not _get_word_label(after)
         for now, after in pairwise(found)
     )
@@ -271,7 +209,9 @@ def _find_claimed_label(word: re.Match[str], earlier: str) -> Label | None:
             _is_claim_negated(before, earlier) or _is_claim_negated(after, "") or any(refutations)
         )
         return _flip_label(named) if refuted else None
-    in_part = _OF_PARTS.search(before) and not claim_words.NEGATIVE_SUBJECT.search(before)
+    in_part = claim_words.OF_PARTS.search(before) and not claim_words.NEGATIVE_SUBJECT.search(
+        before
+    )
     if in_part or _is_doubted_claim(word.string, before, after):
         return None
     if claim_words.INSTEAD.search(before):
@@ -294,7 +234,7 @@ def _is_label_only_mentioned(before: str) -> bool:
 
 def _is_reported_claim(before: str) -> bool:
     told = [match.end() for match in claim_words.REPORTS.finditer(before)]
-    return bool(told) and not _SUBJECT.search(before, told[-1] + 25)
+    return bool(told) and not claim_words.SUBJECT.search(before, told[-1] + 25)
 
 
 def _is_doubted_claim(clause: str, before: str, after: str) -> bool:
@@ -309,7 +249,7 @@ def _is_doubted_claim(clause: str, before: str, after: str) -> bool:
     doubted = claim_words.DOUBTS.search(claim_words.REFUTES.sub(" ", before)) or _SHARE.search(
         before
     )
-    return doubted is not None and _WOULD_SAY.search(before) is None
+    return doubted is not None and claim_words.WOULD_SAY.search(before) is None
 
 
 def _uses_postposed_negation(clause: str) -> bool:
@@ -361,7 +301,7 @@ def _is_claim_negated_by_noun(noun: str, gap: str) -> bool | None:
         and not claim_words.EVIDENCE.search(gap, 0, verb.start())
     ):
         return False
-    subject = _SUBJECT.search(gap)
+    subject = claim_words.SUBJECT.search(gap)
     if subject is None:
         words_between = gap.split()
         near = len(words_between) <= _SHORT_GAP
@@ -393,7 +333,7 @@ def _is_negation_carried_over(before: str, earlier: str) -> bool | None:
     )
     if not any(table.search(earlier) for table in denials):
         return False
-    if _THAT.match(before) or claim_words.POLARITY.search(before):
+    if claim_words.THAT.match(before) or claim_words.POLARITY.search(before):
         return True
     start = _WHICH.match(before)
     verb = claim_words.SUGGESTS.match(
@@ -414,7 +354,7 @@ def _refers_to_clip(word: re.Match[str]) -> bool:
     if word["real_glyphs"] or word["generated_glyphs"]:
         return True
     is_phrase = word["real_phrase"] or word["generated_phrase"]
-    after = _FOLLOWS.match(word.string, word.end())
+    after = claim_words.FOLLOWS.match(word.string, word.end())
     if after is None and not is_phrase and not _CAPITAL.fullmatch(word[0]):
         return False
     if after is not None and after["clip"]:
@@ -425,7 +365,10 @@ def _refers_to_clip(word: re.Match[str]) -> bool:
     before = _get_preceding_text(word)
     if _TOO.search(before) or claim_words.EVIDENCE.search(before):
         return True
-    return any(form(before) for form in (_SUBJECT.search, _LITTLE.fullmatch, _GLYPHS.search))
+    return any(
+        form(before)
+        for form in (claim_words.SUBJECT.search, claim_words.LITTLE.fullmatch, _GLYPHS.search)
+    )
 
 
 def _get_preceding_text(word: re.Match[str]) -> str:

@@ -1,13 +1,8 @@
 """Words by which prose claims, denies, doubts and counts, in the languages that reviewers answer in."""
 
-# ruff: noqa: RUF001  words of other languages
-
 import re
 from collections.abc import Sequence
 from typing import Final
-
-# ruff: noqa: RUF001  words of other languages
-
 
 LETTER: Final = r"0-9A-Za-z_\u00c0-\u024f\u0400-\u04ff\u0600-\u06ff"
 """Chinese writes no blanks around a borrowed word, so its characters end one."""
@@ -269,3 +264,67 @@ def replace_number_words(text: str) -> str:
         return str(_GLYPHS[alone])
     plain = _WORD.sub(lambda word: str(_VALUES[word[0].lower()]), text)
     return _GLYPH.sub(lambda found: str(_GLYPHS[found["glyph"]]), plain)
+
+
+CONCEDES: Final = re.compile(
+    r"\W{0,5}(?:even\s)?(?:although|though|while|whereas|despite|in\sspite|albeit|obwohl|aunque|bien\sque|sebbene|embora|хотя|رغم"
+    r"|if|had|were|unless|suppose|assuming|falls|wenn|si|虽然|尽管|如果)\b|\W{0,5}(?:虽然|雖然|尽管|如果|若)",
+    re.IGNORECASE,
+)
+WOULD_SAY: Final = re.compile(
+    r"\b(?:i|we)(?:\swould|['\u2019]d)\s(?:\w{1,12}\s)?(?:say|call|judge|label|conclude)",
+    re.IGNORECASE,
+)
+YES_NO: Final = re.compile(
+    r"\W{0,5}(?:(?P<no>(?:(?:no|absolutely|certainly|definitely|clearly|of\scourse)\W{1,3})?(?:no|nope|not)|i\sdon['\u2019]t\sthink\sso|not\s(?:in\smy\s\w{1,10}|really|at\sall|a\schance)|far\sfrom\sit|by\sno\smeans|never|hardly"
+    r"|nein|non|não|нет|いいえ|不是|不|아니요|아니오|لا)|(?:absolutely|certainly|definitely|of\scourse|yes|yep|ja|sí|oui|si|sì|sim|да|はい|是的?|네|예|نعم))\W{0,5}$",
+    re.IGNORECASE,
+)
+NOT_SO: Final = re.compile(
+    r"\W{0,5}(?:(?:but|yet|and)\s)?(?:(?:it|this|that)\s)?(?:isn['\u2019]t|is\snot|(?:it|that)['\u2019]s\snot|wasn['\u2019]t|was\snot)(?:\s(?:so|it|the\scase|true))?\W{0,5}"
+    r"|\W{0,5}(?:aber\snicht|pero\sno(?:\slo\ses)?|mais\sne\sl['\u2019]est\spas|ma\snon\slo\sè|mas\snão\sé|но\s(?:это\s)?не(?:\sтак)?)\W{0,5}",
+    re.IGNORECASE,
+)
+TRUTH: Final = re.compile(
+    r"\W{0,3}(?:(?P<no>false|no|nein|non|não|нет|否|いいえ|아니오|لا)|true|yes|ja|sí|oui|sì|sim|да|是|はい|예|네|نعم)\W{0,3}",
+    re.IGNORECASE,
+)
+CORRECTS: Final = re.compile(
+    r"(?:^|(?<=[.!\n\u2014]))[\s*_-]{0,5}(?:hm+|wait|hold\son|actually|correction|scratch\sthat|on\s(?:second|closer|reflection|re)|i\s(?:change|take\s(?:it|that)\sback|retract"
+    r"|was\swrong|correct|revise)|let\sme\s(?:correct|revise|reconsider)|looking\s(?:again|closer)|edit|update|moment|korrektur|corrección|correction|更正|等等|訂正|정정)\b",
+    re.IGNORECASE,
+)
+OR: Final = re.compile(
+    r"\W{0,5}(?:(?:or|and|vs\.?|versus|nor|oder|ou|o|y|e|и|или|أو|或|还是|か|또는)(?!\w))?\W{0,5}(?:an?\s|ein\w{0,2}\s)?",
+    re.IGNORECASE,
+)
+OF_PARTS: Final = re.compile(
+    r"\b(?:parts?|some|portions?|areas?|regions?|elements?|aspects?|sections?|details?|half|third|(?:most|much|beginning|start|end|middle|rest)\sof|many|few(?!\s(?:would|will|could|people|viewers))|background|else|rest|otherwise)\b",
+    re.IGNORECASE,
+)
+SUBJECT: Final = re.compile(
+    r"(?<!of\s)\b(?:video|clip|footage|recording|film|movie|sequence|content|material|shot|scene|none\sof\s(?:this|it)|nothing|it|this|that|everything|verdict|answer|these\sframes|the\sframes"
+    r"|conclusion|judge?ment|classification|label|result|my|que\s(?:sea|es|soit|est|sia|è|seja|é)|i|we|vid[eé]o|vídeo|filmato|clipe|aufnahme|esto|ce|cette|c['\u2019]est|das|es|séquence|grabación|gravação"
+    r"|видео|ролик|запись|клип|это|он|(?:ال|لل|بال)?فيديو|المقطع|مقطع|هذا|[أا]نه|النتيجة)\b",
+    re.IGNORECASE,
+)
+LITTLE: Final = re.compile(
+    r"(?:\W{0,5}\b(?:and|nicht|kein\w{0,2}|pas|non|não|не|niet|ne|no|sure|certain|[0-9]{1,3}(?=\s?%)|so|but|yet|لكنه|لكن|بل|لا|thus|hence|therefore|however|overall|clearly|definitely|certainly|likely|obviously|almost\scertainly|evidently|undoubtedly"
+    r"|total|pure|complete|simply|just|plain|mit\ssicherheit|höchstwahrscheinlich|definitiv|vermutlich|wohl|offensichtlich|sicher|ganz|definitivamente|seguramente|certainement|sûrement|sicuramente|certamente|probabilmente|provavelmente|точно|похоже|видимо|probably|most|very|highly|completely|entirely|totally|fully|not|is|are|was|looks?|appears?|seems?|feels?|to|be|have|been|a|an|the|rather|actually|wait|no"
+    r"|correction|final|answer|verdict|ist|sehr|klar|eindeutig|also|ein|eine|wahrscheinlich|parece|muy|claramente|probablemente|un|est|semble|très|probablement"
+    r"|è|sembra|molto|é|muito|явно|скорее|всего|вероятно|должно|by|being|as|leaning|towards?|aber|doch|jedoch|sondern|pero|sino|mais|ma|mas|но|far|from|anything|wirkt|wirken|sieht|scheint|für)\b){0,8}\W{0,8}",
+    re.IGNORECASE,
+)
+FOLLOWS: Final = re.compile(
+    r"\W{0,5}(?:$|(?P<clip>\b(?:videos?|clips?|footage|recordings?|film|movie|sequence|content|material|one|about\s(?:it|this|the\s(?:video|clip|footage))|vid[eé]o|vídeo|aufnahme|видео|ролик|запись)\b)"
+    r"|\b(?:because|since|as|and|or|due|based|by|with|from|using|enough|i|rather|not|were|was|is|in|at|on|for|to|throughout|overall|given|after|through|here|it|than"
+    r"|beyond|deal|aus|aussehen|instead|nor|about|whatsoever|anywhere|cannot|does|do|must|has|have|should|would|will|could|y|et|e|und|por|per|da|von|mit|durch|con|com|par|pour|avec|ist|sind|sei|war|wurde|worden|wirkt|sein|hält|halten?|gehalten|einstufen|nennen|bezeichnen|oder|ou|и|или|من|بواسطة|باستخدام)\b)"
+    r"|[^\w\s]",
+    re.IGNORECASE,
+)
+THAT: Final = re.compile(
+    r"\W{0,5}(?:that(?!\s(?:suggests?|means|is|makes|indicates?|points|tells|shows|leads|alone|said)\b)|dass|daß|que|qu['\u2019]|che|أن"
+    r"|что(?!\s(?:указывает|говорит|свидетельствует|означает|подтверждает|делает|выглядит))"
+    r"|to\s(?:\w{1,12}\s)?(?:call|say|believe|think|label|conclude|suspect|suggest|assume|consider))(?:\b|(?<=['\u2019]))",
+    re.IGNORECASE,
+)

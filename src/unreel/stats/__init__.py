@@ -3,9 +3,8 @@
 Where to look:
     `bootstrap.py`: bootstrap intervals.
     `resampling.py`: resampling by scene and creator.
-    `cluster_ids.py`: scene and creator of each row.
-    `jackknife.py`: jackknife intervals of differences.
-    `paired_tests.py`: paired differences and Holm correction.
+    `clusters.py`: scene and creator of each row.
+    `paired_differences.py`: paired differences: jackknife intervals and Holm correction.
     `power.py`: the smallest difference that a benchmark can show.
     `detection.py`: AUC, F1 and other detection metrics.
     `agreement.py`: agreement of raters.

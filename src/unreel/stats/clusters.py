@@ -209,7 +209,7 @@ class ClusterResampler:
 
     @classmethod
     def of(cls, group: npt.NDArray[Any], starts: IntArray) -> "ClusterResampler":
-        """Build the resampler of sorted rows by `group`, distinct from `starts` on; group -1 always stays."""
+        """Build the resampler of sorted rows by `group`; distinct rows begin at `starts`. Group -1 stays."""
         drawn = group != NOBODY
         labels = group[drawn]
         always = 0.0 if len(labels) == len(group) else count_chosen_rows(~drawn, starts)

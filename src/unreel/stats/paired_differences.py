@@ -6,8 +6,8 @@ difference: common difficulty cancels.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.bootstrap import ROUNDING
+from unreel.stats.clusters import LabelNumbering
 from unreel.stats.jackknife_values import JackknifeEstimate, JackknifeGroups, JackknifeValues
 from unreel.stats.power import compute_detectable_difference
 from unreel.stats.resampling import compute_shared_variance
@@ -181,3 +182,66 @@ def estimate_paired_difference(
     return compute_difference_interval(
         ours.value - theirs.value, without, n=n, few=few, reach=reach
     )
+
+
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PairedRows:
+    """Indexes of the paired rows of two reviewers about the same clip, in the order of the first."""
+
+    ours: Places
+    theirs: Places
+    shown: Places
+    """Index of the clips, for each pair of rows."""
+    n_unshared: int
+    """Clips, or pairs of them, with a row that has no counterpart."""
+
+    @property
+    def n_shown(self) -> int:
+        """Count the distinct clips, or pairs of clips."""
+        return len(np.unique(self.shown))
+
+    def at(self, chosen: npt.NDArray[np.bool_]) -> "PairedRows":
+        """Return the row pairs that the mask `chosen` selects."""
+        return replace(
+            self, ours=self.ours[chosen], theirs=self.theirs[chosen], shown=self.shown[chosen]
+        )
+
+
+def pair_rows(ours: Iterable[str], theirs: Iterable[str]) -> PairedRows:
+    """Pair the rows of two reviewers by clip; pair repeated rows of a clip by their order."""
+    labels = LabelNumbering(most=0)
+    n_ours = 0
+    for shown in ours:
+        labels.add(shown)
+        n_ours += 1
+    for shown in theirs:
+        labels.add(shown)
+    number = labels.numbers().astype(np.int64)
+    first, second = number[:n_ours], number[n_ours:]
+    one, other = _count_earlier_occurrences(first), _count_earlier_occurrences(second)
+    n = 1 + max(int(one.max(initial=0)), int(other.max(initial=0)))
+    _, at, behind = np.intersect1d(
+        first * n + one, second * n + other, assume_unique=True, return_indices=True
+    )
+    order = np.argsort(at)
+    alone = np.ones(len(number), np.bool_)
+    alone[at] = alone[n_ours + behind] = False
+    return PairedRows(
+        ours=at[order],
+        theirs=behind[order],
+        shown=first[at[order]],
+        n_unshared=len(np.unique(number[alone])),
+    )
+
+
+def _count_earlier_occurrences(numbers: Places) -> Places:
+    """Return for each number how many equal numbers come before it."""
+    order = np.argsort(numbers, kind="stable")
+    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+    nth = np.empty(len(numbers), np.int64)
+    lengths = np.diff(starts, append=len(numbers))
+    nth[order] = np.arange(len(numbers)) - np.repeat(starts, lengths)
+    return nth

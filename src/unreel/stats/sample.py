@@ -178,7 +178,7 @@ class GroupCounts:
 
     @classmethod
     def of(cls, group: npt.NDArray[Any], starts: IntArray, *, block: int) -> "GroupCounts":
-        """Count sorted rows by `group`, distinct from `starts` on; group `MOST_GROUPS` is never left out."""
+        """Count sorted rows by `group`; distinct rows begin at `starts`. Group `MOST_GROUPS` stays."""
         counts = np.diff(starts, append=len(group))
         key = np.repeat(np.arange(len(starts)), counts)
         key += group.astype(np.int64) * len(starts)

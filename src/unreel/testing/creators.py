@@ -5,7 +5,6 @@ class TestMine(CreatorKit):
     def creator(self) -> Creator:
         return MyCreator()
 """
-# ruff: noqa: S101  these methods are tests
 
 import asyncio
 import hashlib
@@ -44,7 +43,7 @@ class KitCreatorContext:
         """Keep it."""
         self.notes[what] = text
 
-    async def fetch(self, url: str, into: Path) -> Failure | None:  # noqa: ARG002  nobody is asked
+    async def fetch(self, url: str, into: Path) -> Failure | None:
         """Return a failure: tests fetch nothing."""
         return Failure(FailureReason.NOT_NAMED, f"{url!a} is not fetched in tests")
 

@@ -3,9 +3,8 @@
 Where to look:
     `consensus.py`: the consensus of each task.
     `outcome.py`: settings, and the possible outcomes.
-    `majority.py`: majority of scores and votes.
+    `answer_consensus.py`: scores and votes by majority, or weighted by skill.
     `trace_consensus.py`: several boxes merged into one trace.
     `trace_matching.py`: traces that mean the same fault.
-    `weighted_answers.py`: answers weighted by skill.
     `review.py`: reviews of a consensus.
 """

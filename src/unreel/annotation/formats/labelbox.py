@@ -190,10 +190,9 @@ def _iter_row_videos(
 
 
 def _parse_clip_name(about: Mapping[str, Any]) -> str:
-    named = parse_bounded_text(about.get("external_id")) or parse_bounded_text(
-        about.get("global_key")
-    )
-    return named or parse_bounded_text(about.get("row_data")).partition("?")[0].rpartition("/")[2]
+    names = ("external_id", "global_key", "row_data")
+    external, key, url = (parse_bounded_text(about.get(name)) for name in names)
+    return external or key or url.partition("?")[0].rpartition("/")[2]
 
 
 def _iter_label_videos(
@@ -299,7 +298,7 @@ def _parse_visible_spans(
         return [FrameSpan(min(on), max(on))]
     found = []
     for segment in told:
-        if not isinstance(segment, list) or len(segment) != 2:  # noqa: PLR2004  first and last
+        if not isinstance(segment, list) or len(segment) != 2:
             msg = f"a segment is {format_untrusted_value(segment)}. Write the first frame and the last"
             raise InvalidValueError(msg)
         first, last = (parse_count(frame, "a segment's frame") - 1 for frame in segment)
@@ -344,11 +343,7 @@ def _build_key_frame_box(frame: int, each: Mapping[str, Any], sides: Size) -> Ke
     mask = ""
     for kind in _MASKS:
         held = each.get(kind)
-        mask = mask or (
-            parse_bounded_text(held.get("url"))
-            if isinstance(held, dict)
-            else parse_bounded_text(held)
-        )
+        mask = mask or parse_bounded_text(held.get("url") if isinstance(held, dict) else held)
     drawn = each.get("bounding_box")
     box = None if drawn is None else _parse_box(require_mapping(drawn, "bounding_box"), sides)
     if box is None and not mask:
@@ -378,17 +373,10 @@ def _iter_nested_answers(held: object, depth: int = 0) -> Iterator[FieldAnswer]:
     for each in _get_list_or_empty(held):
         said = require_mapping(each, "a classification")
         question = parse_bounded_text(said.get("name"))
-        answers = [
-            require_mapping(answer, "an answer")
-            for answer in (
-                said.get("radio_answer"),
-                *_get_list_or_empty(said.get("checklist_answers")),
-            )
-            if answer is not None
-        ]
-        if words := tuple(
-            filter(None, (parse_bounded_text(answer.get("name")) for answer in answers))
-        ):
+        chosen = (said.get("radio_answer"), *_get_list_or_empty(said.get("checklist_answers")))
+        answers = [require_mapping(answer, "an answer") for answer in chosen if answer is not None]
+        names = (parse_bounded_text(answer.get("name")) for answer in answers)
+        if words := tuple(filter(None, names)):
             yield FieldAnswer(question, words)
         written = said.get("text_answer")
         if isinstance(written, dict) and parse_bounded_text(written.get("content")):

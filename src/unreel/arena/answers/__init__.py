@@ -2,8 +2,7 @@
 
 Where to look:
     `play.py`: the table of answers.
-    `read_play.py`: the table from the stored runs of reviewers.
+    `read_play.py`: the table from the stored runs; creators and scenes of the clips.
     `people.py`: human votes.
     `tally.py`: counts of answers, also on bootstrap resamples.
-    `lineup.py`: creators and scenes of the clips.
 """

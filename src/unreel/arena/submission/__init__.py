@@ -2,11 +2,9 @@
 
 Where to look:
     `submit.py`: one submission.
-    `entry.py`: ENTRY.toml.
+    `entry.py`: ENTRY.toml, and accepted entries.
     `creator_checks.py`: checks of a creator.
     `reviewer_checks.py`: checks of a reviewer.
-    `copies.py`: near-copies of other clips.
-    `file_leaks.py`: file properties that reveal the label.
+    `clip_inspection.py`: near-copies of other clips, and file properties that reveal the label.
     `log.py`: the append-only log.
-    `accepted.py`: accepted entries.
 """

@@ -116,7 +116,7 @@ def step(*, name: str, as_json: bool, **options: Any) -> None:
 )
 @trusted_option
 @json_option
-def audit(  # noqa: PLR0913  one parameter for each option
+def audit(
     *,
     benchmark: Path,
     normalise: bool,
@@ -169,7 +169,7 @@ def audit(  # noqa: PLR0913  one parameter for each option
 )
 @trusted_option
 @json_option
-def inject(  # noqa: PLR0913  one parameter for each option
+def inject(
     *,
     clip: Path,
     category: str,

@@ -108,7 +108,7 @@ class ScoredAnswers:
 )
 @table_format_option
 @json_option
-def score(  # noqa: PLR0913  one parameter for each option
+def score(
     *,
     answers: str,
     benchmark: Path | None,

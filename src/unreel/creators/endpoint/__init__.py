@@ -3,8 +3,6 @@
 Where to look:
     `creator.py`: the creator.
     `jobs.py`: submission and polling of jobs without double payment.
-    `api.py`: presets of services.
-    `client.py`: HTTP requests.
-    `call.py`: retries within a deadline.
-    `spend_limit.py`: the spend limit.
+    `service.py`: presets of services, and the spend limit.
+    `client.py`: HTTP requests, and retries within a deadline.
 """

@@ -11,8 +11,10 @@ from scipy import ndimage
 
 from unreel.core.trace import Category
 from unreel.curation.inject.paint import (
-    Field,
     blend_patches,
+    build_pinch_field,
+    build_ripple_field,
+    build_swirl_field,
     compute_effect_strength,
     erase_region,
     paste_cutout,
@@ -118,7 +120,7 @@ def _iter_distortion_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
             wave: tuple[float, float, float] = (phase, pace, bulge),
         ) -> Rgb:
             much = compute_effect_strength(index, shot.n, rise=3)
-            field = _build_swirl_field(turn * much, wave[2] * much, wave[0] + wave[1] * index)
+            field = build_swirl_field(turn * much, wave[2] * much, wave[0] + wave[1] * index)
             return warp_ellipse(shot.picture(index), windows[index], field)
 
         yield TraceEffect(paint, region)
@@ -141,7 +143,7 @@ def _iter_background_distortions(canvas: EffectContext) -> Iterator[TraceEffect]
         ) -> Rgb:
             much = reach * compute_effect_strength(index, shot.n, rise=3)
             waves, pushes, phases = field
-            bent = _build_ripple_field(2.2 * waves, much * pushes, phases + pace * index)
+            bent = build_ripple_field(2.2 * waves, much * pushes, phases + pace * index)
             return warp_ellipse(shot.picture(index), windows[index], bent)
 
         yield TraceEffect(paint, region)
@@ -218,7 +220,7 @@ def _draw_squeeze_frame(
     both = pad_window(both, round(0.12 * max(both.width, both.height)), frame=shot.size)
     much = compute_effect_strength(index - run.start, len(run), rise=max(3, len(run) // 3))
     pull = much * (0.7 + 0.5 * canvas.strength)
-    return warp_ellipse(shot.picture(index), both, _build_pinch_field(both, first, second, pull))
+    return warp_ellipse(shot.picture(index), both, build_pinch_field(both, first, second, pull))
 
 
 def _iter_split_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
@@ -372,40 +374,3 @@ def _build_jump_path(n: int, rng: np.random.Generator, *, other_end: float) -> F
         path[place : place + stay] = (1.0 if at_far_end else other_end) * rng.uniform(0.8, 1.0)
         place, at_far_end = place + stay, not at_far_end
     return path
-
-
-def _build_swirl_field(turn: float, bulge: float, phase: float) -> Field:
-    def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
-        cos, sin = np.cos(turn), np.sin(turn)
-        bent = columns + bulge * np.sin(4 * rows + phase)
-        return cos * bent - sin * rows, sin * bent + cos * rows
-
-    return field
-
-
-def _build_ripple_field(waves: Floats, pushes: Floats, phases: Floats) -> Field:
-    def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
-        ridges = [
-            np.sin(wave[0] * columns + wave[1] * rows + phase)
-            for wave, phase in zip(waves, phases, strict=True)
-        ]
-        return (
-            columns + sum(push[0] * ridge for push, ridge in zip(pushes, ridges, strict=True)),
-            rows + sum(push[1] * ridge for push, ridge in zip(pushes, ridges, strict=True)),
-        )
-
-    return field
-
-
-def _build_pinch_field(
-    both: PixelWindow, first: PixelWindow, second: PixelWindow, pull: float
-) -> Field:
-    """Return a warp field that pulls both ends of the line between two windows to its middle."""
-    axis = np.subtract(second.centre, first.centre) / (both.width / 2, both.height / 2)
-    axis = axis / np.linalg.norm(axis)
-
-    def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
-        along = columns * axis[0] + rows * axis[1]
-        return columns + pull * along * axis[0], rows + pull * along * axis[1]
-
-    return field

@@ -80,3 +80,44 @@ def paste_cutout(frame: Rgb, cut: RegionCutout, offset: tuple[int, int], much: f
     below = frame[window.slices].astype(np.float32)
     alpha = cut.alpha[rows, columns] * much
     return paste_patch(frame, window, blend_patches(below, cut.patch[rows, columns], alpha))
+
+
+def build_swirl_field(turn: float, bulge: float, phase: float) -> Field:
+    """Return a warp field that turns the window by `turn` radians and bends it in waves."""
+
+    def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
+        cos, sin = np.cos(turn), np.sin(turn)
+        bent = columns + bulge * np.sin(4 * rows + phase)
+        return cos * bent - sin * rows, sin * bent + cos * rows
+
+    return field
+
+
+def build_ripple_field(waves: Floats, pushes: Floats, phases: Floats) -> Field:
+    """Return a warp field that adds sine waves of the given directions, heights and phases."""
+
+    def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
+        ridges = [
+            np.sin(wave[0] * columns + wave[1] * rows + phase)
+            for wave, phase in zip(waves, phases, strict=True)
+        ]
+        return (
+            columns + sum(push[0] * ridge for push, ridge in zip(pushes, ridges, strict=True)),
+            rows + sum(push[1] * ridge for push, ridge in zip(pushes, ridges, strict=True)),
+        )
+
+    return field
+
+
+def build_pinch_field(
+    both: PixelWindow, first: PixelWindow, second: PixelWindow, pull: float
+) -> Field:
+    """Return a warp field that pulls both ends of the line between two windows to its middle."""
+    axis = np.subtract(second.centre, first.centre) / (both.width / 2, both.height / 2)
+    axis = axis / np.linalg.norm(axis)
+
+    def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
+        along = columns * axis[0] + rows * axis[1]
+        return columns + pull * along * axis[0], rows + pull * along * axis[1]
+
+    return field

@@ -8,6 +8,5 @@ Where to look:
     `matrix.py`: creators against reviewers.
     `reviewer_page.py`: the page of a reviewer.
     `creator_page.py`: the page of a creator.
-    `exports.py`: JSON.
-    `hub.py`: files for Hugging Face.
+    `exports.py`: JSON, and files for Hugging Face.
 """

@@ -3,12 +3,10 @@
 Where to look:
     `client.py`: one question: requests, retries, deadline.
     `reviewer.py`: the reviewer.
-    `budget.py`: limits of requests and cost.
-    `spending_log.py`: reservations that survive kill -9.
-    `circuit_breaker.py`: pauses while a server fails.
-    `concurrency.py`: requests in flight.
+    `budget.py`: limits of requests and cost, with reservations that survive kill -9.
+    `load_control.py`: requests in flight, and pauses while a server fails.
     `families.py`: model families: inputs, boxes and times.
-    `keys.py`: the key of each request.
-    `replies.py`: parsing of responses.
+    `servers.py`: addresses and keys of servers.
+    `transport.py`: HTTP requests, and parsing of responses.
     `tokens.py`: estimates of tokens.
 """

@@ -45,13 +45,9 @@ class RequestFailure:
 
 def parse_chat_response(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
     """Parse a chat completion response; return a failure with the reason if it is no valid answer."""
-    if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
-        return _parse_error_response(raw, now=now)
-    body = _parse_json_body(raw.body)
-    if not isinstance(body, dict):
-        return _build_malformed_failure(
-            f"the body is no JSON object: {_format_body_excerpt(raw.body)!r}"
-        )
+    body = _parse_json_object(raw, now=now)
+    if isinstance(body, RequestFailure):
+        return body
     if isinstance(body.get("error"), dict):  # some gateways report errors with status 200
         code = body["error"].get("code")
         if type(code) is int and code in _STATUSES:
@@ -64,14 +60,21 @@ def parse_chat_response(raw: HttpReply, *, now: datetime) -> Reply | RequestFail
 
 def parse_json_response(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
     """Return the JSON object in `raw` as text, for servers without a chat API."""
+    body = _parse_json_object(raw, now=now)
+    if isinstance(body, RequestFailure):
+        return body
+    return Reply(text=raw.body.decode("utf-8-sig"))
+
+
+def _parse_json_object(raw: HttpReply, *, now: datetime) -> dict[str, Any] | RequestFailure:
     if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
         return _parse_error_response(raw, now=now)
     body = _parse_json_body(raw.body)
-    if not isinstance(body, dict):
-        return _build_malformed_failure(
-            f"the body is no JSON object: {_format_body_excerpt(raw.body)!r}"
-        )
-    return Reply(text=raw.body.decode("utf-8-sig"))
+    if isinstance(body, dict):
+        return body
+    return _build_malformed_failure(
+        f"the body is no JSON object: {_format_body_excerpt(raw.body)!r}"
+    )
 
 
 def _parse_json_body(body: bytes) -> Any:
@@ -238,7 +241,7 @@ class HttpTransport:
                 "POST", self._path, content=body, headers=headers
             ) as response:
                 return await read_http_reply(response, cap_bytes=self._cap_bytes)
-        except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
+        except Exception as error:
             lost = convert_connection_error(error)
             is_unsent = isinstance(error, _UNSENT)
             return UnsentRequestFailure(lost.reason, lost.detail) if is_unsent else lost

@@ -7,5 +7,5 @@ Where to look:
     `input_format.py`: the input format of a trained checkpoint.
     `serving.py`: the plan of `unreel serve`.
     `server.py`: the vLLM process.
-    `positions.py`: positions as vLLM counts them.
+    `loading.py`: loading of a model, with positions as vLLM counts them.
 """

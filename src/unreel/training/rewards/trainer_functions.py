@@ -16,10 +16,10 @@ def _parse_answer_key_cached(written: str) -> AnswerKey:
 
 
 def compute_score(
-    data_source: str,  # noqa: ARG001  verl names it; the key tells the instrument
+    data_source: str,
     solution_str: str,
     ground_truth: str,
-    extra_info: Any = None,  # noqa: ARG001
+    extra_info: Any = None,
     **_ignored: Any,
 ) -> float:
     """Return the reward of one answer; called by verl's reward managers.
