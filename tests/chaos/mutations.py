@@ -358,8 +358,8 @@ MUTATIONS = (
     Mutation(
         "the lock of an eval's driver is not taken",
         "evaluation/run_job.py",
-        "with build_writer_lock(location / DRIVER):",
-        "if True:",
+        "with build_writer_lock(run.place / DRIVER), open_shared_runner(engine) as runner:",
+        "with open_shared_runner(engine) as runner:",
         (DUE_ROWS + "test_a_second_driver_of_an_eval_is_refused_before_it_writes",),
     ),
     Mutation(

@@ -188,7 +188,7 @@ _FINEST: Final = 1000
 """Shares are taken in thousandths."""
 
 
-def assign_tasks(
+def assign_tasks(  # noqa: PLR0913  the knobs of a campaign
     tasks: Iterable[AnnotationTask],
     annotators: Sequence[str],
     *,
@@ -279,7 +279,7 @@ def _validate_assignment_settings(
 
 def _build_random_generator(seed: int, batch: int, *of: str) -> Random:
     text = digest("assign", str(seed), str(batch), *of)
-    return Random(text)
+    return Random(text)  # noqa: S311  a choice that can be repeated, no secret
 
 
 def _assign_annotators(

@@ -25,7 +25,7 @@ class AnnotationInterface(StrEnum):
     REALISM = "realism"
     PREFERENCE = "preference"
     REALITY = "reality"
-    PASS_FAIL = "pass-fail"
+    PASS_FAIL = "pass-fail"  # noqa: S105  no password
 
     @property
     def n_clips(self) -> int:
@@ -135,7 +135,7 @@ class AnnotationTask:
     """Earlier annotations of a model or a person; shown only in the arm `prefilled`."""
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.names) == len(self.copies) <= 2:
+        if not 1 <= len(self.names) == len(self.copies) <= 2:  # noqa: PLR2004  a pair
             msg = f"a task has one clip or two, got {self.names}. Make a task for each pair"
             raise InvalidValueError(msg)
         if list(self.names) != sorted(set(self.names)):

@@ -39,7 +39,7 @@ def sample_clips_by_score(scores: Mapping[str, int], *, seed: int) -> dict[str, 
     Raises:
         InvalidSettingError: A score has too few clips.
     """
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311  no secret
     drawn: dict[str, int] = {}
     for score, n in VRB_CLIPS.items():
         names = sorted(name for name, given in scores.items() if given == score)
@@ -58,7 +58,7 @@ def list_different_score_pairs(scores: Mapping[str, int]) -> list[NamePair]:
 
 def choose_balanced_pairs(pairs: Sequence[NamePair], *, n: int, seed: int) -> list[NamePair]:
     """Choose `n` pairs at random by `seed`, so that all clips appear about equally often."""
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311  no secret
     left = list(pairs)
     rng.shuffle(left)
     used: dict[str, int] = {}
@@ -80,7 +80,7 @@ def choose_informative_pairs(
         InvalidSettingError: There are fewer than two clips, or too many.
     """
     ordered = sorted(set(names))
-    if not 2 <= len(ordered) <= MOST:
+    if not 2 <= len(ordered) <= MOST:  # noqa: PLR2004  a pair
         setting, problem = "--plan", f"{len(ordered)} clips cannot be weighed against each other"
         raise InvalidSettingError(setting, problem, f"Give 2 to {MOST} clips")
     pairs = list(combinations(range(len(ordered)), 2))

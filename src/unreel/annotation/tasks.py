@@ -148,7 +148,7 @@ def select_known_answers(
     if len(found) < n:
         setting, problem = "--gold", f"the benchmark has the answer of {len(found)} tasks"
         raise InvalidSettingError(setting, problem, f"Give {len(found)} at most")
-    chosen = Random(f"gold {seed}").sample(sorted(found), n)
+    chosen = Random(f"gold {seed}").sample(sorted(found), n)  # noqa: S311  no secret
     return {task: found[task] for task in chosen}
 
 
@@ -162,7 +162,7 @@ def read_prefilled_answers(file: Path) -> dict[str, Value]:
     for number, row in enumerate(read_table(file), start=1):
         try:
             if isinstance(row, Rejected):
-                raise ValueError(row.why)
+                raise ValueError(row.why)  # noqa: TRY004, TRY301  told below, with its line
             told = row["value"]
             value = json.loads(told) if isinstance(told, str) else told
             found[str(row["name"])] = VALUES.validate_python(value)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from unreel.arena.run.outcome import SeasonOutcome
 
 
-def run_season(
+def run_season(  # noqa: PLR0913  one parameter for each option
     season: str | Path,
     *,
     out: str | Path | None = None,

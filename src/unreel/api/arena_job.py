@@ -17,7 +17,7 @@ from unreel.engine.resolve_location import build_storage_access
 from unreel.engine.run import ALL_FAILURES
 
 
-def open_season_job(
+def open_season_job(  # noqa: PLR0913  one parameter for each option
     season: str | Path,
     *,
     out: str | Path | None,

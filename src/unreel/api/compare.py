@@ -41,7 +41,8 @@ def compare(
     compare_runs = LazyImport("unreel.evaluation.comparison:compare_runs", "eval").load()
     find = LazyImport("unreel.api.runs_job:open_stored_run", "eval").load()
     kept: list[run_job.EvalRun] = [
-        run._kept if isinstance(run, Run) else find(str(run)) for run in runs
+        run._kept if isinstance(run, Run) else find(str(run))  # noqa: SLF001  one house
+        for run in runs
     ]
     mode = None if parser is None else require_parser(parser)
     found: Comparisons = compare_runs(kept, metrics=metrics, parser=mode, judge=judge)

@@ -29,7 +29,7 @@ class Curated:
     """The frozen benchmark; `None` before it is frozen, and where a leak was not accepted."""
 
 
-def curate(
+def curate(  # noqa: PLR0913  what `unreel curate run` takes
     recipe: str | Path | Mapping[str, Any],
     *,
     out: str | Path | None = None,

@@ -16,7 +16,7 @@ from unreel.engine.run import ALL_FAILURES
 from unreel.media.access import require_sandbox_protection
 
 
-def run_curation_steps(
+def run_curation_steps(  # noqa: PLR0913  what `curate` takes
     recipe: str | Path | Mapping[str, Any],
     *,
     out: str | Path | None,

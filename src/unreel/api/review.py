@@ -62,7 +62,7 @@ def run_coroutine_blocking(work: Coroutine[Any, Any, T]) -> T:
             raise
 
 
-def review(
+def review(  # noqa: PLR0913  one parameter for each option
     clip: str | Path,
     *,
     models: Models,
@@ -109,7 +109,7 @@ def review(
     return run_coroutine_blocking(asked)
 
 
-async def review_async(
+async def review_async(  # noqa: PLR0913  one parameter for each option
     clip: str | Path,
     *,
     models: Models,

@@ -123,7 +123,7 @@ class Run:
         )
 
 
-def evaluate(
+def evaluate(  # noqa: PLR0913  what `unreel eval` takes
     benchmark: str | Path,
     *,
     model: Model,

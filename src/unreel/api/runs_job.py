@@ -53,7 +53,7 @@ def _render_progress_line(line: ProgressLine) -> RenderableType:
     return row
 
 
-def run_evaluation(
+def run_evaluation(  # noqa: PLR0913  what `evaluate` takes
     asked: Mapping[str, Any],
     model: Model,
     *,

@@ -16,7 +16,7 @@ from unreel.protocols.protocol import Mode, Protocol, Subject
 from unreel.protocols.protocol import get_protocol as find_protocol
 
 
-def score(
+def score(  # noqa: PLR0913  what `unreel score` takes
     answers: str | Path | Mapping[str, str | Failure],
     *,
     benchmark: str | Path | Benchmark,

@@ -10,7 +10,7 @@ from unreel.engine.progress import OnStep
 from unreel.training.manifest import TrainingResult
 
 
-def train(
+def train(  # noqa: PLR0913  one parameter for each option
     recipe: str | Path | Mapping[str, Any],
     *,
     data: Sequence[str | Path] = (),

@@ -36,7 +36,7 @@ def prepare(
     return checked, Path(out or Path("trainings") / make_safe_file_name(checked.name))
 
 
-def train_checked_recipe(
+def train_checked_recipe(  # noqa: PLR0913  one parameter for each option
     recipe: TrainRecipe,
     folder: Path,
     callbacks: TrainingCallbacks,

@@ -177,7 +177,7 @@ class _CompactThriftReader:
     def _list(self, depth: int) -> None:
         head = self._byte()
         count, kind = head >> 4, head & 15
-        if count == 15:
+        if count == 15:  # noqa: PLR2004  the count follows
             count = self._varint()
         for _ in range(count):
             # In lists a truth value has a byte of its own.
@@ -197,7 +197,7 @@ class _CompactThriftReader:
         for shift in range(0, 70, 7):
             byte = self._byte()
             found |= (byte & 127) << shift
-            if byte < 128:
+            if byte < 128:  # noqa: PLR2004  the highest bit says that more follow
                 return found
         msg = "a page with a number beyond all measure"
         raise InvalidValueError(msg)

@@ -81,12 +81,12 @@ class LazyGroup(click.Group):
         super().__init__(**options)
         self.words = words
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
         return list(self.words)
 
     def get_command(
         self,
-        ctx: click.Context,
+        ctx: click.Context,  # noqa: ARG002  click's signature
         cmd_name: str,
     ) -> click.Command | None:
         word = self.words.get(cmd_name)
@@ -102,7 +102,7 @@ class LazyGroup(click.Group):
 
     def format_commands(
         self,
-        ctx: click.Context,
+        ctx: click.Context,  # noqa: ARG002  click's signature
         formatter: click.HelpFormatter,
     ) -> None:
         with formatter.section("Commands"):

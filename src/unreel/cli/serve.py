@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     help="Python interpreter of the environment with vLLM.",
 )
 @json_option
-def serve(
+def serve(  # noqa: PLR0913  one parameter for each option
     *,
     checkpoint: Path,
     adapters: tuple[str, ...],

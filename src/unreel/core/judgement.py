@@ -35,7 +35,7 @@ class Rating:
     """Kind of its errors; `None` if it has none or it is unknown."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.score <= 5:
+        if not 1 <= self.score <= 5:  # noqa: PLR2004  the scale of the instrument
             msg = f"a rating is a whole number from 1 to 5, got {self.score}. Check the column mapping"
             raise InvalidValueError(msg)
 

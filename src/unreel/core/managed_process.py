@@ -46,7 +46,7 @@ class ManagedProcess:
     ) -> None:
         reading, self._pipe = os.pipe()
         try:
-            self._holder = subprocess.Popen(
+            self._holder = subprocess.Popen(  # noqa: S603  our own code, then the caller's command
                 [sys.executable, "-I", "-S", __file__, str(reading), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -96,11 +96,11 @@ def run_supervised_command(pipe: int, command: list[str]) -> int:
         if os.getppid() != owner:
             os._exit(1)
 
-    held = subprocess.Popen(
+    held = subprocess.Popen(  # noqa: S603  what the caller's plan says
         command,
         stdin=subprocess.DEVNULL,
         start_new_session=True,
-        preexec_fn=die_with_leash,
+        preexec_fn=die_with_leash,  # noqa: PLW1509  no thread is here
     )
     ended = os.pidfd_open(held.pid)
     while held.poll() is None:

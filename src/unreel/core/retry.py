@@ -69,7 +69,7 @@ def backoff_s(patience: RetryPolicy, *, key: str, attempt: int, seed: int) -> fl
     The same arguments give the same wait.
     """
     longest = min(LONGEST_BACKOFF_S, patience.backoff_s * 2 ** (attempt - 1))
-    return random.Random(digest(str(seed), key, str(attempt))).uniform(0, longest)
+    return random.Random(digest(str(seed), key, str(attempt))).uniform(0, longest)  # noqa: S311  no secret
 
 
 def parse_retry_after(value: str | None, *, now: datetime) -> float:

@@ -29,7 +29,7 @@ class FrozenCreatorConfig(CreatorKeys):
     def identity(self) -> str:
         return ""
 
-    def open(self, name: str, around: CreatorEnvironment) -> Creator:
+    def open(self, name: str, around: CreatorEnvironment) -> Creator:  # noqa: ARG002  of the contract
         raise InvalidSettingError(
             name,
             "its clips are in the benchmark, and no more can be made",

@@ -103,13 +103,13 @@ class DiffusersCreatorConfig(CreatorKeys):
     def beside(self, base: Path) -> dict[str, str]:
         return {} if self.revision else {"model": str(base / Path(self.model).expanduser())}
 
-    def label(self, title: str) -> str:
+    def label(self, title: str) -> str:  # noqa: ARG002  the model tells more than a title
         return self.model if self.revision else Path(self.model).name
 
     def identity(self) -> str:
         return digest(super().identity(), *self._weights())
 
-    def open(self, name: str, around: CreatorEnvironment) -> Creator:
+    def open(self, name: str, around: CreatorEnvironment) -> Creator:  # noqa: ARG002  it needs nothing else
         self._require_family()
         require_extra(_MODULES, "diffusers")
         return DiffusersCreator(name, self)
@@ -209,7 +209,7 @@ class DiffusersCreator:
         with self._alone:
             try:
                 return self._run(brief, into)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  what a pipeline raises costs one clip
                 raise_machine_error(error)
                 reason = FailureReason.STAGE_FAILED
                 if "out of memory" in str(error).lower():
@@ -241,7 +241,7 @@ class DiffusersCreator:
         if self._broken is None and kind not in self._pipelines:
             try:
                 self._pipelines[kind] = _load_pipeline(kind, self._keys, self._family)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  a checkpoint that is not of its family
                 raise_machine_error(error)
                 detail = f"{kind} of {self._keys.label('')!a} cannot be loaded ({error})"
                 self._broken = Failure(FailureReason.STAGE_FAILED, detail[:_MOST_DETAIL])

@@ -135,7 +135,7 @@ class DegradeCreatorConfig(CreatorKeys):
     def usual(self) -> tuple[CreatorInput, ...]:
         return (CreatorInput.IMAGE,)
 
-    def label(self, title: str) -> str:
+    def label(self, title: str) -> str:  # noqa: ARG002  its way tells more than a title
         return self.way
 
     def open(self, name: str, around: CreatorEnvironment) -> Creator:

@@ -52,7 +52,7 @@ def draw_target_lengths(
     by_length = np.lexsort((real.names, own))
     targets = _compute_quantiles(np.sort(rank[wanted]), len(own))
     enough = np.searchsorted(own[by_length], targets)
-    draw = random.Random(seed)
+    draw = random.Random(seed)  # noqa: S311  a repeatable draw, no secret
     lengths = np.full(len(own), TOO_SHORT)
     free = array("q")
     above = len(own)

@@ -238,7 +238,7 @@ class TableCommitter:
                 self._keep_pace()
             self._commit()
             self._rest()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  handed to the thread that offers rows
             with self._change:
                 self._error = error
 

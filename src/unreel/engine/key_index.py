@@ -313,7 +313,7 @@ class KeyIndex:
         addresses = np.sort(self.addresses(slots))
         for start in range(0, len(addresses), _TAKEN):
             wanted = addresses[start : start + _TAKEN].tolist()
-            found = dataset._take_rows(wanted, columns=columns)
+            found = dataset._take_rows(wanted, columns=columns)  # noqa: SLF001  the one way by address
             yield from found.to_batches(SCAN_ROWS)
 
     def doubled(self, dataset: Any) -> list[str]:

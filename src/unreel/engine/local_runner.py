@@ -77,7 +77,7 @@ class _LocalJob:
             asyncio.run(self._drive())
         except asyncio.CancelledError:
             pass
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  handed to the thread that waits
             self.error = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
         finally:
             self.ended = True
@@ -111,7 +111,7 @@ class _LocalJob:
                 chunk.append(row)
                 if len(chunk) == _PULL_ROWS or time.monotonic() > until_s or self._stopped:
                     break
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  raised once the rows before it are through
             self._source_error, self._rows = error, iter(())
         return chunk
 

@@ -355,7 +355,7 @@ def _pickle_rows(rows: list[Row]) -> Any:
 
 def _unpickle_rows(block: Any) -> list[Row]:
     # Rows that this run packed itself, in its own object store.
-    return [pickle.loads(packed.as_py()) for packed in block.column(_ROW)]
+    return [pickle.loads(packed.as_py()) for packed in block.column(_ROW)]  # noqa: S301
 
 
 def _format_stage_log_item(row: Row, number: int) -> str:

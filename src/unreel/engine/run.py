@@ -73,7 +73,7 @@ class RunSummary:
         return self.failures.get(FailureReason.QUARANTINED.value, 0)
 
 
-def run_pending_questions(
+def run_pending_questions(  # noqa: PLR0913  two things to run, one place to keep them; the rest has defaults
     questions: Iterable[Row],
     stages: Sequence[Stage],
     *,
@@ -145,7 +145,7 @@ def run_pending_questions(
 
 def _count_rows(rows: Iterable[Row], progress: "Progress") -> Iterator[Row]:
     n = 0
-    for n, row in enumerate(rows, start=1):
+    for n, row in enumerate(rows, start=1):  # noqa: B007  the last number is the total
         yield row
     progress.due = n
 

@@ -69,7 +69,7 @@ class StageWorker:
             failure = _parse_row_failure(done)
             raise_rejected_key(failure)
             return to_failed_row(done, failure)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  a failed item is a row, whatever it raised
             raise_machine_error(error)
             return to_failed_row(row, convert_error_to_failure(error))
 

@@ -50,7 +50,7 @@ class StorageAccess:
 def compute_file_identity(location: str) -> str:
     """Return a hash of the file's location, size and modification time, to identify its version."""
     try:
-        found = os.stat(location)
+        found = os.stat(location)  # noqa: PTH116  a URL is no path and has no such facts
     except OSError:
         return digest("file", location)
     return digest("file", location, str(found.st_size), str(found.st_mtime_ns))

@@ -98,7 +98,7 @@ class QuestionLoader:
     def _made(self, row: Row, whole: Row) -> Row:
         try:
             return self._ask(whole) | drop_scratch_columns(row)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  a failed item is a row, whatever it raised
             raise_machine_error(error)
             return to_failed_row(row, convert_error_to_failure(error))
 

@@ -134,7 +134,7 @@ class LanceTable:
     def at(self, dataset: Any, addresses: Sequence[int]) -> list[Row]:
         """Return the complete rows at `addresses`, in that order; `dataset` is a version of this table."""
         with self.reading():
-            found = dataset._take_rows(list(addresses))
+            found = dataset._take_rows(list(addresses))  # noqa: SLF001  the one way by address
             batches = found.to_batches(SCAN_ROWS)
         return [row for batch in batches for row in self._whole_rows(batch)]
 

@@ -114,7 +114,7 @@ def compare_reviewers(
     sides: Sequence[ComparedReviewer], *, metrics: Sequence[str] = ()
 ) -> Comparisons:
     """Compare each pair of `sides`, with Holm's correction over all differences: see `compare_runs`."""
-    if len(sides) < 2:
+    if len(sides) < 2:  # noqa: PLR2004  it takes two
         problem = "there is nothing to compare with"
         remedy = "Name two runs, or one that was asked under several conditions"
         raise InvalidSettingError(_RUNS, problem, remedy)

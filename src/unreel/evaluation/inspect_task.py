@@ -74,7 +74,7 @@ _RECIPE: Final = TypeAdapter(BenchmarkExportRecipe)
 
 
 @task
-def review(
+def review(  # noqa: PLR0913  each is a flag of `inspect eval -T`
     benchmark: str,
     *,
     protocol: str = TASKED,
@@ -118,7 +118,7 @@ def review(
 def show_clips(media: str) -> Solver:
     """Return the solver that inserts the frames or the file of each sample's clip into its prompt."""
 
-    async def solve(state: TaskState, generate: Generate) -> TaskState:
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001  inspect's shape
         recipe, item = _parse_sample_metadata(state.metadata)
         look = partial(
             build_question_parts, recipe, item, media=Path(media), reader=_open_media_reader()
@@ -164,7 +164,7 @@ def scorecard() -> Metric:
 def verdict() -> Scorer:
     """Return the scorer that parses each reply: whether a reply exists, whether it is valid, its verdict."""
 
-    async def score(state: TaskState, target: Target) -> Score:
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001  the truth is in the metadata
         recipe, item = _parse_sample_metadata(state.metadata)
         text = _parse_model_output(state.output)
         outcome: Verdict | Failure

@@ -73,8 +73,7 @@ from unreel.reviewers.factory import ReviewerFactory, wrap_open_reviewer
 NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value, FailureReason.CLIP_CHANGED.value})
 """Questions that were not put: they are due in the next run, whatever is retried."""
 DRIVER: Final = "run"
-"""What a driver of a run holds the lock of, as long as it drives."""
-"""Callback with `clips` or `answers`, and the progress of that part."""
+"""Name of the lock that the driver of a run holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +215,7 @@ class EvalOutcome:
 
 
 @translate_store_errors()
-def evaluate(
+def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     run: EvalRun,
     *,
     engine: str = "local",

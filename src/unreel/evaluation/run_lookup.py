@@ -52,7 +52,7 @@ def build_eval_run(
 def build_run_name(recipe: EvalRecipe, *, keep_ending: bool = False) -> str:
     """Return the default name of a run, from its model (without the server), protocol and benchmark."""
     model = recipe.reviewer.model.partition("@")[0]
-    benchmark = os.path.abspath(recipe.benchmark)
+    benchmark = os.path.abspath(recipe.benchmark)  # noqa: PTH100  `.` has a name, a link keeps its own
     name = Path(benchmark).name
     if not keep_ending and name.lower().endswith(TABLE_SUFFIXES):
         name = Path(name).stem

@@ -62,7 +62,7 @@ class SampleReviewer:
     def wants(self) -> frozenset[InputKind]:
         return frozenset({InputKind.FRAMES})
 
-    def box_space(self, exhibit: ClipInput) -> str:
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  written for this clip alone
         return "pixel"
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:

@@ -46,7 +46,7 @@ class StoredBenchmarkReference(RecipeSection):
     def places(self, run: StorageLocation) -> list[Path]:
         """Return the existing paths of the benchmark, most likely first."""
         beside = [run.path / self.from_run] if run.is_local and self.from_run else []
-        found = [path for path in (*beside, Path(self.at)) if os.path.exists(path)]
+        found = [path for path in (*beside, Path(self.at)) if os.path.exists(path)]  # noqa: PTH110  no error for odd names
         return list({os.path.realpath(path): path for path in reversed(found)}.values())[::-1]
 
     def find(self, run: StorageLocation) -> Path:
@@ -66,7 +66,7 @@ def build_benchmark_reference(
     path: Path, run: StorageLocation, identity: BenchmarkIdentity | None
 ) -> StoredBenchmarkReference:
     """Return the reference that the run at `run` stores to its benchmark at `path`."""
-    at = os.path.abspath(path)
+    at = os.path.abspath(path)  # noqa: PTH100  links stay as the person named them
     from_run = None
     if run.is_local:
         from_run = os.path.relpath(os.path.realpath(path), os.path.realpath(run.path))

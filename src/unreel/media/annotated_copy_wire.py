@@ -146,6 +146,6 @@ class AnnotatedCopyReceiver:
         return header
 
 
-def _require_valid_reply(holds: bool, otherwise: str) -> None:
+def _require_valid_reply(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
     if not holds:
         raise InvalidValueError(otherwise)

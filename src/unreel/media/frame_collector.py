@@ -135,6 +135,6 @@ class FrameCollector:
         return SampledFrames(header.sampling, header.n_clip_frames, tuple(self._frames))
 
 
-def _require_valid_reply(holds: bool, otherwise: str) -> None:
+def _require_valid_reply(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
     if not holds:
         raise InvalidValueError(otherwise)

@@ -113,7 +113,7 @@ def choose_random_crop(
     size: tuple[int, int], seed: int, *, kept: Fraction = MOST_OF_IT
 ) -> PixelCrop:
     """Choose a rectangle with the fraction `kept` of each side, at a random position given by `seed`."""
-    chance = Random(seed)
+    chance = Random(seed)  # noqa: S311  a choice that can be repeated, no secret
     sides = [max(2, int(side * kept) // 2 * 2) for side in size]
     left, top = (
         chance.randint(0, max(0, side - keep)) for side, keep in zip(size, sides, strict=True)

@@ -184,7 +184,7 @@ class MediaReader:
             return payload if isinstance(payload, Failure) else read(payload)
         except (InvalidSettingError, MachineError, SandboxError, UnknownNameError):
             raise  # The asker's mistake or the machine's lack, whatever the file.
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  what a file leads to is that file's failure
             raise_machine_error(error)
             return _convert_error_to_failure(task, error)
 
@@ -290,6 +290,6 @@ def _parse_mp4_reply(payload: TaskPayload) -> bytes:
     return payload.blobs[0]
 
 
-def _require_valid_reply(holds: bool, otherwise: str) -> None:
+def _require_valid_reply(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
     if not holds:
         raise InvalidValueError(otherwise)

@@ -217,7 +217,7 @@ def _crop_picture(rgb: Rgb, crop: PixelCrop | None) -> Rgb:
     height, width, _ = rgb.shape
     right, bottom = crop.left + crop.width, crop.top + crop.height
     inside = min(crop.left, crop.top) >= 0 and right <= width and bottom <= height
-    if not inside or min(crop.width, crop.height) < 2:
+    if not inside or min(crop.width, crop.height) < 2:  # noqa: PLR2004  one block of colour
         detail = f"{crop} does not lie in a frame of {width} x {height}"
         raise MediaError(Failure(FailureReason.UNDECODABLE, detail))
     return rgb[crop.top : bottom, crop.left : right]

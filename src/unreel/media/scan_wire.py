@@ -171,6 +171,6 @@ def _get_size_across(header: ScanReplyHeader, side: FrameSide) -> int:
     return header.width if side in (FrameSide.LEFT, FrameSide.RIGHT) else header.height
 
 
-def _require_valid_reply(holds: bool, otherwise: str) -> None:
+def _require_valid_reply(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
     if not holds:
         raise InvalidValueError(otherwise)

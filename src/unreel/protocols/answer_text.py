@@ -1,5 +1,7 @@
 """Text of an answer: parsing to a verdict, its pieces in linear time, and the effect of its clauses on others."""
 
+# ruff: noqa: RUF001  words of other languages
+
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator

@@ -1,5 +1,7 @@
 """Words by which prose claims, denies, doubts and counts, in the languages that reviewers answer in."""
 
+# ruff: noqa: RUF001  words of other languages
+
 import re
 from collections.abc import Sequence
 from typing import Final

@@ -204,7 +204,7 @@ def _iter_run_items(
         key = "+".join(list_subject_clips(row.subject))
         clip = subjects[key].clip if key in subjects else None
         if isinstance(clip, Clip):  # its id is in memory once
-            key, row = clip.id, replace(row, subject=clip.id)
+            key, row = clip.id, replace(row, subject=clip.id)  # noqa: PLW2901
         by_key[key] = (*by_key.get(key, ()), row)
     for (key, group), answer in zip(by_key.items(), stored.find(by_key), strict=True):
         shown = tuple(subjects[clip] for clip in list_subject_clips(group[0].subject))

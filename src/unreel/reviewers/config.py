@@ -376,7 +376,7 @@ def _open_endpoint_reviewer(
     price: TokenPrice | None,
     contacted: ModelEndpoint,
     seed: int,
-    before: EarlierSpending = EarlierSpending(),
+    before: EarlierSpending = EarlierSpending(),  # noqa: B008  frozen
 ) -> Reviewer:
     from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
 

@@ -69,7 +69,7 @@ class _BorrowedReviewer:
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         try:
             answered: object = await self.reviewer.answer(sheet)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  somebody's mistake costs one answer
             raise_machine_error(error)
             return Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
         if not isinstance(answered, Reply | Failure):

@@ -55,7 +55,7 @@ class RecordedReviewer:
     def wants(self) -> frozenset[InputKind]:
         return frozenset()
 
-    def box_space(self, exhibit: ClipInput) -> str:
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  the same for every clip
         return self.declared_space
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:

@@ -60,7 +60,7 @@ def embed_sentences(
     if not texts:
         return []
     vectors = np.asarray(encoder.encode(texts), dtype=np.float64)
-    if vectors.ndim != 2 or len(vectors) != len(texts):
+    if vectors.ndim != 2 or len(vectors) != len(texts):  # noqa: PLR2004  texts by dimensions
         msg = (
             f"{encoder.name} gave shape {vectors.shape} for {len(texts)} texts. "
             "An encoder returns one row for each text"

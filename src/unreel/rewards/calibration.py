@@ -76,7 +76,7 @@ def read_calibration(path: Path) -> RewardCalibration:
     try:
         stored = dict(parse_json_object(read_limited_bytes(path, most=_MOST_BYTES)))
         if stored.get("form") != FORM:
-            raise ValueError(stored.get("form"))
+            raise ValueError(stored.get("form"))  # noqa: TRY301  one refusal for all
         return TypeAdapter(RewardCalibration).validate_python(stored)
     except (ValueError, ValidationError) as error:
         remedy = "Write it again with `unreel reward calibrate RUN`"
@@ -147,7 +147,7 @@ def fit_calibration(
         _FOLDS,
         *(len({s for s, y in zip(scenes, real, strict=True) if y == side}) for side in (0, 1)),
     )
-    if n_folds < 2:
+    if n_folds < 2:  # noqa: PLR2004  one fold is fitted, another one tested
         setting, problem = (
             "run",
             "it has real or generated clips of fewer than 2 scenes with a readable answer",
@@ -170,7 +170,7 @@ def fit_calibration(
         if isinstance(score, Unmeasured):
             setting = "run"
             raise InvalidSettingError(setting, str(score), "Calibrate on a larger run")
-        assert isinstance(score, Estimate)
+        assert isinstance(score, Estimate)  # noqa: S101  for the type checker
         return (score.value, score.low, score.high)
 
     knots, levels = _fit_calibration(method, stated, real)

@@ -61,7 +61,7 @@ class RewardModel:
         reviewer: further keys of `[reviewer]`, for example `deadline_s=30`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  one parameter for each option
         self,
         models: str | Reviewer | Sequence[str | Reviewer],
         *,
@@ -212,7 +212,7 @@ class RewardModel:
             outcome = verdict.outcome
             if isinstance(outcome, Failure):
                 return outcome
-            assert isinstance(outcome, PreferenceVerdict)
+            assert isinstance(outcome, PreferenceVerdict)  # noqa: S101  for the type checker
             shown_first = place < len(self._factories)
             if not isinstance(outcome.real, str):
                 detail = f"{verdict.reviewer}, {_COMPARED}: cannot read the choice"

@@ -82,10 +82,10 @@ def fleiss_kappa(ratings: npt.ArrayLike, *, seed: int, level: float = 0.95) -> M
 def _build_rating_units(ratings: npt.ArrayLike) -> tuple[RowSample, IntArray, Array] | Unmeasured:
     """Return the units with at least two ratings; each rating is an index into the sorted values."""
     table = np.asarray(ratings, dtype=np.float64)
-    if table.ndim != 2 or np.isinf(table).any():
+    if table.ndim != 2 or np.isinf(table).any():  # noqa: PLR2004  raters by units
         msg = f"ratings must be finite or NaN, raters by units, got shape {table.shape}. Pivot them"
         raise InvalidValueError(msg)
-    pairable = table[:, (~np.isnan(table)).sum(axis=0) >= 2]
+    pairable = table[:, (~np.isnan(table)).sum(axis=0) >= 2]  # noqa: PLR2004  a pair
     values = np.unique(pairable[~np.isnan(pairable)])
     if len(values) == 0:
         return Unmeasured("no unit was rated by two raters")

@@ -50,7 +50,7 @@ def auc(
     clips.
     """
     truth, column = _require_binary_truth(generated, scores)
-    if len(np.unique(truth)) < 2:
+    if len(np.unique(truth)) < 2:  # noqa: PLR2004  real and generated
         return Unmeasured("needs at least one real and one generated clip")
     sample = RowSample.of((truth, column), clusters)
     pairs = OrderedPairCounter.of(*sample.columns)

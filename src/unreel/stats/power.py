@@ -38,7 +38,7 @@ def plan_detectable_difference(
 
     `discordant` is the fraction of clips on which exactly one reviewer is right.
     """
-    if n_clusters < 2 or not 0 < discordant <= 1:
+    if n_clusters < 2 or not 0 < discordant <= 1:  # noqa: PLR2004  a spread needs two
         msg = f"got {n_clusters} clips and a share of {discordant}. Use 2 clips or more and a share in 0..1"
         raise InvalidValueError(msg)
     squared = _compute_power_factor(n_clusters - 1, alpha) ** 2

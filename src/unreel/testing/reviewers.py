@@ -5,6 +5,7 @@ class TestMine(ReviewerKit):
     def reviewer(self) -> Reviewer:
         return MyReviewer()
 """
+# ruff: noqa: S101  these methods are tests
 
 import asyncio
 import io

@@ -96,7 +96,7 @@ def train(
     access: StorageAccess,
     going: Going = "either",
     accept_leak: bool = False,
-    spectator: TrainingCallbacks = TrainingCallbacks(),
+    spectator: TrainingCallbacks = TrainingCallbacks(),  # noqa: B008  a frozen value
 ) -> TrainingResult:
     """Train the model of `recipe` and write it to `folder`/model; a stopped training is resumed.
 

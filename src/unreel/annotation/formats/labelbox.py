@@ -298,7 +298,7 @@ def _parse_visible_spans(
         return [FrameSpan(min(on), max(on))]
     found = []
     for segment in told:
-        if not isinstance(segment, list) or len(segment) != 2:
+        if not isinstance(segment, list) or len(segment) != 2:  # noqa: PLR2004  first and last
             msg = f"a segment is {format_untrusted_value(segment)}. Write the first frame and the last"
             raise InvalidValueError(msg)
         first, last = (parse_count(frame, "a segment's frame") - 1 for frame in segment)

@@ -60,8 +60,8 @@ def parse_bounded_xml(
         )
     try:
         for chunk in _iter_bounded_chunks(file, most):
-            parser.Parse(chunk, False)
-        parser.Parse(b"", True)
+            parser.Parse(chunk, False)  # noqa: FBT003  expat's own signature
+        parser.Parse(b"", True)  # noqa: FBT003
     except expat.ExpatError as error:
         msg = (
             f"no XML from line {error.lineno} on: {expat.ErrorString(error.code)}. Export it again"
@@ -169,7 +169,7 @@ def parse_frame_rate(value: object) -> Fraction | None:
         found = Fraction(text)
     except (ValueError, ZeroDivisionError):
         return None
-    if not 0 < found <= 1000:
+    if not 0 < found <= 1000:  # noqa: PLR2004  cameras for science are faster, annotators are not
         return None
     broadcast = Fraction(round(found) * 1000, 1001)
     near = abs(found - broadcast) < Fraction(1, 200)

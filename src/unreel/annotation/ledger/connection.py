@@ -157,12 +157,12 @@ def _open_postgresql_engine(url: URL) -> Engine:
     return engine
 
 
-def _set_lock_timeout(connection: Any, record: object) -> None:
+def _set_lock_timeout(connection: Any, record: object) -> None:  # noqa: ARG001  SQLAlchemy's signature
     connection.execute(f"SET lock_timeout = '{_WAIT_S}s'")
     connection.commit()
 
 
-def _set_sqlite_pragmas(connection: Any, record: object) -> None:
+def _set_sqlite_pragmas(connection: Any, record: object) -> None:  # noqa: ARG001  SQLAlchemy's signature
     connection.isolation_level = None  # the driver would leave tables outside of transactions
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
         connection.execute(f"PRAGMA {pragma}")

@@ -81,7 +81,7 @@ def assign_annotator_aliases(
     if named:
         return {name: name for name in annotators}
     drawn = sorted(annotators)
-    random.Random(seed).shuffle(drawn)
+    random.Random(seed).shuffle(drawn)  # noqa: S311  a lot, no secret: the ledger knows
     width = len(str(len(drawn)))
     return {name: f"annotator-{place:0{width}d}" for place, name in enumerate(drawn, start=1)}
 

@@ -61,7 +61,7 @@ def measure_prefill_bias(judgements: Sequence[StudyArmJudgement], *, seed: int) 
         if each.task.prefill is not None and each.arm is not StudyArm.PLAIN
     ]
     arms = {arm for _, _, arm in rows}
-    if len(arms) < 2:
+    if len(arms) < 2:  # noqa: PLR2004  two arms
         return Unmeasured("there were no prefilled annotations with a blind arm")
     follows, shown = np.array([row[1:] for row in rows]).T
     sample = RowSample.of((follows, shown), [task.group or task.id for task, _, _ in rows])

@@ -157,7 +157,7 @@ class LabelStudioClient:
         self, method: str, path: str, parameters: Mapping[str, object], body: object
     ) -> LabelStudioReply:
         reply = self._carry(method, path, parameters, body)
-        if reply.status == 401 and self._is_refresh_token:
+        if reply.status == 401 and self._is_refresh_token:  # noqa: PLR2004  its access ran out
             self._authorisation = ""
             reply = self._carry(method, path, parameters, body)
         return reply
@@ -178,7 +178,7 @@ class LabelStudioClient:
                 date = response.headers.get("Date", "")
                 body = read_blocking_http_body(response, cap_bytes=CAP_BYTES)
                 return LabelStudioReply(response.status_code, body, date)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
             raise_machine_error(error)
             # Only the kind of error: its text may repeat the token.
             problem = f"Label Studio at {self.address} does not answer ({type(error).__name__})"

@@ -16,7 +16,7 @@ from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import EnvironmentSettings, read_secret
 
-TOKEN: Final = "LABEL_STUDIO_API_KEY"
+TOKEN: Final = "LABEL_STUDIO_API_KEY"  # noqa: S105  the variable's name
 """Variable of the token of another server; Label Studio's own SDK reads it too."""
 LEAD: Final = "unreel@localhost"
 """The account by which commands speak."""
@@ -58,7 +58,7 @@ class LabelStudioServerSettings:
     @property
     def address(self) -> str:
         """Return the URL for clients on this machine."""
-        host = "127.0.0.1" if self.host == "0.0.0.0" else self.host
+        host = "127.0.0.1" if self.host == "0.0.0.0" else self.host  # noqa: S104  compared, not bound
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
 

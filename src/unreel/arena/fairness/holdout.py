@@ -43,7 +43,7 @@ from unreel.protocols.formulas import PERCENT
 from unreel.stats.copied_answers import hypergeometric_probabilities
 from unreel.stats.sample import Array, IntArray
 
-SECRET: Final = "holdout.key"
+SECRET: Final = "holdout.key"  # noqa: S105  the name of its file
 _SECRET_BYTES: Final = 32
 _HIDDEN: Final = "hidden"
 _CANARY: Final = "canary"

@@ -46,7 +46,7 @@ class InjectKeys(CreatorKeys):
     def usual(self) -> tuple[CreatorInput, ...]:
         return (CreatorInput.IMAGE,)
 
-    def label(self, title: str) -> str:
+    def label(self, title: str) -> str:  # noqa: ARG002  what goes wrong tells more than a title
         return self.categories[0].value if len(self.categories) == 1 else "traces"
 
     def open(self, name: str, around: CreatorEnvironment) -> Creator:
@@ -88,7 +88,7 @@ class EncodedKeys(CreatorKeys):
     def usual(self) -> tuple[CreatorInput, ...]:
         return (CreatorInput.IMAGE,)
 
-    def label(self, title: str) -> str:
+    def label(self, title: str) -> str:  # noqa: ARG002  there is one way
         return "as-injected"
 
     def open(self, name: str, around: CreatorEnvironment) -> Creator:

@@ -271,7 +271,7 @@ def _iter_near_counts(count: GeneratedAnswerCount) -> Iterator[GeneratedAnswerCo
     steps = [(said, valid) for said in range(-2, 3) for valid in range(-2, 3)]
     for said, valid in sorted(steps, key=lambda step: abs(step[0]) + abs(step[1])):
         slip = GeneratedAnswerCount(valid=count.valid + valid, said_fake=count.said_fake + said)
-        if 0 < abs(said) + abs(valid) <= 2 and 0 <= slip.said_fake <= slip.valid:
+        if 0 < abs(said) + abs(valid) <= 2 and 0 <= slip.said_fake <= slip.valid:  # noqa: PLR2004
             yield slip
 
 

@@ -116,7 +116,7 @@ def step(*, name: str, as_json: bool, **options: Any) -> None:
 )
 @trusted_option
 @json_option
-def audit(
+def audit(  # noqa: PLR0913  one parameter for each option
     *,
     benchmark: Path,
     normalise: bool,
@@ -169,7 +169,7 @@ def audit(
 )
 @trusted_option
 @json_option
-def inject(
+def inject(  # noqa: PLR0913  one parameter for each option
     *,
     clip: Path,
     category: str,

@@ -33,7 +33,7 @@ from unreel.engine.run import ALL_FAILURES, ENGINES
 from unreel.media.access import open_media_reader, require_sandbox_protection
 
 
-def _open_curation_run(
+def _open_curation_run(  # noqa: PLR0913  one parameter for each option
     *,
     recipe: Path,
     out: str | None,

@@ -39,7 +39,7 @@ _EXTRA: Final = "curate"
 )
 @trusted_option
 @json_option
-def sheet(
+def sheet(  # noqa: PLR0913  one parameter for each option
     *,
     folder: Path,
     out: Path | None,

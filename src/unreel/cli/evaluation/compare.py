@@ -170,4 +170,4 @@ def _format_number(value: float | None) -> str:
 def _format_p_value(p: float | None) -> str:
     if p is None:
         return ""
-    return f"{p:.3f}" if p >= 0.001 else "<0.001"
+    return f"{p:.3f}" if p >= 0.001 else "<0.001"  # noqa: PLR2004  the last place that is printed

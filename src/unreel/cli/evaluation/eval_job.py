@@ -62,7 +62,7 @@ class EvalRunSettings:
         return ALL_FAILURES if self.retry_failed else frozenset()
 
 
-def eval_models(
+def eval_models(  # noqa: PLR0913  one parameter for each option
     meter: ProgressMeter,
     *,
     models: tuple[str, ...],

@@ -91,7 +91,7 @@ _WHOLE: Final = "whole"
 @run_benchmark_options
 @trusted_option
 @json_option
-def export(
+def export(  # noqa: PLR0913  one parameter for each option
     *,
     source: str,
     form: str,

@@ -108,7 +108,7 @@ class ScoredAnswers:
 )
 @table_format_option
 @json_option
-def score(
+def score(  # noqa: PLR0913  one parameter for each option
     *,
     answers: str,
     benchmark: Path | None,

@@ -71,7 +71,7 @@ def summarise_explanation_scores(scorer: TextScorer | None) -> dict[str, Any]:
             return {}
 
 
-def score_file_explanations(
+def score_file_explanations(  # noqa: PLR0913  what a file's words are scored by
     rows: Rows,
     instrument: Protocol[Any, Any],
     judges: Sequence[str],

@@ -50,7 +50,7 @@ from unreel.protocols.presentation import LEAST_PIXELS
 )
 @trusted_option
 @json_option
-def frames(
+def frames(  # noqa: PLR0913  one parameter for each option
     *,
     file: Path,
     sampling: str,

@@ -94,7 +94,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @trusted_option
 @json_option
-def review(
+def review(  # noqa: PLR0913  one parameter for each option
     *,
     clips: tuple[Path, ...],
     condition: str | None,

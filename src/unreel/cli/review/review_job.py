@@ -176,7 +176,7 @@ class ReviewSession:
                 return self._report(review, origin, name)
         except (MachineError, SandboxError):
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  a failed clip is a row, whatever it raised
             clip = convert_error_to_failure(error)
         self.is_complete = False
         print_message(f"{file}: {clip}")

@@ -32,7 +32,7 @@ class ExamplesPageResult:
     examples: tuple[PageExample, ...]
 
 
-def write_training_examples_page(
+def write_training_examples_page(  # noqa: PLR0913  one parameter for each option
     *,
     recipe: str,
     data: tuple[str, ...],

@@ -65,7 +65,9 @@ def _start_device_processes(recipe: TrainRecipe, folder: Path, process: Training
         echo(*launch.commands)
         sys.exit(0)
     words = ["-m", "accelerate.commands.launch", "--config_file", str(launch.config)]
-    os.execv(sys.executable, [sys.executable, *words, "-m", LAUNCHED, *sys.argv[1:]])
+    os.execv(  # noqa: S606  the very interpreter that runs here, with the words that were typed
+        sys.executable, [sys.executable, *words, "-m", LAUNCHED, *sys.argv[1:]]
+    )
 
 
 class _TrainingConsole:

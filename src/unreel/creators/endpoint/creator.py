@@ -74,7 +74,7 @@ class ServiceLimits:
 class EndpointCreator:
     """Creator that makes clips by jobs at one video service."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what it is, where it is, and the terms of its work
         self, name: str, *, model: str, api: VideoServiceApi, way: ServiceEndpoint, terms: ServiceLimits, purse: SpendLimit,
         settings: frozenset[CreatorInput] = frozenset(CreatorInput),
     ) -> None:  # fmt: skip
@@ -113,7 +113,7 @@ class EndpointCreator:
     async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
         try:
             outcome = await self._make(brief, workplace)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  what nobody foresaw costs one clip, not the season
             raise_machine_error(error)
             outcome = Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
         if isinstance(outcome, Failure):
@@ -177,7 +177,7 @@ class EndpointCreator:
             if outcome.reason not in _AGAIN:
                 break
             await asyncio.sleep(self._terms.poll_s)
-        assert outcome is not None
+        assert outcome is not None  # noqa: S101  at least one try was made
         return outcome
 
     def _address(self, job: ServiceJob, told: Mapping[str, object]) -> str | Failure:

@@ -110,7 +110,7 @@ def _measure_spectrum(grey: Floats) -> dict[str, float]:
     for octave in range(_OCTAVES):
         inside = (away <= 0.5 / 2**octave) & (away > 0.25 / 2**octave)
         found[f"spectrum {octave}"] = _compute_floored_log(power[inside].sum() / total * 1e3)
-    fine = power[(away <= 0.5) & (away > 0.2)]
+    fine = power[(away <= 0.5) & (away > 0.2)]  # noqa: PLR2004  where pictures hold little
     peak = (
         _compute_floored_log(fine.max()) - _compute_floored_log(np.median(fine))
         if fine.size

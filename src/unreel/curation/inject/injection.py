@@ -282,7 +282,7 @@ def _build_injected_trace(
     if idea.about.silhouettes is None:
         solid = cut.patch[compute_squared_radius(cut.window) < _CORE].astype(np.uint8)
     else:
-        solid = cut.patch[cut.alpha[..., 0] > 0.5].astype(np.uint8)
+        solid = cut.patch[cut.alpha[..., 0] > 0.5].astype(np.uint8)  # noqa: PLR2004  more than half
     return Trace(
         span=TimeSpan(instants_us[min(changed)], instants_us[max(changed) + 1]),
         track=tuple(track),

@@ -159,12 +159,12 @@ def compute_squared_radius(window: PixelWindow) -> Floats:
 
 def inpaint_patch(patch: Floats, alpha: Floats) -> Floats:
     """Return `patch` with the pixels under `alpha` filled in from the surrounding pixels."""
-    known = (alpha < 0.02).astype(np.float32)
+    known = (alpha < 0.02).astype(np.float32)  # noqa: PLR2004  all but invisible
     if not known.any():
         return np.broadcast_to(patch.mean(axis=(0, 1)), patch.shape).astype(np.float32)
     guess = np.broadcast_to((patch * known).sum(axis=(0, 1)) / known.sum(), patch.shape)
     spread = max(patch.shape[:2]) / 3
-    while spread > 0.8:
+    while spread > 0.8:  # noqa: PLR2004  a pixel
         weight = ndimage.gaussian_filter(known, (spread, spread, 0))
         nearby = ndimage.gaussian_filter(patch * known, (spread, spread, 0))
         trust = np.clip(weight / 0.15, 0, 1)
@@ -217,7 +217,7 @@ def _track_silhouette(shot: AnalysedShot, seed: Mask) -> TrackedRegion | None:
             after = _find_overlap_component(shot.moving[place], before)
             if after is None or not _is_suitable_shape(after):
                 return None
-            if not 0.5 < after.sum() / before.sum() < 2:
+            if not 0.5 < after.sum() / before.sum() < 2:  # noqa: PLR2004  another object joined or left
                 return None
             shapes[place] = before = after
     ordered = tuple(shapes[place] for place in range(shot.n))
@@ -230,7 +230,7 @@ def _track_silhouette(shot: AnalysedShot, seed: Mask) -> TrackedRegion | None:
 def _find_overlap_component(moving: Mask, before: Mask) -> Mask | None:
     labels, _ = ndimage.label(moving)
     shared = np.bincount(labels[ndimage.binary_dilation(before, iterations=2)])
-    if len(shared) < 2 or not shared[1:].any():
+    if len(shared) < 2 or not shared[1:].any():  # noqa: PLR2004  label 0 is what stands still
         return None
     found: Mask = labels == 1 + int(shared[1:].argmax())
     return found

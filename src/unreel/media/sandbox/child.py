@@ -116,7 +116,7 @@ def _build_task_reply(
         return out_of_memory if _is_memory_failure(error) else encode_reply(error.failure)
     except MemoryError:
         return out_of_memory
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001  a hostile file may raise anything at all
         detail = f"the task failed with {type(error).__name__}: {error}"
         return encode_reply(Failure(FailureReason.WORKER_DIED, detail))
 

@@ -55,7 +55,7 @@ class ZygoteProcess:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             arguments = [str(theirs.fileno()), str(self.owner), target, ",".join(names)]
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603  our own interpreter and code
                 [sys.executable, "-I", "-c", _BOOT, *arguments, *_list_import_paths()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -188,7 +188,7 @@ def _parse_reply_failure(words: Any) -> Failure:
     return Failure(reason, sanitise_reply_text(detail))
 
 
-def _require_valid_reply(holds: bool, otherwise: str) -> None:
+def _require_valid_reply(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
     if not holds:
         raise MalformedReplyError(otherwise)
 

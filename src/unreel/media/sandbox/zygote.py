@@ -168,7 +168,7 @@ class ForkServer:
     def _start(self, task: str, *descriptors: int) -> None:
         try:
             self.warm_up([task])
-        except Exception:
+        except Exception:  # noqa: BLE001  the caller then starts a zygote with this task, which reports it
             return
         self._fork(*descriptors)
 
@@ -226,7 +226,7 @@ def main(control_descriptor: int, caller: int, target: str, names: Iterable[str]
         zygote = ForkServer(control, tasks, layers=layers, caller=caller)
         zygote.warm_up(names)
         drop_capabilities(layers.libc)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  told to the caller, who has a person to tell
         _send_message(control, json.dumps({"problem": f"{type(error).__name__}: {error}"}).encode())
         return
     words = {"tasks": sorted(tasks), "missing": layers.missing}

@@ -14,7 +14,7 @@ from unreel.protocols.protocol import ClipGroundTruth, Protocol, ProtocolGroundT
 def _get_true_positions(
     shown: Sequence[ClipGroundTruth],
     *,
-    duration_us: int | None,
+    duration_us: int | None,  # noqa: ARG001
 ) -> tuple[Position, ...]:
     first, _ = shown
     return (Position.FIRST if first.label is Label.REAL else Position.SECOND,)

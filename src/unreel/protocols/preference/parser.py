@@ -1,5 +1,7 @@
 """Parser of answers of the protocol `preference`."""
 
+# ruff: noqa: RUF001  words of other languages
+
 import re
 from collections.abc import Iterator
 from itertools import pairwise

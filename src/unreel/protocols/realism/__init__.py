@@ -15,7 +15,7 @@ from unreel.protocols.realism.prompts import PROMPTS, WORDING
 def _get_true_ratings(
     shown: Sequence[ClipGroundTruth],
     *,
-    duration_us: int | None,
+    duration_us: int | None,  # noqa: ARG001
 ) -> tuple[Rating, ...]:
     (clip,) = shown
     if clip.rating is None:

@@ -1,5 +1,7 @@
 """Parser from an answer's text to a `RealismVerdict`, and the answers that a reviewer is trained to give."""
 
+# ruff: noqa: RUF001  words of other languages
+
 import re
 from collections.abc import Iterator
 from typing import Final, Literal

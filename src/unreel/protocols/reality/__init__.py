@@ -14,7 +14,7 @@ from unreel.protocols.reality.prompts import PROMPTS, WORDING
 def _get_true_origins(
     shown: Sequence[ClipGroundTruth],
     *,
-    duration_us: int | None,
+    duration_us: int | None,  # noqa: ARG001
 ) -> tuple[Origin, ...]:
     (clip,) = shown
     return (clip.origin,)

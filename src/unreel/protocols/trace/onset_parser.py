@@ -1,5 +1,7 @@
 """Parser of the onset of a trace, the time at which it begins, in an answer."""
 
+# ruff: noqa: RUF001  words of other languages
+
 import re
 from collections.abc import Iterator
 from fractions import Fraction

@@ -56,7 +56,7 @@ def print_page_as_pdf(page: Path, *, browser: str) -> str:
         # Keys of model providers stay here.
         environment = {"PATH": os.defpath, "HOME": temporary}
         try:
-            subprocess.run(
+            subprocess.run(  # noqa: S603  a browser of this machine, and a page that we wrote
                 command,
                 check=True,
                 env=environment,

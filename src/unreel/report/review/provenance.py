@@ -22,7 +22,7 @@ MARKS: Final = "Visible marks"
 
 
 class FileCheckOutcome(StrEnum):
-    """Whether a check of a file found something, found nothing, or was not made."""
+    """Outcome of a file check: found something, found nothing, or was not made."""
 
     SOMETHING = "something"
     NOTHING = "nothing"

@@ -119,7 +119,7 @@ class FittedReviewer:
     """By the cell that was held out; `""` saw everything and judges strangers."""
     held_out: Mapping[ClipId, str] = field(repr=False)
 
-    def box_space(self, exhibit: ClipInput) -> str:
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
         return "unit"
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:

@@ -244,7 +244,7 @@ class EndpointClient:
     def _read(self, raw: HttpReply) -> Reply | RequestFailure:
         try:
             return self.read(raw, now=datetime.now(UTC))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  what no reader foresaw costs one answer, not the run
             detail = f"the reply cannot be read ({type(error).__name__})"
             return RequestFailure(
                 failure=Failure(FailureReason.MALFORMED_REPLY, detail), billable=True

@@ -200,8 +200,8 @@ class EndpointReviewer:
         *,
         api_key: str | None = None,
         key_words: str = "",
-        manner: ModelIOFormat = ModelIOFormat(),
-        limits: EndpointLimits = EndpointLimits(),
+        manner: ModelIOFormat = ModelIOFormat(),  # noqa: B008  frozen
+        limits: EndpointLimits = EndpointLimits(),  # noqa: B008  frozen
         seed: int = 0,
     ) -> None:
         address = parse_model_address(model)

@@ -241,7 +241,7 @@ class HttpTransport:
                 "POST", self._path, content=body, headers=headers
             ) as response:
                 return await read_http_reply(response, cap_bytes=self._cap_bytes)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
             lost = convert_connection_error(error)
             is_unsent = isinstance(error, _UNSENT)
             return UnsentRequestFailure(lost.reason, lost.detail) if is_unsent else lost

@@ -12,13 +12,13 @@ from unreel.core.errors import InvalidSettingError, MachineError
 
 CLIP_FOLDER: Final = Path("/clip")
 """Folder of the clip, as the program sees it."""
-SCRATCH: Final = "/tmp"
+SCRATCH: Final = "/tmp"  # noqa: S108  a folder of the program's own, in memory
 _SCRATCH_BYTES: Final = 1 << 30
 _SHARED_BYTES: Final = 1 << 29
 _PROBE_S: Final = 20.0
 _SYSTEM: Final = tuple(map(Path, ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin")))
 _OF_SYSTEM: Final = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
-_NOBODYS: Final = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm")))
+_NOBODYS: Final = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm")))  # noqa: S108  compared
 _OF_MACHINE: Final = tuple(map(Path, ("/dev", "/etc", "/proc", "/run", "/sys")))
 _GRAPHICS: Final = ("nvidia*", "dri", "kfd")
 _SHEBANG_BYTES: Final = 256
@@ -51,7 +51,7 @@ def find_program_sandbox_problem() -> str:
     if shutil.which("bwrap") is None:
         return "bubblewrap, which confines programs, is not installed"
     try:
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603  our own options
             [*build_bubblewrap_command(()), "--", "true"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -84,7 +84,7 @@ def build_bubblewrap_command(
         words += ["--ro-bind-try", name, name]
     # The kernel lets root write to settings in /proc without any capability.
     words += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]
-    words += ["--size", str(_SHARED_BYTES), "--tmpfs", "/dev/shm"]
+    words += ["--size", str(_SHARED_BYTES), "--tmpfs", "/dev/shm"]  # noqa: S108  its own
     words += ["--size", str(_SCRATCH_BYTES), "--tmpfs", SCRATCH]
     if graphics:
         for device in (each for name in _GRAPHICS for each in sorted(Path("/dev").glob(name))):
@@ -137,7 +137,7 @@ def _iter_program_interpreters(program: Path) -> Iterator[Path]:
     """Yield a program, the targets of its symbolic links, and the interpreter of a script."""
     waiting, seen = [program], set[Path]()
     while waiting:
-        path = Path(os.path.abspath(waiting.pop()))
+        path = Path(os.path.abspath(waiting.pop()))  # noqa: PTH100  links are followed one by one
         if path in seen or not path.exists():
             continue
         seen.add(path)

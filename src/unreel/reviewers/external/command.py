@@ -167,7 +167,7 @@ class CommandReviewer:
     def wants(self) -> frozenset[InputKind]:
         return frozenset({InputKind.CLIP})
 
-    def box_space(self, exhibit: ClipInput) -> str:
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
         return "unit"
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
@@ -201,7 +201,7 @@ class CommandReviewer:
         return told if isinstance(told, Failure) else self._reading.believe(told)
 
     def _run(self, exhibit: ClipInput, stop: threading.Event) -> ProgramRunResult | Failure:
-        assert exhibit.whole is not None
+        assert exhibit.whole is not None  # noqa: S101  looked at by the caller
         ending = _ENDINGS.get(exhibit.whole.mime, "mp4")
         with TemporaryDirectory(prefix="unreel-", ignore_cleanup_errors=True) as room:
             folder = OutputDirectory(Path(room))

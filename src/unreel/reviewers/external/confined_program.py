@@ -105,9 +105,9 @@ def _start_bubblewrap(told: dict[str, Any], command: list[str]) -> tuple[int, in
         _die_with_parent(ctypes.CDLL(None, use_errno=True), keeper)
         _set_resource_limits(told)
         for descriptor in (report_end, rules):
-            os.set_inheritable(descriptor, True)
+            os.set_inheritable(descriptor, True)  # noqa: FBT003
         own = ["--seccomp", str(rules), "--json-status-fd", str(report_end), "--"]
-        os.execv(told["bubblewrap"][0], [*told["bubblewrap"], *own, *command])
+        os.execv(told["bubblewrap"][0], [*told["bubblewrap"], *own, *command])  # noqa: S606
     except OSError as error:
         _write_confinement_error(error)
     os._exit(NOT_CONFINED)
@@ -144,7 +144,7 @@ def _exec_confined_command(libc: ctypes.CDLL, told: dict[str, Any], command: lis
         os._exit(NOT_CONFINED)
     try:
         os.chdir(told["folder"])
-        os.execvp(command[0], command)
+        os.execvp(command[0], command)  # noqa: S606  the recipe's own program
     except OSError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode(errors="replace"))
         os._exit(NOT_STARTED)

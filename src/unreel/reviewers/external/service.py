@@ -80,7 +80,7 @@ class HttpReviewer:
     def wants(self) -> frozenset[InputKind]:
         return frozenset({InputKind.CLIP if self._show == "clip" else InputKind.FRAMES})
 
-    def box_space(self, exhibit: ClipInput) -> str:
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
         return "unit"
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:

@@ -145,7 +145,7 @@ class LocalReviewer:
             return None
         try:
             encoded = self._encoder.encode(waiting.sheet)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  one question fails, the reviewer goes on
             encoded = Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
         if (
             isinstance(encoded, EncodedRequest)
@@ -176,7 +176,7 @@ class LocalReviewer:
             for half in (batch[: self._most], batch[self._most :]):
                 self._answer(half, model)
             return
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  these questions fail, the reviewer goes on
             failure = Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
             for waiting, _ in batch:
                 waiting.settle(failure)

@@ -60,7 +60,7 @@ def find_vllm_installation(python: Path, plan: ServingPlan) -> VllmInstallation:
     """
     setting = "--python"
     try:
-        said = subprocess.run(
+        said = subprocess.run(  # noqa: S603  the interpreter that the user named
             [str(python), "-c", _PROBE],
             stdin=subprocess.DEVNULL,
             capture_output=True,

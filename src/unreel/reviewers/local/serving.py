@@ -71,7 +71,7 @@ class ServingAddress:
     @property
     def url(self) -> str:
         """Return the URL at which local clients reach the server."""
-        host = LOOPBACK if self.host == "0.0.0.0" else self.host
+        host = LOOPBACK if self.host == "0.0.0.0" else self.host  # noqa: S104  where it listens
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 

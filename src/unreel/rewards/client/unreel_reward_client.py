@@ -29,7 +29,7 @@ import secrets
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, NamedTuple, NoReturn, Sequence
+from typing import Any, Callable, NamedTuple, NoReturn, Sequence  # noqa: UP035
 from urllib.parse import urlsplit
 
 FAILED_EXIT_STATUS = 70
@@ -71,7 +71,7 @@ class RewardClient:
     def __init__(
         self, url: str = "", token: str = "", *, fps: float = 0.0, deadline_s: float = 120.0
     ) -> None:
-        settings = os.environ
+        settings = os.environ  # noqa: TID251  the trainer's
         self.url = (url or settings.get("UNREEL_REWARD_URL", "")).rstrip("/")
         self.token = token or settings.get("UNREEL_REWARD_TOKEN", "")
         self.fps = fps or float(settings.get("UNREEL_REWARD_FPS", "0"))
@@ -140,11 +140,11 @@ class RewardClient:
             except (OSError, http.client.HTTPException) as error:
                 text = f"{self.url}: {type(error).__name__}: {error}"
                 problem = RewardClientError("unreachable", text, retry_s=0.0)
-            wait_s = max(problem.retry_s or 0.0, pause_s * random.uniform(0.5, 1.0))
+            wait_s = max(problem.retry_s or 0.0, pause_s * random.uniform(0.5, 1.0))  # noqa: S311
             pause_s = min(2 * pause_s, 10.0)
             if time.monotonic() + wait_s >= stop_at:
                 text = f"no reward within {self.deadline_s:g} s; last problem: {problem}"
-                raise RewardClientError("timeout", text)
+                raise RewardClientError("timeout", text)  # noqa: EM101
             time.sleep(wait_s)
 
     def _post_once(self, items: list[_RequestItem], stop_at: float) -> dict[int, VideoReward]:
@@ -159,12 +159,12 @@ class RewardClient:
             results = {str(each["id"]): each for each in json.loads(reply)["results"]}
         except (ValueError, TypeError, KeyError) as error:
             text = f"the reply of {self.url} is no reply of a reward service: {error!r}"
-            raise RewardClientError("unreadable", text, retry_s=0.0) from error
+            raise RewardClientError("unreadable", text, retry_s=0.0) from error  # noqa: EM101
         return {item.place: _read_result(results.get(str(item.place))) for item in items}
 
 
 async def compute_score(
-    data_source: Any = None,
+    data_source: Any = None,  # noqa: ARG001
     solution_image: Any = None,
     ground_truth: Any = None,
     extra_info: dict[str, Any] | None = None,
@@ -251,7 +251,7 @@ class DanceGrpoReward:
             for index, reward in enumerate(self.client.score(video_paths, prompts)):
                 if self.on_failure != "nan" or reward.value is not None:
                     values[index] = reward.require_value()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             if self.on_failure != "nan":
                 _end_process(error)
             _LOG.warning("no rewards: %s", error)
@@ -295,7 +295,7 @@ def _encode_video(video: Any, fps: float, name: str) -> tuple[dict[str, Any], by
         return {"array": base64.b64encode(encode_npy(video)).decode(), "fps": fps}, b""
     if isinstance(video, (bytes, bytearray, memoryview)):
         return {"upload": name}, bytes(video)
-    with open(video, "rb") as file:
+    with open(video, "rb") as file:  # noqa: PTH123
         return {"upload": name}, file.read()
 
 
@@ -311,7 +311,7 @@ def encode_npy(frames: Any) -> bytes:
         msg = f"frames of shape {shape}; expected (T, C, H, W) or (T, H, W, C) with 3 colours"
         raise ValueError(msg)
     if frames.dtype.kind == "f":
-        if not bool(((frames > -0.01) & (frames < 1.01)).all()):
+        if not bool(((frames > -0.01) & (frames < 1.01)).all()):  # noqa: PLR2004
             msg = "floating-point frames must be from 0 to 1, without NaN; rescale them first"
             raise ValueError(msg)
         frames = (frames.clip(0, 1) * 255).round().astype("uint8")
@@ -334,7 +334,7 @@ def _encode_request(items: list[_RequestItem], deadline_s: float) -> tuple[str, 
             kind = "Content-Type: application/octet-stream"
             pieces.append(f'\r\n{start}"{name}"; filename="{name}"\r\n{kind}\r\n\r\n'.encode())
             pieces.append(item.data)
-    if len(pieces) == 2:
+    if len(pieces) == 2:  # noqa: PLR2004
         return "application/json", pieces[1]
     pieces.append(f"\r\n--{boundary}--\r\n".encode())
     return f"multipart/form-data; boundary={boundary}", b"".join(pieces)
@@ -392,9 +392,9 @@ def _read_result(result: Any) -> VideoReward:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
+    if len(sys.argv) < 3:  # noqa: PLR2004
         sys.exit("usage: python unreel_reward_client.py URL VIDEO...")
     scored = RewardClient(sys.argv[1]).score(sys.argv[2:])
-    for path, each in zip(sys.argv[2:], scored):
+    for path, each in zip(sys.argv[2:], scored):  # noqa: B905  Python 3.9
         sys.stdout.write(f"{path}: {each.failure or each.value}\n")
     sys.exit(any(each.value is None for each in scored))

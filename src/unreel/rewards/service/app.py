@@ -99,7 +99,7 @@ def _add_rewards(app: FastAPI, service: RewardService) -> None:
         items, deadline_s = await read_batch(
             request, service.settings.max_compared, service.settings
         )
-        if len(items) < 2:
+        if len(items) < 2:  # noqa: PLR2004  a pair
             raise RequestRefusedError(_INVALID, "invalid", "compare at least two items")
         pairs = await service.compare(items, deadline_s=deadline_s, token=request.state.token)
         return JSONResponse(_format_comparisons(items, pairs))
@@ -203,7 +203,7 @@ async def read_batch(
         batch = parse(body) if len(body) < _SMALL else await asyncio.to_thread(parse, body)
         if len(batch.items) > most:
             msg = f"{len(batch.items)} items; at most {most} are accepted"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(msg)  # noqa: TRY301  one refusal for all
         items = [await _read_item(item, uploads, settings) for item in batch.items]
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]

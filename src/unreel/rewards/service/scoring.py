@@ -237,7 +237,7 @@ class RewardService:
         task.add_done_callback(self._background.discard)
 
     async def _write_log(self, item: RewardItem, result: ItemReward) -> None:
-        assert self._log is not None
+        assert self._log is not None  # noqa: S101  for the type checker
         extras = self._extras.get(result.reward_id)
         facts, held_out = await extras if extras else (None, None)
         self._log.append(item, result, facts=facts, held_out=held_out)
@@ -265,7 +265,7 @@ class RewardService:
                 document = format_document(scored)
                 await asyncio.to_thread(self._store.write_reward, reward_id, document)
                 self._remember(reward_id, scored)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  one clip must not end the others
             self._folder.remove(name)
             return ScoredClip(
                 _build_failure_reward(FailureReason.STAGE_FAILED, _format_safe_error(error))
@@ -284,7 +284,7 @@ class RewardService:
             if self._held_out is not None:
                 held_out = (await self._held_out.score_async(path, content=content)).value
             return await asyncio.to_thread(_MEASURE_CLIP, path), held_out
-        except Exception:
+        except Exception:  # noqa: BLE001  a reward is logged without them
             return None, None
         finally:
             self._folder.remove(path.name)
@@ -325,7 +325,7 @@ class RewardService:
                     share = await self._model.compare_async(first[1], second[1], contents)
             except TimeoutError:
                 share = Failure(FailureReason.OUT_OF_TIME, "not compared before the deadline")
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  one pair must not end the others
                 share = Failure(FailureReason.STAGE_FAILED, _format_safe_error(error))
         if isinstance(share, Failure):
             return ItemComparison(*pair, None, share)

@@ -96,9 +96,9 @@ def read_pickle(data: bytes) -> Any:
             is_large = operation.name == "LONG_BINPUT" and int(argument or 0) > _MOST_OPERATIONS
             if operation.name not in OPERATIONS or is_large or number > _MOST_OPERATIONS:
                 msg = f"the operation {operation.name} is not permitted"
-                raise pickle.UnpicklingError(msg)
+                raise pickle.UnpicklingError(msg)  # noqa: TRY301
         return RestrictedUnpickler(io.BytesIO(data)).load()
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  a damaged pickle raises errors of many kinds
         msg = f"the pickle is refused ({error}). Send lists of bytes and text with protocol 4"
         raise InvalidValueError(msg) from None
 

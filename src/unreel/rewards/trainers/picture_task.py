@@ -27,7 +27,7 @@ def decode_bundle(file: BinaryIO, _request: Mapping[str, Any]) -> Parts:
             yield _decode_picture(data)
         except (MediaError, MemoryError):
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  Pillow raises errors of many kinds
             detail = f"a frame is no readable PNG or JPEG: {type(error).__name__}: {error}"
             raise MediaError(Failure(FailureReason.UNDECODABLE, detail[:300])) from None
     return TaskPayload({})

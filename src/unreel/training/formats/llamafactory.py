@@ -103,7 +103,7 @@ class _LlamaFactoryFormat:
             "train.yaml": format_flat_yaml(settings),
         }
 
-    def command(self, order: TrainerExportJob) -> str:
+    def command(self, order: TrainerExportJob) -> str:  # noqa: ARG002  the contract's signature
         return "llamafactory-cli train train.yaml"
 
     def _settings(self, order: TrainerExportJob, longest: int, *, watched: bool) -> dict[str, Any]:

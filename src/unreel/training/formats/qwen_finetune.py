@@ -101,7 +101,7 @@ class _QwenFinetuneFormat:
             "train.sh": script,
         }
 
-    def command(self, order: TrainerExportJob) -> str:
+    def command(self, order: TrainerExportJob) -> str:  # noqa: ARG002  the contract's signature
         return "sh train.sh"
 
     def _settings(self, order: TrainerExportJob, longest: int) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class _SwiftFormat:
         settings = self._settings(order, longest, watched=bool(rows.get(HELD_OUT)))
         return written | {"train.json": format_json_document(settings)}
 
-    def command(self, order: TrainerExportJob) -> str:
+    def command(self, order: TrainerExportJob) -> str:  # noqa: ARG002  the contract's signature
         return "swift sft train.json"
 
     def _settings(self, order: TrainerExportJob, longest: int, *, watched: bool) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class _VideoLlama3Format:
     families: Final = {"videollama3": "videollama3_qwen2"}
     shapes: Final[Sequence[Shape]] = ("pictures", "file")
 
-    def seen(self, order: TrainerExportJob, width: int, height: int) -> tuple[int, int]:
+    def seen(self, order: TrainerExportJob, width: int, height: int) -> tuple[int, int]:  # noqa: ARG002  the contract's
         return width, height  # its boxes are pixels of the frame as it comes
 
     def sampling(self, order: TrainerExportJob) -> str:
@@ -78,7 +78,7 @@ class _VideoLlama3Format:
         )
         return written | {"train.sh": script}
 
-    def command(self, order: TrainerExportJob) -> str:
+    def command(self, order: TrainerExportJob) -> str:  # noqa: ARG002  the contract's signature
         return 'sh train.sh "$PWD"'
 
     def _settings(self, order: TrainerExportJob, longest: int) -> dict[str, Any]:

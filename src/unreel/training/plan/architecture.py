@@ -93,7 +93,7 @@ class ModelArchitecture:
     known_from: str
 
 
-def _build_text_dimensions(
+def _build_text_dimensions(  # noqa: PLR0913  one number for each dimension
     layers: int, hidden: int, inner: int, heads: int, kv_heads: int, vocabulary: int, *, tied: bool
 ) -> TextModelDimensions:
     head = 128
@@ -208,7 +208,7 @@ def find_model_architecture(name: str, family: FamilyName) -> ModelArchitecture:
     sizes = ", ".join(size.upper() for known, size in _KNOWN if known == family)
     problem = f"the size of {name!r} is unknown"
     remedy = f"Name a folder with {_CONFIG}, or a {family} whose name contains its size: {sizes}"
-    raise InvalidSettingError("model.name", problem, remedy)
+    raise InvalidSettingError("model.name", problem, remedy)  # noqa: EM101  the setting's own name
 
 
 def read_model_architecture(folder: Path, family: FamilyName) -> ModelArchitecture:

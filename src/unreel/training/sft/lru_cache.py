@@ -42,7 +42,7 @@ def read_cached_value(gallery: Any, key: str) -> Any:
     The data were pickled by this training in memory; no file is involved.
     """
     data = gallery.get(key)
-    return None if data is None else pickle.loads(data)
+    return None if data is None else pickle.loads(data)  # noqa: S301
 
 
 def write_cached_value(gallery: Any, key: str, value: object) -> None:

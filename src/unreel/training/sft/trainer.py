@@ -170,7 +170,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
         )
         return figures
 
-    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:  # noqa: ARG002  the trainer's signature
         step = self.state.global_step
         name = format_checkpoint_name(step)
         with self._told_of_saving():

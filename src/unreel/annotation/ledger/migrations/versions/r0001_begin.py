@@ -140,6 +140,6 @@ def _create_sqlite_triggers() -> None:
             )
         # INSERT OR REPLACE takes a row away without asking the guard of DELETE.
         op.execute(
-            f"CREATE TRIGGER {table}_stay_insert BEFORE INSERT ON {table} "
+            f"CREATE TRIGGER {table}_stay_insert BEFORE INSERT ON {table} "  # noqa: S608  names from above
             f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {same}) BEGIN SELECT RAISE(IGNORE); END"
         )
