@@ -12,7 +12,7 @@ import numpy as np
 
 from unreel.rewards.guards.result import GuardResult, GuardSettings
 from unreel.rewards.guards.steps import FactSummary, StepSummary
-from unreel.rewards.guards.trends import watch_drift, watch_held_out
+from unreel.rewards.guards.evaluate import watch_drift, watch_held_out
 
 N_STEPS = 200
 SETTINGS = GuardSettings()

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -11,18 +12,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reward_logs import HACKS, N_STEPS, fall, freeze, lose_canaries, make_log, rise_then_fall
+from reward_logs import HACKS, N_STEPS, fall, lose_canaries, make_log, rise_then_fall
 from synthesise import ClipRecipe, synthesise
-from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.media.reader import MediaReader, run_trusted
-from unreel.rewards.guards.duplicates import count_duplicates
-from unreel.rewards.guards.evaluate import GuardMonitor, evaluate_guards
+from unreel.rewards.guards.evaluate import evaluate_guards
 from unreel.rewards.guards.facts import measure_clip
 from unreel.rewards.guards.live import LiveGuards
 from unreel.rewards.guards.result import MEANINGS, GuardResult, GuardSettings
-from unreel.rewards.guards.steps import BLOCK_ROWS, StepCollector, read_log
-from unreel.rewards.guards.text import addresses_judge
+from unreel.rewards.guards.steps import (
+    BLOCK_ROWS,
+    StepCollector,
+    addresses_judge,
+    count_duplicates,
+    read_log,
+)
 from unreel.stats.sequential import (
     enclose_fraction,
     enclose_mean,
@@ -81,24 +85,24 @@ def test_results_have_every_guard_and_name_what_is_missing() -> None:
     assert all(isinstance(result.estimate, Unmeasured) for result in evaluate_guards([]))
 
 
-def test_the_order_of_rows_does_not_matter_and_the_newest_step_is_left_out() -> None:
-    rows = make_log(0, fall)
-    shuffled = [rows[i] for i in np.random.default_rng(0).permutation(len(rows))]
+def test_the_newest_step_is_left_out() -> None:
+    rows = make_log(0)
     without_last = [row for row in rows if row["step"] < N_STEPS - 1]
-    assert [(result.guard, result.alarm_step) for result in evaluate_guards(rows)] == [
-        (result.guard, result.alarm_step) for result in evaluate_guards(shuffled)
-    ]
     assert find(evaluate_guards(rows), "nulls").n_steps == N_STEPS - 1
     assert find(evaluate_guards(without_last), "nulls").n_steps == N_STEPS - 2
 
 
-def test_a_monitor_that_sees_rows_one_by_one_agrees_with_the_whole_log() -> None:
-    rows = make_log(0, freeze)
-    monitor = GuardMonitor()
-    for row in rows:
-        monitor.add([row])
-    assert monitor.evaluate() == evaluate_guards(rows)
-    assert monitor.evaluate() is monitor.evaluate()
+def test_canaries_count_in_pairs_and_a_failed_one_takes_its_pair_out() -> None:
+    pairs = [(0.2, 0.9), (0.9, 0.2), (0.5, 0.5), (None, 0.9), (0.9, None)]
+    rows: list[dict[str, Any]] = [
+        {"step": 0, "group": f"canary-{number}", "canary": kind, "value": value}
+        for number, pair in enumerate(pairs)
+        for kind, value in zip(("injected", "clean"), pair, strict=True)
+    ]
+    collector = StepCollector()
+    collector.add([*rows, {"step": 0, "value": 0.5}, {"step": 1, "value": 0.5}])
+    (step,) = collector.finish()
+    assert (step.n_canaries, step.n_inverted, step.n_rows) == (3, 1.5, 1)
 
 
 def test_rows_of_a_step_that_was_closed_are_counted_and_left_out() -> None:
@@ -251,15 +255,44 @@ def test_a_stricter_rate_needs_more_evidence() -> None:
     assert strict.alarm_step >= usual.alarm_step
 
 
-def test_a_service_exports_its_guards_and_learns_why_to_stop() -> None:
+def write_rows(log: Path, rows: list[dict[str, Any]]) -> None:
+    with log.open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def test_live_guards_follow_a_log_and_a_restart_forgets_no_alarm(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     prometheus = pytest.importorskip("prometheus_client")
+    log, rows = tmp_path / "log.jsonl", make_log(0, fall)
+    write_rows(log, rows[:80])
     registry = prometheus.CollectorRegistry()
-    guards = LiveGuards(registry, stop_on=["held-out"])
-    reasons = [guards.add(row) for row in make_log(0, fall)]
-    assert reasons[0] is None
-    assert reasons[-1] is not None
-    assert reasons[-1].startswith("guard held-out, step ")
+    with closing(LiveGuards(log, registry, stop_on=["held-out"])) as guards:
+        assert guards.update() is None
+        for start in range(80, len(rows), 4):
+            write_rows(log, rows[start : start + 4])
+            reason = guards.update()
+        assert reason is not None
+        assert reason.startswith("guard held-out, step ")
+    expected = find(evaluate_guards(rows), "held-out")
+    assert f"step {expected.alarm_step}:" in reason
+    assert caplog.messages[0].endswith(reason)
     assert registry.get_sample_value("unreel_reward_guard_alarm", {"guard": "held-out"}) == 1
     assert registry.get_sample_value("unreel_reward_guard_alarm", {"guard": "motion"}) == 0
-    with pytest.raises(UnknownNameError, match="held-out"):
-        LiveGuards(prometheus.CollectorRegistry(), stop_on=["heldout"])
+    with closing(LiveGuards(log, prometheus.CollectorRegistry(), stop_on=["any"])) as restarted:
+        assert restarted.update() == reason
+    with closing(LiveGuards(log, prometheus.CollectorRegistry(), stop_on=["motion"])) as others:
+        assert others.update() is None
+
+
+def test_a_row_that_is_being_written_is_read_when_it_is_complete(tmp_path: Path) -> None:
+    prometheus = pytest.importorskip("prometheus_client")
+    log = tmp_path / "log.jsonl"
+    write_rows(log, [{"step": step, "value": None} for step in range(3)])
+    with closing(LiveGuards(log, prometheus.CollectorRegistry(), ["nulls"])) as guards:
+        with log.open("a", encoding="utf-8") as file:
+            file.write('{"step": 3,')
+            file.flush()
+            assert guards.update() is None
+            file.write('"value": null}\n')
+        assert "guard nulls, step 2" in str(guards.update())

@@ -71,6 +71,25 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--log", type=_FILE, help="Reward log: one JSON line for each item.")
 @click.option(
+    "--stop-on",
+    multiple=True,
+    metavar="GUARD",
+    help="Refuse requests with 503 after an alarm of this guard, or of `any`. Repeatable.",
+)
+@click.option(
+    "--canaries",
+    type=click.Path(path_type=Path, exists=True),
+    metavar="BENCHMARK",
+    help="Clips with injected twins, from `unreel curate` with [inject], to score and log.",
+)
+@click.option(
+    "--canary-rate",
+    type=click.FloatRange(0, 1),
+    default=0.02,
+    show_default=True,
+    help="Pairs of canaries for each new clip.",
+)
+@click.option(
     "--max-mb", type=click.IntRange(1), default=256, show_default=True, help="MB per request."
 )
 @click.option(

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from unreel.cli.output import json_option
-from unreel.core.registry import LazyImport
+from unreel.cli.output import echo, json_option, print_json, print_message, print_table
 
 
 @click.command()
@@ -35,5 +34,24 @@ def watch(*, log: Path, out: Path | None, last: int | None, alpha: float, as_jso
 
     Exits with status 1 if a guard raises an alarm.
     """
-    print_guards = LazyImport("unreel.cli.reward.watch_job:print_guards", "reward").load()
-    sys.exit(print_guards(log, out=out, last=last, alpha=alpha, as_json=as_json))
+    from unreel.rewards.guards.evaluate import evaluate_steps
+    from unreel.rewards.guards.page import COLUMNS, format_guard, write_guard_page
+    from unreel.rewards.guards.result import GuardSettings
+    from unreel.rewards.guards.steps import StepCollector, read_log
+
+    settings, collector = GuardSettings(alpha=alpha), StepCollector()
+    collector.add(read_log(log, last_steps=last))
+    steps = collector.finish()
+    results = evaluate_steps(steps, settings)
+    page = out and write_guard_page(results, steps, out, title=log.name, settings=settings)
+    alarms = [result.guard for result in results if result.alarm]
+    if as_json:
+        print_json({"alarms": alarms, "n_steps": len(steps), "guards": results, "page": page})
+    else:
+        print_table(COLUMNS, map(format_guard, results))
+        if page:
+            echo(page)
+        if collector.n_late:
+            print_message(f"{collector.n_late} rows came after their step was closed: excluded")
+        print_message(f"alarms: {', '.join(alarms) or 'none'}")
+    sys.exit(1 if alarms else 0)

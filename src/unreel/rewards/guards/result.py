@@ -1,8 +1,8 @@
 """Settings and results of guards."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
@@ -23,6 +23,13 @@ MEANINGS: Final = {
     "nulls": "fraction of items without a reward",
 }
 """Estimate of each guard, by its name. The guards share the false-alarm rate of a run equally."""
+RATES: Final = {
+    "text": 0.01,
+    "duplicates": 0.2,
+    "canaries": 0.25,  # a blind reward inverts half of the pairs
+    "identical": 0.5,
+    "nulls": 0.05,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,16 +45,8 @@ class GuardSettings:
     drift_sd: float = 2.0
     """Shift of a mean, in standard deviations of the reference clips. At 2, the mean clip would be
     among the 2.3 percent most extreme clips of the reference, if those are normal."""
-    text_rate: float = 0.01
-    """Fraction of clips with text that addresses the judge."""
-    duplicate_rate: float = 0.2
-    """Fraction of clips that repeat another clip of their step."""
-    inversion_rate: float = 0.25
-    """Fraction of pairs in which an injected canary is not below a clean one; 1/2 is a blind reward."""
-    identical_rate: float = 0.5
-    """Fraction of groups in which all rewards are equal."""
-    null_rate: float = 0.05
-    """Fraction of items without a reward."""
+    rates: Mapping[str, float] = field(default_factory=RATES.copy)
+    """Fractions that the other guards tolerate, by guard."""
 
     @property
     def guard_alpha(self) -> float:

@@ -57,6 +57,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
 
     @asynccontextmanager
     async def live(_app: FastAPI) -> AsyncIterator[None]:
+        await service.watch_log()
         yield
         await service.drain()
         await asyncio.to_thread(service.close)

@@ -1,6 +1,7 @@
 """Scoring of items: cache, shared computations, deadlines and the log."""
 
 import asyncio
+import secrets
 import tempfile
 import time
 from collections import OrderedDict
@@ -20,8 +21,10 @@ from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
 from unreel.core.registry import LazyImport
 from unreel.rewards.calibration import read_calibration
+from unreel.rewards.guards.live import LiveGuards
 from unreel.rewards.model import RewardModel
 from unreel.rewards.result import Reward
+from unreel.rewards.service.canaries import read_canaries, score_canaries
 from unreel.rewards.service.documents import (
     ScoredClip,
     format_document,
@@ -41,6 +44,8 @@ from unreel.rewards.service.metrics import ServiceMetrics
 from unreel.rewards.service.settings import ServiceSettings, TokenSettings
 from unreel.rewards.service.store import SqlStore
 
+_DRAW: Final = secrets.SystemRandom()
+_WATCH_S: Final = 0.2
 _REMEMBERED: Final = 4096
 _ID_LENGTH: Final = 32
 _MEASURE_CLIP: Final = LazyImport("unreel.rewards.guards.facts:measure_clip")
@@ -95,6 +100,7 @@ class RewardService:
             )
         folder = self._held.enter_context(tempfile.TemporaryDirectory(prefix="unreel-reward-"))
         self._folder = OutputDirectory(Path(folder))
+        self._canaries = read_canaries(settings.canaries) if settings.canaries else ()
         self._log = RewardLog(settings.log) if settings.log else None
         self._recent: OrderedDict[str, ScoredClip] = OrderedDict()
         self._extras: OrderedDict[str, asyncio.Task[LogExtras]] = OrderedDict()
@@ -105,6 +111,10 @@ class RewardService:
         self.stop_reason: str | None = None
         """If it is set, requests are answered with 503 and this reason."""
         self.metrics = ServiceMetrics(self)
+        self._guards: LiveGuards | None = None
+        if settings.log:
+            self._guards = LiveGuards(settings.log, self.metrics.registry, settings.stop_on)
+            self._held.callback(self._guards.close)
 
     @property
     def refusal(self) -> str | None:
@@ -180,6 +190,12 @@ class RewardService:
         document = await asyncio.to_thread(self._store.read_reward, reward_id)
         return None if document is None else self._remember(reward_id, read_document(document))
 
+    async def watch_log(self) -> None:
+        """Evaluate the guards over the stored log, and from then on as it grows."""
+        if self._guards is not None:
+            self.stop_reason = await asyncio.to_thread(self._guards.update)
+            self._start(self._follow_log(self._guards))
+
     async def drain(self) -> None:
         """Refuse new requests, and wait for the clips that are being scored."""
         self._is_draining = True
@@ -228,7 +244,18 @@ class RewardService:
         )
         if self._log is not None:
             self._start(self._write_log(item, result))
+            if self._canaries and not cached and _DRAW.random() < self.settings.canary_rate:
+                self._start(
+                    score_canaries(
+                        _DRAW.choice(self._canaries), self._model, self._log, step=item.step
+                    )
+                )
         return result
+
+    async def _follow_log(self, guards: LiveGuards) -> None:
+        while not self._is_draining:
+            await asyncio.sleep(_WATCH_S)
+            self.stop_reason = await asyncio.to_thread(guards.update)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` after the reply; `drain` waits for it."""

@@ -9,13 +9,14 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from unreel.core.errors import InvalidSettingError
+from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.registry import LazyImport
 from unreel.core.small_documents import read_toml
 from unreel.protocols.protocol import REVIEWED, Mode
 from unreel.recipes.check import check_sections
 from unreel.recipes.section import RecipeSection
 from unreel.reviewers.contract import Reviewer
+from unreel.rewards.guards.result import MEANINGS
 
 Scope = Literal["reward", "compare", "metrics"]
 _MB: Final = 1 << 20
@@ -69,6 +70,12 @@ class ServiceSettings:
     """Places that a `url` may name, for example `https://clips.example.org`."""
     dialects: tuple[str, ...] = ()
     log: Path | None = None
+    stop_on: tuple[str, ...] = ()
+    """Guards whose alarm ends the service of requests, or `any`."""
+    canaries: Path | None = None
+    """Benchmark with injected twins."""
+    canary_rate: float = 0.02
+    """Pairs of canaries for each new clip."""
     max_request_bytes: int = 256 * _MB
     max_clip_bytes: int = 64 * _MB
     max_held_bytes: int = 2048 * _MB
@@ -82,6 +89,14 @@ class ServiceSettings:
     """Default and longest time for a request."""
 
     def __post_init__(self) -> None:
+        guarded = {"--held-out": self.held_out, "--canaries": self.canaries}
+        for setting, value in (guarded | {"--stop-on": self.stop_on}).items():
+            if value and self.log is None:
+                raise InvalidSettingError(setting, "it needs a log", "Give --log FILE")
+        for name in self.stop_on:
+            if name not in {*MEANINGS, "any"}:
+                kind = "guard"
+                raise UnknownNameError(kind, name, [*MEANINGS, "any"])
         routers = load_routers()
         for name in self.dialects:
             if name not in routers:
