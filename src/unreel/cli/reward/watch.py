@@ -16,12 +16,6 @@ from unreel.cli.output import echo, json_option, print_json, print_message, prin
     help="Output folder of the page. Without it no page is written.",
 )
 @click.option(
-    "--last",
-    type=click.IntRange(min=10),
-    metavar="STEPS",
-    help="Number of steps at the end of the log to read; the first of them are the reference. Default: all.",
-)
-@click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
@@ -29,7 +23,7 @@ from unreel.cli.output import echo, json_option, print_json, print_message, prin
     help="Probability of any false alarm in a run.",
 )
 @json_option
-def watch(*, log: Path, out: Path | None, last: int | None, alpha: float, as_json: bool) -> None:
+def watch(*, log: Path, out: Path | None, alpha: float, as_json: bool) -> None:
     """Search LOG, written by `unreel reward serve --log`, for signs of reward hacking.
 
     Exits with status 1 if a guard raises an alarm.
@@ -40,7 +34,7 @@ def watch(*, log: Path, out: Path | None, last: int | None, alpha: float, as_jso
     from unreel.rewards.guards.steps import StepCollector, read_log
 
     settings, collector = GuardSettings(alpha=alpha), StepCollector()
-    collector.add(read_log(log, last_steps=last))
+    collector.add(read_log(log))
     steps = collector.finish()
     results = evaluate_steps(steps, settings)
     page = out and write_guard_page(results, steps, out, title=log.name, settings=settings)

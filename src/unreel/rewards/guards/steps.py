@@ -5,7 +5,6 @@ import binascii
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +26,6 @@ FACTS: Final = {"motion": "motion", "saturation": "saturation", "sharpness": "sh
 """Measured facts of a clip by the name of their guard."""
 BLOCK_ROWS: Final = 64
 """Rows of a step in a log whose rows name no step."""
-_TAIL_BYTES: Final = 1 << 20
 _LEAST_GROUP: Final = 2
 _OPEN_STEPS: Final = 4
 """The newest step and those before it that may still get rows: a service writes its log after the reply."""
@@ -187,34 +185,13 @@ class StepCollector:
         return [*self.closed, *(summarise_step(step, self._open[step]) for step in open_steps)]
 
 
-def read_log(path: Path, *, last_steps: int | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a log in order; with `last_steps`, those of at least that many steps at its end."""
+def read_log(path: Path) -> Iterator[LogRow]:
+    """Yield the rows of a log in order."""
     with path.open("rb") as file:
-        if last_steps is not None:
-            _seek_last_steps(file, path.stat().st_size, last_steps)
-        for line in file:
-            row = parse_log_line(line)
-            if row is not None:
-                yield row
+        yield from filter(None, map(parse_log_line, file))
 
 
-def _seek_last_steps(file: Any, size: int, last_steps: int) -> None:
-    """Move to the start of a line behind which at least `last_steps` steps begin, or to the start of the file."""
-    tail = _TAIL_BYTES
-    while tail < size:
-        file.seek(size - tail)
-        file.readline()
-        start = file.tell()
-        steps = Counter(row.get("step") for row in map(parse_log_line, file) if row is not None)
-        n_steps = len(steps) - (None in steps) + steps[None] // BLOCK_ROWS
-        if n_steps > last_steps + 1:  # the first of them is cut
-            file.seek(start)
-            return
-        tail *= 2
-    file.seek(0)
-
-
-def parse_log_line(line: bytes) -> dict[str, Any] | None:
+def parse_log_line(line: bytes) -> LogRow | None:
     """Return the row of one line; `None` if it is no JSON object, such as one that a crash cut short."""
     try:
         row = json.loads(line)
