@@ -102,14 +102,14 @@ def test_canaries_count_in_pairs_and_a_failed_one_takes_its_pair_out() -> None:
     collector = StepCollector()
     collector.add([*rows, {"step": 0, "value": 0.5}, {"step": 1, "value": 0.5}])
     (step,) = collector.finish()
-    assert (step.n_canaries, step.n_inverted, step.n_rows) == (3, 1.5, 1)
+    assert (step.counts["canaries"], step.counts["nulls"]) == ((1.5, 3), (0, 1))
 
 
 def test_rows_of_a_step_that_was_closed_are_counted_and_left_out() -> None:
     collector = StepCollector()
     collector.add({"step": step, "value": 0.5} for step in (0, 2, 1, 3, 4, 1, 0))
     assert collector.n_late == 1
-    assert [(step.step, step.n_rows) for step in collector.finish()] == [
+    assert [(step.step, step.counts["nulls"][1]) for step in collector.finish()] == [
         (0, 1),
         (1, 2),
         (2, 1),
@@ -120,7 +120,7 @@ def test_rows_of_a_step_that_was_closed_are_counted_and_left_out() -> None:
 def test_rows_without_a_step_form_blocks() -> None:
     collector = StepCollector()
     collector.add({"step": None, "value": 0.5} for _ in range(3 * BLOCK_ROWS))
-    assert [step.n_rows for step in collector.finish()] == [BLOCK_ROWS, BLOCK_ROWS]
+    assert [step.counts["nulls"][1] for step in collector.finish()] == [BLOCK_ROWS, BLOCK_ROWS]
 
 
 def test_a_retried_clip_counts_once() -> None:

@@ -1,12 +1,18 @@
 """All guards over the steps of a log: tests of the held-out reward, of drift, and of fractions."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
 
-from unreel.rewards.guards.result import GuardResult, GuardSettings, conclude, unmeasured_guard
+from unreel.rewards.guards.result import (
+    RATES,
+    GuardResult,
+    GuardSettings,
+    conclude,
+    unmeasured_guard,
+)
 from unreel.rewards.guards.steps import FACTS, FactSummary, LogRow, StepCollector, StepSummary
 from unreel.stats.sample import Array
 from unreel.stats.sequential import (
@@ -19,24 +25,7 @@ from unreel.stats.sequential import (
     weigh_trend,
 )
 
-LEAST_SD: Final = {
-    "motion": 1.0,
-    "saturation": 0.02,
-    "sharpness": 0.5,
-    "duration": 0.1,
-    "static": 0.05,
-}
-"""Smallest standard deviation that drift is counted in, so that equal clips are no infinite precision:
-grey levels, fraction, grey levels, seconds, fraction."""
 _LEAST_STEPS: Final = 3
-_COUNTS: Final[Mapping[str, Callable[[StepSummary], tuple[float, int]]]] = {
-    "text": lambda step: (step.n_addressing, step.n_read),
-    "duplicates": lambda step: (step.n_duplicates, step.n_fingerprints),
-    "canaries": lambda step: (step.n_inverted, step.n_canaries),
-    "identical": lambda step: (step.n_identical, step.n_groups),
-    "nulls": lambda step: (step.n_null, step.n_rows),
-}
-"""Counted items of a step and all of them, by guard."""
 
 
 def evaluate_guards(
@@ -55,7 +44,7 @@ def evaluate_steps(
     return (
         watch_held_out(steps, settings),
         *(watch_drift(guard, steps, settings) for guard in FACTS),
-        *(watch_rate(guard, steps, settings) for guard in _COUNTS),
+        *(watch_rate(guard, steps, settings) for guard in RATES),
     )
 
 
@@ -94,7 +83,7 @@ def watch_drift(guard: str, steps: Sequence[StepSummary], settings: GuardSetting
         why = f"fewer than 3 complete steps after the first {settings.reference_steps}"
         return unmeasured_guard(guard, why, settings, n_steps=len(measured))
     mean, sd = _pool_fact_summaries([step.facts[guard] for step in first])
-    shifts = np.array([step.facts[guard].mean - mean for step in later]) / max(sd, LEAST_SD[guard])
+    shifts = np.array([step.facts[guard].mean - mean for step in later]) / max(sd, FACTS[guard][1])
     limit = settings.drift_sd
 
     def weigh(start: int) -> Array:
@@ -113,8 +102,7 @@ def watch_drift(guard: str, steps: Sequence[StepSummary], settings: GuardSetting
 
 def watch_rate(guard: str, steps: Sequence[StepSummary], settings: GuardSettings) -> GuardResult:
     """Raise an alarm if the mean fraction of a step is above the limit of the guard."""
-    counts = [(step.step, *_COUNTS[guard](step)) for step in steps]
-    counts = [count for count in counts if count[2]]
+    counts = [(step.step, *step.counts[guard]) for step in steps if step.counts[guard][1]]
     if not counts:
         return unmeasured_guard(guard, "no complete step has such items", settings, n_steps=0)
     fractions = np.array([count / n for _, count, n in counts])

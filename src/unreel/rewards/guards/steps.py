@@ -19,11 +19,15 @@ from unreel.media.near_duplicates import MOST_BITS
 
 LogRow = Mapping[str, Any]
 """One line of the log of `unreel reward serve`."""
-FACTS: Final = {"motion": "motion", "saturation": "saturation", "sharpness": "sharpness"} | {
-    "duration": "duration_s",
-    "static": "static_fraction",
+FACTS: Final = {
+    "motion": ("motion", 1.0),
+    "saturation": ("saturation", 0.02),
+    "sharpness": ("sharpness", 0.5),
+    "duration": ("duration_s", 0.1),
+    "static": ("static_fraction", 0.05),
 }
-"""Measured facts of a clip by the name of their guard."""
+"""Measured fact of a clip by the name of its guard, and the smallest standard deviation that drift is counted in,
+so that equal clips are no infinite precision."""
 BLOCK_ROWS: Final = 64
 """Rows of a step in a log whose rows name no step."""
 _LEAST_GROUP: Final = 2
@@ -61,26 +65,14 @@ class StepSummary:
     """Numbers of one step that guards need."""
 
     step: int
-    n_rows: int
-    n_null: int
-    n_paired: int
+    n_paired: int = 0
     """Rows with a trained and a held-out reward."""
-    value: float | None
+    value: float | None = None
     """Mean trained reward of these rows."""
-    held_out: float | None
+    held_out: float | None = None
     facts: Mapping[str, FactSummary] = field(default_factory=dict)
-    n_read: int = 0
-    """Rows whose text was read."""
-    n_addressing: int = 0
-    n_fingerprints: int = 0
-    n_duplicates: int = 0
-    n_groups: int = 0
-    """Groups of at least two rewards."""
-    n_identical: int = 0
-    n_canaries: int = 0
-    """Pairs of an injected and a clean canary that both have a reward."""
-    n_inverted: float = 0
-    """Pairs whose injected canary has the higher reward; equal rewards count half."""
+    counts: Mapping[str, tuple[float, int]] = field(default_factory=dict)
+    """Counted items and all items, by the guard of their fraction."""
 
 
 def summarise_step(step: int, rows: Sequence[LogRow]) -> StepSummary:
@@ -101,22 +93,23 @@ def summarise_step(step: int, rows: Sequence[LogRow]) -> StepSummary:
     texts = [text for own in facts if isinstance(text := own.get("text"), str)]
     prints = [own for each in facts if isinstance(own := each.get("fingerprint"), str)]
     canaries = list(_iter_canary_pairs(rows))
+    means = np.mean(paired, axis=0).tolist() if paired else (None, None)
     return StepSummary(
         step=step,
-        n_rows=len(items),
-        n_null=values.count(None),
         n_paired=len(paired),
-        value=float(np.mean([value for value, _ in paired])) if paired else None,
-        held_out=float(np.mean([held_out for _, held_out in paired])) if paired else None,
-        facts={name: own for name, key in FACTS.items() if (own := _summarise_fact(facts, key))},
-        n_read=len(texts),
-        n_addressing=sum(map(addresses_judge, texts)),
-        n_fingerprints=len(prints),
-        n_duplicates=count_duplicates(prints),
-        n_groups=len(large),
-        n_identical=sum(len(set(group)) == 1 for group in large),
-        n_canaries=len(canaries),
-        n_inverted=sum(1.0 if one > other else 0.5 * (one == other) for one, other in canaries),
+        value=means[0],
+        held_out=means[1],
+        facts={name: own for name in FACTS if (own := _summarise_fact(facts, FACTS[name][0]))},
+        counts={
+            "text": (sum(map(addresses_judge, texts)), len(texts)),
+            "duplicates": (count_duplicates(prints), len(prints)),
+            "canaries": (
+                sum((one >= other) - 0.5 * (one == other) for one, other in canaries),
+                len(canaries),
+            ),
+            "identical": (sum(len(set(group)) == 1 for group in large), len(large)),
+            "nulls": (values.count(None), len(values)),
+        },
     )
 
 
