@@ -31,7 +31,7 @@ def read_canaries(path: Path) -> list[CanaryPair]:
     """
     benchmark = open_benchmark(path)
     entries = {entry.name: entry for entry in benchmark if isinstance(entry, Entry)}
-    pairs = [
+    pairs: list[CanaryPair] = [
         {"clean": Path(benchmark.find(clean)), "injected": Path(benchmark.find(entry))}
         for name, entry in entries.items()
         if (clean := entries.get(name.rpartition("+")[0]))
