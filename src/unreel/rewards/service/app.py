@@ -42,7 +42,7 @@ from unreel.rewards.service.schema import (
     body_schema,
 )
 from unreel.rewards.service.scoring import ItemComparison, RewardService
-from unreel.rewards.service.settings import ServiceSettings, load_routers
+from unreel.rewards.service.settings import DIALECTS, ServiceSettings
 
 _TIE: Final = 0.5
 _INVALID: Final = 422
@@ -67,9 +67,8 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     _add_errors(app, service)
     _add_rewards(app, service)
     _add_status(app, service)
-    routers = load_routers()
     for name in settings.dialects:
-        app.include_router(routers[name](service))
+        app.include_router(DIALECTS[name](service))
     _describe_bodies(app)
     return app
 

@@ -1,15 +1,21 @@
-"""The service as one process with uvicorn."""
+"""The service as one process with uvicorn, or as several replicas with Ray Serve."""
 
+import time
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import uvicorn
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.managed_server import require_free
+from unreel.core.registry import LazyImport
 from unreel.core.server_keys import ServerAddress
 from unreel.rewards.service.app import create_app
 from unreel.rewards.service.settings import ServiceSettings
+
+_JOIN_RAY: Final = LazyImport("unreel.engine.private_ray:joined_ray", "ray")
+_DAY_S: Final = 86_400
 
 
 def require_tokens(settings: ServiceSettings, host: str, port: int) -> None:
@@ -42,6 +48,41 @@ def run_process(
     )
     server = _AnnouncedServer(config, on_start)
     server.run()
+
+
+def run_replicas(
+    settings: ServiceSettings,
+    *,
+    host: str,
+    port: int,
+    n_replicas: int,
+    on_start: Callable[[str], None],
+) -> None:
+    """Serve with replicas of the application in a Ray cluster until SIGTERM or Ctrl-C.
+
+    Ray replaces a replica that ends. Limits of tokens, rate and room hold in each replica.
+    """
+    with _JOIN_RAY():
+        from ray import serve
+
+        served = serve.deployment(
+            num_replicas=n_replicas,
+            max_ongoing_requests=settings.max_pending,
+            graceful_shutdown_timeout_s=settings.deadline_s + 1,
+            ray_actor_options={"num_cpus": 0},
+        )(serve.ingress(partial(create_app, settings))(_RewardReplica))
+        try:
+            serve.start(http_options={"host": host, "port": port})
+            serve.run(served.bind(), name="unreel-reward")
+            on_start(f"http://{host}:{port}")
+            while True:
+                time.sleep(_DAY_S)
+        finally:
+            serve.shutdown()
+
+
+class _RewardReplica:
+    """Replica of the service; its routes are those of the application."""
 
 
 class _AnnouncedServer(uvicorn.Server):

@@ -4,7 +4,6 @@ import json
 import os
 import secrets
 import threading
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +23,7 @@ from sqlalchemy import (
     delete,
     event,
     insert,
+    literal_column,
     make_url,
     select,
     update,
@@ -36,6 +36,11 @@ from unreel.rewards.answers import CachedAnswer, ClaimState
 
 _TABLES: Final = MetaData()
 _WAIT_S: Final = 30
+_CLOCKS: Final = {
+    "sqlite": "((julianday('now') - 2440587.5) * 86400)",
+    "postgresql": "extract(epoch from clock_timestamp())",
+}
+"""Seconds since 1970 by the clock of the database: replicas may run on machines with other clocks."""
 _ANSWERS: Final = Table(
     "reward_answers",
     _TABLES,
@@ -70,6 +75,7 @@ class SqlStore:
 
     def __init__(self, address: str, *, lease_s: float = 15.0, ask_once: bool = False) -> None:
         self._engine = _open_database(address)
+        self._now: ColumnElement[float] = literal_column(_CLOCKS[self._engine.dialect.name], Float)
         self._lease_s, self._ask_once = lease_s, ask_once
         self._owner = secrets.token_hex(8)
         self._closed = threading.Event()
@@ -80,38 +86,36 @@ class SqlStore:
         except SQLAlchemyError:  # another replica made them in this moment
             _TABLES.create_all(self._engine)
         with self._engine.begin() as connection:
-            connection.execute(insert(_OWNERS).values(owner=self._owner, seen_at=_get_wall_time()))
+            connection.execute(insert(_OWNERS).values(owner=self._owner, seen_at=self._now))
         self._heart = threading.Thread(target=self._beat, name="reward-store", daemon=True)
         self._heart.start()
 
     def claim(self, key: str, /) -> CachedAnswer | ClaimState:
         """Return the stored answer, or claim the question."""
+        claims = _ANSWERS.outerjoin(_OWNERS, _ANSWERS.c.owner == _OWNERS.c.owner)
+        is_alive = _OWNERS.c.seen_at > self._now - self._lease_s
+        query = select(_ANSWERS, is_alive.label("is_alive")).select_from(claims)
         with self._engine.connect() as connection:
-            row = connection.execute(select(_ANSWERS).where(_ANSWERS.c.key == key)).first()
-            if row is not None and row.answer is not None:
-                return CachedAnswer(row.answer, row.box_space)
+            row = connection.execute(query.where(_ANSWERS.c.key == key)).first()
+            connection.rollback()
             if row is None:
                 change: Executable = insert(_ANSWERS).values(key=key, owner=self._owner)
+            elif row.answer is not None:
+                return CachedAnswer(row.answer, row.box_space)
+            elif row.is_alive:
+                return ClaimState.BUSY
+            elif self._ask_once:
+                return ClaimState.INTERRUPTED
             else:
-                seen = select(_OWNERS.c.seen_at).where(_OWNERS.c.owner == row.owner)
-                seen_at = connection.execute(seen).scalar()
-                if seen_at is not None and seen_at > _get_wall_time() - self._lease_s:
-                    return ClaimState.BUSY
-                if self._ask_once:
-                    return ClaimState.INTERRUPTED
-                change = (
-                    update(_ANSWERS)
-                    .where(*_build_lease_filter(key, row.owner))
-                    .values(owner=self._owner)
-                )
-            connection.rollback()
+                old = _build_lease_filter(key, row.owner)
+                change = update(_ANSWERS).where(*old).values(owner=self._owner)
             try:
-                taken = connection.execute(change)
+                is_ours = bool(connection.execute(change).rowcount)
                 connection.commit()
             except IntegrityError:
                 return ClaimState.BUSY
-        self.n_interrupted += row is not None and bool(taken.rowcount)
-        return ClaimState.OURS if row is None or taken.rowcount else ClaimState.BUSY
+        self.n_interrupted += row is not None and is_ours
+        return ClaimState.OURS if is_ours else ClaimState.BUSY
 
     def store(self, key: str, answer: CachedAnswer, /) -> None:
         """Store the answer to a claimed question."""
@@ -154,15 +158,11 @@ class SqlStore:
         while not self._closed.wait(self._lease_s / 3):
             with suppress(SQLAlchemyError), self._engine.begin() as connection:
                 own = update(_OWNERS).where(_OWNERS.c.owner == self._owner)
-                connection.execute(own.values(seen_at=_get_wall_time()))
+                connection.execute(own.values(seen_at=self._now))
 
 
 def _build_lease_filter(key: str, owner: str) -> tuple[ColumnElement[bool], ...]:
     return _ANSWERS.c.key == key, _ANSWERS.c.owner == owner, _ANSWERS.c.answer.is_(None)
-
-
-def _get_wall_time() -> float:
-    return time.time()  # noqa: TID251  leases are compared between machines
 
 
 def _open_database(address: str) -> Engine:

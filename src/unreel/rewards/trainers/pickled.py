@@ -19,7 +19,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.rewards.service.limits import RequestRefusedError
 from unreel.rewards.service.scoring import RewardService
 from unreel.rewards.trainers.pictures import PictureScorer
-from unreel.rewards.trainers.requests import INVALID
+from unreel.rewards.trainers.dialect_requests import INVALID
 
 GLOBALS: Final = frozenset(
     {

@@ -21,7 +21,7 @@ from unreel.media.payload import TaskPayload, finish
 from unreel.rewards.service.items import FileBytes, Frames, RewardItem, to_frames
 from unreel.rewards.service.limits import RequestRefusedError
 from unreel.rewards.trainers.picture_task import COLOURS, LENGTH_BYTES, decode_bundle
-from unreel.rewards.trainers.requests import INVALID, require_few, score_items
+from unreel.rewards.trainers.dialect_requests import INVALID, require_few, score_items
 
 if TYPE_CHECKING:
     from fastapi import Request

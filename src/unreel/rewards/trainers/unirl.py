@@ -10,7 +10,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.rewards.service.items import FileBytes, LocalPath, RewardItem, decode_base64
 from unreel.rewards.service.limits import RequestRefusedError
 from unreel.rewards.service.scoring import RewardService
-from unreel.rewards.trainers.requests import read_body, require_few, score_items
+from unreel.rewards.trainers.dialect_requests import read_body, require_few, score_items
 
 NAME: Final = "unreel"
 """Name of the reward in `required_rewards`."""
