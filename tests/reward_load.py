@@ -150,7 +150,7 @@ def measure_rates(
     results: dict[str, list[LoadResult]] = {"bare": [], "repeated": [], "distinct": []}
     n_clips = 64 + int(rounds * seconds * most_rate)
     distinct = itertools.count(64)
-    with serve_bare() as bare, serve_recorded(folder, source, n_clips, "--trusted") as (_, port):
+    with serve_bare() as bare, serve_recorded(folder, source, n_clips) as (_, port):
         plans = {
             "bare": (bare, itertools.cycle(range(64))),
             "repeated": (port, itertools.cycle(range(64))),

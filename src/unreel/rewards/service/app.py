@@ -75,10 +75,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
 
 def _add_rewards(app: FastAPI, service: RewardService) -> None:
     @app.post(
-        "/v1/rewards",
-        response_model=BatchResponse,
-        responses=ERRORS,
-        openapi_extra=body_schema(),
+        "/v1/rewards", response_model=BatchResponse, responses=ERRORS, openapi_extra=body_schema()
     )
     async def score_items(request: Request) -> Response:
         """Score clips. The reply has one result for each item, in order; a failed one has value null."""

@@ -1,5 +1,6 @@
 """Items of a request: clips in any of the accepted forms, checked and read into memory."""
 
+import asyncio
 import base64
 import binascii
 import io
@@ -14,10 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unreel.core.clip import ClipId
-from unreel.core.errors import InvalidValueError
+from unreel.core.errors import InvalidValueError, MediaError, UnsafeTargetError
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import bytes_id, digest_id
+from unreel.core.output_files import OutputDirectory
+from unreel.engine.downloads import FetchPolicy, fetch
 from unreel.media.encode import ClipWriter, VideoTrack
 from unreel.rewards.result import Reward
+from unreel.rewards.service.settings import ServiceSettings
 
 Frames = NDArray[np.uint8]
 _COLOURS: Final = 3
@@ -126,6 +131,45 @@ class ItemReward:
     verdicts: Sequence[Mapping[str, Any]] = ()
     """As JSON: reviewer, protocol, and verdict or failure."""
     cached: bool = False
+
+
+async def read_media(source: MediaSource, settings: ServiceSettings) -> FileBytes | FrameArray:
+    """Return the media in memory.
+
+    Raises:
+        MediaError: It is not allowed, absent or too large.
+    """
+    match source:
+        case LocalPath(path):
+            return FileBytes(await asyncio.to_thread(_read_path, path, settings))
+        case RemoteUrl(url):
+            return FileBytes(await asyncio.to_thread(_fetch_clip_bytes, url, settings))
+        case _:
+            return source
+
+
+def _read_path(path: str, settings: ServiceSettings) -> bytes:
+    most = settings.max_clip_bytes
+    for root in settings.roots:
+        try:
+            name = (root / path).relative_to(root).as_posix()
+            with OutputDirectory(root).read(name) as file:
+                data = file.read(most + 1)
+        except (InvalidValueError, UnsafeTargetError, OSError, ValueError):
+            continue  # outside of this root, through a link, or absent
+        if len(data) > most:
+            raise MediaError(Failure(FailureReason.TOO_LARGE, f"more than {most} bytes"))
+        return data
+    raise MediaError(Failure(FailureReason.NOT_A_FILE, "no file below an allowed root"))
+
+
+def _fetch_clip_bytes(url: str, settings: ServiceSettings) -> bytes:
+    reach = FetchPolicy(
+        named=settings.hosts, max_bytes=settings.max_clip_bytes, seconds=settings.upload_s
+    )
+    file = io.BytesIO()
+    fetch(url, file, reach=reach, storage={})
+    return file.getvalue()
 
 
 def decode_base64(text: str, what: str) -> bytes:

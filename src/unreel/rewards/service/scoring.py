@@ -28,15 +28,9 @@ from unreel.rewards.service.documents import (
     format_verdicts,
     read_document,
 )
-from unreel.rewards.service.items import (
-    FileBytes,
-    FrameArray,
-    ItemReward,
-    RewardItem,
-)
+from unreel.rewards.service.items import FileBytes, FrameArray, ItemReward, RewardItem, read_media
 from unreel.rewards.service.limits import RequestRefusedError, TokenLimiter
 from unreel.rewards.service.log import RewardLog
-from unreel.rewards.service.media import read_media
 from unreel.rewards.service.metrics import ServiceMetrics
 from unreel.rewards.service.settings import ServiceSettings, TokenSettings
 from unreel.rewards.service.store import SqlStore
@@ -133,11 +127,7 @@ class RewardService:
         return self._store.n_interrupted
 
     async def score(
-        self,
-        items: Sequence[RewardItem],
-        *,
-        deadline_s: float,
-        token: TokenSettings | None,
+        self, items: Sequence[RewardItem], *, deadline_s: float, token: TokenSettings | None
     ) -> list[ItemReward]:
         """Return the rewards of `items` in order, within `deadline_s` seconds.
 
@@ -157,11 +147,7 @@ class RewardService:
         return results
 
     async def compare(
-        self,
-        items: Sequence[RewardItem],
-        *,
-        deadline_s: float,
-        token: TokenSettings | None,
+        self, items: Sequence[RewardItem], *, deadline_s: float, token: TokenSettings | None
     ) -> list[ItemComparison]:
         """Return the comparisons of all pairs of `items`, each asked in both orders."""
         until_s = time.monotonic() + min(deadline_s, self.settings.deadline_s)
@@ -307,10 +293,7 @@ class RewardService:
         return content, path
 
     async def _compare_pair(
-        self,
-        pair: tuple[int, int],
-        clips: Sequence[tuple[ClipId, Path] | Failure],
-        until_s: float,
+        self, pair: tuple[int, int], clips: Sequence[tuple[ClipId, Path] | Failure], until_s: float
     ) -> ItemComparison:
         first, second = (clips[place] for place in pair)
         share: float | Failure
