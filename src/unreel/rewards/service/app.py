@@ -13,9 +13,7 @@ from fastapi import FastAPI, Path, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
-from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
-from starlette.formparsers import MultiPartParser
 
 from unreel.core.errors import InvalidValueError
 from unreel.rewards.result import FORMULA
@@ -29,6 +27,7 @@ from unreel.rewards.service.items import (
     RewardItem,
     decode_base64,
     read_frames,
+    read_parts,
 )
 from unreel.rewards.service.limits import RequestGate, RequestRefusedError, too_large
 from unreel.rewards.service.metrics import CONTENT_TYPE
@@ -52,8 +51,6 @@ _SMALL: Final = 1 << 16
 def create_app(settings: ServiceSettings) -> FastAPI:
     """Return the application; its models open now and close with its lifespan."""
     service = RewardService(settings)
-    # The gate bounds the bytes in memory; without this each upload above 1 MB goes through a file.
-    MultiPartParser.spool_max_size = settings.max_clip_bytes
 
     @asynccontextmanager
     async def live(_app: FastAPI) -> AsyncIterator[None]:
@@ -182,19 +179,16 @@ async def read_batch(
         RequestRefusedError: The body is no request, or has more than `most` items.
     """
     uploads: dict[str, bytes] = {}
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind == "multipart/form-data":
-        most_bytes = settings.max_request_bytes
-        async with request.form(max_files=most + 1, max_fields=1, max_part_size=most_bytes) as form:
-            for name, part in form.items():
-                uploads[name] = await part.read() if isinstance(part, UploadFile) else part.encode()
-        body = uploads.pop("request", b"")
-    elif kind == "application/json":
-        body = await request.body()
-    else:
+    content_type = request.headers.get("content-type", "")
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind not in {"multipart/form-data", "application/json"}:
         status, message = 415, "send application/json or multipart/form-data"
         raise RequestRefusedError(status, "unsupported-media-type", message)
+    body = await request.body()
     try:
+        if kind == "multipart/form-data":
+            uploads = read_parts(body, content_type, most=most + 1)
+            body = uploads.pop("request", b"")
         parse = BatchRequest.model_validate_json
         batch = parse(body) if len(body) < _SMALL else await asyncio.to_thread(parse, body)
         if len(batch.items) > most:

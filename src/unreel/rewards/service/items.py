@@ -6,8 +6,10 @@ import binascii
 import io
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from email.message import Message
 from fractions import Fraction
 from typing import Any, Final
 
@@ -33,6 +35,7 @@ _FASTEST: Final = 240
 _HEADER: Final = 10_000
 _LENGTH_BYTES: Final = 8
 _ENCODING: Final = "h264-crf10@1"
+_PART_NAME: Final = re.compile(rb'(?i)^content-disposition:[^\r\n]*[; ]name="?([^"\r\n;]+)', re.M)
 _FORM: Final = "Send uint8 (T, C, H, W) or (T, H, W, C) with 3 colours"
 
 
@@ -170,6 +173,33 @@ def _fetch_clip_bytes(url: str, settings: ServiceSettings) -> bytes:
     file = io.BytesIO()
     fetch(url, file, reach=reach, storage={})
     return file.getvalue()
+
+
+def read_parts(body: bytes, content_type: str, *, most: int) -> dict[str, bytes]:
+    """Return the content of each part of a `multipart/form-data` body, by name.
+
+    The body is in memory and bounded, so that one search is enough; a general parser takes most of the time of a request.
+
+    Raises:
+        InvalidValueError: It is no such body, or has more than `most` parts.
+    """
+    header = Message()
+    header["content-type"] = content_type
+    mark = f"--{header.get_boundary('')}".encode("latin-1", "replace")
+    parts: dict[str, bytes] = {}
+    start = body.find(mark) + len(mark)
+    while body[start : start + 2] == b"\r\n" and len(parts) <= most:
+        end = body.find(b"\r\n" + mark, start)
+        head = body.find(b"\r\n\r\n", start, max(0, end))
+        name = _PART_NAME.search(body, start, max(0, head))
+        if name is None:
+            break
+        parts[name[1].decode("utf-8", "replace")] = body[head + 4 : end]
+        start = end + 2 + len(mark)
+    if body[start : start + 2] != b"--" or len(parts) > most or mark == b"--":
+        msg = f"the body is no multipart/form-data of at most {most} parts with names"
+        raise InvalidValueError(msg)
+    return parts
 
 
 def decode_base64(text: str, what: str) -> bytes:
