@@ -37,7 +37,8 @@ def main() -> None:
 
 def _measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     if options.what == "memory":
-        return {"resident_mb": measure_memory(folder, minutes=options.minutes)}
+        sizes, n_clips = measure_memory(folder, minutes=options.minutes)
+        return {"resident_mb": sizes, "n_clips": n_clips}
     if options.what == "attack":
         calm, attacked, replies = measure_attack(folder, seconds=options.seconds)
         p99 = {"p99_ms": round(calm.p99_ms, 1), "p99_attacked_ms": round(attacked.p99_ms, 1)}

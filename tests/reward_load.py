@@ -168,8 +168,11 @@ def measure_rates(
 
 def measure_memory(
     folder: Path, *, minutes: float, clients: int = 16, size: int = 200_000, most_rate: int = 100
-) -> list[float]:
-    """Return the resident memory in MB at the end of each tenth of the time, with new clips only."""
+) -> tuple[list[float], int]:
+    """Return the resident memory in MB at the end of each tenth of the time, and the number of clips.
+
+    Each clip is sent once.
+    """
     source, sizes, numbers = UploadSource(size), [], itertools.count()
     n_clips = int(60 * minutes * most_rate)
     with serve_recorded(folder, source, n_clips, "--log", "rewards.jsonl") as (pid, port):
@@ -178,8 +181,7 @@ def measure_memory(
             result = asyncio.run(load)
             assert not result.errors, result.errors
             sizes.append(round(_read_resident_mb(pid), 1))
-    print(f"{next(numbers)} clips")
-    return sizes
+    return sizes, next(numbers)
 
 
 def _read_resident_mb(pid: int) -> float:

@@ -31,8 +31,8 @@ def test_load_reaches_most_of_a_bare_endpoint(tmp_path: Path) -> None:
     "minutes", [0.1, pytest.param(30, marks=[pytest.mark.slow, pytest.mark.timeout(2400)])]
 )
 def test_memory_is_flat(tmp_path: Path, minutes: float) -> None:
-    sizes = measure_memory(tmp_path, minutes=minutes)
-    print(f"resident MB: {sizes}")
+    sizes, n_clips = measure_memory(tmp_path, minutes=minutes)
+    print(f"resident MB: {sizes}; {n_clips} clips")
     assert sizes[-1] < sizes[4] * 1.1 + 10
 
 

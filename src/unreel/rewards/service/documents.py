@@ -1,13 +1,13 @@
 """Rewards as JSON, for replies and for the cache."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
+from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from unreel.core.failure import Failure
-from unreel.rewards.result import FORMULA, Reward, RewardMap, read_map
+from unreel.rewards.result import Reward
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,9 @@ class ScoredClip:
 
     reward: Reward
     verdicts: list[dict[str, Any]] = field(default_factory=list)
+
+
+_SCORED: Final = TypeAdapter(ScoredClip)
 
 
 def format_verdicts(reward: Reward) -> list[dict[str, Any]]:
@@ -39,27 +42,11 @@ def format_failure(failure: Failure) -> dict[str, str]:
     return {"reason": failure.reason.value, "message": f"{failure.detail}. {failure.reason.remedy}"}
 
 
-def format_document(scored: ScoredClip) -> dict[str, Any]:
+def format_document(scored: ScoredClip) -> str:
     """Return a reward for storage; `read_document` is the inverse."""
-    reward = scored.reward
-    return {
-        "value": reward.value,
-        "parts": dict(reward.parts),
-        "calibrated": reward.calibrated,
-        "formula": reward.formula,
-        "map": reward.map and reward.map.to_json(),
-        "verdicts": scored.verdicts,
-    }
+    return _SCORED.dump_json(replace(scored, reward=replace(scored.reward, verdicts=()))).decode()
 
 
-def read_document(document: Mapping[str, Any]) -> ScoredClip:
+def read_document(document: str) -> ScoredClip:
     """Return the reward that `format_document` stored."""
-    stored: RewardMap | None = document["map"] and read_map(document["map"])
-    reward = Reward(
-        value=document["value"],
-        parts=document["parts"],
-        calibrated=document["calibrated"],
-        formula=document.get("formula", FORMULA),
-        map=stored,
-    )
-    return ScoredClip(reward, document["verdicts"])
+    return _SCORED.validate_json(document)

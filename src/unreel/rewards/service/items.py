@@ -1,6 +1,5 @@
 """Items of a request: clips in any of the accepted forms, checked and read into memory."""
 
-import asyncio
 import base64
 import binascii
 import io
@@ -35,7 +34,9 @@ _FASTEST: Final = 240
 _HEADER: Final = 10_000
 _LENGTH_BYTES: Final = 8
 _ENCODING: Final = "h264-crf10@1"
-_PART_NAME: Final = re.compile(rb'(?i)^content-disposition:[^\r\n]*[; ]name="?([^"\r\n;]+)', re.M)
+_PART_NAME: Final = re.compile(
+    rb'(?i)^content-disposition:[^\r\n]*[; ]name="?([^"\r\n;]+)', re.MULTILINE
+)
 _FORM: Final = "Send uint8 (T, C, H, W) or (T, H, W, C) with 3 colours"
 
 
@@ -136,17 +137,17 @@ class ItemReward:
     cached: bool = False
 
 
-async def read_media(source: MediaSource, settings: ServiceSettings) -> FileBytes | FrameArray:
-    """Return the media in memory.
+def read_media(source: MediaSource, settings: ServiceSettings) -> FileBytes | FrameArray:
+    """Return the media in memory, from an allowed place only.
 
     Raises:
         MediaError: It is not allowed, absent or too large.
     """
     match source:
         case LocalPath(path):
-            return FileBytes(await asyncio.to_thread(_read_path, path, settings))
+            return FileBytes(_read_path(path, settings))
         case RemoteUrl(url):
-            return FileBytes(await asyncio.to_thread(_fetch_clip_bytes, url, settings))
+            return FileBytes(_fetch_clip_bytes(url, settings))
         case _:
             return source
 

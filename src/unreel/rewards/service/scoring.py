@@ -2,7 +2,6 @@
 
 import asyncio
 import tempfile
-import time
 from collections import OrderedDict
 from collections.abc import Coroutine, Sequence
 from contextlib import ExitStack
@@ -19,6 +18,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
 from unreel.core.registry import LazyImport
+from unreel.reviewers.contract import Reviewer
 from unreel.rewards.calibration import read_calibration
 from unreel.rewards.model import RewardModel
 from unreel.rewards.result import Reward
@@ -61,32 +61,9 @@ class RewardService:
         self._held = ExitStack()
         self._store = SqlStore(settings.store, lease_s=settings.lease_s, ask_once=settings.ask_once)
         self._held.callback(self._store.close)
-        self._model = self._held.enter_context(
-            RewardModel(
-                settings.models,
-                protocols=settings.protocols,
-                condition=settings.condition,
-                parser=settings.parser,
-                trusted=settings.trusted,
-                calibration=[read_calibration(path) for path in settings.calibrations],
-                answers=self._store,
-                **settings.reviewer,
-            )
-        )
+        self._model = self._open_model(settings.models, settings.calibrations)
         self._identity = self._model.identity
-        self._held_out: RewardModel | None = None
-        if settings.held_out:
-            self._held_out = self._held.enter_context(
-                RewardModel(
-                    settings.held_out,
-                    protocols=settings.protocols,
-                    condition=settings.condition,
-                    parser=settings.parser,
-                    trusted=settings.trusted,
-                    answers=self._store,
-                    **settings.reviewer,
-                )
-            )
+        self._held_out = self._open_model(settings.held_out) if settings.held_out else None
         folder = self._held.enter_context(tempfile.TemporaryDirectory(prefix="unreel-reward-"))
         self._folder = OutputDirectory(Path(folder))
         self._log = RewardLog(settings.log) if settings.log else None
@@ -99,6 +76,22 @@ class RewardService:
         self.stop_reason: str | None = None
         """If it is set, requests are answered with 503 and this reason."""
         self.metrics = ServiceMetrics(self)
+
+    def _open_model(
+        self, models: Sequence[str | Reviewer], calibrations: Sequence[Path] = ()
+    ) -> RewardModel:
+        settings = self.settings
+        model = RewardModel(
+            models,
+            protocols=settings.protocols,
+            condition=settings.condition,
+            parser=settings.parser,
+            trusted=settings.trusted,
+            calibration=[read_calibration(path) for path in calibrations],
+            answers=self._store,
+            **settings.reviewer,
+        )
+        return self._held.enter_context(model)
 
     @property
     def refusal(self) -> str | None:
@@ -136,7 +129,7 @@ class RewardService:
         Raises:
             RequestRefusedError: The token or the service is at its limit.
         """
-        until_s = time.monotonic() + min(deadline_s, self.settings.deadline_s)
+        until_s = self._compute_deadline(deadline_s)
         with self._limiter.admit(token), self.metrics.seconds.time():
             self._require_room(len(items))
             results = await asyncio.gather(*(self._score(item, until_s) for item in items))
@@ -150,7 +143,7 @@ class RewardService:
         self, items: Sequence[RewardItem], *, deadline_s: float, token: TokenSettings | None
     ) -> list[ItemComparison]:
         """Return the comparisons of all pairs of `items`, each asked in both orders."""
-        until_s = time.monotonic() + min(deadline_s, self.settings.deadline_s)
+        until_s = self._compute_deadline(deadline_s)
         with self._limiter.admit(token), ExitStack() as files:
             self._require_room(len(items))
             clips = await asyncio.gather(*(self._place(item, files, until_s) for item in items))
@@ -179,6 +172,9 @@ class RewardService:
         if self._log is not None:
             self._log.close()
 
+    def _compute_deadline(self, deadline_s: float) -> float:
+        return asyncio.get_running_loop().time() + min(deadline_s, self.settings.deadline_s)
+
     def _require_room(self, n_items: int) -> None:
         if self.n_pending + n_items > self.settings.max_pending:
             status, message = 429, f"{self.n_pending} clips are being scored. Retry later"
@@ -188,9 +184,8 @@ class RewardService:
         reward_id, content, cached = "", UNKNOWN_CLIP, False
         verdicts: list[dict[str, Any]] = []
         try:
-            async with asyncio.timeout_at(_convert_to_loop_time(until_s)):
-                media = await read_media(item.video, self.settings)
-                content = await asyncio.to_thread(media.identify)
+            async with asyncio.timeout_at(until_s):
+                media, content = await asyncio.to_thread(self._read, item)
                 reward_id = digest(self._identity, content)[:_ID_LENGTH]
                 scored = await self.find_reward(reward_id)
                 cached = scored is not None
@@ -228,6 +223,13 @@ class RewardService:
         facts, held_out = await extras if extras else (None, None)
         self._log.append(item, result, facts=facts, held_out=held_out)
 
+    def _read(self, item: RewardItem) -> tuple[FileBytes | FrameArray, ClipId]:
+        media = read_media(item.video, self.settings)
+        return media, media.identify()
+
+    def _write(self, name: str, media: FileBytes | FrameArray) -> Path:
+        return self._folder.write(name, media.read())
+
     async def _share(
         self, reward_id: str, content: ClipId, media: FileBytes | FrameArray, item: RewardItem
     ) -> ScoredClip:
@@ -243,8 +245,7 @@ class RewardService:
     ) -> ScoredClip:
         name = f"{reward_id}.mp4"
         try:
-            data = await asyncio.to_thread(media.read)
-            path = await asyncio.to_thread(self._folder.write, name, data)
+            path = await asyncio.to_thread(self._write, name, media)
             reward = await self._model.score_async(path, item.prompt, content=content)
             scored = ScoredClip(reward, format_verdicts(reward))
             if reward.value is not None:
@@ -280,11 +281,10 @@ class RewardService:
     ) -> tuple[ClipId, Path] | Failure:
         """Return the clip as a file that lasts as long as `files`."""
         try:
-            async with asyncio.timeout_at(_convert_to_loop_time(until_s)):
-                media = await read_media(item.video, self.settings)
-                content = await asyncio.to_thread(media.identify)
+            async with asyncio.timeout_at(until_s):
+                media, content = await asyncio.to_thread(self._read, item)
                 name = f"{content}-{id(files):x}.mp4"
-                path = self._folder.write(name, await asyncio.to_thread(media.read))
+                path = await asyncio.to_thread(self._write, name, media)
                 files.callback(self._folder.remove, name)
         except TimeoutError:
             return Failure(FailureReason.OUT_OF_TIME, "not read before the deadline")
@@ -303,7 +303,7 @@ class RewardService:
             share = 0.5
         else:
             try:
-                async with asyncio.timeout_at(_convert_to_loop_time(until_s)):
+                async with asyncio.timeout_at(until_s):
                     contents = (first[0], second[0])
                     share = await self._model.compare_async(first[1], second[1], contents)
             except TimeoutError:
@@ -333,7 +333,3 @@ def _format_safe_error(error: Exception) -> str:
 
 def _build_failure_reward(reason: FailureReason, detail: str) -> Reward:
     return Reward(value=None, failure=Failure(reason, detail))
-
-
-def _convert_to_loop_time(until_s: float) -> float:
-    return asyncio.get_running_loop().time() + until_s - time.monotonic()

@@ -13,8 +13,8 @@ from unreel.core.errors import InvalidValueError
 from unreel.rewards.service.items import decode_base64
 from unreel.rewards.service.limits import RequestRefusedError
 from unreel.rewards.service.scoring import RewardService
-from unreel.rewards.trainers.pictures import PictureScorer
 from unreel.rewards.trainers.dialect_requests import INVALID, read_body
+from unreel.rewards.trainers.pictures import PictureScorer
 
 FrameRate = Annotated[float, Path(gt=0, le=240, allow_inf_nan=False)]
 

@@ -18,8 +18,8 @@ from fastapi import APIRouter, Request, Response
 from unreel.core.errors import InvalidValueError
 from unreel.rewards.service.limits import RequestRefusedError
 from unreel.rewards.service.scoring import RewardService
-from unreel.rewards.trainers.pictures import PictureScorer
 from unreel.rewards.trainers.dialect_requests import INVALID
+from unreel.rewards.trainers.pictures import PictureScorer
 
 GLOBALS: Final = frozenset(
     {

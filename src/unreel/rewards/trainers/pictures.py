@@ -20,8 +20,8 @@ from unreel.media.access import open_sandbox
 from unreel.media.payload import TaskPayload, finish
 from unreel.rewards.service.items import FileBytes, Frames, RewardItem, to_frames
 from unreel.rewards.service.limits import RequestRefusedError
-from unreel.rewards.trainers.picture_task import COLOURS, LENGTH_BYTES, decode_bundle
 from unreel.rewards.trainers.dialect_requests import INVALID, require_few, score_items
+from unreel.rewards.trainers.picture_task import COLOURS, LENGTH_BYTES, decode_bundle
 
 if TYPE_CHECKING:
     from fastapi import Request
