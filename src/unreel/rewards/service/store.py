@@ -17,6 +17,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    bindparam,
     create_engine,
     delete,
     event,
@@ -74,6 +75,10 @@ class SqlStore:
     def __init__(self, address: str, *, lease_s: float = 15.0, ask_once: bool = False) -> None:
         self._engine = _open_database(address)
         self._now: ColumnElement[float] = literal_column(_CLOCKS[self._engine.dialect.name], Float)
+        claims = _ANSWERS.outerjoin(_OWNERS, _ANSWERS.c.owner == _OWNERS.c.owner)
+        is_alive = (_OWNERS.c.seen_at > self._now - lease_s).label("is_alive")
+        wanted = _ANSWERS.c.key == bindparam("wanted")
+        self._find_claim = select(_ANSWERS, is_alive).select_from(claims).where(wanted)
         # A thread that waits for SQLite's own lock sleeps.
         is_file = self._engine.dialect.name == "sqlite"
         self._writing = threading.Lock() if is_file else nullcontext()
@@ -92,11 +97,8 @@ class SqlStore:
 
     def claim(self, key: str, /) -> CachedAnswer | ClaimState:
         """Return the stored answer, or claim the question."""
-        claims = _ANSWERS.outerjoin(_OWNERS, _ANSWERS.c.owner == _OWNERS.c.owner)
-        is_alive = _OWNERS.c.seen_at > self._now - self._lease_s
-        query = select(_ANSWERS, is_alive.label("is_alive")).select_from(claims)
         with self._engine.connect() as connection:
-            row = connection.execute(query.where(_ANSWERS.c.key == key)).first()
+            row = connection.execute(self._find_claim, {"wanted": key}).first()
         if row is None:
             change: Executable = insert(_ANSWERS).values(key=key, owner=self._owner)
         elif row.answer is not None:
