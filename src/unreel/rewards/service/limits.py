@@ -5,17 +5,18 @@ import json
 import time
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import ClientDisconnect
 
 from unreel.core.errors import UnreelError
-from unreel.rewards.service.metrics import ServiceMetrics
 from unreel.rewards.service.settings import Scope, ServiceSettings, TokenSettings, find_token
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Send
     from starlette.types import Scope as Connection
+
+    from unreel.rewards.service.scoring import RewardService
 
 _OPEN: Final = ("/health", "/ready", "/openapi.json", "/docs")
 _BURST: Final = 2
@@ -48,6 +49,14 @@ class RequestRefusedError(UnreelError):
     def document(self) -> dict[str, Any]:
         """Return the body of the response."""
         return {"error": {"reason": self.reason, "message": self.message}}
+
+
+class InvalidRequestError(RequestRefusedError):
+    """A request that is malformed."""
+
+    def __init__(self, message: str) -> None:
+        status = 422
+        super().__init__(status, "invalid", message)
 
 
 class TokenLimiter:
@@ -87,20 +96,10 @@ class TokenLimiter:
             self._running[token.name] -= 1
 
 
-class GatedService(Protocol):
-    """Part of a service that decides about requests."""
-
-    settings: ServiceSettings
-    metrics: ServiceMetrics
-
-    @property
-    def refusal(self) -> str | None: ...
-
-
 class RequestGate:
     """ASGI middleware that checks a request before its body is read, and bounds the body."""
 
-    def __init__(self, app: "ASGIApp", service: GatedService) -> None:
+    def __init__(self, app: "ASGIApp", service: "RewardService") -> None:
         self._app, self._service = app, service
         self._settings: ServiceSettings = service.settings
         self._held_bytes = 0
@@ -209,6 +208,13 @@ class _BoundedBody:
         self.n_bytes += n_bytes
         self._is_complete = not message.get("more_body", False)
         return message
+
+
+def require_few(n_items: int, most: int) -> None:
+    """Raise `RequestRefusedError` for more than `most` items in one request."""
+    if n_items > most:
+        msg = f"{n_items} items; at most {most} are accepted. Send fewer at a time"
+        raise InvalidRequestError(msg)
 
 
 def too_large(most: int) -> RequestRefusedError:

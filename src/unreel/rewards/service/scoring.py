@@ -75,7 +75,13 @@ class RewardService:
         self._is_draining = False
         self.stop_reason: str | None = None
         """If it is set, requests are answered with 503 and this reason."""
-        self.metrics = ServiceMetrics(self)
+        self.metrics = ServiceMetrics()
+        for name, text, read in (
+            ("pending", "Clips that are being scored.", lambda: self.n_pending),
+            ("questions", "Questions sent.", lambda: self.n_asked),
+            ("interrupted", "Claims of ended processes.", lambda: self._store.n_interrupted),
+        ):
+            self.metrics.add_gauge(f"unreel_reward_{name}", text, read)
 
     def _open_model(
         self, models: Sequence[str | Reviewer], calibrations: Sequence[Path] = ()
@@ -113,11 +119,6 @@ class RewardService:
         """Return the number of questions that were sent."""
         held_out = self._held_out.n_asked if self._held_out else 0
         return self._model.n_asked + held_out
-
-    @property
-    def n_interrupted(self) -> int:
-        """Return the number of questions whose process ended before it stored the answer."""
-        return self._store.n_interrupted
 
     async def score(
         self, items: Sequence[RewardItem], *, deadline_s: float, token: TokenSettings | None

@@ -11,9 +11,9 @@ from pydantic import BaseModel
 
 from unreel.core.errors import InvalidValueError
 from unreel.rewards.service.items import decode_base64
-from unreel.rewards.service.limits import RequestRefusedError
+from unreel.rewards.service.limits import InvalidRequestError
 from unreel.rewards.service.scoring import RewardService
-from unreel.rewards.trainers.dialect_requests import INVALID, read_body
+from unreel.rewards.trainers.dialect_requests import read_body
 from unreel.rewards.trainers.pictures import PictureScorer
 
 FrameRate = Annotated[float, Path(gt=0, le=240, allow_inf_nan=False)]
@@ -37,10 +37,8 @@ def build_router(service: RewardService) -> APIRouter:
 
     @router.post("/compute")
     async def refuse() -> None:
-        message = (
-            "the frame rate is missing. Set server_url to http://host:port/fps/16, with your rate"
-        )
-        raise RequestRefusedError(INVALID, "no-frame-rate", message)
+        message = "the frame rate is missing. Set server_url to http://host:port/fps/16"
+        raise InvalidRequestError(message)
 
     @router.post("/fps/{fps}/compute")
     async def compute(fps: FrameRate, request: Request) -> dict[str, list[float]]:
@@ -48,7 +46,7 @@ def build_router(service: RewardService) -> APIRouter:
         try:
             videos = await asyncio.to_thread(_decode_frames, body)
         except InvalidValueError as error:
-            raise RequestRefusedError(INVALID, "invalid", str(error)) from None
+            raise InvalidRequestError(str(error)) from None
         return {"rewards": await scorer.score(videos, body.prompt, fps, request)}
 
     return router

@@ -8,9 +8,9 @@ from pydantic import BaseModel
 
 from unreel.core.errors import InvalidValueError
 from unreel.rewards.service.items import FileBytes, LocalPath, RewardItem, decode_base64
-from unreel.rewards.service.limits import RequestRefusedError
+from unreel.rewards.service.limits import RequestRefusedError, require_few
 from unreel.rewards.service.scoring import RewardService
-from unreel.rewards.trainers.dialect_requests import read_body, require_few, score_items
+from unreel.rewards.trainers.dialect_requests import read_body, score_items
 
 NAME: Final = "unreel"
 """Name of the reward in `required_rewards`."""
@@ -46,7 +46,7 @@ def build_router(service: RewardService) -> APIRouter:
     @router.post("/score")
     async def score(request: Request) -> dict[str, list[Any]]:
         batch = await read_body(request, ScoreBatch)
-        require_few(len(batch.requests), service)
+        require_few(len(batch.requests), service.settings.max_items)
         unknown = {name for query in batch.requests for name in query.required_rewards} - {NAME}
         if unknown:
             message = f"no reward is named {sorted(unknown)}. Set required_rewards: [{NAME}]"
