@@ -66,9 +66,10 @@ class UploadSource:
 
 @dataclass
 class LoadResult:
-    """Latencies in seconds of the replies with a value, and the number of other replies."""
+    """Latencies in seconds of the replies with a value, refusals with 429, and other replies."""
 
     seconds: float
+    refused: int = 0
     latencies: list[float] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
 
@@ -106,6 +107,9 @@ async def send_load(
             reply = await exchange(reader, writer, source.build(next(numbers)))
             if b" 200 " in reply[:20] and b'"value":null' not in reply:
                 result.latencies.append(time.monotonic() - began_s)
+            elif b" 429 " in reply[:20]:
+                result.refused += 1
+                await asyncio.sleep(1)
             else:
                 result.errors[reply[:200].decode("latin-1")] += 1
         writer.close()

@@ -30,6 +30,7 @@ from unreel.rewards.service.items import (
     read_parts,
 )
 from unreel.rewards.service.limits import (
+    STOPPED,
     InvalidRequestError,
     RequestGate,
     RequestRefusedError,
@@ -131,8 +132,7 @@ def _add_status(app: FastAPI, service: RewardService) -> None:
     async def read_readiness() -> dict[str, str]:
         """Return whether requests are accepted."""
         if service.refusal:
-            status = 503
-            raise RequestRefusedError(status, "stopped", service.refusal, 5.0)
+            raise RequestRefusedError(STOPPED, "stopped", service.refusal, 5.0)
         return {"status": "ready"}
 
     @app.get("/metrics", response_class=Response, responses={**ERRORS})

@@ -29,7 +29,7 @@ from unreel.rewards.service.documents import (
     read_document,
 )
 from unreel.rewards.service.items import FileBytes, FrameArray, ItemReward, RewardItem, read_media
-from unreel.rewards.service.limits import RequestRefusedError, TokenLimiter
+from unreel.rewards.service.limits import TokenLimiter, overloaded
 from unreel.rewards.service.log import RewardLog
 from unreel.rewards.service.metrics import ServiceMetrics
 from unreel.rewards.service.settings import ServiceSettings, TokenSettings
@@ -111,8 +111,8 @@ class RewardService:
 
     @property
     def n_pending(self) -> int:
-        """Return the number of clips that are being scored."""
-        return len(self._under_way)
+        """Return the number of clips that are being scored, or measured for the log."""
+        return len(self._under_way) + len(self._background)
 
     @property
     def n_asked(self) -> int:
@@ -178,8 +178,8 @@ class RewardService:
 
     def _require_room(self, n_items: int) -> None:
         if self.n_pending + n_items > self.settings.max_pending:
-            status, message = 429, f"{self.n_pending} clips are being scored. Retry later"
-            raise RequestRefusedError(status, "overloaded", message, 1.0)
+            msg = f"{self.n_pending} clips are being scored. Retry later"
+            raise overloaded(msg)
 
     async def _score(self, item: RewardItem, until_s: float) -> ItemReward:
         reward_id, content, cached = "", UNKNOWN_CLIP, False
@@ -193,13 +193,11 @@ class RewardService:
                 scored = scored or await self._share(reward_id, content, media, item)
                 reward, verdicts = scored.reward, scored.verdicts
         except TimeoutError:
-            reward = _build_failure_reward(
-                FailureReason.OUT_OF_TIME, "not scored before the deadline"
-            )
+            reward = _build_failure(FailureReason.OUT_OF_TIME, "not scored before the deadline")
         except MediaError as error:
             reward = Reward(value=None, failure=error.failure)
         except SQLAlchemyError as error:
-            reward = _build_failure_reward(FailureReason.STAGE_FAILED, _format_safe_error(error))
+            reward = _build_failure(FailureReason.STAGE_FAILED, _format_safe_error(error))
         result = ItemReward(
             id=item.id,
             reward_id=reward_id,
@@ -255,9 +253,7 @@ class RewardService:
                 self._remember(reward_id, scored)
         except Exception as error:  # noqa: BLE001  one clip must not end the others
             self._folder.remove(name)
-            return ScoredClip(
-                _build_failure_reward(FailureReason.STAGE_FAILED, _format_safe_error(error))
-            )
+            return ScoredClip(_build_failure(FailureReason.STAGE_FAILED, _format_safe_error(error)))
         if self._log is None or reward.value is None:
             self._folder.remove(name)
         else:
@@ -297,20 +293,18 @@ class RewardService:
         self, pair: tuple[int, int], clips: Sequence[tuple[ClipId, Path] | Failure], until_s: float
     ) -> ItemComparison:
         first, second = (clips[place] for place in pair)
-        share: float | Failure
-        if isinstance(first, Failure) or isinstance(second, Failure):
-            share = first if isinstance(first, Failure) else second  # type: ignore[assignment]
-        elif first[0] == second[0]:
-            share = 0.5
-        else:
-            try:
+        share: float | Failure = 0.5
+        try:
+            if isinstance(first, Failure) or isinstance(second, Failure):
+                share = first if isinstance(first, Failure) else second  # type: ignore[assignment]
+            elif first[0] != second[0]:
                 async with asyncio.timeout_at(until_s):
                     contents = (first[0], second[0])
                     share = await self._model.compare_async(first[1], second[1], contents)
-            except TimeoutError:
-                share = Failure(FailureReason.OUT_OF_TIME, "not compared before the deadline")
-            except Exception as error:  # noqa: BLE001  one pair must not end the others
-                share = Failure(FailureReason.STAGE_FAILED, _format_safe_error(error))
+        except TimeoutError:
+            share = Failure(FailureReason.OUT_OF_TIME, "not compared before the deadline")
+        except Exception as error:  # noqa: BLE001  one pair must not end the others
+            share = Failure(FailureReason.STAGE_FAILED, _format_safe_error(error))
         if isinstance(share, Failure):
             return ItemComparison(*pair, None, share)
         return ItemComparison(*pair, share)
@@ -332,5 +326,5 @@ def _format_safe_error(error: Exception) -> str:
     return str(known or type(error).__name__)
 
 
-def _build_failure_reward(reason: FailureReason, detail: str) -> Reward:
+def _build_failure(reason: FailureReason, detail: str) -> Reward:
     return Reward(value=None, failure=Failure(reason, detail))
