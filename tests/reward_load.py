@@ -89,8 +89,10 @@ async def exchange(
     writer.write(request)
     await writer.drain()
     head = await reader.readuntil(b"\r\n\r\n")
-    length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-    return head.partition(b"\r\n")[0] + await reader.readexactly(length)
+    line, length = head.partition(b"\r\n")[0], head.lower().partition(b"content-length: ")[2]
+    if not length:  # Ray's proxy sends pieces
+        return line + await reader.readuntil(b"\r\n0\r\n\r\n")
+    return line + await reader.readexactly(int(length.partition(b"\r\n")[0]))
 
 
 async def send_load(

@@ -112,14 +112,14 @@ class KillTrial:
             command = served(self.folder, *self.options, port=port, store=self.store)
             process, _ = await asyncio.to_thread(command.__enter__)
             try:
-                while not stop.is_set():
+                while not stop.is_set() and process.poll() is None:
                     await self._wait(stop)
-                    victims = find_replicas(process.pid) if "ray" in self.options else [process.pid]
+                    is_ray = "ray" in self.options
+                    victims = find_replicas(process.pid) if is_ray else [process.pid]
                     if not stop.is_set() and victims and self.kills < self.n_kills:
                         os.kill(victims[self.kills % len(victims)], signal.SIGKILL)
                         self.kills += 1
-                    if process.poll() is not None or victims == [process.pid]:
-                        break
+                        await asyncio.sleep(0.1)
             finally:
                 await asyncio.to_thread(command.__exit__, None, None, None)
 
