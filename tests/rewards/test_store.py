@@ -4,18 +4,20 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import text
 
-from postgres import Postgres
 from scripted import ScriptedReviewer
 from unreel.rewards.answers import CachedAnswer, ClaimState
 from unreel.rewards.service.items import FileBytes, RewardItem
 from unreel.rewards.service.scoring import RewardService
 from unreel.rewards.service.settings import ServiceSettings
 from unreel.rewards.service.store import SqlStore
+
+if TYPE_CHECKING:
+    from postgres import Postgres
 
 ANSWER = CachedAnswer("FAKE", "pixel")
 _NUMBERS = itertools.count()

@@ -11,11 +11,17 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.managed_server import require_free
 from unreel.core.registry import LazyImport
 from unreel.core.server_keys import ServerAddress
+from unreel.core.settings import lend_environment
 from unreel.rewards.service.app import create_app
 from unreel.rewards.service.settings import ServiceSettings
 
 _JOIN_RAY: Final = LazyImport("unreel.engine.private_ray:joined_ray", "ray")
 _DAY_S: Final = 86_400
+_PATIENCE: Final = {
+    "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60",
+    "RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S": "60",
+}
+"""Ray ends a proxy that starts in more than 5 s, which a busy machine takes."""
 
 
 def require_tokens(settings: ServiceSettings, host: str, port: int) -> None:
@@ -62,7 +68,7 @@ def run_replicas(
 
     Ray replaces a replica that ends. Limits of tokens, rate and room hold in each replica.
     """
-    with _JOIN_RAY():
+    with lend_environment(_PATIENCE), _JOIN_RAY():
         from ray import serve
 
         served = serve.deployment(
