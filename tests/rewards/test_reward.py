@@ -35,7 +35,7 @@ from unreel.rewards.result import (
     Reward,
     RewardMap,
 )
-from unreel.rewards.service.documents import ScoredClip, format_document, read_document
+from unreel.rewards.service.items import ScoredClip, format_document, read_document
 
 CLIP = Clip(id=digest_id("a"), location="a.mp4", facts=FACTS)
 """2 seconds, 640 x 360."""

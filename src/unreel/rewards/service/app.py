@@ -17,7 +17,6 @@ from starlette.exceptions import HTTPException
 
 from unreel.core.errors import InvalidValueError
 from unreel.rewards.result import FORMULA
-from unreel.rewards.service.documents import format_failure
 from unreel.rewards.service.items import (
     FileBytes,
     ItemReward,
@@ -26,6 +25,7 @@ from unreel.rewards.service.items import (
     RemoteUrl,
     RewardItem,
     decode_base64,
+    format_failure,
     read_frames,
     read_parts,
 )

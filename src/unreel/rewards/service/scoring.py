@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+import time
 from collections import OrderedDict
 from collections.abc import Coroutine, Sequence
 from contextlib import ExitStack
@@ -22,13 +23,17 @@ from unreel.reviewers.contract import Reviewer
 from unreel.rewards.calibration import read_calibration
 from unreel.rewards.model import RewardModel
 from unreel.rewards.result import Reward
-from unreel.rewards.service.documents import (
+from unreel.rewards.service.items import (
+    FileBytes,
+    FrameArray,
+    ItemReward,
+    RewardItem,
     ScoredClip,
     format_document,
     format_verdicts,
     read_document,
+    read_media,
 )
-from unreel.rewards.service.items import FileBytes, FrameArray, ItemReward, RewardItem, read_media
 from unreel.rewards.service.limits import TokenLimiter, overloaded
 from unreel.rewards.service.log import RewardLog
 from unreel.rewards.service.metrics import ServiceMetrics
@@ -139,6 +144,14 @@ class RewardService:
             outcome = failure.reason.value if failure else "value"
             self.metrics.items.labels(outcome, str(result.cached).lower()).inc()
         return results
+
+    async def score_request(
+        self, items: Sequence[RewardItem], state: Any
+    ) -> list[tuple[RewardItem, Reward]]:
+        """Return the reward of each item of a request without a deadline of its own."""
+        left_s = max(0.0, state.began_s + self.settings.deadline_s - time.monotonic())
+        scored = await self.score(items, deadline_s=left_s, token=state.token)
+        return [(item, each.reward) for item, each in zip(items, scored, strict=True)]
 
     async def compare(
         self, items: Sequence[RewardItem], *, deadline_s: float, token: TokenSettings | None

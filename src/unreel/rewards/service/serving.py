@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import uvicorn
 
@@ -52,8 +52,11 @@ def run_process(
         access_log=False,
         timeout_graceful_shutdown=int(settings.deadline_s) + 1,
     )
-    server = _AnnouncedServer(config, on_start)
-    server.run()
+    listener = config.bind_socket()
+    listener.listen(config.backlog)
+    name, bound_port = listener.getsockname()[:2]
+    on_start(f"http://[{name}]:{bound_port}" if ":" in name else f"http://{name}:{bound_port}")
+    uvicorn.Server(config).run(sockets=[listener])
 
 
 def run_replicas(
@@ -89,20 +92,3 @@ def run_replicas(
 
 class _RewardReplica:
     """Replica of the service; its routes are those of the application."""
-
-
-class _AnnouncedServer(uvicorn.Server):
-    """Server that reports its address when it listens."""
-
-    def __init__(self, config: uvicorn.Config, on_start: Callable[[str], None]) -> None:
-        super().__init__(config)
-        self._on_start = on_start
-
-    async def startup(self, sockets: list[Any] | None = None) -> None:
-        """Listen, then report the address."""
-        await super().startup(sockets)
-        for listener in self.servers:
-            for sock in listener.sockets:
-                name, port = sock.getsockname()[:2]
-                shown = f"[{name}]" if ":" in name else name
-                self._on_start(f"http://{shown}:{port}")

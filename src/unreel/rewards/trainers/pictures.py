@@ -20,7 +20,6 @@ from unreel.media.access import open_sandbox
 from unreel.media.payload import TaskPayload, finish
 from unreel.rewards.service.items import FileBytes, Frames, RewardItem, to_frames
 from unreel.rewards.service.limits import InvalidRequestError, RequestRefusedError, require_few
-from unreel.rewards.trainers.dialect_requests import score_items
 from unreel.rewards.trainers.picture_task import COLOURS, LENGTH_BYTES, decode_bundle
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class PictureScorer:
             message = "the frames were not decoded before the deadline"
             raise RequestRefusedError(_FAILED, "out-of-time", message, 1.0) from None
         values = []
-        for item, reward in await score_items(self._service, items, request):
+        for item, reward in await self._service.score_request(items, request.state):
             if reward.value is None:
                 reason = reward.failure.reason.value if reward.failure else "failed"
                 message = f"video {item.id}: {reward.failure}"
