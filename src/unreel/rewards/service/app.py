@@ -66,7 +66,10 @@ def create_app(settings: ServiceSettings) -> FastAPI:
 
     app = FastAPI(title="unreel reward", version="1", lifespan=live, redoc_url=None)
     app.state.service = service
-    app.add_middleware(RequestGate, service=service)
+    refused = service.metrics.refused
+    app.add_middleware(
+        RequestGate, settings=settings, find_refusal=lambda: service.refusal, refused=refused
+    )
     _add_errors(app, service)
     _add_rewards(app, service)
     _add_status(app, service)

@@ -3,10 +3,11 @@
 import asyncio
 import json
 import time
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from prometheus_client import Counter
 from starlette.requests import ClientDisconnect
 
 from unreel.core.errors import UnreelError
@@ -15,8 +16,6 @@ from unreel.rewards.service.settings import Scope, ServiceSettings, TokenSetting
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Send
     from starlette.types import Scope as Connection
-
-    from unreel.rewards.service.scoring import RewardService
 
 _OPEN: Final = ("/health", "/ready", "/openapi.json", "/docs")
 _BURST: Final = 2
@@ -98,9 +97,15 @@ class TokenLimiter:
 class RequestGate:
     """ASGI middleware that checks a request before its body is read, and bounds the body."""
 
-    def __init__(self, app: "ASGIApp", service: "RewardService") -> None:
-        self._app, self._service = app, service
-        self._settings: ServiceSettings = service.settings
+    def __init__(
+        self,
+        app: "ASGIApp",
+        settings: ServiceSettings,
+        find_refusal: Callable[[], str | None],
+        refused: Counter,
+    ) -> None:
+        self._app, self._settings = app, settings
+        self._find_refusal, self._refused = find_refusal, refused
         self._held_bytes = 0
 
     async def __call__(self, scope: "Connection", receive: "Receive", send: "Send") -> None:
@@ -126,7 +131,7 @@ class RequestGate:
         except ClientDisconnect:
             return
         except RequestRefusedError as refusal:
-            self._service.metrics.refused.labels(refusal.reason).inc()
+            self._refused.labels(refusal.reason).inc()
             if not started:
                 await _send_refusal(send, refusal)
         finally:
@@ -157,7 +162,7 @@ class RequestGate:
             if needed not in token.scopes:
                 message = f"token {token.name} lacks the scope {needed}"
                 raise RequestRefusedError(_FORBIDDEN, "forbidden", message)
-        if scope["method"] == "POST" and (reason := self._service.refusal):
+        if scope["method"] == "POST" and (reason := self._find_refusal()):
             raise RequestRefusedError(STOPPED, "stopped", reason, 5.0)
         return token
 
