@@ -21,6 +21,9 @@ import httpx
 
 from scripted import ANSWERS
 
+_EVERY_S, _LEAST_VALUES = 0.7, 10
+"""A service is killed after this time, if it has scored so many clips since the kill before."""
+
 
 @contextmanager
 def served(
@@ -93,10 +96,10 @@ class KillTrial:
     n_kills: int
     n_processes: int = 1
     store: str = "cache.sqlite"
-    every_s: float = 1.5
     ends: Counter[str] = field(default_factory=Counter)
     """How requests ended."""
     kills: int = 0
+    _values_at_kill: int = 0
 
     async def run(self) -> None:
         stop, ports = asyncio.Event(), [free_port() for _ in range(self.n_processes)]
@@ -116,9 +119,11 @@ class KillTrial:
                     await self._wait(stop)
                     is_ray = "ray" in self.options
                     victims = find_replicas(process.pid) if is_ray else [process.pid]
-                    if not stop.is_set() and victims and self.kills < self.n_kills:
+                    is_loaded = self.ends["value"] >= self._values_at_kill + _LEAST_VALUES
+                    if not stop.is_set() and is_loaded and victims and self.kills < self.n_kills:
                         os.kill(victims[self.kills % len(victims)], signal.SIGKILL)
                         self.kills += 1
+                        self._values_at_kill = self.ends["value"]
                         await asyncio.sleep(0.1)
             finally:
                 await asyncio.to_thread(command.__exit__, None, None, None)
@@ -126,7 +131,7 @@ class KillTrial:
     async def _wait(self, stop: asyncio.Event) -> None:
         left = self.kills < self.n_kills
         with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), self.every_s if left else None)
+            await asyncio.wait_for(stop.wait(), _EVERY_S if left else None)
 
     async def _load(self, addresses: list[str], stop: asyncio.Event) -> None:
         room = asyncio.Semaphore(16)

@@ -52,7 +52,7 @@ def test_kills_lose_no_request(tmp_path: Path, clip_bytes: Clips, *, ask_once: b
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("ask_once", [False, True])
 def test_20_kills_of_one_process(tmp_path: Path, clip_bytes: Clips, *, ask_once: bool) -> None:
-    kill_services(tmp_path, clip_bytes, n_kills=20, n_clips=1000, ask_once=ask_once)
+    kill_services(tmp_path, clip_bytes, n_kills=20, n_clips=600, ask_once=ask_once)
 
 
 @pytest.mark.slow
@@ -66,7 +66,7 @@ def test_20_kills_of_two_processes_with_postgresql(
         tmp_path,
         clip_bytes,
         n_kills=20,
-        n_clips=1000,
+        n_clips=600,
         ask_once=ask_once,
         n_processes=2,
         store=store,
@@ -82,7 +82,7 @@ def test_20_kills_of_two_ray_replicas(
     store = postgres.create_database(f"ray_{ask_once}".lower())
     options = ["--engine", "ray", "--replicas", "2"]
     kill_services(
-        tmp_path, clip_bytes, *options, n_kills=20, n_clips=1000, ask_once=ask_once, store=store
+        tmp_path, clip_bytes, *options, n_kills=20, n_clips=600, ask_once=ask_once, store=store
     )
 
 
