@@ -34,8 +34,8 @@ from unreel.rewards.result import (
     ReviewerVerdict,
     Reward,
     RewardMap,
-    read_map,
 )
+from unreel.rewards.service.items import ScoredClip, format_document, read_document
 
 CLIP = Clip(id=digest_id("a"), location="a.mp4", facts=FACTS)
 """2 seconds, 640 x 360."""
@@ -152,7 +152,8 @@ def test_the_map_is_dense_bounded_and_its_mean_is_what_is_not_traced(
     volume = fmean(t.box.area * max(0, 1 - t.start_us / duration_us) if t else 0 for t in traces)
     assert array.mean(dtype=np.float64) == pytest.approx(1 - volume, abs=1e-5)
     assert len(reward_map.instants_s) == len(array)
-    assert read_map(reward_map.to_json()) == reward_map
+    stored = format_document(ScoredClip(Reward(value=0.5, map=reward_map)))
+    assert read_document(stored).reward.map == reward_map
 
 
 def test_the_map_is_0_inside_the_box_after_the_onset() -> None:

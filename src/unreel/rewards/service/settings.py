@@ -1,8 +1,10 @@
 """Settings of the reward service, and its bearer tokens."""
 
+import base64
+import binascii
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -20,6 +22,13 @@ from unreel.rewards.guards.result import MEANINGS
 
 Scope = Literal["reward", "compare", "metrics"]
 _MB: Final = 1 << 20
+DIALECTS: Final = {
+    "unirl": LazyImport("unreel.rewards.trainers.unirl:build_router", "reward"),
+    "flow-factory": LazyImport("unreel.rewards.trainers.flow_factory:build_router", "reward"),
+    "pickle": LazyImport("unreel.rewards.trainers.pickled:build_router", "reward"),
+    "pickle-remote": LazyImport("unreel.rewards.trainers.pickled:build_remote_router", "reward"),
+}
+"""Functions from a service to the routes of a trainer's request format, loaded late: they import the service."""
 
 
 class TokenSettings(RecipeSection):
@@ -97,20 +106,10 @@ class ServiceSettings:
             if name not in {*MEANINGS, "any"}:
                 kind = "guard"
                 raise UnknownNameError(kind, name, [*MEANINGS, "any"])
-        routers = load_routers()
         for name in self.dialects:
-            if name not in routers:
-                problem, known = f"no dialect is named {name!r}", ", ".join(routers) or "none"
-                setting = "--dialect"
-                raise InvalidSettingError(setting, problem, f"Known: {known}")
-
-
-def load_routers() -> Mapping[str, Callable[[Any], Any]]:
-    """Return the routers of all dialects by name; they import the service, so they are loaded late."""
-    routers: Mapping[str, Callable[[Any], Any]] = LazyImport(
-        "unreel.rewards.dialects:ROUTERS"
-    ).load()
-    return routers
+            if name not in DIALECTS:
+                setting, problem = "--dialect", f"no dialect is named {name!r}"
+                raise InvalidSettingError(setting, problem, f"Known: {', '.join(DIALECTS)}")
 
 
 def read_tokens(path: Path) -> tuple[TokenSettings, ...]:
@@ -124,10 +123,19 @@ def read_tokens(path: Path) -> tuple[TokenSettings, ...]:
 
 
 def find_token(header: str | None, tokens: Sequence[TokenSettings]) -> TokenSettings | None:
-    """Return the token of an `Authorization` header; `None` if it is missing or unknown."""
-    scheme, _, secret = (header or "").partition(" ")
-    if scheme.lower() != "bearer" or not secret:
+    """Return the token of an `Authorization` header; `None` if it is missing or unknown.
+
+    A client that cannot set the header sends the token as the password of its URL (HTTP Basic).
+    """
+    scheme, _, credentials = (header or "").partition(" ")
+    secret = credentials.strip().encode("utf-8", "surrogateescape")
+    if scheme.lower() == "basic":
+        try:
+            secret = base64.b64decode(secret, validate=True).partition(b":")[2]
+        except binascii.Error:
+            return None
+    elif scheme.lower() != "bearer":
         return None
-    digest = hashlib.sha256(secret.strip().encode("utf-8", "surrogateescape")).hexdigest()
+    digest = hashlib.sha256(secret).hexdigest()
     matches = [token for token in tokens if hmac.compare_digest(token.sha256, digest)]
-    return matches[0] if matches else None
+    return matches[0] if matches and secret else None
