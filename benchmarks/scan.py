@@ -24,6 +24,7 @@ from unreel.core.verdict import LocatedSegment, LocateVerdict
 from unreel.evaluation.scan import ScanSettings, Segments, scan
 from unreel.protocols.locate.truth import LocateTruth
 from unreel.protocols.protocol import ScoredQuestion, get_protocol
+from unreel.stats.bootstrap import bootstrap_mean
 
 VIDEOS = 60
 MINUTES = (2, 10)
@@ -94,17 +95,50 @@ def compare(
         see(truth, TimeSpan(0, truth.duration_us or 1), n * N_FRAMES)
         for truth, (_, n) in zip(truths, searched, strict=True)
     ]
+    answers["one question"] = [
+        see(truth, TimeSpan(0, truth.duration_us or 1), N_FRAMES) for truth in truths
+    ]
     asked = sum(n for _, n in searched)
-    return [
+    questions = {"scan": asked, "uniform": VIDEOS, "one question": VIDEOS}
+    frames = {"scan": asked, "uniform": asked, "one question": VIDEOS}
+    rows = [
         {
             "questions": n_questions,
             "strategy": name,
-            "questions per video hour": asked / hours,
-            "frames per video hour": asked * N_FRAMES / hours,
+            "per hour": f"{questions[name] / hours:.0f}, {frames[name] * N_FRAMES / hours:.0f}",
             **score(truths, found),
         }
         for name, found in answers.items()
     ]
+    gain = contrast(truths, answers["scan"], answers["uniform"])
+    return [
+        *rows,
+        {"questions": n_questions, "strategy": "scan less uniform", "per hour": "", **gain},
+    ]
+
+
+def contrast(
+    truths: Sequence[LocateTruth], one: Sequence[Segments], other: Sequence[Segments]
+) -> dict[str, Any]:
+    """Return the differences over marked segments, in percentage points, resampled by video."""
+
+    def best(answers: Sequence[Segments]) -> list[tuple[int, float]]:
+        return [
+            (place, max((s.trace.span.iou(trace.span) for s in segments), default=0.0))
+            for place, (truth, segments) in enumerate(zip(truths, answers, strict=True))
+            for trace in truth.traces
+        ]
+
+    pairs = list(zip(best(one), best(other), strict=True))
+    videos = [str(place) for (place, _), _ in pairs]
+    differences = {
+        "recall-0.5": [100.0 * ((a >= 0.5) - (b >= 0.5)) for (_, a), (_, b) in pairs],
+        "mean-tiou": [100 * (a - b) for (_, a), (_, b) in pairs],
+    }
+    return {
+        name: bootstrap_mean(values, seed=0, clusters=videos, bounds=(-100, 100))
+        for name, values in differences.items()
+    }
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -123,22 +157,21 @@ def main(arguments: Sequence[str]) -> None:
         print(json.dumps(rows, default=str))
         return
     print(
-        "| questions | strategy | recall at tIoU 0.5 | mean tIoU | segment F1 | frames per video hour |"
+        "| questions | strategy | recall at tIoU 0.5 | mean tIoU | segment F1 | questions, frames per hour |"
     )
     print("|---|---|---|---|---|---|")
     for row in rows:
-        figures = [_format(row[name]) for name in ("recall-0.5", "mean-tiou", "segment-f1")]
-        cells = [
-            str(row["questions"]),
-            row["strategy"],
-            *figures,
-            f"{row['frames per video hour']:.0f}",
-        ]
-        print("|", " | ".join(cells), "|")
+        figures = [_format(row.get(name)) for name in ("recall-0.5", "mean-tiou", "segment-f1")]
+        print(
+            "|",
+            " | ".join([str(row["questions"]), row["strategy"], *figures, row["per hour"]]),
+            "|",
+        )
 
 
 def _format(value: object) -> str:
-    assert isinstance(value, Estimate)
+    if not isinstance(value, Estimate):
+        return ""
     return f"{value.value:.1f} ({value.low:.1f} to {value.high:.1f})"
 
 

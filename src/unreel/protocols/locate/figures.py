@@ -6,6 +6,7 @@ from typing import Final
 
 from unreel.core.question import Instrument
 from unreel.protocols.figures import (
+    ANSWERED_REAL,
     FAKE_ACCURACY,
     PART_VARIANTS,
     REAL_ACCURACY,
@@ -94,6 +95,7 @@ FIGURES: Final = ProtocolMetrics(
         ),
         replace(FAKE_ACCURACY, meaning="clips with a marked segment in which one was answered"),
         replace(REAL_ACCURACY, meaning="clean clips in which no segment was answered"),
+        replace(ANSWERED_REAL, meaning="answers without a segment: the habit, whatever is shown"),
         *_define_convention(ACTIVITYNET),
         *_define_convention(AVDEEPFAKE1M),
         *(
@@ -173,7 +175,7 @@ FIGURES: Final = ProtocolMetrics(
         "false-alarms",
     ),
     exported=("segment-f1", "fake-accuracy", "real-accuracy", "mean-tiou", "tube-viou"),
-    sides=("real-accuracy", "fake-accuracy"),
+    sides=("real-accuracy", "fake-accuracy", "answered-real"),
     by_creator=("fake-accuracy", "mean-tiou"),
     variants=PART_VARIANTS,
     by_part=("segment-f1", "mean-tiou", "fake-accuracy", "real-accuracy"),

@@ -94,6 +94,10 @@ def _iter_label_metrics(
         right = [_get_call(clip) is clip.truth.label for clip in clips]
         value = mean_percent(np.array(right, np.bool_), clips=_get_clusters(clips), seed=seed)
         yield Metric(name=name, value=value, coverage=coverage)
+    readable = [clip for clip in compared.clips if clip.is_readable]
+    empty = np.array([not clip.answered for clip in readable], np.bool_)
+    value = mean_percent(empty, clips=_get_clusters(readable), seed=seed)
+    yield Metric(name="answered-real", value=value, coverage=coverage)
     counts = [
         (len(list(clip.pairs())), len(clip.answered), len(clip.truth.traces))
         for clip in compared.clips
@@ -151,7 +155,7 @@ def _iter_convention_metrics(
             value = ranked
         yield Metric(name=name, value=value, coverage=coverage)
     for name, n in convention.recalls.items():
-        value = problem or _mean_over_marked(
+        value = problem or mean_over_marked(
             list_average_recalls(compared.located, convention, n), compared.located, seed=seed
         )
         yield Metric(name=name, value=value, coverage=coverage)
@@ -217,7 +221,7 @@ def list_average_recalls(located: Clips, convention: NamedConvention, n: int) ->
     ]
 
 
-def _mean_over_marked(values: Sequence[Array], clips: Clips, *, seed: int) -> Measured:
+def mean_over_marked(values: Sequence[Array], clips: Clips, *, seed: int) -> Measured:
     """Return the mean over marked segments in percent, from the values of each clip."""
     clusters = [
         clip.cluster for clip, own in zip(clips, values, strict=True) for _ in range(len(own))
@@ -237,7 +241,7 @@ def _iter_segment_metrics(
     values["tube-viou"] = [clip.best_vious() for clip in located]
     values["pointing-hit"] = [clip.pointing_hits() for clip in located]
     for name, column in values.items():
-        value = _mean_over_marked(column, located, seed=seed)
+        value = mean_over_marked(column, located, seed=seed)
         yield Metric(name=name, value=value, coverage=coverage)
 
 
