@@ -215,7 +215,7 @@ def test_predictions_of_each_format_are_scored(tmp_path: Path) -> None:
     assert _value(card["ap-0.5-avdeepfake1m"]) == pytest.approx(50)  # the first of two is lost
 
     lines = write(tmp_path, "marked.txt", "v_a 60 1=3\nv_b 30\n")
-    said = write(tmp_path, "said.txt", "v_a.mp4 60 1=2\nv_b.mp4 30\n")
+    said = write(tmp_path, "said.txt", "v_a 60 1=2\nv_b 30\n")
     card = score(said, benchmark=lines, protocol="locate")
     assert _value(card["mean-tiou"]) == pytest.approx(50)
     assert not isinstance(card["map-activitynet"], Estimate)

@@ -20,19 +20,18 @@ class ForensicsLine(NamedTuple):
     """One line of the file."""
 
     name: str
+    """Path of the clip; a name without the ending of a video is taken for an mp4 file."""
     duration_us: int
     spans: tuple[TimeSpan, ...]
 
 
 def read_activity_forensics(path: Path) -> Iterator[Row]:
-    """Yield one entry per line. A name without the ending of a video is taken for an mp4 file."""
+    """Yield one entry per line."""
     for line in read_lines(path):
         if isinstance(line, Rejected):
             yield line
             continue
-        has_ending = line.name.lower().endswith(VIDEO_SUFFIXES)
-        location = line.name if has_ending else f"{line.name}.mp4"
-        yield build_entry(location, line.spans, duration_us=line.duration_us)
+        yield build_entry(line.name, line.spans, duration_us=line.duration_us)
 
 
 def read_lines(path: Path) -> Iterator[ForensicsLine | Rejected]:
@@ -73,6 +72,8 @@ def parse_line(text: str) -> ForensicsLine:
     if len(fields) not in _FIELDS:
         cells.refuse("a line", text.strip(), _FORM)
     name = cells.parse_location(fields[0], "vid")
+    if not name.lower().endswith(VIDEO_SUFFIXES):
+        name += ".mp4"
     duration_us = to_us(cells.parse_positive_number(fields[1], "duration"))
     pairs = fields[2].split("+") if len(fields) == max(_FIELDS) else []
     require_few(pairs)
