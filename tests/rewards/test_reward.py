@@ -17,7 +17,11 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest_id
 from unreel.core.judgement import Label
+from unreel.core.span import TimeSpan
+from unreel.core.trace import Trace
 from unreel.core.verdict import (
+    LocatedSegment,
+    LocateVerdict,
     RealismVerdict,
     RealityVerdict,
     TraceVerdict,
@@ -62,6 +66,15 @@ def test_the_value_is_the_weighted_mean_of_the_measured_parts() -> None:
     alone = reward_of(("a", "reality", RealityVerdict(label=Label.REAL, confidence=80.0)))
     assert alone.value == pytest.approx(0.8)
     assert reward_of(("a", "trace", CALLED_REAL)).value == 1.0
+
+
+def test_answers_of_locate_count_by_their_label_and_unreadable_ones_fail() -> None:
+    segment = LocatedSegment(Trace(span=TimeSpan(0, 1_000_000)))
+    values = [
+        reward_of(("a", "locate", LocateVerdict(segments=found))).value
+        for found in ((), (segment,), NOT_READ)
+    ]
+    assert values == [1.0, 0.0, None]
 
 
 def test_agreement_is_reported_and_has_no_weight() -> None:

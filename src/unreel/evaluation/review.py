@@ -23,6 +23,8 @@ from unreel.core.sheet import html_table
 from unreel.core.span import to_us
 from unreel.core.verdict import TraceVerdict, Unparsed, Verdict
 from unreel.evaluation.opinion import Opinion, build_opinion
+from unreel.evaluation.scan import ScanSettings
+from unreel.evaluation.scan_review import SCANNED, list_scanners, needs_scan, scan_clip
 from unreel.evaluation.stability import OpinionStability, VariantTrial, compare_trials
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import PROTOCOLS, REVIEWED, Mode, get_protocol, protocol_names
@@ -92,6 +94,8 @@ class ReviewQuestions:
     condition: Condition = field(default_factory=Condition)
     mode: Mode = "strict"
     """How answers are read."""
+    scan: ScanSettings | None = None
+    """Limits of the search of long clips; `None`: long clips are asked about like others."""
 
     def __post_init__(self) -> None:
         for name in self.protocols:
@@ -252,6 +256,19 @@ async def review_clip(
         on_opinion(opinion)
         return opinion
 
-    questions = [hear(asked, name) for name in inquiry.protocols for asked in reviewers]
+    async def search(asked: OpenReviewer, settings: ScanSettings) -> Opinion:
+        condition, mode = inquiry.condition, inquiry.mode
+        opinion = await scan_clip(
+            clip, asked, condition=condition, mode=mode, desk=desk, settings=settings
+        )
+        on_opinion(opinion)
+        return opinion
+
+    names = inquiry.protocols
+    searches = []
+    if inquiry.scan is not None and needs_scan(clip, inquiry.scan):
+        searches = [search(asked, inquiry.scan) for asked in list_scanners(reviewers)]
+        names = tuple(name for name in names if name != SCANNED) if searches else names
+    questions = [*(hear(asked, name) for name in names for asked in reviewers), *searches]
     opinions = tuple(await asyncio.gather(*questions))
     return Review(clip=clip, opinions=opinions, mode=inquiry.mode)

@@ -6,6 +6,7 @@ Where to look:
     `trace/`: where, when and why.
     `realism/`: a score from 1 to 5.
     `preference/`: which of two clips is real.
+    `locate/`: all generated segments and regions.
     `parse_answer.py`: from the text of an answer to a verdict.
     `claim_parser.py`: claims in prose.
     `field_parser.py`: named fields and JSON.

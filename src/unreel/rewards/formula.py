@@ -10,7 +10,14 @@ from unreel.core.clip import Clip
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
 from unreel.core.span import to_us
-from unreel.core.verdict import RealismVerdict, RealityVerdict, TraceVerdict, Unparsed, Verdict
+from unreel.core.verdict import (
+    LocateVerdict,
+    RealismVerdict,
+    RealityVerdict,
+    TraceVerdict,
+    Unparsed,
+    Verdict,
+)
 from unreel.protocols.trace import TRACE
 from unreel.rewards.result import MapTrace, ReviewerVerdict, Reward, RewardMap
 
@@ -92,6 +99,7 @@ def real_probability(outcome: Verdict | Failure) -> float | None:
         case (
             RealityVerdict(label=Label() as label, confidence=None)
             | TraceVerdict(label=Label() as label)
+            | LocateVerdict(label=Label() as label)
         ):
             return float(label is Label.REAL)
         case _:
@@ -152,6 +160,8 @@ def _find_unparsed_part(verdict: Verdict) -> str:
             needed = {"the score": verdict.score}
         case RealityVerdict():
             needed = {"the label": verdict.label, "the confidence": verdict.confidence}
+        case LocateVerdict():
+            needed = {"the segments": verdict.segments}
         case _:
             needed = {"the choice": verdict.real}
     return next((name for name, part in needed.items() if isinstance(part, Unparsed)), "")

@@ -16,7 +16,9 @@ from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import get_protocol, protocol_names
 
 RECIPES = {
-    name: ExportRecipe(name="x", protocol=name, box_space="pixel" if name == "trace" else None)
+    name: ExportRecipe(
+        name="x", protocol=name, box_space="pixel" if get_protocol(name).needs_box_space else None
+    )
     for name in protocol_names()
 }
 GOOD = {
@@ -24,6 +26,7 @@ GOOD = {
     "realism": "<answer>3</answer>",
     "reality": "<answer>1</answer>",
     "preference": "1",
+    "locate": '[{"start": 0, "end": 0.5}]',
 }
 
 

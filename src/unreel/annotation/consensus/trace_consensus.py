@@ -10,10 +10,11 @@ from unreel.annotation.campaign import AnnotationTask, ClipCopy
 from unreel.annotation.consensus.majority import choose_words
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.consensus.trace_matching import AnnotatorTrace, Cluster, cluster_marks, order
-from unreel.annotation.trace_overlap import corners_at, measure_overlap, sweep
+from unreel.annotation.trace_overlap import measure_overlap, sweep
 from unreel.core.box import Box
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
+from unreel.protocols.locate.overlap import corners_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

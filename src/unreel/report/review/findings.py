@@ -7,7 +7,7 @@ from unreel.core.box import Box
 from unreel.core.judgement import Label
 from unreel.core.safe_text import sanitise_line, sanitise_lines
 from unreel.core.trace import BoxAt, Trace
-from unreel.core.verdict import TraceVerdict
+from unreel.core.verdict import LocateVerdict, TraceVerdict, Unparsed
 from unreel.evaluation.opinion import Opinion
 from unreel.pages.player import SHORTEST_US, BoxSpec, TraceSpec, TrackSpec
 from unreel.protocols.protocol import get_protocol
@@ -37,6 +37,8 @@ def find_tracks(
 
 def _iter_reported_traces(opinion: Opinion, *, duration_us: int) -> Iterator[TraceSpec]:
     verdict = opinion.verdict
+    if isinstance(verdict, LocateVerdict) and not isinstance(verdict.segments, Unparsed):
+        yield from known_traces(segment.trace for segment in verdict.segments)
     if not isinstance(verdict, TraceVerdict) or verdict.label is not Label.GENERATED:
         return
     text = sanitise_lines(verdict.explanation) if isinstance(verdict.explanation, str) else ""
