@@ -259,7 +259,13 @@ class RewardModel:
     ) -> CachedAnswer | Failure:
         """Return the stored answer, or ask and store it; failures are not stored."""
         store = self._answers
-        if store is not None:
+        if store is not None and (known := await asyncio.to_thread(store.find, key)):
+            return known
+        wants = opened.reviewer.wants
+        if wants not in looks:
+            looks[wants] = asyncio.create_task(self._desk.show(clips, question.condition, wants))
+        shown = await asyncio.shield(looks[wants])
+        if store is not None:  # claimed as late as possible: a kill before it loses nothing
             claimed = await asyncio.to_thread(store.claim, key)
             while claimed is ClaimState.BUSY:
                 await asyncio.sleep(_POLL_S)
@@ -269,26 +275,19 @@ class RewardModel:
                 return Failure(FailureReason.WORKER_DIED, detail)
             if isinstance(claimed, CachedAnswer):
                 return claimed
-        answer: CachedAnswer | Failure | None = None
+        answer: CachedAnswer | None = None
         try:
-            wants = opened.reviewer.wants
-            if wants not in looks:
-                looks[wants] = asyncio.create_task(
-                    self._desk.show(clips, question.condition, wants)
-                )
-            shown = await asyncio.shield(looks[wants])
             self.n_asked += not isinstance(shown, Failure)
             result = await self._desk.put(question, shown, opened)
-            outcome = result.outcome
-            failed = isinstance(outcome, Failure)
-            answer = outcome if failed else CachedAnswer(outcome.text, result.box_space)
+            if isinstance(result.outcome, Failure):
+                return result.outcome
+            answer = CachedAnswer(result.outcome.text, result.box_space)
             return answer
         finally:
-            if store is not None:
-                if isinstance(answer, CachedAnswer):
-                    await asyncio.to_thread(store.store, key, answer)
-                else:
-                    await asyncio.to_thread(store.release, key)
+            if store is not None and answer is not None:
+                await asyncio.to_thread(store.store, key, answer)
+            elif store is not None:
+                await asyncio.to_thread(store.release, key)
 
     def _describe(
         self,

@@ -87,7 +87,7 @@ def run_replicas(
             while True:
                 time.sleep(_DAY_S)
         finally:
-            serve.shutdown()
+            serve.shutdown()  # type: ignore[no-untyped-call]
 
 
 class _RewardReplica:

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Executable,
     Float,
     MetaData,
+    Row,
     Table,
     Text,
     bindparam,
@@ -95,10 +96,16 @@ class SqlStore:
         self._heart = threading.Thread(target=self._beat, name="reward-store", daemon=True)
         self._heart.start()
 
+    def find(self, key: str, /) -> CachedAnswer | None:
+        """Return the stored answer; `None` if there is none."""
+        row = self._find_row(key)
+        return (
+            None if row is None or row.answer is None else CachedAnswer(row.answer, row.box_space)
+        )
+
     def claim(self, key: str, /) -> CachedAnswer | ClaimState:
         """Return the stored answer, or claim the question."""
-        with self._engine.connect() as connection:
-            row = connection.execute(self._find_claim, {"wanted": key}).first()
+        row = self._find_row(key)
         if row is None:
             change: Executable = insert(_ANSWERS).values(key=key, owner=self._owner)
         elif row.answer is not None:
@@ -146,6 +153,10 @@ class SqlStore:
         self._heart.join()
         self._change(delete(_OWNERS).where(_OWNERS.c.owner == self._owner))
         self._engine.dispose()
+
+    def _find_row(self, key: str) -> Row[Any] | None:
+        with self._engine.connect() as connection:
+            return connection.execute(self._find_claim, {"wanted": key}).first()
 
     def _change(self, change: Executable) -> bool:
         """Execute one statement in a transaction, and return whether it changed a row."""
