@@ -97,12 +97,22 @@ class GatedService(Protocol):
     def refusal(self) -> str | None: ...
 
 
-class RequestGate:
+class BodyLimits(Protocol):
+    """Limits of request bodies."""
+
+    @property
+    def max_request_bytes(self) -> int: ...
+    @property
+    def max_held_bytes(self) -> int: ...
+    @property
+    def upload_s(self) -> float: ...
+
+
+class BoundedGate:
     """ASGI middleware that checks a request before its body is read, and bounds the body."""
 
-    def __init__(self, app: "ASGIApp", service: GatedService) -> None:
-        self._app, self._service = app, service
-        self._settings: ServiceSettings = service.settings
+    def __init__(self, app: "ASGIApp", limits: BodyLimits) -> None:
+        self._app, self._limits = app, limits
         self._held_bytes = 0
 
     async def __call__(self, scope: "Connection", receive: "Receive", send: "Send") -> None:
@@ -128,9 +138,9 @@ class RequestGate:
         except ClientDisconnect:
             return
         except RequestRefusedError as refusal:
-            self._service.metrics.refused.labels(refusal.reason).inc()
+            self._count(refusal)
             if not started:
-                await _send_refusal(send, refusal)
+                await self._refuse(refusal, scope, receive, send)
         finally:
             self._held_bytes -= body.n_bytes
 
@@ -140,7 +150,7 @@ class RequestGate:
         Raises:
             RequestRefusedError: All bodies together are too large.
         """
-        if self._held_bytes + n_bytes > self._settings.max_held_bytes:
+        if self._held_bytes + n_bytes > self._limits.max_held_bytes:
             status, message = 429, "the service holds as many bytes as it may. Retry later"
             raise RequestRefusedError(status, "overloaded", message, 1.0)
         self._held_bytes += n_bytes
@@ -148,7 +158,39 @@ class RequestGate:
     @property
     def upload_s(self) -> float:
         """Return the time that an upload may take."""
-        return self._settings.upload_s
+        return self._limits.upload_s
+
+    def _authorise(self, scope: "Connection", headers: dict[bytes, str]) -> TokenSettings | None:
+        """Return the token of a request; raise `RequestRefusedError` for one that is not allowed."""
+        raise NotImplementedError
+
+    def _count(self, refusal: RequestRefusedError) -> None:
+        """Count a refused request."""
+
+    async def _refuse(
+        self, refusal: RequestRefusedError, _scope: "Connection", _receive: "Receive", send: "Send"
+    ) -> None:
+        await _send_refusal(send, refusal)
+
+    def _require_size(self, headers: dict[bytes, str], token: TokenSettings | None) -> int:
+        most = self._limits.max_request_bytes
+        if token is not None and token.max_mb is not None:
+            most = min(most, int(token.max_mb * (1 << 20)))
+        length = headers.get(b"content-length", "0")
+        if not length.isdecimal() or int(length) > most:
+            raise too_large(most)
+        return most
+
+
+class RequestGate(BoundedGate):
+    """Gate of the reward service: bearer tokens with scopes, and metrics of refusals."""
+
+    def __init__(self, app: "ASGIApp", service: GatedService) -> None:
+        super().__init__(app, service.settings)
+        self._service, self._settings = service, service.settings
+
+    def _count(self, refusal: RequestRefusedError) -> None:
+        self._service.metrics.refused.labels(refusal.reason).inc()
 
     def _authorise(self, scope: "Connection", headers: dict[bytes, str]) -> TokenSettings | None:
         path = scope["path"]
@@ -174,20 +216,11 @@ class RequestGate:
             raise RequestRefusedError(status, "stopped", why, 5.0)
         return token
 
-    def _require_size(self, headers: dict[bytes, str], token: TokenSettings | None) -> int:
-        most = self._settings.max_request_bytes
-        if token is not None and token.max_mb is not None:
-            most = min(most, int(token.max_mb * (1 << 20)))
-        length = headers.get(b"content-length", "0")
-        if not length.isdecimal() or int(length) > most:
-            raise too_large(most)
-        return most
-
 
 class _BoundedBody:
     """Body of a request with a limit of size and time."""
 
-    def __init__(self, receive: "Receive", gate: RequestGate) -> None:
+    def __init__(self, receive: "Receive", gate: BoundedGate) -> None:
         self._receive, self._gate = receive, gate
         self._until_s = time.monotonic() + gate.upload_s
         self._is_complete = False
