@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chat import serve_chat, says
+from chat import says, serve_chat
 from scripted import ANSWERS
 from synthesise import ClipRecipe, synthesise
 
@@ -68,7 +68,9 @@ def open_desk(tmp_path: Path) -> Callable[..., Any]:
     """Opens a desk with settings; a session is open unless `signed_in` is False."""
 
     @contextmanager
-    def start(*, signed_in: bool = True, client: tuple[str, int] = ("127.0.0.1", 1), **settings: Any) -> Iterator[Desk]:
+    def start(
+        *, signed_in: bool = True, client: tuple[str, int] = ("127.0.0.1", 1), **settings: Any
+    ) -> Iterator[Desk]:
         given = {"cases": tmp_path / "desk", "trusted": True, **settings}
         with TestClient(create_desk(DeskSettings(**given)), client=client) as http:
             desk = Desk(http)

@@ -9,6 +9,5 @@ def test_a_dropped_clip_becomes_a_case_with_evidence(open_desk, model, clip_byte
         (case,) = desk.wait()
         assert case.stage == "done", case.sentence
         page = desk.client.get(f"/cases/{case.id}/").text
-        print(page[:3000])
-        assert "looks AI-generated, from 0.25 s" in page
+        assert "looks AI-generated, from 0.25\u00a0s" in page
         assert len(asked) == 2

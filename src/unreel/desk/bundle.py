@@ -179,9 +179,7 @@ def format_case(case: CaseRecord) -> dict[str, Any]:
     }
 
 
-def _make_manifest(
-    cases: Sequence[CaseRecord], listed: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _make_manifest(cases: Sequence[CaseRecord], listed: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "form": _FORM,
         "version": 1,

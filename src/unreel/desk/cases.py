@@ -27,7 +27,6 @@ _CASES: Final = "cases"
 _ID: Final = re.compile(r"[0-9a-f]{16}")
 _LONGEST_NAME: Final = 200
 _CHUNK: Final = 1 << 20
-_ORDER: Final = list(ATTENTION_TITLES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,18 +179,15 @@ class CaseStore:
 def sort_for_triage(cases: Iterable[CaseRecord]) -> list[tuple[str, list[CaseRecord]]]:
     """Return the cases in groups: those under work, then in the order of the index page of a review.
 
-    In each group, cases without a verdict of a person come first.
+    Cases under work are in the order of the queue. In other groups, cases without a verdict of a
+    person come first, and newer ones before older ones.
     """
-    groups: dict[str, list[CaseRecord]] = {"Under work": []}
-    groups |= {ATTENTION_TITLES[attention]: [] for attention in _ORDER}
-    for case in cases:
-        title = "Under work" if case.attention is None else ATTENTION_TITLES[case.attention]
-        groups[title].append(case)
-    return [
-        (title, sorted(own, key=lambda case: case.verdict is not None))
-        for title, own in groups.items()
-        if own
-    ]
+    newest = sorted(cases, key=lambda case: case.added_at, reverse=True)
+    groups = [("Under work", [case for case in newest if case.attention is None][::-1])]
+    for attention, title in ATTENTION_TITLES.items():
+        own = [case for case in newest if case.attention == attention]
+        groups.append((title, sorted(own, key=lambda case: case.verdict is not None)))
+    return [(title, own) for title, own in groups if own]
 
 
 def clean_name(name: str) -> str:

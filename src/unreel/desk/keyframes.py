@@ -13,7 +13,7 @@ from unreel.core.output_files import OutputDirectory
 from unreel.core.small_documents import parse_object
 from unreel.core.span import format_seconds, to_us
 from unreel.curation.split.shots import find_cuts
-from unreel.media.picture import encode_jpeg
+from unreel.media.picture import encode_jpeg, fit_longest
 from unreel.media.reader import MediaReader
 
 FOLDER: Final = "keyframes"
@@ -22,6 +22,9 @@ _N_KEYFRAMES: Final = 8
 _ALIKE: Final = 0.05
 """Distance of colours below which a further frame shows nothing new."""
 _QUALITY: Final = 92
+THUMB: Final = "thumb.jpg"
+_THUMB_SIDE: Final = 240
+_THUMB_QUALITY: Final = 72
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +44,7 @@ class KeyframePicture:
 
 
 def write_keyframes(clip: Path, out: Path, *, reader: MediaReader) -> str:
-    """Write the keyframes of `clip` into `out`; return the reason if there are none."""
+    """Write the keyframes of `clip`, and a thumbnail, into `out`; return the reason if there are none."""
     scan = reader.scan(clip)
     if isinstance(scan, Failure):
         return _write_list(out, [], str(scan))
@@ -58,6 +61,9 @@ def write_keyframes(clip: Path, out: Path, *, reader: MediaReader) -> str:
             file=name, index=frame.index, at_us=to_us(frame.at_s), is_shot=frame.index in cuts
         )
         pictures.append(picture)
+    middle = frames.frames[len(frames.frames) // 2].rgb()
+    thumb = encode_jpeg(fit_longest(middle, _THUMB_SIDE), quality=_THUMB_QUALITY)
+    OutputDirectory(out).write(THUMB, thumb)
     return _write_list(out, pictures, "")
 
 

@@ -12,8 +12,8 @@ from unreel.core.safe_text import sanitise_line, sanitise_lines
 from unreel.core.small_documents import parse_object
 from unreel.desk.case_state import ENDED, VERDICTS, CaseRecord
 from unreel.desk.cases import CaseFilter, sort_for_triage
-from unreel.desk.keyframes import read_keyframes
-from unreel.desk.review_case import EVIDENCE, PAGE_PARTS, THUMB
+from unreel.desk.keyframes import THUMB, read_keyframes
+from unreel.desk.review_case import EVIDENCE, PAGE_PARTS
 from unreel.desk.reviewer_sets import OpenSet
 from unreel.desk.settings import DeskSettings
 from unreel.desk.worker import CaseWorker
@@ -45,7 +45,7 @@ class PageContext:
     settings: DeskSettings
 
 
-def render_list(
+def render_list(  # noqa: PLR0913  one parameter for each part
     context: PageContext,
     cases: Sequence[CaseRecord],
     worker: CaseWorker,

@@ -27,7 +27,6 @@ from unreel.reviewers.factory import OpenReviewer
 EVIDENCE: Final = "evidence"
 """Folder of the evidence in that of a case."""
 PAGE_PARTS: Final = "page.json"
-THUMB: Final = "thumb.jpg"
 _FIRST_ASK_S: Final = 0.2
 OnStep = Callable[[str], None]
 """Callback that receives the present step as text."""
@@ -109,7 +108,6 @@ def _write_case(
     on_step("Writing the evidence page")
 
     def show_page(_page: object) -> None:
-        folder.write(THUMB, entry.thumb)
         tools.store.record(
             case,
             "evidence",

@@ -27,7 +27,7 @@ class ReviewerSet(RecipeSection):
     """Names as `--model` takes them; none for the findings in the file alone."""
     protocols: tuple[Text, ...] = ()
     """`trace` and `realism` unless set, or the protocols of a trained checkpoint."""
-    condition: dict[str, Text] = {}
+    condition: dict[str, Text] = Field(default_factory=dict)
     parser: Mode = "lenient"
     recorded: Text | None = None
     prices: Text | None = None

@@ -62,7 +62,8 @@ def check_signature(data: bytes, signature: bytes, signers: Path | None) -> Sign
         return SignatureCheck(is_valid=False, text="The signature does not fit the manifest.")
     key = _KEY.search(done.stdout.decode(errors="replace"))
     return SignatureCheck(
-        is_valid=True, text=f"The signature is valid (key {key[0] if key else 'unknown'}); {identity}."
+        is_valid=True,
+        text=f"The signature is valid (key {key[0] if key else 'unknown'}); {identity}.",
     )
 
 

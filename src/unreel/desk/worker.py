@@ -25,6 +25,8 @@ _MEASURED: Final = 20
 _RETENTION: Final = "retention"
 _HOUR_S: Final = 3600.0
 _STOP_S: Final = 10.0
+_LONG_S: Final = 90.0
+"""Remaining time from which on minutes are shown."""
 _READY: Final = {
     "shown": "The evidence is ready; the annotated copy is being drawn",
     "done": "Done",
@@ -120,14 +122,18 @@ class CaseWorker:
             return ", remaining time not known yet"
         mean_s = sum(self._spent_s) / len(self._spent_s)
         seconds = mean_s * (ahead / self._settings.at_once + 1)
-        return f", about {max(1, round(seconds))} s" if seconds < 90 else f", about {round(seconds / 60)} min"  # noqa: PLR2004
+        return (
+            f", about {max(1, round(seconds))} s"
+            if seconds < _LONG_S
+            else f", about {round(seconds / 60)} min"
+        )
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_until_complete(self._work())
         finally:
-            self._loop.run_until_complete(self._loop.shutdown_default_executor(_STOP_S))
+            self._loop.run_until_complete(self._loop.shutdown_default_executor())
             self._loop.close()
 
     async def _work(self) -> None:
@@ -178,9 +184,7 @@ class CaseWorker:
                 record_failure(case, self._store, Failure(FailureReason.STOPPED, detail))
                 return
             reviewers = [pool.open(factory) for factory in chosen.factories]
-            await review_case(
-                case, tools, chosen, reviewers, lambda step: self._step(case, step)
-            )
+            await review_case(case, tools, chosen, reviewers, lambda step: self._step(case, step))
         except Exception as error:  # noqa: BLE001  a failed clip is a failed case, whatever it raised
             if not case.is_deleted:
                 record_failure(case, self._store, to_failure(error))

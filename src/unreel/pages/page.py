@@ -33,7 +33,7 @@ def render(template: str, **values: object) -> Markup:
     return Markup(_build_template_environment().get_template(template).render(values))  # noqa: S704  autoescaped
 
 
-def whole_page(
+def whole_page(  # noqa: PLR0913  one parameter for each part
     *,
     title: str,
     body: Markup,
@@ -129,7 +129,9 @@ def _format_content_policy(*, styles: str, scripts: str, fetches: bool, forms: s
 
 
 def _format_hash_sources(blocks: Sequence[str]) -> str:
-    digests = (base64.b64encode(hashlib.sha256(block.encode()).digest()).decode() for block in blocks)
+    digests = (
+        base64.b64encode(hashlib.sha256(block.encode()).digest()).decode() for block in blocks
+    )
     return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
 
 
