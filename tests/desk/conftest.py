@@ -71,8 +71,8 @@ def open_desk(tmp_path: Path) -> Callable[..., Any]:
     def start(
         *, signed_in: bool = True, client: tuple[str, int] = ("127.0.0.1", 1), **settings: Any
     ) -> Iterator[Desk]:
-        given = {"cases": tmp_path / "desk", "trusted": True, **settings}
-        with TestClient(create_desk(DeskSettings(**given)), client=client) as http:
+        given = DeskSettings(**{"cases": tmp_path / "desk", **settings})
+        with TestClient(create_desk(given, trusted=True), client=client) as http:
             desk = Desk(http)
             if signed_in:
                 desk.sign_in()

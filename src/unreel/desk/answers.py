@@ -2,11 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from unreel.core.answer import Reply, Usage
 from unreel.core.failure import Failure, read_failure
@@ -15,16 +12,17 @@ from unreel.engine.stage import Row, to_failed_row
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import writer_lock
-from unreel.evaluation.run_cost import ESTIMATED
-from unreel.evaluation.tables import ANSWERS, usage_columns
-from unreel.reviewers.contract import ClipInput, InputKind, Reviewer, ReviewRequest
+from unreel.evaluation.run_cost import ESTIMATED, payment_columns
+from unreel.evaluation.tables import ANSWERS
+from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.factory import OpenReviewer
 
 _TABLE: Final = "answers.lance"
+_COPIED: Final = ("text", "latency_us", "answered_by")
 
 
 class CaseAnswers:
-    """Table of the answers of one case, held open by its worker.
+    """Table of the answers of one case.
 
     Args:
         folder: Folder of the case.
@@ -35,20 +33,6 @@ class CaseAnswers:
         self._table = LanceTable(StorageLocation(str(folder)) / _TABLE, ANSWERS)
         self._asks_again = asks_again
         self._guard = threading.Lock()
-        self._held = ExitStack()
-
-    def __enter__(self) -> Self:
-        lock = self._held.enter_context(writer_lock(self._table.place))
-        self._writer = TableWriter(self._table, lock=lock, observe=lambda _event, _n: None)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._held.close()
 
     def read(self, key: str) -> Reply | Failure | None:
         """Return the stored answer or failure; `None` if the question is to be asked."""
@@ -60,31 +44,22 @@ class CaseAnswers:
 
     def commit(self, sheet: ReviewRequest, reviewer: str, outcome: Reply | Failure) -> None:
         """Store the outcome of a question; it replaces a failure."""
-        row = _make_row(sheet, reviewer, outcome)
-        with self._guard:
-            self._writer.replace([ANSWERS.batch([row])])
+        batch = ANSWERS.batch([_make_row(sheet, reviewer, outcome)])
+        with self._guard, writer_lock(self._table.place) as lock:
+            TableWriter(self._table, lock=lock, observe=lambda _event, _n: None).replace([batch])
 
     def wrap(self, opened: OpenReviewer) -> OpenReviewer:
         """Return the reviewer with these answers before it."""
-        return OpenReviewer(_StoredReviewer(opened.reviewer, self), opened.price)
+        return OpenReviewer(_StoredReviewer(opened, self), opened.price)
 
 
 class _StoredReviewer:
     """Reviewer that asks only what is not stored, and stores each answer before it returns it."""
 
-    def __init__(self, reviewer: Reviewer, answers: CaseAnswers) -> None:
-        self._reviewer, self._answers = reviewer, answers
-
-    @property
-    def name(self) -> str:
-        return self._reviewer.name
-
-    @property
-    def wants(self) -> frozenset[InputKind]:
-        return self._reviewer.wants
-
-    def box_space(self, exhibit: ClipInput) -> str:
-        return self._reviewer.box_space(exhibit)
+    def __init__(self, opened: OpenReviewer, answers: CaseAnswers) -> None:
+        self._reviewer, self._answers = opened.reviewer, answers
+        self.name, self.wants = self._reviewer.name, self._reviewer.wants
+        self.box_space, self.close = self._reviewer.box_space, self._reviewer.close
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         stored = await asyncio.to_thread(self._answers.read, sheet.key)
@@ -94,12 +69,8 @@ class _StoredReviewer:
         await asyncio.to_thread(self._answers.commit, sheet, self.name, outcome)
         return outcome
 
-    async def close(self) -> None:
-        """Do nothing: the pool closes the reviewer."""
-
 
 def _make_row(sheet: ReviewRequest, reviewer: str, outcome: Reply | Failure) -> Row:
-    usage = outcome.usage
     row: Row = {
         "key": sheet.key,
         "reviewer": reviewer,
@@ -107,32 +78,20 @@ def _make_row(sheet: ReviewRequest, reviewer: str, outcome: Reply | Failure) -> 
         "protocol": sheet.instrument.protocol,
         "protocol_version": sheet.instrument.version,
         "condition": str(sheet.condition),
-        **usage_columns(usage),
-        ESTIMATED: True if usage is not None and usage.is_estimated else None,
+        **payment_columns(outcome.usage, None, None),
     }
     if isinstance(outcome, Failure):
         return to_failed_row(row, outcome)
-    return row | {
-        "text": outcome.text,
-        "latency_us": outcome.latency_us,
-        "answered_by": outcome.answered_by,
-        "reply_digest": outcome.digest,
-    }
+    copied = {name: getattr(outcome, name) for name in _COPIED}
+    return row | copied | {"reply_digest": outcome.digest}
 
 
-def _read_outcome(row: Mapping[str, Any]) -> Reply | Failure:
+def _read_outcome(row: Row) -> Reply | Failure:
     if row["failure_reason"] is not None:
         return read_failure(row["failure_reason"], row["failure_detail"])
-    usage = None
-    if row["input_tokens"] is not None:
-        usage = Usage(
-            input_tokens=row["input_tokens"],
-            output_tokens=row["output_tokens"] or 0,
-            is_estimated=bool(row[ESTIMATED]),
-        )
+    usage: dict[str, Any] = {name: row[name] for name in ("input_tokens", "output_tokens")}
+    is_known = None not in usage.values()
     return Reply(
-        text=row["text"],
-        latency_us=row["latency_us"],
-        usage=usage,
-        answered_by=row["answered_by"],
+        **{name: row[name] for name in _COPIED},
+        usage=Usage(**usage, is_estimated=bool(row[ESTIMATED])) if is_known else None,
     )

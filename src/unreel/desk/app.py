@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import date
-from typing import Final
+from typing import Any, Final
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -20,7 +20,7 @@ from unreel.desk.cases import CaseFilter
 from unreel.desk.downloads import add_case_files, add_downloads
 from unreel.desk.folders import list_folders
 from unreel.desk.forms import SEE_OTHER, add_case_forms, add_clip_form
-from unreel.desk.pages import STATIC_FILES, PageContext, render_batch, render_case, render_list
+from unreel.desk.pages import STATIC_FILES, render_case, render_cases
 from unreel.desk.service import DeskService, refuse_absent, refuse_invalid
 from unreel.desk.settings import DeskSettings
 from unreel.pages.page import read_static_file
@@ -35,6 +35,7 @@ def create_desk(
     settings: DeskSettings,
     *,
     environment: EnvironmentSettings | None = None,
+    trusted: bool = False,
     on_link: Callable[[str], None] = lambda _path: None,
 ) -> FastAPI:
     """Return the application; its work begins and ends with its lifespan.
@@ -42,9 +43,12 @@ def create_desk(
     Args:
         settings: Content of `desk.toml`.
         environment: Settings of the environment; read if missing.
+        trusted: Whether files are opened in this process.
         on_link: Callback that receives the path of each further one-time link.
     """
-    service = DeskService(settings, environment or read_settings(), on_link)
+    service = DeskService(
+        settings, environment or read_settings(), trusted=trusted, on_link=on_link
+    )
 
     @asynccontextmanager
     async def live(_app: FastAPI) -> AsyncIterator[None]:
@@ -113,17 +117,16 @@ def _add_lists(app: FastAPI, service: DeskService) -> None:
             person=person,
         )
         everything = service.store.select()
-        people = {
-            p for case in everything for p in (case.person, *(e.person for e in case.entries))
-        }
-        page = render_list(
-            _make_context(request, service),
+        page = render_cases(
+            "list",
             list(filter(chosen.matches, everything)),
             service.worker,
             chosen=chosen,
-            people=sorted(people),
-            sets=service.sets,
+            people=sorted(set().union(*(case.people for case in everything))),
+            sets=[*service.sets.values()],
             folders=list_folders(service.settings.roots),
+            batch="",
+            **describe_person(request, service),
         )
         return HTMLResponse(page)
 
@@ -131,16 +134,15 @@ def _add_lists(app: FastAPI, service: DeskService) -> None:
     def show_batch(request: Request, batch: str) -> Response:
         """Return the page of a batch."""
         cases = service.list_batch(batch)
-        context = _make_context(request, service)
-        return HTMLResponse(render_batch(context, batch, cases, service.worker))
+        values = {"batch": batch, "added_at": cases[-1].added_at}
+        values |= describe_person(request, service)
+        return HTMLResponse(render_cases("batch", cases, service.worker, **values))
 
     @app.get("/cases/{case_id}/")
     def show_case(request: Request, case_id: str) -> Response:
         """Return the page of a case."""
-        case = service.find(case_id)
-        context = _make_context(request, service)
-        has_browser = service.browser is not None
-        return HTMLResponse(render_case(context, case, service.worker, has_browser=has_browser))
+        values = describe_person(request, service) | {"has_browser": service.browser is not None}
+        return HTMLResponse(render_case(service.find(case_id), service.worker, **values))
 
     @app.get("/events")
     async def stream_progress(case: str = "", batch: str = "") -> Response:
@@ -156,8 +158,13 @@ async def _iter_events(service: DeskService, chosen: list[CaseRecord] | None) ->
     known, silent_s = "", 0.0
     cases = [each for each in chosen or service.store.select() if each.stage not in ENDED]
     while True:
-        rows = [service.worker.describe(case).to_json(case) for case in cases]
-        text = json.dumps(rows)
+        rows = ((case, service.worker.describe(case)) for case in cases)
+        text = json.dumps(
+            [
+                {"id": case.id, "stage": now.stage, "text": now.text, "sentence": case.sentence}
+                for case, now in rows
+            ]
+        )
         if text != known:
             known, silent_s = text, 0.0
             yield f"data: {text}\n\n"
@@ -192,12 +199,14 @@ def _add_errors(app: FastAPI) -> None:
         return await refuse(request, RequestRefusedError(status, "failed", str(error)))
 
 
-def _make_context(request: Request, service: DeskService) -> PageContext:
-    return PageContext(
-        person=request.state.person,
-        form_token=service.access.make_form_token(request.state.identity),
-        settings=service.settings,
-    )
+def describe_person(request: Request, service: DeskService) -> dict[str, Any]:
+    """Return the values that every page of a person needs."""
+    token = service.access.make_form_token(request.state.identity)
+    return {
+        "person": request.state.person,
+        "form_token": token,
+        "settings": service.settings,
+    }
 
 
 def _read_date(text: str) -> date | None:

@@ -22,7 +22,7 @@ from unreel.core.safe_text import sanitise_line
 from unreel.core.small_documents import parse_object
 from unreel.desk.case_state import CaseRecord
 from unreel.desk.cases import LOG
-from unreel.desk.keyframes import FOLDER as KEYFRAMES
+from unreel.desk.keyframes import KEYFRAMES
 from unreel.desk.review_case import EVIDENCE
 from unreel.desk.signature import NAMESPACE, check_signature
 

@@ -4,35 +4,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, cast, get_args
 
 from unreel.core.names import read_clip_id
 from unreel.report.review.headline import Attention
 
 CaseStage = Literal["waiting", "working", "shown", "done", "failed"]
 """`shown`: the evidence page exists, and the annotated copy does not."""
-PersonVerdict = Literal["generated", "real", "not-known"]
-VERDICTS: Final[dict[PersonVerdict, str]] = {
-    "generated": "AI-generated",
-    "real": "real",
-    "not-known": "not known",
-}
+VERDICTS: Final = {"generated": "AI-generated", "real": "real", "not-known": "not known"}
+"""Verdicts that a person may give, with their texts."""
 ENDED: Final = frozenset({"done", "failed"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PersonEntry:
-    """A note or a verdict by a person."""
+    """A note by a person, with a verdict or without."""
 
     person: str
     at: datetime
     text: str
-    verdict: PersonVerdict | None = None
+    verdict: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
 class CaseRecord:
-    """One clip with all that is known about it; the fields after `folder` follow the log."""
+    """One clip with all that is known about it; the fields after `batch` follow the log."""
 
     id: str
     folder: Path
@@ -45,7 +41,7 @@ class CaseRecord:
     """Name of the reviewer set."""
     person: str
     added_at: datetime
-    batch: str = ""
+    batch: str
     stage: CaseStage = "waiting"
     attention: Attention | None = None
     sentence: str = ""
@@ -62,9 +58,14 @@ class CaseRecord:
         return self.folder / "original" / self.name
 
     @property
-    def verdict(self) -> PersonEntry | None:
-        """Return the last verdict by a person."""
+    def decision(self) -> PersonEntry | None:
+        """Return the last entry with a verdict."""
         return next((entry for entry in reversed(self.entries) if entry.verdict), None)
+
+    @property
+    def people(self) -> set[str]:
+        """Return the person who added the case, and those who wrote about it."""
+        return {self.person, *(entry.person for entry in self.entries)}
 
     def apply(self, event: Mapping[str, Any]) -> None:
         """Change the state by one event of the log; unknown events change nothing."""
@@ -72,22 +73,19 @@ class CaseRecord:
             case "started":
                 self.stage = "working"
             case "evidence":
-                self.stage, self.attention = "shown", _read_attention(event["attention"])
-                self.sentence, self.claims = str(event["sentence"]), tuple(event["claims"])
+                known = event["attention"] in get_args(Attention)
+                self.attention = cast("Attention", event["attention"]) if known else "failure"
+                self.stage, self.sentence = "shown", str(event["sentence"])
+                self.claims = tuple(event["claims"])
             case "finished":
                 self.stage, self.asks_again = "done", False
             case "failed":
                 self.stage, self.attention, self.asks_again = "failed", "failure", False
                 self.sentence = str(event["sentence"])
-            case "note" | "verdict":
-                verdict = event.get("verdict")
-                entry = PersonEntry(
-                    person=str(event["person"]),
-                    at=read_time(event["at"]),
-                    text=str(event["text"]),
-                    verdict=verdict if verdict in VERDICTS else None,
-                )
-                self.entries.append(entry)
+            case "entry":
+                verdict = event["verdict"] if event["verdict"] in VERDICTS else ""
+                at = read_time(event["at"])
+                self.entries.append(PersonEntry(event["person"], at, event["text"], verdict))
             case "again":
                 self.stage, self.asks_again = "waiting", True
             case "deleted":
@@ -95,30 +93,16 @@ class CaseRecord:
 
 
 def read_record(folder: Path, event: Mapping[str, Any]) -> CaseRecord:
-    """Return the record of a case from the first event of its log.
-
-    Raises:
-        KeyError: A field is missing.
-        UnreadableSourceError: The hash of the clip is no hash.
-    """
+    """Return the record of a case from the first event of its log."""
     return CaseRecord(
         id=folder.name,
         folder=folder,
-        name=str(event["name"]),
         clip=read_clip_id(event["clip"], str(folder)),
-        size_bytes=int(event["size_bytes"]),
-        reviewers=str(event["reviewers"]),
-        person=str(event["person"]),
         added_at=read_time(event["at"]),
-        batch=str(event["batch"]),
+        **{name: event[name] for name in ("name", "size_bytes", "reviewers", "person", "batch")},
     )
 
 
-def read_time(text: object) -> datetime:
+def read_time(text: str) -> datetime:
     """Return the time in an event."""
-    return datetime.fromisoformat(str(text)).astimezone(UTC)
-
-
-def _read_attention(text: object) -> Attention:
-    found: dict[object, Attention] = {name: name for name in get_args(Attention)}
-    return found.get(text, "failure")
+    return datetime.fromisoformat(text).astimezone(UTC)

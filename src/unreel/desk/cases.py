@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
 
@@ -45,14 +45,11 @@ class CaseFilter:
     def matches(self, case: CaseRecord) -> bool:
         """Return whether the case is listed."""
         text, day = self.text.casefold(), case.added_at.date()
-        people = {case.person, *(entry.person for entry in case.entries)}
-        verdict = case.verdict.verdict if case.verdict else "none"
         return (
             (text in case.name.casefold() or case.clip.startswith(text))
-            and (self.since is None or self.since <= day)
-            and (self.until is None or day <= self.until)
-            and self.verdict in {"", verdict}
-            and (not self.person or self.person in people)
+            and (self.since or day) <= day <= (self.until or day)
+            and self.verdict in {"", case.decision.verdict if case.decision else "none"}
+            and self.person in {"", *case.people}
             and self.batch in {"", case.batch}
         )
 
@@ -121,20 +118,11 @@ class CaseStore:
             case.apply(made)
             self.version += 1
 
-    def delete(self, case: CaseRecord, person: str) -> None:
-        """Hide a case now; `remove` deletes its files."""
-        self.record(case, "deleted", person)
-
     def remove(self, case: CaseRecord) -> None:
-        """Delete the files of a hidden case."""
+        """Delete the files of a case."""
         self.root.remove_folder(f"{_CASES}/{case.id}")
         with self._lock:
             self._cases.pop(case.id, None)
-
-    def list_old(self, days: int) -> list[CaseRecord]:
-        """Return the cases that are older than `days`."""
-        before = datetime.now(UTC) - timedelta(days=days)
-        return [case for case in self.select() if case.added_at < before]
 
     def close(self) -> None:
         """Let another process open the folder; harmless when called twice."""
@@ -186,7 +174,7 @@ def sort_for_triage(cases: Iterable[CaseRecord]) -> list[tuple[str, list[CaseRec
     groups = [("Under work", [case for case in newest if case.attention is None][::-1])]
     for attention, title in ATTENTION_TITLES.items():
         own = [case for case in newest if case.attention == attention]
-        groups.append((title, sorted(own, key=lambda case: case.verdict is not None)))
+        groups.append((title, sorted(own, key=lambda case: case.decision is not None)))
     return [(title, own) for title, own in groups if own]
 
 

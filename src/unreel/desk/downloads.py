@@ -9,8 +9,7 @@ from fastapi.responses import FileResponse, Response
 from unreel.core.errors import InvalidValueError, UnsafeTargetError
 from unreel.core.output_files import OutputDirectory
 from unreel.desk.case_state import CaseRecord
-from unreel.desk.keyframes import FOLDER as KEYFRAMES
-from unreel.desk.keyframes import THUMB
+from unreel.desk.keyframes import KEYFRAMES, THUMB
 from unreel.desk.review_case import EVIDENCE
 from unreel.desk.service import DeskService, refuse_absent
 from unreel.report.review.browser_pdf import PDF, write_pdf

@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import FormData, UploadFile
 
+from unreel.core.safe_text import sanitise_lines
 from unreel.desk.case_state import ENDED, VERDICTS
 from unreel.desk.folders import open_clips
 from unreel.desk.service import DeskService, refuse_invalid
@@ -59,15 +60,11 @@ def add_case_forms(app: FastAPI, service: DeskService) -> None:
     async def add_entry(request: Request, case_id: str) -> Response:
         """Store a note or a verdict of a person."""
         form, case = await read_form(request, service), service.find(case_id)
-        text = str(form.get("text", "")).replace("\r\n", "\n").strip()[:_LONGEST_TEXT]
-        verdict = form.get("verdict")
-        fields = {"text": text, "verdict": verdict}
-        if verdict in VERDICTS:
-            service.store.record(case, "verdict", request.state.person, **fields)
-        elif text:
-            service.store.record(case, "note", request.state.person, text=text)
-        else:
+        text = str(form.get("text", "")).replace("\r\n", "\n").strip()
+        text, verdict = sanitise_lines(text)[:_LONGEST_TEXT], str(form.get("verdict", ""))
+        if not text and verdict not in VERDICTS:
             refuse_invalid("Write a note, or choose a verdict")
+        service.store.record(case, "entry", request.state.person, text=text, verdict=verdict)
         return RedirectResponse(f"/cases/{case.id}/#case-file", SEE_OTHER)
 
     @app.post("/cases/{case_id}/again")

@@ -1,104 +1,87 @@
 """Keyframes of a clip: the first frame of each shot, then the most distinct frames, as JPEG."""
 
-import json
-from dataclasses import asdict, dataclass
+import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unreel.core.failure import Failure
 from unreel.core.output_files import OutputDirectory
-from unreel.core.small_documents import parse_object
 from unreel.core.span import format_seconds, to_us
 from unreel.curation.split.shots import find_cuts
 from unreel.media.picture import encode_jpeg, fit_longest
 from unreel.media.reader import MediaReader
+from unreel.media.scan import FULL
 
-FOLDER: Final = "keyframes"
-_LIST: Final = "keyframes.json"
+KEYFRAMES: Final = "keyframes"
+THUMB: Final = "thumb.jpg"
+_NAME: Final = re.compile(r"\d\d-frame-(?P<index>\d+)-at-(?P<at_us>\d+)-us(?P<cut>-cut)?\.jpg")
 _N_KEYFRAMES: Final = 8
 _ALIKE: Final = 0.05
 """Distance of colours below which a further frame shows nothing new."""
-_QUALITY: Final = 92
-THUMB: Final = "thumb.jpg"
 _THUMB_SIDE: Final = 240
-_THUMB_QUALITY: Final = 72
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class KeyframePicture:
-    """One keyframe in its file."""
+    """One keyframe, from the name of its file."""
 
     file: str
-    index: int
-    at_us: int
-    is_shot: bool
+    index: str
+    at: str
+    is_cut: bool
     """Whether a shot begins there."""
 
-    @property
-    def at(self) -> str:
-        """Return the time as text."""
-        return format_seconds(self.at_us)
 
-
-def write_keyframes(clip: Path, out: Path, *, reader: MediaReader) -> str:
-    """Write the keyframes of `clip`, and a thumbnail, into `out`; return the reason if there are none."""
+def write_keyframes(clip: Path, out: Path, *, reader: MediaReader) -> None:
+    """Write the keyframes of `clip` and a thumbnail into `out`; none of a clip that cannot be scanned."""
+    folder = OutputDirectory(out)
+    folder.remove_folder(KEYFRAMES)
     scan = reader.scan(clip)
     if isinstance(scan, Failure):
-        return _write_list(out, [], str(scan))
-    cuts = {0, *find_cuts(scan.histograms)}
-    chosen = select_distinct_frames(scan.histograms, sorted(cuts))
+        return
+    cuts = [0, *find_cuts(scan.histograms)]
+    chosen = select_distinct_frames(scan.histograms, cuts)
     frames = reader.frames_at(clip, [to_us(scan.instants_s[index]) for index in chosen])
     if isinstance(frames, Failure):
-        return _write_list(out, [], str(frames))
-    pictures = []
+        return
     for number, frame in enumerate(frames.frames, start=1):
-        name = f"{FOLDER}/{number:02d}-frame-{frame.index}.jpg"
-        OutputDirectory(out).write(name, encode_jpeg(frame.rgb(), quality=_QUALITY))
-        picture = KeyframePicture(
-            file=name, index=frame.index, at_us=to_us(frame.at_s), is_shot=frame.index in cuts
+        cut = "-cut" if frame.index in cuts else ""
+        name = f"{number:02d}-frame-{frame.index}-at-{to_us(frame.at_s)}-us{cut}.jpg"
+        folder.write(f"{KEYFRAMES}/{name}", encode_jpeg(frame.rgb(), quality=92))
+    middle = fit_longest(frames.frames[len(frames.frames) // 2].rgb(), _THUMB_SIDE)
+    folder.write(THUMB, encode_jpeg(middle, quality=72))
+
+
+def list_keyframes(out: Path) -> list[KeyframePicture]:
+    """Return the keyframes in `out`, in order."""
+    names = filter(None, map(_NAME.fullmatch, OutputDirectory(out).files(KEYFRAMES)))
+    return [
+        KeyframePicture(
+            f"{KEYFRAMES}/{name[0]}",
+            name["index"],
+            format_seconds(int(name["at_us"])),
+            is_cut=name["cut"] is not None,
         )
-        pictures.append(picture)
-    middle = frames.frames[len(frames.frames) // 2].rgb()
-    thumb = encode_jpeg(fit_longest(middle, _THUMB_SIDE), quality=_THUMB_QUALITY)
-    OutputDirectory(out).write(THUMB, thumb)
-    return _write_list(out, pictures, "")
+        for name in names
+    ]
 
 
-def read_keyframes(out: Path) -> tuple[list[KeyframePicture], str]:
-    """Return the keyframes in `out`, and the reason if there are none."""
-    folder = OutputDirectory(out)
-    if folder.size(_LIST) is None:
-        return [], "they are not made yet"
-    with folder.read(_LIST) as file:
-        found = parse_object(file.read())
-    return [KeyframePicture(**each) for each in found["keyframes"]], str(found["problem"])
+def select_distinct_frames(histograms: NDArray[np.uint8], cuts: list[int]) -> list[int]:
+    """Return up to 8 frames, by the Hellinger distance of their colours.
 
-
-def select_distinct_frames(histograms: NDArray[np.uint8], shots: list[int]) -> list[int]:
-    """Return up to 8 frames: the beginnings of shots, then the frame farthest from all chosen ones.
-
-    The distance is the Hellinger distance of the colours. If there are more shots, the most distinct
-    beginnings are taken.
+    Each is the one that is farthest from those before it: first among the `cuts`, then among all.
     """
-    roots = histograms.astype(np.float32) / 255
-    roots /= np.maximum(np.linalg.norm(roots, axis=1, keepdims=True), 1e-9)
-    chosen = [shots[0]]
-    for pool in (shots, range(len(roots))):
-        candidates = np.array(pool)
+    roots = histograms.astype(np.float32) / FULL
+    roots /= np.maximum(np.linalg.norm(roots, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    chosen = [cuts[0]]
+    for pool in (np.array(cuts), np.arange(len(roots))):
         while len(chosen) < _N_KEYFRAMES:
-            alike = (roots[candidates] @ roots[chosen].T).max(axis=1)
-            far = np.sqrt(np.clip(1 - alike, 0, 1))
-            best = int(far.argmax())
-            if far[best] < _ALIKE:
+            distances = np.sqrt(np.clip(1 - (roots[pool] @ roots[chosen].T).max(axis=1), 0, 1))
+            if distances.max() < _ALIKE:
                 break
-            chosen.append(int(candidates[best]))
+            chosen.append(int(pool[distances.argmax()]))
     return sorted(chosen)
-
-
-def _write_list(out: Path, pictures: list[KeyframePicture], problem: str) -> str:
-    document: dict[str, Any] = {"keyframes": [*map(asdict, pictures)], "problem": problem}
-    OutputDirectory(out).write(_LIST, json.dumps(document).encode())
-    return problem

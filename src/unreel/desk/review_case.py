@@ -10,6 +10,7 @@ from typing import Final
 
 from unreel.core.failure import Failure
 from unreel.core.output_files import OutputDirectory
+from unreel.core.settings import read_settings
 from unreel.desk.answers import CaseAnswers
 from unreel.desk.case_state import CaseRecord
 from unreel.desk.cases import CaseStore
@@ -39,7 +40,6 @@ class CaseTools:
     store: CaseStore
     reader: MediaReader
     dispatcher: ReviewDispatcher
-    without_seccomp: bool
 
 
 async def review_case(
@@ -63,28 +63,28 @@ async def review_case(
         n_answered += _opinion is not None
         on_step(f"Asking reviewers: {n_answered} of {n_questions} answers")
 
-    with CaseAnswers(case.folder, asks_again=case.asks_again) as answers:
-        if n_questions:
-            count_answers()
-        asked = asyncio.create_task(
-            review_clip(
-                clip,
-                [answers.wrap(opened) for opened in reviewers],
-                inquiry=chosen.questions,
-                desk=tools.dispatcher,
-                on_opinion=count_answers,
-            )
-        )
-        # The questions first: reading the origin starts a process that slows them down.
-        await asyncio.wait([asked], timeout=_FIRST_ASK_S)
-        origin = await asyncio.to_thread(
-            read_origin,
+    answers = CaseAnswers(case.folder, asks_again=case.asks_again)
+    if n_questions:
+        count_answers()
+    asked = asyncio.create_task(
+        review_clip(
             clip,
-            reader=tools.reader,
-            without_seccomp=tools.without_seccomp,
-            drawn=False,
+            [answers.wrap(opened) for opened in reviewers],
+            inquiry=chosen.questions,
+            desk=tools.dispatcher,
+            on_opinion=count_answers,
         )
-        review = await asked
+    )
+    # The questions first: reading the origin starts a process that slows them down.
+    await asyncio.wait([asked], timeout=_FIRST_ASK_S)
+    origin = await asyncio.to_thread(
+        read_origin,
+        clip,
+        reader=tools.reader,
+        without_seccomp=bool(read_settings().media_without_seccomp),
+        drawn=False,
+    )
+    review = await asked
     await asyncio.to_thread(_write_case, case, tools, chosen, review, origin, on_step)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
 from unreel.core.answer import Usage
 from unreel.core.clip import UNKNOWN_CLIP, Clip
@@ -29,25 +29,20 @@ from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.endpoint.tokens import load_of
 from unreel.reviewers.factory import ReviewerFactory
 
+_VIDEO: Final = VideoFacts(
+    codec="h264",
+    pixel_format="yuv420p",
+    width=1280,
+    height=720,
+    rotation_deg=0,
+    n_frames=300,
+    average_rate=Fraction(30),
+    variable_rate=False,
+    first_at_s=Fraction(),
+    duration_s=Fraction(10),
+)
 _TYPICAL: Final = Clip(
-    id=UNKNOWN_CLIP,
-    location="",
-    facts=ClipFacts(
-        container="mp4",
-        size_bytes=0,
-        video=VideoFacts(
-            codec="h264",
-            pixel_format="yuv420p",
-            width=1280,
-            height=720,
-            rotation_deg=0,
-            n_frames=300,
-            average_rate=Fraction(30),
-            variable_rate=False,
-            first_at_s=Fraction(0),
-            duration_s=Fraction(10),
-        ),
-    ),
+    id=UNKNOWN_CLIP, location="", facts=ClipFacts(container="", size_bytes=0, video=_VIDEO)
 )
 """Clip that the cost is stated for."""
 
@@ -56,7 +51,7 @@ _TYPICAL: Final = Clip(
 class OpenSet:
     """A reviewer set whose settings are checked."""
 
-    chosen: ReviewerSet
+    name: str
     questions: ReviewQuestions
     factories: tuple[ReviewerFactory, ...]
     records: tuple[ReviewerRecord, ...]
@@ -72,49 +67,43 @@ def open_set(chosen: ReviewerSet, settings: EnvironmentSettings) -> OpenSet:
     Raises:
         InvalidSettingError: A model, protocol or condition cannot be used.
     """
-    protocols = chosen.protocols or get_trained_protocols(chosen.models) or REVIEWED
+    models, space = chosen.models, chosen.box_space
+    protocols = chosen.protocols or get_trained_protocols(models) or REVIEWED
     questions = build_review_questions(
-        protocols, chosen.condition, mode=chosen.parser, models=chosen.models
+        protocols, chosen.condition, mode=chosen.parser, models=models
     )
-    keys = {
-        name: getattr(chosen, name) for name in ("recorded", "prices", "deadline_s", "box_space")
-    }
-    factories = describe_reviewers(chosen.models, questions, settings=settings, **keys)
+    keys = chosen.model_dump(include={"recorded", "prices", "deadline_s", "box_space"})
+    keys = drop_missing(keys)
+    factories = describe_reviewers(models, questions, settings=settings, **keys)
     runs = [open_named_run(run, settings) for run in chosen.records]
     recorded = [each.name for each in factories if each.name.startswith("recorded:")]
-    notes = [describe_assumed_space(chosen.models, questions, box_space=chosen.box_space)]
+    notes = [describe_assumed_space(models, questions, box_space=space)]
     if recorded:
         notes.append(f"The answers of {', '.join(recorded)} are recorded: no model was queried.")
+    sections = [check_sections(ReviewerSection, {"model": model} | keys) for model in models]
     return OpenSet(
-        chosen=chosen,
+        name=chosen.name,
         questions=questions,
         factories=factories,
         records=tuple(record for run in runs for record in read_records(run, chosen.parser)),
         note=" ".join(filter(None, notes)),
-        cost=_format_cost(chosen, questions, keys),
+        cost=_format_cost([each for each in sections if each.is_served], questions),
     )
 
 
-def _format_cost(chosen: ReviewerSet, questions: ReviewQuestions, keys: dict[str, Any]) -> str:
+def _format_cost(sections: list[ReviewerSection], questions: ReviewQuestions) -> str:
     """Return the highest cost of a clip of 10 s at 1280 x 720 as text."""
     total = Decimal()
-    for model in chosen.models:
-        section = check_sections(ReviewerSection, {"model": model} | drop_missing(keys))
-        if not section.is_served:
-            continue
+    for section in sections:
         if section.price is None or section.show != "frames":
             return "Cost per clip: not known."
-        family = detect_family(read_address(model), section.family)
-        for name in questions.protocols:
-            instrument = get_protocol(name).instrument
-            question = Question(
-                subject=UNKNOWN_CLIP, instrument=instrument, condition=questions.condition
-            )
-            load = load_of(question, [_TYPICAL], family)
-            usage = Usage(
-                input_tokens=load.text_tokens + load.picture_tokens,
-                output_tokens=section.max_tokens,
-            )
+        family = detect_family(read_address(section.model), section.family)
+        for instrument in (get_protocol(name).instrument for name in questions.protocols):
+            condition = questions.condition
+            asked = Question(subject=UNKNOWN_CLIP, instrument=instrument, condition=condition)
+            load = load_of(asked, [_TYPICAL], family)
+            tokens = load.text_tokens + load.picture_tokens
+            usage = Usage(input_tokens=tokens, output_tokens=section.max_tokens)
             total += section.price.cost_usd(usage)
     if not total:
         return "Cost per clip: none, no service is paid."

@@ -16,6 +16,7 @@ from unreel.desk.reviewer_sets import open_set
 from unreel.desk.settings import DeskSettings
 from unreel.desk.signature import sign_manifest
 from unreel.desk.worker import CaseWorker
+from unreel.media.access import media_reader
 from unreel.report.review.browser_pdf import find_browser
 from unreel.rewards.service.limits import RequestRefusedError
 
@@ -27,6 +28,8 @@ class DeskService:
         self,
         settings: DeskSettings,
         environment: EnvironmentSettings,
+        *,
+        trusted: bool,
         on_link: Callable[[str], None],
     ) -> None:
         self.settings = settings
@@ -35,7 +38,8 @@ class DeskService:
             sign_manifest(b"", settings.signing_key)
         self.access = DeskAccess(settings.proxy, on_link)
         self.store = CaseStore(settings.cases)
-        self.worker = CaseWorker(self.store, self.sets, settings=settings, environment=environment)
+        reading = partial(media_reader, environment, trusted=trusted, at_once=("probe", "frames"))
+        self.worker = CaseWorker(self.store, self.sets, settings, reading)
         self.browser = find_browser()
         self.printing = asyncio.Lock()
 

@@ -1,9 +1,8 @@
 """Settings of the desk, read from `desk.toml`."""
 
-from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import Field, field_validator
 
@@ -14,9 +13,7 @@ from unreel.protocols.protocol import Mode
 from unreel.recipes.check import check_sections
 from unreel.recipes.section import Connections, Count, Deadline, Line, RecipeSection, Text
 
-_MB: Final = 1 << 20
-_HELD_UPLOADS: Final = 4
-"""Uploads of the largest size that may be under way together."""
+Section = TypeVar("Section", bound=RecipeSection)
 
 
 class ReviewerSet(RecipeSection):
@@ -29,15 +26,12 @@ class ReviewerSet(RecipeSection):
     """`trace` and `realism` unless set, or the protocols of a trained checkpoint."""
     condition: dict[str, Text] = Field(default_factory=dict)
     parser: Mode = "lenient"
-    recorded: Text | None = None
-    prices: Text | None = None
+    recorded: Path | None = None
+    prices: Path | None = None
     deadline_s: Deadline | None = None
     box_space: Text | None = None
     records: tuple[Text, ...] = ()
     """Runs of `unreel eval` with the measured accuracy of the models."""
-
-
-FILE_ONLY: Final = ReviewerSet(name="No model: findings in the file only")
 
 
 class ProxySettings(RecipeSection):
@@ -54,15 +48,18 @@ class ProxySettings(RecipeSection):
         return str(ip_address(address))
 
 
-class DeskFile(RecipeSection):
+FILE_ONLY: Final = ReviewerSet(name="No model: findings in the file only")
+
+
+class DeskSettings(RecipeSection):
     """Content of `desk.toml`; relative paths start at its folder."""
 
-    cases: Text = "desk-cases"
+    cases: Path = Path("desk-cases")
     reviewers: Annotated[tuple[ReviewerSet, ...], Field(min_length=1)] = (FILE_ONLY,)
-    roots: tuple[Text, ...] = ()
+    roots: tuple[Path, ...] = ()
     """Folders of this machine whose clips the page may take."""
     proxy: ProxySettings | None = None
-    signing_key: Text | None = None
+    signing_key: Path | None = None
     """Private SSH key that signs bundles."""
     retain_days: Count | None = None
     """Age in days at which cases are deleted; never unless set."""
@@ -72,54 +69,39 @@ class DeskFile(RecipeSection):
     at_once: Connections = 2
     """Number of cases under work at the same time."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeskSettings:
-    """Settings of one desk, with absolute paths."""
-
-    cases: Path
-    reviewers: tuple[ReviewerSet, ...] = (FILE_ONLY,)
-    roots: tuple[Path, ...] = ()
-    proxy: ProxySettings | None = None
-    signing_key: Path | None = None
-    retain_days: int | None = None
-    max_request_bytes: int = 2048 * _MB
-    upload_s: float = 600.0
-    at_once: int = 2
-    trusted: bool = False
+    @property
+    def max_request_bytes(self) -> int:
+        """Return the largest upload in bytes."""
+        return self.max_mb << 20
 
     @property
     def max_held_bytes(self) -> int:
         """Return the limit of all uploads under way together; they are held in temporary files."""
-        return _HELD_UPLOADS * self.max_request_bytes
+        return 4 * self.max_request_bytes
 
 
-def read_desk_settings(path: Path | None, *, cases: Path | None, trusted: bool) -> DeskSettings:
+def read_desk_settings(path: Path | None, cases: Path | None) -> DeskSettings:
     """Return the settings of the file at `path`, or the defaults; `cases` overrides its folder.
 
     Raises:
         UnreadableSourceError: The file cannot be read.
         InvalidSettingError: A key is unknown, or a value cannot be used.
     """
-    values = {} if path is None else read_toml(path, "desk file")
-    file = check_sections(DeskFile, values)
+    file = check_sections(DeskSettings, {} if path is None else read_toml(path, "desk file"))
     base = Path() if path is None else path.parent
-    names = [each.name for each in file.reviewers]
-    if len(set(names)) < len(names):
+    if len({each.name for each in file.reviewers}) < len(file.reviewers):
         setting, problem = "reviewers", "two sets have the same name"
         raise InvalidSettingError(setting, problem, "Give each set its own name")
-    return DeskSettings(
-        cases=(cases or base / file.cases).resolve(),
-        reviewers=tuple(_resolve_paths(each, base) for each in file.reviewers),
-        roots=tuple(_require_folder(base / root) for root in file.roots),
-        proxy=file.proxy,
-        signing_key=None if file.signing_key is None else (base / file.signing_key).resolve(),
-        retain_days=file.retain_days,
-        max_request_bytes=file.max_mb * _MB,
-        upload_s=file.upload_s,
-        at_once=file.at_once,
-        trusted=trusted,
-    )
+    paths: dict[str, Any] = {
+        "cases": (cases or base / file.cases).resolve(),
+        "reviewers": tuple(_resolve(each, base, "recorded", "prices") for each in file.reviewers),
+        "roots": tuple((base / root).resolve() for root in file.roots),
+    }
+    for root in paths["roots"]:
+        if not root.is_dir():
+            setting, problem = "roots", f"{root} is no folder"
+            raise InvalidSettingError(setting, problem, "Name a folder that exists")
+    return _resolve(file, base, "signing_key").model_copy(update=paths)
 
 
 def require_proxy(settings: DeskSettings, host: str) -> None:
@@ -135,14 +117,6 @@ def require_proxy(settings: DeskSettings, host: str) -> None:
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _resolve_paths(chosen: ReviewerSet, base: Path) -> ReviewerSet:
-    paths = {name: getattr(chosen, name) for name in ("recorded", "prices")}
-    resolved = {name: str(base / path) for name, path in paths.items() if path is not None}
-    return chosen.model_copy(update=resolved)
-
-
-def _require_folder(root: Path) -> Path:
-    if not root.is_dir():
-        setting, problem = "roots", f"{root} is no folder"
-        raise InvalidSettingError(setting, problem, "Name a folder that exists")
-    return root.resolve()
+def _resolve(section: Section, base: Path, *names: str) -> Section:
+    paths = {name: getattr(section, name) for name in names}
+    return section.model_copy(update={n: base / p for n, p in paths.items() if p is not None})

@@ -28,7 +28,7 @@ def run_desk(
     trusted: bool,
 ) -> None:
     """Serve the desk until a stop signal; print each one-time link, and open the first one."""
-    settings = read_desk_settings(config, cases=cases, trusted=trusted)
+    settings = read_desk_settings(config, cases)
     require_proxy(settings, host)
     environment = read_settings()
     require_protection(environment, trusted=trusted)
@@ -41,7 +41,7 @@ def run_desk(
     def print_link(path: str) -> None:
         print_message(f"unreel desk: {base}{path} (opens once, for another browser)")
 
-    app = create_desk(settings, environment=environment, on_link=print_link)
+    app = create_desk(settings, environment=environment, trusted=trusted, on_link=print_link)
 
     def announce(address: str) -> None:
         nonlocal base
