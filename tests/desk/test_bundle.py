@@ -53,7 +53,7 @@ def test_a_bundle_lists_its_files_and_the_original(cases, tmp_path: Path) -> Non
         manifest = json.loads(archive.read("manifest.json"))
         (facts,) = [json.loads(archive.read(n)) for n in names if n.endswith("two/case.json")]
     assert [case["sha256"] for case in manifest["cases"]] == [case.clip for case in cases]
-    assert {row["path"] for row in manifest["files"]} == {*names} - {"manifest.json"}
+    assert {*manifest["files"]} == {*names} - {"manifest.json"}
     assert any(name.endswith("/log.jsonl") for name in names)
     assert facts["entries"][0] | {"at": ""} == {
         "person": "berta",
@@ -88,7 +88,7 @@ def test_added_missing_and_foreign_files_are_named(cases, tmp_path: Path) -> Non
     assert verify_bundle(path).problems == ("evidence/more.png is not in the manifest.",)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("manifest.json", '{"form": "other"}')
-    assert "no bundle of unreel" in verify_bundle(path).problems[0]
+    assert "no intact bundle" in verify_bundle(path).problems[0]
     with pytest.raises(UnreadableSourceError):
         verify_bundle(tmp_path / "gone.zip")
 
@@ -102,7 +102,8 @@ def test_a_signature_names_its_signer(cases, key: Path, tmp_path: Path) -> None:
     refused = verify_bundle(path, signers)
     assert refused.problems == ("The signer is not an allowed signer.",)
     path.write_bytes(b"".join(write_bundle(cases, lambda _data: sign_manifest(b"other", key))))
-    assert verify_bundle(path).problems == ("The signature does not fit the manifest.",)
+    (problem,) = verify_bundle(path).problems
+    assert problem.startswith("The signature does not fit the manifest")
     path.write_bytes(b"".join(write_bundle(cases, None)))
     assert not verify_bundle(path, signers).is_intact
 

@@ -1,5 +1,6 @@
 """Cases from the drop to the deletion, in process."""
 
+import io
 import json
 import time
 from dataclasses import replace
@@ -29,7 +30,9 @@ HOSTILE = "<script>window.hacked=1</script>"
 def no_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not search for marks in the picture: it loads a text recogniser."""
     whole = review_case.read_origin
-    monkeypatch.setattr(review_case, "read_origin", lambda *a, **k: whole(*a, **(k | {"drawn": True})))
+    monkeypatch.setattr(
+        review_case, "read_origin", lambda *a, **k: whole(*a, **(k | {"drawn": True}))
+    )
 
 
 def test_a_batch_becomes_evidence_and_a_bundle(open_desk, model, clip_bytes, tmp_path) -> None:
@@ -128,7 +131,8 @@ def test_progress_comes_as_events_until_the_end(open_desk, clip_bytes) -> None:
         assert rows[-1]["stage"] == "done"
         assert rows[-1]["sentence"] == "No model was asked about it."
         assert text.endswith("event: end\ndata: \n\n")
-        waiting = [desk.service.store.add("b.mp4", Path(case.original).open("rb"), reviewers="x", person="p", batch="") for _ in range(2)]
+        facts = {"reviewers": "x", "person": "p", "batch": ""}
+        waiting = [desk.service.store.add("b.mp4", io.BytesIO(b"x"), **facts) for _ in range(2)]
         desk.service.worker._waiting.update({each.id: each for each in waiting})
         assert "Waiting: 1 case before it, about" in desk.service.worker.describe(waiting[1]).text
 
@@ -162,7 +166,9 @@ def test_old_cases_are_deleted(open_desk, clip_bytes) -> None:
         assert not case.folder.exists()
 
 
-def test_a_cut_off_log_line_is_ignored_and_an_unfinished_upload_removed(tmp_path, clip_bytes) -> None:
+def test_a_cut_off_log_line_is_ignored_and_an_unfinished_upload_removed(
+    tmp_path, clip_bytes
+) -> None:
     store = CaseStore(tmp_path)
     source = tmp_path / "a.mp4"
     source.write_bytes(clip_bytes(0))
@@ -203,7 +209,9 @@ def test_triage_follows_the_index_page(open_desk, clip_bytes) -> None:
 
 def test_the_cost_of_a_clip_is_stated_or_not_known(tmp_path: Path) -> None:
     prices = tmp_path / "prices.toml"
-    prices.write_text("[models.\"openai/gpt-5\"]\ninput_usd_per_million = 1.25\noutput_usd_per_million = 10\n")
+    prices.write_text(
+        '[models."openai/gpt-5"]\ninput_usd_per_million = 1.25\noutput_usd_per_million = 10\n'
+    )
     priced = ReviewerSet(name="a", models=("openai/gpt-5",), prices=prices)
     cost = open_set(priced, EnvironmentSettings()).cost
     assert cost.startswith("Cost per clip: at most 0.0")

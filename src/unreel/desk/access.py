@@ -6,10 +6,10 @@ import os
 import pwd
 import secrets
 from collections.abc import Callable
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from unreel.core.safe_text import sanitise_line
@@ -75,8 +75,8 @@ class DeskAccess:
             if peer != self._proxy.address or not name:
                 return None
             return sanitise_line(name)[:_LONGEST_USER], f"user {name}"
-        session = _read_cookie(headers.get(b"cookie", ""), name_cookie(scope))
-        if session is None or session not in self._sessions:
+        session = cookie_parser(headers.get(b"cookie", "")).get(name_cookie(scope), "")
+        if session not in self._sessions:
             return None
         return pwd.getpwuid(os.getuid()).pw_name, f"session {session}"
 
@@ -161,11 +161,3 @@ def build_refusal(scope: "Scope", refusal: RequestRefusedError) -> Response:
 def name_cookie(scope: "Scope") -> str:
     """Return the name of the session cookie: browsers share cookies between the ports of a host."""
     return f"unreel-desk-{(scope.get('server') or ('', 0))[1]}"
-
-
-def _read_cookie(header: str, name: str) -> str | None:
-    try:
-        found = SimpleCookie(header).get(name)
-    except CookieError:
-        return None
-    return None if found is None else found.value

@@ -33,9 +33,8 @@ def sign_manifest(data: bytes, key: Path) -> bytes:
         InvalidSettingError: ssh-keygen cannot sign with it.
     """
     done = _run("-Y", "sign", "-n", NAMESPACE, "-f", str(key), data=data)
-    if isinstance(done, str) or done.returncode:
-        words = done if isinstance(done, str) else _read_last_line(done)
-        setting, problem = "signing_key", f"{key} cannot sign ({words})"
+    if done.returncode:
+        setting, problem = "signing_key", f"{key} cannot sign ({_read_last_line(done.stderr)})"
         remedy = "Name a private SSH key without a passphrase, or one that ssh-agent holds"
         raise InvalidSettingError(setting, problem, remedy)
     return done.stdout
@@ -51,24 +50,21 @@ def check_signature(data: bytes, signature: bytes, signers: Path | None) -> Sign
             identity = "the identity of the signer was not checked"
         else:
             found = _run("-Y", "find-principals", "-s", file, "-f", str(signers), data=b"")
-            if isinstance(found, str) or found.returncode:
+            if found.returncode:
                 return SignatureCheck(is_valid=False, text="The signer is not an allowed signer.")
             person = found.stdout.decode(errors="replace").splitlines()[0]
             done = _run("-Y", "verify", *common, "-f", str(signers), "-I", person, data=data)
             identity = f"signed by {sanitise_line(person)}"
-    if isinstance(done, str):
-        return SignatureCheck(is_valid=False, text=f"The signature was not checked: {done}.")
     if done.returncode:
-        return SignatureCheck(is_valid=False, text="The signature does not fit the manifest.")
+        text = f"The signature does not fit the manifest ({_read_last_line(done.stderr)})."
+        return SignatureCheck(is_valid=False, text=text)
     key = _KEY.search(done.stdout.decode(errors="replace"))
-    return SignatureCheck(
-        is_valid=True,
-        text=f"The signature is valid (key {key[0] if key else 'unknown'}); {identity}.",
-    )
+    shown = key[0] if key else "unknown"
+    return SignatureCheck(is_valid=True, text=f"The signature is valid (key {shown}); {identity}.")
 
 
-def _run(*arguments: str, data: bytes) -> "subprocess.CompletedProcess[bytes] | str":
-    """Run ssh-keygen without a terminal; return the reason if it does not run."""
+def _run(*arguments: str, data: bytes) -> subprocess.CompletedProcess[bytes]:
+    """Run ssh-keygen without a terminal; a program that does not run has a status above 0."""
     try:
         return subprocess.run(  # noqa: S603  a program of this machine
             [_PROGRAM, *arguments],
@@ -79,12 +75,9 @@ def _run(*arguments: str, data: bytes) -> "subprocess.CompletedProcess[bytes] | 
             start_new_session=True,
             timeout=_SECONDS,
         )
-    except FileNotFoundError:
-        return f"{_PROGRAM} is not installed"
     except (OSError, subprocess.TimeoutExpired) as error:
-        return sanitise_line(str(error))
+        return subprocess.CompletedProcess([_PROGRAM], 1, b"", str(error).encode())
 
 
-def _read_last_line(done: "subprocess.CompletedProcess[bytes]") -> str:
-    lines = done.stderr.decode(errors="replace").strip().splitlines()
-    return sanitise_line(lines[-1] if lines else f"status {done.returncode}")
+def _read_last_line(text: bytes) -> str:
+    return sanitise_line((text.decode(errors="replace").strip().splitlines() or ["no reason"])[-1])
