@@ -16,6 +16,7 @@ from synthesise import ClipRecipe, synthesise
 fastapi = pytest.importorskip("fastapi", reason="needs the extra desk: pip install 'unreel[desk]'")
 from fastapi.testclient import TestClient  # noqa: E402
 
+from unreel.desk import review_case  # noqa: E402
 from unreel.desk.app import DeskService, create_desk  # noqa: E402
 from unreel.desk.settings import DeskSettings, ReviewerSet  # noqa: E402
 
@@ -61,6 +62,15 @@ class Desk:
             assert time.monotonic() < end_s, "the cases do not end"
             time.sleep(0.05)
         return self.service.store.select()
+
+
+@pytest.fixture(autouse=True)
+def no_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search for no marks in the picture: this would load a text recogniser."""
+    whole = review_case.read_origin
+    monkeypatch.setattr(
+        review_case, "read_origin", lambda clip, **keys: whole(clip, **(keys | {"drawn": True}))
+    )
 
 
 @pytest.fixture

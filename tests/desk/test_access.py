@@ -17,9 +17,16 @@ from unreel.core.errors import InvalidSettingError
 from unreel.desk.app import create_desk
 from unreel.desk.cases import clean_name
 from unreel.desk.settings import DeskSettings, ProxySettings, read_desk_settings, require_proxy
+from unreel.desk.worker import CaseWorker
 
 PROXY = ProxySettings(address="10.1.2.3", user_header="X-User")
 HOSTILE = "<script>window.hacked = 1</script><img src=x onerror=alert(1)>\"'{{7*7}}"
+
+
+@pytest.fixture(autouse=True)
+def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave all cases in the queue."""
+    monkeypatch.setattr(CaseWorker, "start", lambda _worker: None)
 
 
 def paths(case_id: str, batch: str) -> list[str]:

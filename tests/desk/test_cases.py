@@ -9,13 +9,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from chat import refuses, says, serve_chat
 from scripted import ANSWERS
 from synthesise import ClipRecipe, synthesise
 from unreel.core.settings import EnvironmentSettings
-from unreel.desk import review_case
 from unreel.desk.bundle import verify_bundle
 from unreel.desk.cases import CaseStore, sort_for_triage
 from unreel.desk.keyframes import list_keyframes, select_distinct_frames, write_keyframes
@@ -24,15 +22,6 @@ from unreel.desk.settings import ReviewerSet
 from unreel.media.access import media_reader
 
 HOSTILE = "<script>window.hacked=1</script>"
-
-
-@pytest.fixture(autouse=True)
-def no_marks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not search for marks in the picture: it loads a text recogniser."""
-    whole = review_case.read_origin
-    monkeypatch.setattr(
-        review_case, "read_origin", lambda *a, **k: whole(*a, **(k | {"drawn": True}))
-    )
 
 
 def test_a_batch_becomes_evidence_and_a_bundle(open_desk, model, clip_bytes, tmp_path) -> None:

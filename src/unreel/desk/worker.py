@@ -100,6 +100,8 @@ class CaseWorker:
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stopped.set)
             self._thread.join(_STOP_S)
+        elif not self._loop.is_closed():
+            self._loop.close()
 
     def _format_rest(self, ahead: int) -> str:
         if not self._spent_s:
