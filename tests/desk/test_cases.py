@@ -116,14 +116,17 @@ def test_progress_comes_as_events_until_the_end(open_desk, clip_bytes) -> None:
         with desk.client.stream("GET", f"/events?case={case.id}") as reply:
             assert reply.headers["content-type"].startswith("text/event-stream")
             text = "".join(reply.iter_text())
-        rows = [json.loads(line[6:])[0] for line in text.splitlines() if line.startswith("data: [")]
+        rows = [
+            json.loads(line[6:])[0] for line in text.splitlines() if line.startswith("data: [{")
+        ]
         assert rows[-1]["stage"] == "done"
         assert rows[-1]["sentence"] == "No model was asked about it."
         assert text.endswith("event: end\ndata: \n\n")
         facts = {"reviewers": "x", "person": "p", "batch": ""}
         waiting = [desk.service.store.add("b.mp4", io.BytesIO(b"x"), **facts) for _ in range(2)]
-        desk.service.worker._waiting.update({each.id: each for each in waiting})
-        assert "Waiting: 1 case before it, about" in desk.service.worker.describe(waiting[1]).text
+        worker = desk.service.worker
+        worker._waiting.update({each.id: worker._n_taken + n for n, each in enumerate(waiting)})
+        assert "Waiting: 1 case before it, about" in worker.describe(waiting[1]).text
 
 
 def test_a_folder_of_the_server_becomes_a_batch(open_desk, clip_bytes, tmp_path) -> None:

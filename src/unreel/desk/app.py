@@ -23,6 +23,7 @@ from unreel.desk.forms import SEE_OTHER, add_case_forms, add_clip_form
 from unreel.desk.pages import STATIC_FILES, render_case, render_cases
 from unreel.desk.service import DeskService, refuse_absent, refuse_invalid
 from unreel.desk.settings import DeskSettings
+from unreel.desk.worker import CaseProgress
 from unreel.pages.page import read_static_file
 from unreel.rewards.service.limits import RequestRefusedError
 
@@ -147,35 +148,32 @@ def _add_lists(app: FastAPI, service: DeskService) -> None:
     @app.get("/events")
     async def stream_progress(case: str = "", batch: str = "") -> Response:
         """Return the progress of a case, a batch or all cases as server-sent events."""
-        chosen = [service.find(case)] if case else None
-        if chosen is None and batch:
-            chosen = service.list_batch(batch)
+        if case or batch:
+            chosen = [service.find(case)] if case else service.list_batch(batch)
+        else:
+            chosen = service.store.select()
         return StreamingResponse(_iter_events(service, chosen), media_type="text/event-stream")
 
 
-async def _iter_events(service: DeskService, chosen: list[CaseRecord] | None) -> AsyncIterator[str]:
-    """Yield the progress of cases whenever it changes, until all have ended."""
-    known, silent_s = "", 0.0
-    cases = [each for each in chosen or service.store.select() if each.stage not in ENDED]
+async def _iter_events(service: DeskService, cases: list[CaseRecord]) -> AsyncIterator[str]:
+    """Yield the progress of the cases that changed, until all have ended."""
+    known: dict[str, tuple[CaseProgress, str]] = {}
+    silent_s = 0.0
     while True:
-        rows = ((case, service.worker.describe(case)) for case in cases)
-        text = json.dumps(
-            [
-                {"id": case.id, "stage": now.stage, "text": now.text, "sentence": case.sentence}
-                for case, now in rows
-            ]
-        )
-        if text != known:
-            known, silent_s = text, 0.0
-            yield f"data: {text}\n\n"
-        elif silent_s >= _BEAT_S:
+        now = {case.id: (service.worker.describe(case), case.sentence) for case in cases}
+        rows = [
+            {"id": name, "stage": progress.stage, "text": progress.text, "sentence": sentence}
+            for name, (progress, sentence) in now.items()
+            if known.get(name) != now[name]
+        ]
+        known, silent_s = now, silent_s + _POLL_S
+        if rows or silent_s >= _BEAT_S:
             silent_s = 0.0
-            yield ": beat\n\n"
+            yield f"data: {json.dumps(rows)}\n\n"
         if all(case.stage in ENDED or case.is_deleted for case in cases):
             yield "event: end\ndata: \n\n"
             return
         await asyncio.sleep(_POLL_S)
-        silent_s += _POLL_S
 
 
 def _add_errors(app: FastAPI) -> None:
@@ -202,11 +200,7 @@ def _add_errors(app: FastAPI) -> None:
 def describe_person(request: Request, service: DeskService) -> dict[str, Any]:
     """Return the values that every page of a person needs."""
     token = service.access.make_form_token(request.state.identity)
-    return {
-        "person": request.state.person,
-        "form_token": token,
-        "settings": service.settings,
-    }
+    return {"person": request.state.person, "form_token": token, "settings": service.settings}
 
 
 def _read_date(text: str) -> date | None:

@@ -20,7 +20,6 @@ _TYPES: Final = {
     "jpg": "image/jpeg",
     "json": "application/json",
     "mp4": "video/mp4",
-    "pdf": "application/pdf",
     "png": "image/png",
     "webm": "video/webm",
 }
@@ -55,7 +54,7 @@ def add_downloads(app: FastAPI, service: DeskService) -> None:
                 problem = await asyncio.to_thread(write_pdf, page, browser=service.browser)
                 if problem:
                     refuse_absent(f"No PDF: {problem}. Print the page in your browser")
-        return _send_file(case, EVIDENCE, PDF)
+        return FileResponse(page.with_name(PDF), filename=PDF, media_type="application/pdf")
 
     @app.get("/cases/{case_id}/original")
     def download_original(case_id: str) -> Response:

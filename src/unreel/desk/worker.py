@@ -54,7 +54,9 @@ class CaseWorker:
         reading: Callable[[], AbstractContextManager[MediaReader]],
     ) -> None:
         self._store, self._sets, self._settings, self._reading = store, sets, settings, reading
-        self._waiting: dict[str, CaseRecord] = {}
+        self._waiting: dict[str, int] = {}
+        """Numbers in the queue of the cases that wait."""
+        self._n_added = self._n_taken = 0
         self._steps: dict[str, str] = {}
         """Present steps of the cases under work."""
         self._spent_s: deque[float] = deque(maxlen=_MEASURED)
@@ -72,7 +74,8 @@ class CaseWorker:
 
     def add(self, case: CaseRecord) -> None:
         """Put a case at the end of the queue."""
-        self._waiting[case.id] = case
+        self._waiting[case.id] = self._n_added
+        self._n_added += 1
         self._loop.call_soon_threadsafe(self._queue.put_nowait, case)
 
     def delete(self, case: CaseRecord, person: str) -> None:
@@ -84,8 +87,8 @@ class CaseWorker:
 
     def describe(self, case: CaseRecord) -> CaseProgress:
         """Return the progress of a case as text."""
-        if case.id in self._waiting:
-            ahead = list(self._waiting).index(case.id) + len(self._steps)
+        if (number := self._waiting.get(case.id)) is not None:
+            ahead = max(0, number - self._n_taken) + len(self._steps)
             before = "1 case before it" if ahead == 1 else f"{ahead} cases before it"
             return CaseProgress("waiting", f"Waiting: {before}{self._format_rest(ahead)}.")
         if case.stage in ENDED:
@@ -133,6 +136,7 @@ class CaseWorker:
     async def _take_cases(self, tools: CaseTools, pool: ReviewerPool) -> None:
         while True:
             case = await self._queue.get()
+            self._n_taken += 1
             if case.is_deleted:
                 continue
             began_s = time.monotonic()
