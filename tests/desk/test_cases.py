@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import time
 from dataclasses import replace
 from datetime import timedelta
@@ -200,14 +201,13 @@ def test_triage_follows_the_index_page(open_desk, clip_bytes) -> None:
 
 
 def test_the_cost_of_a_clip_is_stated_or_not_known(tmp_path: Path) -> None:
-    prices = tmp_path / "prices.toml"
-    prices.write_text(
-        '[models."openai/gpt-5"]\ninput_usd_per_million = 1.25\noutput_usd_per_million = 10\n'
-    )
-    priced = ReviewerSet(name="a", models=("openai/gpt-5",), prices=prices)
+    prices, model = tmp_path / "prices.toml", "vllm/qwen3-vl@http://127.0.0.1:1/v1"
+    amounts = "input_usd_per_million = 1.25\noutput_usd_per_million = 10\n"
+    prices.write_text(f'[models."vllm/qwen3-vl"]\n{amounts}')
+    priced = ReviewerSet(name="a", models=(model,), prices=prices)
     cost = open_set(priced, EnvironmentSettings()).cost
-    assert cost.startswith("Cost per clip: at most 0.0")
-    unknown = ReviewerSet(name="a", models=("openai/gpt-5",))
+    assert re.fullmatch(r"Cost per clip: at most 0\.0\d+ USD for 10 s at 1280 \u00d7 720\.", cost)
+    unknown = ReviewerSet(name="a", models=(model,))
     assert open_set(unknown, EnvironmentSettings()).cost == "Cost per clip: not known."
     free = ReviewerSet(name="a", models=("coin",))
     assert "no service is paid" in open_set(free, EnvironmentSettings()).cost

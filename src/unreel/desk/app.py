@@ -23,7 +23,6 @@ from unreel.desk.forms import SEE_OTHER, add_case_forms, add_clip_form
 from unreel.desk.pages import STATIC_FILES, render_case, render_cases
 from unreel.desk.service import DeskService, refuse_absent, refuse_invalid
 from unreel.desk.settings import DeskSettings
-from unreel.desk.worker import CaseProgress
 from unreel.pages.page import read_static_file
 from unreel.rewards.service.limits import RequestRefusedError
 
@@ -157,7 +156,7 @@ def _add_lists(app: FastAPI, service: DeskService) -> None:
 
 async def _iter_events(service: DeskService, cases: list[CaseRecord]) -> AsyncIterator[str]:
     """Yield the progress of the cases that changed, until all have ended."""
-    known: dict[str, tuple[CaseProgress, str]] = {}
+    known: dict[str, Any] = {}
     silent_s = 0.0
     while True:
         now = {case.id: (service.worker.describe(case), case.sentence) for case in cases}

@@ -68,8 +68,6 @@ class CaseStore:
         self._held = ExitStack()
         self._held.enter_context(writer_lock(StorageLocation(str(root)) / "desk"))
         self._cases: dict[str, CaseRecord] = {}
-        self.version = 0
-        """Number of changes, for readers that wait for the next one."""
         for folder in sorted((root / _CASES).iterdir()):
             if not _ID.fullmatch(folder.name) and not folder.name.startswith(PART):
                 continue
@@ -96,7 +94,6 @@ class CaseStore:
         case = read_record(self.root.root / _CASES / case_id, event)
         with self._lock:
             self._cases[case_id] = case
-            self.version += 1
         return case
 
     def find(self, case_id: str) -> CaseRecord | None:
@@ -116,7 +113,6 @@ class CaseStore:
         with self._lock:
             self._append(case.id, made)
             case.apply(made)
-            self.version += 1
 
     def remove(self, case: CaseRecord) -> None:
         """Delete the files of a case."""

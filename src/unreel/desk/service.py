@@ -76,20 +76,12 @@ class DeskService:
 
 
 def refuse_absent(message: str) -> NoReturn:
-    """Refuse a request for something that does not exist.
-
-    Raises:
-        RequestRefusedError: Always.
-    """
+    """Refuse a request for something that does not exist."""
     status = 404
     raise RequestRefusedError(status, "not-found", message)
 
 
 def refuse_invalid(message: str) -> NoReturn:
-    """Refuse a request with unusable values.
-
-    Raises:
-        RequestRefusedError: Always.
-    """
+    """Refuse a request with unusable values."""
     status = 422
     raise RequestRefusedError(status, "invalid", message)
