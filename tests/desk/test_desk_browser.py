@@ -82,6 +82,7 @@ def check_bundle(page: Any, folder: Path) -> None:
     assert not verify_bundle(folder / "changed.zip").is_intact
 
 
+@pytest.mark.timeout(600)
 def test_three_dropped_clips_become_evidence(chromium, tmp_path: Path, clips) -> None:
     def reply(body: bytes, _headers: object) -> object:
         return says(ANSWERS["trace" if b"coordinates" in body else "realism"])
@@ -97,7 +98,7 @@ def test_three_dropped_clips_become_evidence(chromium, tmp_path: Path, clips) ->
             assert watched.violations() == []
             drop_clips(page, clips)
             batch = page.url
-            page.locator("#changed").wait_for(state="visible")
+            page.locator("#changed").wait_for(state="visible", timeout=240_000)
             while "3 of 3" not in page.locator("h1").inner_text():
                 page.wait_for_timeout(500)
                 page.reload()
