@@ -90,6 +90,8 @@ class CaseRecord:
                 self.stage, self.asks_again = "waiting", True
             case "deleted":
                 self.is_deleted = True
+            case _:
+                pass
 
 
 def read_record(folder: Path, event: Mapping[str, Any]) -> CaseRecord:

@@ -147,7 +147,7 @@ class CaseWorker:
             finally:
                 self._steps.pop(case.id)
             self._spent_s.append(time.monotonic() - began_s)
-            if case.is_deleted:
+            if self._store.find(case.id) is None:  # deleted on the way
                 self._store.remove(case)
 
     async def _review(self, case: CaseRecord, tools: CaseTools, pool: ReviewerPool) -> None:
