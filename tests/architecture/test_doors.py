@@ -39,6 +39,7 @@ ELSEWHERE = {
     # into memory, or into a file that the door opened
     ("curation/freeze/manifest.py", "ParquetWriter"),
     ("curation/freeze/manifest.py", "write_table"),
+    ("desk/bundle.py", "open"),
     ("evaluation/export.py", "ParquetWriter"),
     ("media/encode.py", "open"),
     ("media/picture.py", "save"),
