@@ -22,12 +22,13 @@ from unreel.report.review.opinion_text import NO_PROOF
 from unreel.report.review.origin import FileOrigin
 
 INDEX: Final = "index.html"
-_TITLES: Final[dict[Attention, str]] = {
+ATTENTION_TITLES: Final[dict[Attention, str]] = {
     "disagreement": "Verdicts disagree",
     "failure": "A verdict is missing",
     "generated": "Looks AI-generated",
     "none": "The rest",
 }
+"""Titles of the groups, in the order of the page."""
 _THUMB: Final = 240
 
 
@@ -108,7 +109,7 @@ def write_index(entries: Sequence[IndexEntry], out: Path, notes: IndexNotes) -> 
     ]
     groups = [
         (title, own)
-        for attention, title in _TITLES.items()
+        for attention, title in ATTENTION_TITLES.items()
         if (own := [row for row in rows if row["attention"] == attention])
     ]
     body = render(

@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from prometheus_client import Counter
 from starlette.requests import ClientDisconnect
@@ -94,18 +94,22 @@ class TokenLimiter:
             self._running[token.name] -= 1
 
 
-class RequestGate:
+class BodyLimits(Protocol):
+    """Limits of request bodies."""
+
+    @property
+    def max_request_bytes(self) -> int: ...
+    @property
+    def max_held_bytes(self) -> int: ...
+    @property
+    def upload_s(self) -> float: ...
+
+
+class BoundedGate:
     """ASGI middleware that checks a request before its body is read, and bounds the body."""
 
-    def __init__(
-        self,
-        app: "ASGIApp",
-        settings: ServiceSettings,
-        find_refusal: Callable[[], str | None],
-        refused: Counter,
-    ) -> None:
-        self._app, self._settings = app, settings
-        self._find_refusal, self._refused = find_refusal, refused
+    def __init__(self, app: "ASGIApp", limits: BodyLimits) -> None:
+        self._app, self._limits = app, limits
         self._held_bytes = 0
 
     async def __call__(self, scope: "Connection", receive: "Receive", send: "Send") -> None:
@@ -116,7 +120,7 @@ class RequestGate:
         state: MutableMapping[str, Any] = scope.setdefault("state", {})
         state["began_s"] = time.monotonic()
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        body = _BoundedBody(receive, self, self._settings.upload_s)
+        body = _BoundedBody(receive, self)
         started = False
 
         async def watch(message: "Message") -> None:
@@ -131,9 +135,9 @@ class RequestGate:
         except ClientDisconnect:
             return
         except RequestRefusedError as refusal:
-            self._refused.labels(refusal.reason).inc()
+            self._count(refusal)
             if not started:
-                await _send_refusal(send, refusal)
+                await self._refuse(refusal, scope, receive, send)
         finally:
             self._held_bytes -= body.n_bytes
 
@@ -143,10 +147,53 @@ class RequestGate:
         Raises:
             RequestRefusedError: All bodies together are too large.
         """
-        if self._held_bytes + n_bytes > self._settings.max_held_bytes:
+        if self._held_bytes + n_bytes > self._limits.max_held_bytes:
             msg = "the service holds as many bytes as it may. Retry later"
             raise overloaded(msg)
         self._held_bytes += n_bytes
+
+    @property
+    def upload_s(self) -> float:
+        """Return the time that an upload may take."""
+        return self._limits.upload_s
+
+    def _authorise(self, scope: "Connection", headers: dict[bytes, str]) -> TokenSettings | None:
+        """Return the token of a request; raise `RequestRefusedError` for one that is not allowed."""
+        raise NotImplementedError
+
+    def _count(self, refusal: RequestRefusedError) -> None:
+        """Count a refused request."""
+
+    async def _refuse(
+        self, refusal: RequestRefusedError, _scope: "Connection", _receive: "Receive", send: "Send"
+    ) -> None:
+        await _send_refusal(send, refusal)
+
+    def _require_size(self, headers: dict[bytes, str], token: TokenSettings | None) -> int:
+        most = self._limits.max_request_bytes
+        if token is not None and token.max_mb is not None:
+            most = min(most, int(token.max_mb * (1 << 20)))
+        length = headers.get(b"content-length", "0")
+        if not length.isdecimal() or int(length) > most:
+            raise too_large(most)
+        return most
+
+
+class RequestGate(BoundedGate):
+    """Gate of the reward service: bearer tokens with scopes, and metrics of refusals."""
+
+    def __init__(
+        self,
+        app: "ASGIApp",
+        settings: ServiceSettings,
+        find_refusal: Callable[[], str | None],
+        refused: Counter,
+    ) -> None:
+        super().__init__(app, settings)
+        self._settings, self._find_refusal, self._refused = settings, find_refusal, refused
+
+    def _count(self, refusal: RequestRefusedError) -> None:
+        self._refused.labels(refusal.reason).inc()
 
     def _authorise(self, scope: "Connection", headers: dict[bytes, str]) -> TokenSettings | None:
         path = scope["path"]
@@ -166,22 +213,13 @@ class RequestGate:
             raise RequestRefusedError(STOPPED, "stopped", reason, 5.0)
         return token
 
-    def _require_size(self, headers: dict[bytes, str], token: TokenSettings | None) -> int:
-        most = self._settings.max_request_bytes
-        if token is not None and token.max_mb is not None:
-            most = min(most, int(token.max_mb * (1 << 20)))
-        length = headers.get(b"content-length", "0")
-        if not length.isdecimal() or int(length) > most:
-            raise too_large(most)
-        return most
-
 
 class _BoundedBody:
     """Body of a request with a limit of size and time."""
 
-    def __init__(self, receive: "Receive", gate: RequestGate, upload_s: float) -> None:
-        self._receive, self._gate, self._upload_s = receive, gate, upload_s
-        self._until_s = time.monotonic() + upload_s
+    def __init__(self, receive: "Receive", gate: BoundedGate) -> None:
+        self._receive, self._gate = receive, gate
+        self._until_s = time.monotonic() + gate.upload_s
         self._is_complete = False
         self.most = self.n_bytes = 0
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 
@@ -44,13 +44,22 @@ def run_process(
     settings: ServiceSettings, *, host: str, port: int, on_start: Callable[[str], None]
 ) -> None:
     """Serve in this process until SIGTERM or Ctrl-C, then finish the requests that run."""
+    app, stop_s = create_app(settings), int(settings.deadline_s) + 1
+    run_app(app, host=host, port=port, on_start=on_start, stop_s=stop_s)
+
+
+def run_app(
+    app: Any, *, host: str, port: int, on_start: Callable[[str], None], stop_s: int
+) -> None:
+    """Serve an application until SIGTERM or Ctrl-C; requests that run have `stop_s` seconds to end."""
     config = uvicorn.Config(
-        create_app(settings),
+        app,
         host=host,
         port=port,
         log_level="warning",
         access_log=False,
-        timeout_graceful_shutdown=int(settings.deadline_s) + 1,
+        proxy_headers=False,
+        timeout_graceful_shutdown=stop_s,
     )
     listener = config.bind_socket()
     listener.listen(config.backlog)
