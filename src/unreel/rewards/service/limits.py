@@ -230,7 +230,7 @@ class _BoundedBody:
             async with asyncio.timeout(max(0.0, self._until_s - time.monotonic())):
                 received = await self._receive()
         except TimeoutError:
-            message = f"the body took longer than {self._upload_s:g} s"
+            message = f"the body took longer than {self._gate.upload_s:g} s"
             raise RequestRefusedError(_SLOW, "slow-upload", message) from None
         n_bytes = len(received.get("body", b""))
         if self.n_bytes + n_bytes > self.most:
