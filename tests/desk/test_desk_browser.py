@@ -108,6 +108,7 @@ def test_three_dropped_clips_become_evidence(chromium, tmp_path: Path, clips) ->
             assert f"street {HOSTILE}.mp4" in text
             page.get_by_role("link", name="street").focus()
             page.keyboard.press("Enter")
+            page.wait_for_url("**/cases/**")
             watched.wait("document.querySelector('video')?.readyState >= 2")
             assert "looks AI-generated, from 0.25" in page.locator("h1").inner_text()
             assert page.locator(".keyframes img").count() >= 1
