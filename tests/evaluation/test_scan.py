@@ -21,7 +21,7 @@ from unreel.core.verdict import LocatedSegment, LocateVerdict
 from unreel.evaluation.review import Review, ReviewQuestions, review_clip, survey_clip
 from unreel.evaluation.scan import (
     ScanResult,
-    ScanSettings,
+    SearchLimits,
     join_pieces,
     plan_windows,
     scan,
@@ -62,7 +62,7 @@ class Oracle:
 
 
 def run(duration_us: int, ask, n_questions: int = 24) -> ScanResult:
-    return asyncio.run(scan(duration_us, ask, ScanSettings(n_questions=n_questions)))
+    return asyncio.run(scan(duration_us, ask, SearchLimits(n_questions=n_questions)))
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 100])
@@ -188,7 +188,7 @@ def long_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def review(file: Path, reviewer: WindowReviewer, *, n_questions: int = 12, **asked) -> Review:
     inquiry = ReviewQuestions(
-        condition=Condition(), scan=ScanSettings(n_questions=n_questions), **asked
+        condition=Condition(), scan=SearchLimits(n_questions=n_questions), **asked
     )
 
     async def go(reader) -> Review:
@@ -219,7 +219,7 @@ def test_a_clip_of_more_than_a_minute_is_searched_and_the_answers_are_one(long_f
     assert 1 <= len(opinion.exhibits[0].frames) <= 8
     assert opinion.headline == "generated"
     assert "windows searched the clip: 12 questions, cost unknown" in format_scan_cost(opinion)
-    said = format_scan_plan(found.clip, 1, ScanSettings(n_questions=12))
+    said = format_scan_plan(found.clip, 1, SearchLimits(n_questions=12))
     assert "at most 12 questions of 8 frames for each of 1 reviewers (12 questions)" in said
 
 

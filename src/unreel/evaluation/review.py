@@ -23,7 +23,7 @@ from unreel.core.sheet import html_table
 from unreel.core.span import to_us
 from unreel.core.verdict import TraceVerdict, Unparsed, Verdict
 from unreel.evaluation.opinion import Opinion, build_opinion
-from unreel.evaluation.scan import ScanSettings
+from unreel.evaluation.scan import SearchLimits
 from unreel.evaluation.scan_review import SCANNED, list_scanners, needs_scan, scan_clip
 from unreel.evaluation.stability import OpinionStability, VariantTrial, compare_trials
 from unreel.media.reader import MediaReader
@@ -94,7 +94,7 @@ class ReviewQuestions:
     condition: Condition = field(default_factory=Condition)
     mode: Mode = "strict"
     """How answers are read."""
-    scan: ScanSettings | None = None
+    scan: SearchLimits | None = None
     """Limits of the search of long clips; `None`: long clips are asked about like others."""
 
     def __post_init__(self) -> None:
@@ -256,7 +256,7 @@ async def review_clip(
         on_opinion(opinion)
         return opinion
 
-    async def search(asked: OpenReviewer, settings: ScanSettings) -> Opinion:
+    async def search(asked: OpenReviewer, settings: SearchLimits) -> Opinion:
         condition, mode = inquiry.condition, inquiry.mode
         opinion = await scan_clip(
             clip, asked, condition=condition, mode=mode, desk=desk, settings=settings

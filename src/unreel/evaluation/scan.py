@@ -28,7 +28,7 @@ _FINE_PART: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScanSettings:
+class SearchLimits:
     """Limits of a search."""
 
     n_questions: int = 24
@@ -56,7 +56,7 @@ def plan_windows(duration_us: int, n: int, overlap: float) -> tuple[TimeSpan, ..
     )
 
 
-async def scan(duration_us: int, ask: AskWindow, settings: ScanSettings) -> ScanResult:
+async def scan(duration_us: int, ask: AskWindow, settings: SearchLimits) -> ScanResult:
     """Search a clip with at most `settings.n_questions` questions."""
     search = _WindowSearch(duration_us, ask, settings)
     segments: list[LocatedSegment] = []
@@ -79,7 +79,7 @@ async def scan(duration_us: int, ask: AskWindow, settings: ScanSettings) -> Scan
 class _WindowSearch:
     """Questions of one search so far."""
 
-    def __init__(self, duration_us: int, ask: AskWindow, settings: ScanSettings) -> None:
+    def __init__(self, duration_us: int, ask: AskWindow, settings: SearchLimits) -> None:
         self._duration_us, self._ask, self._settings = duration_us, ask, settings
         self._spacing_us = duration_us
         self.asked: list[TimeSpan] = []

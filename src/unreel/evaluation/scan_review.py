@@ -13,7 +13,7 @@ from unreel.core.question import Condition, Question
 from unreel.core.span import MICROSECONDS, TimeSpan, to_us
 from unreel.core.verdict import LocateVerdict, Unparsed, Verdict
 from unreel.evaluation.opinion import Opinion
-from unreel.evaluation.scan import LONG_US, ScanResult, ScanSettings, Segments, scan
+from unreel.evaluation.scan import LONG_US, ScanResult, SearchLimits, Segments, scan
 from unreel.media.sampling import WindowSampling
 from unreel.protocols.locate import LOCATE
 from unreel.protocols.locate.text import UNIT, write_segments
@@ -35,7 +35,7 @@ class ScanOpinion(Opinion):
     n_unanswered: int
 
 
-def needs_scan(clip: Clip, settings: ScanSettings | None) -> bool:
+def needs_scan(clip: Clip, settings: SearchLimits | None) -> bool:
     """Return whether the clip is long enough to be searched in windows, and that is asked for."""
     return settings is not None and to_us(clip.facts.video.duration_s) > LONG_US
 
@@ -52,7 +52,7 @@ async def scan_clip(
     condition: Condition,
     mode: Mode,
     desk: ReviewDispatcher,
-    settings: ScanSettings,
+    settings: SearchLimits,
 ) -> ScanOpinion:
     """Search `clip` with one reviewer, and return all segments as one opinion.
 
@@ -63,8 +63,8 @@ async def scan_clip(
     silent = replace(condition, audio="off", prompt=prompt)
 
     async def ask(window: TimeSpan) -> Segments | None:
-        ends = (Fraction(end, MICROSECONDS) for end in (window.start_us, window.end_us))
-        sampling = str(WindowSampling(*ends, settings.n_frames))
+        start_s, end_s = (Fraction(end, MICROSECONDS) for end in (window.start_us, window.end_us))
+        sampling = str(WindowSampling(start_s, end_s, settings.n_frames))
         question = Question(
             subject=clip.id,
             instrument=LOCATE.instrument,
@@ -138,7 +138,7 @@ def _select_frames(exhibits: Sequence[ClipInput], segments: Segments) -> ClipInp
     )
 
 
-def format_scan_plan(clip: Clip, n_reviewers: int, settings: ScanSettings) -> str:
+def format_scan_plan(clip: Clip, n_reviewers: int, settings: SearchLimits) -> str:
     """Say that a clip is searched in windows, and at most how much that asks for."""
     n = settings.n_questions
     return (

@@ -191,7 +191,7 @@ class ReviewSession:
             describe_reviewers,
             get_trained_protocols,
         )
-        from unreel.evaluation.scan import ScanSettings
+        from unreel.evaluation.scan import SearchLimits
         from unreel.evaluation.scan_review import SCANNED
 
         ask = self._ask
@@ -200,7 +200,7 @@ class ReviewSession:
             protocols, ask.condition, mode=ask.parser, models=ask.models
         )
         if ask.n_scan and (protocols == REVIEWED or SCANNED in protocols):
-            inquiry = replace(inquiry, scan=ScanSettings(n_questions=ask.n_scan))
+            inquiry = replace(inquiry, scan=SearchLimits(n_questions=ask.n_scan))
         if ask.sample:
             from unreel.evaluation.sample import NOTE, sample_reviewers
 

@@ -59,7 +59,7 @@ class PrecisionSample:
         parts = [self._build_part(index) for index in thresholds]
 
         def mean(weights: Array) -> Array:
-            total: Array = sum(part(weights) for part in parts) / len(parts)
+            total: Array = np.mean([part(weights) for part in parts], axis=0)
             return total
 
         return mean

@@ -6,13 +6,12 @@ avdeepfake1m 0.0.4. docs/locate.md lists the differences.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from unreel.protocols.locate.figures import AVERAGED
-from unreel.stats.sample import Array, BoolArray
+from unreel.stats.sample import Array, BoolArray, IntArray
 
 _MOST_PER_CLIP: Final = 100
 """Number of segments per clip, on average, that ActivityNet's recall considers."""
@@ -29,7 +28,7 @@ class ClipOverlaps:
 
 def rank_segments(clip: ClipOverlaps, starts: Sequence[int], ends: Sequence[int]) -> ClipOverlaps:
     """Return the segments by falling confidence; equal ones by start and end, whatever their order."""
-    order = np.lexsort((ends, starts, -clip.confidences))
+    order = np.lexsort((np.asarray(ends), np.asarray(starts), -clip.confidences))
     return ClipOverlaps(clip.confidences[order], clip.tious[order])
 
 
@@ -62,7 +61,7 @@ def match_avdeepfake1m(tious: Array, threshold: float) -> BoolArray:
     return right
 
 
-def count_kept_activitynet(n_segments: Sequence[int], n_mean: int) -> npt.NDArray[Any]:
+def count_kept_activitynet(n_segments: Sequence[int], n_mean: int) -> IntArray:
     """Return how many segments of each clip count if `n_mean` per clip may count on average.
 
     Each clip keeps the same fraction of its segments, the most confident ones. `n_segments` are those of
@@ -73,10 +72,11 @@ def count_kept_activitynet(n_segments: Sequence[int], n_mean: int) -> npt.NDArra
     if not counts.sum():
         return counts
     ratio = budget / counts.sum()
-    kept = np.minimum((counts * ratio).astype(np.int64), counts)
-    if not kept.sum():
-        return kept
-    return np.minimum((kept * (n_mean / 100.0 * (budget / kept.sum()))).astype(np.int64), kept)
+    kept: IntArray = np.minimum((counts * ratio).astype(np.int64), counts)
+    if kept.sum():
+        share = n_mean / 100.0 * (budget / kept.sum())
+        kept = np.minimum((kept * share).astype(np.int64), kept)
+    return kept
 
 
 def recall_activitynet(tious: Array, n_kept: int) -> Array:

@@ -18,9 +18,7 @@ INSTANTS: Final = 100
 """Equally spaced instants of the shared time at which the boxes of two tubes are compared."""
 
 
-def corners_at(
-    trace: Trace, instants_us: Sequence[float] | npt.NDArray[np.int64] | Array
-) -> Corners:
+def corners_at(trace: Trace, instants_us: npt.ArrayLike) -> Corners:
     """Return the boxes of a tracked trace at `instants_us`, inside its span or not."""
     at = np.array([mark.at_us for mark in trace.track], dtype=np.float64)
     boxes = [mark.box for mark in trace.track]
