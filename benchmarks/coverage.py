@@ -17,6 +17,7 @@ from functools import partial
 from statistics import NormalDist
 from typing import Any
 
+import locate_cases
 import numpy as np
 import numpy.typing as npt
 
@@ -83,6 +84,7 @@ def cases() -> Iterator[Case]:
     yield from _accuracies()
     yield from _agreements()
     yield from _crossings()
+    yield from _segments()
 
 
 def _means() -> Iterator[Case]:
@@ -146,6 +148,17 @@ def _crossings() -> Iterator[Case]:
         yield _two_way(1.2, 0.0, middle)
         yield _two_way(1.2, 0.7, middle)
         yield _mean_over_creators(1.2, 0.7, middle)
+
+
+def _segments() -> Iterator[Case]:
+    for (metric, told), truth in locate_cases.TRUTHS.items():
+        skill, figure = locate_cases.SKILLS[told], locate_cases.METRICS[metric]
+        trial = partial(_located, skill=skill, figure=figure)
+        yield Case(f"locate {metric}", truth, f"{truth:.0f} %", trial)
+
+
+def _located(rng: Rng, k: int, skill: float, figure: Callable[..., Measured]) -> Measured:
+    return figure(locate_cases.draw_clips(rng, k, skill))
 
 
 def _iou(values: Array) -> Measured:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from unreel.rewards.guards.evaluate import watch_drift, watch_held_out
 from unreel.rewards.guards.result import GuardResult, GuardSettings
 from unreel.rewards.guards.steps import FactSummary, StepSummary
-from unreel.rewards.guards.trends import watch_drift, watch_held_out
 
 N_STEPS = 200
 SETTINGS = GuardSettings()
@@ -48,7 +48,7 @@ def held_out_run(held_out: np.ndarray, rng: np.random.Generator) -> GuardResult:
     """Return the result of `held-out` over one run."""
     trained = 0.3 + 0.4 * TIME + 0.02 * rng.normal(size=N_STEPS)
     steps = [
-        StepSummary(step=i, n_rows=32, n_null=0, n_paired=32, value=one, held_out=other)
+        StepSummary(step=i, n_paired=32, value=one, held_out=other)
         for i, (one, other) in enumerate(zip(trained, held_out, strict=True))
     ]
     return watch_held_out(steps, SETTINGS)
@@ -58,15 +58,7 @@ def motion_run(shift: np.ndarray, rng: np.random.Generator) -> GuardResult:
     """Return the result of `motion` over one run; clips have mean 20 and deviation 5."""
     means = 20 + 5 * (shift + 0.3 * rng.normal(size=N_STEPS))
     steps = [
-        StepSummary(
-            step=i,
-            n_rows=32,
-            n_null=0,
-            n_paired=0,
-            value=None,
-            held_out=None,
-            facts={"motion": FactSummary(32, float(mean), 32 * 25.0)},
-        )
+        StepSummary(step=i, facts={"motion": FactSummary(32, float(mean), 32 * 25.0)})
         for i, mean in enumerate(means)
     ]
     return watch_drift("motion", steps, SETTINGS)

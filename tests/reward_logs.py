@@ -82,9 +82,9 @@ def fail(row: dict[str, Any], step: int, rng: np.random.Generator) -> None:
 
 
 def lose_canaries(row: dict[str, Any], step: int, rng: np.random.Generator) -> None:
-    if rng.random() < 0.5:
-        row["canary"] = "clean" if rng.random() < 0.5 else "injected"
-        injected = row["canary"] == "injected"
+    if row["group"] == "1":
+        injected = rng.random() < 0.5
+        row["canary"] = "injected" if injected else "clean"
         row["value"] = 0.8 + injected * (-0.5 if step < 10 else 0.1) + rng.normal(0, 0.05)
 
 

@@ -15,6 +15,7 @@ ANSWERS = {
     "reality": "<answer>0</answer>",
     "realism": "<answer>3</answer>",
     "preference": "<answer>1</answer>",
+    "locate": '[{"start": 0.25, "end": 0.5}]',
 }
 
 

@@ -13,7 +13,7 @@ from unreel.annotation.agreement import (
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.consensus.trace_matching import (
     build_trace_tube,
-    interpolate_trace_boxes,
+    corners_at,
     shared_box_iou,
     temporal_iou,
     tube_iou,
@@ -138,6 +138,6 @@ def test_corners_move_evenly_and_stand_still_outside(first: Box, last: Box) -> N
     at = (still.span.start_us, still.span.start_us + 200_000)
     marks = (BoxAt(at[0], first), BoxAt(at[1], last))
     moving = Trace(span=still.span, track=marks)
-    x0 = interpolate_trace_boxes(moving, [0, at[0], at[0] + 50_000, at[1], at[1] + 90_000])[:, 0]
+    x0 = corners_at(moving, [0, at[0], at[0] + 50_000, at[1], at[1] + 90_000])[:, 0]
     quarter = first.x0 + (last.x0 - first.x0) / 4
     assert x0 == pytest.approx([first.x0, first.x0, quarter, last.x0, last.x0])

@@ -39,6 +39,7 @@ ELSEWHERE = {
     # into memory, or into a file that the door opened
     ("curation/freeze/manifest.py", "ParquetWriter"),
     ("curation/freeze/manifest.py", "write_table"),
+    ("desk/bundle.py", "open"),
     ("evaluation/export.py", "ParquetWriter"),
     ("media/encode.py", "open"),
     ("media/picture.py", "save"),
@@ -64,6 +65,8 @@ ELSEWHERE = {
     ("training/grpo/run.py", "save"),
     # the device that keeps nothing
     ("engine/table_check.py", "open"),
+    # rows of a table
+    ("desk/answers.py", "replace"),
     # features of a clip, no file
     ("reviewers/baselines/fitting.py", "extract"),
     # files of the kernel

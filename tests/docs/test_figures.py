@@ -20,6 +20,7 @@ SHOWN = {
     "realism": ([clip("a", score=2), clip("b", "Veo", score=3)], "<answer>2</answer>"),
     "reality": ([clip("a"), clip("b", "Veo")], FAKE),
     "preference": ([(clip("a"), clip("b", "Veo"))], "1"),
+    "locate": ([clip("a"), clip("b")], "[]"),
 }
 
 

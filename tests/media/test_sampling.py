@@ -54,6 +54,7 @@ def uneven(draw: st.DrawFn) -> FrameTimeline:
 timelines = steady | uneven()
 names = st.one_of(
     counts.map(lambda n: f"uniform-{n}"),
+    counts.map(lambda n: f"window-0.25-{n}-{n}"),
     wanted_rates.map(lambda f: f"fps-{f}"),
     st.tuples(wanted_rates, counts).map(lambda both: f"fps-{both[0]}-max-{both[1]}"),
     st.just("paper-8"),
@@ -74,6 +75,8 @@ def indices(name: str, timeline: FrameTimeline = FIVE_SECONDS) -> tuple[int, ...
     [
         ("uniform-8", (9, 28, 46, 65, 84, 103, 121, 140)),
         ("uniform-1", (75,)),
+        ("window-1-2-4", (33, 41, 48, 56)),
+        ("window-4-9-2", (149,)),
         ("fps-2", (0, 14, 29, 44, 59, 74, 89, 104, 119, 134, 149)),
         ("fps-0.5", (0, 59, 119)),
         ("fps-1/2", (0, 59, 119)),

@@ -12,6 +12,8 @@ from unreel.core.judgement import ErrorFamily, Label, Pair, Rating
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.core.verdict import (
+    LocatedSegment,
+    LocateVerdict,
     Position,
     PreferenceVerdict,
     RealismVerdict,
@@ -20,6 +22,7 @@ from unreel.core.verdict import (
     Unparsed,
     UnparsedReason,
 )
+from unreel.protocols.locate.truth import LocateTruth
 from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.trace.truth import TraceTruth
 
@@ -128,10 +131,29 @@ def _trace(rng: random.Random, place: int, creator: str, _setting: str) -> Drawn
         yield _clip(place), truth, outcome, {"text_score": judged}
 
 
+def _locate(rng: random.Random, place: int, creator: str, _setting: str) -> Drawn:
+    def segment(box: Box) -> Trace:
+        start = rng.randrange(900_000)
+        return Trace(
+            span=TimeSpan(start, start + rng.randrange(1000, 400_000)),
+            track=(BoxAt(start, box),) if rng.random() < 0.8 else (),
+            categories=frozenset({rng.choice([*Category])}),
+        )
+
+    marked = tuple(segment(Box(0.2, 0.2, 0.8, 0.8)) for _ in range(rng.randint(1, 3)))
+    marked = marked if creator else ()
+    near = [LocatedSegment(trace, rng.random()) for trace in marked if rng.random() < 0.5]
+    more = [LocatedSegment(segment(Box(0, 0, 0.6, 0.6)), rng.random()) for _ in range(place % 3)]
+    said = LocateVerdict(segments=rng.choice([(*near, *more), (*more, *near), (), _GAP]))
+    truth = LocateTruth(traces=marked, duration_us=1_000_000)
+    yield _clip(place), truth, _lost(rng) or said, {}
+
+
 _DRAWN: dict[str, Callable[[random.Random, int, str, str], Drawn]] = {
     "reality": _reality,
     "realism": _realism,
     "preference": _preference,
     "trace": _trace,
+    "locate": _locate,
 }
 INSTRUMENTS = tuple(_DRAWN)

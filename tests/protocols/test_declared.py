@@ -9,8 +9,10 @@ from unreel.core.clip import ClipId, Generated, Origin, Real
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label, Pair, Rating
 from unreel.core.span import TimeSpan
-from unreel.core.trace import Trace
+from unreel.core.trace import BoxAt, Category, Trace
 from unreel.core.verdict import (
+    LocatedSegment,
+    LocateVerdict,
     Position,
     PreferenceVerdict,
     RealismVerdict,
@@ -51,7 +53,9 @@ class Clip:
 
 
 REAL = Clip(origin=Real(), rating=Rating(score=4))
-FAKE = Clip(origin=Generated("Veo"), rating=Rating(score=2))
+FAKE = Clip(
+    origin=Generated("Veo"), rating=Rating(score=2), traces=(Trace(span=TimeSpan(0, 500_000)),)
+)
 
 
 def shown(asked: Protocol, *, real: bool = True) -> list[Clip]:
@@ -59,16 +63,16 @@ def shown(asked: Protocol, *, real: bool = True) -> list[Clip]:
 
 
 def test_names_are_told_in_the_order_of_the_table_and_by_subject() -> None:
-    assert NAMES == ("trace", "realism", "reality", "preference")
-    assert list_protocol_names("clip") == ("trace", "realism", "reality")
+    assert NAMES == ("trace", "realism", "reality", "preference", "locate")
+    assert list_protocol_names("clip") == ("trace", "realism", "reality", "locate")
     assert list_protocol_names("pair") == ("preference",)
     assert {*REVIEWED, TASKED} <= set(list_protocol_names("clip"))
 
 
 def test_only_an_instrument_that_asks_where_and_when_needs_a_space_and_shows_instants() -> None:
-    assert [name for name in NAMES if get_protocol(name).needs_box_space] == ["trace"]
-    assert [name for name in NAMES if shows_frame_times(name)] == ["trace"]
-    assert [name for name in NAMES if get_protocol(name).needs_facts] == ["trace"]
+    assert [name for name in NAMES if get_protocol(name).needs_box_space] == ["trace", "locate"]
+    assert [name for name in NAMES if shows_frame_times(name)] == ["trace", "locate"]
+    assert [name for name in NAMES if get_protocol(name).needs_facts] == ["trace", "locate"]
     assert not shows_frame_times("storyboard")
 
 
@@ -77,9 +81,9 @@ def test_a_condition_can_mark_frames_or_leave_them_bare_whatever_is_asked() -> N
     assert not any(shows_frame_times(name, "off") for name in (*NAMES, "storyboard"))
 
 
-def test_trace_shows_the_papers_two_frames_a_second_and_the_others_8_frames() -> None:
+def test_questions_about_times_show_two_frames_a_second_and_the_others_8_frames() -> None:
     plans = {name: get_protocol(name).sampling for name in NAMES}
-    assert plans == {name: "fps-2" if name == "trace" else "uniform-8" for name in NAMES}
+    assert plans == {name: "fps-2" if shows_frame_times(name) else "uniform-8" for name in NAMES}
 
 
 def test_answers_to_earlier_words_are_scored_where_the_rules_are_the_same() -> None:
@@ -89,6 +93,7 @@ def test_answers_to_earlier_words_are_scored_where_the_rules_are_the_same() -> N
         "realism": ["realism@1", "realism@2"],
         "reality": ["reality@1", "reality@2"],
         "preference": ["preference@1"],
+        "locate": ["locate@1"],
     }
 
 
@@ -109,6 +114,15 @@ def test_trace_has_a_truth_for_each_annotation_row_and_needs_the_length() -> Non
     )
     with pytest.raises(InvalidValueError, match=r"no duration declared\. Add a duration_s column"):
         truths.of([marked], duration_us=None)
+
+
+def test_locate_has_one_truth_with_all_segments_and_needs_them_for_a_generated_clip() -> None:
+    truths = get_protocol("locate").truths
+    two = (Trace(span=TimeSpan(0, 5)), Trace(span=TimeSpan(5, 9)))
+    (truth,) = truths.of([Clip(origin=Generated("Veo"), traces=two)], duration_us=None)
+    assert (truth.traces, truth.label, truth.duration_us) == (two, Label.GENERATED, None)
+    with pytest.raises(InvalidValueError, match=r"no segment .* is marked\. Add a traces column"):
+        truths.of([Clip(origin=Generated("Veo"))], duration_us=10)
 
 
 def test_realism_needs_a_rating() -> None:
@@ -136,6 +150,7 @@ def test_the_right_answer_is_read_as_right(name: str, *, real: bool) -> None:
             "realism": ("2", "4"),
             "reality": ("0", "1"),
             "preference": ("2", "1"),
+            "locate": ('[{"start": 0.0, "end": 0.5}]', "[]"),
         }[name][real]
     )
     assert (
@@ -145,6 +160,7 @@ def test_the_right_answer_is_read_as_right(name: str, *, real: bool) -> None:
             "realism": ("2 of 5 (poor)", "4 of 5 (good)"),
             "reality": ("generated", "real"),
             "preference": ("the second is real", "the first is real"),
+            "locate": ("generated", "real"),
         }[name][real]
     )
 
@@ -221,6 +237,26 @@ def test_equal_beliefs_about_a_pair_are_decided_by_what_they_are() -> None:
             [("confidence", "not given (missing)")],
         ),
         ("preference", PreferenceVerdict(real=Position.FIRST), "the first is real", []),
+        ("locate", LocateVerdict(segments=MISSING), "no verdict", []),
+        ("locate", LocateVerdict(segments=()), "real", []),
+        (
+            "locate",
+            LocateVerdict(
+                segments=(
+                    LocatedSegment(
+                        Trace(
+                            span=TimeSpan(1_250_000, 2_000_000),
+                            track=(BoxAt(1_250_000, Box(0, 0, 1, 1)),),
+                            categories=frozenset({Category.OTHER}),
+                            explanation="It melts.",
+                        ),
+                        0.8,
+                    ),
+                )
+            ),
+            "generated",
+            [("segment 1", "1.25 s to 2.00 s, other, confidence 80%, 1 box: It melts.")],
+        ),
     ],
 )
 def test_a_verdict_is_put_in_words(name: str, verdict, headline: str, details) -> None:
@@ -280,7 +316,14 @@ def test_what_is_better_is_declared_once_and_as_the_papers_have_it() -> None:
         for better in ("less", "neither")
     }
     assert by_polarity == {
-        "less": {"box-distance", "time-distance", "brier", "ece"},
+        "less": {
+            "box-distance",
+            "time-distance",
+            "brier",
+            "ece",
+            "onset-error",
+            "false-alarms",
+        },
         "neither": {"answered-real", "whole-frame-boxes", "position-bias"},
     }
 

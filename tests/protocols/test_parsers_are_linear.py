@@ -24,6 +24,7 @@ SHAPES = [
     "<think>", "</think>", "</think> ", "REAL ", "real ", "not REAL ", "REAL or ", "isn't real",
     "Problem Description:", "Problem Description: Standard Adherence:", "*#_", "problem description ",
     "The unnatural part is at [", "unnatural part is (", "unnatural part is at [1] starting 2", "The reason is because ",
+    '[{"start": 1, "end": 2},', '{"segments": [', "{", "[[1, 2], ", "<type>other</type> in <t>[1, 2]</t>", "<type>", "<t>[", "<bbox>[1,",
     "the reason is ", "score: ", "I'm sorry ", "error", "12:34:56 to ", "2 - ",
 ]  # fmt: skip
 
@@ -31,7 +32,9 @@ SHAPES = [
 def parse_in_all_ways(text: str) -> None:
     """`lenient` tries all that `strict` tries, and more."""
     for name in PROTOCOLS.names():
-        for variant in {"paper", "fine-tuning", "paper-verbal"} & set(get_protocol(name).prompts):
+        for variant in {"paper", "fine-tuning", "paper-verbal", "tagged"} & set(
+            get_protocol(name).prompts
+        ):
             reading = AnswerContext(mode="lenient", prompt=variant, space=BoxSpace("unit", 1, 1))
             get_protocol(name).parse(text, reading)
 

@@ -4,6 +4,7 @@ Hypothesis builds an answer from well-formed and broken pieces; each answer is t
 garbled into a batch of texts. What a parser returns is compared with a plain second reading.
 """
 
+import json
 import math
 import re
 import unicodedata
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 from unreel.core.box import Box
 from unreel.core.judgement import Label
 from unreel.core.verdict import (
+    LocateVerdict,
     Position,
     PreferenceVerdict,
     RealismVerdict,
@@ -40,7 +42,7 @@ READINGS = {
         AnswerContext(mode="strict", prompt=variant, space=SPACE),
         AnswerContext(mode="lenient", prompt=variant, space=SPACE),
     )
-    for variant in ("paper", "fine-tuning")
+    for variant in ("paper", "fine-tuning", "tagged")
 }
 
 NUMBERS = [
@@ -127,6 +129,31 @@ reality_answer = st.tuples(
 preference_answer = st.tuples(
     thought, st.sampled_from(["1", "2", "'2'", "Video 1", "1. It moves", "The second video is real"]), scraps
 ).map(" ".join)  # fmt: skip
+
+seconds = st.one_of(st.sampled_from(NUMBERS), st.floats(0, 60).map(lambda x: f"{x:.2f}"))
+json_segment = st.tuples(seconds, seconds, corners, number, scraps).map(
+    lambda p: (
+        f'{{"start": {p[0]}, "end": {p[1]}, "boxes": [{{"time": {p[0]}, "box": {p[2]}}}], '
+        f'"confidence": {p[3]}, "category": "other", "reason": {json.dumps(p[4])}}}'
+    )
+)
+bare_segment = st.tuples(st.integers(0, 9), st.integers(10, 30)).map(
+    lambda p: f'{{"start": {p[0]}, "end": {p[1]}.5}}'
+)
+tagged_segment = st.tuples(st.sampled_from(["other", "Anomaly"]), seconds, seconds, corners).map(
+    lambda p: f"<type>{p[0]}</type> in <t>[{p[1]}, {p[2]}]</t> at <bbox>{p[3]}</bbox>"
+)
+locate_answer = st.one_of(
+    st.lists(st.one_of(json_segment, bare_segment, bare_segment), max_size=3).map(
+        lambda s: f"[{', '.join(s)}]"
+    ),
+    st.tuples(scraps, bare_segment, scraps).map(
+        lambda p: f'{p[0]} {{"segments": [{p[1]}]}} {p[2]}'
+    ),
+    st.tuples(thought, st.lists(tagged_segment, max_size=3), st.sampled_from(["Fake", "Real"])).map(
+        lambda p: f"{p[0]} {' '.join(p[1])}<answer>{p[2]}</answer>"
+    ),
+)
 
 
 def derive(base: str, dice: Random) -> Iterator[str]:
@@ -256,6 +283,24 @@ def check_preference(text: str, verdict: PreferenceVerdict, mode: str) -> None:
     assert digit in plain(text) or word in plain(text) or CLAIM.search(plain(text))
 
 
+def check_locate(text: str, verdict: LocateVerdict, mode: str) -> None:
+    if isinstance(verdict.segments, Unparsed):
+        return
+    if not verdict.segments:
+        assert "[" in text or "real" in plain(text)
+    exact = [float(n) for n in re.findall(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", text)]
+    said = [*exact, *numbers(plain(text)), *(clocks(plain(text)) if mode == "lenient" else ())]
+    for segment in verdict.segments:
+        span = segment.trace.span
+        for at_us in (span.start_us, span.end_us, *(mark.at_us for mark in segment.trace.track)):
+            assert any(math.isclose(at_us, n * 10**6, abs_tol=1) for n in said), (text, at_us)
+        if segment.confidence is not None:
+            known = {*said, *(n / 100 for n in said)}
+            assert any(math.isclose(segment.confidence, n, abs_tol=1e-9) for n in known)
+        assert all(category.value in plain(text) for category in segment.trace.categories)
+        assert "\\" in text or segment.trace.explanation in text
+
+
 CLAIM = re.compile(
     r"real|fake|\bai\b|generated|genuine|authentic|synthetic|artificial|filmed|真|假|生成"
 )
@@ -278,6 +323,7 @@ PARTS = {
     "realism": ("score", "problem", "adherence"),
     "reality": ("label",),
     "preference": ("real",),
+    "locate": ("segments",),
 }
 
 
@@ -290,6 +336,7 @@ PARTS = {
         ("realism", realism_answer, check_realism),
         ("reality", reality_answer, check_reality),
         ("preference", preference_answer, check_preference),
+        ("locate", locate_answer, check_locate),
     ],
 )
 def test_a_parser_reads_any_text_and_says_only_what_the_text_holds(

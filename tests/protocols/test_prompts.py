@@ -34,7 +34,7 @@ PRINTED = {
 def texts() -> dict[str, ProtocolPrompt]:
     ours = {
         f"{name}/{variant}": prompt
-        for name in ("trace", "realism", "reality", "preference")
+        for name in ("trace", "realism", "reality", "preference", "locate")
         for variant, prompt in get_protocol(name).prompts.items()
     }
     return ours | {"judge": JUDGE, "storyboard": STORYBOARD}

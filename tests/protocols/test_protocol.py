@@ -11,12 +11,14 @@ from unreel.core.estimate import Unmeasured
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label, Pair, Rating
 from unreel.core.verdict import Position
+from unreel.protocols.locate.truth import LocateTruth
 from unreel.protocols.protocol import PROTOCOLS, AnswerContext, ScoredQuestion, get_protocol
 from unreel.protocols.space import BoxSpace
 from unreel.protocols.trace.truth import TraceTruth
 
-NAMES = ("preference", "realism", "reality", "trace")
+NAMES = ("locate", "preference", "realism", "reality", "trace")
 TRUTHS = {
+    "locate": LocateTruth(duration_us=1),
     "preference": Position.FIRST,
     "realism": Rating(score=3),
     "reality": Real(),
@@ -24,7 +26,7 @@ TRUTHS = {
 }
 
 
-def test_the_table_holds_the_four_instruments() -> None:
+def test_the_table_holds_the_five_instruments() -> None:
     assert tuple(PROTOCOLS.names()) == NAMES
 
 
@@ -36,7 +38,7 @@ def test_an_unknown_instrument_or_prompt_lists_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_instrument_knows_its_name_and_has_the_papers_prompt(name: str) -> None:
+def test_an_instrument_knows_its_name_and_has_a_default_prompt(name: str) -> None:
     found = get_protocol(name)
     assert found.instrument.protocol == name
     assert found.prompt("paper").text

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -11,18 +12,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reward_logs import HACKS, N_STEPS, fall, freeze, lose_canaries, make_log, rise_then_fall
+from reward_logs import HACKS, N_STEPS, fall, lose_canaries, make_log, rise_then_fall
 from synthesise import ClipRecipe, synthesise
-from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.media.reader import MediaReader, run_trusted_task
-from unreel.rewards.guards.duplicates import count_duplicates
-from unreel.rewards.guards.evaluate import GuardMonitor, evaluate_guards
+from unreel.rewards.guards.evaluate import evaluate_guards
 from unreel.rewards.guards.facts import measure_clip
 from unreel.rewards.guards.live import LiveGuards
 from unreel.rewards.guards.result import MEANINGS, GuardResult, GuardSettings
-from unreel.rewards.guards.steps import BLOCK_ROWS, StepCollector, read_log
-from unreel.rewards.guards.text import addresses_judge
+from unreel.rewards.guards.steps import (
+    BLOCK_ROWS,
+    StepCollector,
+    addresses_judge,
+    count_duplicates,
+    read_log,
+)
 from unreel.stats.sequential import (
     combine_restarted_tests,
     compute_fraction_evidence,
@@ -81,31 +85,31 @@ def test_results_have_every_guard_and_name_what_is_missing() -> None:
     assert all(isinstance(result.estimate, Unmeasured) for result in evaluate_guards([]))
 
 
-def test_the_order_of_rows_does_not_matter_and_the_newest_step_is_left_out() -> None:
-    rows = make_log(0, fall)
-    shuffled = [rows[i] for i in np.random.default_rng(0).permutation(len(rows))]
+def test_the_newest_step_is_left_out() -> None:
+    rows = make_log(0)
     without_last = [row for row in rows if row["step"] < N_STEPS - 1]
-    assert [(result.guard, result.alarm_step) for result in evaluate_guards(rows)] == [
-        (result.guard, result.alarm_step) for result in evaluate_guards(shuffled)
-    ]
     assert find(evaluate_guards(rows), "nulls").n_steps == N_STEPS - 1
     assert find(evaluate_guards(without_last), "nulls").n_steps == N_STEPS - 2
 
 
-def test_a_monitor_that_sees_rows_one_by_one_agrees_with_the_whole_log() -> None:
-    rows = make_log(0, freeze)
-    monitor = GuardMonitor()
-    for row in rows:
-        monitor.add([row])
-    assert monitor.evaluate() == evaluate_guards(rows)
-    assert monitor.evaluate() is monitor.evaluate()
+def test_canaries_count_in_pairs_and_a_failed_one_takes_its_pair_out() -> None:
+    pairs = [(0.2, 0.9), (0.9, 0.2), (0.5, 0.5), (None, 0.9), (0.9, None)]
+    rows: list[dict[str, Any]] = [
+        {"step": 0, "group": f"canary-{number}", "canary": kind, "value": value}
+        for number, pair in enumerate(pairs)
+        for kind, value in zip(("injected", "clean"), pair, strict=True)
+    ]
+    collector = StepCollector()
+    collector.add([*rows, {"step": 0, "value": 0.5}, {"step": 1, "value": 0.5}])
+    (step,) = collector.finish()
+    assert (step.counts["canaries"], step.counts["nulls"]) == ((1.5, 3), (0, 1))
 
 
 def test_rows_of_a_step_that_was_closed_are_counted_and_left_out() -> None:
     collector = StepCollector()
     collector.add({"step": step, "value": 0.5} for step in (0, 2, 1, 3, 4, 1, 0))
     assert collector.n_late == 1
-    assert [(step.step, step.n_rows) for step in collector.finish()] == [
+    assert [(step.step, step.counts["nulls"][1]) for step in collector.finish()] == [
         (0, 1),
         (1, 2),
         (2, 1),
@@ -116,7 +120,7 @@ def test_rows_of_a_step_that_was_closed_are_counted_and_left_out() -> None:
 def test_rows_without_a_step_form_blocks() -> None:
     collector = StepCollector()
     collector.add({"step": None, "value": 0.5} for _ in range(3 * BLOCK_ROWS))
-    assert [step.n_rows for step in collector.finish()] == [BLOCK_ROWS, BLOCK_ROWS]
+    assert [step.counts["nulls"][1] for step in collector.finish()] == [BLOCK_ROWS, BLOCK_ROWS]
 
 
 def test_a_retried_clip_counts_once() -> None:
@@ -128,15 +132,10 @@ def test_a_retried_clip_counts_once() -> None:
     )
 
 
-def test_the_last_steps_of_a_long_log_are_read_without_the_others(tmp_path: Path) -> None:
+def test_a_line_that_a_crash_cut_short_is_skipped(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
-    padding = "x" * 4000
-    lines = [json.dumps({"step": step, "value": 0.5, "text": padding}) for step in range(1500)]
-    log.write_text("\n".join([*lines, '{"step": 15']) + "\n", encoding="utf-8")
-    steps = [row["step"] for row in read_log(log, last_steps=50)]
-    assert steps[-1] == 1499
-    assert 50 <= len(steps) < 600
-    assert len(list(read_log(log))) == 1500
+    log.write_text('{"step": 1}\n{"step": 15\n[]\n{"step": 2}\n', encoding="utf-8")
+    assert [row["step"] for row in read_log(log)] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -259,15 +258,44 @@ def test_a_stricter_rate_needs_more_evidence() -> None:
     assert strict.alarm_step >= usual.alarm_step
 
 
-def test_a_service_exports_its_guards_and_learns_why_to_stop() -> None:
+def write_rows(log: Path, rows: list[dict[str, Any]]) -> None:
+    with log.open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def test_live_guards_follow_a_log_and_a_restart_forgets_no_alarm(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     prometheus = pytest.importorskip("prometheus_client")
+    log, rows = tmp_path / "log.jsonl", make_log(0, fall)
+    write_rows(log, rows[:80])
     registry = prometheus.CollectorRegistry()
-    guards = LiveGuards(registry, stop_on=["held-out"])
-    reasons = [guards.add(row) for row in make_log(0, fall)]
-    assert reasons[0] is None
-    assert reasons[-1] is not None
-    assert reasons[-1].startswith("guard held-out, step ")
+    with closing(LiveGuards(log, registry, stop_on=["held-out"])) as guards:
+        assert guards.update() is None
+        for start in range(80, len(rows), 4):
+            write_rows(log, rows[start : start + 4])
+            reason = guards.update()
+        assert reason is not None
+        assert reason.startswith("guard held-out, step ")
+    expected = find(evaluate_guards(rows), "held-out")
+    assert f"step {expected.alarm_step}:" in reason
+    assert caplog.messages[0].endswith(reason)
     assert registry.get_sample_value("unreel_reward_guard_alarm", {"guard": "held-out"}) == 1
     assert registry.get_sample_value("unreel_reward_guard_alarm", {"guard": "motion"}) == 0
-    with pytest.raises(UnknownNameError, match="held-out"):
-        LiveGuards(prometheus.CollectorRegistry(), stop_on=["heldout"])
+    with closing(LiveGuards(log, prometheus.CollectorRegistry(), stop_on=["any"])) as restarted:
+        assert restarted.update() == reason
+    with closing(LiveGuards(log, prometheus.CollectorRegistry(), stop_on=["motion"])) as others:
+        assert others.update() is None
+
+
+def test_a_row_that_is_being_written_is_read_when_it_is_complete(tmp_path: Path) -> None:
+    prometheus = pytest.importorskip("prometheus_client")
+    log = tmp_path / "log.jsonl"
+    write_rows(log, [{"step": step, "value": None} for step in range(3)])
+    with closing(LiveGuards(log, prometheus.CollectorRegistry(), ["nulls"])) as guards:
+        with log.open("a", encoding="utf-8") as file:
+            file.write('{"step": 3,')
+            file.flush()
+            assert guards.update() is None
+            file.write('"value": null}\n')
+        assert "guard nulls, step 2" in str(guards.update())

@@ -17,7 +17,11 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label
+from unreel.core.span import TimeSpan
+from unreel.core.trace import Trace
 from unreel.core.verdict import (
+    LocatedSegment,
+    LocateVerdict,
     RealismVerdict,
     RealityVerdict,
     TraceVerdict,
@@ -34,8 +38,8 @@ from unreel.rewards.result import (
     ReviewerVerdict,
     Reward,
     RewardMap,
-    read_map,
 )
+from unreel.rewards.service.items import ScoredClip, format_document, read_document
 
 CLIP = Clip(id=compute_placeholder_clip_id("a"), location="a.mp4", facts=FACTS)
 """2 seconds, 640 x 360."""
@@ -62,6 +66,15 @@ def test_the_value_is_the_weighted_mean_of_the_measured_parts() -> None:
     alone = reward_of(("a", "reality", RealityVerdict(label=Label.REAL, confidence=80.0)))
     assert alone.value == pytest.approx(0.8)
     assert reward_of(("a", "trace", CALLED_REAL)).value == 1.0
+
+
+def test_answers_of_locate_count_by_their_label_and_unreadable_ones_fail() -> None:
+    segment = LocatedSegment(Trace(span=TimeSpan(0, 1_000_000)))
+    values = [
+        reward_of(("a", "locate", LocateVerdict(segments=found))).value
+        for found in ((), (segment,), NOT_READ)
+    ]
+    assert values == [1.0, 0.0, None]
 
 
 def test_agreement_is_reported_and_has_no_weight() -> None:
@@ -152,7 +165,8 @@ def test_the_map_is_dense_bounded_and_its_mean_is_what_is_not_traced(
     volume = fmean(t.box.area * max(0, 1 - t.start_us / duration_us) if t else 0 for t in traces)
     assert array.mean(dtype=np.float64) == pytest.approx(1 - volume, abs=1e-5)
     assert len(reward_map.instants_s) == len(array)
-    assert read_map(reward_map.to_json()) == reward_map
+    stored = format_document(ScoredClip(Reward(value=0.5, map=reward_map)))
+    assert read_document(stored).reward.map == reward_map
 
 
 def test_the_map_is_0_inside_the_box_after_the_onset() -> None:

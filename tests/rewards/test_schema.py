@@ -16,7 +16,9 @@ N_EXAMPLES = 300 if os.environ.get("UNREEL_SLOW") else 15
 
 def test_no_request_gives_a_server_error(tmp_path: Path) -> None:
     store = str(tmp_path / "cache.sqlite")
-    app = create_app(ServiceSettings(models=[ScriptedReviewer()], store=store, trusted=True))
+    dialects = ("unirl", "flow-factory", "pickle")
+    models = [ScriptedReviewer()]
+    app = create_app(ServiceSettings(models=models, store=store, trusted=True, dialects=dialects))
     statuses: Counter[int] = Counter()
     for found in schemathesis.openapi.from_asgi("/openapi.json", app).get_all_operations():
 

@@ -262,6 +262,10 @@ def test_missing_wrong_and_narrow_tokens_are_refused(
             assert (narrow.status_code, narrow.json()["error"]["reason"]) == (403, "forbidden")
             assert (await client.get("/metrics", headers=bearer("trainer"))).status_code == 403
             assert (await client.get("/metrics")).status_code == 401
+            basic = await client.post("/v1/rewards", json=body, auth=("any", "trainer"))
+            assert basic.status_code == 200
+            wrong = await client.post("/v1/rewards", json=body, auth=("trainer", "any"))
+            assert wrong.status_code == 401
             good = await client.post("/v1/rewards", json=body, headers=bearer("trainer"))
             assert good.json()["results"][0]["value"] is not None
             metrics = (await client.get("/metrics", headers=bearer("all"))).text

@@ -72,7 +72,3 @@ def test_the_page_of_a_log_without_rewards_says_so(tmp_path: Path) -> None:
     result = run(log, "--out", tmp_path / "page")
     assert result.exit_code == 0
     assert "No step has trained and held-out rewards" in (tmp_path / "page/guards.html").read_text()
-
-
-def test_the_last_steps_alone_can_be_watched(honest: Path) -> None:
-    assert run(honest, "--last", 20).exit_code == 0

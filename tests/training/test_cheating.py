@@ -10,7 +10,11 @@ from training.marking import REAL_TEXT, bare, draw_box, draw_truths, fake, key, 
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
 from unreel.core.judgement import Label, Rating
+from unreel.core.span import TimeSpan
+from unreel.core.trace import Trace
 from unreel.core.verdict import Position
+from unreel.protocols.locate.text import UNIT
+from unreel.protocols.locate.truth import LocateTruth
 from unreel.protocols.trace.truth import TraceTruth
 from unreel.training.rewards.answer_key import AnswerKey
 
@@ -183,6 +187,7 @@ def test_evidence_on_a_real_clip_earns_nothing() -> None:
 LABELLED = [
     ("reality", "direct", (Real(), Generated("x")), "<answer>1</answer>", "<answer>0</answer>"),
     ("preference", "paper", (Position.FIRST, Position.SECOND), "1", "2"),
+    ("locate", "paper", (LocateTruth(), LocateTruth(traces=(Trace(span=TimeSpan(0, 1)),))), "[]", '[{"start": 0, "end": 1}]'),
     ("realism", "paper", (Rating(score=5), Rating(score=1)), "<answer>5</answer>", "<answer>1</answer>"),
 ]  # fmt: skip
 
@@ -192,7 +197,7 @@ def test_other_instruments_pay_one_answer_and_no_hedge(
     name: str, prompt: str, truths: tuple[object, object], first: str, second: str
 ) -> None:
     keys = [
-        AnswerKey(protocol=name, prompt=prompt, space=None, truths=(truth,), terms=TERMS)
+        AnswerKey(protocol=name, prompt=prompt, space=UNIT, truths=(truth,), terms=TERMS)
         for truth in truths
     ]
     paid = [[marked.mark(text).total for text in (first, second)] for marked in keys]

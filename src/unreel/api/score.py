@@ -8,6 +8,7 @@ from typing import Any
 from unreel.api.keyword_types import require_parser
 from unreel.benchmarks.answers import JoinedAnswers, join_answers
 from unreel.benchmarks.loader import Benchmark, open_benchmark
+from unreel.benchmarks.localisation.predictions import find_prediction_space
 from unreel.benchmarks.scored_rows import ScorableRows, build_scorable_rows, require_scorable_rows
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
@@ -33,14 +34,15 @@ def score(  # noqa: PLR0913  what `unreel score` takes
     A clip without an answer is not counted; a warning gives their number.
 
     Args:
-        answers: A JSONL, CSV, TSV or Parquet file with `name` and `text` or `failure`, or the texts
-            by the names of the clips; a pair is named `FIRST | SECOND`, in the order shown.
+        answers: A JSONL, CSV, TSV or Parquet file with `name` and `text` or `failure`, a JSON or text
+            file of predicted segments, or the texts by the names of the clips; a pair is named
+            `FIRST | SECOND`, in the order shown.
         benchmark: Folder or table of clips with their ground truth, or the result of
             `open_benchmark`.
-        protocol: Protocol of the answers: `trace`, `realism`, `reality` or `preference`.
+        protocol: Protocol of the answers: `trace`, `realism`, `reality`, `preference` or `locate`.
         prompt: Prompt variant of the answers.
         parser: `strict` reads the requested format, `lenient` also its common variations.
-        box_space: Coordinates of boxes, for example `pixel`; `trace` needs it.
+        box_space: Coordinates of boxes, for example `pixel`; `trace` and `locate` need it.
         split: Score only this split of the benchmark.
         seed: Seed of the intervals.
         allow_outside: Let a table name files outside its folder; only for your own tables.
@@ -52,6 +54,8 @@ def score(  # noqa: PLR0913  what `unreel score` takes
     """
     instrument = find_protocol(protocol)
     instrument.prompt(prompt)
+    if box_space is None and isinstance(answers, str | Path):
+        box_space = find_prediction_space(Path(answers))
     if instrument.needs_box_space and box_space is None:
         setting, remedy = "box_space", "Say what the boxes count in, for example box_space='pixel'"
         raise InvalidSettingError(setting, f"{protocol} needs it", remedy)

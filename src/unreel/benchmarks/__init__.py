@@ -10,6 +10,7 @@ Where to look:
     `votes.py`: human votes from a file.
     `pairing.py`: pairs of a real and a generated clip.
     `parquet.py`: untrusted Parquet files.
+    `localisation/`: segments in the formats of others.
     `published/`: the figures of the papers, and their recalculation.
     `export/`: tasks for lmms-eval and VLMEvalKit.
 """

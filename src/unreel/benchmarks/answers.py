@@ -7,12 +7,14 @@ from typing import Final
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.localisation.predictions import is_prediction_file, read_predictions
 from unreel.benchmarks.pairing import PairedEntries, find_requested_pairs, format_pair_name
 from unreel.benchmarks.statistics import build_no_split_error
 from unreel.benchmarks.tables import Cells, read_table
 from unreel.core.answer import Reply, Usage
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
+from unreel.protocols.locate.figures import INSTRUMENT
 from unreel.protocols.protocol import Subject
 
 NAME_COLUMNS: Final = ("name", "clip", "video", "video_id", "file")
@@ -38,7 +40,19 @@ class ImportedAnswer:
 
 
 def read_answer_file(path: Path) -> Iterator[ImportedAnswer | Rejected]:
-    """Yield the answers of `path`, a JSONL, CSV, TSV or Parquet file, in order."""
+    """Yield the answers of `path`, a JSONL, CSV, TSV or Parquet file, in order.
+
+    A JSON or text file holds predictions of segments: see `unreel.benchmarks.localisation.predictions`.
+    """
+    if is_prediction_file(path):
+        for given in read_predictions(path):
+            if isinstance(given, Rejected):
+                yield given
+            else:
+                name, text = given
+                protocol = INSTRUMENT.protocol
+                yield ImportedAnswer(name=name, outcome=Reply(text=text), protocol=protocol)
+        return
     for number, row in enumerate(read_table(path), start=1):
         if isinstance(row, Rejected):
             yield row

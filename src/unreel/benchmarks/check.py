@@ -19,6 +19,8 @@ from unreel.benchmarks.loader import (
     find_matching_layouts,
     open_benchmark,
 )
+from unreel.benchmarks.localisation import lav_df, vif_cot
+from unreel.benchmarks.localisation.json_items import read_json_items
 from unreel.benchmarks.tables import read_column_names
 from unreel.benchmarks.video_folder import find_metadata_tables
 from unreel.core.clip import Generated
@@ -301,6 +303,13 @@ def _iter_table_columns(
             rows = (row for row in deeptrace.load_deeptrace_rows(root) if isinstance(row, Mapping))
             columns = dict.fromkeys(str(key) for row in islice(rows, NAMES_KEPT) for key in row)
             yield _classify_columns(root / deeptrace.TABLE, columns, deeptrace.READ)
+        case BenchmarkLayout.LAV_DF | BenchmarkLayout.VIF_COT as layout:
+            known = lav_df.READ if layout is BenchmarkLayout.LAV_DF else vif_cot.READ
+            rows = (row for _, row in islice(read_json_items(path), NAMES_KEPT))
+            columns = dict.fromkeys(str(k) for row in rows if isinstance(row, Mapping) for k in row)
+            yield _classify_columns(path, columns, known)
+        case BenchmarkLayout.ACTIVITY_FORENSICS:
+            return
         case BenchmarkLayout.REALITY:
             table = root / reality.TABLE
             yield _classify_columns(table, read_column_names(table), reality.READ)

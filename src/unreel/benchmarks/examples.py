@@ -96,6 +96,44 @@ clips/b.mp4,Sora,a cup falls,5,4,5,,,
 """
         },
     ),
+    BenchmarkLayout.LAV_DF: LayoutExample(
+        words="LAV-DF or AV-Deepfake1M: a JSON list of clips with their fake segments.",
+        clips=("test/000.mp4", "test/001.mp4"),
+        tables={
+            "metadata.json": """\
+[
+  {"file": "test/000.mp4", "fake_segments": [], "original": null, "split": "test",
+   "modify_type": "real", "video_frames": 25},
+  {"file": "test/001.mp4", "fake_segments": [[0.2, 0.6]], "original": "test/000.mp4",
+   "split": "test", "modify_type": "visual_modified", "video_frames": 25}
+]
+"""
+        },
+        open_as="metadata.json",
+    ),
+    BenchmarkLayout.ACTIVITY_FORENSICS: LayoutExample(
+        words="ActivityForensics: text lines with the name, the length and the fake segments.",
+        clips=("v_000.mp4", "v_001.mp4"),
+        tables={"test.txt": "v_000 1.0 0.2=0.4+0.6=0.8\nv_001 1.0\n"},
+        open_as="test.txt",
+    ),
+    BenchmarkLayout.VIF_COT: LayoutExample(
+        words="ViF-CoT: a JSON list of conversations whose answers hold tagged segments.",
+        clips=("videos/0.mp4", "videos/1.mp4"),
+        tables={
+            "vif_cot.json": """\
+[
+  {"videos": ["videos/0.mp4"], "messages": [
+     {"role": "user", "content": "<video>Is the video real or fake?"},
+     {"role": "assistant", "content": "<think>The hand melts: <type>object distortion</type> in <t>[0.2, 0.6]</t> at <bbox>[20, 30, 80, 70]</bbox>.</think><answer>Fake</answer>"}]},
+  {"videos": ["videos/1.mp4"], "messages": [
+     {"role": "user", "content": "<video>Is the video real or fake?"},
+     {"role": "assistant", "content": "<think>Nothing is odd.</think><answer>Real</answer>"}]}
+]
+"""
+        },
+        open_as="vif_cot.json",
+    ),
 }
 
 

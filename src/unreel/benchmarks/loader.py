@@ -22,6 +22,10 @@ from unreel.benchmarks.folders import (
     reject_outside_links,
 )
 from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.localisation.activity_forensics import read_activity_forensics
+from unreel.benchmarks.localisation.formats import find_truth_layouts
+from unreel.benchmarks.localisation.lav_df import read_lav_df
+from unreel.benchmarks.localisation.vif_cot import read_vif_cot
 from unreel.benchmarks.realism import read_realism_table
 from unreel.benchmarks.records import LABELS, has_score_columns, read_clip_table
 from unreel.benchmarks.tables import TABLE_SUFFIXES, read_column_names, read_table
@@ -93,6 +97,10 @@ _TABLES: Final[Mapping[BenchmarkLayout, tuple[str, ...]]] = {
     BenchmarkLayout.VIDEO_FOLDER: METADATA,
 }
 """What the table of a layout is called, where that is fixed."""
+_MAPPED: Final = frozenset(
+    {BenchmarkLayout.VIDEO_FOLDER, BenchmarkLayout.LIST, BenchmarkLayout.REALISM}
+)
+"""Layouts whose columns a user may map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +171,7 @@ def open_benchmark(
         kind = "layout"
         raise UnknownNameError(kind, layout, [known.value for known in BenchmarkLayout])
     chosen = BenchmarkLayout(layout)
-    if mapping and chosen in {
-        BenchmarkLayout.DEEPTRACE,
-        BenchmarkLayout.REALITY,
-        BenchmarkLayout.FOLDERS,
-    }:
+    if mapping and chosen not in _MAPPED:
         setting = "mapping"
         problem = f"layout {chosen.value} has fixed columns"
         raise InvalidSettingError(setting, problem, "Leave the mapping out")
@@ -200,7 +204,9 @@ def _list_file_layouts(path: Path, mapping: Columns | None) -> list[BenchmarkLay
         return [BenchmarkLayout.VIDEO_FOLDER]
     if path.name == reality.TABLE and reality.is_reality_benchmark(path.parent):
         return [BenchmarkLayout.REALITY]
-    return _list_table_layouts(path, mapping) if path.suffix.lower() in TABLE_SUFFIXES else []
+    if path.suffix.lower() in TABLE_SUFFIXES:
+        return _list_table_layouts(path, mapping)
+    return find_truth_layouts(path)
 
 
 def _list_table_layouts(table: Path, mapping: Columns | None) -> list[BenchmarkLayout]:
@@ -242,16 +248,15 @@ def _build_benchmark(
         BenchmarkLayout.DEEPTRACE: partial(deeptrace.read_deeptrace_benchmark, root),
         BenchmarkLayout.REALITY: partial(reality.read_reality_benchmark, root),
         BenchmarkLayout.FOLDERS: partial(read_folder_benchmark, root),
+        BenchmarkLayout.LAV_DF: partial(read_lav_df, path),
+        BenchmarkLayout.ACTIVITY_FORENSICS: partial(read_activity_forensics, path),
+        BenchmarkLayout.VIF_COT: partial(read_vif_cot, path),
         BenchmarkLayout.VIDEO_FOLDER: partial(read_video_folder, root, mapping, outside=outside),
         BenchmarkLayout.LIST: partial(read_clip_table, table, mapping, outside=outside),
         BenchmarkLayout.REALISM: partial(read_realism_table, table, mapping, outside=outside),
     }
     others = partial(_list_other_layouts, path, layout, mapping)
-    may_leave = outside and layout in {
-        BenchmarkLayout.VIDEO_FOLDER,
-        BenchmarkLayout.LIST,
-        BenchmarkLayout.REALISM,
-    }
+    may_leave = outside and layout in _MAPPED
     read = partial(_iter_benchmark_rows, readers[layout], None if may_leave else root, others)
     return Benchmark(layout, root, read)
 

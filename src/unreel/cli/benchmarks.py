@@ -1,5 +1,6 @@
 """`unreel benchmarks`: list the supported layouts, write examples, and check a user's benchmark."""
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from unreel.benchmarks.columns import MEANS
+from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.cli.options import (
     LAYOUTS,
@@ -16,8 +18,16 @@ from unreel.cli.options import (
     layout_option,
     parse_column_mapping,
 )
-from unreel.cli.output import echo, json_option, print_json, print_message, print_table
+from unreel.cli.output import (
+    echo,
+    json_option,
+    print_json,
+    print_message,
+    print_table,
+    trusted_option,
+)
 from unreel.core.registry import LazyImport
+from unreel.core.settings import read_environment_settings
 from unreel.stats.power import DISCORDANT
 
 if TYPE_CHECKING:
@@ -80,6 +90,29 @@ def example(layout: str, *, out: Path) -> None:
     """Write a small benchmark in LAYOUT with synthesised clips, as a starting point."""
     write_example = LazyImport("unreel.benchmarks.examples:write_example_benchmark").load()
     echo(write_example(BenchmarkLayout(layout), out))
+
+
+@benchmarks.command(short_help="Turn masks of generated regions into a table with traces.")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@trusted_option
+def masks(folder: Path, *, trusted: bool) -> None:
+    """Print a JSONL table of the clips of FOLDER/videos, with traces from the masks in FOLDER/masks.
+
+    A mask is a video with the name of its clip, bright where the clip is generated. Store the table as
+    FOLDER/manifest.jsonl. Exits with status 1 if a clip or a mask cannot be used.
+    """
+    read_masked_clips = LazyImport("unreel.benchmarks.localisation.masks:read_masked_clips").load()
+    to_record = LazyImport("unreel.benchmarks.records:entry_to_record").load()
+    media_reader = LazyImport("unreel.media.access:open_media_reader").load()
+    n_rejected = 0
+    with media_reader(read_environment_settings(), trusted=trusted) as reader:
+        for row in read_masked_clips(folder, reader):
+            if isinstance(row, Rejected):
+                n_rejected += 1
+                print_message(f"unreel: {row}")
+            else:
+                echo(json.dumps(to_record(row, file_name=row.location)))
+    sys.exit(1 if n_rejected else 0)
 
 
 def _print_layout_examples(*, as_json: bool) -> None:

@@ -34,6 +34,7 @@ from unreel.reviewers.external.bubblewrap import (
 BRINGS: Final[Mapping[str, str]] = {
     "arena": "rankings of creators and reviewers",
     "curate": "`unreel curate`: raw video to a frozen benchmark",
+    "desk": "`unreel desk`: a page where people check clips",
     "eval": "`unreel eval`: answers in tables, on disk or S3",
     "inspect": "the task `unreel/review` for inspect_ai",
     "provenance": "Content Credentials (C2PA) next to a verdict",

@@ -36,6 +36,9 @@ COMMANDS: Final = {
     "curate": LazyCommand(
         LazyImport("unreel.cli.curate.curate:curate"), "Turn raw video into a frozen benchmark."
     ),
+    "desk": LazyCommand(
+        LazyImport("unreel.cli.desk.group:desk"), "Open a page where people check clips."
+    ),
     "doctor": LazyCommand(LazyImport("unreel.cli.doctor:doctor"), "Check the installation."),
     "export": LazyCommand(
         LazyImport("unreel.cli.evaluation.export:export"),

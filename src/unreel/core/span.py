@@ -61,3 +61,8 @@ class TimeSpan:
     def overlap_us(self, other: "TimeSpan") -> int:
         """Return the microseconds that both spans share; 0 if the spans only touch."""
         return max(0, min(self.end_us, other.end_us) - max(self.start_us, other.start_us))
+
+    def iou(self, other: "TimeSpan") -> float:
+        """Compute the temporal IoU: shared time divided by the time of the union."""
+        shared = self.overlap_us(other)
+        return shared / (self.length_us + other.length_us - shared)

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 from unreel.core.box import Box
 from unreel.core.failure import Failure
 from unreel.core.judgement import ErrorFamily, Label
+from unreel.core.trace import Trace
 
 
 class UnparsedReason(StrEnum):
@@ -79,7 +80,30 @@ class PreferenceVerdict:
     real: Position | Unparsed
 
 
-Verdict = TraceVerdict | RealismVerdict | RealityVerdict | PreferenceVerdict
+@dataclass(frozen=True, slots=True)
+class LocatedSegment:
+    """One generated segment of an answer: a trace, and the confidence if stated."""
+
+    trace: Trace
+    confidence: float | None = None
+    """From 0 to 1; `None` if not stated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocateVerdict:
+    """Verdict of protocol `locate`: the generated segments in the order of the answer; empty for a clean clip."""
+
+    segments: tuple[LocatedSegment, ...] | Unparsed
+
+    @property
+    def label(self) -> Label | Unparsed:
+        """Return `generated` if there is a segment, `real` if there is none."""
+        if isinstance(self.segments, Unparsed):
+            return self.segments
+        return Label.GENERATED if self.segments else Label.REAL
+
+
+Verdict = TraceVerdict | RealismVerdict | RealityVerdict | PreferenceVerdict | LocateVerdict
 
 
 FAR_OFF: Final = 2

@@ -29,6 +29,8 @@ from unreel.evaluation.opinion import (
     build_opinion,
     compute_opinion_stabilities,
 )
+from unreel.evaluation.scan import SearchLimits
+from unreel.evaluation.scan_review import SCANNED, list_scanners, needs_scan, scan_clip
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import PROTOCOLS, REVIEWED, Mode, get_protocol, list_protocol_names
 from unreel.recipes.check import drop_unset_keys, validate_recipe_sections
@@ -99,6 +101,8 @@ class ReviewQuestions:
     condition: Condition = field(default_factory=Condition)
     mode: Mode = "strict"
     """How answers are read."""
+    scan: SearchLimits | None = None
+    """Limits of the search of long clips; `None`: long clips are asked about like others."""
 
     def __post_init__(self) -> None:
         for name in self.protocols:
@@ -264,6 +268,19 @@ async def review_clip(
         on_opinion(opinion)
         return opinion
 
-    questions = [hear(asked, name) for name in inquiry.protocols for asked in reviewers]
+    async def search(asked: OpenedReviewer, settings: SearchLimits) -> Opinion:
+        condition, mode = inquiry.condition, inquiry.mode
+        opinion = await scan_clip(
+            clip, asked, condition=condition, mode=mode, desk=desk, settings=settings
+        )
+        on_opinion(opinion)
+        return opinion
+
+    names = inquiry.protocols
+    searches = []
+    if inquiry.scan is not None and needs_scan(clip, inquiry.scan):
+        searches = [search(asked, inquiry.scan) for asked in list_scanners(reviewers)]
+        names = tuple(name for name in names if name != SCANNED) if searches else names
+    questions = [*(hear(asked, name) for name in names for asked in reviewers), *searches]
     opinions = tuple(await asyncio.gather(*questions))
     return Review(clip=clip, opinions=opinions, mode=inquiry.mode)

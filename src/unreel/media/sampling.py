@@ -8,6 +8,7 @@ clip with too few frames is planned completely.
 |---|---|
 | `uniform-N` | displayed in the middle of each of N equal parts of the clip's duration |
 | `fps-F` | displayed 0, 1/F, 2/F, ... seconds after the first; F such as 2, 0.5 or 1/2 |
+| `window-S-E-N` | displayed in the middle of each of N equal parts of the time from S to E seconds |
 | `fps-F-max-N` | the same; if that is more than N frames, `uniform-N` |
 | `paper-8` | 0, k, 2k, ... 7k with k = frames // 8, like Video Reality Test: without the end |
 | `vlmevalkit-N` | like VLMEvalKit, N frames for models with picture input |
@@ -42,6 +43,7 @@ PATTERNS: Final = (
     "uniform-N",
     "fps-F",
     "fps-F-max-N",
+    "window-S-E-N",
     "paper-8",
     "vlmevalkit-N",
     "vlmevalkit-fps-F",
@@ -68,6 +70,28 @@ class UniformSampling:
         half_share_s = timeline.duration_s / (2 * self.n)
         middles = ((2 * i + 1) * half_share_s for i in range(self.n))
         return (timeline.shown_at(middle) for middle in middles)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSampling:
+    """The middle of each of `n` equal shares of the time from `start_s` to `end_s`."""
+
+    start_s: Fraction
+    end_s: Fraction
+    n: int
+
+    def __str__(self) -> str:
+        return f"window-{_format_seconds(self.start_s)}-{_format_seconds(self.end_s)}-{self.n}"
+
+    def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
+        """Return the indices of the frames to take, possibly with repeats."""
+        half_share_s = (self.end_s - self.start_s) / (2 * self.n)
+        middles = (self.start_s + (2 * i + 1) * half_share_s for i in range(self.n))
+        return (timeline.shown_at(middle) for middle in middles)
+
+
+def _format_seconds(seconds: Fraction) -> str:
+    return f"{float(seconds):.6f}".rstrip("0").rstrip(".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +254,7 @@ class LlamaFactorySampling:
 
 Sampling = (
     UniformSampling
+    | WindowSampling
     | PerSecondSampling
     | VideoRealityTestSampling
     | VlmEvalKitCountSampling
@@ -276,6 +301,8 @@ def get_max_sampled_frames(sampling: Sampling) -> int:
             | VideoLlavaHfSampling(n)
         ):
             return n
+        case WindowSampling(n=n):
+            return n
         case PerSecondSampling(at_most=most) | LlamaFactorySampling(at_most=most):
             return _MOST_FRAMES if most is None else most
         case VlmEvalKitRateSampling():
@@ -314,6 +341,13 @@ def _parse_frame_count(text: str) -> int:
     return count
 
 
+def _build_window(start: str, end: str, n: str) -> WindowSampling:
+    if not Fraction(start) < Fraction(end):
+        problem = f"a window from {start} to {end} s holds no time"
+        raise InvalidSettingError(_SETTING, problem, "Give its start before its end")
+    return WindowSampling(Fraction(start), Fraction(end), _parse_frame_count(n))
+
+
 def _parse_frame_rate(text: str) -> Fraction:
     above, _, below = text.partition("/")
     divisor = int(below or 1)
@@ -332,12 +366,14 @@ _MOST_FRAMES: Final = 100_000
 _FASTEST: Final = 1_000
 _N: Final = r"([0-9]{1,6})"
 _F: Final = r"([0-9]{1,6}(?:/[0-9]{1,6}|\.[0-9]{1,6})?)"
+_S: Final = r"([0-9]{1,6}(?:\.[0-9]{1,6})?)"
 _RULES: Final[dict[re.Pattern[str], Callable[..., Sampling]]] = {
     re.compile(f"uniform-{_N}"): lambda n: UniformSampling(_parse_frame_count(n)),
     re.compile(f"fps-{_F}"): lambda f: PerSecondSampling(_parse_frame_rate(f)),
     re.compile(f"fps-{_F}-max-{_N}"): lambda f, n: PerSecondSampling(
         _parse_frame_rate(f), _parse_frame_count(n)
     ),
+    re.compile(f"window-{_S}-{_S}-{_N}"): _build_window,
     re.compile("paper-8"): lambda: VideoRealityTestSampling(8),
     re.compile(f"vlmevalkit-{_N}"): lambda n: VlmEvalKitCountSampling(_parse_frame_count(n)),
     re.compile(f"vlmevalkit-fps-{_F}"): lambda f: VlmEvalKitRateSampling(_parse_frame_rate(f)),

@@ -33,7 +33,7 @@ def render_template(template: str, **values: object) -> Markup:
     return Markup(_build_template_environment().get_template(template).render(values))  # noqa: S704  autoescaped
 
 
-def build_html_page(
+def build_html_page(  # noqa: PLR0913  one parameter for each part
     *,
     title: str,
     body: Markup,
@@ -41,6 +41,7 @@ def build_html_page(
     scripts: Sequence[str],
     data: Mapping[str, object],
     fetches: bool = False,
+    served_at: str = "",
 ) -> str:
     """Return a document that runs the named static files and nothing else.
 
@@ -51,20 +52,32 @@ def build_html_page(
         scripts: Run in this order, at the end of the body, before `PRINT`, which every page has.
         data: For scripts, each under the id of its `<script type="application/json">` element.
         fetches: Whether scripts may read files next to the page: in frames, or from a web server.
+        served_at: URL prefix of styles and scripts on a web application, whose forms the page may send.
+            Without it they are inline.
     """
     if 'id="main"' not in body:
         msg = 'a page needs its content in <main id="main">. Add it to the template'
         raise InvalidValueError(msg)
-    style_blocks = [_read_static_file(name) for name in dict.fromkeys((BASE, *styles))]
-    script_blocks = [_read_static_file(name) for name in dict.fromkeys((*scripts, PRINT))]
+    style_names = [*dict.fromkeys((BASE, *styles))]
+    script_names = [*dict.fromkeys((*scripts, PRINT))]
+    inline_styles = [] if served_at else [read_static_file(name) for name in style_names]
+    inline_scripts = [] if served_at else [read_static_file(name) for name in script_names]
+    policy = _format_content_policy(
+        styles="'self'" if served_at else _format_hash_sources(inline_styles),
+        scripts="'self'" if served_at else _format_hash_sources(inline_scripts),
+        fetches=fetches,
+        forms="'self'" if served_at else "'none'",
+    )
     page = render_template(
         _FRAME,
         title=title,
-        policy=_format_content_policy(styles=style_blocks, scripts=script_blocks, fetches=fetches),
-        styles=style_blocks,
+        policy=policy,
+        style_links=[served_at + name for name in style_names] if served_at else [],
+        styles=inline_styles,
         body=body,
         data={name: _format_json_block(value) for name, value in data.items()},
-        scripts=script_blocks,
+        script_links=[served_at + name for name in script_names] if served_at else [],
+        scripts=inline_scripts,
     )
     return str(page)
 
@@ -86,7 +99,12 @@ def _read_package_file(folder: str, name: str) -> str:
 
 
 @cache
-def _read_static_file(name: str) -> Markup:
+def read_static_file(name: str) -> Markup:
+    """Return the text of the static file called `name`.
+
+    Raises:
+        InvalidValueError: It would end its own element.
+    """
     text = _read_package_file("static", name)
     if "</script" in text.lower() or "</style" in text.lower():
         msg = f"{name} would end its own element. Write the tag in two pieces"
@@ -95,24 +113,26 @@ def _read_static_file(name: str) -> Markup:
     return Markup(text.replace("\r\n", "\n"))  # noqa: S704  a file of ours
 
 
-def _format_content_policy(*, styles: Sequence[str], scripts: Sequence[str], fetches: bool) -> str:
+def _format_content_policy(*, styles: str, scripts: str, fetches: bool, forms: str) -> str:
     rules = {
         "default-src": "'none'",
-        "script-src": " ".join(map(_format_hash_source, scripts)) or "'none'",
-        "style-src": " ".join(map(_format_hash_source, styles)),
+        "script-src": scripts,
+        "style-src": styles,
         "img-src": _MEDIA,
         "media-src": _MEDIA,
         "connect-src": "'self'" if fetches else "'none'",
         "frame-src": "'self' file:" if fetches else "'none'",
         "base-uri": "'none'",
-        "form-action": "'none'",
+        "form-action": forms,
     }
     return "; ".join(f"{rule} {sources}" for rule, sources in rules.items())
 
 
-def _format_hash_source(block: str) -> str:
-    value = base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()
-    return f"'sha256-{value}'"
+def _format_hash_sources(blocks: Sequence[str]) -> str:
+    digests = (
+        base64.b64encode(hashlib.sha256(block.encode()).digest()).decode() for block in blocks
+    )
+    return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
 
 
 def _format_json_block(value: object) -> Markup:

@@ -179,9 +179,9 @@ class ProtocolPrompt:
     text: str
     source: str
     """The paper that prints it, or the one that describes it."""
-    wording: Literal["paper", "derived"] = "paper"
+    wording: Literal["paper", "derived", "own"] = "paper"
     """`paper`: byte for byte as printed; `derived`: with sentences left out, swapped or added, or from a
-    quotation whose printed bytes are not at hand."""
+    quotation whose printed bytes are not at hand; `own`: written for unreel."""
 
     @property
     def asks_to_think(self) -> bool:
@@ -305,6 +305,7 @@ PROTOCOLS: Final[NameRegistry[Protocol[Any, Any]]] = NameRegistry(
         "realism": LazyImport("unreel.protocols.realism:REALISM"),
         "reality": LazyImport("unreel.protocols.reality:REALITY"),
         "preference": LazyImport("unreel.protocols.preference:PREFERENCE"),
+        "locate": LazyImport("unreel.protocols.locate:LOCATE"),
     },
     group="unreel.protocols",
 )

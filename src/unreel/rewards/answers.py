@@ -27,6 +27,10 @@ class ClaimState(Enum):
 class AnswerStore(Protocol):
     """Store of answers by question key; methods may block and are called in threads."""
 
+    def find(self, key: str, /) -> CachedAnswer | None:
+        """Return the stored answer; `None` if there is none."""
+        ...
+
     def claim(self, key: str, /) -> CachedAnswer | ClaimState:
         """Return the stored answer, or claim the question."""
         ...

@@ -30,8 +30,22 @@ _NEAREST: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RewardCalibration:
-    """Fitted correction of one reviewer's probability of real, with its accuracy on held-out scenes."""
+class FittedCalibration:
+    """Parameters of a calibration, and its Brier scores on held-out scenes."""
+
+    stated: tuple[float, ...]
+    """Isotonic: stated probabilities, rising. Platt: slope and intercept of the logit."""
+    corrected: tuple[float, ...]
+    """Isotonic: the corrected probability of each; empty for Platt."""
+    brier: tuple[float, float, float]
+    """Cross-fitted Brier score and its 95 % interval."""
+    brier_before: tuple[float, float, float]
+    """The same of the stated probabilities."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewardCalibration(FittedCalibration):
+    """Fitted correction of one reviewer's probability of real."""
 
     reviewer: str
     protocol: str
@@ -39,25 +53,19 @@ class RewardCalibration:
     condition: str
     parser: str
     method: Method
-    stated: tuple[float, ...]
-    """Isotonic: stated probabilities, rising. Platt: slope and intercept of the logit."""
-    corrected: tuple[float, ...]
-    """Isotonic: the corrected probability of each; empty for Platt."""
     n_clips: int
     n_scenes: int
-    brier: tuple[float, float, float]
-    """Cross-fitted Brier score and its 95 % interval."""
-    brier_before: tuple[float, float, float]
-    """The same of the stated probabilities."""
     form: str = FORM
+
+    @property
+    def subject(self) -> str:
+        """Return the reviewer and the questions that it holds for."""
+        return f"{self.reviewer}, {self.protocol}, {self.condition}, parser {self.parser}"
 
     def apply(self, probability: float, /) -> float:
         """Return the corrected probability, 0 to 1."""
-        return float(
-            _predict_probability(self.method, self.stated, self.corrected, np.array([probability]))[
-                0
-            ]
-        )
+        stated = np.array([probability])
+        return float(_predict_probability(self.method, self.stated, self.corrected, stated)[0])
 
     def write(self, path: Path) -> None:
         """Write the calibration as JSON."""
@@ -109,23 +117,10 @@ def calibrate_run(
         condition=str(run.scope.conditions[0]),
         parser=mode,
         method=method,
-        stated=fitted.stated,
-        corrected=fitted.corrected,
         n_clips=len(rows),
         n_scenes=len(set(scenes)),
-        brier=fitted.brier,
-        brier_before=fitted.brier_before,
+        **asdict(fitted),
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FittedCalibration:
-    """Parameters of a calibration, and its Brier scores."""
-
-    stated: tuple[float, ...]
-    corrected: tuple[float, ...]
-    brier: tuple[float, float, float]
-    brier_before: tuple[float, float, float]
 
 
 def fit_calibration(
@@ -143,18 +138,12 @@ def fit_calibration(
     """
     from sklearn.model_selection import StratifiedGroupKFold  # type: ignore[import-untyped]
 
-    n_folds = min(
-        _FOLDS,
-        *(len({s for s, y in zip(scenes, real, strict=True) if y == side}) for side in (0, 1)),
-    )
+    labelled = {*zip(scenes, real, strict=True)}
+    n_folds = min(_FOLDS, *(sum(y == label for _, y in labelled) for label in (0, 1)))
     if n_folds < 2:  # noqa: PLR2004  one fold is fitted, another one tested
-        setting, problem = (
-            "run",
-            "it has real or generated clips of fewer than 2 scenes with a readable answer",
-        )
-        raise InvalidSettingError(
-            setting, problem, "Calibrate on a run with more real and generated clips"
-        )
+        setting, problem = "run", "its real or generated clips are of fewer than 2 scenes"
+        remedy = "Calibrate on a run with more real and generated clips"
+        raise InvalidSettingError(setting, problem, remedy)
     predicted = np.full(len(real), np.nan)
     folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
     for known, held_out in folds.split(stated, real, scenes):

@@ -5,11 +5,19 @@ from itertools import combinations
 from statistics import fmean
 from typing import Final, Protocol
 
+from unreel.core.box import Box
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
 from unreel.core.span import convert_to_microseconds
-from unreel.core.verdict import RealismVerdict, RealityVerdict, TraceVerdict, Unparsed, Verdict
+from unreel.core.verdict import (
+    LocateVerdict,
+    RealismVerdict,
+    RealityVerdict,
+    TraceVerdict,
+    Unparsed,
+    Verdict,
+)
 from unreel.protocols.trace import TRACE
 from unreel.rewards.result import MapTrace, ReviewerVerdict, Reward, RewardMap
 
@@ -91,6 +99,7 @@ def real_probability(outcome: Verdict | Failure) -> float | None:
         case (
             RealityVerdict(label=Label() as label, confidence=None)
             | TraceVerdict(label=Label() as label)
+            | LocateVerdict(label=Label() as label)
         ):
             return float(label is Label.REAL)
         case _:
@@ -103,30 +112,23 @@ def _compute_realism(outcome: Verdict | Failure) -> float | None:
     return (outcome.score - _LOWEST) / (_HIGHEST - _LOWEST)
 
 
-def _trace_of(outcome: TraceVerdict) -> MapTrace | Unparsed | None:
-    """Return the place of a verdict's trace; `None` if it calls the clip real."""
-    if outcome.label is Label.REAL:
-        return None
-    unread = (outcome.label, outcome.box, outcome.start_us)
-    for part in unread:
-        if isinstance(part, Unparsed):
-            return part
-    assert not isinstance(outcome.box, Unparsed)  # noqa: S101  for the type checker
-    assert not isinstance(outcome.start_us, Unparsed)  # noqa: S101  for the type checker
-    return MapTrace(outcome.box, outcome.start_us)
-
-
 def _build_map(
     verdicts: Iterable[ReviewerVerdict], clip: Clip, duration_us: int
 ) -> RewardMap | None:
     """Return the map of all traces; `None` if no trace was asked for or one cannot be read."""
-    outcomes = [v.outcome for v in verdicts if v.protocol == TRACE.instrument.protocol]
-    traces = [_trace_of(o) for o in outcomes if isinstance(o, TraceVerdict)]
-    places = [trace for trace in traces if not isinstance(trace, Unparsed)]
-    if not outcomes or len(places) < len(outcomes) or duration_us <= 0:
-        return None
+    traces: list[MapTrace | None] = []
+    for verdict in verdicts:
+        match verdict.outcome:
+            case TraceVerdict(label=Label.REAL):
+                traces.append(None)
+            case TraceVerdict(label=Label(), box=Box() as box, start_us=int() as start_us):
+                traces.append(MapTrace(box, start_us))
+            case _ if verdict.protocol == TRACE.instrument.protocol:
+                return None
     width, height = clip.size
-    return RewardMap(traces=tuple(places), duration_us=duration_us, width=width, height=height)
+    if not traces or duration_us <= 0:
+        return None
+    return RewardMap(traces=tuple(traces), duration_us=duration_us, width=width, height=height)
 
 
 def _compute_covered_fraction(trace: MapTrace | None, duration_us: int) -> float:
@@ -150,20 +152,16 @@ def _find_unparsed_part(verdict: Verdict) -> str:
     """Return the name of the part that the formula needs and the answer lacks; "" if there is none."""
     needed: dict[str, object]
     match verdict:
-        case TraceVerdict():
-            needed = (
-                {}
-                if verdict.label is Label.REAL
-                else {
-                    "the label": verdict.label,
-                    "the box": verdict.box,
-                    "the start time": verdict.start_us,
-                }
-            )
+        case TraceVerdict(label=Label.REAL):
+            needed = {}
+        case TraceVerdict(label=label, box=box, start_us=start_us):
+            needed = {"the label": label, "the box": box, "the start time": start_us}
         case RealismVerdict():
             needed = {"the score": verdict.score}
         case RealityVerdict():
             needed = {"the label": verdict.label, "the confidence": verdict.confidence}
+        case LocateVerdict():
+            needed = {"the segments": verdict.segments}
         case _:
             needed = {"the choice": verdict.real}
     return next((name for name, part in needed.items() if isinstance(part, Unparsed)), "")

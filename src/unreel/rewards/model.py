@@ -6,7 +6,6 @@ from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from unreel.core.clip import Clip, ClipId
@@ -164,12 +163,7 @@ class RewardModel:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> Future[T]:
@@ -180,13 +174,12 @@ class RewardModel:
         if isinstance(clip, Failure):
             return Reward(value=None, failure=clip)
         looks: Looks = {}
-        verdicts = await asyncio.gather(
-            *(
-                self._judge(name, (clip,), self._pool.open(factory), looks)
-                for name in self._inquiry.protocols
-                for factory in self._factories
-            )
-        )
+        asked = [
+            self._judge(name, (clip,), self._pool.open(factory), looks)
+            for name in self._inquiry.protocols
+            for factory in self._factories
+        ]
+        verdicts = await asyncio.gather(*asked)
         return compute_reward(verdicts, clip, self._calibrators)
 
     async def _compare(
@@ -198,26 +191,22 @@ class RewardModel:
             if isinstance(clip, Failure):
                 return clip
             clips.append(clip)
-        orders = [tuple(clips), tuple(reversed(clips))]
-        looks: list[Looks] = [{}, {}]
-        verdicts = await asyncio.gather(
-            *(
-                self._judge(_COMPARED, order, self._pool.open(factory), looks[number])
-                for number, order in enumerate(orders)
-                for factory in self._factories
-            )
-        )
+        asked = [
+            self._judge(_COMPARED, order, self._pool.open(factory), looks)
+            for order, looks in ((tuple(clips), Looks()), (tuple(reversed(clips)), Looks()))
+            for factory in self._factories
+        ]
+        verdicts = await asyncio.gather(*asked)
         wins = 0
-        for place, verdict in enumerate(verdicts):
+        for index, verdict in enumerate(verdicts):
             outcome = verdict.outcome
             if isinstance(outcome, Failure):
                 return outcome
             assert isinstance(outcome, PreferenceVerdict)  # noqa: S101  for the type checker
-            shown_first = place < len(self._factories)
             if not isinstance(outcome.real, str):
                 detail = f"{verdict.reviewer}, {_COMPARED}: cannot read the choice"
                 return Failure(FailureReason.MALFORMED_REPLY, detail)
-            wins += (outcome.real.value == "first") == shown_first
+            wins += (outcome.real.value == "first") == (index < len(self._factories))
         return wins / len(verdicts)
 
     def _survey(self, file: Path, content: ClipId | None) -> Clip | Failure:
@@ -274,7 +263,13 @@ class RewardModel:
     ) -> CachedAnswer | Failure:
         """Return the stored answer, or ask and store it; failures are not stored."""
         store = self._answers
-        if store is not None:
+        if store is not None and (known := await asyncio.to_thread(store.find, key)):
+            return known
+        wants = opened.reviewer.wants
+        if wants not in looks:
+            looks[wants] = asyncio.create_task(self._desk.show(clips, question.condition, wants))
+        shown = await asyncio.shield(looks[wants])
+        if store is not None:  # claimed as late as possible: a kill before it loses nothing
             claimed = await asyncio.to_thread(store.claim, key)
             while claimed is ClaimState.BUSY:
                 await asyncio.sleep(_POLL_S)
@@ -284,29 +279,19 @@ class RewardModel:
                 return Failure(FailureReason.WORKER_DIED, detail)
             if isinstance(claimed, CachedAnswer):
                 return claimed
-        answer: CachedAnswer | Failure | None = None
+        answer: CachedAnswer | None = None
         try:
-            wants = opened.reviewer.wants
-            if wants not in looks:
-                looks[wants] = asyncio.create_task(
-                    self._desk.show(clips, question.condition, wants)
-                )
-            shown = await asyncio.shield(looks[wants])
             self.n_asked += not isinstance(shown, Failure)
             result = await self._desk.put(question, shown, opened)
-            outcome = result.outcome
-            answer = (
-                outcome
-                if isinstance(outcome, Failure)
-                else CachedAnswer(outcome.text, result.box_space)
-            )
+            if isinstance(result.outcome, Failure):
+                return result.outcome
+            answer = CachedAnswer(result.outcome.text, result.box_space)
             return answer
         finally:
-            if store is not None:
-                if isinstance(answer, CachedAnswer):
-                    await asyncio.to_thread(store.store, key, answer)
-                else:
-                    await asyncio.to_thread(store.release, key)
+            if store is not None and answer is not None:
+                await asyncio.to_thread(store.store, key, answer)
+            elif store is not None:
+                await asyncio.to_thread(store.release, key)
 
     def _describe(
         self,
@@ -341,18 +326,11 @@ class RewardModel:
         fitted = {}
         for calibration in calibrations:
             expected = (str(self._inquiry.condition), self._inquiry.mode)
+            protocol = instruments.get(calibration.protocol)
             is_same = (calibration.condition, calibration.parser) == expected
-            if (
-                not is_same
-                or calibration.reviewer not in reviewers
-                or calibration.protocol not in instruments
-            ):
-                problem = (
-                    f"fitted for {calibration.reviewer}, {calibration.protocol}, "
-                    f"{calibration.condition}, parser {calibration.parser}"
-                )
+            if not is_same or calibration.reviewer not in reviewers or protocol is None:
+                setting, problem = "calibration", f"fitted for {calibration.subject}"
                 remedy = "Score with that model, protocol, condition and parser, or calibrate another run"
-                setting = "calibration"
                 raise InvalidSettingError(setting, problem, remedy)
-            fitted[calibration.reviewer, instruments[calibration.protocol]] = calibration
+            fitted[calibration.reviewer, protocol] = calibration
         return fitted

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,22 +76,6 @@ class RewardMap:
         """Return the middle of each time step, in seconds after the start of the clip."""
         n_steps = self.shape[0]
         return (np.arange(n_steps) + 0.5) * self.duration_us / MICROSECONDS / n_steps
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the map for storage; `read_map` is the inverse."""
-        traces = [t and [t.box.x0, t.box.y0, t.box.x1, t.box.y1, t.start_us] for t in self.traces]
-        return {
-            "traces": traces,
-            "duration_us": self.duration_us,
-            "width": self.width,
-            "height": self.height,
-        }
-
-
-def read_map(stored: Mapping[str, Any]) -> RewardMap:
-    """Return the map that `RewardMap.to_json` stored."""
-    traces = tuple(t and MapTrace(Box(*t[:4]), t[4]) for t in stored["traces"])
-    return RewardMap(**{**stored, "traces": traces})
 
 
 @dataclass(frozen=True, slots=True)

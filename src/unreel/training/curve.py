@@ -18,7 +18,7 @@ _FIRST: Final = ("step", "epoch", LOSS, HELD_OUT, "learning rate")
 _WIDTH, _HEIGHT = 720, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 40, 44
 _TICKS: Final = 5
-_COLOURS: Final = {LOSS: "#2563eb", HELD_OUT: "#b45309"}
+_COLOURS: Final = ("#2563eb", "#b45309")
 _MOST_POINTS: Final = 600
 
 Moment = Mapping[str, float]
@@ -62,23 +62,27 @@ def format_training_curve_csv(moments: Sequence[Moment]) -> str:
     return out.getvalue()
 
 
-def draw_training_curve_svg(moments: Sequence[Moment]) -> str:
+def draw_training_curve_svg(
+    moments: Sequence[Moment],
+    names: Sequence[str] = (LOSS, HELD_OUT),
+    title: str = "Loss over the steps of a training",
+) -> str:
     """Draw the training loss and the held-out loss over the steps as SVG."""
     lines = {
         name: [(m["step"], m[name]) for m in moments if isfinite(m.get(name, inf))]
-        for name in _COLOURS
+        for name in names
     }
     points = [point for line in lines.values() for point in line]
     if not points:
-        return _format_svg_page(['<text x="24" y="48">no step was taken yet</text>'])
+        return _format_svg_page(title, ['<text x="24" y="48">no step was taken yet</text>'])
     last, top = max(x for x, _ in points), max(y for _, y in points)
     across = PlotAxis(0, max(last, 1), _LEFT, _WIDTH - _RIGHT)
     up = PlotAxis(0, top if top > 0 else 1, _HEIGHT - _BOTTOM, _TOP)
     parts = [*_draw_axes(across, up)]
-    for name, line in lines.items():
+    for number, (name, line) in enumerate(lines.items()):
         if line:
-            parts += _draw_curve(name, _average_neighbouring_points(line), across, up)
-    return _format_svg_page(parts)
+            parts += _draw_curve(number, name, _average_neighbouring_points(line), across, up)
+    return _format_svg_page(title, parts)
 
 
 def _draw_axes(across: PlotAxis, up: PlotAxis) -> list[str]:
@@ -101,11 +105,11 @@ def _draw_axes(across: PlotAxis, up: PlotAxis) -> list[str]:
 
 
 def _draw_curve(
-    name: str, line: Sequence[tuple[float, float]], across: PlotAxis, up: PlotAxis
+    number: int, name: str, line: Sequence[tuple[float, float]], across: PlotAxis, up: PlotAxis
 ) -> list[str]:
-    colour = _COLOURS[name]
+    colour = _COLOURS[number]
     path = " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in line)
-    place = _LEFT + list(_COLOURS).index(name) * 150
+    place = _LEFT + number * 150
     parts = [
         f'<rect x="{place}" y="14" width="14" height="4" fill="{colour}"/>',
         f'<text x="{place + 20}" y="20">{escape(name)}</text>',
@@ -126,11 +130,11 @@ def _average_neighbouring_points(line: Sequence[tuple[float, float]]) -> list[tu
     return [(g[-1][0], sum(y for _, y in g) / len(g)) for g in groups]
 
 
-def _format_svg_page(parts: Sequence[str]) -> str:
+def _format_svg_page(title: str, parts: Sequence[str]) -> str:
     body = "\n".join(parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
         'font-family="system-ui, sans-serif" font-size="12" fill="#18181b">\n'
-        "<title>Loss over the steps of a training</title>\n"
+        f"<title>{escape(title)}</title>\n"
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>\n{body}\n</svg>\n'
     )

@@ -18,7 +18,7 @@ from unreel.protocols.protocol import get_protocol, list_protocol_names
 
 RECIPES = {
     name: BenchmarkExportRecipe(
-        name="x", protocol=name, box_space="pixel" if name == "trace" else None
+        name="x", protocol=name, box_space="pixel" if get_protocol(name).needs_box_space else None
     )
     for name in list_protocol_names()
 }
@@ -27,6 +27,7 @@ GOOD = {
     "realism": "<answer>3</answer>",
     "reality": "<answer>1</answer>",
     "preference": "1",
+    "locate": '[{"start": 0, "end": 0.5}]',
 }
 
 

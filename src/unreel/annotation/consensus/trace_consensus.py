@@ -15,12 +15,12 @@ from unreel.annotation.consensus.trace_matching import (
     build_trace_tube,
     cluster_annotator_traces,
     get_trace_sort_key,
-    interpolate_trace_boxes,
     measure_tube_overlap,
 )
 from unreel.core.box import Box
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
+from unreel.protocols.locate.overlap import corners_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +157,7 @@ def _compute_median_track(traces: Sequence[Trace], instants_us: Sequence[int]) -
 
     Only traces whose span contains the instant count; all traces count if no span contains it.
     """
-    corners = np.stack([interpolate_trace_boxes(trace, instants_us) for trace in traces])
+    corners = np.stack([corners_at(trace, instants_us) for trace in traces])
     there = np.array(
         [[t.span.start_us <= at < t.span.end_us for at in instants_us] for t in traces]
     )

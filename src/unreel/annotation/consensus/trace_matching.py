@@ -5,15 +5,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from unreel.annotation.campaign import ClipCopy
-from unreel.core.box import Box
 from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import Trace
-
-Corners = npt.NDArray[np.float64]
-"""x0, y0, x1, y1 at each of several instants."""
+from unreel.protocols.locate.overlap import Corners, compute_box_overlaps, corners_at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,28 +31,12 @@ def build_trace_tube(trace: Trace, copy: ClipCopy) -> TraceTube:
     if not trace.track:
         return TraceTube(trace.span, first, end, None)
     instants_us = np.rint(np.arange(first, end) * (MICROSECONDS / float(copy.rate)))
-    return TraceTube(
-        trace.span, first, end, interpolate_trace_boxes(trace, instants_us.astype(np.int64))
-    )
-
-
-def interpolate_trace_boxes(
-    trace: Trace, instants_us: Sequence[int] | npt.NDArray[np.int64]
-) -> Corners:
-    """Return the box corners of a trace at `instants_us`, interpolated linearly between key frames.
-
-    Times outside the trace's key frames get the nearest box.
-    """
-    at = np.array([mark.at_us for mark in trace.track], dtype=np.float64)
-    marks = np.array([_get_box_corners(mark.box) for mark in trace.track])
-    asked = np.asarray(instants_us, dtype=np.float64)
-    return np.stack([np.interp(asked, at, marks[:, side]) for side in range(4)], axis=1)
+    return TraceTube(trace.span, first, end, corners_at(trace, instants_us.astype(np.int64)))
 
 
 def temporal_iou(one: TimeSpan, other: TimeSpan) -> float:
     """Compute the IoU of two time spans: shared time divided by the time of their union."""
-    shared = one.overlap_us(other)
-    return shared / (one.length_us + other.length_us - shared)
+    return one.iou(other)
 
 
 def shared_box_iou(one: TraceTube, other: TraceTube) -> float | None:
@@ -91,10 +71,6 @@ def measure_tube_overlap(one: TraceTube, other: TraceTube) -> float:
     return temporal_iou(one.span, other.span) if found is None else found
 
 
-def _get_box_corners(box: Box) -> tuple[float, float, float, float]:
-    return box.x0, box.y0, box.x1, box.y1
-
-
 def _compute_frame_overlaps(one: TraceTube, other: TraceTube) -> Corners | None:
     """Compute the IoU of the boxes on each shared frame; `None` if a trace has no boxes."""
     if one.corners is None or other.corners is None:
@@ -104,11 +80,7 @@ def _compute_frame_overlaps(one: TraceTube, other: TraceTube) -> Corners | None:
         return np.zeros(0)
     ours = one.corners[first - one.first : end - one.first]
     theirs = other.corners[first - other.first : end - other.first]
-    sides = np.minimum(ours[:, 2:], theirs[:, 2:]) - np.maximum(ours[:, :2], theirs[:, :2])
-    shared = np.clip(sides, 0, None).prod(axis=1)
-    areas = (ours[:, 2:] - ours[:, :2]).prod(axis=1) + (theirs[:, 2:] - theirs[:, :2]).prod(axis=1)
-    found: Corners = np.minimum(1.0, shared / (areas - shared))
-    return found
+    return compute_box_overlaps(ours, theirs)
 
 
 # Faults at one place and time are told apart by what is said of them. Place and time come first.

@@ -11,6 +11,7 @@ import click
 from unreel.benchmarks.answers import VOTER, join_answers
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.loader import open_benchmark
+from unreel.benchmarks.localisation.predictions import find_prediction_space, is_prediction_file
 from unreel.benchmarks.scored_rows import build_scorable_rows, require_scorable_rows
 from unreel.benchmarks.tables import read_column_names
 from unreel.cli.completion import complete_runs
@@ -132,8 +133,8 @@ def score(  # noqa: PLR0913  one parameter for each option
 
     A run is a folder or s3://bucket/prefix and takes --parser, --judge and --sts; it knows its
     benchmark, and --benchmark sets its new location. A file is JSONL, CSV, TSV or Parquet with
-    `name` and `text` or `failure`, or with `name`, `voter` and `label` for human votes; it needs
-    --benchmark and --protocol. Sends no question to a reviewer. Exits with status 1 if answers are
+    `name` and `text` or `failure`, or with `name`, `voter` and `label` for human votes, or a JSON
+    or text file of predicted segments; it needs --benchmark and --protocol. Sends no question to a reviewer. Exits with status 1 if answers are
     missing, failed or could not be matched.
     """
     if "://" in answers or Path(answers).is_dir():
@@ -153,6 +154,7 @@ def score(  # noqa: PLR0913  one parameter for each option
         remedy = "A file of answers needs it; a folder of `unreel eval` does not"
         raise InvalidSettingError(option, "missing", remedy)
     chosen = get_protocol(instrument)
+    box_space = box_space or find_prediction_space(Path(answers))
     if chosen.needs_box_space and box_space is None:
         option, remedy = "--box-space", "Name the unit of the boxes, for example --box-space pixel"
         raise InvalidSettingError(option, "missing", remedy)
@@ -160,7 +162,7 @@ def score(  # noqa: PLR0913  one parameter for each option
     opened = open_benchmark(
         benchmark, layout, mapping=parse_column_mapping(mapping), outside=outside
     )
-    if VOTER in read_column_names(Path(answers)):
+    if not is_prediction_file(Path(answers)) and VOTER in read_column_names(Path(answers)):
         if instrument != VOTED:
             option, problem = "--protocol", "votes say real or generated"
             raise InvalidSettingError(option, problem, f"Use --protocol {VOTED}")

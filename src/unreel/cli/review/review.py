@@ -90,6 +90,14 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Repeat the questions on recompressed, scaled and cropped copies: 4 times the questions.",
 )
 @click.option(
+    "--scan",
+    "n_scan",
+    type=click.IntRange(0, 1000),
+    default=24,
+    show_default=True,
+    help="Number of questions to each model that search a clip of more than a minute in windows; 0 for none.",
+)
+@click.option(
     "--sample", is_flag=True, help="Review a synthesised clip offline with recorded answers."
 )
 @trusted_option

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -56,6 +56,7 @@ class ReviewCommandOptions:
     box_space: str | None
     perturb: bool
     runs: tuple[str, ...]
+    n_scan: int
     sample: bool
 
 
@@ -200,12 +201,16 @@ class ReviewSession:
             format_box_space_note,
             get_trained_protocols,
         )
+        from unreel.evaluation.scan import SearchLimits
+        from unreel.evaluation.scan_review import SCANNED
 
         ask = self._ask
         protocols = ask.protocols or get_trained_protocols(ask.models) or REVIEWED
         inquiry = build_review_questions(
             protocols, ask.condition, mode=ask.parser, models=ask.models
         )
+        if ask.n_scan and (protocols == REVIEWED or SCANNED in protocols):
+            inquiry = replace(inquiry, scan=SearchLimits(n_questions=ask.n_scan))
         if ask.sample:
             from unreel.evaluation.sample import NOTE, build_sample_reviewers
 
@@ -241,7 +246,17 @@ class ReviewSession:
         desk: "ReviewDispatcher",
     ) -> "Review":
         from unreel.evaluation.review import review_clip
+        from unreel.evaluation.scan_review import (
+            ScanOpinion,
+            format_scan_cost,
+            format_scan_plan,
+            list_scanners,
+            needs_scan,
+        )
 
+        scanners = list_scanners(reviewers)
+        if inquiry.scan is not None and scanners and needs_scan(clip, inquiry.scan):
+            print_message(format_scan_plan(clip, len(scanners), inquiry.scan))
         asked_s = time.monotonic()
 
         self._waited = dict.fromkeys(
@@ -251,6 +266,8 @@ class ReviewSession:
         def tell(opinion: "Opinion") -> None:
             self._waited.pop((opinion.reviewer, opinion.question.instrument.protocol), None)
             self._tell_waiting(Path(clip.location))
+            if isinstance(opinion, ScanOpinion):
+                print_message(format_scan_cost(opinion))
             if time.monotonic() - asked_s > _LATE_S:
                 protocol = opinion.question.instrument.protocol
                 print_message(f"{opinion.reviewer}, {protocol}: {opinion.headline}")

@@ -48,6 +48,16 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8060, show_default=True, help="Port; 0: any."
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["uvicorn", "ray"]),
+    default="uvicorn",
+    show_default=True,
+    help="One process, or replicas by Ray Serve (extra `ray`).",
+)
+@click.option(
+    "--replicas", type=click.IntRange(1), default=2, show_default=True, help="Replicas with ray."
+)
 @click.option("--tokens", type=_FILE, help="TOML file of bearer tokens.")
 @click.option(
     "--store",
@@ -71,6 +81,25 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--log", type=_FILE, help="Reward log: one JSON line for each item.")
 @click.option(
+    "--stop-on",
+    multiple=True,
+    metavar="GUARD",
+    help="Refuse requests with 503 after an alarm of this guard, or of `any`. Repeatable.",
+)
+@click.option(
+    "--canaries",
+    type=click.Path(path_type=Path, exists=True),
+    metavar="BENCHMARK",
+    help="Clips with injected twins, from `unreel curate` with [inject], to score and log.",
+)
+@click.option(
+    "--canary-rate",
+    type=click.FloatRange(0, 1),
+    default=0.02,
+    show_default=True,
+    help="Pairs of canaries for each new clip.",
+)
+@click.option(
     "--max-mb", type=click.IntRange(1), default=256, show_default=True, help="MB per request."
 )
 @click.option(
@@ -81,12 +110,12 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="Longest time of a request in seconds.",
 )
 @trusted_option
-def serve(*, host: str, port: int, **options: Any) -> None:
+def serve(*, host: str, port: int, engine: str, replicas: int, **options: Any) -> None:
     """Serve rewards over HTTP: POST /v1/rewards; the API is described at /docs.
 
     Runs until Ctrl-C or SIGTERM, finishes the requests that run, and exits with status 0.
     """
-    from unreel.rewards.service.serving import require_tokens, run_process
+    from unreel.rewards.service.serving import require_tokens, run_process, run_replicas
 
     settings = _read_options(options)
     require_tokens(settings, host, port)
@@ -96,7 +125,10 @@ def serve(*, host: str, port: int, **options: Any) -> None:
         print_message(f"unreel reward: {address}")
 
     try:
-        run_process(settings, host=host, port=port, on_start=announce)
+        if engine == "ray":
+            run_replicas(settings, n_replicas=replicas, host=host, port=port, on_start=announce)
+        else:
+            run_process(settings, host=host, port=port, on_start=announce)
     except StopSignal:
         print_message("unreel reward: stopped")
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from unreel.cli.output import json_option
-from unreel.core.registry import LazyImport
+from unreel.cli.output import echo, json_option, print_json, print_message, print_table
 
 
 @click.command()
@@ -17,12 +16,6 @@ from unreel.core.registry import LazyImport
     help="Output folder of the page. Without it no page is written.",
 )
 @click.option(
-    "--last",
-    type=click.IntRange(min=10),
-    metavar="STEPS",
-    help="Number of steps at the end of the log to read; the first of them are the reference. Default: all.",
-)
-@click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
@@ -30,10 +23,29 @@ from unreel.core.registry import LazyImport
     help="Probability of any false alarm in a run.",
 )
 @json_option
-def watch(*, log: Path, out: Path | None, last: int | None, alpha: float, as_json: bool) -> None:
+def watch(*, log: Path, out: Path | None, alpha: float, as_json: bool) -> None:
     """Search LOG, written by `unreel reward serve --log`, for signs of reward hacking.
 
     Exits with status 1 if a guard raises an alarm.
     """
-    print_guards = LazyImport("unreel.cli.reward.watch_job:print_guards", "reward").load()
-    sys.exit(print_guards(log, out=out, last=last, alpha=alpha, as_json=as_json))
+    from unreel.rewards.guards.evaluate import evaluate_steps
+    from unreel.rewards.guards.page import COLUMNS, format_guard, write_guard_page
+    from unreel.rewards.guards.result import GuardSettings
+    from unreel.rewards.guards.steps import StepCollector, read_log
+
+    settings, collector = GuardSettings(alpha=alpha), StepCollector()
+    collector.add(read_log(log))
+    steps = collector.finish()
+    results = evaluate_steps(steps, settings)
+    page = out and write_guard_page(results, steps, out, title=log.name, settings=settings)
+    alarms = [result.guard for result in results if result.alarm]
+    if as_json:
+        print_json({"alarms": alarms, "n_steps": len(steps), "guards": results, "page": page})
+    else:
+        print_table(COLUMNS, map(format_guard, results))
+        if page:
+            echo(page)
+        if collector.n_late:
+            print_message(f"{collector.n_late} rows came after their step was closed: excluded")
+        print_message(f"alarms: {', '.join(alarms) or 'none'}")
+    sys.exit(1 if alarms else 0)

@@ -110,7 +110,7 @@ def build_calibration_panel(board: ReportBoard) -> BoardPanel | None:
 
 def build_whole_frame_panel(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of boxes that cover the whole frame; `None` if the protocol asks for no box."""
-    if not board.asked.needs_box_space:
+    if "whole-frame-boxes" not in board.asked.figures:
         return None
     figure = board.asked.figures["whole-frame-boxes"]
     values = {

@@ -76,9 +76,7 @@ def _build_other_metrics_table(board: ReportBoard) -> BoardTable | None:
 
 def _select_other_metrics(board: ReportBoard) -> list[MetricDefinition]:
     figures = board.asked.figures
-    shown = {*figures.leading, *figures.sides, figures.per_creator}
-    if board.asked.needs_box_space:
-        shown.add("whole-frame-boxes")
+    shown = {*figures.leading, *figures.sides, figures.per_creator, "whole-frame-boxes"}
     return [figure for figure in figures if figure.metric not in shown]
 
 

@@ -18,6 +18,7 @@ from unreel.core.span import convert_to_microseconds
 from unreel.core.trace import Trace
 from unreel.core.verdict import TraceVerdict, Unparsed, is_answer_correct
 from unreel.evaluation.review_stage import CLIP_CLOCK
+from unreel.protocols.locate.text import describe_segment
 from unreel.report.clips.clip_files import (
     CHUNK,
     FAILED,
@@ -347,6 +348,8 @@ def _iter_parsed_parts(outcome: Any) -> Iterator[tuple[str, Any]]:
         value = getattr(outcome, part)
         if isinstance(value, Box):
             yield part, _build_box_json(value)
+        elif isinstance(value, tuple):
+            yield part, "; ".join(map(describe_segment, value)) or "none"
         elif not isinstance(value, Unparsed):
             yield part, value[:LONGEST_TEXT] if isinstance(value, str) else value
 

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+from markupsafe import Markup
 from pydantic_core import to_jsonable_python
 
 from unreel.core.answer import Reply
@@ -56,6 +57,8 @@ from unreel.report.review.stills import ClipStills, remove_old_stills, write_fau
 PAGE: Final = "evidence.html"
 RESULT: Final = "result.json"
 STILLS_STYLE: Final = "unreel.report.review:stills.css"
+STYLES: Final = (player.STYLE, "unreel.report.review:evidence.css", STILLS_STYLE)
+SCRIPTS: Final = (player.SCRIPT, player.MOUNT)
 
 _UNIT: Final = re.compile(r"(?<=\d) (?=s\b)")
 _JOINED: Final = "\u00a0"
@@ -90,13 +93,23 @@ class EvidencePageContext:
     """How often reviewers were right before."""
 
 
-def write_evidence(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceParts:
+    """Parts of the page, from which `build_html_page` makes a document with `STYLES` and `SCRIPTS`."""
+
+    title: str
+    body: Markup
+    data: dict[str, Any]
+
+
+def write_evidence(  # noqa: PLR0913  one parameter for each callback
     review: Review,
     out: Path,
     *,
     reader: MediaReader,
     background: EvidencePageContext,
     on_page: Callable[[Path], None] = lambda _page: None,
+    on_parts: Callable[[EvidenceParts], None] = lambda _parts: None,
     on_frames: OnFrames = lambda _n_frames: None,
 ) -> EvidenceFiles:
     """Write the page and the annotated clip of `review` into the folder `out`.
@@ -120,10 +133,9 @@ def write_evidence(
     stills = write_fault_stills(review.clip, tracks, out, reader=reader, duration_us=duration_us)
 
     def write(annotated: Path | Failure) -> EvidenceFiles:
-        html = build_evidence_page(
-            review, background, footage=footage, annotated=annotated, stills=stills
-        )
-        page = folder.write(PAGE, html.encode())
+        parts = build_parts(review, background, footage=footage, annotated=annotated, stills=stills)
+        on_parts(parts)
+        page = folder.write(PAGE, build_evidence_page(parts).encode())
         document = _format_result_json(review, background, annotated=annotated, stills=stills)
         # A name that is no UTF-8 has surrogates, which JSON can write as escapes alone.
         result = folder.write(RESULT, document.encode("utf-8", "backslashreplace"))
@@ -148,15 +160,22 @@ def _remove_old_evidence(out: Path, clip: Clip) -> None:
     remove_old_stills(OutputDirectory(out))
 
 
-def build_evidence_page(
+def build_evidence_page(parts: EvidenceParts) -> str:
+    """Return the evidence page as an HTML document."""
+    return build_html_page(
+        title=parts.title, body=parts.body, styles=STYLES, scripts=SCRIPTS, data=parts.data
+    )
+
+
+def build_parts(
     review: Review,
     background: EvidencePageContext,
     *,
     footage: PlayerVideo | Failure,
     annotated: Path | Failure,
     stills: ClipStills,
-) -> str:
-    """Return the evidence page as an HTML document."""
+) -> EvidenceParts:
+    """Return the parts of the page."""
     name = sanitise_line(Path(review.clip.location).name)
     opinions = [_build_opinion_row(opinion, background.records) for opinion in review.opinions]
     body = render_template(
@@ -193,13 +212,7 @@ def build_evidence_page(
         data[player.SPEC_ID] = asdict(
             _build_player_spec(review, footage, title=name, truth=background.truth)
         )
-    return build_html_page(
-        title=f"{name}: evidence",
-        body=body,
-        styles=[player.STYLE, "unreel.report.review:evidence.css", STILLS_STYLE],
-        scripts=[player.SCRIPT, player.MOUNT],
-        data=data,
-    )
+    return EvidenceParts(title=f"{name}: evidence", body=body, data=data)
 
 
 def _format_result_json(

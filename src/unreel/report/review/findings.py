@@ -13,7 +13,7 @@ from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_line, sanitise_lines
 from unreel.core.span import format_seconds
 from unreel.core.trace import BoxAt, Trace
-from unreel.core.verdict import TraceVerdict
+from unreel.core.verdict import LocateVerdict, TraceVerdict, Unparsed
 from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
 from unreel.media.annotated_copy_wire import OnFrames
@@ -164,6 +164,8 @@ def build_finding_tracks(
 
 def _iter_reported_traces(opinion: Opinion, *, duration_us: int) -> Iterator[PlayerTraceSpec]:
     verdict = opinion.verdict
+    if isinstance(verdict, LocateVerdict) and not isinstance(verdict.segments, Unparsed):
+        yield from build_known_trace_specs(segment.trace for segment in verdict.segments)
     if not isinstance(verdict, TraceVerdict) or verdict.label is not Label.GENERATED:
         return
     text = sanitise_lines(verdict.explanation) if isinstance(verdict.explanation, str) else ""

@@ -22,12 +22,13 @@ from unreel.report.review.origin import FileOriginChecks
 from unreel.report.review.result import Attention, classify_attention, format_review_headline
 
 INDEX: Final = "index.html"
-_TITLES: Final[dict[Attention, str]] = {
+ATTENTION_TITLES: Final[dict[Attention, str]] = {
     "disagreement": "Verdicts disagree",
     "failure": "A verdict is missing",
     "generated": "Looks AI-generated",
     "none": "The rest",
 }
+"""Titles of the groups, in the order of the page."""
 _THUMB: Final = 240
 
 
@@ -112,7 +113,7 @@ def write_review_index(
     ]
     groups = [
         (title, own)
-        for attention, title in _TITLES.items()
+        for attention, title in ATTENTION_TITLES.items()
         if (own := [row for row in rows if row["attention"] == attention])
     ]
     body = render_template(

@@ -1,18 +1,38 @@
-"""Evaluation of all guards over a reward log, at once or as rows arrive."""
+"""All guards over the steps of a log: tests of the held-out reward, of drift, and of fractions."""
 
+import math
 from collections.abc import Iterable, Sequence
+from typing import Final
 
-from unreel.rewards.guards.rates import watch_canaries, watch_rate
-from unreel.rewards.guards.result import GuardResult, GuardSettings
-from unreel.rewards.guards.steps import LogRow, StepCollector, StepSummary
-from unreel.rewards.guards.trends import watch_all_drift, watch_held_out
+import numpy as np
+
+from unreel.rewards.guards.result import (
+    RATES,
+    GuardResult,
+    GuardSettings,
+    conclude,
+    unmeasured_guard,
+)
+from unreel.rewards.guards.steps import FACTS, FactSummary, LogRow, StepCollector, StepSummary
+from unreel.stats.sample import Array
+from unreel.stats.sequential import (
+    combine_restarted_tests,
+    compute_fraction_evidence,
+    compute_mean_evidence,
+    compute_trend_evidence,
+    estimate_fraction_interval,
+    estimate_mean_interval,
+    estimate_trend_interval,
+)
+
+_LEAST_STEPS: Final = 3
 
 
 def evaluate_guards(
     rows: Iterable[LogRow], settings: GuardSettings | None = None
 ) -> tuple[GuardResult, ...]:
-    """Return the result of each guard over the complete steps of a log, in any order of its rows."""
-    collector = StepCollector(keep_open=True)
+    """Return the result of each guard over the complete steps of a log."""
+    collector = StepCollector()
     collector.add(rows)
     return evaluate_steps(collector.finish(), settings or GuardSettings())
 
@@ -23,32 +43,85 @@ def evaluate_steps(
     """Return the result of each guard over summarised steps."""
     return (
         watch_held_out(steps, settings),
-        *watch_all_drift(steps, settings),
-        watch_rate("text", steps, settings),
-        watch_rate("duplicates", steps, settings),
-        watch_canaries(steps, settings),
-        watch_rate("identical", steps, settings),
-        watch_rate("nulls", steps, settings),
+        *(watch_drift(guard, steps, settings) for guard in FACTS),
+        *(watch_rate(guard, steps, settings) for guard in RATES),
     )
 
 
-class GuardMonitor:
-    """Guards over a log that grows. Rows are summarised by step, and results are computed once for each step."""
+def watch_held_out(steps: Sequence[StepSummary], settings: GuardSettings) -> GuardResult:
+    """Raise an alarm if the trained reward rises while the held-out reward of the same clips falls.
 
-    def __init__(self, settings: GuardSettings | None = None) -> None:
-        self._settings = settings or GuardSettings()
-        self._collector = StepCollector()
-        self._n_steps = -1
-        self._results: tuple[GuardResult, ...] = ()
+    Evidence from a start is the smaller of that for the rise and that for the fall. So the false-alarm rate holds
+    if the trained reward does not rise, and it holds if the held-out reward does not fall.
+    """
+    paired = [step for step in steps if step.n_paired]
+    if len(paired) < _LEAST_STEPS:
+        why = "fewer than 3 complete steps have trained and held-out rewards"
+        return unmeasured_guard("held-out", why, settings, n_steps=len(paired))
+    value = np.array([step.value for step in paired], np.float64)
+    held_out = np.array([step.held_out for step in paired], np.float64)
 
-    def add(self, rows: Iterable[LogRow]) -> None:
-        """Add rows in the order in which they are scored."""
-        self._collector.add(rows)
+    def weigh(start: int) -> Array:
+        falls = compute_trend_evidence(held_out[start:], -1, least=settings.held_out_fall)
+        return np.minimum(compute_trend_evidence(value[start:], 1), falls)
 
-    def evaluate(self) -> tuple[GuardResult, ...]:
-        """Return the result of each guard over the complete steps so far."""
-        n_steps = self._collector.n_complete
-        if n_steps != self._n_steps:
-            self._n_steps = n_steps
-            self._results = evaluate_steps(self._collector.finish(), self._settings)
-        return self._results
+    return conclude(
+        "held-out",
+        combine_restarted_tests(len(paired), weigh),
+        lambda part, alpha: estimate_trend_interval(held_out[part], alpha),
+        sizes=[(step.step, step.n_paired) for step in paired],
+        limit=0.0,
+        settings=settings,
+    )
+
+
+def watch_drift(guard: str, steps: Sequence[StepSummary], settings: GuardSettings) -> GuardResult:
+    """Raise an alarm if the mean of a fact leaves the range of the first steps, upwards or downwards."""
+    measured = [step for step in steps if guard in step.facts]
+    first, later = measured[: settings.reference_steps], measured[settings.reference_steps :]
+    if len(later) < _LEAST_STEPS:
+        why = f"fewer than 3 complete steps after the first {settings.reference_steps}"
+        return unmeasured_guard(guard, why, settings, n_steps=len(measured))
+    mean, sd = _pool_fact_summaries([step.facts[guard] for step in first])
+    shifts = np.array([step.facts[guard].mean - mean for step in later]) / max(sd, FACTS[guard][1])
+    limit = settings.drift_sd
+
+    def weigh(start: int) -> Array:
+        up, down = (compute_mean_evidence(sign * shifts[start:], limit, 1) for sign in (1, -1))
+        return np.logaddexp(up, down) - math.log(2)
+
+    return conclude(
+        guard,
+        combine_restarted_tests(len(later), weigh),
+        lambda part, alpha: estimate_mean_interval(shifts[part], alpha / 2),
+        sizes=[(step.step, step.facts[guard].n) for step in later],
+        limit=math.copysign(limit, shifts.sum()),
+        settings=settings,
+    )
+
+
+def watch_rate(guard: str, steps: Sequence[StepSummary], settings: GuardSettings) -> GuardResult:
+    """Raise an alarm if the mean fraction of a step is above the limit of the guard."""
+    counts = [(step.step, *step.counts[guard]) for step in steps if step.counts[guard][1]]
+    if not counts:
+        return unmeasured_guard(guard, "no complete step has such items", settings, n_steps=0)
+    fractions = np.array([count / n for _, count, n in counts])
+    limit = settings.rates[guard]
+    return conclude(
+        guard,
+        combine_restarted_tests(
+            len(counts), lambda start: compute_fraction_evidence(fractions[start:], limit)
+        ),
+        lambda part, alpha: estimate_fraction_interval(fractions[part], alpha),
+        sizes=[(step, n) for step, _, n in counts],
+        limit=limit,
+        settings=settings,
+    )
+
+
+def _pool_fact_summaries(parts: Sequence[FactSummary]) -> tuple[float, float]:
+    """Return mean and standard deviation of all clips of several steps."""
+    n = sum(part.n for part in parts)
+    mean = sum(part.n * part.mean for part in parts) / n
+    squares = sum(part.squares + part.n * (part.mean - mean) ** 2 for part in parts)
+    return mean, math.sqrt(squares / max(1, n - 1))

@@ -1,69 +1,97 @@
 """Guards of a running service: Prometheus metrics, and the reason to stop."""
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+import logging
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Estimate
-from unreel.rewards.guards.evaluate import GuardMonitor
+from unreel.rewards.guards.evaluate import evaluate_steps
 from unreel.rewards.guards.result import MEANINGS, GuardResult, GuardSettings
-from unreel.rewards.guards.steps import LogRow
+from unreel.rewards.guards.steps import LogRow, StepCollector, parse_log_line
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
+_LOG: Final = logging.getLogger(__name__)
+_STOPPED: Final = (
+    "requests are refused. Start with another --log, or without this --stop-on, to continue"
+)
+_GAUGES: Final = {
+    "alarm": "1 if the guard raised an alarm.",
+    "evidence": "Evidence as a fraction of the alarm's, both as logarithms.",
+    "estimate": "Quantity that the guard estimates.",
+}
+
 
 class LiveGuards:
-    """Guards that check the rows that a service logs. All methods must be called from one thread.
+    """Guards over the log of a service, from its first row on and as it grows.
+
+    They read the file, so that a restart forgets no alarm and replicas with one log share their alarms.
 
     Args:
-        registry: Gets the gauges `unreel_reward_guard_alarm`, `..._evidence` and `..._estimate`,
-            by guard.
+        log: Existing log file.
+        registry: Gets the gauges `unreel_reward_guard_alarm`, `..._evidence` and `..._estimate`, by guard.
         stop_on: Names of guards whose alarm is a reason to stop, or `any`.
         settings: Limits of the guards.
-
-    Raises:
-        UnknownNameError: A name in `stop_on` is not the name of a guard.
     """
 
     def __init__(
         self,
+        log: Path,
         registry: "CollectorRegistry",
         stop_on: Collection[str] = (),
         settings: GuardSettings | None = None,
     ) -> None:
         from prometheus_client import Gauge
 
-        for name in stop_on:
-            if name not in {*MEANINGS, "any"}:
-                kind = "guard"
-                raise UnknownNameError(kind, name, [*MEANINGS, "any"])
         self._stop_on = frozenset(MEANINGS if "any" in stop_on else stop_on)
-        self._monitor = GuardMonitor(settings)
-        texts = {
-            "alarm": "1 if the guard raises an alarm.",
-            "evidence": "Evidence as a fraction of the alarm's, both as logarithms.",
-            "estimate": "Quantity that the guard estimates.",
-        }
+        self._settings = settings or GuardSettings()
+        self._file = log.open("rb")
+        self._collector, self._n_steps = StepCollector(), 0
         self._gauges = {
             name: Gauge(f"unreel_reward_guard_{name}", text, ("guard",), registry=registry)
-            for name, text in texts.items()
+            for name, text in _GAUGES.items()
         }
-        self.results: tuple[GuardResult, ...] = ()
+        self._alarms: dict[str, str] = {}
 
-    def add(self, row: LogRow) -> str | None:
-        """Add a row of the log, and return the reason to stop; `None` if there is none."""
-        self._monitor.add([row])
-        results = self._monitor.evaluate()
-        if results is not self.results:
-            self.results = results
+    def update(self) -> str | None:
+        """Read the new rows of the log, print new alarms to the error stream, and return the reason to stop.
+
+        An alarm stays. The reason is `None` without an alarm of a guard in `stop_on`.
+        """
+        self._collector.add(self._iter_new_rows())
+        if self._collector.n_complete != self._n_steps:
+            self._n_steps = self._collector.n_complete
+            results = evaluate_steps(self._collector.finish(), self._settings)
+            for result in results:
+                if result.alarm and result.guard not in self._alarms:
+                    self._alarms[result.guard] = format_alarm(result)
+                    _LOG.warning("unreel reward: alarm: %s", self._alarms[result.guard])
+                    if result.guard in self._stop_on:
+                        _LOG.warning("unreel reward: %s", _STOPPED)
             self._export(results)
-        alarms = [each for each in results if each.alarm and each.guard in self._stop_on]
-        return "; ".join(map(format_alarm, alarms)) or None
+        return (
+            "; ".join(self._alarms[name] for name in self._alarms if name in self._stop_on) or None
+        )
+
+    def close(self) -> None:
+        """Close the log."""
+        self._file.close()
+
+    def _iter_new_rows(self) -> Iterator[LogRow]:
+        while line := self._file.readline():
+            if not line.endswith(b"\n"):  # it is being written
+                self._file.seek(-len(line), os.SEEK_CUR)
+                return
+            row = parse_log_line(line)
+            if row is not None:
+                yield row
 
     def _export(self, results: tuple[GuardResult, ...]) -> None:
         for result in results:
-            self._gauges["alarm"].labels(result.guard).set(result.alarm)
+            self._gauges["alarm"].labels(result.guard).set(result.guard in self._alarms)
             share = result.log_evidence / result.log_threshold
             self._gauges["evidence"].labels(result.guard).set(share)
             if isinstance(result.estimate, Estimate):

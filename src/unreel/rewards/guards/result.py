@@ -1,8 +1,8 @@
 """Settings and results of guards."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
@@ -23,6 +23,13 @@ MEANINGS: Final = {
     "nulls": "fraction of items without a reward",
 }
 """Estimate of each guard, by its name. The guards share the false-alarm rate of a run equally."""
+RATES: Final = {
+    "text": 0.01,
+    "duplicates": 0.2,
+    "canaries": 0.25,  # a blind reward inverts half of the pairs
+    "identical": 0.5,
+    "nulls": 0.05,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,16 +45,8 @@ class GuardSettings:
     drift_sd: float = 2.0
     """Shift of a mean, in standard deviations of the reference clips. At 2, the mean clip would be
     among the 2.3 percent most extreme clips of the reference, if those are normal."""
-    text_rate: float = 0.01
-    """Fraction of clips with text that addresses the judge."""
-    duplicate_rate: float = 0.2
-    """Fraction of clips that repeat another clip of their step."""
-    inversion_rate: float = 0.25
-    """Fraction of pairs in which an injected canary is not below a clean one; 1/2 is a blind reward."""
-    identical_rate: float = 0.5
-    """Fraction of groups in which all rewards are equal."""
-    null_rate: float = 0.05
-    """Fraction of items without a reward."""
+    rates: Mapping[str, float] = field(default_factory=RATES.copy)
+    """Fractions that the other guards tolerate, by guard."""
 
     @property
     def guard_alpha(self) -> float:
@@ -63,14 +62,14 @@ class GuardResult:
     alarm: bool
     estimate: Measured
     """The quantity in question with its interval, as of the step of the alarm or the last step."""
-    limit: float
-    """Value of the estimate that the alarm excludes."""
-    log_evidence: float
-    """Largest logarithm of the evidence so far; 0 at the start."""
     log_threshold: float
     """Logarithm of the evidence at which the alarm is raised."""
     n_steps: int
     """Complete steps with data for this guard."""
+    limit: float = 0.0
+    """Value of the estimate that the alarm excludes."""
+    log_evidence: float = 0.0
+    """Largest logarithm of the evidence so far; 0 at the start."""
     since_step: int | None = None
     """First step of the estimate."""
     alarm_step: int | None = None
@@ -85,39 +84,39 @@ def unmeasured_guard(guard: str, why: str, settings: GuardSettings, *, n_steps: 
         guard=guard,
         alarm=False,
         estimate=Unmeasured(why),
-        limit=0.0,
-        log_evidence=0.0,
         log_threshold=-math.log(settings.guard_alpha),
         n_steps=n_steps,
     )
 
 
-Enclose = Callable[[slice, float], Interval]
-"""Computes the interval of the values in a slice at an error rate."""
-
-
 def conclude(
     guard: str,
     mixed: SequentialEvidence,
-    enclose: Enclose,
+    enclose: Callable[[slice, float], Interval],
     *,
     sizes: Sequence[tuple[int, int]],
     limit: float,
     settings: GuardSettings,
 ) -> GuardResult:
-    """Return the result of a guard from its evidence after each value; `sizes` are step and rows of each."""
+    """Return the result of a guard from its evidence after each value.
+
+    `enclose` returns the interval of the values in a slice; `sizes` are step and rows of each value.
+    """
     log_threshold = -math.log(settings.guard_alpha)
     alarm_at = mixed.first_above(log_threshold)
     at = len(sizes) - 1 if alarm_at is None else alarm_at
     start = 0 if alarm_at is None else mixed.starts[alarm_at]
     alpha = settings.guard_alpha * math.exp(compute_log_start_weight(start))
-    n = sum(n_rows for _, n_rows in sizes[start : at + 1])
+    value, low, high = enclose(slice(start, at + 1), alpha)
+    estimate: Measured = Unmeasured("too few steps for an interval")
+    if math.isfinite(low + high):
+        n = sum(n_rows for _, n_rows in sizes[start : at + 1])
+        level, n_steps = 1 - alpha, at + 1 - start
+        estimate = Estimate(value=value, low=low, high=high, n=n, n_clusters=n_steps, level=level)
     return GuardResult(
         guard=guard,
         alarm=alarm_at is not None,
-        estimate=_build_estimate(
-            enclose(slice(start, at + 1), alpha), alpha, n=n, n_steps=at + 1 - start
-        ),
+        estimate=estimate,
         limit=limit,
         log_evidence=max(0.0, float(mixed.log_evidence.max())),
         log_threshold=log_threshold,
@@ -126,10 +125,3 @@ def conclude(
         alarm_step=None if alarm_at is None else sizes[alarm_at][0],
         meaning=MEANINGS[guard],
     )
-
-
-def _build_estimate(interval: Interval, alpha: float, *, n: int, n_steps: int) -> Measured:
-    value, low, high = interval
-    if not all(map(math.isfinite, interval)):
-        return Unmeasured("too few steps for an interval")
-    return Estimate(value=value, low=low, high=high, n=n, n_clusters=n_steps, level=1 - alpha)

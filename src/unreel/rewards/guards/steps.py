@@ -1,31 +1,54 @@
 """Reward log as a series of steps: each step is summarised once, when a later one begins."""
 
+import base64
+import binascii
 import json
 import math
-from collections import Counter
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from unreel.rewards.guards.duplicates import count_duplicates
-from unreel.rewards.guards.text import addresses_judge
+from unreel.media.fingerprint import HASH_WORDS
+from unreel.media.messages import N_PICKED
+from unreel.media.near_duplicates import MOST_BITS
 
 LogRow = Mapping[str, Any]
 """One line of the log of `unreel reward serve`."""
-FACTS: Final = {"motion": "motion", "saturation": "saturation", "sharpness": "sharpness"} | {
-    "duration": "duration_s",
-    "static": "static_fraction",
+FACTS: Final = {
+    "motion": ("motion", 1.0),
+    "saturation": ("saturation", 0.02),
+    "sharpness": ("sharpness", 0.5),
+    "duration": ("duration_s", 0.1),
+    "static": ("static_fraction", 0.05),
 }
-"""Measured facts of a clip by the name of their guard."""
+"""Measured fact of a clip by the name of its guard, and the smallest standard deviation that drift is counted in,
+so that equal clips are no infinite precision."""
 BLOCK_ROWS: Final = 64
 """Rows of a step in a log whose rows name no step."""
-_TAIL_BYTES: Final = 1 << 20
 _LEAST_GROUP: Final = 2
 _OPEN_STEPS: Final = 4
 """The newest step and those before it that may still get rows: a service writes its log after the reply."""
+_JUDGED: Final = r"(?:video|clip|footage|movie|film|image|picture|scene)"
+_REAL: Final = r"(?:100)?(?:real|authentic|genuine|realistic|notai|notfake|notgenerated|human)"
+_PATTERNS: Final = (
+    r"(?:ignore|disregard|forget)(?:all|any|the|your|my)*(?:previous|prior|above|earlier)?instructions?",
+    rf"(?:this|the|following){_JUDGED}(?:is|was|looks|mustbe)(?:completely|totally|very|100)?{_REAL}",
+    r"not(?:an)?(?:ai|computer|machine)generated",
+    rf"(?:rate|score|grade|judge|label|classify|mark)(?:this|it|the|me)+{_JUDGED}?",
+    r"(?:realism|quality|real)(?:score|rating)(?:is|of)?(?:5|10|100|high|max|perfect)",
+    rf"(?:answer|respond|reply|output|verdict|label|prediction)(?:with|is|as|only)*{_REAL}",
+    r"(?:dear|attention|note(?:to)?|hello)(?:the)?(?:judge|reviewer|evaluator|grader|annotator|assistant|model)",
+    r"(?:you|judges?|reviewers?)(?:must|should|will)(?:say|answer|rate|score|give|call)",
+    r"givehigh(?:est)?(?:score|rating|reward)|(?:score|rating|reward)(?:maximum|highest|perfect)",
+    r"systemprompt|asanai|promptinjection",
+)
+"""Matched without spaces and punctuation, because readers of text in pictures often lose them."""
+_ADDRESSES: Final = re.compile("|".join(_PATTERNS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +65,14 @@ class StepSummary:
     """Numbers of one step that guards need."""
 
     step: int
-    n_rows: int
-    n_null: int
-    n_paired: int
+    n_paired: int = 0
     """Rows with a trained and a held-out reward."""
-    value: float | None
+    value: float | None = None
     """Mean trained reward of these rows."""
-    held_out: float | None
+    held_out: float | None = None
     facts: Mapping[str, FactSummary] = field(default_factory=dict)
-    n_read: int = 0
-    """Rows whose text was read."""
-    n_addressing: int = 0
-    n_fingerprints: int = 0
-    n_duplicates: int = 0
-    n_groups: int = 0
-    """Groups of at least two rewards."""
-    n_identical: int = 0
-    clean: tuple[float, ...] = ()
-    """Rewards of canaries without a trace, in the order of the log."""
-    injected: tuple[float, ...] = ()
+    counts: Mapping[str, tuple[float, int]] = field(default_factory=dict)
+    """Counted items and all items, by the guard of their fraction."""
 
 
 def summarise_step(step: int, rows: Sequence[LogRow]) -> StepSummary:
@@ -80,34 +92,60 @@ def summarise_step(step: int, rows: Sequence[LogRow]) -> StepSummary:
     facts = [row.get("facts") or {} for row in items]
     texts = [text for own in facts if isinstance(text := own.get("text"), str)]
     prints = [own for each in facts if isinstance(own := each.get("fingerprint"), str)]
+    canaries = list(_iter_canary_pairs(rows))
+    means = np.mean(paired, axis=0).tolist() if paired else (None, None)
     return StepSummary(
         step=step,
-        n_rows=len(items),
-        n_null=values.count(None),
         n_paired=len(paired),
-        value=float(np.mean([value for value, _ in paired])) if paired else None,
-        held_out=float(np.mean([held_out for _, held_out in paired])) if paired else None,
-        facts={name: own for name, key in FACTS.items() if (own := _summarise_fact(facts, key))},
-        n_read=len(texts),
-        n_addressing=sum(map(addresses_judge, texts)),
-        n_fingerprints=len(prints),
-        n_duplicates=count_duplicates(prints),
-        n_groups=len(large),
-        n_identical=sum(len(set(group)) == 1 for group in large),
-        clean=_list_canary_values(rows, "clean"),
-        injected=_list_canary_values(rows, "injected"),
+        value=means[0],
+        held_out=means[1],
+        facts={name: own for name in FACTS if (own := _summarise_fact(facts, FACTS[name][0]))},
+        counts={
+            "text": (sum(map(addresses_judge, texts)), len(texts)),
+            "duplicates": (count_duplicates(prints), len(prints)),
+            "canaries": (
+                sum((one >= other) - 0.5 * (one == other) for one, other in canaries),
+                len(canaries),
+            ),
+            "identical": (sum(len(set(group)) == 1 for group in large), len(large)),
+            "nulls": (values.count(None), len(values)),
+        },
     )
 
 
+def addresses_judge(text: str) -> bool:
+    """Return whether `text` asks for a verdict, states one or gives instructions."""
+    return _ADDRESSES.search(re.sub(r"[^a-z0-9]", "", text.lower())) is not None
+
+
+def count_duplicates(fingerprints: Sequence[str]) -> int:
+    """Return how many clips repeat an earlier clip: their median frame differs by `MOST_BITS` of 256 at most."""
+    words = [own for each in fingerprints if (own := _decode_fingerprint(each)) is not None]
+    if not words:
+        return 0
+    hashes = np.stack(words)
+    n_repeats = 0
+    for index in range(1, len(hashes)):
+        earlier = hashes[:index]
+        apart = np.bitwise_count(earlier ^ hashes[index]).sum(axis=-1, dtype=np.uint16)
+        n_repeats += bool((np.median(apart, axis=-1) <= MOST_BITS).any())
+    return n_repeats
+
+
+def _decode_fingerprint(text: str) -> NDArray[np.uint64] | None:
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (ValueError, binascii.Error):
+        return None
+    if len(data) != N_PICKED * HASH_WORDS * 8:
+        return None
+    return np.frombuffer(data, "<u8").reshape(N_PICKED, HASH_WORDS)
+
+
 class StepCollector:
-    """Collector of log rows that summarises them by step. The newest step is incomplete and left out.
+    """Collector of log rows that summarises them by step. The newest step is incomplete and left out."""
 
-    Args:
-        keep_open: Summarise at the end only, for logs whose rows are not in the order of steps.
-    """
-
-    def __init__(self, *, keep_open: bool = False) -> None:
-        self._keep_open = keep_open
+    def __init__(self) -> None:
         self.closed: list[StepSummary] = []
         self.n_late = 0
         """Rows of steps that were summarised before they arrived."""
@@ -119,13 +157,15 @@ class StepCollector:
         for row in rows:
             step = row.get("step")
             if not isinstance(step, int):
-                step, self._n_unnamed = self._n_unnamed // BLOCK_ROWS, self._n_unnamed + 1
+                step = self._n_unnamed // BLOCK_ROWS
+                self._n_unnamed += not row.get("canary")
             if self.closed and step <= self.closed[-1].step:
                 self.n_late += 1
                 continue
             self._open.setdefault(step, []).append(row)
-            if len(self._open) > _OPEN_STEPS and not self._keep_open:
-                self._close(min(self._open))
+            if len(self._open) > _OPEN_STEPS:
+                oldest = min(self._open)
+                self.closed.append(summarise_step(oldest, self._open.pop(oldest)))
 
     @property
     def n_complete(self) -> int:
@@ -137,41 +177,15 @@ class StepCollector:
         open_steps = sorted(self._open)[:-1]
         return [*self.closed, *(summarise_step(step, self._open[step]) for step in open_steps)]
 
-    def _close(self, step: int) -> None:
-        self.closed.append(summarise_step(step, self._open.pop(step)))
 
-
-def read_log(path: Path, *, last_steps: int | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a log in order; with `last_steps`, those of at least that many steps at its end.
-
-    Lines that are no JSON objects, such as one that a crash cut short, are skipped.
-    """
+def read_log(path: Path) -> Iterator[LogRow]:
+    """Yield the rows of a log in order."""
     with path.open("rb") as file:
-        if last_steps is not None:
-            _seek_last_steps(file, path.stat().st_size, last_steps)
-        for line in file:
-            row = _parse_log_line(line)
-            if row is not None:
-                yield row
+        yield from filter(None, map(parse_log_line, file))
 
 
-def _seek_last_steps(file: Any, size: int, last_steps: int) -> None:
-    """Move to the start of a line behind which at least `last_steps` steps begin, or to the start of the file."""
-    tail = _TAIL_BYTES
-    while tail < size:
-        file.seek(size - tail)
-        file.readline()
-        start = file.tell()
-        steps = Counter(row.get("step") for row in map(_parse_log_line, file) if row is not None)
-        n_steps = len(steps) - (None in steps) + steps[None] // BLOCK_ROWS
-        if n_steps > last_steps + 1:  # the first of them is cut
-            file.seek(start)
-            return
-        tail *= 2
-    file.seek(0)
-
-
-def _parse_log_line(line: bytes) -> dict[str, Any] | None:
+def parse_log_line(line: bytes) -> LogRow | None:
+    """Return the row of one line; `None` if it is no JSON object, such as one that a crash cut short."""
     try:
         row = json.loads(line)
     except ValueError:
@@ -188,9 +202,17 @@ def _iter_distinct(rows: Iterable[LogRow]) -> Iterator[LogRow]:
         seen.add(content)
 
 
-def _list_canary_values(rows: Sequence[LogRow], kind: str) -> tuple[float, ...]:
-    values = (_parse_finite_number(row.get("value")) for row in rows if row.get("canary") == kind)
-    return tuple(value for value in values if value is not None)
+def _iter_canary_pairs(rows: Iterable[LogRow]) -> Iterator[tuple[float, float]]:
+    """Yield the rewards of the injected and the clean canary of each pair; a pair is one group."""
+    pairs: dict[Any, dict[Any, float | None]] = {}
+    for row in rows:
+        if row.get("canary"):
+            own = pairs.setdefault(row.get("group"), {})
+            own[row["canary"]] = _parse_finite_number(row.get("value"))
+    for own in pairs.values():
+        injected, clean = own.get("injected"), own.get("clean")
+        if injected is not None and clean is not None:
+            yield injected, clean
 
 
 def _summarise_fact(facts: Sequence[Mapping[str, Any]], key: str) -> FactSummary | None:

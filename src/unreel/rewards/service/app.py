@@ -6,20 +6,17 @@ import math
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Annotated, Any, Final
 
 import numpy as np
 from fastapi import FastAPI, Path, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
-from pydantic import ValidationError
-from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
-from starlette.formparsers import MultiPartParser
 
 from unreel.core.errors import InvalidValueError
 from unreel.rewards.result import FORMULA
-from unreel.rewards.service.documents import format_failure
 from unreel.rewards.service.items import (
     FileBytes,
     ItemReward,
@@ -28,58 +25,64 @@ from unreel.rewards.service.items import (
     RemoteUrl,
     RewardItem,
     decode_base64,
+    format_failure,
     read_frames,
+    read_parts,
 )
-from unreel.rewards.service.limits import RequestGate, RequestRefusedError, too_large
+from unreel.rewards.service.limits import (
+    STOPPED,
+    InvalidRequestError,
+    RequestGate,
+    RequestRefusedError,
+    require_few,
+    too_large,
+)
 from unreel.rewards.service.metrics import CONTENT_TYPE
 from unreel.rewards.service.schema import (
     ERRORS,
     BatchRequest,
     BatchResponse,
     ComparedResponse,
-    ItemRequest,
     VideoSource,
     body_schema,
+    parse_body,
 )
 from unreel.rewards.service.scoring import ItemComparison, RewardService
-from unreel.rewards.service.settings import ServiceSettings, load_routers
+from unreel.rewards.service.settings import DIALECTS, ServiceSettings
 
 _TIE: Final = 0.5
-_INVALID: Final = 422
 _SMALL: Final = 1 << 16
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:
     """Return the application; its models open now and close with its lifespan."""
     service = RewardService(settings)
-    # The gate bounds the bytes in memory; without this each upload above 1 MB goes through a file.
-    MultiPartParser.spool_max_size = settings.max_clip_bytes
 
     @asynccontextmanager
     async def live(_app: FastAPI) -> AsyncIterator[None]:
+        await service.watch_log()
         yield
         await service.drain()
         await asyncio.to_thread(service.close)
 
     app = FastAPI(title="unreel reward", version="1", lifespan=live, redoc_url=None)
     app.state.service = service
-    app.add_middleware(RequestGate, service=service)
+    refused = service.metrics.refused
+    app.add_middleware(
+        RequestGate, settings=settings, find_refusal=lambda: service.refusal, refused=refused
+    )
     _add_errors(app, service)
     _add_rewards(app, service)
     _add_status(app, service)
-    routers = load_routers()
     for name in settings.dialects:
-        app.include_router(routers[name](service))
+        app.include_router(DIALECTS[name](service))
     _describe_bodies(app)
     return app
 
 
 def _add_rewards(app: FastAPI, service: RewardService) -> None:
     @app.post(
-        "/v1/rewards",
-        response_model=BatchResponse,
-        responses=ERRORS,
-        openapi_extra=body_schema(),
+        "/v1/rewards", response_model=BatchResponse, responses=ERRORS, openapi_extra=body_schema()
     )
     async def score_items(request: Request) -> Response:
         """Score clips. The reply has one result for each item, in order; a failed one has value null."""
@@ -100,7 +103,7 @@ def _add_rewards(app: FastAPI, service: RewardService) -> None:
             request, service.settings.max_compared, service.settings
         )
         if len(items) < 2:  # noqa: PLR2004  a pair
-            raise RequestRefusedError(_INVALID, "invalid", "compare at least two items")
+            raise InvalidRequestError("compare at least two items")  # noqa: EM101
         pairs = await service.compare(items, deadline_s=deadline_s, token=request.state.token)
         return JSONResponse(_format_comparisons(items, pairs))
 
@@ -133,8 +136,7 @@ def _add_status(app: FastAPI, service: RewardService) -> None:
     async def read_readiness() -> dict[str, str]:
         """Return whether requests are accepted."""
         if service.refusal:
-            status = 503
-            raise RequestRefusedError(status, "stopped", service.refusal, 5.0)
+            raise RequestRefusedError(STOPPED, "stopped", service.refusal, 5.0)
         return {"status": "ready"}
 
     @app.get("/metrics", response_class=Response, responses={**ERRORS})
@@ -158,8 +160,8 @@ def _add_errors(app: FastAPI, service: RewardService) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def refuse_invalid(request: Request, error: RequestValidationError) -> Response:
-        message = "; ".join(found["msg"] for found in error.errors()[:3])
-        return await refuse(request, RequestRefusedError(_INVALID, "invalid", message))
+        message = "; ".join(each["msg"] for each in error.errors()[:3])
+        return await refuse(request, InvalidRequestError(message))
 
 
 def _describe_bodies(app: FastAPI) -> None:
@@ -186,50 +188,45 @@ async def read_batch(
         RequestRefusedError: The body is no request, or has more than `most` items.
     """
     uploads: dict[str, bytes] = {}
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind == "multipart/form-data":
-        most_bytes = settings.max_request_bytes
-        async with request.form(max_files=most + 1, max_fields=1, max_part_size=most_bytes) as form:
-            for name, part in form.items():
-                uploads[name] = await part.read() if isinstance(part, UploadFile) else part.encode()
-        body = uploads.pop("request", b"")
-    elif kind == "application/json":
-        body = await request.body()
-    else:
+    content_type = request.headers.get("content-type", "")
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind not in {"multipart/form-data", "application/json"}:
         status, message = 415, "send application/json or multipart/form-data"
         raise RequestRefusedError(status, "unsupported-media-type", message)
+    body = await request.body()
     try:
-        parse = BatchRequest.model_validate_json
-        batch = parse(body) if len(body) < _SMALL else await asyncio.to_thread(parse, body)
-        if len(batch.items) > most:
-            msg = f"{len(batch.items)} items; at most {most} are accepted"
-            raise InvalidValueError(msg)  # noqa: TRY301  one refusal for all
-        items = [await _read_item(item, uploads, settings) for item in batch.items]
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise RequestRefusedError(_INVALID, "invalid", f"{place}: {first['msg']}") from None
+        if kind == "multipart/form-data":
+            uploads = read_parts(body, content_type, most=most + 1)
+            body = uploads.pop("request", b"")
+        read = partial(_read_items, body, uploads, most, settings)
+        # A document with clips in base64 takes long; a short one does not pay for a thread.
+        batch, items = read() if len(body) < _SMALL else await asyncio.to_thread(read)
     except InvalidValueError as error:
-        raise RequestRefusedError(_INVALID, "invalid", str(error)) from None
+        raise InvalidRequestError(str(error)) from None
     spent_s = time.monotonic() - request.state.began_s
     return items, max(0.0, min(batch.deadline_s, settings.deadline_s) - spent_s)
 
 
-async def _read_item(
-    item: ItemRequest, uploads: Mapping[str, bytes], settings: ServiceSettings
-) -> RewardItem:
-    video = await _read_video(item.video, uploads)
-    if isinstance(video, FileBytes) and len(video.data) > settings.max_clip_bytes:
-        raise too_large(settings.max_clip_bytes)
-    return RewardItem(video=video, id=item.id, prompt=item.prompt, step=item.step, group=item.group)
+def _read_items(
+    body: bytes, uploads: Mapping[str, bytes], most: int, settings: ServiceSettings
+) -> tuple[BatchRequest, list[RewardItem]]:
+    batch = parse_body(BatchRequest, body)
+    require_few(len(batch.items), most)
+    items = []
+    for item in batch.items:
+        video = _read_video(item.video, uploads)
+        if isinstance(video, FileBytes) and len(video.data) > settings.max_clip_bytes:
+            raise too_large(settings.max_clip_bytes)
+        fields = item.model_dump(exclude={"video"})
+        items.append(RewardItem(video=video, **fields))
+    return batch, items
 
 
-async def _read_video(video: VideoSource, uploads: Mapping[str, bytes]) -> MediaSource:
+def _read_video(video: VideoSource, uploads: Mapping[str, bytes]) -> MediaSource:
     if video.data is not None:
-        return FileBytes(await asyncio.to_thread(decode_base64, video.data, "data"))
+        return FileBytes(decode_base64(video.data, "data"))
     if video.array is not None:
-        data = await asyncio.to_thread(decode_base64, video.array, "array")
-        return await asyncio.to_thread(read_frames, data, video.fps or math.nan)
+        return read_frames(decode_base64(video.array, "array"), video.fps or math.nan)
     if video.path is not None:
         return LocalPath(video.path)
     if video.url is not None:

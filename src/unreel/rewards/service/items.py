@@ -1,23 +1,31 @@
-"""Items of a request: clips in any of the accepted forms, checked and read into memory."""
+"""Items of a request: clips in any of the accepted forms, read into memory, and their rewards as JSON."""
 
 import base64
 import binascii
 import io
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from email.message import Message
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
 
 from unreel.core.clip import ClipId
-from unreel.core.errors import InvalidValueError
+from unreel.core.errors import InvalidValueError, MediaError, UnsafeTargetError
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import compute_bytes_clip_id, compute_placeholder_clip_id
+from unreel.core.output_files import OutputDirectory
+from unreel.engine.downloads import DownloadPolicy, download_file
 from unreel.media.encode import ClipWriter, VideoTrackSettings
 from unreel.rewards.result import Reward
+from unreel.rewards.service.settings import ServiceSettings
 
 Frames = NDArray[np.uint8]
 _COLOURS: Final = 3
@@ -28,6 +36,9 @@ _FASTEST: Final = 240
 _HEADER: Final = 10_000
 _LENGTH_BYTES: Final = 8
 _ENCODING: Final = "h264-crf10@1"
+_PART_NAME: Final = re.compile(
+    rb'(?i)^content-disposition:[^\r\n]*[; ]name="?([^"\r\n;]+)', re.MULTILINE
+)
 _FORM: Final = "Send uint8 (T, C, H, W) or (T, H, W, C) with 3 colours"
 
 
@@ -128,6 +139,114 @@ class ItemReward:
     verdicts: Sequence[Mapping[str, Any]] = ()
     """As JSON: reviewer, protocol, and verdict or failure."""
     cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredClip:
+    """Reward of a clip with its verdicts as JSON, in the form of the cache."""
+
+    reward: Reward
+    verdicts: list[dict[str, Any]] = field(default_factory=list)
+
+
+_SCORED: Final = TypeAdapter(ScoredClip)
+
+
+def format_verdicts(reward: Reward) -> list[dict[str, Any]]:
+    """Return the verdicts of a reward as JSON."""
+    return [
+        {
+            "reviewer": verdict.reviewer,
+            "protocol": verdict.protocol,
+            **(
+                {"failure": format_failure(verdict.outcome)}
+                if isinstance(verdict.outcome, Failure)
+                else {"verdict": to_jsonable_python(verdict.outcome)}
+            ),
+        }
+        for verdict in reward.verdicts
+    ]
+
+
+def format_failure(failure: Failure) -> dict[str, str]:
+    """Return a failure as JSON."""
+    return {"reason": failure.reason.value, "message": f"{failure.detail}. {failure.reason.remedy}"}
+
+
+def format_document(scored: ScoredClip) -> str:
+    """Return a reward for storage; `read_document` is the inverse."""
+    return _SCORED.dump_json(replace(scored, reward=replace(scored.reward, verdicts=()))).decode()
+
+
+def read_document(document: str) -> ScoredClip:
+    """Return the reward that `format_document` stored."""
+    return _SCORED.validate_json(document)
+
+
+def read_media(source: MediaSource, settings: ServiceSettings) -> FileBytes | FrameArray:
+    """Return the media in memory, from an allowed place only.
+
+    Raises:
+        MediaError: It is not allowed, absent or too large.
+    """
+    match source:
+        case LocalPath(path):
+            return FileBytes(_read_path(path, settings))
+        case RemoteUrl(url):
+            return FileBytes(_fetch_clip_bytes(url, settings))
+        case _:
+            return source
+
+
+def _read_path(path: str, settings: ServiceSettings) -> bytes:
+    most = settings.max_clip_bytes
+    for root in settings.roots:
+        try:
+            name = (root / path).relative_to(root).as_posix()
+            with OutputDirectory(root).read(name) as file:
+                data = file.read(most + 1)
+        except (InvalidValueError, UnsafeTargetError, OSError, ValueError):
+            continue  # outside of this root, through a link, or absent
+        if len(data) > most:
+            raise MediaError(Failure(FailureReason.TOO_LARGE, f"more than {most} bytes"))
+        return data
+    raise MediaError(Failure(FailureReason.NOT_A_FILE, "no file below an allowed root"))
+
+
+def _fetch_clip_bytes(url: str, settings: ServiceSettings) -> bytes:
+    reach = DownloadPolicy(
+        named=settings.hosts, max_bytes=settings.max_clip_bytes, seconds=settings.upload_s
+    )
+    file = io.BytesIO()
+    download_file(url, file, reach=reach, storage={})
+    return file.getvalue()
+
+
+def read_parts(body: bytes, content_type: str, *, most: int) -> dict[str, bytes]:
+    """Return the content of each part of a `multipart/form-data` body, by name.
+
+    The body is in memory and bounded, so that one search is enough; a general parser takes most of the time of a request.
+
+    Raises:
+        InvalidValueError: It is no such body, or has more than `most` parts.
+    """
+    header = Message()
+    header["content-type"] = content_type
+    mark = f"--{header.get_boundary('')}".encode("latin-1", "replace")
+    parts: dict[str, bytes] = {}
+    start = body.find(mark) + len(mark)
+    while body[start : start + 2] == b"\r\n" and len(parts) <= most:
+        end = body.find(b"\r\n" + mark, start)
+        head = body.find(b"\r\n\r\n", start, max(0, end))
+        name = _PART_NAME.search(body, start, max(0, head))
+        if name is None:
+            break
+        parts[name[1].decode("utf-8", "replace")] = body[head + 4 : end]
+        start = end + 2 + len(mark)
+    if body[start : start + 2] != b"--" or len(parts) > most or mark == b"--":
+        msg = f"the body is no multipart/form-data of at most {most} parts with names"
+        raise InvalidValueError(msg)
+    return parts
 
 
 def decode_base64(text: str, what: str) -> bytes:

@@ -3,14 +3,14 @@
 import asyncio
 import json
 import time
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from prometheus_client import Counter
 from starlette.requests import ClientDisconnect
 
 from unreel.core.errors import UnreelError
-from unreel.rewards.service.metrics import ServiceMetrics
 from unreel.rewards.service.settings import Scope, ServiceSettings, TokenSettings, find_token
 
 if TYPE_CHECKING:
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 _OPEN: Final = ("/health", "/ready", "/openapi.json", "/docs")
 _BURST: Final = 2
+_UNAUTHORISED, _FORBIDDEN, _SLOW, _TOO_LARGE, _INVALID = 401, 403, 408, 413, 422
+_BUSY, STOPPED = 429, 503
 _HEADERS: Final = {
-    401: {"www-authenticate": "Bearer"},
-    408: {"connection": "close"},
-    413: {"connection": "close"},
+    _UNAUTHORISED: {"www-authenticate": "Bearer"},
+    _SLOW: {"connection": "close"},
+    _TOO_LARGE: {"connection": "close"},
 }
 
 
@@ -50,6 +52,13 @@ class RequestRefusedError(UnreelError):
         return {"error": {"reason": self.reason, "message": self.message}}
 
 
+class InvalidRequestError(RequestRefusedError):
+    """A request that is malformed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_INVALID, "invalid", message)
+
+
 class TokenLimiter:
     """Rate and concurrency of each token, in this process."""
 
@@ -74,11 +83,9 @@ class TokenLimiter:
         if left < 1 or running >= token.concurrency:
             self._full[token.name] = (left, now_s)
             wait_s = (1 - left) / token.rate if left < 1 else 1.0
-            message = (
-                f"token {token.name} allows {token.rate:g} requests/s, {token.concurrency} at once"
-            )
-            status = 429
-            raise RequestRefusedError(status, "rate-limited", message, wait_s)
+            limits = f"{token.rate:g} requests/s, {token.concurrency} at once"
+            message = f"token {token.name} allows {limits}"
+            raise RequestRefusedError(_BUSY, "rate-limited", message, wait_s)
         self._full[token.name] = (left - 1, now_s)
         self._running[token.name] = running + 1
         try:
@@ -87,22 +94,22 @@ class TokenLimiter:
             self._running[token.name] -= 1
 
 
-class GatedService(Protocol):
-    """Part of a service that decides about requests."""
-
-    settings: ServiceSettings
-    metrics: ServiceMetrics
+class BodyLimits(Protocol):
+    """Limits of request bodies."""
 
     @property
-    def refusal(self) -> str | None: ...
+    def max_request_bytes(self) -> int: ...
+    @property
+    def max_held_bytes(self) -> int: ...
+    @property
+    def upload_s(self) -> float: ...
 
 
-class RequestGate:
+class BoundedGate:
     """ASGI middleware that checks a request before its body is read, and bounds the body."""
 
-    def __init__(self, app: "ASGIApp", service: GatedService) -> None:
-        self._app, self._service = app, service
-        self._settings: ServiceSettings = service.settings
+    def __init__(self, app: "ASGIApp", limits: BodyLimits) -> None:
+        self._app, self._limits = app, limits
         self._held_bytes = 0
 
     async def __call__(self, scope: "Connection", receive: "Receive", send: "Send") -> None:
@@ -128,9 +135,9 @@ class RequestGate:
         except ClientDisconnect:
             return
         except RequestRefusedError as refusal:
-            self._service.metrics.refused.labels(refusal.reason).inc()
+            self._count(refusal)
             if not started:
-                await _send_refusal(send, refusal)
+                await self._refuse(refusal, scope, receive, send)
         finally:
             self._held_bytes -= body.n_bytes
 
@@ -140,42 +147,30 @@ class RequestGate:
         Raises:
             RequestRefusedError: All bodies together are too large.
         """
-        if self._held_bytes + n_bytes > self._settings.max_held_bytes:
-            status, message = 429, "the service holds as many bytes as it may. Retry later"
-            raise RequestRefusedError(status, "overloaded", message, 1.0)
+        if self._held_bytes + n_bytes > self._limits.max_held_bytes:
+            msg = "the service holds as many bytes as it may. Retry later"
+            raise overloaded(msg)
         self._held_bytes += n_bytes
 
     @property
     def upload_s(self) -> float:
         """Return the time that an upload may take."""
-        return self._settings.upload_s
+        return self._limits.upload_s
 
     def _authorise(self, scope: "Connection", headers: dict[bytes, str]) -> TokenSettings | None:
-        path = scope["path"]
-        if path in _OPEN:
-            return None
-        token = find_token(headers.get(b"authorization"), self._settings.tokens)
-        if self._settings.tokens:
-            needed: Scope = "reward"
-            if path == "/metrics":
-                needed = "metrics"
-            elif path.endswith(":compare"):
-                needed = "compare"
-            if token is None:
-                message = "the bearer token is missing or unknown"
-                status = 401
-                raise RequestRefusedError(status, "unauthorised", message)
-            if needed not in token.scopes:
-                message = f"token {token.name} lacks the scope {needed}"
-                status = 403
-                raise RequestRefusedError(status, "forbidden", message)
-        if scope["method"] == "POST" and (why := self._service.refusal):
-            status = 503
-            raise RequestRefusedError(status, "stopped", why, 5.0)
-        return token
+        """Return the token of a request; raise `RequestRefusedError` for one that is not allowed."""
+        raise NotImplementedError
+
+    def _count(self, refusal: RequestRefusedError) -> None:
+        """Count a refused request."""
+
+    async def _refuse(
+        self, refusal: RequestRefusedError, _scope: "Connection", _receive: "Receive", send: "Send"
+    ) -> None:
+        await _send_refusal(send, refusal)
 
     def _require_size(self, headers: dict[bytes, str], token: TokenSettings | None) -> int:
-        most = self._settings.max_request_bytes
+        most = self._limits.max_request_bytes
         if token is not None and token.max_mb is not None:
             most = min(most, int(token.max_mb * (1 << 20)))
         length = headers.get(b"content-length", "0")
@@ -184,10 +179,45 @@ class RequestGate:
         return most
 
 
+class RequestGate(BoundedGate):
+    """Gate of the reward service: bearer tokens with scopes, and metrics of refusals."""
+
+    def __init__(
+        self,
+        app: "ASGIApp",
+        settings: ServiceSettings,
+        find_refusal: Callable[[], str | None],
+        refused: Counter,
+    ) -> None:
+        super().__init__(app, settings)
+        self._settings, self._find_refusal, self._refused = settings, find_refusal, refused
+
+    def _count(self, refusal: RequestRefusedError) -> None:
+        self._refused.labels(refusal.reason).inc()
+
+    def _authorise(self, scope: "Connection", headers: dict[bytes, str]) -> TokenSettings | None:
+        path = scope["path"]
+        if path in _OPEN:
+            return None
+        token = find_token(headers.get(b"authorization"), self._settings.tokens)
+        if self._settings.tokens:
+            needed: Scope = "compare" if path.endswith(":compare") else "reward"
+            needed = "metrics" if path == "/metrics" else needed
+            if token is None:
+                message = "the bearer token is missing or unknown"
+                raise RequestRefusedError(_UNAUTHORISED, "unauthorised", message)
+            if needed not in token.scopes:
+                message = f"token {token.name} lacks the scope {needed}"
+                raise RequestRefusedError(_FORBIDDEN, "forbidden", message)
+        if scope["method"] == "POST" and (reason := self._find_refusal()):
+            raise RequestRefusedError(STOPPED, "stopped", reason, 5.0)
+        return token
+
+
 class _BoundedBody:
     """Body of a request with a limit of size and time."""
 
-    def __init__(self, receive: "Receive", gate: RequestGate) -> None:
+    def __init__(self, receive: "Receive", gate: BoundedGate) -> None:
         self._receive, self._gate = receive, gate
         self._until_s = time.monotonic() + gate.upload_s
         self._is_complete = False
@@ -198,23 +228,35 @@ class _BoundedBody:
             return await self._receive()
         try:
             async with asyncio.timeout(max(0.0, self._until_s - time.monotonic())):
-                message = await self._receive()
+                received = await self._receive()
         except TimeoutError:
-            status, words = 408, f"the body took longer than {self._gate.upload_s:g} s"
-            raise RequestRefusedError(status, "slow-upload", words) from None
-        n_bytes = len(message.get("body", b""))
+            message = f"the body took longer than {self._gate.upload_s:g} s"
+            raise RequestRefusedError(_SLOW, "slow-upload", message) from None
+        n_bytes = len(received.get("body", b""))
         if self.n_bytes + n_bytes > self.most:
             raise too_large(self.most)
         self._gate.hold(n_bytes)
         self.n_bytes += n_bytes
-        self._is_complete = not message.get("more_body", False)
-        return message
+        self._is_complete = not received.get("more_body", False)
+        return received
+
+
+def require_few(n_items: int, most: int) -> None:
+    """Raise `RequestRefusedError` for more than `most` items in one request."""
+    if n_items > most:
+        msg = f"{n_items} items; at most {most} are accepted. Send fewer at a time"
+        raise InvalidRequestError(msg)
 
 
 def too_large(most: int) -> RequestRefusedError:
     """Return the refusal of a request above `most` bytes."""
-    status, message = 413, f"the request is larger than {most} bytes. Send fewer clips at a time"
-    return RequestRefusedError(status, "too-large", message)
+    message = f"the request is larger than {most} bytes. Send fewer clips at a time"
+    return RequestRefusedError(_TOO_LARGE, "too-large", message)
+
+
+def overloaded(message: str) -> RequestRefusedError:
+    """Return the refusal of a request for which there is no room now."""
+    return RequestRefusedError(_BUSY, "overloaded", message, 1.0)
 
 
 async def _send_refusal(send: "Send", refusal: RequestRefusedError) -> None:

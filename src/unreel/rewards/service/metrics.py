@@ -1,6 +1,7 @@
 """Prometheus metrics of one service."""
 
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -8,21 +9,10 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS: Final = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 
 
-class ServiceCounts(Protocol):
-    """Numbers of a service that are read when metrics are requested."""
-
-    @property
-    def n_pending(self) -> int: ...
-    @property
-    def n_asked(self) -> int: ...
-    @property
-    def n_interrupted(self) -> int: ...
-
-
 class ServiceMetrics:
     """Counters of requests and items; other modules add theirs to `registry`."""
 
-    def __init__(self, service: ServiceCounts) -> None:
+    def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.items = Counter(
             "unreel_reward_items",
@@ -39,16 +29,10 @@ class ServiceMetrics:
         self.refused = Counter(
             "unreel_reward_refused", "Refused requests.", ("reason",), registry=self.registry
         )
-        gauges = {
-            "unreel_reward_pending": ("Clips that are being scored.", lambda: service.n_pending),
-            "unreel_reward_questions": ("Questions sent.", lambda: service.n_asked),
-            "unreel_reward_interrupted": (
-                "Claims of ended processes that were found.",
-                lambda: service.n_interrupted,
-            ),
-        }
-        for name, (text, read) in gauges.items():
-            Gauge(name, text, registry=self.registry).set_function(read)
+
+    def add_gauge(self, name: str, text: str, read: Callable[[], float]) -> None:
+        """Add a number that is read when metrics are requested."""
+        Gauge(name, text, registry=self.registry).set_function(read)
 
     def format_text(self) -> bytes:
         """Return all metrics in Prometheus's text format."""

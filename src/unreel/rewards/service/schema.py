@@ -1,9 +1,12 @@
 """Requests and replies of the HTTP API, as its OpenAPI document describes them."""
 
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from unreel.rewards.service.limits import InvalidRequestError
+
+Body = TypeVar("Body", bound=BaseModel)
 _TEXT: Final = 4096
 _PROMPT: Final = 20_000
 
@@ -127,6 +130,20 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {
         503: "Stopping, or stopped by a guard.",
     }.items()
 }
+
+
+def parse_body(model: type[Body], body: bytes) -> Body:
+    """Return the JSON document of a request.
+
+    Raises:
+        RequestRefusedError: It has another form.
+    """
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        msg = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise InvalidRequestError(msg) from None
 
 
 def body_schema() -> dict[str, Any]:

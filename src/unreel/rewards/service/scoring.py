@@ -1,6 +1,7 @@
 """Scoring of items: cache, shared computations, deadlines and the log."""
 
 import asyncio
+import secrets
 import tempfile
 import time
 from collections import OrderedDict
@@ -19,28 +20,31 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
 from unreel.core.registry import LazyImport
+from unreel.reviewers.contract import Reviewer
 from unreel.rewards.calibration import read_calibration
+from unreel.rewards.guards.live import LiveGuards
 from unreel.rewards.model import RewardModel
 from unreel.rewards.result import Reward
-from unreel.rewards.service.documents import (
-    ScoredClip,
-    format_document,
-    format_verdicts,
-    read_document,
-)
+from unreel.rewards.service.canaries import read_canaries, score_canaries
 from unreel.rewards.service.items import (
     FileBytes,
     FrameArray,
     ItemReward,
     RewardItem,
+    ScoredClip,
+    format_document,
+    format_verdicts,
+    read_document,
+    read_media,
 )
-from unreel.rewards.service.limits import RequestRefusedError, TokenLimiter
+from unreel.rewards.service.limits import TokenLimiter, overloaded
 from unreel.rewards.service.log import RewardLog
-from unreel.rewards.service.media import read_media
 from unreel.rewards.service.metrics import ServiceMetrics
 from unreel.rewards.service.settings import ServiceSettings, TokenSettings
 from unreel.rewards.service.store import SqlStore
 
+_DRAW: Final = secrets.SystemRandom()
+_WATCH_S: Final = 0.2
 _REMEMBERED: Final = 4096
 _ID_LENGTH: Final = 32
 _MEASURE_CLIP: Final = LazyImport("unreel.rewards.guards.facts:measure_clip")
@@ -67,34 +71,12 @@ class RewardService:
         self._held = ExitStack()
         self._store = SqlStore(settings.store, lease_s=settings.lease_s, ask_once=settings.ask_once)
         self._held.callback(self._store.close)
-        self._model = self._held.enter_context(
-            RewardModel(
-                settings.models,
-                protocols=settings.protocols,
-                condition=settings.condition,
-                parser=settings.parser,
-                trusted=settings.trusted,
-                calibration=[read_calibration(path) for path in settings.calibrations],
-                answers=self._store,
-                **settings.reviewer,
-            )
-        )
+        self._model = self._open_model(settings.models, settings.calibrations)
         self._identity = self._model.identity
-        self._held_out: RewardModel | None = None
-        if settings.held_out:
-            self._held_out = self._held.enter_context(
-                RewardModel(
-                    settings.held_out,
-                    protocols=settings.protocols,
-                    condition=settings.condition,
-                    parser=settings.parser,
-                    trusted=settings.trusted,
-                    answers=self._store,
-                    **settings.reviewer,
-                )
-            )
+        self._held_out = self._open_model(settings.held_out) if settings.held_out else None
         folder = self._held.enter_context(tempfile.TemporaryDirectory(prefix="unreel-reward-"))
         self._folder = OutputDirectory(Path(folder))
+        self._canaries = read_canaries(settings.canaries) if settings.canaries else ()
         self._log = RewardLog(settings.log) if settings.log else None
         self._recent: OrderedDict[str, ScoredClip] = OrderedDict()
         self._extras: OrderedDict[str, asyncio.Task[LogExtras]] = OrderedDict()
@@ -104,7 +86,33 @@ class RewardService:
         self._is_draining = False
         self.stop_reason: str | None = None
         """If it is set, requests are answered with 503 and this reason."""
-        self.metrics = ServiceMetrics(self)
+        self.metrics = ServiceMetrics()
+        for name, text, read in (
+            ("pending", "Clips that are being scored.", lambda: self.n_pending),
+            ("questions", "Questions sent.", lambda: self.n_asked),
+            ("interrupted", "Claims of ended processes.", lambda: self._store.n_interrupted),
+        ):
+            self.metrics.add_gauge(f"unreel_reward_{name}", text, read)
+        self._guards: LiveGuards | None = None
+        if settings.log:
+            self._guards = LiveGuards(settings.log, self.metrics.registry, settings.stop_on)
+            self._held.callback(self._guards.close)
+
+    def _open_model(
+        self, models: Sequence[str | Reviewer], calibrations: Sequence[Path] = ()
+    ) -> RewardModel:
+        settings = self.settings
+        model = RewardModel(
+            models,
+            protocols=settings.protocols,
+            condition=settings.condition,
+            parser=settings.parser,
+            trusted=settings.trusted,
+            calibration=[read_calibration(path) for path in calibrations],
+            answers=self._store,
+            **settings.reviewer,
+        )
+        return self._held.enter_context(model)
 
     @property
     def refusal(self) -> str | None:
@@ -118,8 +126,8 @@ class RewardService:
 
     @property
     def n_pending(self) -> int:
-        """Return the number of clips that are being scored."""
-        return len(self._under_way)
+        """Return the number of clips that are being scored, or measured for the log."""
+        return len(self._under_way) + len(self._background)
 
     @property
     def n_asked(self) -> int:
@@ -127,17 +135,8 @@ class RewardService:
         held_out = self._held_out.n_asked if self._held_out else 0
         return self._model.n_asked + held_out
 
-    @property
-    def n_interrupted(self) -> int:
-        """Return the number of questions whose process ended before it stored the answer."""
-        return self._store.n_interrupted
-
     async def score(
-        self,
-        items: Sequence[RewardItem],
-        *,
-        deadline_s: float,
-        token: TokenSettings | None,
+        self, items: Sequence[RewardItem], *, deadline_s: float, token: TokenSettings | None
     ) -> list[ItemReward]:
         """Return the rewards of `items` in order, within `deadline_s` seconds.
 
@@ -146,7 +145,7 @@ class RewardService:
         Raises:
             RequestRefusedError: The token or the service is at its limit.
         """
-        until_s = time.monotonic() + min(deadline_s, self.settings.deadline_s)
+        until_s = self._compute_deadline(deadline_s)
         with self._limiter.admit(token), self.metrics.seconds.time():
             self._require_room(len(items))
             results = await asyncio.gather(*(self._score(item, until_s) for item in items))
@@ -156,15 +155,19 @@ class RewardService:
             self.metrics.items.labels(outcome, str(result.cached).lower()).inc()
         return results
 
+    async def score_request(
+        self, items: Sequence[RewardItem], state: Any
+    ) -> list[tuple[RewardItem, Reward]]:
+        """Return the reward of each item of a request without a deadline of its own."""
+        left_s = max(0.0, state.began_s + self.settings.deadline_s - time.monotonic())
+        scored = await self.score(items, deadline_s=left_s, token=state.token)
+        return [(item, each.reward) for item, each in zip(items, scored, strict=True)]
+
     async def compare(
-        self,
-        items: Sequence[RewardItem],
-        *,
-        deadline_s: float,
-        token: TokenSettings | None,
+        self, items: Sequence[RewardItem], *, deadline_s: float, token: TokenSettings | None
     ) -> list[ItemComparison]:
         """Return the comparisons of all pairs of `items`, each asked in both orders."""
-        until_s = time.monotonic() + min(deadline_s, self.settings.deadline_s)
+        until_s = self._compute_deadline(deadline_s)
         with self._limiter.admit(token), ExitStack() as files:
             self._require_room(len(items))
             clips = await asyncio.gather(*(self._place(item, files, until_s) for item in items))
@@ -180,6 +183,12 @@ class RewardService:
         document = await asyncio.to_thread(self._store.read_reward, reward_id)
         return None if document is None else self._remember(reward_id, read_document(document))
 
+    async def watch_log(self) -> None:
+        """Evaluate the guards over the stored log, and from then on as it grows."""
+        if self._guards is not None:
+            self.stop_reason = await asyncio.to_thread(self._guards.update)
+            self._start(self._follow_log(self._guards))
+
     async def drain(self) -> None:
         """Refuse new requests, and wait for the clips that are being scored."""
         self._is_draining = True
@@ -193,31 +202,31 @@ class RewardService:
         if self._log is not None:
             self._log.close()
 
+    def _compute_deadline(self, deadline_s: float) -> float:
+        return asyncio.get_running_loop().time() + min(deadline_s, self.settings.deadline_s)
+
     def _require_room(self, n_items: int) -> None:
         if self.n_pending + n_items > self.settings.max_pending:
-            status, message = 429, f"{self.n_pending} clips are being scored. Retry later"
-            raise RequestRefusedError(status, "overloaded", message, 1.0)
+            msg = f"{self.n_pending} clips are being scored. Retry later"
+            raise overloaded(msg)
 
     async def _score(self, item: RewardItem, until_s: float) -> ItemReward:
         reward_id, content, cached = "", UNKNOWN_CLIP, False
         verdicts: list[dict[str, Any]] = []
         try:
-            async with asyncio.timeout_at(_convert_to_loop_time(until_s)):
-                media = await read_media(item.video, self.settings)
-                content = await asyncio.to_thread(media.identify)
+            async with asyncio.timeout_at(until_s):
+                media, content = await asyncio.to_thread(self._read, item)
                 reward_id = digest(self._identity, content)[:_ID_LENGTH]
                 scored = await self.find_reward(reward_id)
                 cached = scored is not None
                 scored = scored or await self._share(reward_id, content, media, item)
                 reward, verdicts = scored.reward, scored.verdicts
         except TimeoutError:
-            reward = _build_failure_reward(
-                FailureReason.OUT_OF_TIME, "not scored before the deadline"
-            )
+            reward = _build_failure(FailureReason.OUT_OF_TIME, "not scored before the deadline")
         except MediaError as error:
             reward = Reward(value=None, failure=error.failure)
         except SQLAlchemyError as error:
-            reward = _build_failure_reward(FailureReason.STAGE_FAILED, _format_safe_error(error))
+            reward = _build_failure(FailureReason.STAGE_FAILED, _format_safe_error(error))
         result = ItemReward(
             id=item.id,
             reward_id=reward_id,
@@ -228,7 +237,18 @@ class RewardService:
         )
         if self._log is not None:
             self._start(self._write_log(item, result))
+            if self._canaries and not cached and _DRAW.random() < self.settings.canary_rate:
+                self._start(
+                    score_canaries(
+                        _DRAW.choice(self._canaries), self._model, self._log, step=item.step
+                    )
+                )
         return result
+
+    async def _follow_log(self, guards: LiveGuards) -> None:
+        while not self._is_draining:
+            await asyncio.sleep(_WATCH_S)
+            self.stop_reason = await asyncio.to_thread(guards.update)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` after the reply; `drain` waits for it."""
@@ -241,6 +261,13 @@ class RewardService:
         extras = self._extras.get(result.reward_id)
         facts, held_out = await extras if extras else (None, None)
         self._log.append(item, result, facts=facts, held_out=held_out)
+
+    def _read(self, item: RewardItem) -> tuple[FileBytes | FrameArray, ClipId]:
+        media = read_media(item.video, self.settings)
+        return media, media.identify()
+
+    def _write(self, name: str, media: FileBytes | FrameArray) -> Path:
+        return self._folder.write(name, media.read())
 
     async def _share(
         self, reward_id: str, content: ClipId, media: FileBytes | FrameArray, item: RewardItem
@@ -257,8 +284,7 @@ class RewardService:
     ) -> ScoredClip:
         name = f"{reward_id}.mp4"
         try:
-            data = await asyncio.to_thread(media.read)
-            path = await asyncio.to_thread(self._folder.write, name, data)
+            path = await asyncio.to_thread(self._write, name, media)
             reward = await self._model.score_async(path, item.prompt, content=content)
             scored = ScoredClip(reward, format_verdicts(reward))
             if reward.value is not None:
@@ -267,9 +293,7 @@ class RewardService:
                 self._remember(reward_id, scored)
         except Exception as error:  # noqa: BLE001  one clip must not end the others
             self._folder.remove(name)
-            return ScoredClip(
-                _build_failure_reward(FailureReason.STAGE_FAILED, _format_safe_error(error))
-            )
+            return ScoredClip(_build_failure(FailureReason.STAGE_FAILED, _format_safe_error(error)))
         if self._log is None or reward.value is None:
             self._folder.remove(name)
         else:
@@ -294,11 +318,10 @@ class RewardService:
     ) -> tuple[ClipId, Path] | Failure:
         """Return the clip as a file that lasts as long as `files`."""
         try:
-            async with asyncio.timeout_at(_convert_to_loop_time(until_s)):
-                media = await read_media(item.video, self.settings)
-                content = await asyncio.to_thread(media.identify)
+            async with asyncio.timeout_at(until_s):
+                media, content = await asyncio.to_thread(self._read, item)
                 name = f"{content}-{id(files):x}.mp4"
-                path = self._folder.write(name, await asyncio.to_thread(media.read))
+                path = await asyncio.to_thread(self._write, name, media)
                 files.callback(self._folder.remove, name)
         except TimeoutError:
             return Failure(FailureReason.OUT_OF_TIME, "not read before the deadline")
@@ -307,26 +330,21 @@ class RewardService:
         return content, path
 
     async def _compare_pair(
-        self,
-        pair: tuple[int, int],
-        clips: Sequence[tuple[ClipId, Path] | Failure],
-        until_s: float,
+        self, pair: tuple[int, int], clips: Sequence[tuple[ClipId, Path] | Failure], until_s: float
     ) -> ItemComparison:
         first, second = (clips[place] for place in pair)
-        share: float | Failure
-        if isinstance(first, Failure) or isinstance(second, Failure):
-            share = first if isinstance(first, Failure) else second  # type: ignore[assignment]
-        elif first[0] == second[0]:
-            share = 0.5
-        else:
-            try:
-                async with asyncio.timeout_at(_convert_to_loop_time(until_s)):
+        share: float | Failure = 0.5
+        try:
+            if isinstance(first, Failure) or isinstance(second, Failure):
+                share = first if isinstance(first, Failure) else second  # type: ignore[assignment]
+            elif first[0] != second[0]:
+                async with asyncio.timeout_at(until_s):
                     contents = (first[0], second[0])
                     share = await self._model.compare_async(first[1], second[1], contents)
-            except TimeoutError:
-                share = Failure(FailureReason.OUT_OF_TIME, "not compared before the deadline")
-            except Exception as error:  # noqa: BLE001  one pair must not end the others
-                share = Failure(FailureReason.STAGE_FAILED, _format_safe_error(error))
+        except TimeoutError:
+            share = Failure(FailureReason.OUT_OF_TIME, "not compared before the deadline")
+        except Exception as error:  # noqa: BLE001  one pair must not end the others
+            share = Failure(FailureReason.STAGE_FAILED, _format_safe_error(error))
         if isinstance(share, Failure):
             return ItemComparison(*pair, None, share)
         return ItemComparison(*pair, share)
@@ -348,9 +366,5 @@ def _format_safe_error(error: Exception) -> str:
     return str(known or type(error).__name__)
 
 
-def _build_failure_reward(reason: FailureReason, detail: str) -> Reward:
+def _build_failure(reason: FailureReason, detail: str) -> Reward:
     return Reward(value=None, failure=Failure(reason, detail))
-
-
-def _convert_to_loop_time(until_s: float) -> float:
-    return asyncio.get_running_loop().time() + until_s - time.monotonic()

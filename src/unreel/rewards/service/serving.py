@@ -1,15 +1,27 @@
-"""The service as one process with uvicorn."""
+"""The service as one process with uvicorn, or as several replicas with Ray Serve."""
 
+import time
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import uvicorn
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.managed_server import require_free_port
+from unreel.core.registry import LazyImport
 from unreel.core.server_keys import ServerAddress
+from unreel.core.settings import override_environment
 from unreel.rewards.service.app import create_app
 from unreel.rewards.service.settings import ServiceSettings
+
+_JOIN_RAY: Final = LazyImport("unreel.engine.private_ray:connect_to_ray", "ray")
+_DAY_S: Final = 86_400
+_PATIENCE: Final = {
+    "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60",
+    "RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S": "60",
+}
+"""Ray ends a proxy that starts in more than 5 s, which a busy machine takes."""
 
 
 def require_tokens(settings: ServiceSettings, host: str, port: int) -> None:
@@ -32,30 +44,60 @@ def run_process(
     settings: ServiceSettings, *, host: str, port: int, on_start: Callable[[str], None]
 ) -> None:
     """Serve in this process until SIGTERM or Ctrl-C, then finish the requests that run."""
+    app, stop_s = create_app(settings), int(settings.deadline_s) + 1
+    run_app(app, host=host, port=port, on_start=on_start, stop_s=stop_s)
+
+
+def run_app(
+    app: Any, *, host: str, port: int, on_start: Callable[[str], None], stop_s: int
+) -> None:
+    """Serve an application until SIGTERM or Ctrl-C; requests that run have `stop_s` seconds to end."""
     config = uvicorn.Config(
-        create_app(settings),
+        app,
         host=host,
         port=port,
         log_level="warning",
         access_log=False,
-        timeout_graceful_shutdown=int(settings.deadline_s) + 1,
+        proxy_headers=False,
+        timeout_graceful_shutdown=stop_s,
     )
-    server = _AnnouncedServer(config, on_start)
-    server.run()
+    listener = config.bind_socket()
+    listener.listen(config.backlog)
+    name, bound_port = listener.getsockname()[:2]
+    on_start(f"http://[{name}]:{bound_port}" if ":" in name else f"http://{name}:{bound_port}")
+    uvicorn.Server(config).run(sockets=[listener])
 
 
-class _AnnouncedServer(uvicorn.Server):
-    """Server that reports its address when it listens."""
+def run_replicas(
+    settings: ServiceSettings,
+    *,
+    host: str,
+    port: int,
+    n_replicas: int,
+    on_start: Callable[[str], None],
+) -> None:
+    """Serve with replicas of the application in a Ray cluster until SIGTERM or Ctrl-C.
 
-    def __init__(self, config: uvicorn.Config, on_start: Callable[[str], None]) -> None:
-        super().__init__(config)
-        self._on_start = on_start
+    Ray replaces a replica that ends. Limits of tokens, rate and room hold in each replica.
+    """
+    with override_environment(_PATIENCE), _JOIN_RAY():
+        from ray import serve
 
-    async def startup(self, sockets: list[Any] | None = None) -> None:
-        """Listen, then report the address."""
-        await super().startup(sockets)
-        for listener in self.servers:
-            for sock in listener.sockets:
-                name, port = sock.getsockname()[:2]
-                shown = f"[{name}]" if ":" in name else name
-                self._on_start(f"http://{shown}:{port}")
+        served = serve.deployment(
+            num_replicas=n_replicas,
+            max_ongoing_requests=settings.max_pending,
+            graceful_shutdown_timeout_s=settings.deadline_s + 1,
+            ray_actor_options={"num_cpus": 0},
+        )(serve.ingress(partial(create_app, settings))(_RewardReplica))
+        try:
+            serve.start(http_options={"host": host, "port": port})
+            serve.run(served.bind(), name="unreel-reward")
+            on_start(f"http://{host}:{port}")
+            while True:
+                time.sleep(_DAY_S)
+        finally:
+            serve.shutdown()  # type: ignore[no-untyped-call]
+
+
+class _RewardReplica:
+    """Replica of the service; its routes are those of the application."""

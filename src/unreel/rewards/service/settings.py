@@ -1,24 +1,34 @@
 """Settings of the reward service, and its bearer tokens."""
 
+import base64
+import binascii
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from unreel.core.errors import InvalidSettingError
+from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.input_files import read_toml_file
 from unreel.core.registry import LazyImport
 from unreel.protocols.protocol import REVIEWED, Mode
 from unreel.recipes.check import validate_recipe_sections
 from unreel.recipes.section import RecipeSection
 from unreel.reviewers.contract import Reviewer
+from unreel.rewards.guards.result import MEANINGS
 
 Scope = Literal["reward", "compare", "metrics"]
 _MB: Final = 1 << 20
+DIALECTS: Final = {
+    "unirl": LazyImport("unreel.rewards.trainers.unirl:build_router", "reward"),
+    "flow-factory": LazyImport("unreel.rewards.trainers.flow_factory:build_router", "reward"),
+    "pickle": LazyImport("unreel.rewards.trainers.pickled:build_router", "reward"),
+    "pickle-remote": LazyImport("unreel.rewards.trainers.pickled:build_remote_router", "reward"),
+}
+"""Functions from a service to the routes of a trainer's request format, loaded late: they import the service."""
 
 
 class TokenSettings(RecipeSection):
@@ -69,6 +79,12 @@ class ServiceSettings:
     """Places that a `url` may name, for example `https://clips.example.org`."""
     dialects: tuple[str, ...] = ()
     log: Path | None = None
+    stop_on: tuple[str, ...] = ()
+    """Guards whose alarm ends the service of requests, or `any`."""
+    canaries: Path | None = None
+    """Benchmark with injected twins."""
+    canary_rate: float = 0.02
+    """Pairs of canaries for each new clip."""
     max_request_bytes: int = 256 * _MB
     max_clip_bytes: int = 64 * _MB
     max_held_bytes: int = 2048 * _MB
@@ -82,20 +98,18 @@ class ServiceSettings:
     """Default and longest time for a request."""
 
     def __post_init__(self) -> None:
-        routers = load_routers()
+        guarded = {"--held-out": self.held_out, "--canaries": self.canaries}
+        for setting, value in (guarded | {"--stop-on": self.stop_on}).items():
+            if value and self.log is None:
+                raise InvalidSettingError(setting, "it needs a log", "Give --log FILE")
+        for name in self.stop_on:
+            if name not in {*MEANINGS, "any"}:
+                kind = "guard"
+                raise UnknownNameError(kind, name, [*MEANINGS, "any"])
         for name in self.dialects:
-            if name not in routers:
-                problem, known = f"no dialect is named {name!r}", ", ".join(routers) or "none"
-                setting = "--dialect"
-                raise InvalidSettingError(setting, problem, f"Known: {known}")
-
-
-def load_routers() -> Mapping[str, Callable[[Any], Any]]:
-    """Return the routers of all dialects by name; they import the service, so they are loaded late."""
-    routers: Mapping[str, Callable[[Any], Any]] = LazyImport(
-        "unreel.rewards.dialects:ROUTERS"
-    ).load()
-    return routers
+            if name not in DIALECTS:
+                setting, problem = "--dialect", f"no dialect is named {name!r}"
+                raise InvalidSettingError(setting, problem, f"Known: {', '.join(DIALECTS)}")
 
 
 def read_tokens(path: Path) -> tuple[TokenSettings, ...]:
@@ -109,10 +123,19 @@ def read_tokens(path: Path) -> tuple[TokenSettings, ...]:
 
 
 def find_token(header: str | None, tokens: Sequence[TokenSettings]) -> TokenSettings | None:
-    """Return the token of an `Authorization` header; `None` if it is missing or unknown."""
-    scheme, _, secret = (header or "").partition(" ")
-    if scheme.lower() != "bearer" or not secret:
+    """Return the token of an `Authorization` header; `None` if it is missing or unknown.
+
+    A client that cannot set the header sends the token as the password of its URL (HTTP Basic).
+    """
+    scheme, _, credentials = (header or "").partition(" ")
+    secret = credentials.strip().encode("utf-8", "surrogateescape")
+    if scheme.lower() == "basic":
+        try:
+            secret = base64.b64decode(secret, validate=True).partition(b":")[2]
+        except binascii.Error:
+            return None
+    elif scheme.lower() != "bearer":
         return None
-    digest = hashlib.sha256(secret.strip().encode("utf-8", "surrogateescape")).hexdigest()
+    digest = hashlib.sha256(secret).hexdigest()
     matches = [token for token in tokens if hmac.compare_digest(token.sha256, digest)]
-    return matches[0] if matches else None
+    return matches[0] if matches and secret else None

@@ -1,12 +1,9 @@
 """Cache of answers and rewards in SQLite or PostgreSQL, shared by all replicas."""
 
-import json
 import os
 import secrets
 import threading
-import time
-from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,12 +15,15 @@ from sqlalchemy import (
     Executable,
     Float,
     MetaData,
+    Row,
     Table,
     Text,
+    bindparam,
     create_engine,
     delete,
     event,
     insert,
+    literal_column,
     make_url,
     select,
     update,
@@ -36,6 +36,11 @@ from unreel.rewards.answers import CachedAnswer, ClaimState
 
 _TABLES: Final = MetaData()
 _WAIT_S: Final = 30
+_CLOCKS: Final = {
+    "sqlite": "((julianday('now') - 2440587.5) * 86400)",
+    "postgresql": "extract(epoch from clock_timestamp())",
+}
+"""Seconds since 1970 by the clock of the database: replicas may run on machines with other clocks."""
 _ANSWERS: Final = Table(
     "reward_answers",
     _TABLES,
@@ -70,6 +75,14 @@ class SqlStore:
 
     def __init__(self, address: str, *, lease_s: float = 15.0, ask_once: bool = False) -> None:
         self._engine = _open_database(address)
+        self._now: ColumnElement[float] = literal_column(_CLOCKS[self._engine.dialect.name], Float)
+        claims = _ANSWERS.outerjoin(_OWNERS, _ANSWERS.c.owner == _OWNERS.c.owner)
+        is_alive = (_OWNERS.c.seen_at > self._now - lease_s).label("is_alive")
+        wanted = _ANSWERS.c.key == bindparam("wanted")
+        self._find_claim = select(_ANSWERS, is_alive).select_from(claims).where(wanted)
+        # A thread that waits for SQLite's own lock sleeps.
+        is_file = self._engine.dialect.name == "sqlite"
+        self._writing = threading.Lock() if is_file else nullcontext()
         self._lease_s, self._ask_once = lease_s, ask_once
         self._owner = secrets.token_hex(8)
         self._closed = threading.Event()
@@ -79,66 +92,58 @@ class SqlStore:
             _TABLES.create_all(self._engine)
         except SQLAlchemyError:  # another replica made them in this moment
             _TABLES.create_all(self._engine)
-        with self._engine.begin() as connection:
-            connection.execute(insert(_OWNERS).values(owner=self._owner, seen_at=_get_wall_time()))
+        self._change(insert(_OWNERS).values(owner=self._owner, seen_at=self._now))
         self._heart = threading.Thread(target=self._beat, name="reward-store", daemon=True)
         self._heart.start()
 
+    def find(self, key: str, /) -> CachedAnswer | None:
+        """Return the stored answer; `None` if there is none."""
+        row = self._find_row(key)
+        return (
+            None if row is None or row.answer is None else CachedAnswer(row.answer, row.box_space)
+        )
+
     def claim(self, key: str, /) -> CachedAnswer | ClaimState:
         """Return the stored answer, or claim the question."""
-        with self._engine.connect() as connection:
-            row = connection.execute(select(_ANSWERS).where(_ANSWERS.c.key == key)).first()
-            if row is not None and row.answer is not None:
-                return CachedAnswer(row.answer, row.box_space)
-            if row is None:
-                change: Executable = insert(_ANSWERS).values(key=key, owner=self._owner)
-            else:
-                seen = select(_OWNERS.c.seen_at).where(_OWNERS.c.owner == row.owner)
-                seen_at = connection.execute(seen).scalar()
-                if seen_at is not None and seen_at > _get_wall_time() - self._lease_s:
-                    return ClaimState.BUSY
-                if self._ask_once:
-                    return ClaimState.INTERRUPTED
-                change = (
-                    update(_ANSWERS)
-                    .where(*_build_lease_filter(key, row.owner))
-                    .values(owner=self._owner)
-                )
-            connection.rollback()
-            try:
-                taken = connection.execute(change)
-                connection.commit()
-            except IntegrityError:
-                return ClaimState.BUSY
-        self.n_interrupted += row is not None and bool(taken.rowcount)
-        return ClaimState.OURS if row is None or taken.rowcount else ClaimState.BUSY
+        row = self._find_row(key)
+        if row is None:
+            change: Executable = insert(_ANSWERS).values(key=key, owner=self._owner)
+        elif row.answer is not None:
+            return CachedAnswer(row.answer, row.box_space)
+        elif row.is_alive:
+            return ClaimState.BUSY
+        elif self._ask_once:
+            return ClaimState.INTERRUPTED
+        else:
+            old = _build_lease_filter(key, row.owner)
+            change = update(_ANSWERS).where(*old).values(owner=self._owner)
+        try:
+            is_ours = self._change(change)
+        except IntegrityError:
+            return ClaimState.BUSY
+        self.n_interrupted += row is not None and is_ours
+        return ClaimState.OURS if is_ours else ClaimState.BUSY
 
     def store(self, key: str, answer: CachedAnswer, /) -> None:
         """Store the answer to a claimed question."""
-        values = {"answer": answer.text, "box_space": answer.box_space}
-        with self._engine.begin() as connection:
-            connection.execute(update(_ANSWERS).where(_ANSWERS.c.key == key).values(**values))
+        row = update(_ANSWERS).where(_ANSWERS.c.key == key)
+        self._change(row.values(answer=answer.text, box_space=answer.box_space))
 
     def release(self, key: str, /) -> None:
         """End this process's claim of a question without an answer."""
-        with self._engine.begin() as connection:
-            connection.execute(delete(_ANSWERS).where(*_build_lease_filter(key, self._owner)))
+        self._change(delete(_ANSWERS).where(*_build_lease_filter(key, self._owner)))
 
-    def read_reward(self, reward_id: str) -> Mapping[str, Any] | None:
+    def read_reward(self, reward_id: str) -> str | None:
         """Return the stored document of a reward; `None` if there is none."""
         query = select(_REWARDS.c.document).where(_REWARDS.c.reward_id == reward_id)
         with self._engine.connect() as connection:
-            document = connection.execute(query).scalar()
-        return None if document is None else json.loads(document)
+            document: str | None = connection.execute(query).scalar()
+        return document
 
-    def write_reward(self, reward_id: str, document: Mapping[str, Any]) -> None:
+    def write_reward(self, reward_id: str, document: str) -> None:
         """Store the document of a reward, once."""
-        values = {"reward_id": reward_id, "document": json.dumps(document, allow_nan=False)}
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(insert(_REWARDS).values(**values))
-        except IntegrityError:
-            return
+        with suppress(IntegrityError):
+            self._change(insert(_REWARDS).values(reward_id=reward_id, document=document))
 
     def close(self) -> None:
         """End the lease of this process; harmless when called twice."""
@@ -146,23 +151,27 @@ class SqlStore:
             return
         self._closed.set()
         self._heart.join()
-        with self._engine.begin() as connection:
-            connection.execute(delete(_OWNERS).where(_OWNERS.c.owner == self._owner))
+        self._change(delete(_OWNERS).where(_OWNERS.c.owner == self._owner))
         self._engine.dispose()
+
+    def _find_row(self, key: str) -> Row[Any] | None:
+        with self._engine.connect() as connection:
+            return connection.execute(self._find_claim, {"wanted": key}).first()
+
+    def _change(self, change: Executable) -> bool:
+        """Execute one statement in a transaction, and return whether it changed a row."""
+        with self._writing, self._engine.begin() as connection:
+            return bool(connection.execute(change).rowcount)
 
     def _beat(self) -> None:
         while not self._closed.wait(self._lease_s / 3):
-            with suppress(SQLAlchemyError), self._engine.begin() as connection:
+            with suppress(SQLAlchemyError):
                 own = update(_OWNERS).where(_OWNERS.c.owner == self._owner)
-                connection.execute(own.values(seen_at=_get_wall_time()))
+                self._change(own.values(seen_at=self._now))
 
 
 def _build_lease_filter(key: str, owner: str) -> tuple[ColumnElement[bool], ...]:
     return _ANSWERS.c.key == key, _ANSWERS.c.owner == owner, _ANSWERS.c.answer.is_(None)
-
-
-def _get_wall_time() -> float:
-    return time.time()  # noqa: TID251  leases are compared between machines
 
 
 def _open_database(address: str) -> Engine:

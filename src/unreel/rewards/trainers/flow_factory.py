@@ -11,10 +11,10 @@ from pydantic import BaseModel
 
 from unreel.core.errors import InvalidValueError
 from unreel.rewards.service.items import decode_base64
-from unreel.rewards.service.limits import RequestRefusedError
+from unreel.rewards.service.limits import InvalidRequestError
+from unreel.rewards.service.schema import parse_body
 from unreel.rewards.service.scoring import RewardService
 from unreel.rewards.trainers.pictures import PictureScorer
-from unreel.rewards.trainers.requests import INVALID, read_body
 
 FrameRate = Annotated[float, Path(gt=0, le=240, allow_inf_nan=False)]
 
@@ -37,22 +37,21 @@ def build_router(service: RewardService) -> APIRouter:
 
     @router.post("/compute")
     async def refuse() -> None:
-        message = (
-            "the frame rate is missing. Set server_url to http://host:port/fps/16, with your rate"
-        )
-        raise RequestRefusedError(INVALID, "no-frame-rate", message)
+        message = "the frame rate is missing. Set server_url to http://host:port/fps/16"
+        raise InvalidRequestError(message)
 
     @router.post("/fps/{fps}/compute")
     async def compute(fps: FrameRate, request: Request) -> dict[str, list[float]]:
-        body = await read_body(request, ComputeRequest)
-        try:
-            videos = await asyncio.to_thread(_decode_frames, body)
-        except InvalidValueError as error:
-            raise RequestRefusedError(INVALID, "invalid", str(error)) from None
-        return {"rewards": await scorer.score(videos, body.prompt, fps, request)}
+        videos, prompts = await asyncio.to_thread(_read_videos, await request.body())
+        return {"rewards": await scorer.score(videos, prompts, fps, request)}
 
     return router
 
 
-def _decode_frames(body: ComputeRequest) -> list[list[bytes]]:
-    return [[decode_base64(each, "a frame") for each in frames] for frames in body.video]
+def _read_videos(body: bytes) -> tuple[list[list[bytes]], list[str | None]]:
+    parsed = parse_body(ComputeRequest, body)
+    try:
+        videos = [[decode_base64(each, "a frame") for each in frames] for frames in parsed.video]
+    except InvalidValueError as error:
+        raise InvalidRequestError(str(error)) from None
+    return videos, parsed.prompt

@@ -19,7 +19,6 @@ from unreel.core.errors import InvalidValueError
 from unreel.rewards.service.limits import RequestRefusedError
 from unreel.rewards.service.scoring import RewardService
 from unreel.rewards.trainers.pictures import PictureScorer
-from unreel.rewards.trainers.requests import INVALID
 
 GLOBALS: Final = frozenset(
     {
@@ -39,6 +38,7 @@ OPERATIONS: Final = frozenset(
         *("GLOBAL", "STACK_GLOBAL", "REDUCE", "BUILD"),
     ]
 )
+_INVALID: Final = 422
 _MOST_OPERATIONS: Final = 4096
 _STILL_FPS: Final = 1.0
 _UNICODE: Final = re.compile("U[1-9][0-9]{0,5}")
@@ -161,7 +161,7 @@ def build_router(service: RewardService, *, local_only: bool = True) -> APIRoute
         except RequestRefusedError as error:
             return _encode_reply({"error": str(error)}, error.status, error.headers)
         except InvalidValueError as error:
-            return _encode_reply({"error": str(error)}, INVALID)
+            return _encode_reply({"error": str(error)}, _INVALID)
         return _encode_reply({"scores": rewards, "outputs": rewards})
 
     return router

@@ -19,9 +19,8 @@ from unreel.core.settings import read_environment_settings
 from unreel.media.access import open_file_sandbox
 from unreel.media.messages import TaskPayload, finish_task_result
 from unreel.rewards.service.items import FileBytes, Frames, RewardItem, to_frames
-from unreel.rewards.service.limits import RequestRefusedError
+from unreel.rewards.service.limits import InvalidRequestError, RequestRefusedError, require_few
 from unreel.rewards.trainers.picture_task import COLOURS, LENGTH_BYTES, decode_bundle
-from unreel.rewards.trainers.requests import INVALID, require_few, score_items
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 _TASKS: Final = "unreel.rewards.trainers.picture_task:TASKS"
 _TASK: Final = "decode"
-_FAILED: Final = 503
+_INVALID, _FAILED = 422, 503
 _AT_ONCE: Final = 2
 """Videos whose pixels are in memory at the same time."""
 
@@ -57,8 +56,8 @@ class PictureScorer:
         """
         if not videos or len(prompts) != len(videos):
             message = f"{len(videos)} videos and {len(prompts)} prompts. Send as many of both"
-            raise RequestRefusedError(INVALID, "invalid", message)
-        require_few(len(videos), self._service)
+            raise InvalidRequestError(message)
+        require_few(len(videos), self._service.settings.max_items)
         items = []
         try:
             async with asyncio.timeout(self._service.settings.deadline_s):
@@ -68,12 +67,12 @@ class PictureScorer:
                     items.append(RewardItem(video=video, id=str(index), prompt=prompts[index]))
         except (MediaError, InvalidValueError) as error:
             message = f"video {len(items)}: {error}"
-            raise RequestRefusedError(INVALID, "undecodable", message) from None
+            raise RequestRefusedError(_INVALID, "undecodable", message) from None
         except TimeoutError:
             message = "the frames were not decoded before the deadline"
             raise RequestRefusedError(_FAILED, "out-of-time", message, 1.0) from None
         values = []
-        for item, reward in await score_items(self._service, items, request):
+        for item, reward in await self._service.score_request(items, request.state):
             if reward.value is None:
                 reason = reward.failure.reason.value if reward.failure else "failed"
                 message = f"video {item.id}: {reward.failure}"

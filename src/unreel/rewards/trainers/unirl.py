@@ -8,9 +8,9 @@ from pydantic import BaseModel
 
 from unreel.core.errors import InvalidValueError
 from unreel.rewards.service.items import FileBytes, LocalPath, RewardItem, decode_base64
-from unreel.rewards.service.limits import RequestRefusedError
+from unreel.rewards.service.limits import RequestRefusedError, require_few
+from unreel.rewards.service.schema import parse_body
 from unreel.rewards.service.scoring import RewardService
-from unreel.rewards.trainers.requests import read_body, require_few, score_items
 
 NAME: Final = "unreel"
 """Name of the reward in `required_rewards`."""
@@ -45,8 +45,8 @@ def build_router(service: RewardService) -> APIRouter:
 
     @router.post("/score")
     async def score(request: Request) -> dict[str, list[Any]]:
-        batch = await read_body(request, ScoreBatch)
-        require_few(len(batch.requests), service)
+        batch = await asyncio.to_thread(parse_body, ScoreBatch, await request.body())
+        require_few(len(batch.requests), service.settings.max_items)
         unknown = {name for query in batch.requests for name in query.required_rewards} - {NAME}
         if unknown:
             message = f"no reward is named {sorted(unknown)}. Set required_rewards: [{NAME}]"
@@ -59,7 +59,7 @@ def build_router(service: RewardService) -> APIRouter:
                 items.append(await asyncio.to_thread(_read_query, query, index, service))
             except InvalidValueError as error:
                 errors[index][NAME] = str(error)
-        for item, reward in await score_items(service, items, request):
+        for item, reward in await service.score_request(items, request.state):
             index = int(item.id or 0)
             if reward.value is None:
                 errors[index][NAME] = str(reward.failure)

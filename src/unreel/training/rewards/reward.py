@@ -7,6 +7,7 @@ from typing import Any, Final, assert_never
 from unreel.core.clip import Real
 from unreel.core.judgement import Label
 from unreel.core.verdict import (
+    LocateVerdict,
     PreferenceVerdict,
     RealismVerdict,
     RealityVerdict,
@@ -73,6 +74,10 @@ def _compute_reward_for_truth(
             formed = not is_malformed_answer_part(verdict.confidence)
             return _compute_label_reward(
                 verdict.label, label, [("format", terms.format, formed)], terms
+            )
+        case LocateVerdict():
+            return _compute_label_reward(
+                verdict.label, truth.label, [("format", terms.format, True)], terms
             )
         case PreferenceVerdict():
             return AnswerReward(1.0, {"label": 1.0}) if verdict.real is truth else NOTHING

@@ -1,0 +1,87 @@
+"""ActivityForensics as distributed: text lines `vid duration s=e+s=e`, in seconds; a clean clip has no third field."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from unreel.benchmarks import cells
+from unreel.benchmarks.cells import ROW_BYTES
+from unreel.benchmarks.entry import Rejected, Row
+from unreel.benchmarks.folders import VIDEO_SUFFIXES
+from unreel.benchmarks.localisation.spans import build_entry, parse_segment, require_few
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.span import TimeSpan, convert_to_microseconds
+
+_FORM: Final = "Write `vid duration s=e+s=e`"
+_FIELDS: Final = (2, 3)
+
+
+class ForensicsLine(NamedTuple):
+    """One line of the file."""
+
+    name: str
+    """Path of the clip; a name without the ending of a video is taken for an mp4 file."""
+    duration_us: int
+    spans: tuple[TimeSpan, ...]
+
+
+def read_activity_forensics(path: Path) -> Iterator[Row]:
+    """Yield one entry per line."""
+    for line in read_lines(path):
+        if isinstance(line, Rejected):
+            yield line
+            continue
+        yield build_entry(line.name, line.spans, duration_us=line.duration_us)
+
+
+def read_lines(path: Path) -> Iterator[ForensicsLine | Rejected]:
+    """Yield the lines of the file, each of bounded length."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
+            number = 0
+            while text := file.readline(ROW_BYTES):
+                number += 1
+                is_cut = not text.endswith("\n") and len(text) == ROW_BYTES
+                while is_cut and (rest := file.readline(ROW_BYTES)):
+                    if rest.endswith("\n"):
+                        break
+                if is_cut:
+                    why = f"a line of more than {ROW_BYTES} characters. {_FORM}"
+                    yield Rejected(f"row {number}", why)
+                elif text.strip():
+                    yield _read_line(text, number)
+    except OSError as error:
+        remedy = "Check the path and that you may read it"
+        raise UnreadableSourceError(str(path), error.strerror or "unreadable", remedy) from error
+
+
+def _read_line(text: str, number: int) -> ForensicsLine | Rejected:
+    try:
+        return parse_line(text)
+    except InvalidValueError as error:
+        return Rejected(f"row {number}", str(error))
+
+
+def parse_line(text: str) -> ForensicsLine:
+    """Parse one line.
+
+    Raises:
+        InvalidValueError: It has another form, or a segment ends before it starts.
+    """
+    fields = text.split()
+    if len(fields) not in _FIELDS:
+        cells.raise_invalid_cell("a line", text.strip(), _FORM)
+    name = cells.parse_clip_location(fields[0], "vid")
+    if not name.lower().endswith(VIDEO_SUFFIXES):
+        name += ".mp4"
+    duration_us = convert_to_microseconds(cells.parse_positive_number(fields[1], "duration"))
+    pairs = fields[2].split("+") if len(fields) == max(_FIELDS) else []
+    require_few(pairs)
+    return ForensicsLine(name, duration_us, tuple(map(_parse_pair, pairs)))
+
+
+def _parse_pair(text: str) -> TimeSpan:
+    start, sign, end = text.partition("=")
+    if not sign:
+        cells.raise_invalid_cell("a segment", text, "Write start=end in seconds")
+    return parse_segment(start, end)

@@ -1,0 +1,124 @@
+"""Masks of generated regions, as of FakeParts and BrokenVideos, as traces with boxes.
+
+A mask is a video as long as its clip, bright where the clip is generated. It has the name of the clip, in the
+folder `masks` beside the folder `videos`; a clip without a mask is real.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected, Row
+from unreel.benchmarks.folders import walk_videos
+from unreel.benchmarks.records import UNKNOWN_CREATOR
+from unreel.core.box import Box
+from unreel.core.clip import Generated, Real
+from unreel.core.errors import UnreadableSourceError
+from unreel.core.failure import Failure
+from unreel.core.span import TimeSpan, convert_to_microseconds
+from unreel.core.trace import BoxAt, Trace
+
+if TYPE_CHECKING:
+    from unreel.media.reader import MediaReader
+
+VIDEOS: Final = "videos"
+MASKS: Final = "masks"
+PLAN: Final = "fps-10"
+"""Frames of a mask that are read: a segment is exact to a tenth of a second."""
+_SIDE: Final = 256
+_BRIGHT: Final = 128
+
+MaskPixels = npt.NDArray[np.bool_]
+
+
+def trace_masks(masks: Iterable[tuple[int, MaskPixels]], end_us: int) -> tuple[Trace, ...]:
+    """Return a trace for each run of masks with a set pixel, with the box around its pixels at each instant.
+
+    Args:
+        masks: Instants in microseconds with their masks, in order of time.
+        end_us: End of the last mask.
+    """
+    runs: list[tuple[list[BoxAt], int]] = []
+    open_run: list[BoxAt] = []
+    for at_us, mask in masks:
+        box = _find_box(mask)
+        if box is not None:
+            open_run.append(BoxAt(at_us, box))
+        elif open_run:
+            runs.append((open_run, at_us))
+            open_run = []
+    if open_run:
+        runs.append((open_run, end_us))
+    return tuple(
+        Trace(span=TimeSpan(track[0].at_us, end), track=tuple(track)) for track, end in runs
+    )
+
+
+def _find_box(mask: MaskPixels) -> Box | None:
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if not len(rows):
+        return None
+    height, width = mask.shape
+    return Box(
+        float(columns[0] / width),
+        float(rows[0] / height),
+        float((columns[-1] + 1) / width),
+        float((rows[-1] + 1) / height),
+    )
+
+
+def read_masked_clips(root: Path, reader: "MediaReader") -> Iterator[Row]:
+    """Yield an entry for each video below `videos`, with the traces of its mask.
+
+    Raises:
+        UnreadableSourceError: A folder is missing.
+    """
+    if not ((root / VIDEOS).is_dir() and (root / MASKS).is_dir()):
+        problem = f"no folders {VIDEOS}/ and {MASKS}/"
+        remedy = "Put clips and masks with the same names into them"
+        raise UnreadableSourceError(str(root), problem, remedy)
+    masks = {
+        Path(found).stem: found for found in walk_videos(root, MASKS) if isinstance(found, str)
+    }
+    for video in walk_videos(root, VIDEOS):
+        if isinstance(video, Rejected):
+            yield video
+            continue
+        yield _read_clip(root, video, masks.get(Path(video).stem), reader)
+
+
+def _read_clip(root: Path, video: str, mask: str | None, reader: "MediaReader") -> Row:
+    facts = reader.probe(root / video)
+    if isinstance(facts, Failure):
+        return Rejected(video, str(facts))
+    duration_us = convert_to_microseconds(facts.video.duration_s)
+    traces: tuple[Trace, ...] = ()
+    if mask is not None:
+        frames = reader.frames(root / mask, sampling=PLAN, encoding="rgb24", longest_side=_SIDE)
+        if isinstance(frames, Failure):
+            return Rejected(mask, str(frames))
+        shown = [
+            (convert_to_microseconds(frame.at_s), _binarise(frame.rgb())) for frame in frames.frames
+        ]
+        if shown[-1][0] >= duration_us:
+            return Rejected(
+                mask, "the mask is longer than its clip. Check that they belong together"
+            )
+        traces = trace_masks(shown, duration_us)
+    return Entry(
+        name=video,
+        location=video,
+        origin=Generated(UNKNOWN_CREATOR) if traces else Real(),
+        traces=traces,
+        facts=DeclaredFacts(
+            width=facts.video.width, height=facts.video.height, duration_us=duration_us
+        ),
+    )
+
+
+def _binarise(pixels: Any) -> MaskPixels:
+    bright: MaskPixels = pixels.max(axis=2) >= _BRIGHT
+    return bright

@@ -1,0 +1,1 @@
+"""Commands of the desk: `desk` and `desk verify`."""

@@ -1,0 +1,61 @@
+"""The work of `unreel desk`: the application in this process, and its link."""
+
+import threading
+import webbrowser
+from pathlib import Path
+
+from unreel.cli.contacted_services import print_model_servers
+from unreel.cli.output import SILENCE, print_message
+from unreel.cli.process import StopSignal
+from unreel.core.managed_server import require_free_port
+from unreel.core.settings import read_environment_settings
+from unreel.desk.app import create_desk
+from unreel.desk.settings import read_desk_settings, require_proxy
+from unreel.media.access import require_sandbox_protection
+from unreel.rewards.service.serving import run_app
+
+_STOP_S = 2
+"""Seconds for requests that run; pages follow progress without an end."""
+
+
+def run_desk(
+    config: Path | None,
+    *,
+    cases: Path | None,
+    host: str,
+    port: int,
+    opens_browser: bool,
+    trusted: bool,
+) -> None:
+    """Serve the desk until a stop signal; print each one-time link, and open the first one."""
+    settings = read_desk_settings(config, cases)
+    require_proxy(settings, host)
+    environment = read_environment_settings()
+    require_sandbox_protection(environment, trusted=trusted)
+    if port:
+        require_free_port(host, port)
+    models = dict.fromkeys(model for each in settings.reviewers for model in each.models)
+    print_model_servers([*models], environment)
+    base = ""
+
+    def print_link(path: str) -> None:
+        print_message(f"unreel desk: {base}{path} (opens once, for another browser)")
+
+    app = create_desk(settings, environment=environment, trusted=trusted, on_link=print_link)
+
+    def announce(address: str) -> None:
+        nonlocal base
+        SILENCE.stop()
+        base = address
+        print_message(f"unreel desk: {address}{app.state.desk.access.link}")
+        print_message(f"cases in {settings.cases}")
+        if opens_browser and settings.proxy is None:
+            link = address + app.state.desk.access.link
+            threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
+
+    try:
+        run_app(app, host=host, port=port, on_start=announce, stop_s=_STOP_S)
+    except StopSignal:
+        print_message("unreel desk: stopped")
+    finally:
+        app.state.desk.close()

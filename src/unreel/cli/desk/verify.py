@@ -1,0 +1,33 @@
+"""`unreel desk verify`: the check of a custody bundle."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from unreel.cli.output import echo, json_option, print_json, print_message
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command()
+@click.argument("bundle", type=_FILE)
+@click.option("--signers", type=_FILE, help="File of allowed signers, in the format of ssh-keygen.")
+@json_option
+def verify(*, bundle: Path, signers: Path | None, as_json: bool) -> None:
+    """Check every byte of the custody bundle BUNDLE, and its signature.
+
+    With --signers the bundle must be signed by one of them. Exits with status 1 if a file is missing
+    or changed, or the signature does not fit.
+    """
+    from unreel.desk.bundle import verify_bundle
+
+    checked = verify_bundle(bundle, signers)
+    if as_json:
+        print_json(checked)
+    elif checked.is_intact:
+        echo(f"{bundle}: intact, {checked.n_files} files. {checked.signature}")
+        echo(*(f"  original {each['sha256']}  {each['name']}" for each in checked.originals))
+    else:
+        print_message(*(f"{bundle}: {problem}" for problem in checked.problems))
+    sys.exit(0 if checked.is_intact else 1)

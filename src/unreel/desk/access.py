@@ -1,0 +1,163 @@
+"""Access to the desk: sessions from one-time tokens, or the user header of a proxy; checks of forms."""
+
+import hashlib
+import hmac
+import os
+import pwd
+import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from starlette.requests import cookie_parser
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from unreel.core.safe_text import sanitise_line
+from unreel.desk.pages import render_refusal
+from unreel.desk.settings import DeskSettings, ProxySettings
+from unreel.rewards.service.limits import BoundedGate, RequestRefusedError
+from unreel.rewards.service.settings import TokenSettings
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOGIN: Final = "/login"
+STATIC: Final = "/static/"
+_LONGEST_USER: Final = 200
+_HEADERS: Final = {
+    b"cache-control": b"no-store",
+    b"content-security-policy": b"frame-ancestors 'none'; object-src 'none'; base-uri 'none'",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"referrer-policy": b"no-referrer",
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+}
+
+
+class DeskAccess:
+    """Decides which person sends a request.
+
+    Args:
+        proxy: Proxy that signs people in; without it a one-time token opens a session.
+        on_link: Callback that receives the path of a new one-time link after each use of one.
+    """
+
+    def __init__(
+        self, proxy: ProxySettings | None, on_link: Callable[[str], None] = lambda _path: None
+    ) -> None:
+        self._proxy, self._on_link = proxy, on_link
+        self._token = secrets.token_urlsafe(32)
+        self._secret = secrets.token_bytes(32)
+        self._sessions: set[str] = set()
+
+    @property
+    def link(self) -> str:
+        """Return the path that opens the desk once; the start page behind a proxy."""
+        return "/" if self._proxy else f"{LOGIN}?token={self._token}"
+
+    def open_session(self, token: str) -> str | None:
+        """Return a new session for the one-time token; `None` if it is unknown or used."""
+        expected = self._token.encode()
+        if self._proxy or not hmac.compare_digest(token.encode("utf-8", "replace"), expected):
+            return None
+        self._token = secrets.token_urlsafe(32)
+        self._on_link(self.link)
+        session = secrets.token_urlsafe(32)
+        self._sessions.add(session)
+        return session
+
+    def identify(self, scope: "Scope", headers: dict[bytes, str]) -> tuple[str, str] | None:
+        """Return the name and the identity of the person of a request; `None` if there is none."""
+        if self._proxy is not None:
+            peer = (scope.get("client") or ("",))[0]
+            name = headers.get(self._proxy.user_header.lower().encode(), "").strip()
+            if peer != self._proxy.address or not name:
+                return None
+            return sanitise_line(name)[:_LONGEST_USER], f"user {name}"
+        session = cookie_parser(headers.get(b"cookie", "")).get(name_cookie(scope), "")
+        if session not in self._sessions:
+            return None
+        return pwd.getpwuid(os.getuid()).pw_name, f"session {session}"
+
+    def make_form_token(self, identity: str) -> str:
+        """Return the token that every form of this person carries."""
+        return hmac.new(self._secret, identity.encode(), hashlib.sha256).hexdigest()
+
+    def require_form_token(self, identity: str, token: object) -> None:
+        """Refuse a form without the token of its person.
+
+        Raises:
+            RequestRefusedError: The token is missing or of another person.
+        """
+        given = token if isinstance(token, str) else ""
+        if not hmac.compare_digest(given.encode(), self.make_form_token(identity).encode()):
+            status, message = 403, "The form is out of date. Reload the page and send it again"
+            raise RequestRefusedError(status, "form-token", message)
+
+
+class DeskGate(BoundedGate):
+    """Request gate of the desk: no person, no request; no form of another site; bounded bodies."""
+
+    def __init__(self, app: "ASGIApp", access: DeskAccess, settings: DeskSettings) -> None:
+        super().__init__(app, settings)
+        self._access = access
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Pass the request on, and add the security headers to its response."""
+
+        async def send_protected(message: "Message") -> None:
+            if message["type"] == "http.response.start":
+                own = {name for name, _ in message["headers"]}
+                added = [(name, _HEADERS[name]) for name in _HEADERS if name not in own]
+                message = {**message, "headers": [*message["headers"], *added]}
+            await send(message)
+
+        await super().__call__(scope, receive, send_protected)
+
+    def _authorise(self, scope: "Scope", headers: dict[bytes, str]) -> TokenSettings | None:
+        path, state = scope["path"], scope["state"]
+        if path.startswith(STATIC) or (path == LOGIN and scope["method"] == "GET"):
+            return None
+        found = self._access.identify(scope, headers)
+        if found is None:
+            status, message = 401, "Open the link that `unreel desk` printed, or sign in"
+            raise RequestRefusedError(status, "unauthorised", message)
+        state["person"], state["identity"] = found
+        if scope["method"] not in {"GET", "HEAD"}:
+            require_same_site(headers)
+        return None
+
+    async def _refuse(
+        self, refusal: RequestRefusedError, scope: "Scope", receive: "Receive", send: "Send"
+    ) -> None:
+        await build_refusal(scope, refusal)(scope, receive, send)
+
+
+def require_same_site(headers: dict[bytes, str]) -> None:
+    """Refuse a form that another site sends.
+
+    Raises:
+        RequestRefusedError: The browser names another site, or none.
+    """
+    site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
+    is_same = site == "same-origin"
+    if site is None and origin is not None:
+        is_same = urlsplit(origin).netloc == headers.get(b"host")
+    if not is_same:
+        status, message = 403, "The form came from another site"
+        raise RequestRefusedError(status, "cross-site", message)
+
+
+def build_refusal(scope: "Scope", refusal: RequestRefusedError) -> Response:
+    """Return a refusal as a page for a browser, and as JSON for other clients."""
+    headers = {name.lower(): value for name, value in scope["headers"]}
+    own = {name: text for name, text in refusal.headers.items() if name != "www-authenticate"}
+    if b"text/html" in headers.get(b"accept", b""):
+        return HTMLResponse(render_refusal(refusal), refusal.status, own)
+    return JSONResponse(refusal.document, refusal.status, own)
+
+
+def name_cookie(scope: "Scope") -> str:
+    """Return the name of the session cookie: browsers share cookies between the ports of a host."""
+    return f"unreel-desk-{(scope.get('server') or ('', 0))[1]}"

@@ -1,0 +1,187 @@
+"""Cases on disk: one folder per case with the original, the results and an append-only log."""
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Final
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.input_files import parse_json_object
+from unreel.core.output_files import PART, OutputDirectory
+from unreel.core.safe_text import sanitise_line
+from unreel.desk.case_state import CaseRecord, read_record
+from unreel.engine.location import StorageLocation
+from unreel.engine.writer_lock import build_writer_lock
+from unreel.report.review.index_page import ATTENTION_TITLES
+
+LOG: Final = "log.jsonl"
+_CASES: Final = "cases"
+_ID: Final = re.compile(r"[0-9a-f]{16}")
+_LONGEST_NAME: Final = 200
+_CHUNK: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseFilter:
+    """Filter of the list of cases; an empty field matches all."""
+
+    text: str = ""
+    """Part of the name, or the beginning of the SHA-256."""
+    since: date | None = None
+    until: date | None = None
+    verdict: str = ""
+    """Verdict of a person; `none` for cases without one."""
+    person: str = ""
+    batch: str = ""
+
+    def matches(self, case: CaseRecord) -> bool:
+        """Return whether the case is listed."""
+        text, day = self.text.casefold(), case.added_at.date()
+        return (
+            (text in case.name.casefold() or case.clip.startswith(text))
+            and (self.since or day) <= day <= (self.until or day)
+            and self.verdict in {"", case.decision.verdict if case.decision else "none"}
+            and self.person in {"", *case.people}
+            and self.batch in {"", case.batch}
+        )
+
+
+class CaseStore:
+    """All cases below a folder. One process at a time opens it; methods may be called from threads.
+
+    Args:
+        root: Folder of the desk; it is created if missing.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = OutputDirectory(root)
+        self.root.make(_CASES)
+        self._lock = threading.RLock()
+        self._held = ExitStack()
+        self._held.enter_context(build_writer_lock(StorageLocation(str(root)) / "desk"))
+        self._cases: dict[str, CaseRecord] = {}
+        for folder in sorted((root / _CASES).iterdir()):
+            if not _ID.fullmatch(folder.name) and not folder.name.startswith(PART):
+                continue
+            case = self._read(folder)
+            if case is None or case.is_deleted:
+                self.root.remove_folder(f"{_CASES}/{folder.name}")
+            else:
+                self._cases[case.id] = case
+
+    def add(
+        self, name: str, file: IO[bytes], *, reviewers: str, person: str, batch: str
+    ) -> CaseRecord:
+        """Store the clip in `file` as a new case."""
+        case_id, name = secrets.token_hex(8), clean_name(name)
+        digest, size = hashlib.sha256(), 0
+        with self.root.create(f"{_CASES}/{case_id}/original/{name}") as into:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+                size += len(chunk)
+                into.write(chunk)
+        facts = {"name": name, "clip": digest.hexdigest(), "size_bytes": size, "batch": batch}
+        event = _make_event("added", person, **facts, reviewers=reviewers)
+        self._append(case_id, event)
+        case = read_record(self.root.root / _CASES / case_id, event)
+        with self._lock:
+            self._cases[case_id] = case
+        return case
+
+    def find(self, case_id: str) -> CaseRecord | None:
+        """Return a case; `None` if there is none with that id."""
+        case = self._cases.get(case_id)
+        return None if case is None or case.is_deleted else case
+
+    def select(self, chosen: CaseFilter = CaseFilter()) -> list[CaseRecord]:  # noqa: B008  frozen
+        """Return the matching cases, newest first."""
+        with self._lock:
+            cases = [case for case in self._cases.values() if not case.is_deleted]
+        return sorted(filter(chosen.matches, cases), key=lambda case: case.added_at, reverse=True)
+
+    def record(self, case: CaseRecord, event: str, person: str = "", **fields: Any) -> None:
+        """Append an event to the log of a case, and apply it."""
+        made = _make_event(event, person, **fields)
+        with self._lock:
+            self._append(case.id, made)
+            case.apply(made)
+
+    def remove(self, case: CaseRecord) -> None:
+        """Delete the files of a case."""
+        self.root.remove_folder(f"{_CASES}/{case.id}")
+        with self._lock:
+            self._cases.pop(case.id, None)
+
+    def close(self) -> None:
+        """Let another process open the folder; harmless when called twice."""
+        self._held.close()
+
+    def _append(self, case_id: str, event: dict[str, Any]) -> None:
+        line = json.dumps(event, allow_nan=False) + "\n"
+        with self.root.append(f"{_CASES}/{case_id}/{LOG}") as file:
+            file.write(line.encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _read(self, folder: Path) -> CaseRecord | None:
+        """Return the case of a folder; `None` if its upload or its removal never ended."""
+        events = list(self._iter_events(folder.name))
+        if not events:
+            return None
+        case = read_record(folder, events[0])
+        for event in events[1:]:
+            case.apply(event)
+        return case
+
+    def _iter_events(self, case_id: str) -> Iterator[dict[str, Any]]:
+        """Yield the events of a log. A line that a kill cut off is ended, and ignored from then on."""
+        name = f"{_CASES}/{case_id}/{LOG}"
+        if self.root.size(name) is None:
+            return
+        with self.root.read(name) as file:
+            data = file.read()
+        if not data.endswith(b"\n"):
+            with self.root.append(name) as file:
+                file.write(b"\n")
+        for line in data.splitlines():
+            try:
+                event = dict(parse_json_object(line))
+            except InvalidValueError:
+                continue
+            if {"event", "at", "person"} <= event.keys():
+                yield event
+
+
+def sort_for_triage(cases: Iterable[CaseRecord]) -> list[tuple[str, list[CaseRecord]]]:
+    """Return the cases in groups: those under work, then in the order of the index page of a review.
+
+    Cases under work are in the order of the queue. In other groups, cases without a verdict of a
+    person come first, and newer ones before older ones.
+    """
+    newest = sorted(cases, key=lambda case: case.added_at, reverse=True)
+    groups = [("Under work", [case for case in newest if case.attention is None][::-1])]
+    for attention, title in ATTENTION_TITLES.items():
+        own = [case for case in newest if case.attention == attention]
+        groups.append((title, sorted(own, key=lambda case: case.decision is not None)))
+    return [(title, own) for title, own in groups if own]
+
+
+def clean_name(name: str) -> str:
+    """Return a file name without folders, control characters and leading dots, of bounded length."""
+    last = sanitise_line(PurePosixPath(name.replace("\\", "/")).name).lstrip(". ")
+    stem, dot, suffix = last.rpartition(".")
+    short = stem.encode()[: _LONGEST_NAME - len(suffix.encode()[:20])].decode(errors="ignore")
+    return f"{short}{dot}{suffix[:20]}" if stem else last[:20] or "unnamed"
+
+
+def _make_event(event: str, person: str, **fields: Any) -> dict[str, Any]:
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return {"at": at, "event": event, "person": person, **fields}

@@ -1,0 +1,46 @@
+"""Clips in folders of this machine that `desk.toml` allows."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import IO, Final
+
+from unreel.benchmarks.folders import walk_videos
+from unreel.core.errors import InvalidValueError, UnreelError, UnsafeTargetError
+from unreel.core.output_files import OutputDirectory
+from unreel.rewards.service.limits import RequestRefusedError
+
+_MOST_FOLDERS: Final = 200
+
+
+def list_folders(roots: Sequence[Path]) -> list[str]:
+    """Return the folders with clips below `roots`, as paths; links are not followed."""
+    found: dict[str, None] = {}
+    for root in roots:
+        try:
+            for name in walk_videos(root):
+                if isinstance(name, str):
+                    found[str(root / PurePosixPath(name).parent)] = None
+        except UnreelError:
+            continue  # a root that is gone, or too large to list
+    return sorted(found)[:_MOST_FOLDERS]
+
+
+def open_clips(roots: Sequence[Path], folder: str, *, most: int) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield the name and the open file of each clip below `folder`; "" has none.
+
+    Raises:
+        RequestRefusedError: The page does not list the folder.
+    """
+    if not folder:
+        return
+    if folder not in list_folders(roots):
+        status, message = 422, "Choose a folder of the page"
+        raise RequestRefusedError(status, "invalid", message)
+    chosen = Path(folder)
+    names = (name for name in walk_videos(chosen) if isinstance(name, str))
+    for name in islice(names, most):
+        try:
+            yield PurePosixPath(name).name, OutputDirectory(chosen).read(name)
+        except (InvalidValueError, UnsafeTargetError, OSError):
+            continue  # it went away, or became a link

@@ -1,0 +1,100 @@
+"""Pages of the desk as HTML: the list of cases, a batch, a case, and a refusal."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from unreel.core.input_files import parse_json_object
+from unreel.core.output_files import OutputDirectory
+from unreel.desk.case_state import ENDED, VERDICTS, CaseRecord
+from unreel.desk.cases import sort_for_triage
+from unreel.desk.keyframes import THUMB, list_keyframes
+from unreel.desk.review_case import EVIDENCE, PAGE_PARTS
+from unreel.desk.worker import CaseWorker
+from unreel.pages.page import BASE, PRINT, build_html_page, render_template
+from unreel.report.review.evidence import RESULT, SCRIPTS, STYLES
+from unreel.report.review.opinion_text import NO_PROOF
+from unreel.rewards.service.limits import RequestRefusedError
+
+_STYLES: Final = (*STYLES, "unreel.report.review:index.css", "unreel.desk:desk.css")
+_SCRIPT: Final = "unreel.desk:desk.js"
+STATIC_FILES: Final = frozenset({BASE, PRINT, *_STYLES, *SCRIPTS, _SCRIPT})
+_MOST_LISTED: Final = 200
+_MAIN_END: Final = "</main>"
+_ENGINES: Final = {
+    "Google Lens": "https://lens.google.com/",
+    "Bing Visual Search": "https://www.bing.com/visualsearch",
+    "Yandex Images": "https://yandex.com/images/",
+    "TinEye": "https://tineye.com/",
+}
+"""Reverse image search engines, which a person opens and gives a picture."""
+
+
+def render_cases(
+    template: str, cases: Sequence[CaseRecord], worker: CaseWorker, **values: object
+) -> str:
+    """Return the page `list` or `batch`: cases in triage order, each with its progress."""
+    shown = cases[:_MOST_LISTED]
+    body = render_template(
+        f"unreel.desk:{template}.html",
+        groups=sort_for_triage(shown),
+        progress={case.id: worker.describe(case) for case in shown},
+        thumbs={case.id for case in shown if OutputDirectory(case.folder).size(THUMB)},
+        n_cases=len(cases),
+        n_hidden=len(cases) - len(shown),
+        n_ended=sum(case.stage in ENDED for case in cases),
+        verdicts=VERDICTS,
+        no_proof=NO_PROOF,
+        **values,
+    )
+    return _make_page("unreel desk", body)
+
+
+def render_case(case: CaseRecord, worker: CaseWorker, **values: object) -> str:
+    """Return the page of a case: its evidence page with the case file before the end of its content."""
+    folder = OutputDirectory(case.folder)
+    parts: Mapping[str, Any] = {}
+    if case.stage in {"shown", "done"} and folder.size(PAGE_PARTS) is not None:
+        parts = _read_json(folder, PAGE_PARTS)
+        values["facts"] = _read_json(folder, f"{EVIDENCE}/{RESULT}")["facts"]
+    values |= {"case": case, "verdicts": VERDICTS, "progress": worker.describe(case)}
+    values |= {"is_ended": case.stage in ENDED, "has_evidence": bool(parts)}
+    file = render_template(
+        "unreel.desk:case_file.html",
+        keyframes=list_keyframes(case.folder),
+        engines=_ENGINES,
+        **values,
+    )
+    bar = render_template("unreel.desk:bar.html", **values)
+    if not parts:
+        body = bar + render_template("unreel.desk:waiting.html", case_file=file, **values)
+        return _make_page(f"{case.name}: unreel desk", body)
+    before, end, after = parts["body"].rpartition(_MAIN_END)
+    body = bar + Markup(before) + file + Markup(end + after)  # noqa: S704  stored by `review_case`
+    return _make_page(parts["title"], body, data=parts["data"])
+
+
+def render_refusal(refusal: RequestRefusedError) -> str:
+    """Return the page of a refused request."""
+    body = render_template(
+        "unreel.desk:refusal.html", status=refusal.status, message=refusal.message
+    )
+    return _make_page("unreel desk", body)
+
+
+def _make_page(title: str, body: Markup, data: Mapping[str, Any] | None = None) -> str:
+    return build_html_page(
+        title=title,
+        body=body,
+        styles=_STYLES,
+        scripts=[*(SCRIPTS if data else ()), _SCRIPT],
+        data=data or {},
+        fetches=True,
+        served_at="/static/",
+    )
+
+
+def _read_json(folder: OutputDirectory, name: str) -> Mapping[str, Any]:
+    with folder.read(name) as file:
+        return parse_json_object(file.read())

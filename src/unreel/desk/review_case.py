@@ -1,0 +1,145 @@
+"""Work on one case: the clip is read, reviewed and shown with the functions of `unreel review`."""
+
+import asyncio
+import base64
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from unreel.core.failure import Failure
+from unreel.core.output_files import OutputDirectory
+from unreel.core.settings import read_environment_settings
+from unreel.desk.answers import CaseAnswers
+from unreel.desk.case_state import CaseRecord
+from unreel.desk.cases import CaseStore
+from unreel.desk.keyframes import write_keyframes
+from unreel.desk.reviewer_sets import OpenSet
+from unreel.evaluation.review import Review, probe_clip_file, review_clip
+from unreel.media.reader import MediaReader
+from unreel.pages.player import SPEC_ID
+from unreel.report.review.evidence import EvidencePageContext, EvidenceParts, write_evidence
+from unreel.report.review.index_page import build_failed_index_entry, build_review_index_entry
+from unreel.report.review.origin import FileOriginChecks, check_file_origin
+from unreel.reviewers.ask import ReviewDispatcher
+from unreel.reviewers.factory import OpenedReviewer
+
+EVIDENCE: Final = "evidence"
+"""Folder of the evidence in that of a case."""
+PAGE_PARTS: Final = "page.json"
+_FIRST_ASK_S: Final = 0.2
+OnStep = Callable[[str], None]
+"""Callback that receives the present step as text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseTools:
+    """Open tools that all cases of a desk share."""
+
+    store: CaseStore
+    reader: MediaReader
+    dispatcher: ReviewDispatcher
+
+
+async def review_case(
+    case: CaseRecord,
+    tools: CaseTools,
+    chosen: OpenSet,
+    reviewers: Sequence[OpenedReviewer],
+    on_step: OnStep,
+) -> None:
+    """Review the clip of a case, and write its evidence; a failed clip is a failed case."""
+    on_step("Reading the file")
+    clip = await asyncio.to_thread(probe_clip_file, case.original, tools.reader)
+    if isinstance(clip, Failure):
+        record_failure(case, tools.store, clip)
+        return
+    n_questions = len(reviewers) * len(chosen.questions.protocols)
+    n_answered = 0
+
+    def count_answers(_opinion: object = None) -> None:
+        nonlocal n_answered
+        n_answered += _opinion is not None
+        on_step(f"Asking reviewers: {n_answered} of {n_questions} answers")
+
+    answers = CaseAnswers(case.folder, asks_again=case.asks_again)
+    if n_questions:
+        count_answers()
+    asked = asyncio.create_task(
+        review_clip(
+            clip,
+            [answers.wrap(opened) for opened in reviewers],
+            inquiry=chosen.questions,
+            desk=tools.dispatcher,
+            on_opinion=count_answers,
+        )
+    )
+    # The questions first: reading the origin starts a process that slows them down.
+    await asyncio.wait([asked], timeout=_FIRST_ASK_S)
+    origin = await asyncio.to_thread(
+        check_file_origin,
+        clip,
+        reader=tools.reader,
+        without_seccomp=bool(read_environment_settings().media_without_seccomp),
+        drawn=False,
+    )
+    review = await asked
+    await asyncio.to_thread(_write_case, case, tools, chosen, review, origin, on_step)
+
+
+def record_failure(case: CaseRecord, store: CaseStore, failure: Failure) -> None:
+    """End a case with the reason why its clip was not reviewed."""
+    sentence = build_failed_index_entry(case.original, failure).sentence
+    store.record(case, "failed", reason=failure.reason.value, sentence=sentence)
+
+
+def _write_case(
+    case: CaseRecord,
+    tools: CaseTools,
+    chosen: OpenSet,
+    review: Review,
+    origin: FileOriginChecks,
+    on_step: OnStep,
+) -> None:
+    folder = OutputDirectory(case.folder)
+    entry = build_review_index_entry(review, origin, folder="", has_pdf=False)
+    n_frames = review.clip.facts.video.n_frames
+    on_step("Writing the evidence page")
+
+    def show_page(_page: object) -> None:
+        tools.store.record(
+            case,
+            "evidence",
+            attention=entry.attention,
+            sentence=entry.sentence,
+            claims=list(entry.claims),
+        )
+        on_step("Selecting keyframes")
+        write_keyframes(case.original, case.folder, reader=tools.reader)
+
+    write_evidence(
+        review,
+        folder.make(EVIDENCE),
+        reader=tools.reader,
+        background=EvidencePageContext(
+            origin=origin, made_at=datetime.now(UTC), note=chosen.note, records=chosen.records
+        ),
+        on_page=show_page,
+        on_parts=lambda parts: _store_parts(parts, folder),
+        on_frames=lambda n: on_step(f"Drawing the annotated copy: {n} of {n_frames} frames"),
+    )
+    tools.store.record(case, "finished")
+
+
+def _store_parts(parts: EvidenceParts, folder: OutputDirectory) -> None:
+    """Store the parts of the page; an inline clip becomes a file, which browsers read in pieces."""
+    data = dict(parts.data)
+    spec = data.get(SPEC_ID)
+    if spec is not None and spec["src"].startswith("data:"):
+        head, _, text = spec["src"].partition(",")
+        name = f"clip.{head.removeprefix('data:video/').partition(';')[0]}"
+        folder.write(name, base64.b64decode(text))
+        data[SPEC_ID] = spec | {"src": name}
+    document = {"title": parts.title, "body": str(parts.body), "data": data}
+    folder.write(PAGE_PARTS, json.dumps(document).encode())

@@ -1,0 +1,113 @@
+"""Reviewer sets, ready to be asked: questions, models, records, and the cost of a clip."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
+
+from unreel.core.answer import Usage
+from unreel.core.clip import UNKNOWN_CLIP, Clip, ClipFacts, VideoFacts
+from unreel.core.question import Question
+from unreel.core.settings import EnvironmentSettings
+from unreel.desk.settings import ReviewerSet
+from unreel.evaluation.review import (
+    ReviewQuestions,
+    build_review_questions,
+    build_reviewer_factories,
+    format_box_space_note,
+    get_trained_protocols,
+)
+from unreel.evaluation.run_lookup import open_named_run
+from unreel.protocols.protocol import REVIEWED, get_protocol
+from unreel.recipes.check import drop_unset_keys, validate_recipe_sections
+from unreel.report.review.record import ReviewerRecord
+from unreel.report.review.record_run import read_reviewer_records
+from unreel.reviewers.config import ReviewerSection
+from unreel.reviewers.endpoint.families import detect_model_family
+from unreel.reviewers.endpoint.providers import parse_model_address
+from unreel.reviewers.endpoint.tokens import estimate_request_tokens
+from unreel.reviewers.factory import ReviewerFactory
+
+_VIDEO: Final = VideoFacts(
+    codec="h264",
+    pixel_format="yuv420p",
+    width=1280,
+    height=720,
+    rotation_deg=0,
+    n_frames=300,
+    average_rate=Fraction(30),
+    variable_rate=False,
+    first_at_s=Fraction(),
+    duration_s=Fraction(10),
+)
+_TYPICAL: Final = Clip(
+    id=UNKNOWN_CLIP, location="", facts=ClipFacts(container="", size_bytes=0, video=_VIDEO)
+)
+"""Clip that the cost is stated for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSet:
+    """A reviewer set whose settings are checked."""
+
+    name: str
+    questions: ReviewQuestions
+    factories: tuple[ReviewerFactory, ...]
+    records: tuple[ReviewerRecord, ...]
+    note: str
+    """Sentence for the evidence page, for example that answers are recorded."""
+    cost: str
+    """Cost of a typical clip, as text."""
+
+
+def open_set(chosen: ReviewerSet, settings: EnvironmentSettings) -> OpenSet:
+    """Check a reviewer set; nothing is sent.
+
+    Raises:
+        InvalidSettingError: A model, protocol or condition cannot be used.
+    """
+    models, space = chosen.models, chosen.box_space
+    protocols = chosen.protocols or get_trained_protocols(models) or REVIEWED
+    questions = build_review_questions(
+        protocols, chosen.condition, mode=chosen.parser, models=models
+    )
+    keys = chosen.model_dump(include={"recorded", "prices", "deadline_s", "box_space"})
+    keys = drop_unset_keys(keys)
+    factories = build_reviewer_factories(models, questions, settings=settings, **keys)
+    runs = [open_named_run(run, settings) for run in chosen.records]
+    recorded = [each.name for each in factories if each.name.startswith("recorded:")]
+    notes = [format_box_space_note(models, questions, box_space=space)]
+    if recorded:
+        notes.append(f"The answers of {', '.join(recorded)} are recorded: no model was queried.")
+    sections = [
+        validate_recipe_sections(ReviewerSection, {"model": model} | keys) for model in models
+    ]
+    return OpenSet(
+        name=chosen.name,
+        questions=questions,
+        factories=factories,
+        records=tuple(
+            record for run in runs for record in read_reviewer_records(run, chosen.parser)
+        ),
+        note=" ".join(filter(None, notes)),
+        cost=_format_cost([each for each in sections if each.is_served], questions),
+    )
+
+
+def _format_cost(sections: list[ReviewerSection], questions: ReviewQuestions) -> str:
+    """Return the highest cost of a clip of 10 s at 1280 x 720 as text."""
+    total = Decimal()
+    for section in sections:
+        if section.price is None or section.show != "frames":
+            return "Cost per clip: not known."
+        family = detect_model_family(parse_model_address(section.model), section.family)
+        for instrument in (get_protocol(name).instrument for name in questions.protocols):
+            condition = questions.condition
+            asked = Question(subject=UNKNOWN_CLIP, instrument=instrument, condition=condition)
+            load = estimate_request_tokens(asked, [_TYPICAL], family)
+            tokens = load.text_tokens + load.picture_tokens
+            usage = Usage(input_tokens=tokens, output_tokens=section.max_tokens)
+            total += section.price.cost_usd(usage)
+    if not total:
+        return "Cost per clip: none, no service is paid."
+    return f"Cost per clip: at most {total:.4f} USD for 10 s at 1280 \u00d7 720."

@@ -1,0 +1,124 @@
+"""Settings of the desk, read from `desk.toml`."""
+
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import Field, field_validator
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.input_files import read_toml_file
+from unreel.core.server_keys import ServerAddress
+from unreel.protocols.protocol import Mode
+from unreel.recipes.check import validate_recipe_sections
+from unreel.recipes.section import Connections, Count, Deadline, Line, RecipeSection, Text
+
+Section = TypeVar("Section", bound=RecipeSection)
+
+
+class ReviewerSet(RecipeSection):
+    """Named choice of models and questions on the page."""
+
+    name: Line
+    models: tuple[Text, ...] = ()
+    """Names as `--model` takes them; none for the findings in the file alone."""
+    protocols: tuple[Text, ...] = ()
+    """`trace` and `realism` unless set, or the protocols of a trained checkpoint."""
+    condition: dict[str, Text] = Field(default_factory=dict)
+    parser: Mode = "lenient"
+    recorded: Path | None = None
+    prices: Path | None = None
+    deadline_s: Deadline | None = None
+    box_space: Text | None = None
+    records: tuple[Text, ...] = ()
+    """Runs of `unreel eval` with the measured accuracy of the models."""
+
+
+class ProxySettings(RecipeSection):
+    """Reverse proxy that signs people in."""
+
+    address: Text
+    """IP address from which the proxy connects."""
+    user_header: Line
+    """Header with the name of the user, such as `X-Auth-Request-Email`."""
+
+    @field_validator("address")
+    @classmethod
+    def _address_is_an_ip(cls, address: str) -> str:
+        return str(ip_address(address))
+
+
+FILE_ONLY: Final = ReviewerSet(name="No model: findings in the file only")
+
+
+class DeskSettings(RecipeSection):
+    """Content of `desk.toml`; relative paths start at its folder."""
+
+    cases: Path = Path("desk-cases")
+    reviewers: Annotated[tuple[ReviewerSet, ...], Field(min_length=1)] = (FILE_ONLY,)
+    roots: tuple[Path, ...] = ()
+    """Folders of this machine whose clips the page may take."""
+    proxy: ProxySettings | None = None
+    signing_key: Path | None = None
+    """Private SSH key that signs bundles."""
+    retain_days: Count | None = None
+    """Age in days at which cases are deleted; never unless set."""
+    max_mb: Count = 2048
+    """Largest upload in MB."""
+    upload_s: Deadline = 600.0
+    at_once: Connections = 2
+    """Number of cases under work at the same time."""
+
+    @property
+    def max_request_bytes(self) -> int:
+        """Return the largest upload in bytes."""
+        return self.max_mb << 20
+
+    @property
+    def max_held_bytes(self) -> int:
+        """Return the limit of all uploads under way together; they are held in temporary files."""
+        return 4 * self.max_request_bytes
+
+
+def read_desk_settings(path: Path | None, cases: Path | None) -> DeskSettings:
+    """Return the settings of the file at `path`, or the defaults; `cases` overrides its folder.
+
+    Raises:
+        UnreadableSourceError: The file cannot be read.
+        InvalidSettingError: A key is unknown, or a value cannot be used.
+    """
+    file = validate_recipe_sections(
+        DeskSettings, {} if path is None else read_toml_file(path, "desk file")
+    )
+    base = Path() if path is None else path.parent
+    if len({each.name for each in file.reviewers}) < len(file.reviewers):
+        setting, problem = "reviewers", "two sets have the same name"
+        raise InvalidSettingError(setting, problem, "Give each set its own name")
+    paths: dict[str, Any] = {
+        "cases": (cases or base / file.cases).resolve(),
+        "reviewers": tuple(_resolve(each, base, "recorded", "prices") for each in file.reviewers),
+        "roots": tuple((base / root).resolve() for root in file.roots),
+    }
+    for root in paths["roots"]:
+        if not root.is_dir():
+            setting, problem = "roots", f"{root} is no folder"
+            raise InvalidSettingError(setting, problem, "Name a folder that exists")
+    return _resolve(file, base, "signing_key").model_copy(update=paths)
+
+
+def require_proxy(settings: DeskSettings, host: str) -> None:
+    """Refuse to listen beyond this machine without a proxy that signs people in.
+
+    Raises:
+        InvalidSettingError: It would.
+    """
+    is_loopback = ServerAddress(scheme="http", host=host, port=1).is_loopback
+    if settings.proxy is None and not is_loopback:
+        setting, problem = "--host", f"everybody who reaches {host} could open your cases"
+        remedy = "Use --host 127.0.0.1, or set [proxy] address and user_header in desk.toml"
+        raise InvalidSettingError(setting, problem, remedy)
+
+
+def _resolve(section: Section, base: Path, *names: str) -> Section:
+    paths = {name: getattr(section, name) for name in names}
+    return section.model_copy(update={n: base / p for n, p in paths.items() if p is not None})

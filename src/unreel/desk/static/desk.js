@@ -1,0 +1,51 @@
+"use strict";
+
+/* Dropped files go into the form's own field; progress comes as server-sent events. */
+(() => {
+  const form = document.getElementById("drop");
+  if (form) {
+    const field = form.querySelector("input[type=file]");
+    const mark = (event, over) => {
+      event.preventDefault();
+      form.classList.toggle("over", over);
+    };
+    form.addEventListener("dragover", (event) => mark(event, true));
+    form.addEventListener("dragleave", (event) => mark(event, false));
+    form.addEventListener("drop", (event) => {
+      mark(event, false);
+      if (event.dataTransfer.files.length) {
+        field.files = event.dataTransfer.files;
+        form.requestSubmit();
+      }
+    });
+    form.addEventListener("submit", () => {
+      const n = field.files.length;
+      document.getElementById("uploading").textContent =
+        n === 1 ? "Uploading 1 clip …" : `Uploading ${n} clips …`;
+    });
+  }
+
+  const place = document.querySelector("[data-events]");
+  if (!place || !document.querySelector("[data-case]")) return;
+  const show = (element, row) => {
+    const progress = element.querySelector(".progress");
+    if (progress) progress.textContent = `${row.text} `;
+    const sentence = element.querySelector(".sentence");
+    if (sentence) sentence.textContent = row.sentence;
+    if (element.dataset.stage === row.stage) return;
+    if ("reload" in element.dataset && ["shown", "done", "failed"].includes(row.stage)) {
+      location.reload();
+    } else if (["done", "failed"].includes(row.stage)) {
+      document.getElementById("changed")?.removeAttribute("hidden");
+    }
+    element.dataset.stage = row.stage;
+  };
+  const events = new EventSource(place.dataset.events);
+  events.addEventListener("message", (event) => {
+    for (const row of JSON.parse(event.data)) {
+      const element = document.querySelector(`[data-case="${row.id}"]`);
+      if (element) show(element, row);
+    }
+  });
+  events.addEventListener("end", () => events.close());
+})();

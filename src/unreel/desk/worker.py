@@ -1,0 +1,177 @@
+"""Queue of cases: a few at a time are reviewed in the event loop of a separate thread."""
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from unreel.core.failure import Failure, FailureReason
+from unreel.desk.case_state import ENDED, CaseRecord
+from unreel.desk.cases import CaseStore
+from unreel.desk.review_case import CaseTools, record_failure, review_case
+from unreel.desk.reviewer_sets import OpenSet
+from unreel.desk.settings import DeskSettings
+from unreel.engine.stage import convert_error_to_failure
+from unreel.media.reader import MediaReader
+from unreel.reviewers.ask import ReviewDispatcher
+from unreel.reviewers.factory import ReviewerPool
+
+_MEASURED: Final = 20
+_HOUR_S: Final = 3600.0
+_STOP_S: Final = 10.0
+_LONG_S: Final = 90.0
+"""Remaining time from which on minutes are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseProgress:
+    """Present state of a case, for a page."""
+
+    stage: str
+    text: str
+
+
+class CaseWorker:
+    """Worker of one desk. `start` and `close` it in one thread; other methods may be called anywhere.
+
+    Args:
+        store: Cases; unfinished ones are taken up again.
+        sets: Reviewer sets by name.
+        settings: Limits, and the age at which cases are deleted.
+        reading: Opens the reader of clips.
+    """
+
+    def __init__(
+        self,
+        store: CaseStore,
+        sets: Mapping[str, OpenSet],
+        settings: DeskSettings,
+        reading: Callable[[], AbstractContextManager[MediaReader]],
+    ) -> None:
+        self._store, self._sets, self._settings, self._reading = store, sets, settings, reading
+        self._waiting: dict[str, int] = {}
+        """Numbers in the queue of the cases that wait."""
+        self._n_added = self._n_taken = 0
+        self._steps: dict[str, str] = {}
+        """Present steps of the cases under work."""
+        self._spent_s: deque[float] = deque(maxlen=_MEASURED)
+        self._loop = asyncio.new_event_loop()
+        self._queue: asyncio.Queue[CaseRecord] = asyncio.Queue()
+        self._stopped = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, name="desk-worker", daemon=True)
+
+    def start(self) -> None:
+        """Begin to work, first on the cases that an earlier process left."""
+        self._thread.start()
+        for case in reversed(self._store.select()):
+            if case.stage not in ENDED:
+                self.add(case)
+
+    def add(self, case: CaseRecord) -> None:
+        """Put a case at the end of the queue."""
+        self._waiting[case.id] = self._n_added
+        self._n_added += 1
+        self._loop.call_soon_threadsafe(self._queue.put_nowait, case)
+
+    def delete(self, case: CaseRecord, person: str) -> None:
+        """Hide a case now and delete its files; those of a case under work when its work ends."""
+        self._store.record(case, "deleted", person)
+        self._waiting.pop(case.id, None)
+        if case.id not in self._steps:
+            self._store.remove(case)
+
+    def describe(self, case: CaseRecord) -> CaseProgress:
+        """Return the progress of a case as text."""
+        if (number := self._waiting.get(case.id)) is not None:
+            ahead = max(0, number - self._n_taken) + len(self._steps)
+            before = "1 case before it" if ahead == 1 else f"{ahead} cases before it"
+            return CaseProgress("waiting", f"Waiting: {before}{self._format_rest(ahead)}.")
+        if case.stage in ENDED:
+            return CaseProgress(case.stage, "Done." if case.stage == "done" else "Not reviewed.")
+        step = self._steps.get(case.id, "Starting")
+        if case.stage == "shown":
+            return CaseProgress("shown", f"The evidence is ready. {step}.")
+        return CaseProgress("working", f"{step}{self._format_rest(0)}.")
+
+    def close(self) -> None:
+        """Stop; cases under work are taken up again by the next start."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stopped.set)
+            self._thread.join(_STOP_S)
+        elif not self._loop.is_closed():
+            self._loop.close()
+
+    def _format_rest(self, ahead: int) -> str:
+        if not self._spent_s:
+            return ", remaining time not known yet"
+        mean_s = sum(self._spent_s) / len(self._spent_s)
+        left_s = mean_s * (ahead / self._settings.at_once + 1)
+        is_long = left_s >= _LONG_S
+        return f", about {round(left_s / 60)} min" if is_long else f", about {left_s:.0f} s"
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._work())
+        finally:
+            self._loop.run_until_complete(self._loop.shutdown_default_executor())
+            self._loop.close()
+
+    async def _work(self) -> None:
+        with self._reading() as reader, closing(ReviewDispatcher(reader)) as dispatcher:
+            tools = CaseTools(store=self._store, reader=reader, dispatcher=dispatcher)
+            async with ReviewerPool() as pool:
+                jobs = [self._take_cases(tools, pool) for _ in range(self._settings.at_once)]
+                tasks = [asyncio.create_task(job) for job in (*jobs, self._delete_old_cases())]
+                await self._stopped.wait()
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _take_cases(self, tools: CaseTools, pool: ReviewerPool) -> None:
+        while True:
+            case = await self._queue.get()
+            self._n_taken += 1
+            if case.is_deleted:
+                continue
+            began_s = time.monotonic()
+            self._steps[case.id] = "Starting"
+            self._waiting.pop(case.id, None)
+            try:
+                await self._review(case, tools, pool)
+            finally:
+                self._steps.pop(case.id)
+            self._spent_s.append(time.monotonic() - began_s)
+            if self._store.find(case.id) is None:  # deleted on the way
+                self._store.remove(case)
+
+    async def _review(self, case: CaseRecord, tools: CaseTools, pool: ReviewerPool) -> None:
+        """Review a case; whatever it raises is the failure of this case."""
+
+        def set_step(step: str) -> None:
+            self._steps[case.id] = step
+
+        try:
+            self._store.record(case, "started")
+            chosen = self._sets.get(case.reviewers)
+            if chosen is None:
+                detail = f"desk.toml has no reviewer set named {case.reviewers!r}"
+                record_failure(case, self._store, Failure(FailureReason.STOPPED, detail))
+                return
+            reviewers = [pool.open(factory) for factory in chosen.factories]
+            await review_case(case, tools, chosen, reviewers, set_step)
+        except Exception as error:  # noqa: BLE001  a failed clip is a failed case, whatever it raised
+            record_failure(case, self._store, convert_error_to_failure(error))
+
+    async def _delete_old_cases(self) -> None:
+        while self._settings.retain_days is not None:
+            before = datetime.now(UTC) - timedelta(days=self._settings.retain_days)
+            for case in self._store.select():
+                if case.added_at < before:
+                    self.delete(case, "retention")
+            await asyncio.sleep(_HOUR_S)

@@ -1,0 +1,96 @@
+"""Matching rules of the two conventions: which answered segments are right, and which marked ones are recalled.
+
+`activitynet` follows the definitions of ActivityNet's evaluation code, `avdeepfake1m` those of the package
+avdeepfake1m 0.0.4. docs/locate.md lists the differences.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from unreel.protocols.locate.figures import AVERAGED
+from unreel.stats.sample import Array, BoolArray, IntArray
+
+_MOST_PER_CLIP: Final = 100
+"""Number of segments per clip, on average, that ActivityNet's recall considers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClipOverlaps:
+    """Answered segments of one clip in the order of the answer, and their overlap with the marked ones."""
+
+    confidences: Array
+    tious: Array
+    """One line for each answered segment, one column for each marked one."""
+
+
+def rank_segments(clip: ClipOverlaps, starts: Sequence[int], ends: Sequence[int]) -> ClipOverlaps:
+    """Return the segments by falling confidence; equal ones by start and end, whatever their order."""
+    order = np.lexsort((np.asarray(ends), np.asarray(starts), -clip.confidences))
+    return ClipOverlaps(clip.confidences[order], clip.tious[order])
+
+
+def match_activitynet(tious: Array, threshold: float) -> BoolArray:
+    """Return which segments are right, from segments by falling confidence.
+
+    Each segment in turn takes the marked segment of highest tIoU that no earlier one took, if the tIoU
+    reaches the threshold.
+    """
+    right = np.zeros(len(tious), np.bool_)
+    is_free = np.ones(tious.shape[1], np.bool_)
+    for place, line in enumerate(tious):
+        open_tious = np.where(is_free, line, -1.0)
+        best = int(open_tious.argmax()) if len(line) else -1
+        if best >= 0 and open_tious[best] >= threshold:
+            right[place], is_free[best] = True, False
+    return right
+
+
+def match_avdeepfake1m(tious: Array, threshold: float) -> BoolArray:
+    """Return which segments are right, from segments in the order of the file.
+
+    Each marked segment in turn takes the first segment of the file, of any confidence, whose tIoU
+    exceeds the threshold and that no earlier one took.
+    """
+    right = np.zeros(len(tious), np.bool_)
+    for column in tious.T:
+        free = np.flatnonzero((column > threshold) & ~right)
+        right[free[:1]] = True
+    return right
+
+
+def count_kept_activitynet(n_segments: Sequence[int], n_mean: int) -> IntArray:
+    """Return how many segments of each clip count if `n_mean` per clip may count on average.
+
+    Each clip keeps the same fraction of its segments, the most confident ones. `n_segments` are those of
+    clips with a marked segment.
+    """
+    counts = np.asarray(n_segments, np.int64)
+    budget = float(_MOST_PER_CLIP * len(counts))
+    if not counts.sum():
+        return counts
+    ratio = budget / counts.sum()
+    kept: IntArray = np.minimum((counts * ratio).astype(np.int64), counts)
+    if kept.sum():
+        share = n_mean / 100.0 * (budget / kept.sum())
+        kept = np.minimum((kept * share).astype(np.int64), kept)
+    return kept
+
+
+def recall_activitynet(tious: Array, n_kept: int) -> Array:
+    """Return the fraction of thresholds at which each marked segment is met by one of the first `n_kept`."""
+    return _mean_hits(tious[:n_kept], strict=False)
+
+
+def recall_avdeepfake1m(tious: Array, n_kept: int) -> Array:
+    """Return the same with segments in the order of the file, and tIoU above the threshold."""
+    return _mean_hits(tious[:n_kept], strict=True)
+
+
+def _mean_hits(tious: Array, *, strict: bool) -> Array:
+    best = tious.max(axis=0, initial=0.0)[:, np.newaxis]
+    thresholds = np.array(AVERAGED)
+    hits: Array = (best > thresholds if strict else best >= thresholds).mean(axis=1)
+    return hits

@@ -1,0 +1,301 @@
+"""Segments of an answer in JSON."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import islice
+from typing import Any, Final
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.span import TimeSpan, convert_to_microseconds
+from unreel.core.trace import BoxAt, Category, Trace
+from unreel.core.verdict import LocatedSegment, Unparsed, UnparsedReason
+from unreel.protocols.answer_text import build_unparsed, choose_first_parsed
+from unreel.protocols.protocol import Mode
+from unreel.protocols.space import BoxSpace
+from unreel.protocols.trace.onset_parser import parse_trace_onset
+
+Segments = tuple[LocatedSegment, ...]
+
+MAX_SEGMENTS: Final = 1_000
+"""Most segments of one answer."""
+MAX_BOXES: Final = 10_000
+"""Most boxes of one segment."""
+MAX_SECONDS: Final = 10_000_000
+_LONGEST: Final = 4_000_000
+"""Most characters of an answer."""
+_TRIES: Final = 8
+_PAIR: Final = 2
+_CORNERS: Final = 4
+_OPENING: Final = re.compile(r"[\[{]")
+_LISTS: Final = (
+    "segments",
+    "fake_segments",
+    "generated_segments",
+    "anomalies",
+    "traces",
+    "results",
+)
+_NAMES: Final = frozenset({"start", "end", "boxes", "category", "confidence", "reason"})
+_ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
+    "start": ("start", "start_time", "start_s", "start_seconds", "from", "begin", "onset"),
+    "end": ("end", "end_time", "end_s", "end_seconds", "to", "stop"),
+    "boxes": ("boxes", "box", "bbox", "bbox_2d", "track", "region"),
+    "category": ("category", "type", "categories", "kind"),
+    "confidence": ("confidence", "score", "probability"),
+    "reason": ("reason", "explanation", "why", "description"),
+    "time": ("time", "at", "t", "timestamp"),
+}
+
+
+class UnreadableSegment(Exception):  # noqa: N818  it ends the reading of one segment, not the program
+    """Signal that a segment cannot be read, with the reason."""
+
+    def __init__(self, reason: UnparsedReason, found: object) -> None:
+        super().__init__(reason)
+        self.unparsed = build_unparsed(reason, str(found)[:200])
+
+
+def parse_json(body: str, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
+    """Parse the segments of `body`.
+
+    `strict` reads a text that is a JSON list of objects with the requested names, and nothing of it
+    if one object is wrong. `lenient` also reads a list inside other text, other usual names, and
+    skips objects and optional parts that it cannot read.
+    """
+    if len(body) > _LONGEST:
+        return build_unparsed(UnparsedReason.OUT_OF_RANGE, body)
+    if mode == "strict":
+        value = _decode(body.strip())
+        return value if isinstance(value, Unparsed) else _read_list(value, mode, space)
+    best: list[Segments | Unparsed] = [
+        _read_list(value, mode, space) for value in _iter_containers(body)
+    ]
+    full = [segments for segments in best if segments and not isinstance(segments, Unparsed)]
+    return choose_first_parsed(full or best)
+
+
+def _decode(text: str) -> Any:
+    if not text.startswith("["):
+        return build_unparsed(UnparsedReason.MALFORMED if text else UnparsedReason.MISSING, text)
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return build_unparsed(UnparsedReason.MALFORMED, text)
+
+
+def _refuse_constant(name: str) -> float:
+    msg = f"{name} is no number"
+    raise ValueError(msg)
+
+
+def _iter_containers(body: str) -> Iterator[Any]:
+    """Yield the lists of segments among the first JSON values of a text."""
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+    end = 0
+    for opening in islice(_OPENING.finditer(body), _TRIES):
+        if opening.start() < end:
+            continue
+        try:
+            value, end = decoder.raw_decode(body, opening.start())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            named = next((value[name] for name in _LISTS if name in value), None)
+            value = named if isinstance(named, list) else [value] if _rename(value) else None
+        if isinstance(value, list) and all(map(_looks_like_segment, value)):
+            yield value
+
+
+def _looks_like_segment(value: object) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and len(value) == _PAIR)
+
+
+def _rename(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the known parts of an object by their requested names; empty without a start."""
+    plain = {str(name).strip().lower().replace(" ", "_"): part for name, part in given.items()}
+    renamed = {
+        name: next(plain[alias] for alias in aliases if alias in plain)
+        for name, aliases in _ALIASES.items()
+        if any(alias in plain for alias in aliases)
+    }
+    return renamed if "start" in renamed else {}
+
+
+def _read_list(value: object, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
+    if not isinstance(value, list):
+        return build_unparsed(UnparsedReason.MALFORMED, str(value)[:200])
+    if len(value) > MAX_SEGMENTS:
+        return build_unparsed(UnparsedReason.OUT_OF_RANGE, f"{len(value)} segments")
+    segments: list[LocatedSegment] = []
+    problems: list[Unparsed] = []
+    for given in value:
+        try:
+            segments.append(_read_segment(given, mode, space))
+        except UnreadableSegment as error:
+            problems.append(error.unparsed)
+    if problems and (mode == "strict" or not segments):
+        return problems[0]
+    return tuple(segments)
+
+
+def _read_segment(given: object, mode: Mode, space: BoxSpace) -> LocatedSegment:
+    if mode == "lenient" and isinstance(given, list) and len(given) == _PAIR:
+        given = {"start": given[0], "end": given[1]}
+    if not isinstance(given, dict) or (mode == "strict" and not _NAMES.issuperset(given)):
+        raise UnreadableSegment(UnparsedReason.MALFORMED, given)
+    parts = _rename(given) if mode == "lenient" else given
+    span = build_span(
+        _read_time(parts.get("start"), mode), _read_time(parts.get("end"), mode), given
+    )
+    readers = {
+        "boxes": lambda value: _read_boxes(value, mode, space, span),
+        "category": _read_categories,
+        "confidence": lambda value: _read_confidence(value, mode),
+        "reason": _read_reason,
+    }
+    read: dict[str, Any] = {}
+    for name, reader in readers.items():
+        if parts.get(name) is None:
+            continue
+        try:
+            read[name] = reader(parts[name])
+        except UnreadableSegment:
+            if mode == "strict":
+                raise
+    trace = Trace(
+        span=span,
+        track=read.get("boxes", ()),
+        categories=read.get("category", frozenset()),
+        explanation=read.get("reason", ""),
+    )
+    return LocatedSegment(trace, read.get("confidence"))
+
+
+def build_span(start_us: int, end_us: int, found: object) -> TimeSpan:
+    """Return the span from `start_us` to `end_us`; a span without length is out of range."""
+    try:
+        return TimeSpan(start_us, end_us)
+    except InvalidValueError:
+        raise UnreadableSegment(UnparsedReason.OUT_OF_RANGE, found) from None
+
+
+def _read_number(value: object) -> float:
+    if type(value) not in {int, float}:
+        reason = UnparsedReason.MISSING if value is None else UnparsedReason.MALFORMED
+        raise UnreadableSegment(reason, value)
+    number: Any = value
+    if not -MAX_SECONDS <= number <= MAX_SECONDS:  # NaN and infinity too
+        raise UnreadableSegment(UnparsedReason.OUT_OF_RANGE, str(number)[:40])
+    return float(number)
+
+
+def _read_time(value: object, mode: Mode) -> int:
+    if mode == "lenient" and isinstance(value, str):
+        onset = parse_trace_onset(value, mode)
+        if isinstance(onset, Unparsed):
+            raise UnreadableSegment(onset.reason, value)
+        value = onset / 1e6
+    return convert_to_microseconds(_read_number(value))
+
+
+def _read_boxes(value: object, mode: Mode, space: BoxSpace, span: TimeSpan) -> tuple[BoxAt, ...]:
+    if mode == "lenient":
+        value = _list_boxes(value, span)
+    if not isinstance(value, list) or len(value) > MAX_BOXES:
+        raise UnreadableSegment(UnparsedReason.MALFORMED, value)
+    track: dict[int, BoxAt] = {}
+    for given in value:
+        try:
+            mark = _read_box(given, mode, space, span)
+        except UnreadableSegment:
+            if mode == "strict":
+                raise
+            continue
+        if mark.at_us not in track:
+            track[mark.at_us] = mark
+        elif mode == "strict":
+            raise UnreadableSegment(UnparsedReason.AMBIGUOUS, given)
+    return tuple(track[at_us] for at_us in sorted(track))
+
+
+def _list_boxes(value: object, span: TimeSpan) -> object:
+    """Return boxes in the requested form, from a bare box at the start of the segment."""
+    if isinstance(value, dict):
+        value = [value]
+    if isinstance(value, list) and len(value) == _CORNERS and not isinstance(value[0], list | dict):
+        value = [value]
+    if not isinstance(value, list):
+        return value
+    start = span.start_us / 1e6
+    return [
+        {"time": start, "box": given} if isinstance(given, list) else _rename_box(given, start)
+        for given in value
+    ]
+
+
+def _rename_box(given: object, start: float) -> object:
+    if not isinstance(given, dict):
+        return given
+    at = next((given[name] for name in _ALIASES["time"] if name in given), start)
+    box = next((given[name] for name in _ALIASES["boxes"] if name in given), None)
+    return {"time": at, "box": box}
+
+
+def _read_box(given: object, mode: Mode, space: BoxSpace, span: TimeSpan) -> BoxAt:
+    if not isinstance(given, dict):
+        raise UnreadableSegment(UnparsedReason.MALFORMED, given)
+    at_us = _read_time(given.get("time"), mode)
+    if not span.start_us <= at_us < span.end_us:
+        raise UnreadableSegment(UnparsedReason.OUT_OF_RANGE, given)
+    return BoxAt(at_us, _read_corners(given.get("box"), space))
+
+
+def _read_corners(corners: object, space: BoxSpace) -> Any:
+    if not isinstance(corners, list) or len(corners) != _CORNERS:
+        raise UnreadableSegment(UnparsedReason.MALFORMED, corners)
+    return build_box([_read_number(corner) for corner in corners], space)
+
+
+def build_box(corners: Sequence[float], space: BoxSpace) -> Any:
+    """Return the box with these corners in `space`, clipped to the frame; one without area is out of range."""
+    box = space.box([Fraction(corner) for corner in corners])
+    if box is None:
+        raise UnreadableSegment(UnparsedReason.OUT_OF_RANGE, corners)
+    return box
+
+
+def _read_categories(value: object) -> frozenset[Category]:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise UnreadableSegment(UnparsedReason.MALFORMED, value)
+    return frozenset(map(read_category, names))
+
+
+def read_category(name: str) -> Category:
+    """Return the category of that name; spaces and capital letters make no difference."""
+    try:
+        return Category(re.sub(r"[\s_-]+", "-", name.strip().lower()))
+    except ValueError:
+        raise UnreadableSegment(UnparsedReason.OUT_OF_RANGE, name) from None
+
+
+def _read_confidence(value: object, mode: Mode) -> float:
+    percent = mode == "lenient" and isinstance(value, str) and value.strip().endswith("%")
+    if percent:
+        try:
+            value = float(str(value).strip()[:-1]) / 100
+        except ValueError:
+            raise UnreadableSegment(UnparsedReason.MALFORMED, value) from None
+    number = _read_number(value)
+    if not 0 <= number <= 1 or math.isnan(number):
+        raise UnreadableSegment(UnparsedReason.OUT_OF_RANGE, value)
+    return number
+
+
+def _read_reason(value: object) -> str:
+    if not isinstance(value, str):
+        raise UnreadableSegment(UnparsedReason.MALFORMED, value)
+    return value.strip()

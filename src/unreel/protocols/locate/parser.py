@@ -1,0 +1,34 @@
+"""From an answer's text to a `LocateVerdict`."""
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.verdict import LocateVerdict, Unparsed
+from unreel.protocols.answer_text import choose_first_parsed, strip_thinking
+from unreel.protocols.locate.json_parser import Segments, parse_json
+from unreel.protocols.locate.prompts import TAGGED_PROMPTS
+from unreel.protocols.locate.tagged_parser import parse_tagged
+from unreel.protocols.protocol import AnswerContext, Mode
+
+
+def parse(text: str, reading: AnswerContext) -> LocateVerdict:
+    """Parse `text` in the form that `reading.prompt` asks for; `lenient` reads either form.
+
+    Times are seconds from the start of the clip. A segment that ends before it starts, a number
+    beyond all clips and a box without area are out of range; NaN and infinity are no numbers. Boxes
+    are in `reading.space` and are clipped to the frame.
+    """
+    space = reading.space
+    if space is None:
+        msg = "the boxes of a segment need their space. Declare it: ParserOptions(space=declare_space(...))"
+        raise InvalidValueError(msg)
+    body = strip_thinking(text)
+
+    def read(form: str, mode: Mode) -> Segments | Unparsed:
+        return (
+            parse_tagged(text, mode, space) if form == "tagged" else parse_json(body, mode, space)
+        )
+
+    forms = ["tagged", "json"] if reading.prompt in TAGGED_PROMPTS else ["json", "tagged"]
+    attempts = [read(forms[0], "strict")]
+    if reading.mode == "lenient":
+        attempts += [read(form, "lenient") for form in forms]
+    return LocateVerdict(segments=choose_first_parsed(attempts))

@@ -1,0 +1,294 @@
+"""From answered clips to the scorecard of `locate`."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from unreel.core.estimate import (
+    Coverage,
+    Estimate,
+    Measured,
+    Metric,
+    RowCluster,
+    Scorecard,
+    Unmeasured,
+)
+from unreel.core.judgement import Label
+from unreel.protocols.groups import add_part_metrics
+from unreel.protocols.locate.average_precision import PrecisionSample
+from unreel.protocols.locate.clip_columns import (
+    ComparedClip,
+    ComparedClips,
+    LocateRow,
+    compare_rows,
+)
+from unreel.protocols.locate.conventions import (
+    ClipOverlaps,
+    count_kept_activitynet,
+    match_activitynet,
+    match_avdeepfake1m,
+    recall_activitynet,
+    recall_avdeepfake1m,
+)
+from unreel.protocols.locate.figures import (
+    ACTIVITYNET,
+    AVDEEPFAKE1M,
+    FIGURES,
+    INSTRUMENT,
+    RECALLS,
+    THRESHOLDS,
+    NamedConvention,
+)
+from unreel.protocols.measure import (
+    LabelPredictions,
+    convert_to_percent,
+    count_confusion_matrix,
+    measure_mean_percent,
+)
+from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_mean
+from unreel.stats.sample import Array, BoolArray, ClusterIds, RowSample, weighted_sum
+
+_HOUR_US: Final = 3_600_000_000
+_NOTHING_MARKED: Final = Unmeasured("no answered clip has a marked segment")
+Clips = Sequence[ComparedClip]
+
+
+@add_part_metrics(FIGURES)
+def score(rows: Sequence[LocateRow], *, seed: int) -> Scorecard:
+    """Compute all metrics of `locate`; docs/locate.md defines each.
+
+    - A row counts if its question was answered. An unreadable answer has no segments: it misses
+      every marked one. It is no false alarm, and its clean clip does not count as an hour.
+    - Average precision needs a confidence for every segment; the other metrics do not.
+    - For every confidence interval, clips of one scene are resampled together.
+    """
+    compared = compare_rows(rows)
+    clips = compared.clips
+    coverage = Coverage(parsed=sum(clip.is_readable for clip in clips), asked=len(clips))
+    metrics = (
+        *_iter_label_metrics(compared, coverage, seed=seed),
+        *_iter_convention_metrics(compared, ACTIVITYNET, coverage, seed=seed),
+        *_iter_convention_metrics(compared, AVDEEPFAKE1M, coverage, seed=seed),
+        *_iter_segment_metrics(compared, coverage, seed=seed),
+        _measure_onset_error(compared.located, seed=seed),
+        _measure_false_alarms(compared.clean, seed=seed),
+    )
+    labels = [clip.truth.label for clip in clips]
+    predictions = LabelPredictions.of(_get_clusters(clips), labels, list(map(_get_call, clips)))
+    return Scorecard(
+        instrument=INSTRUMENT,
+        n_questions=compared.n_questions,
+        n_answered=len(clips),
+        metrics=metrics,
+        failures=compared.failures,
+        unparsed=compared.unparsed,
+        confusion=count_confusion_matrix(predictions),
+    )
+
+
+def _get_clusters(clips: Clips) -> list[RowCluster]:
+    return [clip.cluster for clip in clips]
+
+
+def _get_call(clip: ComparedClip) -> Label | None:
+    if not clip.is_readable:
+        return None
+    return Label.GENERATED if clip.answered else Label.REAL
+
+
+def _iter_label_metrics(
+    compared: ComparedClips, coverage: Coverage, *, seed: int
+) -> Iterator[Metric]:
+    for name, clips in (("fake-accuracy", compared.located), ("real-accuracy", compared.clean)):
+        right = [_get_call(clip) is clip.truth.label for clip in clips]
+        value = measure_mean_percent(
+            np.array(right, np.bool_), clips=_get_clusters(clips), seed=seed
+        )
+        yield Metric(name=name, value=value, coverage=coverage)
+    readable = [clip for clip in compared.clips if clip.is_readable]
+    empty = np.array([not clip.answered for clip in readable], np.bool_)
+    value = measure_mean_percent(empty, clips=_get_clusters(readable), seed=seed)
+    yield Metric(name="answered-real", value=value, coverage=coverage)
+    counts = [
+        (len(list(clip.pairs())), len(clip.answered), len(clip.truth.traces))
+        for clip in compared.clips
+    ]
+    yield Metric(
+        name="segment-f1", value=_measure_f1(counts, compared.clips, seed=seed), coverage=coverage
+    )
+    categories = [_count_categories(clip) for clip in compared.clips]
+    value = _measure_f1(categories, compared.clips, seed=seed)
+    if not any(marked for _, _, marked in categories):
+        value = Unmeasured("no marked segment has a category")
+    yield Metric(name="category-f1", value=value, coverage=coverage)
+
+
+def _count_categories(clip: ComparedClip) -> tuple[int, int, int]:
+    """Count the categories of paired segments that agree, the answered and the marked ones."""
+    hits = sum(len(one.categories & other.categories) for one, other in clip.pairs())
+    answered = sum(len(segment.trace.categories) for segment in clip.answered)
+    return hits, answered, sum(len(trace.categories) for trace in clip.truth.traces)
+
+
+def _measure_f1(counts: Sequence[tuple[int, int, int]], clips: Clips, *, seed: int) -> Measured:
+    """Return 2 * hits / (answered + marked) in percent, from the counts of each clip."""
+    column = np.array(counts, np.float64).reshape(-1, 3)
+    if not column[:, 1:].sum():
+        return Unmeasured("no segment is answered or marked")
+    held = column[:, 1:].sum(axis=1) > 0
+    ties = ClusterIds.of(_get_clusters(clips), len(clips)).only(held)
+    sample = RowSample.of(tuple(column[held].T), ties)
+    hits, answered, marked = sample.columns
+
+    def harmonic(weights: Array) -> Array:
+        both = weighted_sum(weights, answered) + weighted_sum(weights, marked)
+        return 2 * weighted_sum(weights, hits) / np.where(both == 0, np.nan, both)
+
+    limits = StatisticLimits(0.0, 1.0, sample.n_free)
+    return convert_to_percent(bootstrap(harmonic, sample, seed=seed, limits=limits))
+
+
+def _iter_convention_metrics(
+    compared: ComparedClips, convention: NamedConvention, coverage: Coverage, *, seed: int
+) -> Iterator[Metric]:
+    problem = _explain_no_convention(compared, convention)
+    ranked: Measured | PrecisionSample = (
+        problem
+        or _explain_no_confidence(compared)
+        or (build_precision_sample(compared, convention))
+    )
+    for name, thresholds in convention.precisions.items():
+        value: Measured
+        if isinstance(ranked, PrecisionSample):
+            places = [THRESHOLDS.index(threshold) for threshold in thresholds]
+            value = ranked.measure(places, seed=seed)
+        else:
+            value = ranked
+        yield Metric(name=name, value=value, coverage=coverage)
+    for name, n in convention.recalls.items():
+        value = problem or mean_over_marked(
+            list_average_recalls(compared.located, convention, n), compared.located, seed=seed
+        )
+        yield Metric(name=name, value=value, coverage=coverage)
+
+
+def _explain_no_convention(
+    compared: ComparedClips, convention: NamedConvention
+) -> Unmeasured | None:
+    if not compared.located:
+        return _NOTHING_MARKED
+    empty = sum(not clip.answered for clip in compared.clips)
+    if convention is AVDEEPFAKE1M and empty:
+        return Unmeasured(
+            f"{empty} of {len(compared.clips)} answers hold no segment, which the evaluator of "
+            "avdeepfake1m cannot read"
+        )
+    return None
+
+
+def _explain_no_confidence(compared: ComparedClips) -> Unmeasured | None:
+    clips = compared.clips
+    bare = sum(s.confidence is None for clip in clips for s in clip.answered)
+    total = sum(len(clip.answered) for clip in clips)
+    if not bare:
+        return None
+    return Unmeasured(
+        f"{bare} of {total} segments have no confidence, and average precision ranks by it"
+    )
+
+
+def build_precision_sample(compared: ComparedClips, convention: NamedConvention) -> PrecisionSample:
+    """Return the ranked segments of all clips, matched by the rules of `convention`."""
+    in_file_order = convention is AVDEEPFAKE1M
+    match = match_avdeepfake1m if in_file_order else match_activitynet
+    overlaps = [clip.overlaps if in_file_order else clip.ranked for clip in compared.clips]
+    confidences = np.concatenate([clip.confidences for clip in overlaps])
+    ranks = -confidences
+    if in_file_order:  # each segment is a point of its own, in the order of the file
+        ranks = np.argsort(np.argsort(ranks, kind="stable")).astype(np.float64)
+    clusters = [clip.cluster for clip in compared.clips for _ in clip.answered]
+    marked = [clip.cluster for clip in compared.clips for _ in clip.truth.traces]
+    return PrecisionSample.of(
+        ranks,
+        np.concatenate([_match_all(clip, match) for clip in overlaps]),
+        [*clusters, *marked],
+        n_marked=len(marked),
+        loses_first=in_file_order,
+    )
+
+
+def _match_all(clip: ClipOverlaps, match: Callable[[Array, float], BoolArray]) -> Any:
+    return np.stack([match(clip.tious, threshold) for threshold in THRESHOLDS], axis=1)
+
+
+def list_average_recalls(located: Clips, convention: NamedConvention, n: int) -> list[Array]:
+    """Return the recall of each marked segment by `n` segments per clip, averaged over tIoU, for each clip."""
+    if convention is AVDEEPFAKE1M:
+        return [recall_avdeepfake1m(clip.overlaps.tious, n) for clip in located]
+    kept = count_kept_activitynet([len(clip.answered) for clip in located], n).tolist()
+    return [
+        recall_activitynet(clip.ranked.tious, count)
+        for clip, count in zip(located, kept, strict=True)
+    ]
+
+
+def mean_over_marked(values: Sequence[Array], clips: Clips, *, seed: int) -> Measured:
+    """Return the mean over marked segments in percent, from the values of each clip."""
+    clusters = [
+        clip.cluster for clip, own in zip(clips, values, strict=True) for _ in range(len(own))
+    ]
+    if not clusters:
+        return Unmeasured("no marked segment asks for it")
+    return measure_mean_percent(np.concatenate(values), clips=clusters, seed=seed)
+
+
+def _iter_segment_metrics(
+    compared: ComparedClips, coverage: Coverage, *, seed: int
+) -> Iterator[Metric]:
+    located = compared.located
+    best = [clip.overlaps.tious.max(axis=0, initial=0.0) for clip in located]
+    values = {f"recall-{t:g}": [(own >= t).astype(np.float64) for own in best] for t in RECALLS}
+    values["mean-tiou"] = best
+    values["tube-viou"] = [clip.best_vious() for clip in located]
+    values["pointing-hit"] = [clip.pointing_hits() for clip in located]
+    for name, column in values.items():
+        value = mean_over_marked(column, located, seed=seed)
+        yield Metric(name=name, value=value, coverage=coverage)
+
+
+def _measure_onset_error(located: Clips, *, seed: int) -> Metric:
+    errors = [clip.onset_errors_s() for clip in located]
+    n_met = sum(map(len, errors))
+    coverage = Coverage(parsed=n_met, asked=sum(len(clip.truth.traces) for clip in located))
+    value: Measured = Unmeasured("no answered segment overlaps a marked one")
+    if n_met:
+        pairs = zip(located, errors, strict=True)
+        clusters = [clip.cluster for clip, own in pairs for _ in range(len(own))]
+        value = bootstrap_mean(np.concatenate(errors), seed=seed, clusters=clusters)
+    return Metric(name="onset-error", value=value, coverage=coverage)
+
+
+def _measure_false_alarms(clean: Clips, *, seed: int) -> Metric:
+    """Measure the answered segments per hour of clean clips; without any, by Poisson's upper bound."""
+    timed = [clip for clip in clean if clip.is_readable and clip.truth.duration_us]
+    coverage = Coverage(parsed=len(timed), asked=len(clean))
+    hours = np.array([(clip.truth.duration_us or 0) / _HOUR_US for clip in timed])
+    alarms = np.array([len(clip.answered) for clip in timed], np.float64)
+    value: Measured = Unmeasured("no readable answer is about a clean clip of known length")
+    if timed:
+        ties = ClusterIds.of(_get_clusters(timed), len(timed))
+        sample = RowSample.of((alarms, hours), ties)
+        counts, lengths = sample.columns
+        if alarms.any():
+            value = bootstrap(
+                lambda weights: weighted_sum(weights, counts) / weighted_sum(weights, lengths),
+                sample,
+                seed=seed,
+            )
+        else:
+            high = -math.log(0.025) / float(hours.sum())
+            n, n_clusters = len(timed), sample.n_clusters
+            value = Estimate(value=0.0, low=0.0, high=high, n=n, n_clusters=n_clusters)
+    return Metric(name="false-alarms", value=value, coverage=coverage)

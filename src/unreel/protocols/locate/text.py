@@ -1,0 +1,91 @@
+"""Texts for verdicts of `locate`, and segments in the requested JSON."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.safe_text import sanitise_line
+from unreel.core.span import MICROSECONDS, format_seconds
+from unreel.core.verdict import LocatedSegment, LocateVerdict, Unparsed
+from unreel.protocols.locate.truth import LocateTruth
+from unreel.protocols.protocol import EVEN, ProtocolTexts, format_label
+from unreel.protocols.space import BoxSpace
+
+UNIT: Final = BoxSpace("unit", 1, 1)
+
+
+def write_segments(segments: Iterable[LocatedSegment], space: BoxSpace = UNIT) -> str:
+    """Return the answer of these segments in the requested JSON, with boxes in `space`."""
+    return json.dumps([_list_parts(segment, space) for segment in segments], ensure_ascii=False)
+
+
+def _list_parts(segment: LocatedSegment, space: BoxSpace) -> dict[str, Any]:
+    trace = segment.trace
+    parts: dict[str, Any] = {
+        "start": trace.span.start_us / MICROSECONDS,
+        "end": trace.span.end_us / MICROSECONDS,
+        "boxes": [
+            {"time": mark.at_us / MICROSECONDS, "box": list(space.corners(mark.box))}
+            for mark in trace.track
+        ],
+        "category": sorted(trace.categories),
+        "confidence": segment.confidence,
+        "reason": trace.explanation,
+    }
+    return {name: part for name, part in parts.items() if part not in ([], None, "")}
+
+
+def _format_correct_answer(truth: LocateTruth) -> str:
+    return write_segments(map(LocatedSegment, truth.traces))
+
+
+def _write_training_answer(truth: LocateTruth, _prompt: str, space: BoxSpace | None) -> str:
+    """Write the training answer: the marked segments, without a confidence, which no truth holds."""
+    if space is None:
+        msg = "a box is taught in units. Declare their space, for example permille"
+        raise InvalidValueError(msg)
+    return write_segments(map(LocatedSegment, truth.traces), space)
+
+
+def _format_answer_from_probability(p_generated: Sequence[float], prompt: str) -> str:
+    """Return an answer with the right label: a probability holds no times, so it names the first second."""
+    is_generated = p_generated[0] > EVEN
+    if prompt == "tagged":
+        return (
+            "<type>other</type> in <t>[0, 1]</t> <answer>Fake</answer>"
+            if is_generated
+            else "<answer>Real</answer>"
+        )
+    return f'[{{"start": 0, "end": 1, "confidence": {p_generated[0]}}}]' if is_generated else "[]"
+
+
+def _iter_verdict_details(verdict: LocateVerdict) -> Iterator[tuple[str, str]]:
+    if isinstance(verdict.segments, Unparsed):
+        return
+    for number, segment in enumerate(verdict.segments, start=1):
+        yield f"segment {number}", describe_segment(segment)
+
+
+def describe_segment(segment: LocatedSegment) -> str:
+    """Return the times, categories, confidence and reason of a segment as one line."""
+    trace = segment.trace
+    parts = [f"{format_seconds(trace.span.start_us)} to {format_seconds(trace.span.end_us)}"]
+    parts += sorted(trace.categories)
+    if segment.confidence is not None:
+        parts.append(f"confidence {segment.confidence:.0%}")
+    if trace.track:
+        parts.append(f"{len(trace.track)} box{'es' if len(trace.track) > 1 else ''}")
+    reason = f": {sanitise_line(trace.explanation)}" if trace.explanation else ""
+    return ", ".join(parts) + reason
+
+
+WORDING: Final[ProtocolTexts[LocateTruth, LocateVerdict]] = ProtocolTexts(
+    decides="label",
+    say=format_label,
+    right=_format_correct_answer,
+    phrase=_format_answer_from_probability,
+    details=_iter_verdict_details,
+    teaches=frozenset({"paper"}),
+    write=_write_training_answer,
+)

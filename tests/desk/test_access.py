@@ -1,0 +1,236 @@
+"""Nobody without a session reaches a case, and strangers' text stays text."""
+
+import io
+import re
+import socket
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+from click.testing import CliRunner
+
+from unreel.cli.desk.group import desk as command
+from unreel.core.errors import InvalidSettingError
+from unreel.desk.app import create_desk
+from unreel.desk.cases import clean_name
+from unreel.desk.settings import DeskSettings, ProxySettings, read_desk_settings, require_proxy
+from unreel.desk.worker import CaseWorker
+
+PROXY = ProxySettings(address="10.1.2.3", user_header="X-User")
+HOSTILE = "<script>window.hacked = 1</script><img src=x onerror=alert(1)>\"'{{7*7}}"
+
+
+@pytest.fixture(autouse=True)
+def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave all cases in the queue."""
+    monkeypatch.setattr(CaseWorker, "start", lambda _worker: None)
+
+
+def paths(case_id: str, batch: str) -> list[str]:
+    """Every route that shows or changes something."""
+    case = f"/cases/{case_id}"
+    return [
+        "/",
+        "/events",
+        f"/events?case={case_id}",
+        f"{case}/",
+        *(f"{case}/{name}" for name in ("original", "bundle.zip", "evidence.pdf", "thumb.jpg")),
+        *(f"{case}/{name}" for name in ("result.json", "evidence.html", "log.jsonl")),
+        f"/batches/{batch}/",
+        f"/batches/{batch}/bundle.zip",
+    ]
+
+
+def test_no_request_without_a_session_reaches_a_case(open_desk, clip_bytes) -> None:
+    with open_desk() as desk:
+        desk.drop(("a.mp4", clip_bytes(0)), ("b.mp4", clip_bytes(1)))
+        case = desk.service.store.select()[0]
+        desk.client.cookies.clear()
+        for path in paths(case.id, case.batch):
+            reply = desk.client.get(path, follow_redirects=False)
+            assert reply.status_code == 401, path
+            assert case.name not in reply.text
+        for path in ("/cases", f"/cases/{case.id}/delete", f"/cases/{case.id}/entries"):
+            assert desk.client.post(path, data={"text": "x"}).status_code == 401
+        desk.client.cookies.set("unreel-desk-80", "guessed")
+        assert desk.client.get("/").status_code == 401
+        page = desk.client.get("/", headers={"accept": "text/html"})
+        assert "Open the link that `unreel desk` printed" in page.text
+
+
+def test_the_link_works_once_and_the_session_cookie_is_strict(open_desk) -> None:
+    with open_desk(signed_in=False) as desk:
+        link = desk.service.access.link
+        assert desk.client.get("/login?token=wrong").status_code == 401
+        reply = desk.client.get(link, follow_redirects=False)
+        assert (reply.status_code, reply.headers["location"]) == (303, "/")
+        cookie = reply.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        desk.client.cookies.clear()
+        assert desk.client.get(link).status_code == 401
+        assert desk.service.access.link != link
+
+
+def test_every_answer_forbids_frames_sniffing_and_foreign_scripts(open_desk) -> None:
+    with open_desk() as desk:
+        for path in ("/", "/cases/0000000000000000/", "/static/unreel.desk:desk.js"):
+            headers = desk.client.get(path, headers={"accept": "text/html"}).headers
+            assert headers["x-content-type-options"] == "nosniff"
+            assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        page = desk.client.get("/").text
+        assert "script-src &#39;self&#39;;" in page
+        assert not re.search(r"<script(?! src=)", page)
+        assert "unsafe" not in page
+        assert desk.client.get("/static/unreel.core:settings.py").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"sec-fetch-site": "", "origin": "https://evil.example"},
+        {"sec-fetch-site": "", "origin": "null"},
+    ],
+)
+def test_a_form_of_another_site_is_refused(open_desk, clip_bytes, headers) -> None:
+    with open_desk() as desk:
+        token = desk.token
+        given = {name: value for name, value in headers.items() if value}
+        del desk.client.headers["sec-fetch-site"]
+        data = {"form_token": token, "reviewers": next(iter(desk.service.sets))}
+        files = [("clips", ("a.mp4", clip_bytes(0)))]
+        reply = desk.client.post("/cases", data=data, files=files, headers=given)
+        assert (reply.status_code, reply.json()["error"]["reason"]) == (403, "cross-site")
+        assert desk.service.store.select() == []
+        # The same form is taken from the desk's own page.
+        own = {"origin": "http://testserver"}
+        assert desk.client.post("/cases", data=data, files=files, headers=own).status_code == 200
+
+
+@pytest.mark.parametrize("token", ["", "0" * 64])
+def test_a_form_without_its_token_is_refused(open_desk, clip_bytes, token) -> None:
+    with open_desk() as desk:
+        reply = desk.drop(("a.mp4", clip_bytes(0)), form_token=token)
+        assert (reply.status_code, reply.json()["error"]["reason"]) == (403, "form-token")
+        assert desk.service.store.select() == []
+
+
+def test_a_user_header_counts_from_the_proxy_alone(open_desk) -> None:
+    anna = {"x-user": "anna@example.org"}
+    with open_desk(proxy=PROXY, signed_in=False, client=("10.1.2.3", 5)) as desk:
+        assert "anna@example.org" in desk.client.get("/", headers=anna).text
+        assert desk.client.get("/").status_code == 401
+        forwarded = {**anna, "x-forwarded-for": "10.9.9.9"}
+        assert desk.client.get("/", headers=forwarded).status_code == 200
+    forged = {**anna, "x-forwarded-for": "10.1.2.3", "forwarded": "for=10.1.2.3"}
+    for peer in ("10.1.2.4", "127.0.0.1"):
+        with open_desk(proxy=PROXY, signed_in=False, client=(peer, 5)) as desk:
+            assert desk.client.get("/", headers=forged).status_code == 401
+            assert desk.client.get(desk.service.access.link, headers=forged).status_code == 401
+
+
+def test_another_host_needs_a_proxy(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSettingError, match=r"\[proxy\] address and user_header"):
+        require_proxy(DeskSettings(cases=tmp_path), "0.0.0.0")
+    require_proxy(DeskSettings(cases=tmp_path, proxy=PROXY), "0.0.0.0")
+    require_proxy(DeskSettings(cases=tmp_path), "127.0.0.1")
+    typed = ["--host", "0.0.0.0", "--no-browser", "--cases", str(tmp_path)]
+    assert isinstance(CliRunner().invoke(command, typed).exception, InvalidSettingError)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[proxy]\naddress = 'x'\nuser_header = 'X'\n", "proxy.address"),
+        ("colour = 1\n", "colour: no such setting"),
+        ("roots = ['gone']\n", "is no folder"),
+        ("[[reviewers]]\nname = 'a'\n[[reviewers]]\nname = 'a'\n", "the same name"),
+    ],
+)
+def test_a_wrong_desk_file_is_explained(tmp_path: Path, text: str, problem: str) -> None:
+    file = tmp_path / "desk.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidSettingError, match=problem):
+        read_desk_settings(file, None)
+
+
+OUTSIDE = ["../../desk.lock", "..%2f..%2fdesk.lock", "%2e%2e/%2e%2e/desk.lock", "/etc/passwd"]
+OUTSIDE += ["stills/../../log.jsonl", "keyframes/../log.jsonl", "keyframes/%2e%2e/log.jsonl"]
+OUTSIDE += ["link.json", "log.jsonl", "answers.lance/_versions", "original/a.mp4", "a%00.json"]
+
+
+def test_paths_that_lead_out_of_the_evidence_are_refused(open_desk, clip_bytes, tmp_path) -> None:
+    secret = tmp_path / "secret.json"
+    secret.write_text("secret")
+    with open_desk(roots=(tmp_path / "in",)) as desk:
+        desk.drop(("a.mp4", clip_bytes(0)))
+        (case,) = desk.service.store.select()
+        (case.folder / "evidence").mkdir(exist_ok=True)
+        (case.folder / "evidence" / "link.json").symlink_to(secret)
+        for path in OUTSIDE:
+            reply = desk.client.get(f"/cases/{case.id}/{path}")
+            assert reply.status_code in {401, 404}, path
+            assert "secret" not in reply.text
+        for case_id in ("%2e%2e%2f", case.id.upper() + "x", "0" * 16):
+            assert desk.client.get(f"/cases/{case_id}/result.json").status_code == 404
+            assert desk.client.get(f"/batches/{case_id}/").status_code == 404
+        for folder in ("/etc", "..", str(tmp_path), f"{tmp_path}/in/../"):
+            reply = desk.drop(folder=folder)
+            assert reply.status_code == 422, folder
+        assert len(desk.service.store.select()) == 1
+        assert desk.client.get("/?since=yesterday").status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("../../etc/passwd.mp4", "passwd.mp4"),
+        ("..\\..\\boot.mp4", "boot.mp4"),
+        ("..", "unnamed"),
+        ("", "unnamed"),
+        (".hidden.mp4", "hidden.mp4"),
+        ("a\x00\x1b[31m.mp4", "a\ufffd\ufffd[31m.mp4"),
+        ("x" * 300 + ".mp4", "x" * 197 + ".mp4"),
+        (HOSTILE + ".mp4", "script><img src=x onerror=alert(1)>\"'{{7*7}}.mp4"),
+    ],
+)
+def test_names_of_files_lose_folders_and_controls(given: str, kept: str) -> None:
+    assert clean_name(given) == kept
+    assert len(clean_name(given).encode()) <= 255
+
+
+def test_large_and_slow_uploads_are_refused(tmp_path: Path, clip_bytes) -> None:
+    settings = DeskSettings(cases=tmp_path / "desk", max_mb=1, upload_s=1.0)
+    app = create_desk(settings, trusted=True)
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port = sock.getsockname()[1]
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.05)
+        base = f"http://127.0.0.1:{port}"
+        with httpx.Client(base_url=base, follow_redirects=True) as client:
+            page = client.get(app.state.desk.access.link).text
+            client.headers["origin"] = base
+            token = page.split('name="form_token" value="')[1].split('"')[0]
+            data = {"form_token": token, "reviewers": next(iter(app.state.desk.sets))}
+            files = {"clips": ("big.mp4", io.BytesIO(bytes(2 << 20)))}
+            assert client.post("/cases", data=data, files=files).status_code == 413
+            cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+        head = f"POST /cases HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\norigin: {base}\r\n"
+        head += f"cookie: {cookie}\r\ncontent-type: multipart/form-data; boundary=x\r\n"
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as slow:
+            slow.sendall((head + "content-length: 1000\r\n\r\n--x\r\n").encode())
+            assert b"408" in slow.recv(100)
+        assert app.state.desk.store.select() == []
+    finally:
+        server.should_exit = True
+        thread.join(30)

@@ -1,0 +1,98 @@
+"""The cache with two processes: SQLite, and a real PostgreSQL."""
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import text
+
+from scripted import ScriptedReviewer
+from unreel.rewards.answers import CachedAnswer, ClaimState
+from unreel.rewards.service.items import FileBytes, RewardItem
+from unreel.rewards.service.scoring import RewardService
+from unreel.rewards.service.settings import ServiceSettings
+from unreel.rewards.service.store import SqlStore
+
+if TYPE_CHECKING:
+    from postgres import Postgres
+
+ANSWER = CachedAnswer("FAKE", "pixel")
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database."""
+    if request.param == "sqlite":
+        return str(tmp_path / "cache.sqlite")
+    server: Postgres = request.getfixturevalue("postgres")
+    return server.create_schema(f"rewards_{next(_NUMBERS)}")
+
+
+@pytest.fixture
+def open_store(address: str) -> Iterator[Callable[..., SqlStore]]:
+    """Open stores of one database; all are closed at the end."""
+    opened: list[SqlStore] = []
+
+    def open_one(**options: Any) -> SqlStore:
+        opened.append(SqlStore(address, **options))
+        return opened[-1]
+
+    yield open_one
+    for store in opened:
+        store.close()
+
+
+def test_a_question_is_claimed_by_one_process(open_store: Callable[..., SqlStore]) -> None:
+    first, second = open_store(), open_store()
+    assert first.claim("a") is ClaimState.OURS
+    assert second.claim("a") is ClaimState.BUSY
+    first.store("a", ANSWER)
+    assert second.claim("a") == ANSWER
+    assert second.claim("b") is ClaimState.OURS
+    second.release("b")
+    assert first.claim("b") is ClaimState.OURS
+    first.write_reward("r", "{}")
+    second.write_reward("r", "[]")
+    assert (second.read_reward("r"), second.read_reward("s")) == ("{}", None)
+
+
+@pytest.mark.parametrize("ask_once", [False, True])
+def test_the_claim_of_an_ended_process_is_found(
+    open_store: Callable[..., SqlStore], *, ask_once: bool
+) -> None:
+    ended, alive = open_store(), open_store(ask_once=ask_once)
+    assert ended.claim("a") is ClaimState.OURS
+    assert alive.claim("a") is ClaimState.BUSY
+    with ended._engine.begin() as connection:
+        connection.execute(text("UPDATE reward_owners SET seen_at = seen_at - 60"))
+    alive._change(text(f"UPDATE reward_owners SET seen_at = {alive._now} WHERE owner <> 'x'"))
+    assert alive.claim("a") is ClaimState.BUSY
+    with ended._engine.begin() as connection:
+        connection.execute(text("UPDATE reward_owners SET seen_at = seen_at - 60"))
+    assert alive.claim("a") is (ClaimState.INTERRUPTED if ask_once else ClaimState.OURS)
+    assert alive.n_interrupted == (not ask_once)
+
+
+def test_two_services_ask_each_question_once(
+    address: str, clip_bytes: Callable[[int], bytes]
+) -> None:
+    reviewer = ScriptedReviewer()
+    settings = ServiceSettings(models=[reviewer], store=address, trusted=True)
+    services = [RewardService(settings) for _ in range(2)]
+    items = [RewardItem(video=FileBytes(clip_bytes(seed))) for seed in range(4)]
+
+    async def work() -> list[Any]:
+        scored = (service.score(items, deadline_s=60, token=None) for service in services)
+        return [reward for results in await asyncio.gather(*scored) for reward in results]
+
+    try:
+        results = asyncio.run(work())
+    finally:
+        for service in services:
+            service.close()
+    assert all(result.reward.value is not None for result in results)
+    assert len(reviewer.keys) == len({*reviewer.keys}) == 8
