@@ -305,8 +305,9 @@ def _iter_table_columns(
             yield _classify_columns(root / deeptrace.TABLE, columns, deeptrace.READ)
         case BenchmarkLayout.LAV_DF | BenchmarkLayout.VIF_COT as layout:
             known = lav_df.READ if layout is BenchmarkLayout.LAV_DF else vif_cot.READ
-            rows = (row for _, row in islice(read_json_items(path), NAMES_KEPT))
-            columns = dict.fromkeys(str(k) for row in rows if isinstance(row, Mapping) for k in row)
+            items = [row for _, row in islice(read_json_items(path), NAMES_KEPT)]
+            named = (row for row in items if isinstance(row, Mapping))
+            columns = dict.fromkeys(str(key) for row in named for key in row)
             yield _classify_columns(path, columns, known)
         case BenchmarkLayout.ACTIVITY_FORENSICS:
             return

@@ -123,6 +123,7 @@ def write_evidence(  # noqa: PLR0913  one parameter for each callback
         reader: reader of the clip.
         background: data of the page besides the opinions.
         on_page: callback that receives the page's path as soon as it can be opened.
+        on_parts: callback that receives the parts of the page each time it is written.
         on_frames: callback that receives the number of frames drawn so far.
     """
     _remove_old_evidence(out, review.clip)

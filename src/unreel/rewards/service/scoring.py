@@ -82,6 +82,7 @@ class RewardService:
         self._extras: OrderedDict[str, asyncio.Task[LogExtras]] = OrderedDict()
         self._under_way: dict[str, asyncio.Task[ScoredClip]] = {}
         self._background: set[asyncio.Task[None]] = set()
+        self._watcher: asyncio.Task[None] | None = None
         self._limiter = TokenLimiter()
         self._is_draining = False
         self.stop_reason: str | None = None
@@ -187,12 +188,14 @@ class RewardService:
         """Evaluate the guards over the stored log, and from then on as it grows."""
         if self._guards is not None:
             self.stop_reason = await asyncio.to_thread(self._guards.update)
-            self._start(self._follow_log(self._guards))
+            self._watcher = asyncio.create_task(self._follow_log(self._guards))
 
     async def drain(self) -> None:
         """Refuse new requests, and wait for the clips that are being scored."""
         self._is_draining = True
         under_way = [*self._under_way.values(), *self._extras.values(), *self._background]
+        if self._watcher is not None:
+            under_way.append(self._watcher)
         if under_way:
             await asyncio.wait(under_way, timeout=self.settings.deadline_s)
 
