@@ -45,8 +45,8 @@ def resident_mb(pid: int) -> float:
 class LoadTrial:
     """All people of one trial, and what they measured."""
 
-    def __init__(self, cookie: str, base: str, token: str, n_clips: int) -> None:
-        self.headers = {"cookie": cookie, "origin": base}
+    def __init__(self, cookies: dict[str, str], base: str, token: str, n_clips: int) -> None:
+        self.cookies = cookies
         self.base, self.token, self.n_clips = base, token, n_clips
         self.latencies_s: list[float] = []
         self.uploads_s: list[float] = []
@@ -57,7 +57,11 @@ class LoadTrial:
         """One person: two drops, then pages until the end."""
         draw = random.Random(number)
         async with httpx.AsyncClient(
-            base_url=self.base, headers=self.headers, timeout=120, follow_redirects=True
+            base_url=self.base,
+            headers={"origin": self.base},
+            cookies=self.cookies,
+            timeout=120,
+            follow_redirects=True,
         ) as client:
             for half in (clips[::2], clips[1::2]):
                 files = [("clips", (f"{number}-{n}.mp4", data)) for n, data in enumerate(half)]
@@ -139,9 +143,8 @@ def main(people: int = 20, n_clips: int = 200) -> None:
         with running(folder) as (process, link):
             client, token = sign_in(link)
             compare_first_result(folder, model, data, (client, token))
-            cookie = "; ".join(f"{key}={value}" for key, value in client.cookies.items())
             base = link.partition("/login")[0]
-            trial = LoadTrial(cookie, base, token, n_clips)
+            trial = LoadTrial(dict(client.cookies), base, token, n_clips)
             asyncio.run(load(trial, people, data, folder / "desk-cases", process.pid))
     spent = np.array(trial.latencies_s)
     low, high, most = np.percentile(spent, [50, 95, 100])
