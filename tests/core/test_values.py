@@ -2,9 +2,11 @@ from pathlib import Path
 
 import pytest
 
+from unreel.core.answer import Reply, Usage
 from unreel.core.box import Box
+from unreel.core.chunks import iter_chunks
 from unreel.core.clip import ClipId, Generated
-from unreel.core.errors import InvalidValueError, UnknownNameError
+from unreel.core.errors import InvalidValueError, UnknownNameError, UnreadableSourceError
 from unreel.core.estimate import (
     Coverage,
     Estimate,
@@ -21,10 +23,20 @@ from unreel.core.failure import (
     parse_stored_failure,
 )
 from unreel.core.identity import compute_clip_id, digest
-from unreel.core.judgement import Pair, Rating
+from unreel.core.input_files import require_safe_weight_index
+from unreel.core.judgement import Label, Pair, Rating
 from unreel.core.question import Condition, Instrument, Question
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
+from unreel.core.verdict import (
+    Position,
+    PreferenceVerdict,
+    RealismVerdict,
+    RealityVerdict,
+    Unparsed,
+    UnparsedReason,
+    is_answer_correct,
+)
 
 A = ClipId("a" * 64)
 B = ClipId("b" * 64)
@@ -168,3 +180,57 @@ def test_a_stored_failure_is_read_whatever_its_reason() -> None:
     assert unknown.reason is FailureReason.UNSTATED
     assert "of-a-later-release" in unknown.detail
     assert "damaged" in build_damaged_row_failure("no text").detail
+
+
+UNREADABLE = Unparsed(UnparsedReason.MISSING, "no label")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "truth", "expected"),
+    [
+        (RealityVerdict(label=Label.GENERATED), None, True),
+        (RealityVerdict(label=Label.REAL), None, False),
+        (RealityVerdict(label=UNREADABLE), None, None),
+        (Failure(FailureReason.UNDECODABLE, "cut"), None, None),
+        (PreferenceVerdict(real=Position.SECOND), Position.SECOND, True),
+        (PreferenceVerdict(real=Position.FIRST), Position.SECOND, False),
+        (RealismVerdict(score=4, problem="", adherence=""), Rating(score=3.0), True),
+        (RealismVerdict(score=5, problem="", adherence=""), Rating(score=3.0), False),
+    ],
+)
+def test_an_answer_is_right_wrong_or_neither(
+    outcome: object, truth: object, expected: bool | None
+) -> None:
+    assert is_answer_correct(outcome, truth, Label.GENERATED) is expected
+
+
+def test_chunks_hold_every_item_in_order() -> None:
+    assert list(iter_chunks("abcde", 2)) == [["a", "b"], ["c", "d"], ["e"]]
+    assert list(iter_chunks(())) == []
+
+
+def test_usages_add_up_and_an_estimate_stays_one() -> None:
+    known = Usage(input_tokens=1, output_tokens=2)
+    estimated = Usage(input_tokens=10, output_tokens=20, is_estimated=True)
+    assert known + estimated == Usage(input_tokens=11, output_tokens=22, is_estimated=True)
+    assert Reply(text="real").digest != Reply(text="fake").digest
+
+
+@pytest.mark.parametrize(
+    ("index", "problem"),
+    [
+        ('{"weight_map": {"a": "model.bin"}}', "no safetensors file"),
+        ('{"weight_map": {"a": "../model.safetensors"}}', "no safetensors file"),
+        ('{"weights": {}}', "no weight_map"),
+        ("[]", "no index of weights"),
+    ],
+)
+def test_an_index_of_weights_names_safetensors_of_its_folder_only(
+    index: str, problem: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "model.safetensors.index.json"
+    file.write_text('{"weight_map": {"a": "model-1.safetensors"}}')
+    require_safe_weight_index(file)
+    file.write_text(index)
+    with pytest.raises(UnreadableSourceError, match=problem):
+        require_safe_weight_index(file)
