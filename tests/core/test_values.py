@@ -199,7 +199,7 @@ UNREADABLE = Unparsed(UnparsedReason.MISSING, "no label")
     ],
 )
 def test_an_answer_is_right_wrong_or_neither(
-    outcome: object, truth: object, expected: bool | None
+    outcome: object, truth: object, expected: object
 ) -> None:
     assert is_answer_correct(outcome, truth, Label.GENERATED) is expected
 
