@@ -39,7 +39,7 @@ def test_an_option_has_one_type_and_one_help_text(name: str) -> None:
         path: (
             option.type.to_info_dict(),
             option.metavar,
-            str(option.help).removesuffix(" Repeat it to ask under several."),
+            str(option.help).removesuffix(" Repeatable: each condition is evaluated."),
         )
         for path, option in named(name).items()
     }
@@ -51,4 +51,4 @@ def test_media_says_what_happens_to_clips_in_the_written_folder() -> None:
     for path, option in named("--media").items():
         assert isinstance(option.type, click.Choice), path
         assert set(option.type.choices) <= set(MEDIA), path
-        assert str(option.help).startswith("Clips in the written folder"), path
+        assert str(option.help).startswith("How clips get into the output folder"), path
