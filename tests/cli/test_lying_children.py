@@ -29,7 +29,7 @@ MOST_KB = 1 << 20
 BOOT = f"""
 import sys; sys.path.insert(0, {str(SANDBOX)!r})
 from unreel.media import access
-access.open_sandbox.__kwdefaults__["tasks"] = "lying_tasks:TASKS"
+access.open_file_sandbox.__kwdefaults__["tasks"] = "lying_tasks:TASKS"
 from unreel.report.review import provenance
 provenance._TASKS = "lying_manifests:TASKS"
 from unreel.cli.main import main

@@ -495,7 +495,7 @@ with open_shared_runner("ray") as runner:
     print(ray.is_initialized())
     for name in "ab":
         table = LanceTable(StorageLocation(sys.argv[1]) / name, ANSWERS)
-        run(questions(4), [Quiet()], table=table, engine=runner)
+        run_pending_questions(questions(4), [Quiet()], table=table, engine=runner)
         addresses.append(ray.get_runtime_context().gcs_address)
 print(addresses[0] == addresses[1], ray.is_initialized())
 """

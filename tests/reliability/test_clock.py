@@ -102,6 +102,7 @@ def test_the_wall_clock_is_read_only_where_no_decision_hangs_on_it() -> None:
         "reviewers/endpoint/client.py",
         "annotation/studio/client.py",
     }
-    # The time of a log line, and leases that several machines compare.
-    rewards = {"rewards/service/log.py", "rewards/service/store.py"}
-    assert found == {"cli/review/review_job.py", "engine/table_writer.py", *asking, *rewards}
+    # The time of a log line, and dates of cases: a clock that is set changes which cases are deleted for their age.
+    logs = {"rewards/service/log.py", "desk/cases.py", "desk/worker.py"}
+    pages = {"cli/review/review_job.py", "desk/review_case.py", "desk/bundle.py"}
+    assert found == {"engine/table_writer.py", *asking, *logs, *pages}

@@ -17,7 +17,7 @@ WORDS = {
     signal.SIGHUP: "stopped by the end of its terminal",
 }
 SHORT_LEASE = (
-    "import unreel.engine.writer_lock as l; l.writer_lock.__kwdefaults__['lease_s'] = 3.0; "
+    "import unreel.engine.writer_lock as l; l.build_writer_lock.__kwdefaults__['lease_s'] = 3.0; "
 )
 
 
