@@ -23,11 +23,11 @@ from typing import Any, Final
 
 from unreel.core.registry import LazyImport
 from unreel.media.messages import Task, TaskPayload, finish_task_result
+from unreel.media.sandbox.capabilities import drop_capabilities
 from unreel.media.sandbox.child import ChildDescriptors, serve_sandbox_request
 from unreel.media.sandbox.confine import (
     ConfinementLayers,
     detect_confinement_layers,
-    drop_capabilities,
     update_memory_sizes,
 )
 

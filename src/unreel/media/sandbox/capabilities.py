@@ -1,0 +1,56 @@
+"""Capabilities, the rights of root beyond its files: the zygote drops them, so that no child has one.
+
+The watchdog of a program loads this file by its path.
+"""
+
+import ctypes
+import os
+from typing import Final
+
+_PR_CAPBSET_DROP: Final = 24
+_NO_NEW_PRIVS: Final = 38
+_PR_CAP_AMBIENT: Final = 47
+_CLEAR_ALL: Final = 4
+_VERSION: Final = 0x20080522
+_MOST: Final = 64
+
+
+class _CapabilityHeader(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+class _CapabilitySets(ctypes.Structure):
+    """Effective, permitted and inheritable capability sets, two 32-bit words each."""
+
+    _fields_ = (("words", ctypes.c_uint32 * 6),)
+
+
+def drop_capabilities(libc: ctypes.CDLL) -> None:
+    """Drop every capability of this process permanently; this needs no rights of its own.
+
+    Raises:
+        OSError: The capabilities cannot be dropped.
+    """
+    # Only root may change its bounding set. Others have nothing to gain from it: without new
+    # privileges no program that is started from here gets a right.
+    for number in range(_MOST):
+        _try_prctl(libc, _PR_CAPBSET_DROP, number)
+    _try_prctl(libc, _NO_NEW_PRIVS, 1)
+    _try_prctl(libc, _PR_CAP_AMBIENT, _CLEAR_ALL)
+    if (
+        libc.capset(ctypes.byref(_CapabilityHeader(_VERSION, 0)), ctypes.byref(_CapabilitySets()))
+        != 0
+    ):
+        raise OSError(ctypes.get_errno(), "capabilities cannot be given up")
+
+
+def has_capabilities(libc: ctypes.CDLL) -> bool:
+    """Return whether this process has or can acquire a capability."""
+    held = _CapabilitySets()
+    if libc.capget(ctypes.byref(_CapabilityHeader(_VERSION, 0)), ctypes.byref(held)) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return any(held.words)
+
+
+def _try_prctl(libc: ctypes.CDLL, option: int, value: int) -> int:
+    return int(libc.prctl(option, *[ctypes.c_ulong(number) for number in (value, 0, 0, 0)]))
