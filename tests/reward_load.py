@@ -82,6 +82,17 @@ class LoadResult:
         return 1000 * float(np.quantile(self.latencies, 0.99))
 
 
+@asynccontextmanager
+async def _connected(
+    port: int,
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+
+
 async def exchange(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes
 ) -> bytes:
@@ -103,18 +114,17 @@ async def send_load(
     until_s = time.monotonic() + seconds
 
     async def send() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        while time.monotonic() < until_s:
-            began_s = time.monotonic()
-            reply = await exchange(reader, writer, source.build(next(numbers)))
-            if b" 200 " in reply[:20] and b'"value":null' not in reply:
-                result.latencies.append(time.monotonic() - began_s)
-            elif b" 429 " in reply[:20]:
-                result.refused += 1
-                await asyncio.sleep(1)
-            else:
-                result.errors[reply[:200].decode("latin-1")] += 1
-        writer.close()
+        async with _connected(port) as (reader, writer):
+            while time.monotonic() < until_s:
+                began_s = time.monotonic()
+                reply = await exchange(reader, writer, source.build(next(numbers)))
+                if b" 200 " in reply[:20] and b'"value":null' not in reply:
+                    result.latencies.append(time.monotonic() - began_s)
+                elif b" 429 " in reply[:20]:
+                    result.refused += 1
+                    await asyncio.sleep(1)
+                else:
+                    result.errors[reply[:200].decode("latin-1")] += 1
 
     await asyncio.gather(*(send() for _ in range(clients)))
     return result
@@ -226,20 +236,19 @@ async def attack(port: int, source: UploadSource, replies: Counter[str]) -> Asyn
     """Attack: 50 slow uploads, and floods of 10 GB lengths, wrong tokens and hostile pickles."""
 
     async def trickle() -> None:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(source.head + b"\r\n")
-        while True:
-            writer.write(b"-")
-            await asyncio.sleep(0.2)
+        async with _connected(port) as (_, writer):
+            writer.write(source.head + b"\r\n")
+            while True:
+                writer.write(b"-")
+                await asyncio.sleep(0.2)
 
     async def flood(name: str, requests: Sequence[bytes]) -> None:
         for request in itertools.cycle(requests):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
             with suppress(ConnectionError, asyncio.IncompleteReadError):
-                writer.write(request)
-                status = (await reader.readline()).split(b" ")[1:2]
-                replies[f"{name} {b''.join(status).decode()}"] += 1
-            writer.close()
+                async with _connected(port) as (reader, writer):
+                    writer.write(request)
+                    status = (await reader.readline()).split(b" ")[1:2]
+                    replies[f"{name} {b''.join(status).decode()}"] += 1
             await asyncio.sleep(0.02)
 
     wrong = source.build(0).replace(_BEARER, b"authorization: Bearer wrong\r\n")
@@ -258,6 +267,7 @@ async def attack(port: int, source: UploadSource, replies: Counter[str]) -> Asyn
     finally:
         for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def hostile_pickles() -> list[bytes]:
