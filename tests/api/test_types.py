@@ -74,6 +74,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> str:
     return said
 
 
+@pytest.mark.slow
 def test_verbs_and_what_they_give_are_typed(told: str) -> None:
     assert "right.py:" in told
     assert not [line for line in told.splitlines() if "right.py" in line and "error:" in line]

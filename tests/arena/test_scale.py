@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "arena_ranking.py"
 
 
@@ -17,6 +19,7 @@ def test_a_season_of_ten_by_ten_ranks_in_little_memory() -> None:
     assert told["peak_mib"] < 512
 
 
+@pytest.mark.slow
 def test_each_answer_of_a_season_is_read_once_for_its_condition() -> None:
     sizes = ["--reviewers", "2", "--clips", "102", "--conditions", "2"]
     typed = [sys.executable, str(BENCHMARK.with_name("arena_reading.py")), *sizes, "--json"]

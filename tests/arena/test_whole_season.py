@@ -167,6 +167,7 @@ def synthesised(tmp_path: Path) -> Stadium:
     )
 
 
+@pytest.mark.slow
 def test_a_synthesised_season_survives_two_kills_and_late_comers_cost_their_cells_alone(
     synthesised: Stadium,
 ) -> None:

@@ -58,6 +58,7 @@ def test_driver_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
     assert tally.asked_again > 0, "nothing was in flight at any kill: the steps are too tame"
 
 
+@pytest.mark.slow
 def test_kills_inside_compaction_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
     steps = ("rewritten", "compacted")
     stops = iter(f"{step}:1" for step in steps)

@@ -43,6 +43,7 @@ def test_a_run_freezes_a_benchmark_and_prints_where(run, recipe, tmp_path) -> No
     assert "4 clips are the same, 0 differences" in again.stderr
 
 
+@pytest.mark.slow
 def test_a_store_is_read_and_written_as_a_folder_is(run, recipe, tmp_path, s3, monkeypatch) -> None:
     monkeypatch.setenv("UNREEL_S3_ENDPOINT", s3.options["aws_endpoint"])
     monkeypatch.setenv("UNREEL_STATE", str(tmp_path / "state"))

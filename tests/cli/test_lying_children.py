@@ -156,6 +156,7 @@ def _check(row: dict[str, Any], name: str) -> None:
         assert row["opinions"][0]["failure"]["reason"], row
 
 
+@pytest.mark.slow
 def test_a_review_answers_every_innocent_clip_beside_liars_that_are_believed(
     tmp_path: Path, clip_bytes: bytes, model: str
 ) -> None:
@@ -196,6 +197,7 @@ def test_an_evaluation_answers_every_innocent_clip_beside_the_liars(
     assert peak_kb < MOST_KB
 
 
+@pytest.mark.slow
 def test_a_curation_keeps_every_innocent_clip_beside_the_liars(
     tmp_path: Path, clip_bytes: bytes
 ) -> None:

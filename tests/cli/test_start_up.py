@@ -25,6 +25,7 @@ print("loaded", *sorted({{name.partition(".")[0] for name in sys.modules}}), *sy
 """
 
 
+@pytest.mark.slow
 def test_the_processor_time_of_each_command_is_measured(tmp_path: Path) -> None:
     unreel = tmp_path / "unreel"
     unreel.write_text(f"#!{sys.executable}\nfrom unreel.cli.main import main\nmain()\n")

@@ -10,6 +10,7 @@ import pytest
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "million_pieces.py"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_drawn_pieces_are_frozen_in_little_memory_and_the_same_after_kills() -> None:
     typed = [sys.executable, str(BENCHMARK), "--rows", "300", "--killed", "--json"]

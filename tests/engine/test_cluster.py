@@ -87,6 +87,7 @@ def follow(command: Sequence[str], **words: str) -> subprocess.CompletedProcess[
         return subprocess.run(list(command), check=False, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_run_uses_every_node_and_its_workers_read_the_source_themselves(pair, tmp_path) -> None:
     nodes, tables = tmp_path / "nodes", tmp_path / "tables"

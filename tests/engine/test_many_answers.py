@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
@@ -16,6 +18,7 @@ def measured(name: str, *typed: str) -> dict[str, Any]:
     return told
 
 
+@pytest.mark.slow
 def test_resumes_over_stored_answers_ask_exactly_what_is_due() -> None:
     told = measured("ten_million_answers.py", "--rows", "5000")
     asked = [told[part]["asked"] for part in ("nothing", "missing", "failed")]

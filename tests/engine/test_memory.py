@@ -130,6 +130,7 @@ def test_ten_times_the_rows_take_no_more_memory(tmp_path: Path) -> None:
     assert peak_mb(ENGINE, tmp_path / "large", 10_000) - small <= MOST_MB
 
 
+@pytest.mark.slow
 def test_ten_times_the_questions_of_an_eval_take_no_more_memory(tmp_path: Path) -> None:
     small = peak_mb(EVAL, prepare(tmp_path / "small", 1_000), 1_000)
     large = prepare(tmp_path / "large", 10_000)

@@ -125,6 +125,7 @@ def test_who_has_no_token_is_refused_and_who_has_it_is_not(told) -> None:
         assert "uthentic" in refused.stderr
 
 
+@pytest.mark.slow
 def test_the_next_run_has_another_token_and_the_host_keeps_its_environment(told, driver) -> None:
     driver.stdin.write("\n")
     driver.stdin.flush()

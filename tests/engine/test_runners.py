@@ -396,7 +396,7 @@ class Quiet(Stage):
 
 
 @RAY_WARNS_OF_ITSELF
-class TestRayRunner(RunnerKit):
+class TestKilledRayWorker:
     @pytest.fixture
     def runner(self, ray_cluster: None) -> StageRunner:
         from ray import cloudpickle
@@ -416,6 +416,9 @@ class TestRayRunner(RunnerKit):
         )
         assert (summary.done, summary.failed) == (24, 0)
 
+
+@pytest.mark.slow
+class TestRayRunner(TestKilledRayWorker, RunnerKit):
     def test_a_row_that_kills_its_worker_each_time_is_quarantined_and_all_others_finish(
         self, runner: StageRunner, table: LanceTable, tmp_path: Path
     ) -> None:
@@ -501,6 +504,7 @@ print(addresses[0] == addresses[1], ray.is_initialized())
 """
 
 
+@pytest.mark.slow
 def test_runs_that_share_a_block_share_one_ray_which_ends_with_it(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="needs the extra `ray`")
     command = [sys.executable, "-c", TWO_RUNS, str(tmp_path), str(Path(__file__).parent)]

@@ -130,18 +130,23 @@ def cut_the_recipe(run: Path) -> None:
 
 DAMAGES = [
     cut,
-    empty,
-    overwrite,
     flip_a_bit_of_an_answer,
     lose_a_data_file,
     lose_the_latest_manifest,
-    cut_the_latest_manifest,
-    lose_all_manifests,
     double_a_row,
-    change_an_answer,
-    add_a_row_with_a_wrong_key,
-    lose_the_recipe,
     cut_the_recipe,
+    *(
+        pytest.param(damage, marks=pytest.mark.slow)
+        for damage in (
+            empty,
+            overwrite,
+            cut_the_latest_manifest,
+            lose_all_manifests,
+            change_an_answer,
+            add_a_row_with_a_wrong_key,
+            lose_the_recipe,
+        )
+    ),
 ]
 
 
@@ -347,6 +352,7 @@ def test_a_place_without_a_run_is_asked_wrongly(
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.slow
 def test_a_damaged_run_on_a_store_is_told_and_mended_there(
     whole: Path,
     s3: Any,

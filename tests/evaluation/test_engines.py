@@ -90,6 +90,7 @@ def compare_engines(start: Any, shared: Path, folder: Path, n_clips: int) -> Non
     assert score_run(here) == score_run(there)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"

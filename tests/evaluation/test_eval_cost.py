@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "eval_cost.py"
 
 
+@pytest.mark.slow
 def test_the_bare_loop_and_unreel_answer_the_same_samples() -> None:
     sides = ["bare AsyncOpenAI loop", "unreel local"]
     command = [sys.executable, str(SCRIPT), "--samples", "2", "--rounds", "1", "--json"]

@@ -153,6 +153,7 @@ def test_a_reply_that_cannot_be_read_is_a_value_with_a_reason(bench: Path, tmp_p
     assert figures["real-accuracy (n)"] == 1
 
 
+@pytest.mark.slow
 def test_requests_that_fail_leave_counts_and_no_accuracy(bench: Path, tmp_path: Path) -> None:
     def refuse(*_: Any) -> ModelOutput:
         msg = "429 Too Many Requests"
@@ -167,6 +168,7 @@ def test_requests_that_fail_leave_counts_and_no_accuracy(bench: Path, tmp_path: 
     assert "429" in error
 
 
+@pytest.mark.slow
 def test_a_filtered_and_an_empty_reply_are_failures(bench: Path, tmp_path: Path) -> None:
     kept_back = ModelOutput.from_content("mock", "no", stop_reason="content_filter")
     log = ask(bench, answering(kept_back, "", *["<answer>1</answer>"] * 2), tmp_path)
@@ -234,6 +236,7 @@ def test_pairs_are_numbered_and_times_are_shown_for_traces(bench: Path, tmp_path
     assert shown == [["Video 1:", "Video 2:"], ["0.50 s"]]
 
 
+@pytest.mark.slow
 def test_each_epoch_is_measured_by_itself(bench: Path, tmp_path: Path) -> None:
     task = review(str(bench), sampling="uniform-1")
     (log,) = run_eval(

@@ -20,6 +20,7 @@ def test_a_run_whose_answers_are_all_there_is_scored_in_little_memory() -> None:
     assert told["peak_mib"] < 512
 
 
+@pytest.mark.slow
 def test_two_runs_of_trace_are_compared_and_reported_in_little_memory() -> None:
     typed = [sys.executable, str(BENCHMARK), "--rows", "500", "--protocol", "trace", "--json"]
     typed += ["--way", "compare", "--way", "report"]

@@ -137,7 +137,12 @@ def test_what_a_driver_of_a_dead_machine_left_in_a_folder_is_taken_over(
 
 
 @pytest.mark.parametrize(
-    "left", [b'{"owner": "x", "host": "burnt", "boot": "x", "pid": 7}', b"{torn", b""]
+    "left",
+    [
+        b'{"owner": "x", "host": "burnt", "boot": "x", "pid": 7}',
+        pytest.param(b"{torn", marks=pytest.mark.slow),
+        pytest.param(b"", marks=pytest.mark.slow),
+    ],
 )
 def test_what_a_driver_of_a_dead_machine_left_in_a_store_is_taken_over_after_the_lease(
     left: bytes, store: Any, clips: Path, typed: Callable[..., Any], monkeypatch: pytest.MonkeyPatch

@@ -21,6 +21,7 @@ def measure() -> Measure:
     return lambda *words: script.main([str(word) for word in words])
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_clip(measure: Measure) -> None:
     small = ("--width", 192, "--height", 128, "--scene", "ball")
     short, long = (measure("--seconds", s, *small)["confined"] for s in (1, 20))

@@ -19,7 +19,7 @@ from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
 PLANS = ("uniform-8", "paper-8")
 N_PARTS = 9
-BY_DEFAULT = 3
+BY_DEFAULT = 1
 """Parts of the set that every run goes through."""
 PARTS = [
     part if part < BY_DEFAULT else pytest.param(part, marks=pytest.mark.slow)

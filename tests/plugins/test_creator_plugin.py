@@ -55,6 +55,7 @@ def unreel(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=site.parent)
 
 
+@pytest.mark.slow
 def test_a_season_plays_a_creator_of_another_package(site: Path, tmp_path: Path) -> None:
     for number in range(2):
         (tmp_path / f"c{number}.mp4").write_bytes(write_clip(film(number, n_frames=12)))

@@ -116,6 +116,7 @@ def test_a_plug_in_that_cannot_be_loaded_is_told_with_whose_it_is(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_pages_protocol_is_asked_read_scored_and_shown(tmp_path: Path, clips: Path) -> None:
     points = read_points(block("toml", 1))
     site = install(tmp_path, block("plugin-protocol"), points, name="one_word")

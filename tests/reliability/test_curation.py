@@ -40,6 +40,7 @@ def command(recipe: Path, out: Path) -> list[str]:
     return [sys.executable, "-c", code, "curate", "run", str(recipe), "--out", str(out), "--json"]
 
 
+@pytest.mark.slow
 def test_a_curation_goes_on_after_a_signal_and_a_full_disk(
     trial: Trial, recipe: Path, disk: Path, tmp_path: Path
 ) -> None:

@@ -39,6 +39,7 @@ def test_a_full_disk_ends_the_run_in_words_and_room_lets_it_go_on(
     assert (again.scores, trial.texts()) == (scores, texts)
 
 
+@pytest.mark.slow
 def test_a_folder_that_turns_read_only_ends_the_run_in_words(
     trial: Trial, disk: Path, whole: Callable[[], Any]
 ) -> None:

@@ -62,6 +62,7 @@ def test_a_hang_up_that_is_ignored_stays_ignored(trial: Trial, whole: Callable[[
     assert ended.scores == scores
 
 
+@pytest.mark.slow
 def test_a_run_that_stood_still_goes_on(trial: Trial, whole: Callable[[], Any]) -> None:
     stand_still(trial, whole, seconds=3)
 
@@ -90,6 +91,7 @@ def stand_still(trial: Trial, whole: Callable[[], Any], *, seconds: float) -> No
     assert (ended.scores, trial.texts()) == (scores, texts)
 
 
+@pytest.mark.slow
 def test_who_stood_still_too_long_commits_nothing_more_to_a_store(
     stored: Trial, whole: Callable[[], Any]
 ) -> None:

@@ -26,6 +26,7 @@ def require_whole(trial: Trial, whole: Callable[[], Any], ended: Ended) -> None:
     assert len(trial.rows()) == len(texts)
 
 
+@pytest.mark.slow
 def test_a_run_waits_for_a_store_that_is_killed_and_restarted(
     stored: Trial, store: Store, whole: Callable[[], Any]
 ) -> None:
@@ -42,6 +43,7 @@ def test_a_run_waits_for_a_store_that_is_killed_and_restarted(
     require_whole(stored, whole, started.end())
 
 
+@pytest.mark.slow
 def test_replies_that_are_late_refused_cut_or_lost_cost_no_row(
     stored: Trial, store: Store, whole: Callable[[], Any]
 ) -> None:
@@ -72,6 +74,7 @@ def test_a_commit_whose_reply_is_lost_is_not_made_twice(
     require_whole(stored, whole, ended)
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_ends_a_run_that_cannot_commit(
     stored: Trial, store: Store, whole: Callable[[], Any]
 ) -> None:

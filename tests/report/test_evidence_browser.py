@@ -200,7 +200,12 @@ def test_a_form_that_browsers_do_not_play_is_shown_as_a_copy(watched, tmp_path) 
 
 @pytest.mark.parametrize("at_once", [False, True])
 @pytest.mark.parametrize(
-    ("container", "start_s"), [("mp4", 7), ("webm", 7), ("mp4", Fraction(-1, 2))]
+    ("container", "start_s"),
+    [
+        ("mp4", 7),
+        pytest.param("webm", 7, marks=pytest.mark.slow),
+        pytest.param("mp4", Fraction(-1, 2), marks=pytest.mark.slow),
+    ],
 )
 def test_a_clip_that_begins_elsewhere_seeks_to_the_frame_that_unreel_marks(
     watched, tmp_path, container, start_s, at_once

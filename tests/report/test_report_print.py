@@ -50,6 +50,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(runs, root / "out").page
 
 
+@pytest.mark.slow
 def test_a_printed_report_holds_every_table_chart_and_clip(narrow: Any, page: Path) -> None:
     sheet = narrow.open(page)
     closed = sheet.locator("details:not([open])").count()

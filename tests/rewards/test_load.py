@@ -28,7 +28,7 @@ def test_load_reaches_most_of_a_bare_endpoint(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "minutes", [0.1, pytest.param(30, marks=[pytest.mark.slow, pytest.mark.timeout(2400)])]
+    "minutes", [0.05, pytest.param(30, marks=[pytest.mark.slow, pytest.mark.timeout(2400)])]
 )
 def test_memory_is_flat(tmp_path: Path, minutes: float) -> None:
     sizes, n_clips = measure_memory(tmp_path, minutes=minutes)

@@ -42,7 +42,7 @@ def test_sigterm_finishes_the_requests_that_run(tmp_path: Path, clip_bytes: Clip
             assert process.wait(timeout=30) == 0
 
 
-@pytest.mark.parametrize("ask_once", [False, True])
+@pytest.mark.parametrize("ask_once", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_kills_lose_no_request(tmp_path: Path, clip_bytes: Clips, *, ask_once: bool) -> None:
     """2 kills under load: each request ends in a value, a null with a reason, or a refusal."""
     kill_services(tmp_path, clip_bytes, n_kills=2, n_clips=60, ask_once=ask_once)

@@ -36,8 +36,8 @@ from unreel.media.reader import MediaReader
 from unreel.media.sound import ClipSound, NoSound
 
 RATE = Fraction(24)
-SHARED_CLIPS = ("g004", "r013")
-MORE_SHARED_CLIPS = ("g016", "g052", "g064", "r002", "r025", "r030", "r040", "r050")
+SHARED_CLIPS = ("r013",)
+MORE_SHARED_CLIPS = ("g004", "g016", "g052", "g064", "r002", "r025", "r030", "r040", "r050")
 SHARED_FRAMES = 48
 
 

@@ -76,6 +76,7 @@ def coloured(frame: np.ndarray) -> np.ndarray:
     return np.ptp(frame.astype(int), axis=2) > 70
 
 
+@pytest.mark.slow
 def test_an_object_before_a_moving_camera_vanishes_whole_or_not_at_all(panned, instants_us) -> None:
     n_done = 0
     for seed in range(4):

@@ -62,7 +62,10 @@ ASK: dict[str, Callable[[MediaReader, Path], object]] = {
 
 @pytest.mark.alone
 @pytest.mark.parametrize("what", ASK)
-@pytest.mark.parametrize("recipe", [MP4, LARGE], ids=["64x48", "1280x720"])
+@pytest.mark.parametrize(
+    "recipe",
+    [pytest.param(MP4, id="64x48"), pytest.param(LARGE, id="1280x720", marks=pytest.mark.slow)],
+)
 def test_the_hardened_path_costs_little_more_than_the_trusted_one(
     sandbox: FileSandbox, tmp_path: Path, recipe: Recipe, what: str, tell: Callable[[str], None]
 ) -> None:
