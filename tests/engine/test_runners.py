@@ -418,6 +418,7 @@ class TestKilledRayWorker:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 class TestRayRunner(TestKilledRayWorker, RunnerKit):
     def test_a_row_that_kills_its_worker_each_time_is_quarantined_and_all_others_finish(
         self, runner: StageRunner, table: LanceTable, tmp_path: Path
