@@ -146,8 +146,8 @@ def box_space_option(command: F) -> F:
     return click.option(
         "--box-space",
         metavar="SPACE",
-        help="Coordinates of the model's boxes: pixel, unit (0 to 1), permille (0 to 1000) or 'model-input WxH'; for new questions also "
-        "'resized MIN-MAX'.",
+        help="Coordinates of the model's boxes: pixel, unit (0 to 1), permille (0 to 1000), 'model-input WxH' (pixels of the resized "
+        "frame) or, for new questions only, 'resized MIN-MAX' (the same, with the model's smallest and largest number of pixels).",
     )(command)
 
 

@@ -30,7 +30,7 @@ from unreel.core.registry import LazyImport
 @click.option(
     "--keep-undecided",
     is_flag=True,
-    help="In reality and pass-fail campaigns: keep clips without a consensus, with their label in the benchmark.",
+    help="Keep clips without a consensus, with their label in the benchmark. Only for the protocols reality and pass-fail.",
 )
 @click.option(
     "--names", "named", is_flag=True, help="Publish the annotators' names instead of aliases."

@@ -98,7 +98,9 @@ def step(*, name: str, as_json: bool, **options: Any) -> None:
 
 @curate.command()
 @click.argument("benchmark", type=click.Path(exists=True, path_type=Path))
-@click.option("--normalise", is_flag=True, help="Normalise the clips before the audit.")
+@click.option(
+    "--normalise", is_flag=True, help="Re-encode all clips in one format before the audit."
+)
 @click.option(
     "--texts/--no-texts",
     default=True,

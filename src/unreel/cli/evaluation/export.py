@@ -64,7 +64,10 @@ _WHOLE: Final = "whole"
     type=ProtocolParamType(),
     help="Protocol of the exported task. Required for a benchmark.",
 )
-@click.option("--prompt", help="Prompt variant of the exported task.  [default: paper]")
+@click.option(
+    "--prompt",
+    help="Name of the prompt of the exported task; `paper` is the published prompt.  [default: paper]",
+)
 @box_space_option
 @click.option(
     "--sampling",

@@ -32,7 +32,7 @@ _TRAINERS: Final = ("llamafactory", "ms-swift", "qwen-vl-finetune", "videollama3
     "--as-frames",
     "as_film",
     is_flag=True,
-    help="With input=video: export the sampled frames as the video instead of the clip.",
+    help="With input=video: list the sampled frames as the video instead of the clip.",
 )
 @training_clip_options
 def export(*, as_json: bool, **options: Any) -> None:
