@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
 import uvicorn
@@ -83,12 +82,15 @@ def run_replicas(
     with override_environment(_PATIENCE), _JOIN_RAY():
         from ray import serve
 
+        def build_app() -> Any:  # Ray calls functions only; it would serve a partial as the app
+            return create_app(settings)
+
         served = serve.deployment(
             num_replicas=n_replicas,
             max_ongoing_requests=settings.max_pending,
             graceful_shutdown_timeout_s=settings.deadline_s + 1,
             ray_actor_options={"num_cpus": 0},
-        )(serve.ingress(partial(create_app, settings))(_RewardReplica))
+        )(serve.ingress(build_app)())
         try:
             serve.start(http_options={"host": host, "port": port})
             serve.run(served.bind(), name="unreel-reward")
@@ -97,7 +99,3 @@ def run_replicas(
                 time.sleep(_DAY_S)
         finally:
             serve.shutdown()  # type: ignore[no-untyped-call]
-
-
-class _RewardReplica:
-    """Replica of the service; its routes are those of the application."""
