@@ -134,7 +134,8 @@ def serve(*, host: str, port: int, engine: str, replicas: int, **options: Any) -
 
 
 def _read_options(options: dict[str, Any]) -> "ServiceSettings":
-    from unreel.rewards.service.settings import ServiceSettings, read_tokens
+    from unreel.rewards.service.settings import ServiceSettings
+    from unreel.webapp.tokens import read_tokens
 
     keys = ("recorded", "box_space")
     condition, max_mb, tokens = (options.pop(key) for key in ("condition", "max_mb", "tokens"))

@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 
 from unreel.core.errors import InvalidValueError
 from unreel.rewards.result import FORMULA
+from unreel.rewards.service.gate import RequestGate, require_few
 from unreel.rewards.service.items import (
     FileBytes,
     ItemReward,
@@ -28,14 +29,6 @@ from unreel.rewards.service.items import (
     format_failure,
     read_frames,
     read_parts,
-)
-from unreel.rewards.service.limits import (
-    STOPPED,
-    InvalidRequestError,
-    RequestGate,
-    RequestRefusedError,
-    require_few,
-    too_large,
 )
 from unreel.rewards.service.metrics import CONTENT_TYPE
 from unreel.rewards.service.schema import (
@@ -49,6 +42,7 @@ from unreel.rewards.service.schema import (
 )
 from unreel.rewards.service.scoring import ItemComparison, RewardService
 from unreel.rewards.service.settings import DIALECTS, ServiceSettings
+from unreel.webapp.refusals import STOPPED, InvalidRequestError, RequestRefusedError, too_large
 
 _TIE: Final = 0.5
 _SMALL: Final = 1 << 16

@@ -37,11 +37,12 @@ from unreel.rewards.service.items import (
     read_document,
     read_media,
 )
-from unreel.rewards.service.limits import TokenLimiter, overloaded
 from unreel.rewards.service.log import RewardLog
 from unreel.rewards.service.metrics import ServiceMetrics
-from unreel.rewards.service.settings import ServiceSettings, TokenSettings
+from unreel.rewards.service.settings import ServiceSettings
 from unreel.rewards.service.store import SqlStore
+from unreel.webapp.refusals import overloaded
+from unreel.webapp.tokens import TokenLimiter, TokenSettings
 
 _DRAW: Final = secrets.SystemRandom()
 _WATCH_S: Final = 0.2

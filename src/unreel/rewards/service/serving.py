@@ -4,8 +4,6 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-import uvicorn
-
 from unreel.core.errors import InvalidSettingError
 from unreel.core.managed_server import require_free_port
 from unreel.core.registry import LazyImport
@@ -13,6 +11,7 @@ from unreel.core.server_keys import ServerAddress
 from unreel.core.settings import override_environment
 from unreel.rewards.service.app import create_app
 from unreel.rewards.service.settings import ServiceSettings
+from unreel.webapp.server import run_app
 
 _JOIN_RAY: Final = LazyImport("unreel.engine.private_ray:connect_to_ray", "ray")
 _DAY_S: Final = 86_400
@@ -45,26 +44,6 @@ def run_process(
     """Serve in this process until SIGTERM or Ctrl-C, then finish the requests that run."""
     app, stop_s = create_app(settings), int(settings.deadline_s) + 1
     run_app(app, host=host, port=port, on_start=on_start, stop_s=stop_s)
-
-
-def run_app(
-    app: Any, *, host: str, port: int, on_start: Callable[[str], None], stop_s: int
-) -> None:
-    """Serve an application until SIGTERM or Ctrl-C; requests that run have `stop_s` seconds to end."""
-    config = uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        log_level="warning",
-        access_log=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=stop_s,
-    )
-    listener = config.bind_socket()
-    listener.listen(config.backlog)
-    name, bound_port = listener.getsockname()[:2]
-    on_start(f"http://[{name}]:{bound_port}" if ":" in name else f"http://{name}:{bound_port}")
-    uvicorn.Server(config).run(sockets=[listener])
 
 
 def run_replicas(

@@ -7,10 +7,11 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from unreel.core.errors import InvalidValueError
+from unreel.rewards.service.gate import require_few
 from unreel.rewards.service.items import FileBytes, LocalPath, RewardItem, decode_base64
-from unreel.rewards.service.limits import RequestRefusedError, require_few
 from unreel.rewards.service.schema import parse_body
 from unreel.rewards.service.scoring import RewardService
+from unreel.webapp.refusals import RequestRefusedError
 
 NAME: Final = "unreel"
 """Name of the reward in `required_rewards`."""
