@@ -1,5 +1,6 @@
 """The service as one process with uvicorn, or as several replicas with Ray Serve."""
 
+import socket
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -58,6 +59,9 @@ def run_replicas(
 
     Ray replaces a replica that ends. Limits of tokens, rate and room hold in each replica.
     """
+    if not port:
+        with socket.create_server((host, 0)) as listener:
+            port = listener.getsockname()[1]
     with override_environment(_PATIENCE), _JOIN_RAY():
         from ray import serve
 
