@@ -168,7 +168,9 @@ def serve(*, host: str, port: int, engine: str, replicas: int, **options: Any) -
 
     Runs until Ctrl-C or SIGTERM, finishes the requests that run, and exits with status 0.
     """
-    from unreel.rewards.service.serving import require_tokens, run_process, run_replicas
+    from unreel.rewards.service.app import create_app
+    from unreel.rewards.service.serving import require_tokens, run_replicas
+    from unreel.webapp.server import run_app
 
     settings = _read_options(options)
     require_tokens(settings, host, port)
@@ -181,7 +183,8 @@ def serve(*, host: str, port: int, engine: str, replicas: int, **options: Any) -
         if engine == "ray":
             run_replicas(settings, n_replicas=replicas, host=host, port=port, on_start=announce)
         else:
-            run_process(settings, host=host, port=port, on_start=announce)
+            app, stop_s = create_app(settings), int(settings.deadline_s) + 1
+            run_app(app, host=host, port=port, on_start=announce, stop_s=stop_s)
     except StopSignal:
         print_message("unreel reward: stopped")
 

@@ -13,6 +13,7 @@ import numpy as np
 from fastapi import FastAPI, Path, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from prometheus_client import generate_latest
 from starlette.exceptions import HTTPException
 
 from unreel.core.errors import InvalidValueError
@@ -20,10 +21,9 @@ from unreel.rewards.result import FORMULA
 from unreel.rewards.service.gate import RequestGate, require_few
 from unreel.rewards.service.items import (
     FileBytes,
+    FileReference,
     ItemReward,
-    LocalPath,
     MediaSource,
-    RemoteUrl,
     RewardItem,
     decode_base64,
     format_failure,
@@ -136,7 +136,7 @@ def _add_status(app: FastAPI, service: RewardService) -> None:
     @app.get("/metrics", response_class=Response, responses={**ERRORS})
     async def read_metrics() -> Response:
         """Return metrics in Prometheus's text format."""
-        return Response(service.metrics.format_text(), media_type=CONTENT_TYPE)
+        return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE)
 
 
 def _add_errors(app: FastAPI, service: RewardService) -> None:
@@ -221,10 +221,8 @@ def _read_video(video: VideoSource, uploads: Mapping[str, bytes]) -> MediaSource
         return FileBytes(decode_base64(video.data, "data"))
     if video.array is not None:
         return read_frames(decode_base64(video.array, "array"), video.fps or math.nan)
-    if video.path is not None:
-        return LocalPath(video.path)
-    if video.url is not None:
-        return RemoteUrl(video.url)
+    if video.path is not None or video.url is not None:
+        return FileReference(video.path or "", video.url or "")
     if video.upload is None or video.upload not in uploads:
         msg = f"no file part is named {video.upload!r}"
         raise InvalidValueError(msg)

@@ -12,7 +12,6 @@ from unreel.core.server_keys import ServerAddress
 from unreel.core.settings import override_environment
 from unreel.rewards.service.app import create_app
 from unreel.rewards.service.settings import ServiceSettings
-from unreel.webapp.server import run_app
 
 _JOIN_RAY: Final = LazyImport("unreel.engine.private_ray:connect_to_ray", "ray")
 _DAY_S: Final = 86_400
@@ -37,14 +36,6 @@ def require_tokens(settings: ServiceSettings, host: str, port: int) -> None:
         )
     if port:
         require_free_port(host, port)
-
-
-def run_process(
-    settings: ServiceSettings, *, host: str, port: int, on_start: Callable[[str], None]
-) -> None:
-    """Serve in this process until SIGTERM or Ctrl-C, then finish the requests that run."""
-    app, stop_s = create_app(settings), int(settings.deadline_s) + 1
-    run_app(app, host=host, port=port, on_start=on_start, stop_s=stop_s)
 
 
 def run_replicas(
