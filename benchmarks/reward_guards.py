@@ -3,14 +3,24 @@
 Each run has 200 steps. The trained reward rises from 0.3 to 0.7. The held-out reward and the mean motion of a step are
 drawn as the name of the case says, with noise of deviation 0.02 (held-out) and 0.3 reference deviations (motion).
 Seeds start at 1,000. Prints a Markdown table: runs with an alarm, and the median step of the first.
+
+`python benchmarks/reward_guards.py cost STEPS...` measures `LiveGuards` on logs of 8 rows a step instead: processor
+time of the first reading, and of each of 10 further steps.
 """
 
+import json
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
 
 import numpy as np
+from prometheus_client import CollectorRegistry
 
 from unreel.rewards.guards.evaluate import watch_drift, watch_held_out
+from unreel.rewards.guards.live import LiveGuards
 from unreel.rewards.guards.result import GuardResult, GuardSettings
 from unreel.rewards.guards.steps import FactSummary, StepSummary
 
@@ -51,7 +61,7 @@ def held_out_run(held_out: np.ndarray, rng: np.random.Generator) -> GuardResult:
         StepSummary(step=i, n_paired=32, value=one, held_out=other)
         for i, (one, other) in enumerate(zip(trained, held_out, strict=True))
     ]
-    return watch_held_out(steps, SETTINGS)
+    return watch_held_out(steps, SETTINGS, {})
 
 
 def motion_run(shift: np.ndarray, rng: np.random.Generator) -> GuardResult:
@@ -61,7 +71,7 @@ def motion_run(shift: np.ndarray, rng: np.random.Generator) -> GuardResult:
         StepSummary(step=i, facts={"motion": FactSummary(32, float(mean), 32 * 25.0)})
         for i, mean in enumerate(means)
     ]
-    return watch_drift("motion", steps, SETTINGS)
+    return watch_drift("motion", steps, SETTINGS, {})
 
 
 def print_row(guard: str, case: str, results: Sequence[GuardResult]) -> None:
@@ -71,8 +81,43 @@ def print_row(guard: str, case: str, results: Sequence[GuardResult]) -> None:
     print(f"| `{guard}` | {case} | {len(alarms)} of {len(results)} | {median} |", flush=True)
 
 
+def format_step(step: int, rng: np.random.Generator) -> str:
+    """Return 8 rows of a log without hacks."""
+    rows = []
+    for place in range(8):
+        facts = {"motion": rng.lognormal(3, 0.3), "saturation": rng.beta(4, 6), "text": ""}
+        facts |= {"sharpness": rng.lognormal(1, 0.3), "static_fraction": rng.beta(1, 9)}
+        row = {"step": step, "group": str(place // 4), "content": rng.bytes(8).hex()}
+        row |= {"value": rng.beta(6, 4), "held_out": rng.beta(5, 5), "facts": facts}
+        rows.append(json.dumps(row | {"facts": facts | {"duration_s": rng.normal(2, 0.1)}}))
+    return "".join(f"{row}\n" for row in rows)
+
+
+def measure_cost(n_steps: int) -> tuple[float, float]:
+    """Return the processor seconds of reading a log, and of each further step."""
+    rng, seconds = np.random.default_rng(0), []
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "log.jsonl")
+        log.write_text("".join(format_step(step, rng) for step in range(n_steps)))
+        with closing(LiveGuards(log, CollectorRegistry())) as guards:
+            for step in range(n_steps, n_steps + 11):
+                began_s = time.process_time()
+                guards.update()
+                seconds.append(time.process_time() - began_s)
+                with log.open("a") as file:
+                    file.write(format_step(step, rng))
+    return seconds[0], float(np.mean(seconds[1:]))
+
+
 def main() -> None:
     """Print the table."""
+    if sys.argv[1:2] == ["cost"]:
+        for n_steps in map(int, sys.argv[2:]):
+            first_s, next_s = measure_cost(n_steps)
+            print(
+                f"{n_steps} steps: {first_s:.2f} s, then {next_s:.3f} s for each step", flush=True
+            )
+        return
     n_runs = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     print("| guard | truth | runs with an alarm | median step |\n|---|---|---|---|")
     seeds = range(1000, 1000 + n_runs)

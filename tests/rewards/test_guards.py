@@ -16,7 +16,7 @@ from reward_logs import HACKS, N_STEPS, fall, lose_canaries, make_log, rise_then
 from synthesise import ClipRecipe, synthesise
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.media.reader import MediaReader, run_trusted_task
-from unreel.rewards.guards.evaluate import evaluate_guards
+from unreel.rewards.guards.evaluate import evaluate_guards, evaluate_steps
 from unreel.rewards.guards.facts import measure_clip
 from unreel.rewards.guards.live import LiveGuards
 from unreel.rewards.guards.result import MEANINGS, GuardResult, GuardSettings
@@ -191,7 +191,7 @@ def _alarm_rate(
     for seed in range(200):
         values = draw(np.random.default_rng(seed))
         mixed = combine_restarted_tests(
-            len(values), lambda start, values=values: weigh(values[start:])
+            len(values), lambda part, values=values: weigh(values[part])
         )
         alarms += mixed.first_above(-np.log(alpha)) is not None
     return alarms / 200
@@ -256,6 +256,39 @@ def test_a_stricter_rate_needs_more_evidence() -> None:
     assert strict.alarm_step is not None
     assert usual.alarm_step is not None
     assert strict.alarm_step >= usual.alarm_step
+
+
+@pytest.mark.parametrize("hack", HACKS)
+def test_evidence_that_grows_by_steps_equals_that_of_the_whole_log(hack: str) -> None:
+    collector = StepCollector()
+    collector.add(make_log(1, HACKS[hack]))
+    steps, known = collector.finish(), {}
+    for end in range(len(steps) + 1):
+        grown = evaluate_steps(steps[:end], GuardSettings(), known)
+    for one, other in zip(grown, evaluate_steps(steps, GuardSettings()), strict=True):
+        assert one.log_evidence == pytest.approx(other.log_evidence, abs=1e-6)
+        assert (one.alarm_step, one.since_step) == (other.alarm_step, other.since_step)
+        assert one.estimate == other.estimate
+
+
+def test_live_guards_count_rows_that_arrive_after_a_later_step_began(tmp_path: Path) -> None:
+    prometheus = pytest.importorskip("prometheus_client")
+    log, rows = tmp_path / "log.jsonl", make_log(0, fall)
+    order = sorted(rows, key=lambda row: row["step"] + 1.5 * (row["group"] == "1"))
+    with closing(LiveGuards(log_created(log), prometheus.CollectorRegistry(), ["any"])) as guards:
+        for start in range(0, len(order), 4):
+            write_rows(log, order[start : start + 4])
+            reason = guards.update()
+    with closing(LiveGuards(log, prometheus.CollectorRegistry(), ["any"])) as restarted:
+        at_once = restarted.update()
+    assert reason is not None
+    assert at_once is not None
+    assert reason.split(",")[0] == at_once.split(",")[0] == "guard held-out"
+
+
+def log_created(log: Path) -> Path:
+    log.touch()
+    return log
 
 
 def write_rows(log: Path, rows: list[dict[str, Any]]) -> None:

@@ -18,7 +18,8 @@ import pytest
 from scripted import ScriptedReviewer
 from unreel import Failure, FailureReason, Reply, ReviewRequest
 from unreel.rewards.service.app import create_app
-from unreel.rewards.service.settings import ServiceSettings, TokenSettings
+from unreel.rewards.service.settings import ServiceSettings
+from unreel.webapp.tokens import TokenSettings
 
 Clips = Callable[[int], bytes]
 

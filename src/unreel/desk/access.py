@@ -15,8 +15,9 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from unreel.core.safe_text import sanitise_line
 from unreel.desk.pages import render_refusal
 from unreel.desk.settings import DeskSettings, ProxySettings
-from unreel.rewards.service.limits import BoundedGate, RequestRefusedError
-from unreel.rewards.service.settings import TokenSettings
+from unreel.webapp.gate import BoundedGate
+from unreel.webapp.refusals import RequestRefusedError
+from unreel.webapp.tokens import TokenSettings
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

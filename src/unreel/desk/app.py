@@ -24,7 +24,7 @@ from unreel.desk.pages import STATIC_FILES, render_case, render_cases
 from unreel.desk.service import DeskService, refuse_absent, refuse_invalid
 from unreel.desk.settings import DeskSettings
 from unreel.pages.page import read_static_file
-from unreel.rewards.service.limits import RequestRefusedError
+from unreel.webapp.refusals import RequestRefusedError
 
 _POLL_S: Final = 0.5
 _BEAT_S: Final = 15.0

@@ -8,7 +8,7 @@ from typing import IO, Final
 from unreel.benchmarks.folders import walk_videos
 from unreel.core.errors import InvalidValueError, UnreelError, UnsafeTargetError
 from unreel.core.output_files import OutputDirectory
-from unreel.rewards.service.limits import RequestRefusedError
+from unreel.webapp.refusals import RequestRefusedError
 
 _MOST_FOLDERS: Final = 200
 

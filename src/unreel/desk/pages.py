@@ -15,7 +15,7 @@ from unreel.desk.worker import CaseWorker
 from unreel.pages.page import BASE, PRINT, build_html_page, render_template
 from unreel.report.review.evidence import RESULT, SCRIPTS, STYLES
 from unreel.report.review.opinion_text import NO_PROOF
-from unreel.rewards.service.limits import RequestRefusedError
+from unreel.webapp.refusals import RequestRefusedError
 
 _STYLES: Final = (*STYLES, "unreel.report.review:index.css", "unreel.desk:desk.css")
 _SCRIPT: Final = "unreel.desk:desk.js"

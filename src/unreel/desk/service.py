@@ -18,7 +18,7 @@ from unreel.desk.signature import sign_manifest
 from unreel.desk.worker import CaseWorker
 from unreel.media.access import open_media_reader
 from unreel.report.review.browser_pdf import find_browser
-from unreel.rewards.service.limits import RequestRefusedError
+from unreel.webapp.refusals import RequestRefusedError
 
 
 class DeskService:

@@ -29,16 +29,12 @@ class AnswerStore(Protocol):
 
     def find(self, key: str, /) -> CachedAnswer | None:
         """Return the stored answer; `None` if there is none."""
-        ...
 
     def claim(self, key: str, /) -> CachedAnswer | ClaimState:
         """Return the stored answer, or claim the question."""
-        ...
 
     def store(self, key: str, answer: CachedAnswer, /) -> None:
         """Store the answer to a claimed question and end the claim."""
-        ...
 
     def release(self, key: str, /) -> None:
         """End the claim of a question without an answer."""
-        ...

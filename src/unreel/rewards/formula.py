@@ -1,9 +1,9 @@
 """Formula `reward@1`: from the verdicts about a clip to its reward (docs/decisions/0047)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from statistics import fmean
-from typing import Final, Protocol
+from typing import Final
 
 from unreel.core.box import Box
 from unreel.core.clip import Clip
@@ -24,18 +24,8 @@ from unreel.rewards.result import MapTrace, ReviewerVerdict, Reward, RewardMap
 WEIGHTS: Final[Mapping[str, float]] = {"real_probability": 2, "realism": 1, "traced_volume": 1}
 """Weights in the value. `agreement` is reported and has no weight."""
 _LOWEST, _HIGHEST = 1, 5
-
-
-class ProbabilityCalibrator(Protocol):
-    """Corrects a stated probability of real."""
-
-    def apply(self, probability: float, /) -> float:
-        """Return the corrected probability, 0 to 1."""
-        ...
-
-
-Calibrators = Mapping[tuple[str, str], ProbabilityCalibrator]
-"""By reviewer and protocol."""
+Calibrators = Mapping[tuple[str, str], Callable[[float], float]]
+"""Functions from a stated to a corrected probability of real, by reviewer and protocol."""
 
 
 def compute_reward(
@@ -50,7 +40,7 @@ def compute_reward(
     sides = [(v, p) for v in verdicts if (p := real_probability(v.outcome)) is not None]
     if sides:
         parts["real_probability"] = fmean(
-            calibrators[key].apply(p) if (key := (v.reviewer, v.protocol)) in calibrators else p
+            calibrators[key](p) if (key := (v.reviewer, v.protocol)) in calibrators else p
             for v, p in sides
         )
     scores = [(v, s) for v in verdicts if (s := _compute_realism(v.outcome)) is not None]

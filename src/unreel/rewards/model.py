@@ -180,7 +180,8 @@ class RewardModel:
             for factory in self._factories
         ]
         verdicts = await asyncio.gather(*asked)
-        return compute_reward(verdicts, clip, self._calibrators)
+        calibrators = {key: fitted.apply for key, fitted in self._calibrators.items()}
+        return compute_reward(verdicts, clip, calibrators)
 
     async def _compare(
         self, files: tuple[Path, Path], contents: tuple[ClipId, ClipId]

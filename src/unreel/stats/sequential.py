@@ -48,22 +48,42 @@ class SequentialEvidence:
         return int(above[0]) if len(above) else None
 
 
-def combine_restarted_tests(n: int, evidence: Callable[[int], Array]) -> SequentialEvidence:
+def combine_restarted_tests(
+    n: int, evidence: Callable[[slice], Array], known: SequentialEvidence | None = None
+) -> SequentialEvidence:
     """Combine the evidence of the tests that start at 0, `START_EVERY`, ...
 
     Args:
         n: Number of values.
-        evidence: Returns the logarithm of the evidence after each value from a start on.
+        evidence: Returns the logarithm of the evidence after each of the selected values. A slice with
+            a negative step selects the values from the newest to the oldest.
+        known: Result for the first values. Each further value then takes time in proportion to `n`.
     """
+    if known is not None:
+        return _extend_evidence(n, evidence, known)
     total, best = np.full(n, -np.inf), np.full(n, -np.inf)
     starts = np.zeros(n, np.intp)
     for start in range(0, n, START_EVERY):
-        own = evidence(start) + compute_log_start_weight(start)
+        own = evidence(slice(start, None)) + compute_log_start_weight(start)
         total[start:] = np.logaddexp(total[start:], own)
         better = own > best[start:]
         starts[start:][better] = start
         best[start:][better] = own[better]
     return SequentialEvidence(total, tuple(starts.tolist()))
+
+
+def _extend_evidence(
+    n: int, evidence: Callable[[slice], Array], known: SequentialEvidence
+) -> SequentialEvidence:
+    """Add the values that follow the known ones: each is tested from all starts at once."""
+    log_evidence, starts = known.log_evidence.tolist(), [*known.starts]
+    for last in range(len(starts), n):
+        first_values = range(0, last + 1, START_EVERY)
+        own = evidence(slice(last, None, -1))[::-1][::START_EVERY]
+        own = own + np.array([compute_log_start_weight(start) for start in first_values])
+        log_evidence.append(float(np.logaddexp.reduce(own)))
+        starts.append(first_values[int(own.argmax())])
+    return SequentialEvidence(np.array(log_evidence), tuple(starts))
 
 
 def compute_log_start_weight(start: int) -> float:

@@ -12,7 +12,7 @@ from unreel.core.settings import read_environment_settings
 from unreel.desk.app import create_desk
 from unreel.desk.settings import read_desk_settings, require_proxy
 from unreel.media.access import require_sandbox_protection
-from unreel.rewards.service.serving import run_app
+from unreel.webapp.server import run_app
 
 _STOP_S = 2
 """Seconds for requests that run; pages follow progress without an end."""

@@ -36,17 +36,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="JSON file to write the calibration to.",
 )
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    help="Random seed of the cross-validation folds and of the interval.",
-)
 @json_option
-def calibrate(
-    *, run: str, method: "Method", parser: "Mode", out: Path, seed: int, as_json: bool
-) -> None:
+def calibrate(*, run: str, method: "Method", parser: "Mode", out: Path, as_json: bool) -> None:
     """Fit the probability of real on the stored answers of RUN, a run of `unreel eval`.
 
     Sends nothing. Folds are made by scene: the Brier score is that of scenes that were not fitted.
@@ -56,7 +47,7 @@ def calibrate(
     from unreel.rewards.calibration import calibrate_run
 
     opened = open_named_run(run, read_environment_settings())
-    fitted = calibrate_run(opened, method=method, mode=parser, seed=seed)
+    fitted = calibrate_run(opened, method=method, mode=parser)
     fitted.write(out)
     if as_json:
         print_json(asdict(fitted) | {"out": str(out)})

@@ -17,14 +17,20 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
-@click.option("--model", "models", multiple=True, required=True, help="Model to ask. Repeatable.")
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    required=True,
+    help="Model that judges the clips. Repeatable.",
+)
 @click.option(
     "--protocol",
     "protocols",
     multiple=True,
     default=REVIEWED,
     show_default=True,
-    help="Protocol: trace, realism or reality. Repeatable.",
+    help="Question that each model is asked: trace, realism or reality. Repeatable.",
 )
 @condition_option(multiple=False)
 @click.option(
@@ -32,82 +38,129 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     type=click.Choice(["strict", "lenient"]),
     default="lenient",
     show_default=True,
-    help="Parser of the answers.",
+    help="Parser of the answers: strict accepts the requested form only.",
 )
-@click.option("--recorded", type=_FILE, help="File of answers for the model `recorded`.")
+@click.option(
+    "--recorded", type=_FILE, help="JSON Lines file with the answers of the model `recorded`."
+)
 @box_space_option
 @click.option(
     "--calibration",
     "calibrations",
     multiple=True,
     type=_FILE,
-    help="Result of `unreel reward calibrate`. Repeatable.",
+    help="File that `unreel reward calibrate` wrote. Repeatable.",
 )
-@click.option("--held-out", multiple=True, help="Model whose reward is only logged. Repeatable.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Host to listen on.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8060, show_default=True, help="Port; 0: any."
+    "--held-out",
+    multiple=True,
+    help="Model whose reward is written to the log and not returned. Repeatable.",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on. Others than loopback need --tokens.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8060,
+    show_default=True,
+    help="Port to listen on; 0 takes a free port, which is printed.",
 )
 @click.option(
     "--engine",
     type=click.Choice(["uvicorn", "ray"]),
     default="uvicorn",
     show_default=True,
-    help="One process, or replicas by Ray Serve (extra `ray`).",
+    help="Run one process (uvicorn), or several replicas with Ray Serve (needs the extra `ray`).",
 )
 @click.option(
-    "--replicas", type=click.IntRange(1), default=2, show_default=True, help="Replicas with ray."
+    "--replicas",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="Number of replicas with --engine ray.",
 )
-@click.option("--tokens", type=_FILE, help="TOML file of bearer tokens.")
+@click.option(
+    "--tokens",
+    type=_FILE,
+    help="TOML file of the bearer tokens that callers must send, with their scopes and limits.",
+)
 @click.option(
     "--store",
     default="reward-cache.sqlite",
     show_default=True,
-    help="Cache: a file of SQLite, or postgresql://... for several processes.",
+    help="Cache of answers: an SQLite file, or postgresql://USER@HOST/DATABASE for several "
+    "machines.",
 )
-@click.option("--ask-once", is_flag=True, help="Never repeat a question whose process ended.")
+@click.option(
+    "--ask-once",
+    is_flag=True,
+    help="Return null for a question whose process was killed, instead of asking it again.",
+)
 @click.option(
     "--root",
     "roots",
     multiple=True,
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Folder whose files a request may name by path. Repeatable.",
+    help="Folder whose files callers may name by path. Without it no path is accepted. Repeatable.",
 )
 @click.option(
-    "--allow-host", "hosts", multiple=True, help="Place of URLs: https://HOST. Repeatable."
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="https://HOST",
+    help="Host whose URLs callers may name. Without it no URL is accepted. Repeatable.",
 )
 @click.option(
-    "--dialect", "dialects", multiple=True, help="Request format of a trainer. Repeatable."
+    "--dialect",
+    "dialects",
+    multiple=True,
+    metavar="NAME",
+    help="Also accept the requests of a trainer: unirl, flow-factory, pickle (from this machine) "
+    "or pickle-remote (from all machines). Repeatable.",
 )
-@click.option("--log", type=_FILE, help="Reward log: one JSON line for each item.")
+@click.option(
+    "--log",
+    type=_FILE,
+    help="JSON Lines file to append each reward to. It starts the guards against reward hacking.",
+)
 @click.option(
     "--stop-on",
     multiple=True,
     metavar="GUARD",
-    help="Refuse requests with 503 after an alarm of this guard, or of `any`. Repeatable.",
+    help="Refuse all requests with status 503 after an alarm of this guard, or of `any` guard. "
+    "Repeatable.",
 )
 @click.option(
     "--canaries",
     type=click.Path(path_type=Path, exists=True),
     metavar="BENCHMARK",
-    help="Clips with injected twins, from `unreel curate` with [inject], to score and log.",
+    help="Benchmark that `unreel curate` made with [inject]. Its clips are scored beside the "
+    "requests to test the models.",
 )
 @click.option(
     "--canary-rate",
     type=click.FloatRange(0, 1),
     default=0.02,
     show_default=True,
-    help="Pairs of canaries for each new clip.",
+    help="Number of pairs of --canaries that are scored for each new clip, on average.",
 )
 @click.option(
-    "--max-mb", type=click.IntRange(1), default=256, show_default=True, help="MB per request."
+    "--max-mb",
+    type=click.IntRange(1),
+    default=256,
+    show_default=True,
+    help="Largest accepted request in MB.",
 )
 @click.option(
     "--deadline",
     type=click.FloatRange(0, min_open=True),
     default=120,
     show_default=True,
-    help="Longest time of a request in seconds.",
+    help="Seconds after which a request is answered. Clips without a reward by then are null.",
 )
 @trusted_option
 def serve(*, host: str, port: int, engine: str, replicas: int, **options: Any) -> None:
@@ -115,7 +168,9 @@ def serve(*, host: str, port: int, engine: str, replicas: int, **options: Any) -
 
     Runs until Ctrl-C or SIGTERM, finishes the requests that run, and exits with status 0.
     """
-    from unreel.rewards.service.serving import require_tokens, run_process, run_replicas
+    from unreel.rewards.service.app import create_app
+    from unreel.rewards.service.serving import require_tokens, run_replicas
+    from unreel.webapp.server import run_app
 
     settings = _read_options(options)
     require_tokens(settings, host, port)
@@ -128,13 +183,15 @@ def serve(*, host: str, port: int, engine: str, replicas: int, **options: Any) -
         if engine == "ray":
             run_replicas(settings, n_replicas=replicas, host=host, port=port, on_start=announce)
         else:
-            run_process(settings, host=host, port=port, on_start=announce)
+            app, stop_s = create_app(settings), int(settings.deadline_s) + 1
+            run_app(app, host=host, port=port, on_start=announce, stop_s=stop_s)
     except StopSignal:
         print_message("unreel reward: stopped")
 
 
 def _read_options(options: dict[str, Any]) -> "ServiceSettings":
-    from unreel.rewards.service.settings import ServiceSettings, read_tokens
+    from unreel.rewards.service.settings import ServiceSettings
+    from unreel.webapp.tokens import read_tokens
 
     keys = ("recorded", "box_space")
     condition, max_mb, tokens = (options.pop(key) for key in ("condition", "max_mb", "tokens"))

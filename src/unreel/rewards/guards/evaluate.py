@@ -1,7 +1,7 @@
 """All guards over the steps of a log: tests of the held-out reward, of drift, and of fractions."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -10,12 +10,14 @@ from unreel.rewards.guards.result import (
     RATES,
     GuardResult,
     GuardSettings,
+    KnownEvidence,
     conclude,
     unmeasured_guard,
 )
 from unreel.rewards.guards.steps import FACTS, FactSummary, LogRow, StepCollector, StepSummary
 from unreel.stats.sample import Array
 from unreel.stats.sequential import (
+    SequentialEvidence,
     combine_restarted_tests,
     compute_fraction_evidence,
     compute_mean_evidence,
@@ -38,17 +40,23 @@ def evaluate_guards(
 
 
 def evaluate_steps(
-    steps: Sequence[StepSummary], settings: GuardSettings
+    steps: Sequence[StepSummary], settings: GuardSettings, known: KnownEvidence | None = None
 ) -> tuple[GuardResult, ...]:
-    """Return the result of each guard over summarised steps."""
+    """Return the result of each guard over summarised steps.
+
+    A caller whose steps grow passes the same `known` each time: then only the new steps are tested.
+    """
+    known = {} if known is None else known
     return (
-        watch_held_out(steps, settings),
-        *(watch_drift(guard, steps, settings) for guard in FACTS),
-        *(watch_rate(guard, steps, settings) for guard in RATES),
+        watch_held_out(steps, settings, known),
+        *(watch_drift(guard, steps, settings, known) for guard in FACTS),
+        *(watch_rate(guard, steps, settings, known) for guard in RATES),
     )
 
 
-def watch_held_out(steps: Sequence[StepSummary], settings: GuardSettings) -> GuardResult:
+def watch_held_out(
+    steps: Sequence[StepSummary], settings: GuardSettings, known: KnownEvidence
+) -> GuardResult:
     """Raise an alarm if the trained reward rises while the held-out reward of the same clips falls.
 
     Evidence from a start is the smaller of that for the rise and that for the fall. So the false-alarm rate holds
@@ -61,13 +69,14 @@ def watch_held_out(steps: Sequence[StepSummary], settings: GuardSettings) -> Gua
     value = np.array([step.value for step in paired], np.float64)
     held_out = np.array([step.held_out for step in paired], np.float64)
 
-    def weigh(start: int) -> Array:
-        falls = compute_trend_evidence(held_out[start:], -1, least=settings.held_out_fall)
-        return np.minimum(compute_trend_evidence(value[start:], 1), falls)
+    def weigh(part: slice) -> Array:
+        rise = part.step or 1  # from the newest to the oldest value, a rise is a fall
+        falls = compute_trend_evidence(held_out[part], -rise, least=settings.held_out_fall)
+        return np.minimum(compute_trend_evidence(value[part], rise), falls)
 
     return conclude(
         "held-out",
-        combine_restarted_tests(len(paired), weigh),
+        _update_evidence("held-out", len(paired), weigh, known),
         lambda part, alpha: estimate_trend_interval(held_out[part], alpha),
         sizes=[(step.step, step.n_paired) for step in paired],
         limit=0.0,
@@ -75,7 +84,9 @@ def watch_held_out(steps: Sequence[StepSummary], settings: GuardSettings) -> Gua
     )
 
 
-def watch_drift(guard: str, steps: Sequence[StepSummary], settings: GuardSettings) -> GuardResult:
+def watch_drift(
+    guard: str, steps: Sequence[StepSummary], settings: GuardSettings, known: KnownEvidence
+) -> GuardResult:
     """Raise an alarm if the mean of a fact leaves the range of the first steps, upwards or downwards."""
     measured = [step for step in steps if guard in step.facts]
     first, later = measured[: settings.reference_steps], measured[settings.reference_steps :]
@@ -86,13 +97,13 @@ def watch_drift(guard: str, steps: Sequence[StepSummary], settings: GuardSetting
     shifts = np.array([step.facts[guard].mean - mean for step in later]) / max(sd, FACTS[guard][1])
     limit = settings.drift_sd
 
-    def weigh(start: int) -> Array:
-        up, down = (compute_mean_evidence(sign * shifts[start:], limit, 1) for sign in (1, -1))
+    def weigh(part: slice) -> Array:
+        up, down = (compute_mean_evidence(sign * shifts[part], limit, 1) for sign in (1, -1))
         return np.logaddexp(up, down) - math.log(2)
 
     return conclude(
         guard,
-        combine_restarted_tests(len(later), weigh),
+        _update_evidence(guard, len(later), weigh, known),
         lambda part, alpha: estimate_mean_interval(shifts[part], alpha / 2),
         sizes=[(step.step, step.facts[guard].n) for step in later],
         limit=math.copysign(limit, shifts.sum()),
@@ -100,23 +111,34 @@ def watch_drift(guard: str, steps: Sequence[StepSummary], settings: GuardSetting
     )
 
 
-def watch_rate(guard: str, steps: Sequence[StepSummary], settings: GuardSettings) -> GuardResult:
+def watch_rate(
+    guard: str, steps: Sequence[StepSummary], settings: GuardSettings, known: KnownEvidence
+) -> GuardResult:
     """Raise an alarm if the mean fraction of a step is above the limit of the guard."""
     counts = [(step.step, *step.counts[guard]) for step in steps if step.counts[guard][1]]
     if not counts:
         return unmeasured_guard(guard, "no complete step has such items", settings, n_steps=0)
     fractions = np.array([count / n for _, count, n in counts])
     limit = settings.rates[guard]
+
+    def weigh(part: slice) -> Array:
+        return compute_fraction_evidence(fractions[part], limit)
+
     return conclude(
         guard,
-        combine_restarted_tests(
-            len(counts), lambda start: compute_fraction_evidence(fractions[start:], limit)
-        ),
+        _update_evidence(guard, len(counts), weigh, known),
         lambda part, alpha: estimate_fraction_interval(fractions[part], alpha),
         sizes=[(step, n) for step, _, n in counts],
         limit=limit,
         settings=settings,
     )
+
+
+def _update_evidence(
+    guard: str, n: int, weigh: Callable[[slice], Array], known: KnownEvidence
+) -> SequentialEvidence:
+    known[guard] = combine_restarted_tests(n, weigh, known.get(guard))
+    return known[guard]
 
 
 def _pool_fact_summaries(parts: Sequence[FactSummary]) -> tuple[float, float]:

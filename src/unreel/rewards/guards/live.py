@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from unreel.core.estimate import Estimate
 from unreel.rewards.guards.evaluate import evaluate_steps
-from unreel.rewards.guards.result import MEANINGS, GuardResult, GuardSettings
+from unreel.rewards.guards.result import MEANINGS, GuardResult, GuardSettings, KnownEvidence
 from unreel.rewards.guards.steps import LogRow, StepCollector, parse_log_line
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class LiveGuards:
             for name, text in _GAUGES.items()
         }
         self._alarms: dict[str, str] = {}
+        self._known: KnownEvidence = {}
 
     def update(self) -> str | None:
         """Read the new rows of the log, print new alarms to the error stream, and return the reason to stop.
@@ -64,7 +65,10 @@ class LiveGuards:
         self._collector.add(self._iter_new_rows())
         if self._collector.n_complete != self._n_steps:
             self._n_steps = self._collector.n_complete
-            results = evaluate_steps(self._collector.finish(), self._settings)
+            # Closed steps never change, so that their evidence is kept; others may still get rows.
+            evaluate_steps(self._collector.closed, self._settings, self._known)
+            steps = self._collector.finish()
+            results = evaluate_steps(steps, self._settings, self._known.copy())
             for result in results:
                 if result.alarm and result.guard not in self._alarms:
                     self._alarms[result.guard] = format_alarm(result)

@@ -31,6 +31,9 @@ RATES: Final = {
     "nulls": 0.05,
 }
 
+KnownEvidence = dict[str, SequentialEvidence]
+"""Evidence of the steps before, by guard."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardSettings:

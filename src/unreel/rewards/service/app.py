@@ -13,29 +13,22 @@ import numpy as np
 from fastapi import FastAPI, Path, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from prometheus_client import generate_latest
 from starlette.exceptions import HTTPException
 
 from unreel.core.errors import InvalidValueError
 from unreel.rewards.result import FORMULA
+from unreel.rewards.service.gate import RequestGate, require_few
 from unreel.rewards.service.items import (
     FileBytes,
+    FileReference,
     ItemReward,
-    LocalPath,
     MediaSource,
-    RemoteUrl,
     RewardItem,
     decode_base64,
     format_failure,
     read_frames,
     read_parts,
-)
-from unreel.rewards.service.limits import (
-    STOPPED,
-    InvalidRequestError,
-    RequestGate,
-    RequestRefusedError,
-    require_few,
-    too_large,
 )
 from unreel.rewards.service.metrics import CONTENT_TYPE
 from unreel.rewards.service.schema import (
@@ -49,6 +42,7 @@ from unreel.rewards.service.schema import (
 )
 from unreel.rewards.service.scoring import ItemComparison, RewardService
 from unreel.rewards.service.settings import DIALECTS, ServiceSettings
+from unreel.webapp.refusals import STOPPED, InvalidRequestError, RequestRefusedError, too_large
 
 _TIE: Final = 0.5
 _SMALL: Final = 1 << 16
@@ -142,7 +136,7 @@ def _add_status(app: FastAPI, service: RewardService) -> None:
     @app.get("/metrics", response_class=Response, responses={**ERRORS})
     async def read_metrics() -> Response:
         """Return metrics in Prometheus's text format."""
-        return Response(service.metrics.format_text(), media_type=CONTENT_TYPE)
+        return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE)
 
 
 def _add_errors(app: FastAPI, service: RewardService) -> None:
@@ -227,10 +221,8 @@ def _read_video(video: VideoSource, uploads: Mapping[str, bytes]) -> MediaSource
         return FileBytes(decode_base64(video.data, "data"))
     if video.array is not None:
         return read_frames(decode_base64(video.array, "array"), video.fps or math.nan)
-    if video.path is not None:
-        return LocalPath(video.path)
-    if video.url is not None:
-        return RemoteUrl(video.url)
+    if video.path is not None or video.url is not None:
+        return FileReference(video.path or "", video.url or "")
     if video.upload is None or video.upload not in uploads:
         msg = f"no file part is named {video.upload!r}"
         raise InvalidValueError(msg)

@@ -13,7 +13,7 @@ from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label
 from unreel.rewards.model import RewardModel
 from unreel.rewards.result import Reward
-from unreel.rewards.service.items import ItemReward, LocalPath, RewardItem
+from unreel.rewards.service.items import FileReference, ItemReward, RewardItem
 from unreel.rewards.service.log import RewardLog
 
 CanaryPair = Mapping[str, Path]
@@ -60,5 +60,5 @@ async def score_canaries(
 
     results = await asyncio.gather(*(score(kind, file) for kind, file in pair.items()))
     for (kind, file), result in zip(pair.items(), results, strict=True):
-        item = RewardItem(video=LocalPath(str(file)), step=step, group=group)
+        item = RewardItem(video=FileReference(str(file)), step=step, group=group)
         log.append(item, result, facts=None, held_out=None, canary=kind)

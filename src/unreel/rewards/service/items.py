@@ -99,20 +99,14 @@ class FrameArray:
 
 
 @dataclass(frozen=True, slots=True)
-class LocalPath:
-    """Path of a file below an allowed root."""
+class FileReference:
+    """Path of a file below an allowed root, or address of a file at an allowed host."""
 
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteUrl:
-    """Address of a file at an allowed place."""
-
-    url: str
+    path: str = ""
+    url: str = ""
 
 
-MediaSource = FileBytes | FrameArray | LocalPath | RemoteUrl
+MediaSource = FileBytes | FrameArray | FileReference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,13 +183,10 @@ def read_media(source: MediaSource, settings: ServiceSettings) -> FileBytes | Fr
     Raises:
         MediaError: It is not allowed, absent or too large.
     """
-    match source:
-        case LocalPath(path):
-            return FileBytes(_read_path(path, settings))
-        case RemoteUrl(url):
-            return FileBytes(_fetch_clip_bytes(url, settings))
-        case _:
-            return source
+    if not isinstance(source, FileReference):
+        return source
+    read, place = (_fetch_clip_bytes, source.url) if source.url else (_read_path, source.path)
+    return FileBytes(read(place, settings))
 
 
 def _read_path(path: str, settings: ServiceSettings) -> bytes:

@@ -1,9 +1,8 @@
 """Prometheus metrics of one service."""
 
-from collections.abc import Callable
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS: Final = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
@@ -29,11 +28,3 @@ class ServiceMetrics:
         self.refused = Counter(
             "unreel_reward_refused", "Refused requests.", ("reason",), registry=self.registry
         )
-
-    def add_gauge(self, name: str, text: str, read: Callable[[], float]) -> None:
-        """Add a number that is read when metrics are requested."""
-        Gauge(name, text, registry=self.registry).set_function(read)
-
-    def format_text(self) -> bytes:
-        """Return all metrics in Prometheus's text format."""
-        return generate_latest(self.registry)

@@ -4,7 +4,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from unreel.rewards.service.limits import InvalidRequestError
+from unreel.webapp.refusals import InvalidRequestError
 
 Body = TypeVar("Body", bound=BaseModel)
 _TEXT: Final = 4096

@@ -12,6 +12,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
+from prometheus_client import Gauge
 from sqlalchemy.exc import SQLAlchemyError
 
 from unreel.core.clip import UNKNOWN_CLIP, ClipId
@@ -37,11 +38,12 @@ from unreel.rewards.service.items import (
     read_document,
     read_media,
 )
-from unreel.rewards.service.limits import TokenLimiter, overloaded
 from unreel.rewards.service.log import RewardLog
 from unreel.rewards.service.metrics import ServiceMetrics
-from unreel.rewards.service.settings import ServiceSettings, TokenSettings
+from unreel.rewards.service.settings import ServiceSettings
 from unreel.rewards.service.store import SqlStore
+from unreel.webapp.refusals import overloaded
+from unreel.webapp.tokens import TokenLimiter, TokenSettings
 
 _DRAW: Final = secrets.SystemRandom()
 _WATCH_S: Final = 0.2
@@ -93,7 +95,8 @@ class RewardService:
             ("questions", "Questions sent.", lambda: self.n_asked),
             ("interrupted", "Claims of ended processes.", lambda: self._store.n_interrupted),
         ):
-            self.metrics.add_gauge(f"unreel_reward_{name}", text, read)
+            gauge = Gauge(f"unreel_reward_{name}", text, registry=self.metrics.registry)
+            gauge.set_function(read)
         self._guards: LiveGuards | None = None
         if settings.log:
             self._guards = LiveGuards(settings.log, self.metrics.registry, settings.stop_on)

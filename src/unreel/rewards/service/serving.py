@@ -1,11 +1,9 @@
 """The service as one process with uvicorn, or as several replicas with Ray Serve."""
 
+import socket
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
-
-import uvicorn
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.managed_server import require_free_port
@@ -40,34 +38,6 @@ def require_tokens(settings: ServiceSettings, host: str, port: int) -> None:
         require_free_port(host, port)
 
 
-def run_process(
-    settings: ServiceSettings, *, host: str, port: int, on_start: Callable[[str], None]
-) -> None:
-    """Serve in this process until SIGTERM or Ctrl-C, then finish the requests that run."""
-    app, stop_s = create_app(settings), int(settings.deadline_s) + 1
-    run_app(app, host=host, port=port, on_start=on_start, stop_s=stop_s)
-
-
-def run_app(
-    app: Any, *, host: str, port: int, on_start: Callable[[str], None], stop_s: int
-) -> None:
-    """Serve an application until SIGTERM or Ctrl-C; requests that run have `stop_s` seconds to end."""
-    config = uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        log_level="warning",
-        access_log=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=stop_s,
-    )
-    listener = config.bind_socket()
-    listener.listen(config.backlog)
-    name, bound_port = listener.getsockname()[:2]
-    on_start(f"http://[{name}]:{bound_port}" if ":" in name else f"http://{name}:{bound_port}")
-    uvicorn.Server(config).run(sockets=[listener])
-
-
 def run_replicas(
     settings: ServiceSettings,
     *,
@@ -80,15 +50,21 @@ def run_replicas(
 
     Ray replaces a replica that ends. Limits of tokens, rate and room hold in each replica.
     """
+    if not port:
+        with socket.create_server((host, 0)) as listener:
+            port = listener.getsockname()[1]
     with override_environment(_PATIENCE), _JOIN_RAY():
         from ray import serve
+
+        def build_app() -> Any:  # Ray calls functions only; it would serve a partial as the app
+            return create_app(settings)
 
         served = serve.deployment(
             num_replicas=n_replicas,
             max_ongoing_requests=settings.max_pending,
             graceful_shutdown_timeout_s=settings.deadline_s + 1,
             ray_actor_options={"num_cpus": 0},
-        )(serve.ingress(partial(create_app, settings))(_RewardReplica))
+        )(serve.ingress(build_app)())
         try:
             serve.start(http_options={"host": host, "port": port})
             serve.run(served.bind(), name="unreel-reward")
@@ -97,7 +73,3 @@ def run_replicas(
                 time.sleep(_DAY_S)
         finally:
             serve.shutdown()  # type: ignore[no-untyped-call]
-
-
-class _RewardReplica:
-    """Replica of the service; its routes are those of the application."""

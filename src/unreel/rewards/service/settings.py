@@ -1,26 +1,17 @@
-"""Settings of the reward service, and its bearer tokens."""
+"""Settings of the reward service."""
 
-import base64
-import binascii
-import hashlib
-import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
-
-from pydantic import Field
+from typing import Any, Final
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.core.input_files import read_toml_file
 from unreel.core.registry import LazyImport
 from unreel.protocols.protocol import REVIEWED, Mode
-from unreel.recipes.check import validate_recipe_sections
-from unreel.recipes.section import RecipeSection
 from unreel.reviewers.contract import Reviewer
 from unreel.rewards.guards.result import MEANINGS
+from unreel.webapp.tokens import TokenSettings
 
-Scope = Literal["reward", "compare", "metrics"]
 _MB: Final = 1 << 20
 DIALECTS: Final = {
     "unirl": LazyImport("unreel.rewards.trainers.unirl:build_router", "reward"),
@@ -29,27 +20,6 @@ DIALECTS: Final = {
     "pickle-remote": LazyImport("unreel.rewards.trainers.pickled:build_remote_router", "reward"),
 }
 """Functions from a service to the routes of a trainer's request format, loaded late: they import the service."""
-
-
-class TokenSettings(RecipeSection):
-    """One bearer token: its hash, its scopes and its limits."""
-
-    name: str
-    sha256: str = Field(pattern="^[0-9a-f]{64}$")
-    """SHA-256 of the token in hexadecimal; the token itself is stored nowhere."""
-    scopes: tuple[Scope, ...] = ("reward",)
-    rate: float = Field(default=200.0, gt=0)
-    """Requests per second, with a burst of twice as many."""
-    concurrency: int = Field(default=256, ge=1)
-    """Requests at the same time."""
-    max_mb: float | None = Field(default=None, gt=0)
-    """Largest request in MB; the limit of the service if it is lower."""
-
-
-class TokenFile(RecipeSection):
-    """TOML file of tokens: one `[[token]]` each."""
-
-    token: tuple[TokenSettings, ...] = Field(min_length=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,32 +80,3 @@ class ServiceSettings:
             if name not in DIALECTS:
                 setting, problem = "--dialect", f"no dialect is named {name!r}"
                 raise InvalidSettingError(setting, problem, f"Known: {', '.join(DIALECTS)}")
-
-
-def read_tokens(path: Path) -> tuple[TokenSettings, ...]:
-    """Return the tokens of a TOML file.
-
-    Raises:
-        UnreadableSourceError: It cannot be read.
-        InvalidSettingError: A key is unknown or a value cannot be used.
-    """
-    return validate_recipe_sections(TokenFile, read_toml_file(path, "file of tokens")).token
-
-
-def find_token(header: str | None, tokens: Sequence[TokenSettings]) -> TokenSettings | None:
-    """Return the token of an `Authorization` header; `None` if it is missing or unknown.
-
-    A client that cannot set the header sends the token as the password of its URL (HTTP Basic).
-    """
-    scheme, _, credentials = (header or "").partition(" ")
-    secret = credentials.strip().encode("utf-8", "surrogateescape")
-    if scheme.lower() == "basic":
-        try:
-            secret = base64.b64decode(secret, validate=True).partition(b":")[2]
-        except binascii.Error:
-            return None
-    elif scheme.lower() != "bearer":
-        return None
-    digest = hashlib.sha256(secret).hexdigest()
-    matches = [token for token in tokens if hmac.compare_digest(token.sha256, digest)]
-    return matches[0] if matches and secret else None

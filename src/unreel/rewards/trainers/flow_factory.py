@@ -11,10 +11,10 @@ from pydantic import BaseModel
 
 from unreel.core.errors import InvalidValueError
 from unreel.rewards.service.items import decode_base64
-from unreel.rewards.service.limits import InvalidRequestError
 from unreel.rewards.service.schema import parse_body
 from unreel.rewards.service.scoring import RewardService
 from unreel.rewards.trainers.pictures import PictureScorer
+from unreel.webapp.refusals import InvalidRequestError
 
 FrameRate = Annotated[float, Path(gt=0, le=240, allow_inf_nan=False)]
 

@@ -16,9 +16,9 @@ from typing import Any, Final
 from fastapi import APIRouter, Request, Response
 
 from unreel.core.errors import InvalidValueError
-from unreel.rewards.service.limits import RequestRefusedError
 from unreel.rewards.service.scoring import RewardService
 from unreel.rewards.trainers.pictures import PictureScorer
+from unreel.webapp.refusals import RequestRefusedError
 
 GLOBALS: Final = frozenset(
     {

@@ -18,9 +18,10 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_environment_settings
 from unreel.media.access import open_file_sandbox
 from unreel.media.messages import TaskPayload, finish_task_result
+from unreel.rewards.service.gate import require_few
 from unreel.rewards.service.items import FileBytes, Frames, RewardItem, to_frames
-from unreel.rewards.service.limits import InvalidRequestError, RequestRefusedError, require_few
 from unreel.rewards.trainers.picture_task import COLOURS, LENGTH_BYTES, decode_bundle
+from unreel.webapp.refusals import InvalidRequestError, RequestRefusedError
 
 if TYPE_CHECKING:
     from fastapi import Request

@@ -7,10 +7,11 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from unreel.core.errors import InvalidValueError
-from unreel.rewards.service.items import FileBytes, LocalPath, RewardItem, decode_base64
-from unreel.rewards.service.limits import RequestRefusedError, require_few
+from unreel.rewards.service.gate import require_few
+from unreel.rewards.service.items import FileBytes, FileReference, RewardItem, decode_base64
 from unreel.rewards.service.schema import parse_body
 from unreel.rewards.service.scoring import RewardService
+from unreel.webapp.refusals import RequestRefusedError
 
 NAME: Final = "unreel"
 """Name of the reward in `required_rewards`."""
@@ -75,7 +76,7 @@ def _read_query(query: ScoreQuery, index: int, service: RewardService) -> Reward
     if not turns:
         msg = "the history has no video_b64 and no video_path. Set input_kind: video"
         raise InvalidValueError(msg)
-    turn, video = turns[-1], LocalPath(turns[-1].video_path or "")
+    turn, video = turns[-1], FileReference(turns[-1].video_path or "")
     if not turn.video_b64:
         return RewardItem(video=video, id=str(index), prompt=turn.text)
     data = decode_base64(turn.video_b64, "video_b64")

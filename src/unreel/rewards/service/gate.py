@@ -1,0 +1,65 @@
+"""Gate of the reward service: tokens, scopes and the reason to stop."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import Counter
+
+from unreel.rewards.service.settings import ServiceSettings
+from unreel.webapp.gate import BoundedGate
+from unreel.webapp.refusals import (
+    FORBIDDEN,
+    STOPPED,
+    UNAUTHORISED,
+    InvalidRequestError,
+    RequestRefusedError,
+)
+from unreel.webapp.tokens import Scope, TokenSettings, find_token
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+    from starlette.types import Scope as Connection
+
+_OPEN: Final = ("/health", "/ready", "/openapi.json", "/docs")
+
+
+class RequestGate(BoundedGate):
+    """Gate of the reward service: bearer tokens with scopes, and metrics of refusals."""
+
+    def __init__(
+        self,
+        app: "ASGIApp",
+        settings: ServiceSettings,
+        find_refusal: Callable[[], str | None],
+        refused: Counter,
+    ) -> None:
+        super().__init__(app, settings)
+        self._settings, self._find_refusal, self._refused = settings, find_refusal, refused
+
+    def _count(self, refusal: RequestRefusedError) -> None:
+        self._refused.labels(refusal.reason).inc()
+
+    def _authorise(self, scope: "Connection", headers: dict[bytes, str]) -> TokenSettings | None:
+        path = scope["path"]
+        if path in _OPEN:
+            return None
+        token = find_token(headers.get(b"authorization"), self._settings.tokens)
+        if self._settings.tokens:
+            needed: Scope = "compare" if path.endswith(":compare") else "reward"
+            needed = "metrics" if path == "/metrics" else needed
+            if token is None:
+                message = "the bearer token is missing or unknown"
+                raise RequestRefusedError(UNAUTHORISED, "unauthorised", message)
+            if needed not in token.scopes:
+                message = f"token {token.name} lacks the scope {needed}"
+                raise RequestRefusedError(FORBIDDEN, "forbidden", message)
+        if scope["method"] == "POST" and (reason := self._find_refusal()):
+            raise RequestRefusedError(STOPPED, "stopped", reason, 5.0)
+        return token
+
+
+def require_few(n_items: int, most: int) -> None:
+    """Raise `RequestRefusedError` for more than `most` items in one request."""
+    if n_items > most:
+        msg = f"{n_items} items; at most {most} are accepted. Send fewer at a time"
+        raise InvalidRequestError(msg)

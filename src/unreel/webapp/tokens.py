@@ -1,0 +1,106 @@
+"""Bearer tokens: their file, their scopes, and their limits of rate and concurrency."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import Field
+
+from unreel.core.input_files import read_toml_file
+from unreel.recipes.check import validate_recipe_sections
+from unreel.recipes.section import RecipeSection
+from unreel.webapp.refusals import BUSY, RequestRefusedError
+
+Scope = Literal["reward", "compare", "metrics"]
+_BURST: Final = 2
+
+
+class TokenSettings(RecipeSection):
+    """One bearer token: its hash, its scopes and its limits."""
+
+    name: str
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    """SHA-256 of the token in hexadecimal; the token itself is stored nowhere."""
+    scopes: tuple[Scope, ...] = ("reward",)
+    rate: float = Field(default=200.0, gt=0)
+    """Requests per second, with a burst of twice as many."""
+    concurrency: int = Field(default=256, ge=1)
+    """Requests at the same time."""
+    max_mb: float | None = Field(default=None, gt=0)
+    """Largest request in MB; the limit of the service if it is lower."""
+
+
+class TokenFile(RecipeSection):
+    """TOML file of tokens: one `[[token]]` each."""
+
+    token: tuple[TokenSettings, ...] = Field(min_length=1)
+
+
+def read_tokens(path: Path) -> tuple[TokenSettings, ...]:
+    """Return the tokens of a TOML file.
+
+    Raises:
+        UnreadableSourceError: It cannot be read.
+        InvalidSettingError: A key is unknown or a value cannot be used.
+    """
+    return validate_recipe_sections(TokenFile, read_toml_file(path, "file of tokens")).token
+
+
+def find_token(header: str | None, tokens: Sequence[TokenSettings]) -> TokenSettings | None:
+    """Return the token of an `Authorization` header; `None` if it is missing or unknown.
+
+    A client that cannot set the header sends the token as the password of its URL (HTTP Basic).
+    """
+    scheme, _, credentials = (header or "").partition(" ")
+    secret = credentials.strip().encode("utf-8", "surrogateescape")
+    if scheme.lower() == "basic":
+        try:
+            secret = base64.b64decode(secret, validate=True).partition(b":")[2]
+        except binascii.Error:
+            return None
+    elif scheme.lower() != "bearer":
+        return None
+    digest = hashlib.sha256(secret).hexdigest()
+    matches = [token for token in tokens if hmac.compare_digest(token.sha256, digest)]
+    return matches[0] if matches and secret else None
+
+
+class TokenLimiter:
+    """Rate and concurrency of each token, in this process."""
+
+    def __init__(self) -> None:
+        self._full: dict[str, tuple[float, float]] = {}
+        self._running: dict[str, int] = {}
+
+    @contextmanager
+    def admit(self, token: TokenSettings | None) -> Iterator[None]:
+        """Count one request for as long as the context lasts.
+
+        Raises:
+            RequestRefusedError: The token has used its rate or concurrency.
+        """
+        if token is None:
+            yield
+            return
+        now_s, most = time.monotonic(), token.rate * _BURST
+        left, at_s = self._full.get(token.name, (most, now_s))
+        left = min(most, left + (now_s - at_s) * token.rate)
+        running = self._running.get(token.name, 0)
+        if left < 1 or running >= token.concurrency:
+            self._full[token.name] = (left, now_s)
+            wait_s = (1 - left) / token.rate if left < 1 else 1.0
+            limits = f"{token.rate:g} requests/s, {token.concurrency} at once"
+            message = f"token {token.name} allows {limits}"
+            raise RequestRefusedError(BUSY, "rate-limited", message, wait_s)
+        self._full[token.name] = (left - 1, now_s)
+        self._running[token.name] = running + 1
+        try:
+            yield
+        finally:
+            self._running[token.name] -= 1
