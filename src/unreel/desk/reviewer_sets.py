@@ -47,7 +47,7 @@ _TYPICAL: Final = Clip(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenSet:
+class OpenReviewerSet:
     """A reviewer set whose settings are checked."""
 
     name: str
@@ -60,7 +60,7 @@ class OpenSet:
     """Cost of a typical clip, as text."""
 
 
-def open_set(chosen: ReviewerSet, settings: EnvironmentSettings) -> OpenSet:
+def open_reviewer_set(chosen: ReviewerSet, settings: EnvironmentSettings) -> OpenReviewerSet:
     """Check a reviewer set; nothing is sent.
 
     Raises:
@@ -82,7 +82,7 @@ def open_set(chosen: ReviewerSet, settings: EnvironmentSettings) -> OpenSet:
     sections = [
         validate_recipe_sections(ReviewerSection, {"model": model} | keys) for model in models
     ]
-    return OpenSet(
+    return OpenReviewerSet(
         name=chosen.name,
         questions=questions,
         factories=factories,

@@ -40,12 +40,24 @@
     }
     element.dataset.stage = row.stage;
   };
-  const events = new EventSource(place.dataset.events);
-  events.addEventListener("message", (event) => {
+  const update = (event) => {
     for (const row of JSON.parse(event.data)) {
       const element = document.querySelector(`[data-case="${row.id}"]`);
       if (element) show(element, row);
     }
-  });
-  events.addEventListener("end", () => events.close());
+  };
+  /* A browser has six connections to a server: hidden pages give theirs back. */
+  let events = null;
+  const follow = () => {
+    events?.close();
+    if (document.hidden) return;
+    events = new EventSource(place.dataset.events);
+    events.addEventListener("message", update);
+    events.addEventListener("end", () => {
+      events.close();
+      document.removeEventListener("visibilitychange", follow);
+    });
+  };
+  document.addEventListener("visibilitychange", follow);
+  follow();
 })();
