@@ -193,7 +193,7 @@ def test_triage_follows_the_index_page(open_desk, clip_bytes) -> None:
     kinds = ["none", "generated", None, "failure", "disagreement"]
     cases = [replace(case, id=str(kind), attention=kind) for kind in kinds]
     assert [title for title, _ in sort_for_triage(cases)] == [
-        "Under work",
+        "In progress",
         "Verdicts disagree",
         "A verdict is missing",
         "Looks AI-generated",

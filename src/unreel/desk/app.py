@@ -201,6 +201,8 @@ async def _iter_events(worker: CaseWorker, cases: list[CaseRecord]) -> AsyncIter
     known: dict[str, Any] = {}
     silent_s = 0.0
     while True:
+        # Before the snapshot: the last row of a case is that of its end.
+        unfinished = [case for case in cases if not (case.is_ended or case.is_deleted)]
         now = {case.id: (worker.describe(case), case.sentence) for case in cases}
         rows = [
             {"id": name, "stage": progress.stage, "text": progress.text, "sentence": sentence}
@@ -211,7 +213,7 @@ async def _iter_events(worker: CaseWorker, cases: list[CaseRecord]) -> AsyncIter
         if rows or silent_s >= _BEAT_S:
             silent_s = 0.0
             yield f"data: {json.dumps(rows)}\n\n"
-        cases = [case for case in cases if not (case.is_ended or case.is_deleted)]
+        cases = unfinished
         if not cases:
             yield "event: end\ndata: \n\n"
             return
@@ -221,9 +223,9 @@ async def _iter_events(worker: CaseWorker, cases: list[CaseRecord]) -> AsyncIter
 def _add_errors(app: FastAPI, _service: DeskService) -> None:
     @app.exception_handler(UnreelError)
     async def refuse(request: Request, error: UnreelError) -> Response:
-        is_refusal = isinstance(error, RequestRefusedError)
-        refusal = error if is_refusal else RequestRefusedError(500, "failed", str(error))
-        return build_refusal(request.scope, refusal)
+        if not isinstance(error, RequestRefusedError):
+            error = RequestRefusedError(500, "failed", str(error))
+        return build_refusal(request.scope, error)
 
     @app.exception_handler(HTTPException)
     async def refuse_http(request: Request, error: HTTPException) -> Response:

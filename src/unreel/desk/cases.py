@@ -259,13 +259,13 @@ class CaseStore:
 
 
 def sort_for_triage(cases: Iterable[CaseRecord]) -> list[tuple[str, list[CaseRecord]]]:
-    """Return the cases in groups: those under work, then in the order of the index page of a review.
+    """Return the cases in groups: those in progress, then in the order of the index page of a review.
 
-    Cases under work are in the order of the queue. In other groups, cases without a verdict of a
+    Cases in progress are in the order of the queue. In other groups, cases without a verdict of a
     person come first, and newer ones before older ones.
     """
     newest = sorted(cases, key=lambda case: case.added_at, reverse=True)
-    groups = [("Under work", [case for case in newest if case.attention is None][::-1])]
+    groups = [("In progress", [case for case in newest if case.attention is None][::-1])]
     for attention, title in ATTENTION_TITLES.items():
         own = [case for case in newest if case.attention == attention]
         groups.append((title, sorted(own, key=lambda case: case.decision is not None)))

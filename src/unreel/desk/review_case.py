@@ -129,8 +129,8 @@ def _write_case(
 
 
 def _record_entry(case: CaseRecord, store: CaseStore, event: str, entry: ReviewIndexEntry) -> None:
-    facts = {"attention": entry.attention, "sentence": entry.sentence, "claims": entry.claims}
-    store.record(case, event, **facts)
+    claims = list(entry.claims)
+    store.record(case, event, attention=entry.attention, sentence=entry.sentence, claims=claims)
 
 
 def _store_parts(parts: EvidenceParts, folder: OutputDirectory) -> None:

@@ -38,8 +38,9 @@ class DeskService:
     ) -> None:
         self.settings = settings
         self.sets = {each.name: open_reviewer_set(each, environment) for each in settings.reviewers}
-        self.sign = settings.signing_key and partial(sign_manifest, key=settings.signing_key)
-        if self.sign:
+        key = settings.signing_key
+        self.sign = None if key is None else partial(sign_manifest, key=key)
+        if self.sign is not None:
             self.sign(b"")
         self.access = DeskAccess(settings.proxy, on_link)
         self.store = CaseStore(settings.cases)

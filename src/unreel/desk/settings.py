@@ -65,7 +65,7 @@ class DeskSettings(RecipeSection):
     """Largest upload in MB."""
     upload_s: Deadline = 600.0
     at_once: Connections = 2
-    """Number of cases under work at the same time."""
+    """Number of cases in progress at the same time."""
 
     @property
     def max_request_bytes(self) -> int:

@@ -57,7 +57,7 @@ class CaseWorker:
         """Numbers in the queue of the cases that wait."""
         self._n_added = self._n_taken = 0
         self._steps: dict[str, str] = {}
-        """Present steps of the cases under work."""
+        """Present steps of the cases in progress."""
         self._spent_s: deque[float] = deque(maxlen=_MEASURED)
         self._loop = asyncio.new_event_loop()
         self._queue: asyncio.Queue[CaseRecord] = asyncio.Queue()
@@ -78,7 +78,7 @@ class CaseWorker:
         self._loop.call_soon_threadsafe(self._queue.put_nowait, case)
 
     def delete(self, case: CaseRecord, person: str) -> None:
-        """Hide a case now and delete its files; those of a case under work when its work ends."""
+        """Hide a case now and delete its files; those of a case in progress when its work ends."""
         case.is_deleted = True
         with suppress(OSError):  # a full disk allows no entry in the log, which is deleted too
             self._store.record(case, "deleted", person)
@@ -101,7 +101,7 @@ class CaseWorker:
         return CaseProgress("working", f"{step}{self._format_rest(0)}.")
 
     def close(self) -> None:
-        """Stop; cases under work are taken up again by the next start."""
+        """Stop; cases in progress are taken up again by the next start."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stopped.set)
             self._thread.join(_STOP_S)
