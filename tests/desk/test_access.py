@@ -125,6 +125,8 @@ def test_a_user_header_counts_from_the_proxy_alone(open_desk) -> None:
     with open_desk(proxy=PROXY, signed_in=False, client=("10.1.2.3", 5)) as desk:
         assert "anna@example.org" in desk.client.get("/", headers=anna).text
         assert desk.client.get("/").status_code == 401
+        doubled = [("x-user", "forged@example.org"), ("x-user", "anna@example.org")]
+        assert desk.client.get("/", headers=doubled).status_code == 401
         forwarded = {**anna, "x-forwarded-for": "10.9.9.9"}
         assert desk.client.get("/", headers=forwarded).status_code == 200
     forged = {**anna, "x-forwarded-for": "10.1.2.3", "forwarded": "for=10.1.2.3"}

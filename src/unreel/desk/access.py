@@ -72,8 +72,10 @@ class DeskAccess:
         """Return the name and the identity of the person of a request; `None` if there is none."""
         if self._proxy is not None:
             peer = (scope.get("client") or ("",))[0]
-            name = headers.get(self._proxy.user_header.lower().encode(), "").strip()
-            if peer != self._proxy.address or not name:
+            header = self._proxy.user_header.lower().encode()
+            name = headers.get(header, "").strip()
+            is_single = [key for key, _ in scope["headers"]].count(header) == 1
+            if peer != self._proxy.address or not name or not is_single:
                 return None
             return sanitise_line(name)[:_LONGEST_USER], f"user {name}"
         session = cookie_parser(headers.get(b"cookie", "")).get(name_cookie(scope), "")

@@ -5,11 +5,11 @@ import base64
 import itertools
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from unreel.core.failure import Failure
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import read_environment_settings
 from unreel.desk.answers import CaseAnswers
@@ -92,6 +92,8 @@ async def review_case(
 
 def record_failure(case: CaseRecord, store: CaseStore, failure: Failure) -> None:
     """End a case with the reason why its clip was not reviewed."""
+    if failure.reason is FailureReason.UNDECODABLE:  # the detail is a message of FFmpeg
+        failure = replace(failure, detail="the file is damaged, or it is not a video")
     _record_entry(case, store, "failed", build_failed_index_entry(case.original, failure))
 
 

@@ -56,6 +56,8 @@ class OpenReviewerSet:
     records: tuple[ReviewerRecord, ...]
     note: str
     """Sentence for the evidence page, for example that answers are recorded."""
+    titles: tuple[str, ...]
+    """Titles of the protocols."""
     cost: str
     """Cost of a typical clip, as text."""
 
@@ -90,6 +92,7 @@ def open_reviewer_set(chosen: ReviewerSet, settings: EnvironmentSettings) -> Ope
             record for run in runs for record in read_reviewer_records(run, chosen.parser)
         ),
         note=" ".join(filter(None, notes)),
+        titles=tuple(get_protocol(name).title for name in questions.protocols),
         cost=_format_cost([each for each in sections if each.is_served], questions),
     )
 

@@ -28,14 +28,15 @@
   const place = document.querySelector("[data-events]");
   if (!place || !document.querySelector("[data-case]")) return;
   const show = (element, row) => {
+    const isEnded = ["done", "failed"].includes(row.stage);
     const progress = element.querySelector(".progress");
-    if (progress) progress.textContent = `${row.text} `;
+    if (progress) progress.textContent = isEnded ? "" : `${row.text} `;
     const sentence = element.querySelector(".sentence");
     if (sentence) sentence.textContent = row.sentence;
     if (element.dataset.stage === row.stage) return;
-    if ("reload" in element.dataset && ["shown", "done", "failed"].includes(row.stage)) {
+    if ("reload" in element.dataset && (isEnded || row.stage === "shown")) {
       location.reload();
-    } else if (["done", "failed"].includes(row.stage)) {
+    } else if (isEnded) {
       document.getElementById("changed")?.removeAttribute("hidden");
     }
     element.dataset.stage = row.stage;
