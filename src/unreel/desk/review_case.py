@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
@@ -92,9 +92,10 @@ async def review_case(
 
 def record_failure(case: CaseRecord, store: CaseStore, failure: Failure) -> None:
     """End a case with the reason why its clip was not reviewed."""
+    facts = {"reason": failure.reason.value, "detail": failure.detail}
     if failure.reason is FailureReason.UNDECODABLE:  # the detail is a message of FFmpeg
         failure = replace(failure, detail="the file is damaged, or it is not a video")
-    _record_entry(case, store, "failed", build_failed_index_entry(case.original, failure))
+    _record_entry(case, store, "failed", build_failed_index_entry(case.original, failure), **facts)
 
 
 def _write_case(
@@ -130,9 +131,11 @@ def _write_case(
     tools.store.record(case, "finished")
 
 
-def _record_entry(case: CaseRecord, store: CaseStore, event: str, entry: ReviewIndexEntry) -> None:
-    claims = list(entry.claims)
-    store.record(case, event, attention=entry.attention, sentence=entry.sentence, claims=claims)
+def _record_entry(
+    case: CaseRecord, store: CaseStore, event: str, entry: ReviewIndexEntry, **facts: Any
+) -> None:
+    facts |= {"attention": entry.attention, "sentence": entry.sentence}
+    store.record(case, event, claims=list(entry.claims), **facts)
 
 
 def _store_parts(parts: EvidenceParts, folder: OutputDirectory) -> None:
