@@ -17,8 +17,8 @@ from synthesise import ClipRecipe, synthesise
 from unreel.core.settings import EnvironmentSettings
 from unreel.desk.bundle import verify_bundle
 from unreel.desk.cases import CaseStore, sort_for_triage
-from unreel.desk.keyframes import list_keyframes, select_distinct_frames, write_keyframes
-from unreel.desk.reviewer_sets import open_set
+from unreel.desk.keyframes import select_distinct_frames, write_keyframes
+from unreel.desk.reviewer_sets import open_reviewer_set
 from unreel.desk.settings import ReviewerSet
 from unreel.media.access import open_media_reader
 
@@ -38,8 +38,9 @@ def test_a_batch_becomes_evidence_and_a_bundle(open_desk, model, clip_bytes, tmp
         assert len(asked) == 2
         for name in ("result.json", "evidence.html", "annotated.mp4", "thumb.jpg", "clip.mp4"):
             assert desk.client.get(f"/cases/{street.id}/{name}").status_code == 200, name
-        for frame in list_keyframes(street.folder):
-            assert desk.client.get(f"/cases/{street.id}/{frame.file}").status_code == 200
+        assert street.keyframes
+        for frame in street.keyframes:
+            assert desk.client.get(f"/cases/{street.id}/{frame['file']}").status_code == 200
         original = desk.client.get(f"/cases/{street.id}/original")
         assert original.content == clip_bytes(0)
         assert "sandbox" in original.headers["content-security-policy"]
@@ -51,7 +52,7 @@ def test_a_batch_becomes_evidence_and_a_bundle(open_desk, model, clip_bytes, tmp
         path.write_bytes(desk.client.get(f"{batch}bundle.zip").content)
         checked = verify_bundle(path)
         assert checked.is_intact, checked.problems
-        assert {each["sha256"] for each in checked.originals} == {street.clip, damaged.clip}
+        assert {each.sha256 for each in checked.originals} == {street.clip, damaged.clip}
 
 
 def test_people_note_and_decide_and_their_text_stays_text(open_desk, clip_bytes) -> None:
@@ -192,7 +193,7 @@ def test_triage_follows_the_index_page(open_desk, clip_bytes) -> None:
     kinds = ["none", "generated", None, "failure", "disagreement"]
     cases = [replace(case, id=str(kind), attention=kind) for kind in kinds]
     assert [title for title, _ in sort_for_triage(cases)] == [
-        "Under work",
+        "In progress",
         "Verdicts disagree",
         "A verdict is missing",
         "Looks AI-generated",
@@ -205,12 +206,12 @@ def test_the_cost_of_a_clip_is_stated_or_not_known(tmp_path: Path) -> None:
     amounts = "input_usd_per_million = 1.25\noutput_usd_per_million = 10\n"
     prices.write_text(f'[models."vllm/qwen3-vl"]\n{amounts}')
     priced = ReviewerSet(name="a", models=(model,), prices=prices)
-    cost = open_set(priced, EnvironmentSettings()).cost
+    cost = open_reviewer_set(priced, EnvironmentSettings()).cost
     assert re.fullmatch(r"Cost per clip: at most 0\.0\d+ USD for 10 s at 1280 \u00d7 720\.", cost)
     unknown = ReviewerSet(name="a", models=(model,))
-    assert open_set(unknown, EnvironmentSettings()).cost == "Cost per clip: not known."
+    assert open_reviewer_set(unknown, EnvironmentSettings()).cost == "Cost per clip: not known."
     free = ReviewerSet(name="a", models=("coin",))
-    assert "no service is paid" in open_set(free, EnvironmentSettings()).cost
+    assert "no service is paid" in open_reviewer_set(free, EnvironmentSettings()).cost
 
 
 def test_keyframes_begin_shots_and_differ(tmp_path: Path) -> None:
@@ -222,9 +223,9 @@ def test_keyframes_begin_shots_and_differ(tmp_path: Path) -> None:
     file = tmp_path / "a.mp4"
     file.write_bytes(synthesise(ClipRecipe(n_frames=8, rate=Fraction(8))))
     with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
-        write_keyframes(file, tmp_path, reader=reader)
-        first = list_keyframes(tmp_path)[0]
-        assert (first.index, first.at, first.is_cut) == ("0", "0.00 s", True)
+        first = write_keyframes(file, tmp_path, reader=reader)[0]
+        assert (first["index"], first["at"], first["is_cut"]) == (0, "0.00 s", True)
+        assert (tmp_path / first["file"]).is_file()
         file.write_bytes(b"no clip")
-        write_keyframes(file, tmp_path, reader=reader)
-        assert list_keyframes(tmp_path) == []
+        assert write_keyframes(file, tmp_path, reader=reader) == []
+        assert not (tmp_path / "keyframes").exists()

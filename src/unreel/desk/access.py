@@ -51,6 +51,7 @@ class DeskAccess:
         self._token = secrets.token_urlsafe(32)
         self._secret = secrets.token_bytes(32)
         self._sessions: set[str] = set()
+        self._local_user = _read_user_name()
 
     @property
     def link(self) -> str:
@@ -72,14 +73,16 @@ class DeskAccess:
         """Return the name and the identity of the person of a request; `None` if there is none."""
         if self._proxy is not None:
             peer = (scope.get("client") or ("",))[0]
-            name = headers.get(self._proxy.user_header.lower().encode(), "").strip()
-            if peer != self._proxy.address or not name:
+            header = self._proxy.user_header.lower().encode()
+            name = headers.get(header, "").strip()
+            is_single = [key for key, _ in scope["headers"]].count(header) == 1
+            if peer != self._proxy.address or not name or not is_single:
                 return None
             return sanitise_line(name)[:_LONGEST_USER], f"user {name}"
         session = cookie_parser(headers.get(b"cookie", "")).get(name_cookie(scope), "")
         if session not in self._sessions:
             return None
-        return pwd.getpwuid(os.getuid()).pw_name, f"session {session}"
+        return self._local_user, f"session {session}"
 
     def make_form_token(self, identity: str) -> str:
         """Return the token that every form of this person carries."""
@@ -91,10 +94,9 @@ class DeskAccess:
         Raises:
             RequestRefusedError: The token is missing or of another person.
         """
-        given = token if isinstance(token, str) else ""
-        if not hmac.compare_digest(given.encode(), self.make_form_token(identity).encode()):
-            status, message = 403, "The form is out of date. Reload the page and send it again"
-            raise RequestRefusedError(status, "form-token", message)
+        if not hmac.compare_digest(str(token).encode(), self.make_form_token(identity).encode()):
+            message = "The form is out of date. Reload the page and send it again"
+            raise RequestRefusedError(403, "form-token", message)
 
 
 class DeskGate(BoundedGate):
@@ -120,11 +122,11 @@ class DeskGate(BoundedGate):
         path, state = scope["path"], scope["state"]
         if path.startswith(STATIC) or (path == LOGIN and scope["method"] == "GET"):
             return None
-        found = self._access.identify(scope, headers)
-        if found is None:
-            status, message = 401, "Open the link that `unreel desk` printed, or sign in"
-            raise RequestRefusedError(status, "unauthorised", message)
-        state["person"], state["identity"] = found
+        known = self._access.identify(scope, headers)
+        if known is None:
+            message = "Open the link that `unreel desk` printed, or sign in"
+            raise RequestRefusedError(401, "unauthorised", message)
+        state["person"], state["identity"] = known
         if scope["method"] not in {"GET", "HEAD"}:
             require_same_site(headers)
         return None
@@ -146,8 +148,7 @@ def require_same_site(headers: dict[bytes, str]) -> None:
     if site is None and origin is not None:
         is_same = urlsplit(origin).netloc == headers.get(b"host")
     if not is_same:
-        status, message = 403, "The form came from another site"
-        raise RequestRefusedError(status, "cross-site", message)
+        raise RequestRefusedError(403, "cross-site", "The form came from another site")
 
 
 def build_refusal(scope: "Scope", refusal: RequestRefusedError) -> Response:
@@ -162,3 +163,11 @@ def build_refusal(scope: "Scope", refusal: RequestRefusedError) -> Response:
 def name_cookie(scope: "Scope") -> str:
     """Return the name of the session cookie: browsers share cookies between the ports of a host."""
     return f"unreel-desk-{(scope.get('server') or ('', 0))[1]}"
+
+
+def _read_user_name() -> str:
+    """Return the name of the user of this process; its number in a container that knows no name."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"user {os.getuid()}"

@@ -1,34 +1,38 @@
-"""FastAPI application of the desk: pages, forms, files, progress and bundles."""
+"""FastAPI application of the desk: sessions, lists, new clips, progress, and the routes of cases."""
 
 import asyncio
 import json
+import secrets
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import date
+from itertools import chain
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
 from unreel.core.errors import UnreelError
 from unreel.core.settings import EnvironmentSettings, read_environment_settings
 from unreel.desk.access import LOGIN, DeskGate, build_refusal, name_cookie
-from unreel.desk.case_state import ENDED, CaseRecord
-from unreel.desk.cases import CaseFilter
-from unreel.desk.downloads import add_case_files, add_downloads
-from unreel.desk.folders import list_folders
-from unreel.desk.forms import SEE_OTHER, add_case_forms, add_clip_form
-from unreel.desk.pages import STATIC_FILES, render_case, render_cases
-from unreel.desk.service import DeskService, refuse_absent, refuse_invalid
+from unreel.desk.case_routes import add_case_files, add_case_forms, stream_bundle
+from unreel.desk.cases import CaseFilter, CaseRecord
+from unreel.desk.folders import list_folders, open_clips
+from unreel.desk.pages import STATIC_FILES, render_cases
+from unreel.desk.service import SEE_OTHER, DeskService, refuse_absent, refuse_invalid
 from unreel.desk.settings import DeskSettings
+from unreel.desk.worker import CaseWorker
 from unreel.pages.page import read_static_file
 from unreel.webapp.refusals import RequestRefusedError
 
 _POLL_S: Final = 0.5
 _BEAT_S: Final = 15.0
-_INVALID: Final = 422
+_MOST_CLIPS: Final = 500
+_MOST_STREAMS: Final = 50
+"""Streams of progress of one person."""
 
 
 def create_desk(
@@ -61,12 +65,9 @@ def create_desk(
     )
     app.state.desk = service
     app.add_middleware(DeskGate, access=service.access, settings=settings)
-    _add_errors(app)
-    _add_entrance(app, service)
-    _add_lists(app, service)
-    add_clip_form(app, service)
+    for add_routes in (_add_errors, _add_entrance, _add_lists, _add_clip_form, _add_progress):
+        add_routes(app, service)
     add_case_forms(app, service)
-    add_downloads(app, service)
     add_case_files(app, service)
     return app
 
@@ -81,8 +82,8 @@ def _add_entrance(app: FastAPI, service: DeskService) -> None:
             return response
         session = service.access.open_session(token)
         if session is None:
-            status, message = 401, "The link was used before. `unreel desk` has printed a new one"
-            raise RequestRefusedError(status, "unauthorised", message)
+            message = "The link was used before. `unreel desk` has printed a new one"
+            raise RequestRefusedError(401, "unauthorised", message)
         response.set_cookie(
             name_cookie(request.scope), session, httponly=True, samesite="strict", path="/"
         )
@@ -116,50 +117,93 @@ def _add_lists(app: FastAPI, service: DeskService) -> None:
             verdict=verdict,
             person=person,
         )
-        everything = service.store.select()
+        cases = service.store.select()
         page = render_cases(
             "list",
-            list(filter(chosen.matches, everything)),
+            list(filter(chosen.matches, cases)),
             service.worker,
             chosen=chosen,
-            people=sorted(set().union(*(case.people for case in everything))),
+            people=sorted(set().union(*(case.people for case in cases))),
             sets=[*service.sets.values()],
             folders=list_folders(service.settings.roots),
             batch="",
-            **describe_person(request, service),
+            **service.build_page_values(request),
         )
         return HTMLResponse(page)
 
     @app.get("/batches/{batch}/")
     def show_batch(request: Request, batch: str) -> Response:
         """Return the page of a batch."""
-        cases = service.list_batch(batch)
-        values = {"batch": batch, "added_at": cases[-1].added_at}
-        values |= describe_person(request, service)
-        return HTMLResponse(render_cases("batch", cases, service.worker, **values))
+        values = service.build_page_values(request) | {"batch": batch}
+        return HTMLResponse(
+            render_cases("batch", service.list_batch(batch), service.worker, **values)
+        )
 
-    @app.get("/cases/{case_id}/")
-    def show_case(request: Request, case_id: str) -> Response:
-        """Return the page of a case."""
-        values = describe_person(request, service) | {"has_browser": service.browser is not None}
-        return HTMLResponse(render_case(service.find(case_id), service.worker, **values))
+    @app.get("/batches/{batch}/bundle.zip")
+    def download_batch(request: Request, batch: str) -> Response:
+        """Return the custody bundle of a batch."""
+        return stream_bundle(service, service.list_batch(batch)[::-1], f"batch-{batch}", request)
+
+
+def _add_clip_form(app: FastAPI, service: DeskService) -> None:
+    @app.post("/cases")
+    async def add_cases(request: Request) -> Response:
+        """Take uploaded clips, and those of a folder, as new cases."""
+        async with service.read_form(request, _MOST_CLIPS) as form:
+            path = await asyncio.to_thread(store_clips, form, request.state.person)
+        return RedirectResponse(path, SEE_OTHER)
+
+    def store_clips(form: FormData, person: str) -> str:
+        """Return the path of the page of the new cases."""
+        reviewers, folder = (str(form.get(name, "")) for name in ("reviewers", "folder"))
+        parts = [part for part in form.getlist("clips") if isinstance(part, UploadFile)]
+        uploads = [(part.filename, part.file) for part in parts if part.filename]
+        if reviewers not in service.sets or not (uploads or folder):
+            refuse_invalid("Choose a reviewer set and at least one video file")
+        batch = secrets.token_hex(8) if folder or len(uploads) > 1 else ""
+        facts = {"reviewers": reviewers, "person": person, "batch": batch}
+        path = f"/batches/{batch}/"
+        on_disk = open_clips(service.settings.roots, folder, most=_MOST_CLIPS)
+        for name, file in chain(on_disk, uploads):
+            with file:
+                case = service.store.add(name, file, **facts)
+            service.worker.add(case)
+            path = path if batch else f"/cases/{case.id}/"
+        return path
+
+
+def _add_progress(app: FastAPI, service: DeskService) -> None:
+    n_streams: Counter[str] = Counter()
 
     @app.get("/events")
-    async def stream_progress(case: str = "", batch: str = "") -> Response:
+    async def stream_progress(request: Request, case: str = "", batch: str = "") -> Response:
         """Return the progress of a case, a batch or all cases as server-sent events."""
         if case or batch:
             chosen = [service.find(case)] if case else service.list_batch(batch)
         else:
             chosen = service.store.select()
-        return StreamingResponse(_iter_events(service, chosen), media_type="text/event-stream")
+        if n_streams[request.state.identity] >= _MOST_STREAMS:
+            raise RequestRefusedError(429, "busy", "Close other pages of the desk first")
+        events = count_stream(request.state.identity, _iter_events(service.worker, chosen))
+        return StreamingResponse(events, media_type="text/event-stream")
+
+    async def count_stream(identity: str, events: AsyncIterator[str]) -> AsyncIterator[str]:
+        n_streams[identity] += 1
+        try:
+            async for event in events:
+                yield event
+        finally:
+            n_streams[identity] -= 1
 
 
-async def _iter_events(service: DeskService, cases: list[CaseRecord]) -> AsyncIterator[str]:
+async def _iter_events(worker: CaseWorker, cases: list[CaseRecord]) -> AsyncIterator[str]:
     """Yield the progress of the cases that changed, until all have ended."""
     known: dict[str, Any] = {}
     silent_s = 0.0
     while True:
-        now = {case.id: (service.worker.describe(case), case.sentence) for case in cases}
+        # Before the snapshot: the last row of a case is that of its end.
+        unfinished = [case for case in cases if not (case.is_ended or case.is_deleted)]
+        now = {case.id: (worker.describe(case), case.sentence) for case in cases}
         rows = [
             {"id": name, "stage": progress.stage, "text": progress.text, "sentence": sentence}
             for name, (progress, sentence) in now.items()
@@ -169,37 +213,24 @@ async def _iter_events(service: DeskService, cases: list[CaseRecord]) -> AsyncIt
         if rows or silent_s >= _BEAT_S:
             silent_s = 0.0
             yield f"data: {json.dumps(rows)}\n\n"
-        if all(case.stage in ENDED or case.is_deleted for case in cases):
+        cases = unfinished
+        if not cases:
             yield "event: end\ndata: \n\n"
             return
         await asyncio.sleep(_POLL_S)
 
 
-def _add_errors(app: FastAPI) -> None:
-    @app.exception_handler(RequestRefusedError)
-    async def refuse(request: Request, error: RequestRefusedError) -> Response:
+def _add_errors(app: FastAPI, _service: DeskService) -> None:
+    @app.exception_handler(UnreelError)
+    async def refuse(request: Request, error: UnreelError) -> Response:
+        if not isinstance(error, RequestRefusedError):
+            error = RequestRefusedError(500, "failed", str(error))
         return build_refusal(request.scope, error)
 
     @app.exception_handler(HTTPException)
     async def refuse_http(request: Request, error: HTTPException) -> Response:
         refusal = RequestRefusedError(error.status_code, "http", str(error.detail))
-        return await refuse(request, refusal)
-
-    @app.exception_handler(RequestValidationError)
-    async def refuse_malformed(request: Request, _error: RequestValidationError) -> Response:
-        refusal = RequestRefusedError(_INVALID, "invalid", "The request is malformed")
-        return await refuse(request, refusal)
-
-    @app.exception_handler(UnreelError)
-    async def refuse_known(request: Request, error: UnreelError) -> Response:
-        status = 500
-        return await refuse(request, RequestRefusedError(status, "failed", str(error)))
-
-
-def describe_person(request: Request, service: DeskService) -> dict[str, Any]:
-    """Return the values that every page of a person needs."""
-    token = service.access.make_form_token(request.state.identity)
-    return {"person": request.state.person, "form_token": token, "settings": service.settings}
+        return build_refusal(request.scope, refusal)
 
 
 def _read_date(text: str) -> date | None:

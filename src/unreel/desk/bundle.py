@@ -8,37 +8,32 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Literal
 
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
+from unreel.core.chunks import READ_BYTES
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.core.input_files import parse_json_object
 from unreel.core.names import make_safe_file_name
-from unreel.core.output_files import OutputDirectory
+from unreel.core.output_files import OutputDirectory, open_regular_user_file
 from unreel.core.safe_text import sanitise_line
-from unreel.desk.case_state import CaseRecord
-from unreel.desk.cases import LOG
+from unreel.desk.cases import LOG, CaseRecord
 from unreel.desk.keyframes import KEYFRAMES
 from unreel.desk.review_case import EVIDENCE
-from unreel.desk.signature import NAMESPACE, SignatureCheck, check_signature
+from unreel.desk.signature import NAMESPACE, check_signature
 
 MANIFEST: Final = "manifest.json"
 SIGNATURE: Final = f"{MANIFEST}.sig"
-CASE: Final = "case.json"
-_GUIDE: Final = "VERIFY.txt"
-_FORM: Final = "unreel-custody-bundle"
-_CHUNK: Final = 1 << 20
 _LARGEST: Final = 64 << 20
 """Bytes of a manifest or a signature."""
-_FOLDERS: Final = (EVIDENCE, KEYFRAMES)
-_HOW: Final = f"""\
+_GUIDE: Final = f"""\
 {MANIFEST} lists the SHA-256 of every file of this bundle, and of the original clip.
 Check all of it:      unreel desk verify BUNDLE.zip
 Check the signature:  ssh-keygen -Y check-novalidate -n {NAMESPACE} -s {SIGNATURE} < {MANIFEST}
@@ -46,14 +41,33 @@ Check the signer:     ssh-keygen -Y verify -n {NAMESPACE} -s {SIGNATURE} -f ALLO
 The verdicts are opinions of AI models and of people, not forensic proof.
 """
 
+BundleFile = tuple[str, int, Callable[[], IO[bytes]]]
+"""Path, size in bytes, and opener of one file of a bundle."""
 
-@dataclass(frozen=True, slots=True)
-class BundleFile:
-    """One file of a bundle: its path, its size, and its bytes."""
 
-    path: str
-    size: int
-    open: Callable[[], IO[bytes]]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundledCase:
+    """Case of a bundle, with the name and SHA-256 of its original."""
+
+    id: str
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleManifest:
+    """Content of `manifest.json`."""
+
+    form: Literal["unreel-custody-bundle"] = "unreel-custody-bundle"
+    version: Literal[1] = 1
+    made_by: str
+    made_at: str
+    cases: tuple[BundledCase, ...]
+    files: dict[str, str]
+    """SHA-256 of all other files by their paths."""
+
+
+_MANIFESTS: Final = TypeAdapter(BundleManifest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +78,7 @@ class BundleCheck:
     is_intact: bool
     problems: tuple[str, ...]
     n_files: int = 0
-    originals: tuple[dict[str, str], ...] = ()
-    """Name and SHA-256 of each original."""
+    originals: tuple[BundledCase, ...] = ()
     signature: str = "The signature was not checked."
 
 
@@ -73,20 +86,25 @@ def write_bundle(
     cases: Sequence[CaseRecord], sign: Callable[[bytes], bytes] | None
 ) -> Iterator[bytes]:
     """Yield the bytes of a bundle; several cases have one folder each."""
-    files = [_make_file(_GUIDE, _HOW.encode())]
-    for number, case in enumerate(cases, start=1):
-        stem = make_safe_file_name(Path(case.name).stem)
-        files += _list_files(case, f"{number:03d}-{stem}/" if len(cases) > 1 else "")
     digests: dict[str, str] = {}
 
-    def iter_all() -> Iterator[BundleFile]:
-        yield from files
-        manifest = json.dumps(_make_manifest(cases, digests), indent=2).encode()
-        yield _make_file(MANIFEST, manifest)
+    def iter_files() -> Iterator[BundleFile]:
+        yield _make_file("VERIFY.txt", _GUIDE.encode())
+        for number, case in enumerate(cases, start=1):
+            stem = make_safe_file_name(Path(case.name).stem)
+            yield from _iter_case_files(case, f"{number:03d}-{stem}/" if len(cases) > 1 else "")
+        manifest = BundleManifest(
+            made_by=f"unreel {version('unreel')}",
+            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            cases=tuple(BundledCase(id=c.id, name=c.name, sha256=c.clip) for c in cases),
+            files=digests,
+        )
+        data = _MANIFESTS.dump_json(manifest, indent=2)
+        yield _make_file(MANIFEST, data)
         if sign is not None:
-            yield _make_file(SIGNATURE, sign(manifest))
+            yield _make_file(SIGNATURE, sign(data))
 
-    yield from _iter_zip(iter_all(), digests)
+    yield from _iter_zip(iter_files(), digests)
 
 
 def verify_bundle(path: Path, signers: Path | None = None) -> BundleCheck:
@@ -100,123 +118,109 @@ def verify_bundle(path: Path, signers: Path | None = None) -> BundleCheck:
     except OSError as error:
         remedy = "Check the path and that you may read it"
         raise UnreadableSourceError(str(path), error.strerror or "unreadable", remedy) from error
-    except (zipfile.BadZipFile, InvalidValueError, LookupError, NotImplementedError) as error:
-        problem = f"It is no intact bundle: {sanitise_line(str(error))}."
+    except (zipfile.BadZipFile, ValueError, LookupError, RuntimeError, EOFError) as error:
+        reason = "its manifest is malformed" if isinstance(error, ValidationError) else str(error)
+        problem = f"It is no intact bundle: {sanitise_line(reason)}."
         return BundleCheck(bundle=str(path), is_intact=False, problems=(problem,))
 
 
 def _verify(path: Path, signers: Path | None) -> BundleCheck:
     digests: dict[str, str] = {}
-    with zipfile.ZipFile(path) as archive:
-        manifest = _read_entry(archive, MANIFEST)
-        signed = _read_entry(archive, SIGNATURE) if SIGNATURE in archive.namelist() else None
+    with open_regular_user_file(path) as file, zipfile.ZipFile(file) as archive:
+        _require_plain_entries(archive, file.seek(0, io.SEEK_END))
+        data = archive.read(MANIFEST)
+        signature = archive.read(SIGNATURE) if SIGNATURE in archive.namelist() else None
         entries = archive.infolist()
-        if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-            msg = "a file is compressed, which unreel never writes"
-            raise InvalidValueError(msg)
-        files = (BundleFile(e.filename, e.file_size, partial(archive.open, e)) for e in entries)
-        rewritten = _hash_chunks(_iter_zip(files, digests))
-    document = parse_json_object(manifest)
-    if document.get("form") != _FORM:
-        msg = "it has another form"
-        raise InvalidValueError(msg)
-    listed: dict[str, str] = document["files"]
-    found = {name: value for name, value in digests.items() if name not in {MANIFEST, SIGNATURE}}
-    problems = [f"{sanitise_line(name)} is missing." for name in listed.keys() - found.keys()]
-    for name, value in found.items():
-        if listed.get(name) != value:
-            problem = "was changed" if name in listed else "is not in the manifest"
-            problems.append(f"{sanitise_line(name)} {problem}.")
-    with path.open("rb") as file:
-        if not problems and rewritten != hashlib.file_digest(file, "sha256").hexdigest():
-            problems.append("Bytes outside of the listed files were changed.")
-    checked = SignatureCheck(is_valid=signers is None, text="The bundle has no signature.")
-    if signed is not None:
-        checked = check_signature(manifest, signed, signers)
-    problems += [] if checked.is_valid else [checked.text]
+        files = ((e.filename, e.file_size, partial(archive.open, e)) for e in entries)
+        rewritten = hashlib.sha256()
+        for chunk in _iter_zip(files, digests):
+            rewritten.update(chunk)
+        file.seek(0)
+        is_same = rewritten.digest() == hashlib.file_digest(file, "sha256").digest()
+    manifest = _MANIFESTS.validate_json(data)
+    listed = manifest.files
+    present = {name: value for name, value in digests.items() if name not in {MANIFEST, SIGNATURE}}
+    problems = [f"{sanitise_line(name)} is missing." for name in listed.keys() - present.keys()]
+    for name in [name for name, value in present.items() if listed.get(name) != value]:
+        problem = "was changed" if name in listed else "is not in the manifest"
+        problems.append(f"{sanitise_line(name)} {problem}.")
+    if not problems and not is_same:
+        problems.append("Bytes outside of the listed files were changed.")
+    text = "The bundle has no signature."
+    try:
+        if signature is not None:
+            text = check_signature(data, signature, signers)
+        elif signers is not None:
+            problems.append(text)
+    except InvalidValueError as error:
+        problems.append(text := str(error))
     return BundleCheck(
         bundle=str(path),
         is_intact=not problems,
         problems=tuple(problems),
         n_files=len(listed),
-        originals=tuple(
-            {key: str(c[key]) for key in ("name", "sha256")} for c in document["cases"]
-        ),
-        signature=checked.text,
+        originals=manifest.cases,
+        signature=text,
     )
 
 
-def _list_files(case: CaseRecord, prefix: str) -> list[BundleFile]:
+def _require_plain_entries(archive: zipfile.ZipFile, n_bytes: int) -> None:
+    """Raise `InvalidValueError` for entries that `_iter_zip` never writes, before they are read."""
+    entries = archive.infolist()
+    problem = ""
+    if len({entry.filename for entry in entries}) < len(entries):
+        problem = "two files have the same name"
+    elif any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+        problem = "a file is compressed"
+    elif sum(entry.file_size for entry in entries) > n_bytes:
+        problem = "its files overlap"
+    elif any(e.file_size > _LARGEST for e in entries if e.filename in {MANIFEST, SIGNATURE}):
+        problem = f"the manifest or the signature is larger than {_LARGEST} bytes"
+    if problem:
+        raise InvalidValueError(problem)
+
+
+def _iter_case_files(case: CaseRecord, prefix: str) -> Iterator[BundleFile]:
     folder = OutputDirectory(case.folder)
     with folder.read(LOG) as log:
-        files = [_make_file(prefix + LOG, log.read())]
+        yield _make_file(prefix + LOG, log.read())
     facts = to_jsonable_python(case, exclude={"folder", "is_deleted", "asks_again", "stage"})
-    files.append(_make_file(prefix + CASE, json.dumps(facts, indent=2).encode()))
-    names = [f"{sub}/{name}" for sub in _FOLDERS for name in folder.files(sub)]
-    sizes = ((name, folder.size(name) or 0) for name in names)
-    files += [BundleFile(prefix + name, n, partial(folder.read, name)) for name, n in sizes]
-    return files
-
-
-def _make_manifest(cases: Sequence[CaseRecord], digests: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "form": _FORM,
-        "version": 1,
-        "made_by": f"unreel {version('unreel')}",
-        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cases": [{"id": case.id, "name": case.name, "sha256": case.clip} for case in cases],
-        "files": dict(digests),
-    }
+    yield _make_file(f"{prefix}case.json", json.dumps(facts, indent=2).encode())
+    for below in (EVIDENCE, KEYFRAMES):
+        for name in (f"{below}/{file}" for file in folder.files(below)):
+            yield prefix + name, folder.size(name) or 0, partial(folder.read, name)
 
 
 def _make_file(path: str, data: bytes) -> BundleFile:
-    return BundleFile(path, len(data), partial(io.BytesIO, data))
+    return path, len(data), partial(io.BytesIO, data)
 
 
 class _ChunkSink(io.RawIOBase):
-    """Output of a zip that cannot seek; its chunks are taken away as they come."""
+    """Output of a zip that cannot seek."""
 
     def __init__(self) -> None:
-        self._chunks: list[bytes] = []
+        self.chunks: list[bytes] = []
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        self._chunks.append(bytes(data))
+        self.chunks.append(bytes(data))
         return len(data)
-
-    def take(self) -> list[bytes]:
-        """Return the chunks, and forget them."""
-        chunks, self._chunks = self._chunks, []
-        return chunks
 
 
 def _iter_zip(files: Iterable[BundleFile], digests: dict[str, str]) -> Iterator[bytes]:
     """Yield the bytes of a zip, and add the SHA-256 of each file to `digests` after it."""
     sink = _ChunkSink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
-        for file in files:
-            digest, entry = hashlib.sha256(), zipfile.ZipInfo(file.path)
-            entry.file_size = file.size
-            with file.open() as source, archive.open(entry, "w") as into:
-                while chunk := source.read(_CHUNK):
+        for path, size, open_file in files:
+            digest, entry = hashlib.sha256(), zipfile.ZipInfo(path)
+            entry.file_size = size
+            with open_file() as source, archive.open(entry, "w") as into:
+                while chunk := source.read(READ_BYTES):
                     digest.update(chunk)
                     into.write(chunk)
-                    yield from sink.take()
-            digests[file.path] = digest.hexdigest()
-    yield from sink.take()
-
-
-def _read_entry(archive: zipfile.ZipFile, name: str) -> bytes:
-    if archive.getinfo(name).file_size > _LARGEST:
-        msg = f"{name} is larger than {_LARGEST} bytes"
-        raise InvalidValueError(msg)
-    return archive.read(name)
-
-
-def _hash_chunks(chunks: Iterable[bytes]) -> str:
-    digest = hashlib.sha256()
-    for chunk in chunks:
-        digest.update(chunk)
-    return digest.hexdigest()
+                    yield b"".join(sink.chunks)
+                    sink.chunks.clear()
+            digests[path] = digest.hexdigest()
+    yield b"".join(sink.chunks)

@@ -1,4 +1,7 @@
-"""Cases on disk: one folder per case with the original, the results and an append-only log."""
+"""Cases on disk: one folder per case with the original, the results and an append-only log.
+
+The state of a case is the result of the events in its log.
+"""
 
 import hashlib
 import json
@@ -6,27 +9,116 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Literal
 
-from unreel.core.errors import InvalidValueError
+from unreel.core.chunks import READ_BYTES
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.input_files import parse_json_object
+from unreel.core.names import read_clip_id
 from unreel.core.output_files import PART, OutputDirectory
 from unreel.core.safe_text import sanitise_line
-from unreel.desk.case_state import CaseRecord, read_record
 from unreel.engine.location import StorageLocation
 from unreel.engine.writer_lock import build_writer_lock
 from unreel.report.review.index_page import ATTENTION_TITLES
+from unreel.report.review.result import Attention
 
+CaseStage = Literal["waiting", "working", "shown", "done", "failed"]
+"""`shown`: the evidence page exists, and the annotated copy does not."""
+ENDED: Final = frozenset({"done", "failed"})
+VERDICTS: Final = {"generated": "AI-generated", "real": "real", "not-known": "not known"}
+"""Verdicts that a person may give, with their texts."""
 LOG: Final = "log.jsonl"
+_STAGES: Final[dict[str, CaseStage]] = {
+    "started": "working",
+    "evidence": "shown",
+    "finished": "done",
+    "failed": "failed",
+    "again": "waiting",
+}
+"""Stages after an event; other events change none."""
 _CASES: Final = "cases"
 _ID: Final = re.compile(r"[0-9a-f]{16}")
-_LONGEST_NAME: Final = 200
-_CHUNK: Final = 1 << 20
+_LONGEST_NAME, _LONGEST_SUFFIX = 200, 20
+
+
+@dataclass(frozen=True, slots=True)
+class PersonEntry:
+    """A note by a person, with a verdict or without."""
+
+    person: str
+    at: datetime
+    text: str
+    verdict: str
+
+
+@dataclass(slots=True, kw_only=True)
+class CaseRecord:
+    """One clip with all that is known about it; the fields after `batch` follow the log."""
+
+    id: str
+    folder: Path
+    name: str
+    """File name as the person gave it: untrusted text."""
+    clip: str
+    """SHA-256 of the original."""
+    size_bytes: int
+    reviewers: str
+    """Name of the reviewer set."""
+    person: str
+    added_at: datetime
+    batch: str
+    stage: CaseStage = "waiting"
+    attention: Attention | None = None
+    sentence: str = ""
+    claims: tuple[str, ...] = ()
+    keyframes: tuple[dict[str, Any], ...] = ()
+    """Rows of `write_keyframes`."""
+    entries: list[PersonEntry] = field(default_factory=list)
+    """Notes and verdicts, oldest first."""
+    asks_again: bool = False
+    """Whether failed questions are asked again."""
+    is_deleted: bool = False
+
+    @property
+    def original(self) -> Path:
+        """Return the path of the original file."""
+        return self.folder / "original" / self.name
+
+    @property
+    def is_ended(self) -> bool:
+        """Return whether no work on the case is left."""
+        return self.stage in ENDED
+
+    @property
+    def decision(self) -> PersonEntry | None:
+        """Return the last entry with a verdict."""
+        return next((entry for entry in reversed(self.entries) if entry.verdict), None)
+
+    @property
+    def people(self) -> set[str]:
+        """Return the person who added the case, and those who wrote about it."""
+        return {self.person, *(entry.person for entry in self.entries)}
+
+    def apply(self, event: Mapping[str, Any]) -> None:
+        """Change the state by one event of the log; unknown events change nothing."""
+        name = event["event"]
+        self.stage = _STAGES.get(name, self.stage)
+        if name in {"evidence", "failed"}:
+            self.attention, self.sentence = event["attention"], event["sentence"]
+            self.claims = tuple(event["claims"])
+        if name in {"again", "finished", "failed"}:
+            self.asks_again = name == "again"
+        if name == "keyframes":
+            self.keyframes = tuple(event["rows"])
+        if name == "entry":
+            at = datetime.fromisoformat(event["at"])
+            self.entries.append(PersonEntry(event["person"], at, event["text"], event["verdict"]))
+        self.is_deleted |= name == "deleted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,14 +176,14 @@ class CaseStore:
         case_id, name = secrets.token_hex(8), clean_name(name)
         digest, size = hashlib.sha256(), 0
         with self.root.create(f"{_CASES}/{case_id}/original/{name}") as into:
-            while chunk := file.read(_CHUNK):
+            while chunk := file.read(READ_BYTES):
                 digest.update(chunk)
                 size += len(chunk)
                 into.write(chunk)
         facts = {"name": name, "clip": digest.hexdigest(), "size_bytes": size, "batch": batch}
         event = _make_event("added", person, **facts, reviewers=reviewers)
         self._append(case_id, event)
-        case = read_record(self.root.root / _CASES / case_id, event)
+        case = _make_record(self.root.root / _CASES / case_id, event)
         with self._lock:
             self._cases[case_id] = case
         return case
@@ -136,7 +228,13 @@ class CaseStore:
         events = list(self._iter_events(folder.name))
         if not events:
             return None
-        case = read_record(folder, events[0])
+        if events[0]["event"] != "added":
+            problem, remedy = (
+                "its log has lost its beginning",
+                "Move the folder away and look at it",
+            )
+            raise UnreadableSourceError(str(folder), problem, remedy)
+        case = _make_record(folder, events[0])
         for event in events[1:]:
             case.apply(event)
         return case
@@ -161,13 +259,13 @@ class CaseStore:
 
 
 def sort_for_triage(cases: Iterable[CaseRecord]) -> list[tuple[str, list[CaseRecord]]]:
-    """Return the cases in groups: those under work, then in the order of the index page of a review.
+    """Return the cases in groups: those in progress, then in the order of the index page of a review.
 
-    Cases under work are in the order of the queue. In other groups, cases without a verdict of a
+    Cases in progress are in the order of the queue. In other groups, cases without a verdict of a
     person come first, and newer ones before older ones.
     """
     newest = sorted(cases, key=lambda case: case.added_at, reverse=True)
-    groups = [("Under work", [case for case in newest if case.attention is None][::-1])]
+    groups = [("In progress", [case for case in newest if case.attention is None][::-1])]
     for attention, title in ATTENTION_TITLES.items():
         own = [case for case in newest if case.attention == attention]
         groups.append((title, sorted(own, key=lambda case: case.decision is not None)))
@@ -177,11 +275,23 @@ def sort_for_triage(cases: Iterable[CaseRecord]) -> list[tuple[str, list[CaseRec
 def clean_name(name: str) -> str:
     """Return a file name without folders, control characters and leading dots, of bounded length."""
     last = sanitise_line(PurePosixPath(name.replace("\\", "/")).name).lstrip(". ")
-    stem, dot, suffix = last.rpartition(".")
-    short = stem.encode()[: _LONGEST_NAME - len(suffix.encode()[:20])].decode(errors="ignore")
-    return f"{short}{dot}{suffix[:20]}" if stem else last[:20] or "unnamed"
+    stem, suffix = PurePosixPath(last).stem, PurePosixPath(last).suffix
+    suffix = suffix.encode()[:_LONGEST_SUFFIX].decode(errors="ignore")
+    stem = stem.encode()[: _LONGEST_NAME - len(suffix.encode())].decode(errors="ignore")
+    return f"{stem}{suffix}" or "unnamed"
 
 
 def _make_event(event: str, person: str, **fields: Any) -> dict[str, Any]:
     at = datetime.now(UTC).isoformat(timespec="milliseconds")
     return {"at": at, "event": event, "person": person, **fields}
+
+
+def _make_record(folder: Path, event: Mapping[str, Any]) -> CaseRecord:
+    """Return the record of a case from the first event of its log."""
+    return CaseRecord(
+        id=folder.name,
+        folder=folder,
+        clip=read_clip_id(event["clip"], str(folder)),
+        added_at=datetime.fromisoformat(event["at"]),
+        **{name: event[name] for name in ("name", "size_bytes", "reviewers", "person", "batch")},
+    )

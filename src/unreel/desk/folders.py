@@ -35,8 +35,7 @@ def open_clips(roots: Sequence[Path], folder: str, *, most: int) -> Iterator[tup
     if not folder:
         return
     if folder not in list_folders(roots):
-        status, message = 422, "Choose a folder of the page"
-        raise RequestRefusedError(status, "invalid", message)
+        raise RequestRefusedError(422, "invalid", "Choose a folder of the page")
     chosen = Path(folder)
     names = (name for name in walk_videos(chosen) if isinstance(name, str))
     for name in islice(names, most):

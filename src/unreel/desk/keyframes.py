@@ -1,9 +1,7 @@
 """Keyframes of a clip: the first frame of each shot, then the most distinct frames, as JPEG."""
 
-import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,60 +16,39 @@ from unreel.media.scan import FULL
 
 KEYFRAMES: Final = "keyframes"
 THUMB: Final = "thumb.jpg"
-_NAME: Final = re.compile(r"\d\d-frame-(?P<index>\d+)-at-(?P<at_us>\d+)-us(?P<cut>-cut)?\.jpg")
 _N_KEYFRAMES: Final = 8
 _ALIKE: Final = 0.05
 """Distance of colours below which a further frame shows nothing new."""
 _THUMB_SIDE: Final = 240
 
 
-@dataclass(frozen=True, slots=True)
-class KeyframePicture:
-    """One keyframe, from the name of its file."""
+def write_keyframes(clip: Path, out: Path, *, reader: MediaReader) -> list[dict[str, Any]]:
+    """Write the keyframes of `clip` and a thumbnail into `out`.
 
-    file: str
-    index: str
-    at: str
-    is_cut: bool
-    """Whether a shot begins there."""
-
-
-def write_keyframes(clip: Path, out: Path, *, reader: MediaReader) -> None:
-    """Write the keyframes of `clip` and a thumbnail into `out`; none of a clip that cannot be scanned."""
+    Returns:
+        File, index, time and whether a shot begins, for each; none if the clip cannot be scanned.
+    """
     folder = OutputDirectory(out)
     folder.remove_folder(KEYFRAMES)
     scan = reader.scan(clip)
     if isinstance(scan, Failure):
-        return
+        return []
     cuts = [0, *find_colour_cuts(scan.histograms)]
     chosen = select_distinct_frames(scan.histograms, cuts)
     frames = reader.frames_at(
         clip, [convert_to_microseconds(scan.instants_s[index]) for index in chosen]
     )
     if isinstance(frames, Failure):
-        return
+        return []
+    rows = []
     for number, frame in enumerate(frames.frames, start=1):
-        cut = "-cut" if frame.index in cuts else ""
-        name = (
-            f"{number:02d}-frame-{frame.index}-at-{convert_to_microseconds(frame.at_s)}-us{cut}.jpg"
-        )
-        folder.write(f"{KEYFRAMES}/{name}", encode_jpeg(frame.rgb(), quality=92))
+        name = f"{KEYFRAMES}/{number:02d}-frame-{frame.index}.jpg"
+        folder.write(name, encode_jpeg(frame.rgb(), quality=92))
+        at = format_seconds(convert_to_microseconds(frame.at_s))
+        rows.append({"file": name, "index": frame.index, "at": at, "is_cut": frame.index in cuts})
     middle = scale_down_picture(frames.frames[len(frames.frames) // 2].rgb(), _THUMB_SIDE)
     folder.write(THUMB, encode_jpeg(middle, quality=72))
-
-
-def list_keyframes(out: Path) -> list[KeyframePicture]:
-    """Return the keyframes in `out`, in order."""
-    names = filter(None, map(_NAME.fullmatch, OutputDirectory(out).files(KEYFRAMES)))
-    return [
-        KeyframePicture(
-            f"{KEYFRAMES}/{name[0]}",
-            name["index"],
-            format_seconds(int(name["at_us"])),
-            is_cut=name["cut"] is not None,
-        )
-        for name in names
-    ]
+    return rows
 
 
 def select_distinct_frames(histograms: NDArray[np.uint8], cuts: list[int]) -> list[int]:

@@ -7,9 +7,7 @@ from markupsafe import Markup
 
 from unreel.core.input_files import parse_json_object
 from unreel.core.output_files import OutputDirectory
-from unreel.desk.case_state import ENDED, VERDICTS, CaseRecord
-from unreel.desk.cases import sort_for_triage
-from unreel.desk.keyframes import THUMB, list_keyframes
+from unreel.desk.cases import VERDICTS, CaseRecord, sort_for_triage
 from unreel.desk.review_case import EVIDENCE, PAGE_PARTS
 from unreel.desk.worker import CaseWorker
 from unreel.pages.page import BASE, PRINT, build_html_page, render_template
@@ -40,10 +38,9 @@ def render_cases(
         f"unreel.desk:{template}.html",
         groups=sort_for_triage(shown),
         progress={case.id: worker.describe(case) for case in shown},
-        thumbs={case.id for case in shown if OutputDirectory(case.folder).size(THUMB)},
         n_cases=len(cases),
         n_hidden=len(cases) - len(shown),
-        n_ended=sum(case.stage in ENDED for case in cases),
+        n_ended=sum(case.is_ended for case in cases),
         verdicts=VERDICTS,
         no_proof=NO_PROOF,
         **values,
@@ -59,13 +56,8 @@ def render_case(case: CaseRecord, worker: CaseWorker, **values: object) -> str:
         parts = _read_json(folder, PAGE_PARTS)
         values["facts"] = _read_json(folder, f"{EVIDENCE}/{RESULT}")["facts"]
     values |= {"case": case, "verdicts": VERDICTS, "progress": worker.describe(case)}
-    values |= {"is_ended": case.stage in ENDED, "has_evidence": bool(parts)}
-    file = render_template(
-        "unreel.desk:case_file.html",
-        keyframes=list_keyframes(case.folder),
-        engines=_ENGINES,
-        **values,
-    )
+    values["has_evidence"] = bool(parts)
+    file = render_template("unreel.desk:case_file.html", engines=_ENGINES, **values)
     bar = render_template("unreel.desk:bar.html", **values)
     if not parts:
         body = bar + render_template("unreel.desk:waiting.html", case_file=file, **values)

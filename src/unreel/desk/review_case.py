@@ -2,25 +2,29 @@
 
 import asyncio
 import base64
+import itertools
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
-from unreel.core.failure import Failure
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import read_environment_settings
 from unreel.desk.answers import CaseAnswers
-from unreel.desk.case_state import CaseRecord
-from unreel.desk.cases import CaseStore
+from unreel.desk.cases import CaseRecord, CaseStore
 from unreel.desk.keyframes import write_keyframes
-from unreel.desk.reviewer_sets import OpenSet
+from unreel.desk.reviewer_sets import OpenReviewerSet
 from unreel.evaluation.review import Review, probe_clip_file, review_clip
 from unreel.media.reader import MediaReader
 from unreel.pages.player import SPEC_ID
 from unreel.report.review.evidence import EvidencePageContext, EvidenceParts, write_evidence
-from unreel.report.review.index_page import build_failed_index_entry, build_review_index_entry
+from unreel.report.review.index_page import (
+    ReviewIndexEntry,
+    build_failed_index_entry,
+    build_review_index_entry,
+)
 from unreel.report.review.origin import FileOriginChecks, check_file_origin
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.factory import OpenedReviewer
@@ -45,7 +49,7 @@ class CaseTools:
 async def review_case(
     case: CaseRecord,
     tools: CaseTools,
-    chosen: OpenSet,
+    chosen: OpenReviewerSet,
     reviewers: Sequence[OpenedReviewer],
     on_step: OnStep,
 ) -> None:
@@ -56,23 +60,21 @@ async def review_case(
         record_failure(case, tools.store, clip)
         return
     n_questions = len(reviewers) * len(chosen.questions.protocols)
-    n_answered = 0
+    n_answers = itertools.count()
 
-    def count_answers(_opinion: object = None) -> None:
-        nonlocal n_answered
-        n_answered += _opinion is not None
-        on_step(f"Asking reviewers: {n_answered} of {n_questions} answers")
+    def report_answer(_opinion: object = None) -> None:
+        on_step(f"Asking reviewers: {next(n_answers)} of {n_questions} answers")
 
     answers = CaseAnswers(case.folder, asks_again=case.asks_again)
     if n_questions:
-        count_answers()
+        report_answer()
     asked = asyncio.create_task(
         review_clip(
             clip,
             [answers.wrap(opened) for opened in reviewers],
             inquiry=chosen.questions,
             desk=tools.dispatcher,
-            on_opinion=count_answers,
+            on_opinion=report_answer,
         )
     )
     # The questions first: reading the origin starts a process that slows them down.
@@ -90,14 +92,16 @@ async def review_case(
 
 def record_failure(case: CaseRecord, store: CaseStore, failure: Failure) -> None:
     """End a case with the reason why its clip was not reviewed."""
-    sentence = build_failed_index_entry(case.original, failure).sentence
-    store.record(case, "failed", reason=failure.reason.value, sentence=sentence)
+    facts = {"reason": failure.reason.value, "detail": failure.detail}
+    if failure.reason is FailureReason.UNDECODABLE:  # the detail is a message of FFmpeg
+        failure = replace(failure, detail="the file is damaged, or it is not a video")
+    _record_entry(case, store, "failed", build_failed_index_entry(case.original, failure), **facts)
 
 
 def _write_case(
     case: CaseRecord,
     tools: CaseTools,
-    chosen: OpenSet,
+    chosen: OpenReviewerSet,
     review: Review,
     origin: FileOriginChecks,
     on_step: OnStep,
@@ -108,15 +112,10 @@ def _write_case(
     on_step("Writing the evidence page")
 
     def show_page(_page: object) -> None:
-        tools.store.record(
-            case,
-            "evidence",
-            attention=entry.attention,
-            sentence=entry.sentence,
-            claims=list(entry.claims),
-        )
+        _record_entry(case, tools.store, "evidence", entry)
         on_step("Selecting keyframes")
-        write_keyframes(case.original, case.folder, reader=tools.reader)
+        rows = write_keyframes(case.original, case.folder, reader=tools.reader)
+        tools.store.record(case, "keyframes", rows=rows)
 
     write_evidence(
         review,
@@ -130,6 +129,13 @@ def _write_case(
         on_frames=lambda n: on_step(f"Drawing the annotated copy: {n} of {n_frames} frames"),
     )
     tools.store.record(case, "finished")
+
+
+def _record_entry(
+    case: CaseRecord, store: CaseStore, event: str, entry: ReviewIndexEntry, **facts: Any
+) -> None:
+    facts |= {"attention": entry.attention, "sentence": entry.sentence}
+    store.record(case, event, claims=list(entry.claims), **facts)
 
 
 def _store_parts(parts: EvidenceParts, folder: OutputDirectory) -> None:

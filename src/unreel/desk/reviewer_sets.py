@@ -47,7 +47,7 @@ _TYPICAL: Final = Clip(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenSet:
+class OpenReviewerSet:
     """A reviewer set whose settings are checked."""
 
     name: str
@@ -56,11 +56,13 @@ class OpenSet:
     records: tuple[ReviewerRecord, ...]
     note: str
     """Sentence for the evidence page, for example that answers are recorded."""
+    titles: tuple[str, ...]
+    """Titles of the protocols."""
     cost: str
     """Cost of a typical clip, as text."""
 
 
-def open_set(chosen: ReviewerSet, settings: EnvironmentSettings) -> OpenSet:
+def open_reviewer_set(chosen: ReviewerSet, settings: EnvironmentSettings) -> OpenReviewerSet:
     """Check a reviewer set; nothing is sent.
 
     Raises:
@@ -82,7 +84,7 @@ def open_set(chosen: ReviewerSet, settings: EnvironmentSettings) -> OpenSet:
     sections = [
         validate_recipe_sections(ReviewerSection, {"model": model} | keys) for model in models
     ]
-    return OpenSet(
+    return OpenReviewerSet(
         name=chosen.name,
         questions=questions,
         factories=factories,
@@ -90,6 +92,7 @@ def open_set(chosen: ReviewerSet, settings: EnvironmentSettings) -> OpenSet:
             record for run in runs for record in read_reviewer_records(run, chosen.parser)
         ),
         note=" ".join(filter(None, notes)),
+        titles=tuple(get_protocol(name).title for name in questions.protocols),
         cost=_format_cost([each for each in sections if each.is_served], questions),
     )
 

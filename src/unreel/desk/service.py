@@ -1,24 +1,28 @@
 """Open parts of one desk, for its routes."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
-from typing import NoReturn
+from typing import Any, Final, NoReturn
 
-from fastapi.responses import Response, StreamingResponse
+from fastapi import Request
+from starlette.datastructures import FormData
 
 from unreel.core.settings import EnvironmentSettings
 from unreel.desk.access import DeskAccess
-from unreel.desk.bundle import write_bundle
-from unreel.desk.case_state import ENDED, CaseRecord
-from unreel.desk.cases import CaseFilter, CaseStore
-from unreel.desk.reviewer_sets import open_set
+from unreel.desk.cases import CaseFilter, CaseRecord, CaseStore
+from unreel.desk.reviewer_sets import open_reviewer_set
 from unreel.desk.settings import DeskSettings
 from unreel.desk.signature import sign_manifest
 from unreel.desk.worker import CaseWorker
 from unreel.media.access import open_media_reader
 from unreel.report.review.browser_pdf import find_browser
 from unreel.webapp.refusals import RequestRefusedError
+
+SEE_OTHER: Final = 303
+LONGEST_TEXT: Final = 10_000
+"""Characters of a note."""
 
 
 class DeskService:
@@ -33,9 +37,11 @@ class DeskService:
         on_link: Callable[[str], None],
     ) -> None:
         self.settings = settings
-        self.sets = {each.name: open_set(each, environment) for each in settings.reviewers}
-        if settings.signing_key is not None:
-            sign_manifest(b"", settings.signing_key)
+        self.sets = {each.name: open_reviewer_set(each, environment) for each in settings.reviewers}
+        key = settings.signing_key
+        self.sign = None if key is None else partial(sign_manifest, key=key)
+        if self.sign is not None:
+            self.sign(b"")
         self.access = DeskAccess(settings.proxy, on_link)
         self.store = CaseStore(settings.cases)
         reading = partial(
@@ -59,17 +65,18 @@ class DeskService:
             refuse_absent("There is no such batch. Its cases may have been deleted")
         return cases
 
-    def stream_bundle(self, cases: list[CaseRecord], name: str, person: str) -> Response:
-        """Return the bundle of ended cases as a download, and log it in each case."""
-        if any(case.stage not in ENDED for case in cases):
-            status, message = 409, "The bundle can be downloaded when the review has ended"
-            raise RequestRefusedError(status, "not-ready", message)
-        for case in cases:
-            self.store.record(case, "bundle", person)
-        key = self.settings.signing_key
-        chunks = write_bundle(cases, None if key is None else partial(sign_manifest, key=key))
-        headers = {"content-disposition": f'attachment; filename="{name}.zip"'}
-        return StreamingResponse(chunks, media_type="application/zip", headers=headers)
+    @asynccontextmanager
+    async def read_form(self, request: Request, n_files: int = 0) -> AsyncIterator[FormData]:
+        """Yield the fields of a form whose token is valid; its files are closed at the end."""
+        limits = {"max_files": n_files, "max_fields": 10, "max_part_size": LONGEST_TEXT * 4}
+        async with request.form(**limits) as form:
+            self.access.require_form_token(request.state.identity, form.get("form_token"))
+            yield form
+
+    def build_page_values(self, request: Request) -> dict[str, Any]:
+        """Return the values that every page of a person needs."""
+        token = self.access.make_form_token(request.state.identity)
+        return {"person": request.state.person, "form_token": token, "settings": self.settings}
 
     def close(self) -> None:
         """Stop the work, and let another process open the cases."""
@@ -79,11 +86,9 @@ class DeskService:
 
 def refuse_absent(message: str) -> NoReturn:
     """Refuse a request for something that does not exist."""
-    status = 404
-    raise RequestRefusedError(status, "not-found", message)
+    raise RequestRefusedError(404, "not-found", message)
 
 
 def refuse_invalid(message: str) -> NoReturn:
     """Refuse a request with unusable values."""
-    status = 422
-    raise RequestRefusedError(status, "invalid", message)
+    raise RequestRefusedError(422, "invalid", message)

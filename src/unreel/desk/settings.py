@@ -2,7 +2,7 @@
 
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Final
 
 from pydantic import Field, field_validator
 
@@ -12,8 +12,6 @@ from unreel.core.server_keys import ServerAddress
 from unreel.protocols.protocol import Mode
 from unreel.recipes.check import validate_recipe_sections
 from unreel.recipes.section import Connections, Count, Deadline, Line, RecipeSection, Text
-
-Section = TypeVar("Section", bound=RecipeSection)
 
 
 class ReviewerSet(RecipeSection):
@@ -67,7 +65,7 @@ class DeskSettings(RecipeSection):
     """Largest upload in MB."""
     upload_s: Deadline = 600.0
     at_once: Connections = 2
-    """Number of cases under work at the same time."""
+    """Number of cases in progress at the same time."""
 
     @property
     def max_request_bytes(self) -> int:
@@ -94,16 +92,18 @@ def read_desk_settings(path: Path | None, cases: Path | None) -> DeskSettings:
     if len({each.name for each in file.reviewers}) < len(file.reviewers):
         setting, problem = "reviewers", "two sets have the same name"
         raise InvalidSettingError(setting, problem, "Give each set its own name")
-    paths: dict[str, Any] = {
-        "cases": (cases or base / file.cases).resolve(),
-        "reviewers": tuple(_resolve(each, base, "recorded", "prices") for each in file.reviewers),
-        "roots": tuple((base / root).resolve() for root in file.roots),
-    }
-    for root in paths["roots"]:
+    roots = tuple((base / root).resolve() for root in file.roots)
+    for root in roots:
         if not root.is_dir():
             setting, problem = "roots", f"{root} is no folder"
             raise InvalidSettingError(setting, problem, "Name a folder that exists")
-    return _resolve(file, base, "signing_key").model_copy(update=paths)
+    reviewers = tuple(
+        each.model_copy(update=_resolve(base, recorded=each.recorded, prices=each.prices))
+        for each in file.reviewers
+    )
+    paths = _resolve(base, signing_key=file.signing_key)
+    folder = (cases or base / file.cases).resolve()
+    return file.model_copy(update={"cases": folder, "roots": roots, "reviewers": reviewers} | paths)
 
 
 def require_proxy(settings: DeskSettings, host: str) -> None:
@@ -119,6 +119,5 @@ def require_proxy(settings: DeskSettings, host: str) -> None:
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _resolve(section: Section, base: Path, *names: str) -> Section:
-    paths = {name: getattr(section, name) for name in names}
-    return section.model_copy(update={n: base / p for n, p in paths.items() if p is not None})
+def _resolve(base: Path, **paths: Path | None) -> dict[str, Path | None]:
+    return {name: path and base / path for name, path in paths.items()}

@@ -5,16 +5,15 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.desk.case_state import ENDED, CaseRecord
-from unreel.desk.cases import CaseStore
+from unreel.desk.cases import CaseRecord, CaseStore
 from unreel.desk.review_case import CaseTools, record_failure, review_case
-from unreel.desk.reviewer_sets import OpenSet
+from unreel.desk.reviewer_sets import OpenReviewerSet
 from unreel.desk.settings import DeskSettings
 from unreel.engine.stage import convert_error_to_failure
 from unreel.media.reader import MediaReader
@@ -49,7 +48,7 @@ class CaseWorker:
     def __init__(
         self,
         store: CaseStore,
-        sets: Mapping[str, OpenSet],
+        sets: Mapping[str, OpenReviewerSet],
         settings: DeskSettings,
         reading: Callable[[], AbstractContextManager[MediaReader]],
     ) -> None:
@@ -58,7 +57,7 @@ class CaseWorker:
         """Numbers in the queue of the cases that wait."""
         self._n_added = self._n_taken = 0
         self._steps: dict[str, str] = {}
-        """Present steps of the cases under work."""
+        """Present steps of the cases in progress."""
         self._spent_s: deque[float] = deque(maxlen=_MEASURED)
         self._loop = asyncio.new_event_loop()
         self._queue: asyncio.Queue[CaseRecord] = asyncio.Queue()
@@ -69,7 +68,7 @@ class CaseWorker:
         """Begin to work, first on the cases that an earlier process left."""
         self._thread.start()
         for case in reversed(self._store.select()):
-            if case.stage not in ENDED:
+            if not case.is_ended:
                 self.add(case)
 
     def add(self, case: CaseRecord) -> None:
@@ -79,8 +78,10 @@ class CaseWorker:
         self._loop.call_soon_threadsafe(self._queue.put_nowait, case)
 
     def delete(self, case: CaseRecord, person: str) -> None:
-        """Hide a case now and delete its files; those of a case under work when its work ends."""
-        self._store.record(case, "deleted", person)
+        """Hide a case now and delete its files; those of a case in progress when its work ends."""
+        case.is_deleted = True
+        with suppress(OSError):  # a full disk allows no entry in the log, which is deleted too
+            self._store.record(case, "deleted", person)
         self._waiting.pop(case.id, None)
         if case.id not in self._steps:
             self._store.remove(case)
@@ -91,15 +92,16 @@ class CaseWorker:
             ahead = max(0, number - self._n_taken) + len(self._steps)
             before = "1 case before it" if ahead == 1 else f"{ahead} cases before it"
             return CaseProgress("waiting", f"Waiting: {before}{self._format_rest(ahead)}.")
-        if case.stage in ENDED:
+        if case.is_ended:
             return CaseProgress(case.stage, "Done." if case.stage == "done" else "Not reviewed.")
-        step = self._steps.get(case.id, "Starting")
+        if (step := self._steps.get(case.id)) is None:
+            return CaseProgress("working", "Interrupted. The next start of the desk continues it.")
         if case.stage == "shown":
             return CaseProgress("shown", f"The evidence is ready. {step}.")
         return CaseProgress("working", f"{step}{self._format_rest(0)}.")
 
     def close(self) -> None:
-        """Stop; cases under work are taken up again by the next start."""
+        """Stop; cases in progress are taken up again by the next start."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stopped.set)
             self._thread.join(_STOP_S)
@@ -137,18 +139,20 @@ class CaseWorker:
         while True:
             case = await self._queue.get()
             self._n_taken += 1
-            if case.is_deleted:
-                continue
             began_s = time.monotonic()
+            # The step is set before the check, and `delete` checks in the opposite order.
             self._steps[case.id] = "Starting"
             self._waiting.pop(case.id, None)
             try:
-                await self._review(case, tools, pool)
+                if not case.is_deleted:
+                    await self._review(case, tools, pool)
+                    self._spent_s.append(time.monotonic() - began_s)
+            except OSError:
+                pass  # the log cannot be written, as on a full disk: the next start continues
             finally:
                 self._steps.pop(case.id)
-            self._spent_s.append(time.monotonic() - began_s)
-            if self._store.find(case.id) is None:  # deleted on the way
-                self._store.remove(case)
+            if case.is_deleted:
+                await asyncio.to_thread(self._store.remove, case)
 
     async def _review(self, case: CaseRecord, tools: CaseTools, pool: ReviewerPool) -> None:
         """Review a case; whatever it raises is the failure of this case."""

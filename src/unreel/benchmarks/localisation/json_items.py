@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.benchmarks.cells import ROW_BYTES
+from unreel.core.chunks import READ_BYTES
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.settings import read_environment_settings
 
-_CHUNK: Final = 1 << 20
 _CLOSING: Final = {"[": "]", "{": "}"}
 _BLANKS: Final = " \t\r\n"
 
@@ -99,7 +99,7 @@ class _BoundedText:
             self._read_more()
 
     def _read_more(self) -> None:
-        chunk = self._file.read(_CHUNK)
+        chunk = self._file.read(READ_BYTES)
         self._is_whole = not chunk
         self._text, self._at = self._text[self._at :] + chunk, 0
 

@@ -36,21 +36,19 @@ def run_desk(
         require_free_port(host, port)
     models = dict.fromkeys(model for each in settings.reviewers for model in each.models)
     print_model_servers([*models], environment)
-    base = ""
+    addresses: list[str] = []
 
     def print_link(path: str) -> None:
-        print_message(f"unreel desk: {base}{path} (opens once, for another browser)")
+        print_message(f"unreel desk: {addresses[0]}{path} (opens once, for another browser)")
 
     app = create_desk(settings, environment=environment, trusted=trusted, on_link=print_link)
 
     def announce(address: str) -> None:
-        nonlocal base
         SILENCE.stop()
-        base = address
-        print_message(f"unreel desk: {address}{app.state.desk.access.link}")
-        print_message(f"cases in {settings.cases}")
+        addresses.append(address)
+        link = address + app.state.desk.access.link
+        print_message(f"unreel desk: {link}", f"cases in {settings.cases}")
         if opens_browser and settings.proxy is None:
-            link = address + app.state.desk.access.link
             threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
 
     try:

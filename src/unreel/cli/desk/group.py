@@ -6,6 +6,7 @@ from typing import Final
 import click
 
 from unreel.cli.lazy_group import LazyCommand, LazyGroup
+from unreel.cli.output import trusted_option
 from unreel.core.registry import LazyImport, require_extra
 
 _WORDS: Final = {
@@ -17,22 +18,29 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command(cls=LazyGroup, words=_WORDS, invoke_without_command=True)
-@click.option("--config", type=_FILE, help="Settings: a file desk.toml.")
+@click.option(
+    "--config", type=_FILE, help="Settings file (desk.toml). Without it no model is asked."
+)
 @click.option(
     "--cases",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the cases.  [default: desk-cases]",
+    help="Folder in which cases are stored.  [default: desk-cases]",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Host to listen on.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8070, show_default=True, help="Port; 0: any."
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Host to listen on. Hosts other than loopback require [proxy] in the settings file.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8070,
+    show_default=True,
+    help="Port to listen on. With 0 the system chooses a free port.",
 )
 @click.option("--no-browser", is_flag=True, help="Print the link without opening a browser.")
-@click.option(
-    "--trusted",
-    is_flag=True,
-    help="Decode files in this process, without the sandbox. Use it only for your own clips.",
-)
+@trusted_option
 @click.pass_context
 def desk(  # noqa: PLR0913  one parameter for each option
     context: click.Context,

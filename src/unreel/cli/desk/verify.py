@@ -27,7 +27,7 @@ def verify(*, bundle: Path, signers: Path | None, as_json: bool) -> None:
         print_json(checked)
     elif checked.is_intact:
         echo(f"{bundle}: intact, {checked.n_files} files. {checked.signature}")
-        echo(*(f"  original {each['sha256']}  {each['name']}" for each in checked.originals))
+        echo(*(f"  original {each.sha256}  {each.name}" for each in checked.originals))
     else:
         print_message(*(f"{bundle}: {problem}" for problem in checked.problems))
     sys.exit(0 if checked.is_intact else 1)

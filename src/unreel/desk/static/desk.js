@@ -28,24 +28,37 @@
   const place = document.querySelector("[data-events]");
   if (!place || !document.querySelector("[data-case]")) return;
   const show = (element, row) => {
+    const isEnded = ["done", "failed"].includes(row.stage);
     const progress = element.querySelector(".progress");
-    if (progress) progress.textContent = `${row.text} `;
+    if (progress) progress.textContent = isEnded ? "" : `${row.text} `;
     const sentence = element.querySelector(".sentence");
     if (sentence) sentence.textContent = row.sentence;
     if (element.dataset.stage === row.stage) return;
-    if ("reload" in element.dataset && ["shown", "done", "failed"].includes(row.stage)) {
+    if ("reload" in element.dataset && (isEnded || row.stage === "shown")) {
       location.reload();
-    } else if (["done", "failed"].includes(row.stage)) {
+    } else if (isEnded) {
       document.getElementById("changed")?.removeAttribute("hidden");
     }
     element.dataset.stage = row.stage;
   };
-  const events = new EventSource(place.dataset.events);
-  events.addEventListener("message", (event) => {
+  const update = (event) => {
     for (const row of JSON.parse(event.data)) {
       const element = document.querySelector(`[data-case="${row.id}"]`);
       if (element) show(element, row);
     }
-  });
-  events.addEventListener("end", () => events.close());
+  };
+  /* A browser has six connections to a server: hidden pages give theirs back. */
+  let events = null;
+  const follow = () => {
+    events?.close();
+    if (document.hidden) return;
+    events = new EventSource(place.dataset.events);
+    events.addEventListener("message", update);
+    events.addEventListener("end", () => {
+      events.close();
+      document.removeEventListener("visibilitychange", follow);
+    });
+  };
+  document.addEventListener("visibilitychange", follow);
+  follow();
 })();

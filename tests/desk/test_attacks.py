@@ -1,0 +1,184 @@
+"""Hostile bundles, clients and files."""
+
+import io
+import os
+import shutil
+import struct
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from unreel.core.errors import UnreadableSourceError
+from unreel.desk import app
+from unreel.desk.bundle import verify_bundle, write_bundle
+from unreel.desk.cases import CaseStore
+from unreel.desk.worker import CaseWorker
+
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><animate/><script>window.hacked=1</script></svg>'
+FACTS = {"reviewers": "a", "person": "anna", "batch": ""}
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    """The bundle of one ended case."""
+    store = CaseStore(tmp_path / "desk")
+    case = store.add("one.mp4", io.BytesIO(b"x"), **FACTS)
+    store.record(case, "finished")
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(b"".join(write_bundle([case], None)))
+    store.close()
+    return path
+
+
+def read_entries(bundle: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(bundle) as archive:
+        return {each.filename: archive.read(each) for each in archive.infolist()}
+
+
+def write_entries(bundle: Path, entries: list[tuple[zipfile.ZipInfo, bytes]]) -> None:
+    with zipfile.ZipFile(bundle, "w") as archive:
+        for entry, data in entries:
+            archive.writestr(entry, data)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_second_file_of_the_same_name_is_found(bundle: Path) -> None:
+    entries = [(zipfile.ZipInfo(name), data) for name, data in read_entries(bundle).items()]
+    write_entries(bundle, [(zipfile.ZipInfo("case.json"), b"forged"), *entries])
+    assert "two files have the same name" in verify_bundle(bundle).problems[0]
+
+
+def test_a_link_in_a_bundle_is_found(bundle: Path) -> None:
+    entries = [(zipfile.ZipInfo(name), data) for name, data in read_entries(bundle).items()]
+    entries[0][0].external_attr = 0o120777 << 16
+    write_entries(bundle, entries)
+    assert not verify_bundle(bundle).is_intact
+
+
+def test_a_bundle_that_unpacks_to_more_than_its_size_is_not_read(bundle: Path) -> None:
+    data = bytearray(bundle.read_bytes())
+    at = data.index(b"PK\x01\x02")
+    struct.pack_into("<II", data, at + 20, 1 << 31, 1 << 31)
+    bundle.write_bytes(data)
+    assert not verify_bundle(bundle).is_intact
+    with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED) as bomb:
+        bomb.writestr("manifest.json", bytes(50 << 20))
+    assert "compressed" in verify_bundle(bundle).problems[0]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        b"[]",
+        b'{"form": 1}',
+        b'{"files": []}',
+        b"\xff",
+        b"[" * 9999,
+        b'{"cases": ["x"], "files": 1}',
+    ],
+)
+def test_a_malformed_manifest_is_a_problem(bundle: Path, manifest: bytes) -> None:
+    entries = read_entries(bundle) | {"manifest.json": manifest}
+    write_entries(bundle, [(zipfile.ZipInfo(name), data) for name, data in entries.items()])
+    assert verify_bundle(bundle).problems == ("It is no intact bundle: its manifest is malformed.",)
+
+
+def test_an_encrypted_entry_is_a_problem(bundle: Path) -> None:
+    data = bytearray(bundle.read_bytes())
+    for mark, offset in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
+        data[data.index(mark) + offset] |= 1
+    bundle.write_bytes(data)
+    assert not verify_bundle(bundle).is_intact
+
+
+def test_a_pipe_is_no_bundle(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UnreadableSourceError, match="no regular file"):
+        verify_bundle(tmp_path / "pipe")
+
+
+def test_one_person_has_a_bounded_number_of_streams(open_desk, clip_bytes, monkeypatch) -> None:
+    monkeypatch.setattr(app, "_MOST_STREAMS", 0)
+    with open_desk() as desk:
+        desk.drop(("a.mp4", clip_bytes(0)))
+        assert desk.client.get("/events").status_code == 429
+
+
+def test_names_of_files_add_no_header(open_desk, monkeypatch) -> None:
+    monkeypatch.setattr(CaseWorker, "start", lambda _worker: None)
+    with open_desk() as desk:
+        for name in ('a"; filename=evil.html\r\nx-evil: 1.mp4', "\u4e2d" * 85 + ".mp4"):
+            case = desk.service.store.add(name, io.BytesIO(b"x"), **FACTS)
+            reply = desk.client.get(f"/cases/{case.id}/original")
+            assert reply.status_code == 200
+            assert "x-evil" not in reply.headers
+            assert reply.headers["content-disposition"].startswith("attachment; filename*=utf-8''")
+            assert case.name in desk.client.get(f"/cases/{case.id}/").text.replace("&#34;", '"')
+
+
+def test_files_without_a_picture_are_failed_cases(open_desk, audio_bytes) -> None:
+    with open_desk() as desk:
+        desk.drop(("a.mp4", SVG), ("b.mp4", b""), ("sound.mp4", audio_bytes))
+        cases = desk.wait()
+        assert [case.stage for case in cases] == ["failed"] * 3
+        for case in cases:
+            assert case.sentence.startswith("Not reviewed: ")
+            page = desk.client.get(f"/cases/{case.id}/").text
+            assert "<animate" not in page
+            reply = desk.client.get(f"/cases/{case.id}/original")
+            assert reply.headers["content-type"] == "application/octet-stream"
+
+
+@pytest.fixture
+def audio_bytes() -> bytes:
+    """An MP4 file with sound and without a picture."""
+    import av
+    import numpy as np
+
+    into = io.BytesIO()
+    with av.open(into, "w", format="mp4") as container:
+        stream = container.add_stream("aac", rate=44100)
+        frame = av.AudioFrame.from_ndarray(np.zeros((1, 1024), np.float32), "fltp", "mono")
+        frame.sample_rate = 44100
+        for packet in (*stream.encode(frame), *stream.encode(None)):
+            container.mux(packet)
+    return into.getvalue()
+
+
+def test_a_log_without_its_beginning_is_not_deleted(tmp_path: Path) -> None:
+    store = CaseStore(tmp_path)
+    case = store.add("a.mp4", io.BytesIO(b"x"), **FACTS)
+    store.record(case, "started")
+    store.close()
+    log = case.folder / "log.jsonl"
+    log.write_text("damaged\n" + log.read_text().splitlines()[1] + "\n")
+    with pytest.raises(UnreadableSourceError, match="lost its beginning"):
+        CaseStore(tmp_path)
+    assert case.original.is_file()
+
+
+def test_a_case_can_be_deleted_from_a_full_disk(open_desk, monkeypatch) -> None:
+    monkeypatch.setattr(CaseWorker, "start", lambda _worker: None)
+
+    def fail(*_arguments: object, **_fields: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with open_desk() as desk:
+        case = desk.service.store.add("a.mp4", io.BytesIO(b"x"), **FACTS)
+        monkeypatch.setattr(desk.service.store, "record", fail)
+        form = {"form_token": desk.token}
+        assert desk.client.post(f"/cases/{case.id}/delete", data=form).status_code == 200
+        assert not case.folder.exists()
+
+
+def test_a_long_list_names_the_hidden_cases(open_desk, monkeypatch) -> None:
+    monkeypatch.setattr(CaseWorker, "start", lambda _worker: None)
+    with open_desk() as desk:
+        case = desk.service.store.add("a.mp4", io.BytesIO(b"x"), **(FACTS | {"batch": "b"}))
+        for n in range(250):
+            folder = case.folder.with_name(f"{n:016x}")
+            shutil.copytree(case.folder, folder)
+    with open_desk() as desk:
+        for path in ("/", "/batches/b/"):
+            assert "51 older cases are not listed" in desk.client.get(path).text
