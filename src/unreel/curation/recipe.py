@@ -221,9 +221,9 @@ class SourceSection(RecipeSection):
 class SpliceSection(RecipeSection):
     """`[splice]`: joins real clips to long videos with generated segments, in the format of `[normalise]`."""
 
-    length_s: Seconds = Fraction(180)
+    length_s: Annotated[Seconds, Field(ge=1, le=3600)] = Fraction(180)
     """Of each video."""
-    segments: Annotated[Count, NumberUnit("segments")] = 3
+    segments: Annotated[Count, Field(le=100), NumberUnit("segments")] = 3
     """At most so many generated segments in a video."""
     share: Annotated[float, Field(gt=0, le=1), NumberUnit("part")] = 0.5
     """Of the videos, that get generated segments; the others are made of real clips alone."""

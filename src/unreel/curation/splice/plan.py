@@ -73,7 +73,8 @@ class SplicePlanner:
     """Planner that uses each segment at most once.
 
     Shots of one source stay in order, and sources follow each other in a random order. A generated
-    segment goes between two real ones. A segment with an injected trace replaces its twin.
+    segment goes between two real ones. A segment with an injected trace replaces its twin. Each
+    segment is cut to the length of a random one of the other label, so that lengths reveal nothing.
     """
 
     def __init__(
@@ -82,11 +83,21 @@ class SplicePlanner:
         self._section, self._rate, self._seed = section, rate, seed
         real = [piece for piece in pieces if piece.entry.label is Label.REAL]
         self._real = sorted(real, key=self._order)[::-1]
-        made = [p for p in pieces if p.entry.label is Label.GENERATED and not _is_injected(p)]
+        made = [
+            piece
+            for piece in pieces
+            if piece.entry.label is Label.GENERATED
+            and not _is_injected(piece)
+            and piece.length_s * rate >= 1
+        ]
         self._made = sorted(made, key=lambda piece: self._draw("made", piece.id))
         self._twins = {p.entry.name.rpartition("+")[0]: p for p in pieces if _is_injected(p)}
-        self._lengths = [self._count_frames(piece) for piece in self._real]
         self._n_frames = int(section.length_s * rate)
+        self._lengths = {
+            Label.REAL: [self._count_frames(piece) for piece in self._made],
+            Label.GENERATED: [self._count_frames(piece) for piece in self._real],
+        }
+        """Lengths to which segments of each label are cut."""
 
     def _order(self, piece: ClipSegment) -> tuple[int, str, Fraction]:
         return self._draw("real", get_tie(piece)), piece.source, piece.start_s
@@ -95,7 +106,12 @@ class SplicePlanner:
         return int(digest("splice", str(self._seed), *map(str, words))[:8], 16)
 
     def _count_frames(self, piece: ClipSegment) -> int:
-        return int(piece.length_s * self._rate)
+        return min(int(piece.length_s * self._rate), self._n_frames // 4)
+
+    def _cut(self, piece: ClipSegment) -> int:
+        """Return the number of frames of the segment in a video."""
+        own, others = self._count_frames(piece), self._lengths[piece.entry.label]
+        return min(own, others[self._draw("cut", piece.id) % len(others)]) if others else own
 
     def plan(self) -> Iterator[SplicedVideoPlan]:
         """Yield plans until the real segments do not fill another video."""
@@ -110,31 +126,28 @@ class SplicePlanner:
             wanted = 1 + self._draw("count", number) % self._section.segments
         n_twins = sum(self._draw("twin", number, slot) % 2 for slot in range(wanted))
         n_twins = wanted if not self._made else n_twins if self._twins else 0
-        donors = [self._take_generated(number, slot) for slot in range(wanted - n_twins)]
-        segments = self._take_real(self._n_frames - sum(n for own in donors for _, n in own))
+        donors: list[ClipSegment] = []
+        while (
+            len(donors) < wanted - n_twins
+            and self._made
+            and sum(map(self._cut, [*donors, self._made[-1]])) <= self._n_frames // 2
+        ):
+            donors.append(self._made.pop())
+        segments = self._take_real(self._n_frames - sum(map(self._cut, donors)))
         if not segments:
             return None
         self._exchange_twins(segments, n_twins, number)
-        for slot, own in enumerate(donors):
-            place = self._draw("place", number, slot) % (len(segments) + 1)
-            segments[place:place] = own
+        for donor in donors:
+            place = self._draw("place", donor.id) % (len(segments) + 1)
+            segments.insert(place, (donor, self._cut(donor)))
         return SplicedVideoPlan(segments=tuple(segments))
-
-    def _take_generated(self, number: int, slot: int) -> list[tuple[ClipSegment, int]]:
-        """Take the next generated segment, cut to the length of a random real one."""
-        if not self._made:
-            return []
-        piece = self._made.pop()
-        longest = self._lengths[self._draw("length", number, slot) % len(self._lengths)]
-        n_frames = min(self._count_frames(piece), longest, self._n_frames // 4)
-        return [(piece, n_frames)] if n_frames else []
 
     def _take_real(self, n_frames: int) -> list[tuple[ClipSegment, int]]:
         """Take real segments of `n_frames` frames together; none if there are not enough."""
         taken: list[tuple[ClipSegment, int]] = []
         while n_frames and self._real:
             piece = self._real.pop()
-            taken.append((piece, min(n_frames, self._count_frames(piece))))
+            taken.append((piece, min(n_frames, self._cut(piece))))
             n_frames -= taken[-1][1]
         return [] if n_frames else [own for own in taken if own[1]]
 
