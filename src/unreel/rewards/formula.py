@@ -62,12 +62,9 @@ def compute_reward(
     if scores:
         parts["realism"] = fmean(score for _, score in scores)
     reward_map = _build_map(verdicts, clip, duration_us)
-    if reward_map is not None:
+    if reward_map is not None and reward_map.traces:
         parts["traced_volume"] = fmean(
-            [
-                *(_compute_covered_fraction(t, duration_us) for t in reward_map.traces),
-                *(float(reward_map.cover_tube(tube).mean()) for tube in reward_map.tubes),
-            ]
+            _compute_covered_fraction(t, duration_us) for t in reward_map.traces
         )
     pairs = [
         1 - abs(p - q)

@@ -35,7 +35,8 @@ class MapTrace:
 class RewardMap:
     """Dense reward over time, height and width: 1 if no reviewer marks a cell, 0 if all do.
 
-    The mean of `array` is 1 less the part `traced_volume`: a cell that a box covers in part counts in part.
+    A cell that a box covers in part counts in part. Without `tubes`, the mean of `array` is 1 less the part
+    `traced_volume`, which is that of `trace` answers alone.
     """
 
     traces: tuple[MapTrace | None, ...]
@@ -68,11 +69,10 @@ class RewardMap:
         for trace in filter(None, self.traces):
             marked += self._cover(trace)
         for tube in self.tubes:
-            marked += self.cover_tube(tube)
+            marked += self._cover_tube(tube)
         return np.clip(1 - marked / (len(self.traces) + len(self.tubes)), 0, 1).astype(np.float32)
 
-    def cover_tube(self, tube: tuple[MapTrace, ...]) -> NDArray[np.float64]:
-        """Return the covered fraction of each cell by the boxes of one reviewer."""
+    def _cover_tube(self, tube: tuple[MapTrace, ...]) -> NDArray[np.float64]:
         covered = np.zeros(self.shape)
         for trace in tube:
             np.maximum(covered, self._cover(trace), out=covered)
