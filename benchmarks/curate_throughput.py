@@ -205,6 +205,7 @@ def _lap(name: str, files: list[str], workers: int) -> dict[str, float]:
 def bare_scan(path: str) -> dict[str, Any]:
     """The same measures with PyAV and nothing around it."""
     import av
+    import numpy as np
 
     from unreel.media.sampling import parse_sampling, plan_frames
     from unreel.media.scan import PICKED_PLAN, ClipScan, FrameMeter, measure_picked_frame
@@ -235,6 +236,8 @@ def bare_scan(path: str) -> dict[str, Any]:
             changes=meter.changes,
             stirs=meter.stirs,
             picked=tuple(picked),
+            packet_bytes=np.zeros(len(instants), np.int64),
+            keys=(0,),
         )
     return finish(scan)
 

@@ -81,6 +81,17 @@ def test_a_season_makes_what_is_missing_and_asks_everybody_about_everything(
     assert read_season_answers(stadium.folder.path).floors == {*FLOORS}
 
 
+def test_a_season_plays_locate(stadium: Stadium) -> None:
+    stadium.head = {"protocol": "locate", "floors": False}
+    stadium.reviewers = [{"model": "always-real"}, {"model": "always-generated"}]
+    assert not stadium.play().n_failed
+    play = read_season_answers(stadium.folder.path)
+    said = {play.reviewers[at]: set() for at in play.reviewer.tolist()}
+    for at, answer in zip(play.reviewer.tolist(), play.said.tolist(), strict=True):
+        said[play.reviewers[at]].add(answer)
+    assert said == {"always-real": {SAID_REAL}, "always-generated": {SAID_GENERATED}}
+
+
 def test_a_play_tells_whose_each_clip_is_and_what_was_said(stadium: Stadium) -> None:
     stadium.play()
     play = read_season_answers(stadium.folder.path)

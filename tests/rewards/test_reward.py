@@ -17,8 +17,8 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label
-from unreel.core.span import TimeSpan
-from unreel.core.trace import Trace
+from unreel.core.span import TimeSpan, convert_to_microseconds
+from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import (
     LocatedSegment,
     LocateVerdict,
@@ -52,6 +52,9 @@ CALLED_REAL = TraceVerdict(label=Label.REAL, box=NOT_READ, start_us=NOT_READ, ex
 
 def rated(score: int | Unparsed) -> RealismVerdict:
     return RealismVerdict(score=score, problem="", adherence="")
+
+
+CLIP_US = convert_to_microseconds(FACTS.video.duration_s)
 
 
 def reward_of(*verdicts: tuple[str, str, Verdict | Failure]) -> Reward:
@@ -167,6 +170,29 @@ def test_the_map_is_dense_bounded_and_its_mean_is_what_is_not_traced(
     assert len(reward_map.instants_s) == len(array)
     stored = format_document(ScoredClip(Reward(value=0.5, map=reward_map)))
     assert read_document(stored).reward.map == reward_map
+
+
+def test_the_map_takes_located_tubes_and_counts_overlaps_once() -> None:
+    half = CLIP_US // 2
+    track = (BoxAt(0, Box(0, 0, 0.5, 1)), BoxAt(half, Box(0.5, 0, 1, 1)))
+    tube = LocatedSegment(trace=Trace(span=TimeSpan(0, CLIP_US), track=track))
+    bare = LocatedSegment(trace=Trace(span=TimeSpan(0, half)))
+    reward = reward_of(("a", "locate", LocateVerdict(segments=(tube, tube))))
+    assert reward.map is not None
+    array = reward.map.array
+    middle = array.shape[2] // 2
+    assert array[0, :, : middle - 1].max() == 0
+    assert array[0, :, middle + 1 :].min() == 1
+    assert array[-1, :, : middle - 1].min() == 1
+    assert array.mean() == pytest.approx(0.5, abs=0.02)
+    assert "traced_volume" not in reward.parts
+    stored = format_document(ScoredClip(reward))
+    assert read_document(stored).reward.map == reward.map
+    whole = reward_of(("a", "locate", LocateVerdict(segments=(bare,)))).map
+    assert whole is not None
+    assert (whole.array[0].max(), whole.array[-1].min()) == (0, 1)
+    clean = reward_of(("a", "locate", LocateVerdict(segments=())))
+    assert clean.value == 1.0
 
 
 def test_the_map_is_0_inside_the_box_after_the_onset() -> None:

@@ -71,6 +71,7 @@ def review(  # noqa: PLR0913  one parameter for each option
     trusted: bool = False,
     parser: Mode = "lenient",
     perturb: bool = False,
+    scan: int = 24,
     **reviewer: Unpack[ReviewerKeys],
 ) -> Review:
     """Ask `models` about the video file `clip`: real or generated, where, when and why.
@@ -89,6 +90,8 @@ def review(  # noqa: PLR0913  one parameter for each option
             format.
         perturb: Ask again about the clip recompressed, scaled and cropped, 4 times the questions;
             `stabilities` of the review contains the result.
+        scan: Number of questions to each model that search a clip of more than a minute in windows;
+            0 for none.
         reviewer: Further keys of `[reviewer]`, for example `deadline_s=30`.
 
     Raises:
@@ -104,6 +107,7 @@ def review(  # noqa: PLR0913  one parameter for each option
         trusted=trusted,
         parser=parser,
         perturb=perturb,
+        scan=scan,
         **reviewer,
     )
     return run_coroutine_blocking(asked)
@@ -118,17 +122,25 @@ async def review_async(  # noqa: PLR0913  one parameter for each option
     trusted: bool = False,
     parser: Mode = "lenient",
     perturb: bool = False,
+    scan: int = 24,
     **reviewer: Unpack[ReviewerKeys],
 ) -> Review:
     """Review a clip like `review`, as a coroutine; several clips can be reviewed concurrently."""
     settings = read_environment_settings()
     names = [protocols] if isinstance(protocols, str) else protocols
+    if scan not in range(1001):
+        setting, problem = "scan", f"{scan!r} is no number of questions"
+        raise InvalidSettingError(setting, problem, "Give 0 to 1000")
     if not names:
         setting, problem = "protocols", "none is named"
         raise InvalidSettingError(setting, problem, "Leave them out for trace and realism")
     named = [model for model in _list_models(models) if isinstance(model, str)]
     inquiry = build_review_questions(
-        names, to_recipe_fields(condition or {}), mode=require_parser(parser), models=named
+        names,
+        to_recipe_fields(condition or {}),
+        mode=require_parser(parser),
+        models=named,
+        n_scan=scan,
     )
     openers = _build_reviewer_factories(models, inquiry, settings, drop_unset_keys(reviewer))
     with open_media_reader(settings, trusted=trusted, at_once=("probe", "frames")) as reader:

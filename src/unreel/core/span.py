@@ -33,7 +33,7 @@ def add_second_fields(value: Any) -> Any:
         found[key] = add_second_fields(part)
         seconds = f"{key[:-3]}_s"
         if key.endswith("_us") and type(part) is int and seconds not in value:
-            found[seconds] = part / 1e6
+            found[seconds] = part / MICROSECONDS
     return found
 
 

@@ -15,6 +15,7 @@ Where to look:
     `lengths.py`: equal lengths of real and generated clips.
     `normalise.py`: one format.
     `inject/`: known traces.
+    `splice/`: long videos with generated segments.
     `watermark/`: overlays.
     `audit/`: label leaks.
     `freeze/`: splits, manifest, card, checksums.

@@ -28,6 +28,8 @@ from unreel.curation.scan import run_scan_step as run_scan
 from unreel.curation.screen import run_screen_step as run_screen
 from unreel.curation.source.sources import get_source_store
 from unreel.curation.source.step import run_source_step as run_source
+from unreel.curation.splice.step import SpliceSettings
+from unreel.curation.splice.step import run_splice_step as run_splice
 from unreel.curation.split import run_split_step as run_split
 from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step import CurationContext
@@ -98,7 +100,15 @@ def _build_cut_settings(recipe: CurateRecipe) -> SegmentRenderSettings | None:
     return SegmentRenderSettings(form=None, step="cut") if due else None
 
 
+def _build_splice_settings(recipe: CurateRecipe) -> SpliceSettings | None:
+    if recipe.splice is None or recipe.normalise is None:
+        return None
+    return SpliceSettings(section=recipe.splice, form=recipe.normalise.form)
+
+
 def _build_render_settings(recipe: CurateRecipe) -> SegmentRenderSettings | None:
+    if recipe.splice is not None:  # a spliced video is encoded once
+        return None
     if recipe.normalise is not None:
         return SegmentRenderSettings(form=recipe.normalise.form)
     due = _has_cut_step(recipe) and _build_cut_settings(recipe) is None
@@ -120,6 +130,7 @@ STEPS: Final[tuple[CurationStep[Any], ...]] = (
     CurationStep("cut", _build_cut_settings, run_render),
     CurationStep("watermark", attrgetter("watermark"), run_watermark),
     CurationStep("inject", attrgetter("inject"), run_inject),
+    CurationStep("splice", _build_splice_settings, run_splice),
     CurationStep("render", _build_render_settings, run_render),
     CurationStep("first_frames", _get_first_frame_settings, run_first_frames),
     CurationStep("describe", attrgetter("describe"), run_describe),

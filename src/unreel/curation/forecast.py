@@ -128,7 +128,7 @@ def forecast_curation(
     if not members and not unknown:
         problems.append(f"no clip would be left to look at. {_format_no_clips_reason(sources)}")
     splits: dict[str, str] = {}
-    if recipe.freeze is not None and members and not unknown:
+    if recipe.freeze is not None and members and not unknown and recipe.splice is None:
         tally = _forecast_split_counts(recipe, members)
         splits = {split: format_label_counts(tally, split) for split in SPLITS}
         lack = find_missing_labels(tally, recipe.freeze)
@@ -276,6 +276,7 @@ _NOTES: Final = {
     "lengths": "real pieces are trimmed to the lengths of generated ones",
     "cut": "pieces become files",
     "watermark": "overlays are looked for",
+    "splice": "clips are joined to long videos, each used once; the splits hold videos",
     "render": "every clip is encoded",
     "first_frames": "one picture for each clip",
     "cluster": "as many clips are kept of each group of stories",

@@ -262,12 +262,13 @@ def _build_rendered_segment(
         span=TimeSpan(
             convert_to_microseconds(start_s), convert_to_microseconds(start_s + piece.length_s)
         ),
-        view=_build_frame_mapping(piece, form),
+        view=build_frame_mapping(piece, form),
     )
     return replace(piece.remade(made), entry=replace(piece.entry, traces=traces))
 
 
-def _build_frame_mapping(piece: ClipSegment, form: NormalisedClipFormat | None) -> FrameMapping:
+def build_frame_mapping(piece: ClipSegment, form: NormalisedClipFormat | None) -> FrameMapping:
+    """Return the mapping from the frames of the segment's file to its frames in the format `form`."""
     crop, video = piece.cut.crop, piece.clip.facts.video
     width, height = video.width, video.height
     window = FRAME

@@ -218,6 +218,17 @@ class SourceSection(RecipeSection):
         return self
 
 
+class SpliceSection(RecipeSection):
+    """`[splice]`: joins real clips to long videos with generated segments, in the format of `[normalise]`."""
+
+    length_s: Annotated[Seconds, Field(ge=1, le=3600)] = Fraction(180)
+    """Of each video."""
+    segments: Annotated[Count, Field(le=100), NumberUnit("segments")] = 3
+    """At most so many generated segments in a video."""
+    share: Annotated[float, Field(gt=0, le=1), NumberUnit("part")] = 0.5
+    """Of the videos, that get generated segments; the others are made of real clips alone."""
+
+
 class SplitSection(RecipeSection):
     """`[split]`: cuts clips into shots, where the colours of two consecutive frames differ too much."""
 
@@ -257,6 +268,7 @@ class CurateRecipe(RecipeGlobalSettings):
     lengths: LengthsSection | None = None
     watermark: WatermarkSection | None = None
     inject: InjectSection | None = None
+    splice: SpliceSection | None = None
     normalise: NormaliseSection | None = None
     describe: DescribeSection | None = None
     cluster: ClusterSection | None = None
@@ -268,6 +280,13 @@ class CurateRecipe(RecipeGlobalSettings):
         if self.cluster is not None and self.describe is None:
             setting, problem = "cluster", "there are no stories to group"
             raise InvalidSettingError(setting, problem, "Add [describe] with a model")
+        return self
+
+    @model_validator(mode="after")
+    def _spliced_videos_have_a_format(self) -> "CurateRecipe":
+        if self.splice is not None and self.normalise is None:
+            setting, problem = "splice", "the videos have no format"
+            raise InvalidSettingError(setting, problem, "Add [normalise]")
         return self
 
 

@@ -150,11 +150,13 @@ def build_review_questions(
     *,
     mode: Mode = "strict",
     models: Sequence[str] = (),
+    n_scan: int = 0,
 ) -> ReviewQuestions:
     """Return the questions under a condition as typed by a user; unknown settings are rejected.
 
     All questions have the same input: the training input of a checkpoint among `models`, otherwise
-    8 frames unless a sampling is named, regardless of the clip's length.
+    8 frames unless a sampling is named, regardless of the clip's length. With the default protocols
+    or `locate`, a long clip is searched with `n_scan` questions.
     """
     taught = _get_training_condition(models, protocols)
     section = validate_recipe_sections(
@@ -163,7 +165,9 @@ def build_review_questions(
     resolved = [section.resolved(get_protocol(name)) for name in protocols]
     names = tuple(dict.fromkeys(protocols))
     shared = replace(resolved[0].as_condition(), marks=section.marks)
-    return ReviewQuestions(protocols=names, condition=shared, mode=mode)
+    searched = n_scan and (names == REVIEWED or SCANNED in names)
+    scan = SearchLimits(n_questions=n_scan) if searched else None
+    return ReviewQuestions(protocols=names, condition=shared, mode=mode, scan=scan)
 
 
 def get_trained_protocols(models: Sequence[str]) -> tuple[str, ...]:

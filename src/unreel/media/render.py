@@ -203,7 +203,7 @@ def _iter_output_pictures(
     indices = [run[0].index for run in runs]
     frames = decode_frames(file, timeline, indices=indices, max_pixels=max_pixels)
     for run, frame in zip(runs, frames, strict=True):
-        rgb = _crop_picture(frame.rgb, cut.crop)
+        rgb = crop_picture(frame.rgb, cut.crop)
         if form is None:
             rgb = rgb[: rgb.shape[0] // 2 * 2, : rgb.shape[1] // 2 * 2]
         else:
@@ -211,7 +211,8 @@ def _iter_output_pictures(
         yield from repeat(rgb, len(run))
 
 
-def _crop_picture(rgb: Rgb, crop: PixelCrop | None) -> Rgb:
+def crop_picture(rgb: Rgb, crop: PixelCrop | None) -> Rgb:
+    """Return the part of `rgb` inside `crop`; all of it without one."""
     if crop is None:
         return rgb
     height, width, _ = rgb.shape

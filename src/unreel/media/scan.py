@@ -122,6 +122,10 @@ class ClipScan:
     """Mean grey-level difference in the liveliest hundredth of each frame to the one `STIR_S` before it,
     or to the first. A small thing that moves in a still scene stirs without changing much."""
     picked: tuple[PickedFrame, ...]
+    packet_bytes: NDArray[np.int64]
+    """Size of the packet of each frame."""
+    keys: tuple[int, ...]
+    """Indices of the key frames."""
 
     @property
     def n_frames(self) -> int:
@@ -164,6 +168,8 @@ def scan_clip(file: BinaryIO, *, max_pixels: int) -> ClipScan:
         changes=meter.changes,
         stirs=meter.stirs,
         picked=tuple(picked),
+        packet_bytes=np.array(timeline.packet_bytes, np.int64),
+        keys=timeline.keys,
     )
 
 

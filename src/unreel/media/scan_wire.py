@@ -1,7 +1,8 @@
 """Reply of the task `scan`: conversion of a scan to a payload, and validation of the payload.
 
-Blobs: the ticks of all frames, their histograms, lightness, changes and stirs; then the pixels
-and the side profiles for each picked frame. Numbers are little endian.
+Blobs: the ticks of all frames, their histograms, lightness, changes, stirs and packet sizes, and
+the indices of the key frames; then the pixels and the side profiles for each picked frame. Numbers
+are little endian.
 """
 
 import math
@@ -26,8 +27,10 @@ from unreel.media.scan import (
 )
 from unreel.media.wire import PickedFrameHeader, ScanReplyHeader
 
-_PER_FRAME: Final = 5
+_PER_FRAME: Final = 6
+_PER_CLIP: Final = _PER_FRAME + 1
 _PER_PICKED: Final = 2
+MAX_PACKET_BYTES: Final = 1 << 40
 
 
 def build_scan_payload(scan: ClipScan) -> TaskPayload:
@@ -48,6 +51,8 @@ def build_scan_payload(scan: ClipScan) -> TaskPayload:
         scan.lightness.astype("<f4").tobytes(),
         scan.changes.astype("<f4").tobytes(),
         scan.stirs.astype("<f4").tobytes(),
+        scan.packet_bytes.astype("<i8").tobytes(),
+        np.array(scan.keys, "<i8").tobytes(),
     ]
     for frame in scan.picked:
         blobs.append(frame.rgb.tobytes())
@@ -67,11 +72,11 @@ def parse_scan_payload(payload: TaskPayload) -> ClipScan:
     n_frames, blobs = header.n_frames, payload.blobs
     _require_valid_reply(n_frames <= MAX_SCANNED, "there are more frames than may be scanned")
     _require_valid_reply(
-        len(blobs) == _PER_FRAME + _PER_PICKED * len(header.picked), "blobs are missing"
+        len(blobs) == _PER_CLIP + _PER_PICKED * len(header.picked), "blobs are missing"
     )
     sizes = [len(blob) for blob in blobs[:_PER_FRAME]]
     _require_valid_reply(
-        sizes == [width * n_frames for width in (8, HISTOGRAM_BINS, 4, 4, 4)],
+        sizes == [width * n_frames for width in (8, HISTOGRAM_BINS, 4, 4, 4, 8)],
         "there is not one measure for each frame",
     )
     ticks = np.frombuffer(blobs[0], "<i8")
@@ -90,7 +95,9 @@ def parse_scan_payload(payload: TaskPayload) -> ClipScan:
         lightness=_parse_grey_levels(blobs[2]),
         changes=_parse_grey_levels(blobs[3]),
         stirs=_parse_grey_levels(blobs[4]),
-        picked=tuple(_iter_picked_frames(header, blobs[_PER_FRAME:], instants_s)),
+        picked=tuple(_iter_picked_frames(header, blobs[_PER_CLIP:], instants_s)),
+        packet_bytes=_parse_counts(blobs[5], most=MAX_PACKET_BYTES),
+        keys=tuple(_parse_counts(blobs[6], most=n_frames - 1).tolist()),
     )
 
 
@@ -119,6 +126,15 @@ def _parse_grey_levels(blob: bytes) -> NDArray[np.float32]:
         bool(np.all((levels >= 0) & (levels <= FULL))), "a grey level is out of range"
     )
     return levels
+
+
+def _parse_counts(blob: bytes, *, most: int) -> NDArray[np.int64]:
+    _require_valid_reply(not len(blob) % 8, "a number is cut off")
+    counts = np.frombuffer(blob, "<i8").astype(np.int64, copy=False)
+    _require_valid_reply(
+        bool(np.all((counts >= 0) & (counts <= most))), "a size or a position is out of range"
+    )
+    return counts
 
 
 def _iter_picked_frames(

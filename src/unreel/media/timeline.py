@@ -45,6 +45,8 @@ class FrameTimeline:
     """How long the last frame stays."""
     keys: tuple[int, ...]
     """Indices of the frames from which decoding can begin."""
+    packet_bytes: tuple[int, ...] = ()
+    """Size of the packet of each frame; empty for a timeline that was not read from a file."""
     declared_frames: int
     """Number of frames in the container's header; 0 if missing. Other tools sample by it."""
     declared_rate: Fraction
@@ -112,6 +114,8 @@ class PacketTimes:
     """Display times of all packets of a clip. Ticks are in each stream's own time base."""
 
     shown: "array[int]" = field(default_factory=lambda: array("q"))
+    sizes: "array[int]" = field(default_factory=lambda: array("q"))
+    """Bytes of each packet in `shown`."""
     key_ticks: list[int] = field(default_factory=list)
     latest: int | None = None
     latest_lasts: int = 0
@@ -131,6 +135,7 @@ class PacketTimes:
         if packet.pts is None:
             raise MediaError(Failure(FailureReason.UNDECODABLE, "a frame carries no time"))
         self.shown.append(packet.pts)
+        self.sizes.append(packet.size)
         if packet.is_keyframe:
             self.key_ticks.append(packet.pts)
         if self.latest is None or packet.pts >= self.latest:
@@ -256,7 +261,8 @@ def build_frame_timeline(
     packets: PacketTimes, *, time_base: Fraction, declared: DeclaredTiming, first_tick: int | None
 ) -> FrameTimeline:
     """Build the timeline of a clip from its packet times, without packets before `first_tick`."""
-    ticks = tuple(sorted(packets.shown))
+    order = sorted(range(len(packets.shown)), key=packets.shown.__getitem__)
+    ticks = tuple(packets.shown[place] for place in order)
     if first_tick is not None:
         ticks = ticks[bisect_left(ticks, first_tick) :]
     if not ticks:
@@ -270,6 +276,7 @@ def build_frame_timeline(
         ticks=ticks,
         last_ticks=last,
         keys=_compute_key_frame_indices(ticks, packets.key_ticks),
+        packet_bytes=tuple(packets.sizes[place] for place in order[len(order) - len(ticks) :]),
         declared_frames=declared.n_frames,
         declared_rate=declared.average_rate or len(ticks) / span_s,
         declared_s=declared.duration_s or span_s,

@@ -99,7 +99,7 @@ class Reviewer(Protocol):
     def box_space(self, exhibit: ClipInput) -> str:
         """Return the coordinate space of the boxes in the answers.
 
-        `protocols.space.declare_space` defines the notation.
+        `protocols.space.parse_box_space` defines the notation.
         """
         ...
 

@@ -1,7 +1,7 @@
 """Formula `reward@1`: from the verdicts about a clip to its reward (docs/decisions/0047)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from statistics import fmean
 from typing import Final
 
@@ -10,6 +10,7 @@ from unreel.core.clip import Clip
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
 from unreel.core.span import convert_to_microseconds
+from unreel.core.trace import Trace
 from unreel.core.verdict import (
     LocateVerdict,
     RealismVerdict,
@@ -18,12 +19,16 @@ from unreel.core.verdict import (
     Unparsed,
     Verdict,
 )
+from unreel.protocols.locate import LOCATE
 from unreel.protocols.trace import TRACE
 from unreel.rewards.result import MapTrace, ReviewerVerdict, Reward, RewardMap
 
 WEIGHTS: Final[Mapping[str, float]] = {"real_probability": 2, "realism": 1, "traced_volume": 1}
 """Weights in the value. `agreement` is reported and has no weight."""
 _LOWEST, _HIGHEST = 1, 5
+_FRAME: Final = Box(0, 0, 1, 1)
+_MAPPED: Final = frozenset(known.instrument.protocol for known in (TRACE, LOCATE))
+"""Protocols whose answers mark where and when."""
 Calibrators = Mapping[tuple[str, str], Callable[[float], float]]
 """Functions from a stated to a corrected probability of real, by reviewer and protocol."""
 
@@ -47,7 +52,7 @@ def compute_reward(
     if scores:
         parts["realism"] = fmean(score for _, score in scores)
     reward_map = _build_map(verdicts, clip, duration_us)
-    if reward_map is not None:
+    if reward_map is not None and reward_map.traces:
         parts["traced_volume"] = fmean(
             _compute_covered_fraction(t, duration_us) for t in reward_map.traces
         )
@@ -107,18 +112,36 @@ def _build_map(
 ) -> RewardMap | None:
     """Return the map of all traces; `None` if no trace was asked for or one cannot be read."""
     traces: list[MapTrace | None] = []
+    tubes: list[tuple[MapTrace, ...]] = []
     for verdict in verdicts:
         match verdict.outcome:
             case TraceVerdict(label=Label.REAL):
                 traces.append(None)
             case TraceVerdict(label=Label(), box=Box() as box, start_us=int() as start_us):
                 traces.append(MapTrace(box, start_us))
-            case _ if verdict.protocol == TRACE.instrument.protocol:
+            case LocateVerdict(segments=tuple() as segments):
+                tubes.append(tuple(trace for own in segments for trace in _iter_tube(own.trace)))
+            case _ if verdict.protocol in _MAPPED:
                 return None
     width, height = clip.size
-    if not traces or duration_us <= 0:
+    if not (traces or tubes) or duration_us <= 0:
         return None
-    return RewardMap(traces=tuple(traces), duration_us=duration_us, width=width, height=height)
+    return RewardMap(
+        traces=tuple(traces),
+        duration_us=duration_us,
+        width=width,
+        height=height,
+        tubes=tuple(tubes),
+    )
+
+
+def _iter_tube(trace: Trace) -> Iterator[MapTrace]:
+    """Yield each box of a segment until the next one; the whole frame for a segment without boxes."""
+    if not trace.track:
+        yield MapTrace(_FRAME, trace.span.start_us, trace.span.end_us)
+    starts = [trace.span.start_us, *(mark.at_us for mark in trace.track[1:]), trace.span.end_us]
+    for mark, (start_us, end_us) in zip(trace.track, pairwise(starts), strict=False):
+        yield MapTrace(mark.box, start_us, end_us)
 
 
 def _compute_covered_fraction(trace: MapTrace | None, duration_us: int) -> float:

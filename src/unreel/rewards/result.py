@@ -23,17 +23,20 @@ _LONGEST_SIDE: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class MapTrace:
-    """Trace of one reviewer: a box from an onset to the end of the clip."""
+    """Trace of one reviewer: a box from an onset to an end."""
 
     box: Box
     start_us: int
+    end_us: int | None = None
+    """`None`: the end of the clip."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RewardMap:
     """Dense reward over time, height and width: 1 if no reviewer marks a cell, 0 if all do.
 
-    The mean of `array` is 1 less the part `traced_volume`: a cell that a box covers in part counts in part.
+    A cell that a box covers in part counts in part. Without `tubes`, the mean of `array` is 1 less the part
+    `traced_volume`, which is that of `trace` answers alone.
     """
 
     traces: tuple[MapTrace | None, ...]
@@ -41,9 +44,11 @@ class RewardMap:
     duration_us: int
     width: int
     height: int
+    tubes: tuple[tuple[MapTrace, ...], ...] = ()
+    """Boxes over time of each reviewer that located segments; where they overlap, they count once."""
 
     def __post_init__(self) -> None:
-        if not self.traces or min(self.duration_us, self.width, self.height) <= 0:
+        if not (self.traces or self.tubes) or min(self.duration_us, self.width, self.height) <= 0:
             msg = (
                 "a map needs a reviewer and a clip of some length and size. Check the clip's facts"
             )
@@ -60,16 +65,28 @@ class RewardMap:
     @cached_property
     def array(self) -> NDArray[np.float32]:
         """Return the map as time x height x width, float32, from 0 to 1, without NaN."""
-        n_steps, n_rows, n_columns = self.shape
         marked = np.zeros(self.shape)
         for trace in filter(None, self.traces):
-            onset = min(1.0, trace.start_us / self.duration_us)
-            marked += (
-                _compute_cell_coverage(n_steps, onset, 1.0)[:, None, None]
-                * _compute_cell_coverage(n_rows, trace.box.y0, trace.box.y1)[None, :, None]
-                * _compute_cell_coverage(n_columns, trace.box.x0, trace.box.x1)[None, None, :]
-            )
-        return np.clip(1 - marked / len(self.traces), 0, 1).astype(np.float32)
+            marked += self._cover(trace)
+        for tube in self.tubes:
+            marked += self._cover_tube(tube)
+        return np.clip(1 - marked / (len(self.traces) + len(self.tubes)), 0, 1).astype(np.float32)
+
+    def _cover_tube(self, tube: tuple[MapTrace, ...]) -> NDArray[np.float64]:
+        covered = np.zeros(self.shape)
+        for trace in tube:
+            np.maximum(covered, self._cover(trace), out=covered)
+        return covered
+
+    def _cover(self, trace: MapTrace) -> NDArray[np.float64]:
+        n_steps, n_rows, n_columns = self.shape
+        end_us = self.duration_us if trace.end_us is None else trace.end_us
+        onset, end = (min(1.0, at / self.duration_us) for at in (trace.start_us, end_us))
+        return np.asarray(
+            _compute_cell_coverage(n_steps, onset, end)[:, None, None]
+            * _compute_cell_coverage(n_rows, trace.box.y0, trace.box.y1)[None, :, None]
+            * _compute_cell_coverage(n_columns, trace.box.x0, trace.box.x1)[None, None, :]
+        )
 
     @property
     def instants_s(self) -> NDArray[np.float64]:

@@ -25,6 +25,7 @@ from unreel.annotation.judgements import (
 )
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label, Rating
+from unreel.core.span import MICROSECONDS
 from unreel.core.trace import Trace
 from unreel.core.verdict import Position
 
@@ -104,7 +105,7 @@ def _iter_rating_results(rating: Rating | None) -> Iterator[Result]:
 def _iter_trace_results(trace: Trace, copy: ClipCopy, region: str) -> Iterator[Result]:
     place = {
         "framesCount": copy.n_frames,
-        "duration": copy.duration_us / 1e6,
+        "duration": copy.duration_us / MICROSECONDS,
         "sequence": [
             _build_key_frame_entry(key, copy) for key in convert_trace_to_key_frames(trace, copy)
         ],

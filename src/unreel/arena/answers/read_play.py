@@ -34,7 +34,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.settings import EnvironmentSettings, read_environment_settings
-from unreel.core.verdict import RealityVerdict, TraceVerdict, Verdict
+from unreel.core.verdict import LocateVerdict, RealityVerdict, TraceVerdict, Verdict
 from unreel.engine.location import StorageLocation
 from unreel.engine.resolve_location import build_storage_access
 from unreel.engine.survey import StoredClipFacts
@@ -206,6 +206,8 @@ def _find_reviewer_run(
 
 def encode_label(read: Verdict | Failure) -> int:
     """Return the label of a parsed answer as `SAID_REAL` or `SAID_GENERATED`; `SILENT` if it has none."""
-    if isinstance(read, RealityVerdict | TraceVerdict) and isinstance(read.label, Label):
+    if isinstance(read, RealityVerdict | TraceVerdict | LocateVerdict) and isinstance(
+        read.label, Label
+    ):
         return _SAID[read.label]
     return SILENT

@@ -20,6 +20,7 @@ from unreel.cli.output import (
 )
 from unreel.core.names import make_safe_file_name
 from unreel.core.registry import LazyImport
+from unreel.core.span import MICROSECONDS
 from unreel.core.trace import Category, Trace
 
 _JOB: Final = "unreel.cli.curate.curate_job"
@@ -203,7 +204,9 @@ def inject(  # noqa: PLR0913  one parameter for each option
         print_json({"file": str(into), "trace": trace})
     else:
         span = trace.span
-        echo(f"{into}: {span.start_us / 1e6:.3f} s to {span.end_us / 1e6:.3f} s, {category}")
+        echo(
+            f"{into}: {span.start_us / MICROSECONDS:.3f} s to {span.end_us / MICROSECONDS:.3f} s, {category}"
+        )
         echo(trace.explanation)
 
 

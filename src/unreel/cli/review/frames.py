@@ -12,7 +12,7 @@ from unreel.core.failure import Failure
 from unreel.core.names import make_safe_file_name
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import read_environment_settings
-from unreel.core.span import convert_to_microseconds
+from unreel.core.span import MICROSECONDS, convert_to_microseconds
 from unreel.media.access import open_media_reader
 from unreel.media.reader import SampledFrame, SampledFrames
 from unreel.media.sampling import PATTERNS
@@ -91,7 +91,7 @@ def frames(  # noqa: PLR0913  one parameter for each option
         print_message(
             f"{file}: {len(rows)} of {sampled.n_clip_frames} frames by {sampled.sampling}"
         )
-        shown = [{**row, "at_s": f"{row['at_us'] / 1e6:.6f}"} for row in rows]
+        shown = [{**row, "at_s": f"{row['at_us'] / MICROSECONDS:.6f}"} for row in rows]
         print_table(tuple(rows[0]), shown)
 
 

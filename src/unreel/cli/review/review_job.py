@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -201,16 +201,12 @@ class ReviewSession:
             format_box_space_note,
             get_trained_protocols,
         )
-        from unreel.evaluation.scan import SearchLimits
-        from unreel.evaluation.scan_review import SCANNED
 
         ask = self._ask
         protocols = ask.protocols or get_trained_protocols(ask.models) or REVIEWED
         inquiry = build_review_questions(
-            protocols, ask.condition, mode=ask.parser, models=ask.models
+            protocols, ask.condition, mode=ask.parser, models=ask.models, n_scan=ask.n_scan
         )
-        if ask.n_scan and (protocols == REVIEWED or SCANNED in protocols):
-            inquiry = replace(inquiry, scan=SearchLimits(n_questions=ask.n_scan))
         if ask.sample:
             from unreel.evaluation.sample import NOTE, build_sample_reviewers
 

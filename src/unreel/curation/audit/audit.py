@@ -23,6 +23,7 @@ from unreel.curation.audit.features import (
     AuditFeatureSet,
     ClipAuditData,
     FeatureTable,
+    WindowAuditData,
     build_feature_table,
     describe_property_by_label,
     get_audit_features,
@@ -46,6 +47,7 @@ TOLD_FROM: Final = 0.95
 MOST_LEAKS: Final = 8
 MOST_GIVEAWAYS: Final = 10
 MOST_REASONS: Final = 3
+CLIP_VIEWS: Final = (AuditFeatureSet.METADATA, AuditFeatureSet.FRAME, AuditFeatureSet.WATERMARK)
 MOST_PER_SIDE: Final = 1_000
 """Clips of either side that are judged: the interval is then 0.03 wide, and the cost stays flat."""
 
@@ -124,7 +126,12 @@ class LabelLeakAudit:
         return next(own for own in self.views if own.view is view)
 
 
-def audit(observations: Iterable[ClipAuditData], *, seed: int) -> LabelLeakAudit:
+def audit(
+    observations: Iterable[ClipAuditData | WindowAuditData],
+    *,
+    seed: int,
+    views: Sequence[AuditFeatureSet] = CLIP_VIEWS,
+) -> LabelLeakAudit:
     """Test with one model per feature set whether the labels of the clips can be predicted.
 
     The same observations and seed give the same audit.
@@ -132,30 +139,40 @@ def audit(observations: Iterable[ClipAuditData], *, seed: int) -> LabelLeakAudit
     chosen = _sample_clips_by_label(observations, seed=seed)
     owners = [FoldGroup.of(seen.clip, creator=seen.creator, group=seen.group) for seen in chosen]
     folding = assign_clip_folds(owners, seed=seed)
-    sights = [_build_feature_set_table(chosen, view) for view in AuditFeatureSet]
+    sights = [_build_feature_set_table(chosen, view) for view in views]
     if isinstance(folding, Unmeasured):
-        views = tuple(
+        counted = tuple(
             replace(_build_feature_set_counts(sight, folding), transfer=folding) for sight in sights
         )
-        return LabelLeakAudit(finding=LabelLeakFinding.INCONCLUSIVE, views=views, seed=seed)
+        return LabelLeakAudit(finding=LabelLeakFinding.INCONCLUSIVE, views=counted, seed=seed)
     labels = permute_labels(owners, folding, seed=seed)
     deciding = folding.without_parts()
     fits = [_FeatureSetFit.of(sight, owners, deciding) for sight in sights]
     nulls = [compute_permuted_aucs(own.scaled, deciding, own.sight.rows, labels) for own in fits]
     chances = _compute_joint_p_values(fits, nulls)
-    views = tuple(
+    judged = tuple(
         replace(_audit_feature_set(own, null, chance), transfer=own.transfer(folding))
         for own, null, chance in zip(fits, nulls, chances, strict=True)
     )
-    findings = {own.finding for own in views if own.view is not AuditFeatureSet.FRAME}
-    ranked = (LabelLeakFinding.LEAKS, LabelLeakFinding.INCONCLUSIVE, LabelLeakFinding.CLEAN)
     return LabelLeakAudit(
-        finding=next(f for f in ranked if f in findings),
-        views=views,
+        finding=_combine_findings(judged),
+        views=judged,
         seed=seed,
         n_relabelled=len(labels),
         grouped=len({own.scene for own in owners}) < len(owners),
     )
+
+
+def add_window_audit(clips: LabelLeakAudit, windows: LabelLeakAudit) -> LabelLeakAudit:
+    """Return the audit of clips with that of windows of the same clips as a further view."""
+    views = (*clips.views, *windows.views)
+    return replace(clips, finding=_combine_findings(views), views=views)
+
+
+def _combine_findings(views: Sequence[FeatureSetAudit]) -> LabelLeakFinding:
+    findings = {own.finding for own in views if own.view is not AuditFeatureSet.FRAME}
+    ranked = (LabelLeakFinding.LEAKS, LabelLeakFinding.INCONCLUSIVE, LabelLeakFinding.CLEAN)
+    return next(f for f in ranked if f in findings)
 
 
 def judge_label_leak(
@@ -179,13 +196,14 @@ def judge_label_leak(
 
 
 def _sample_clips_by_label(
-    observations: Iterable[ClipAuditData], *, seed: int
-) -> list[ClipAuditData]:
+    observations: Iterable[ClipAuditData | WindowAuditData], *, seed: int
+) -> list[ClipAuditData | WindowAuditData]:
     """Sample at most `MOST_PER_SIDE` clips of each label, sorted by name.
 
     The sample is chosen by a hash of `seed` and name.
     """
-    sides: dict[bool, list[tuple[int, int, ClipAuditData]]] = {True: [], False: []}
+    sides: dict[bool, list[tuple[int, int, ClipAuditData | WindowAuditData]]]
+    sides = {True: [], False: []}
     for number, seen in enumerate(observations):
         side = sides[seen.creator is None]
         # The largest of the kept digests is at hand, so no more than are chosen are ever held.
@@ -201,7 +219,7 @@ class _FeatureSetTable:
     """Feature table of one feature set, with the clips that could be read."""
 
     view: AuditFeatureSet
-    shown: tuple[ClipAuditData, ...]
+    shown: tuple[ClipAuditData | WindowAuditData, ...]
     rows: Numbers
     """Where they stand among all clips."""
     table: FeatureTable
@@ -209,7 +227,7 @@ class _FeatureSetTable:
 
 
 def _build_feature_set_table(
-    observations: Sequence[ClipAuditData], view: AuditFeatureSet
+    observations: Sequence[ClipAuditData | WindowAuditData], view: AuditFeatureSet
 ) -> _FeatureSetTable:
     seen = [get_audit_features(one, view) for one in observations]
     read = [(i, own) for i, own in enumerate(seen) if not isinstance(own, Failure)]

@@ -24,6 +24,7 @@ _SIGHTS: Final = {
     AuditFeatureSet.METADATA: "the file alone: container, codec, bit rate, size, rate, length, sound, tags",
     AuditFeatureSet.FRAME: "low-level numbers of one frame",
     AuditFeatureSet.WATERMARK: "overlays that were found",
+    AuditFeatureSet.WINDOW: "a second of a long clip: packet sizes, key frames, cuts and noise, inside and outside of segments",
 }
 _SENTENCES: Final = {
     LabelLeakFinding.LEAKS: "The labels leak: a model that does not look at the scene tells real from generated.",

@@ -37,6 +37,23 @@ class ClipAuditData:
     watermarks: WatermarkSearchResult | Failure
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowAuditData:
+    """Input data of a temporal audit for one window of a clip."""
+
+    clip: str
+    """Name of the clip and start of the window; unique."""
+    creator: str | None
+    """`SEGMENT` for a window of which half or more is generated; `None` for a real one."""
+    group: str
+    """Windows of one group show one scene or share one source."""
+    features: Features
+
+
+SEGMENT: Final = "segment"
+"""In the place of a creator, for windows inside generated segments."""
+
+
 def observe(
     path: Path,
     *,
@@ -124,6 +141,8 @@ class AuditFeatureSet(StrEnum):
     METADATA = "metadata"
     FRAME = "frame"
     WATERMARK = "watermark"
+    WINDOW = "window"
+    """Of windows of long clips, not of clips."""
 
 
 _FAMILIES: Final[Mapping[str, str]] = {
@@ -157,8 +176,12 @@ def get_feature_property(feature: str) -> str:
     return _FAMILIES.get(name, name)
 
 
-def get_audit_features(observation: ClipAuditData, view: AuditFeatureSet) -> Features | Failure:
+def get_audit_features(
+    observation: ClipAuditData | WindowAuditData, view: AuditFeatureSet
+) -> Features | Failure:
     """Return the clip's features of the feature set `view`, or the failure to read them."""
+    if isinstance(observation, WindowAuditData):
+        return observation.features
     match view:
         case AuditFeatureSet.METADATA:
             facts = observation.facts
@@ -168,6 +191,8 @@ def get_audit_features(observation: ClipAuditData, view: AuditFeatureSet) -> Fea
         case AuditFeatureSet.WATERMARK:
             marks = observation.watermarks
             return marks if isinstance(marks, Failure) else dict(_iter_watermark_features(marks))
+        case AuditFeatureSet.WINDOW:
+            return {}
 
 
 def compute_audit_metadata_features(facts: ClipFacts) -> Features:

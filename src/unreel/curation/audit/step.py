@@ -12,15 +12,25 @@ from unreel.core.clip import Generated
 from unreel.core.estimate import Estimate
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
-from unreel.curation.audit.audit import FeatureSetAudit, LabelLeakAudit, LabelLeakFinding, audit
+from unreel.core.span import TimeSpan
+from unreel.curation.audit.audit import (
+    FeatureSetAudit,
+    LabelLeakAudit,
+    LabelLeakFinding,
+    add_window_audit,
+    audit,
+)
 from unreel.curation.audit.card import format_auc, format_p_value, iter_audit_notes
-from unreel.curation.audit.features import ClipAuditData
+from unreel.curation.audit.features import AuditFeatureSet, ClipAuditData, WindowAuditData
 from unreel.curation.audit.frame import compute_frame_features
+from unreel.curation.audit.windows import read_window_features
 from unreel.curation.piece import ClipSegment
-from unreel.curation.pieces import ReiterableStream
+from unreel.curation.pieces import ReiterableStream, SegmentTable
 from unreel.curation.recipe import AuditSection
+from unreel.curation.splice.step import SPLICE
 from unreel.curation.state import AuditSummary, CurationJob, CurationState
 from unreel.curation.step import (
+    CurationContext,
     Given,
     StepRequest,
     VersionedStep,
@@ -80,15 +90,78 @@ def run_audit_step(section: AuditSection, work: CurationJob, state: CurationStat
     )
     members = ReiterableStream(
         lambda: (
-            piece.subject(observed=_compute_audit_data_digest(seen)) for piece, seen in observed()
+            piece.subject(observed=_compute_audit_data_digest(seen), **_get_window_request(piece))
+            for piece, seen in observed()
         )
     )
-    summary = bench.conclude(
-        whole,
-        members,
-        lambda: _build_audit_summary(audit((seen for _, seen in observed()), seed=seed)),
+    windows = _SplicedWindows(bench, pieces)
+    windows.read()
+
+    def judged() -> LabelLeakAudit:
+        clips = audit((seen for _, seen in observed()), seed=seed)
+        return windows.add_audit(clips, seed=seed)
+
+    return replace(
+        state, audit=bench.conclude(whole, members, lambda: _build_audit_summary(judged()))
     )
-    return replace(state, audit=summary)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipWindows:
+    """Features of windows of one spliced video."""
+
+    windows: tuple[WindowAuditData, ...]
+
+
+class _SplicedWindows:
+    """Windows of all spliced videos among the segments."""
+
+    def __init__(self, bench: CurationContext, pieces: SegmentTable) -> None:
+        self._bench = bench
+        self._step = VersionedStep(
+            name=f"{AUDIT}-windows", version=1, finds=TypeAdapter(ClipWindows)
+        )
+        self._subjects = ReiterableStream(
+            lambda: (
+                piece.subject(**request)
+                for piece in pieces
+                if (request := _get_window_request(piece))
+            )
+        )
+
+    def read(self) -> None:
+        """Read the windows of the videos that have no stored result."""
+        self._bench.ask(self._step, self._subjects, _read_windows)
+
+    def add_audit(self, clips: LabelLeakAudit, *, seed: int) -> LabelLeakAudit:
+        """Return `clips` with the audit of the windows; unchanged if no segment is spliced."""
+        if not any(True for _ in self._subjects):
+            return clips
+        found = self._bench.recall(self._step, self._subjects)
+        windows = [one for own in found if isinstance(own, ClipWindows) for one in own.windows]
+        judged = audit(windows, seed=seed, views=[AuditFeatureSet.WINDOW])
+        return add_window_audit(clips, judged)
+
+
+def _get_window_request(piece: ClipSegment) -> dict[str, Any]:
+    if SPLICE not in piece.notes:
+        return {}
+    spans = [[trace.span.start_us, trace.span.end_us] for trace in piece.entry.traces]
+    return {"name": piece.entry.name, "group": piece.entry.group, "segments": spans}
+
+
+def _read_windows(reader: MediaReader, file: Path, given: Given) -> ClipWindows | Failure:
+    windows = read_window_features(
+        file,
+        clip=given["name"],
+        group=given["group"],
+        segments=[TimeSpan(*ends) for ends in given["segments"]],
+        reader=reader,
+    )
+    if isinstance(windows, Failure):
+        return windows
+    rounded = [replace(own, features=_round_floats(dict(own.features))) for own in windows]
+    return ClipWindows(windows=tuple(rounded))
 
 
 def _build_audit_request(piece: ClipSegment) -> StepRequest:

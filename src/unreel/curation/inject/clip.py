@@ -145,7 +145,7 @@ def load_clip_frames(
     end_s = (ticks[-1] + 1 / (rate * time_base)) * time_base
     if end_s > LONGEST_S:
         return Failure(FailureReason.TOO_LONG, f"a clip to inject into lasts {LONGEST_S} s at most")
-    sound = None if isinstance(heard, NoSound) else _align_clip_sound(heard, end_s=end_s)
+    sound = None if isinstance(heard, NoSound) else align_clip_sound(heard, end_s=end_s)
     return LoadedClip(JpegFrames(frames.frames), ticks, time_base, rate, sound)
 
 
@@ -174,7 +174,7 @@ def encode_loaded_clip(clip: LoadedClip, pictures: Iterator[Rgb]) -> bytes:
         return writer.finish()
 
 
-def _align_clip_sound(sound: ClipSound, *, end_s: Fraction) -> NDArray[np.int16]:
+def align_clip_sound(sound: ClipSound, *, end_s: Fraction) -> NDArray[np.int16]:
     """Return the sound at 48 kHz from the start of the first frame to the end of the last frame."""
     finer = signal.resample_poly(
         sound.samples.astype(np.float64), SOUND_RATE_HZ // sound.rate_hz, 1

@@ -10,7 +10,7 @@ import numpy as np
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.identity import digest
-from unreel.core.span import TimeSpan
+from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.curation.inject.effects import EFFECTS, EffectContext, TraceEffect, iter_trace_effects
 from unreel.curation.inject.region import compute_squared_radius, cut_out_region
@@ -216,7 +216,7 @@ def _choose_trace_span(
     At least one frame before the span and one after it stay unchanged.
     """
     step_us = (instants_us[-1] - instants_us[0]) / (len(instants_us) - 1)
-    n_wanted = round(rng.uniform(_SHORTEST_S, longest_s) * 1e6 / max(1.0, step_us))
+    n_wanted = round(rng.uniform(_SHORTEST_S, longest_s) * MICROSECONDS / max(1.0, step_us))
     n_most = min(LONGEST, len(instants_us) - 2)
     n = int(min(max(SHORTEST, n_wanted), n_most))
     return int(rng.integers(1, len(instants_us) - n)), n

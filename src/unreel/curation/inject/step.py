@@ -51,12 +51,16 @@ def _sort_trace_categories(trace: Trace, write: SerializerFunctionWrapHandler) -
     return written | {"categories": sorted(written["categories"])}
 
 
+StoredTrace = Annotated[Trace, WrapSerializer(_sort_trace_categories)]
+"""Trace in the table of a step: equal traces give equal text."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectedClip(StoredClip):
     """Stored twin with an injected trace, the trace, and the clean clip encoded in the same way."""
 
     category: Category
-    trace: Annotated[Trace, WrapSerializer(_sort_trace_categories)]
+    trace: StoredTrace
     clean: StoredClip
 
 

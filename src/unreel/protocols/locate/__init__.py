@@ -30,6 +30,7 @@ LOCATE: Final[Protocol[LocateTruth, LocateVerdict]] = Protocol(
     truths=ProtocolGroundTruth(kind=LocateTruth, of=locate_truths),
     wording=WORDING,
     figures=FIGURES,
+    tells_sides=True,
     needs_box_space=True,
     shows_times=True,
     sampling="fps-2",

@@ -10,6 +10,7 @@ import numpy as np
 from unreel.core.estimate import RowCluster
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
+from unreel.core.span import MICROSECONDS
 from unreel.core.trace import Trace
 from unreel.core.verdict import LocatedSegment, LocateVerdict, Unparsed
 from unreel.protocols.locate.conventions import ClipOverlaps, rank_segments
@@ -33,6 +34,8 @@ class ComparedClip:
     is_readable: bool
     overlaps: ClipOverlaps
     """In the order of the answer; a missing confidence is NaN."""
+    ranked: ClipOverlaps
+    """By falling confidence; if one is missing, in the order of the answer."""
 
     @classmethod
     def of(cls, row: LocateRow) -> "ComparedClip | None":
@@ -43,27 +46,13 @@ class ComparedClip:
         answered = () if isinstance(segments, Unparsed) else segments
         confidences = [np.nan if s.confidence is None else s.confidence for s in answered]
         tious = compute_tious([segment.trace for segment in answered], row.truth.traces)
-        return cls(
-            row.cluster,
-            row.truth,
-            answered,
-            not isinstance(segments, Unparsed),
-            ClipOverlaps(np.array(confidences, np.float64), tious),
-        )
-
-    @property
-    def has_confidence(self) -> bool:
-        """Return whether every answered segment has a confidence."""
-        return not bool(np.isnan(self.overlaps.confidences).any())
-
-    @property
-    def ranked(self) -> ClipOverlaps:
-        """Return the overlaps by falling confidence; without confidences in the order of the answer."""
-        if not self.has_confidence:
-            return self.overlaps
-        spans = [segment.trace.span for segment in self.answered]
-        starts, ends = [span.start_us for span in spans], [span.end_us for span in spans]
-        return rank_segments(self.overlaps, starts, ends)
+        overlaps = ranked = ClipOverlaps(np.array(confidences, np.float64), tious)
+        if not np.isnan(overlaps.confidences).any():
+            spans = [segment.trace.span for segment in answered]
+            starts, ends = [span.start_us for span in spans], [span.end_us for span in spans]
+            ranked = rank_segments(overlaps, starts, ends)
+        is_readable = not isinstance(segments, Unparsed)
+        return cls(row.cluster, row.truth, answered, is_readable, overlaps, ranked)
 
     def pairs(self) -> Iterator[tuple[Trace, Trace]]:
         """Yield one-to-one pairs of an answered and a marked trace, by falling tIoU from `PAIRED` on."""
@@ -101,7 +90,11 @@ class ComparedClip:
         """Return the distance of the onsets, in seconds, for each marked trace that an answered one overlaps."""
         pairs = zip(self.nearest(), self.truth.traces, strict=True)
         return np.array(
-            [abs(n.span.start_us - m.span.start_us) / 1e6 for n, m in pairs if n is not None]
+            [
+                abs(n.span.start_us - m.span.start_us) / MICROSECONDS
+                for n, m in pairs
+                if n is not None
+            ]
         )
 
 

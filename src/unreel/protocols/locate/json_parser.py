@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, Final
 
 from unreel.core.errors import InvalidValueError
-from unreel.core.span import TimeSpan, convert_to_microseconds
+from unreel.core.span import MICROSECONDS, TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.core.verdict import LocatedSegment, Unparsed, UnparsedReason
 from unreel.protocols.answer_text import build_unparsed, choose_first_parsed
@@ -197,7 +197,7 @@ def _read_time(value: object, mode: Mode) -> int:
         onset = parse_trace_onset(value, mode)
         if isinstance(onset, Unparsed):
             raise UnreadableSegment(onset.reason, value)
-        value = onset / 1e6
+        value = onset / MICROSECONDS
     return convert_to_microseconds(_read_number(value))
 
 
@@ -229,7 +229,7 @@ def _list_boxes(value: object, span: TimeSpan) -> object:
         value = [value]
     if not isinstance(value, list):
         return value
-    start = span.start_us / 1e6
+    start = span.start_us / MICROSECONDS
     return [
         {"time": start, "box": given} if isinstance(given, list) else _rename_box(given, start)
         for given in value

@@ -18,7 +18,7 @@ def parse(text: str, reading: AnswerContext) -> LocateVerdict:
     """
     space = reading.space
     if space is None:
-        msg = "the boxes of a segment need their space. Declare it: ParserOptions(space=declare_space(...))"
+        msg = "the boxes of a segment need their space. Declare it: AnswerContext(space=parse_box_space(...))"
         raise InvalidValueError(msg)
     body = strip_thinking(text)
 

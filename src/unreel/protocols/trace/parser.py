@@ -145,7 +145,7 @@ def parse(text: str, reading: AnswerContext) -> TraceVerdict:
     """
     space = reading.space
     if space is None:
-        msg = "the boxes of a trace need their space. Declare it: ParserOptions(space=declare_space(...))"
+        msg = "the boxes of a trace need their space. Declare it: AnswerContext(space=parse_box_space(...))"
         raise InvalidValueError(msg)
     body = strip_thinking(text)
     place = partial(parse_trace_box, space=space)

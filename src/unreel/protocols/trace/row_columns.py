@@ -290,6 +290,6 @@ def _get_judge_score(row: TraceRow) -> float:
     if row.text_score is None:
         return _UNSCORED
     if not 0 <= row.text_score <= 1:
-        msg = f"a judge's score must be between 0 and 1, got {row.text_score}. Parse it with parse_judge"
+        msg = f"a judge's score must be between 0 and 1, got {row.text_score}. Parse it with parse_judge_score"
         raise InvalidValueError(msg)
     return row.text_score

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Measured, Unmeasured
+from unreel.core.span import MICROSECONDS
 from unreel.core.verdict import RealismVerdict, get_verdict_decision
 from unreel.protocols.figures import HABIT, MetricDefinition
 from unreel.protocols.groups import compute_group_scorecards, get_trace_categories
@@ -341,7 +342,7 @@ def _find_token_count(item: AnsweredQuestion) -> float | None:
 
 def _find_latency_seconds(item: AnsweredQuestion) -> float | None:
     taken_us = item.stored["latency_us"]
-    return None if taken_us is None else taken_us / 1e6
+    return None if taken_us is None else taken_us / MICROSECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,7 @@ class ShownExample:
     sheet: ReviewRequest
     target: str
     box_space: str | None
-    """In the format of `declare_space`; `None` for a protocol without a box."""
+    """In the format of `parse_box_space`; `None` for a protocol without a box."""
 
 
 SEEN: Final = frozenset({InputKind.FRAMES})

@@ -42,7 +42,7 @@ class ModelInputSizer(Protocol):
         ...
 
     def box_space(self, exhibit: ClipInput) -> str:
-        """Return the coordinate space of the boxes for `exhibit`, in the format of `declare_space`."""
+        """Return the coordinate space of the boxes for `exhibit`, in the format of `parse_box_space`."""
         ...
 
     def seen_size(self, exhibit: ClipInput) -> tuple[int, int]:

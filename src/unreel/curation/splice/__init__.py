@@ -1,0 +1,1 @@
+"""`[splice]`: long videos of real segments with generated ones among them, and their exact ground truth."""

@@ -1,0 +1,168 @@
+"""Step that replaces the segments of a curation by spliced videos."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from unreel.benchmarks.entry import NOTHING_DECLARED
+from unreel.core.clip import ClipId, Generated, Real
+from unreel.core.errors import MediaError
+from unreel.core.failure import Failure
+from unreel.core.identity import digest
+from unreel.curation.inject.step import StoredTrace
+from unreel.curation.normalise import StoredClip, store_clip_by_hash
+from unreel.curation.piece import ClipSegment, ExcludedSegment
+from unreel.curation.recipe import SpliceSection
+from unreel.curation.splice.clip import PartReader, encode_spliced_video, match_levels
+from unreel.curation.splice.plan import (
+    SplicedPart,
+    SplicedVideoPlan,
+    SplicePlanner,
+    group_plans,
+)
+from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.step import Given, StepRequest, VersionedStep, to_json_values
+from unreel.engine.location import StorageLocation
+from unreel.engine.storage_access import StorageAccess, find_clip_change, open_local_copy
+from unreel.media.normalise import NormalisedClipFormat
+from unreel.media.reader import MediaReader
+
+SPLICE: Final = "splice"
+CREATOR: Final = "spliced"
+"""The creator of videos with segments of several creators."""
+_PARTS: Final = TypeAdapter(tuple[SplicedPart, ...])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplicedClip(StoredClip):
+    """Stored spliced video with its ground truth."""
+
+    traces: tuple[StoredTrace, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpliceSettings:
+    """Recipe section of the splice step, and the format of the videos."""
+
+    section: SpliceSection
+    form: NormalisedClipFormat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpliceSources:
+    """Locations of the clips that a worker reads, and where it stores a video."""
+
+    locations: Mapping[ClipId, str]
+    access: StorageAccess
+    media: StorageLocation
+
+
+def run_splice_step(
+    settings: SpliceSettings, work: CurationJob, state: CurationState
+) -> CurationState:
+    """Replace all segments by spliced videos; unused segments are excluded."""
+    state.require_pieces(SPLICE)
+    bench, form, seed = work.bench, settings.form, work.recipe.seed
+    pieces = list(state.pieces)
+    plans = list(SplicePlanner(pieces, settings.section, form.rate, seed=seed).plan())
+    subjects = [_build_splice_request(plan, form) for plan in plans]
+    step = VersionedStep(
+        name=SPLICE,
+        version=1,
+        settings={"form": to_json_values(form), "seed": seed},
+        finds=TypeAdapter(SplicedClip),
+    )
+    sources = SpliceSources(
+        locations={piece.clip.id: piece.clip.location for piece in pieces},
+        access=bench.access,
+        media=bench.media,
+    )
+    found = bench.ask(step, subjects, partial(_splice, form=form, seed=seed, sources=sources))
+    made = _iter_spliced_segments(plans, found, bench.media)
+    sifted = work.shelf.sift(SPLICE, made)
+    used = {piece.id for plan in plans for piece, _ in plan.segments}
+    detail = f"the rest does not fill another video of {float(settings.section.length_s):g} s"
+    unused = (p.left_out(SPLICE, "unused", detail) for p in pieces if p.id not in used)
+    rest = work.shelf.leave(f"{SPLICE}-unused", unused)
+    return state.after(replace(sifted, left_out=sifted.left_out + rest))
+
+
+def _build_splice_request(plan: SplicedVideoPlan, form: NormalisedClipFormat) -> StepRequest:
+    parts: Any = _PARTS.dump_python(plan.parts(form), mode="json")
+    return plan.segments[0][0].subject(parts=parts)
+
+
+def _splice(
+    reader: MediaReader,
+    _file: Path,
+    given: Given,
+    *,
+    form: NormalisedClipFormat,
+    seed: int,
+    sources: SpliceSources,
+) -> SplicedClip | Failure:
+    parts = _PARTS.validate_python(given["parts"])
+    draw = int(digest(str(seed), *(part.clip for part in parts))[:8], 16)
+    try:
+        with ExitStack() as opened:
+            files = {
+                clip: opened.enter_context(open_local_copy(sources.locations[clip], sources.access))
+                for clip in dict.fromkeys(part.clip for part in parts)
+            }
+            own = PartReader(reader, files, form)
+            data, traces = encode_spliced_video(parts, match_levels(parts, own), own, seed=draw)
+            changed = (find_clip_change(clip, file) for clip, file in files.items())
+            if failure := next((own for own in changed if own is not None), None):
+                return failure
+    except MediaError as error:
+        return error.failure
+    stored = store_clip_by_hash(data, sources.media, reader=reader)
+    if isinstance(stored, Failure):
+        return stored
+    return SplicedClip(made=stored.made, name=stored.name, facts=stored.facts, traces=traces)
+
+
+def _iter_spliced_segments(
+    plans: Sequence[SplicedVideoPlan],
+    found: Iterator[SplicedClip | Failure],
+    media: StorageLocation,
+) -> Iterator[ClipSegment | ExcludedSegment]:
+    groups = group_plans(plans)
+    for number, (plan, own) in enumerate(zip(plans, found, strict=True)):
+        name = f"{CREATOR}-{number:05}"
+        first = plan.segments[0][0]
+        if isinstance(own, Failure):
+            yield replace(first, entry=replace(first.entry, name=name)).left_out(
+                SPLICE, own.reason.value, own.detail
+            )
+            continue
+        creators = plan.creators
+        entry = replace(
+            first.entry,
+            name=name,
+            origin=Generated(creator=creators[0] if len(creators) == 1 else CREATOR)
+            if own.traces
+            else Real(),
+            group=f"{CREATOR}-{groups[number]:05}",
+            prompt="",
+            difficulty="",
+            traces=own.traces,
+            rating=None,
+            ratings=(),
+            votes=(),
+            facts=NOTHING_DECLARED,
+            licence=_join(piece.entry.licence for piece, _ in plan.segments),
+            source=_join(piece.entry.source for piece, _ in plan.segments),
+        )
+        notes = {SPLICE: [[piece.entry.name, n] for piece, n in plan.segments]}
+        piece = replace(first, entry=entry, cleaned=None, family="", notes=notes)
+        yield piece.remade(own.below(media))
+
+
+def _join(texts: Iterator[str]) -> str:
+    return "; ".join(sorted({text for text in texts if text}))

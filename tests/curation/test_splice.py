@@ -1,0 +1,193 @@
+"""`[splice]`: long videos with exact ground truth whose files do not reveal the generated segments."""
+
+import json
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("lance", reason="needs the extra `eval`")
+
+from curation.splices import (
+    HEIGHT,
+    READER,
+    WIDTH,
+    build_run,
+    count_exact_ends,
+    draw_sources,
+    splice_badly,
+)
+from footage import film, write_clip
+from synthesise import ClipRecipe, synthesise
+from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.loader import open_benchmark
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure
+from unreel.core.judgement import Label
+from unreel.curation.audit.audit import LabelLeakFinding, audit
+from unreel.curation.audit.features import AuditFeatureSet
+from unreel.curation.audit.windows import read_window_features
+from unreel.curation.curation_run import run_curation
+from unreel.curation.recipe import parse_curation_recipe
+from unreel.curation.splice.clip import measure_grain
+from unreel.curation.splice.step import SPLICE
+from unreel.curation.state import CurationState
+from unreel.media.normalise import NormalisedClipFormat
+
+RATE = 8
+FORM = NormalisedClipFormat(width=WIDTH, height=HEIGHT, rate=Fraction(RATE))
+Spliced = tuple[CurationState, dict[str, Path], Path]
+
+
+@pytest.fixture(scope="module")
+def spliced(tmp_path_factory: pytest.TempPathFactory) -> Spliced:
+    """Six videos of 10 seconds from drawn clips."""
+    folder = tmp_path_factory.mktemp("spliced")
+    root, out = folder / "sources", folder / "out"
+    draw_sources(root, n_real=30, n_generated=6, rate=RATE, lengths_s=(2.0, 4.0))
+    sections = {"splice": {"length_s": 10, "share": 0.8, "segments": 2}, "inject": {"share": 0.3}}
+    state = run_curation(build_run(root, out, rate=RATE, **sections))
+    files = {path.relative_to(root).as_posix(): path for path in root.rglob("*.mp4")}
+    return state, files | {name.removesuffix(".mp4"): own for name, own in files.items()}, out
+
+
+def test_every_video_has_the_format_and_the_length_of_the_recipe(spliced: Spliced) -> None:
+    pieces = list(spliced[0].pieces)
+    assert len(pieces) >= 4
+    for piece in pieces:
+        video = piece.clip.facts.video
+        assert (video.width, video.height, video.n_frames) == (WIDTH, HEIGHT, 80)
+        assert not video.variable_rate
+    assert {piece.entry.label for piece in pieces} == set(Label)
+
+
+def test_the_ground_truth_is_exact_to_the_frame(spliced: Spliced) -> None:
+    state, sources, _ = spliced
+    pieces = list(state.pieces)
+    right, total = count_exact_ends(pieces, sources, rate=RATE)
+    assert right == total > 20
+    for piece in pieces:
+        ends = [0]
+        for _, n_frames in piece.notes[SPLICE]:
+            ends.append(ends[-1] + n_frames)
+        parts = dict(zip(pairwise(ends), piece.notes[SPLICE], strict=True))
+        whole = {
+            (round(trace.span.start_us * RATE / 1e6), round(trace.span.end_us * RATE / 1e6))
+            for trace in piece.entry.traces
+            if not trace.track
+        }
+        assert whole == {span for span, (name, _) in parts.items() if "generated/" in name}
+        for trace in piece.entry.traces:
+            assert trace.span.end_us <= 10_000_000
+            instants = [mark.at_us * RATE / 1e6 for mark in trace.track]
+            assert all(abs(at - round(at)) < 1e-4 for at in instants)
+
+
+def test_the_result_is_a_benchmark_of_locate(spliced: Spliced) -> None:
+    rows = [row for row in open_benchmark(spliced[2] / "benchmark") if isinstance(row, Entry)]
+    assert len(rows) == len(spliced[0].pieces)
+    assert any(row.traces for row in rows)
+    assert all(bool(row.traces) == (row.label is Label.GENERATED) for row in rows)
+
+
+def test_key_frames_have_one_distance(spliced: Spliced) -> None:
+    for piece in spliced[0].pieces:
+        scan = READER.scan(Path(piece.clip.location))
+        assert not isinstance(scan, Failure)
+        assert scan.keys == (0, 48)
+        assert len(scan.packet_bytes) == scan.n_frames
+
+
+def test_the_audit_has_a_row_for_windows(spliced: Spliced) -> None:
+    found = spliced[0].audit
+    assert found is not None
+    (view,) = [own for own in found.document["views"] if own["view"] == "window"]
+    assert view["finding"] != LabelLeakFinding.LEAKS
+    assert view["n_real"] == view["n_generated"] > 0
+    assert "| window |" in found.text
+
+
+def test_the_same_recipe_gives_the_same_videos(spliced: Spliced, tmp_path: Path) -> None:
+    state, sources, _ = spliced
+    root = next(iter(sources.values())).parents[0]
+    root = root.parent if root.name == "real" else root.parents[1]
+    sections = {"splice": {"length_s": 10, "share": 0.8, "segments": 2}, "inject": {"share": 0.3}}
+    again = run_curation(build_run(root, tmp_path / "out", rate=RATE, **sections), until="splice")
+    assert [p.clip.id for p in again.pieces] == [p.clip.id for p in state.pieces]
+
+
+def test_a_splice_without_matched_grain_leaks(tmp_path: Path) -> None:
+    root = tmp_path / "sources"
+    draw_sources(root, n_real=40, n_generated=10, rate=RATE, lengths_s=(2.0, 4.0))
+    real, made = (sorted((root / name).rglob("*.mp4")) for name in ("real", "generated"))
+    windows = []
+    for number in range(10):
+        into = tmp_path / f"{number}.mp4"
+        traces = splice_badly(real[4 * number : 4 * number + 4], [made[number]], into, form=FORM)
+        own = read_window_features(
+            into,
+            clip=into.name,
+            group=into.name,
+            segments=[trace.span for trace in traces],
+            reader=READER,
+        )
+        assert not isinstance(own, Failure)
+        windows += own
+    view = audit(windows, seed=0, views=[AuditFeatureSet.WINDOW]).views[0]
+    assert view.finding is LabelLeakFinding.LEAKS
+    assert {leak.feature for leak in view.leaks} & {"noise", "bit rate"}
+
+
+def test_odd_sizes_variable_rates_and_silence_can_be_spliced(tmp_path: Path) -> None:
+    root = tmp_path / "sources"
+    (root / "real").mkdir(parents=True)
+    (root / "generated/Veo").mkdir(parents=True)
+    late = tuple(Fraction(n * n, 150) for n in range(24))
+    recipes = [
+        ClipRecipe(n_frames=24, instants_s=late, rate=Fraction(8), container="mkv"),
+        ClipRecipe(n_frames=24, rate=Fraction(8), tone_hz=440, seed=1),
+        ClipRecipe(n_frames=24, rate=Fraction(8), rotation_deg=90, seed=2),
+    ]
+    for number, recipe in enumerate(recipes):
+        path = root / f"real/{number}.{recipe.container}"
+        path.write_bytes(synthesise(recipe))
+    (root / "real/9.mp4").write_bytes(write_clip(film(9, n_frames=24, width=67, height=51), rate=8))
+    made = write_clip(film(5, n_frames=24, width=64, height=96), rate=8)
+    (root / "generated/Veo/1.mp4").write_bytes(made)
+    form = {"width": WIDTH, "height": HEIGHT, "rate": RATE, "sound": "kept"}
+    run = build_run(root, tmp_path / "out", rate=RATE, splice={"length_s": 8, "share": 1})
+    recipe = run.recipe.model_copy(
+        update={
+            "normalise": parse_curation_recipe(
+                {"name": "x", "source": {"path": "x"}, "normalise": form}
+            ).normalise
+        }
+    )
+    object.__setattr__(run, "recipe", recipe)
+    state = run_curation(run, until="splice")
+    (piece,) = state.pieces
+    assert piece.entry.traces
+    assert piece.clip.facts.audio
+    sound = READER.sound(Path(piece.clip.location))
+    assert not getattr(sound, "samples", sound).any()  # type: ignore[union-attr]
+
+
+def test_grain_is_measured_in_flat_blocks() -> None:
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    flat = np.full((64, 96, 3), 128.0)
+    for sigma in (1.0, 3.0, 6.0):
+        noisy = np.clip(np.rint(flat + rng.normal(0, sigma, (64, 96, 1))), 0, 255)
+        assert measure_grain(noisy.astype(np.uint8)) == pytest.approx(sigma, rel=0.15)
+
+
+def test_spliced_videos_need_a_format() -> None:
+    with pytest.raises(InvalidSettingError, match="Add \\[normalise\\]"):
+        parse_curation_recipe({"name": "x", "source": {"path": "x"}, "splice": {}})
+
+
+def test_the_audit_is_written_to_the_benchmark(spliced: Spliced) -> None:
+    stored = json.loads((spliced[2] / "benchmark" / "audit.json").read_text())
+    assert [view["view"] for view in stored["views"]][-1] == "window"
