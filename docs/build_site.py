@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Final
@@ -22,11 +22,10 @@ ROOT: Final = Path(__file__).parents[1]
 ROOT_PAGES: Final = ("SECURITY.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
 LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
 UNREEL: Final = (sys.executable, "-c", "from unreel.cli.main import main; main()")
-GALLERY: Final = (
-    "review --sample --out live/evidence",
-    "curate init drawn --sample",
-    "eval drawn/clips/manifest.csv --model coin --model always-real --model motion --protocol reality --out runs",
-    "report runs/coin-reality-manifest runs/always-real-reality-manifest runs/motion-reality-manifest --out live/report",
+CLIPS: Final = ("review --sample --out live/evidence", "curate init drawn --sample")
+REPORT: Final = (
+    "eval drawn/clips/clips.csv --protocol reality --model coin --model always-real --model motion",
+    "report runs --out live/report",
 )
 
 
@@ -82,9 +81,19 @@ def _move_link(target: str) -> str:
 
 
 def _make_gallery(out: Path) -> None:
-    for words in GALLERY:
-        subprocess.run([*UNREEL, *words.split()], cwd=out, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+    """Make the live pages from the first twelve synthesised clips; the others are for curations."""
+    _run_commands(CLIPS, out)
+    clips = out / "drawn" / "clips"
+    rows = (clips / "manifest.csv").read_text(encoding="utf-8").splitlines()
+    (clips / "clips.csv").write_text("\n".join(rows[:13]) + "\n", encoding="utf-8")
+    _run_commands(REPORT, out)
     shutil.move(out / "live", out / "source" / "live")
+
+
+def _run_commands(commands: Iterable[str], folder: Path) -> None:
+    for words in commands:
+        command = [*UNREEL, *words.split()]
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
 
 
 def _remove_live_links(page: Path) -> None:

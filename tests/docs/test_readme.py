@@ -99,6 +99,13 @@ def test_the_extra_all_includes_every_other() -> None:
     assert brought == needed
 
 
+def test_every_file_that_the_readme_links_exists() -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)", README)
+    files = [target for target in targets if not target.startswith("https://")]
+    assert len(files) > 20
+    assert [file for file in files if not (ROOT / file).is_file()] == []
+
+
 def _size_mb() -> float:
     """What the base install takes here, where compiled files may not be counted."""
     waiting, seen = list(PROJECT["dependencies"]), {"unreel"}
