@@ -11,16 +11,14 @@ EVIDENCE = (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| ([\d., ]+) \| .+ \| .*`.+`.* \| \d+ \w+ \d{4} \|$", re.MULTILINE)
 NUMBER = re.compile(r"(?<![\w./-])\d+(?:[.,]\d+)*(?![\w-])")
 NO_NUMBER = re.compile(
-    r"`[^`\n]+`|\]\([^)]*\)|^\$ .*?(?:#|$)|```python.*?```|November 2026|^ *reality@\d",
+    r"```python.*?```|^\$ [^#\n]*|`[^`\n]+`|\]\([^)]*\)|November 2026|^reality@\d",
     re.MULTILINE | re.DOTALL,
 )
 """Code, addresses, commands without their comments, and dates."""
 
 
 def read_numbers(page: str) -> set[str]:
-    lines = re.sub(r"^(\$ [^#\n]*)", "", page, flags=re.MULTILINE)
-    text = NO_NUMBER.sub(" ", lines).replace("/", " ")
-    return set(NUMBER.findall(text))
+    return set(NUMBER.findall(NO_NUMBER.sub(" ", page).replace("/", " ")))
 
 
 @pytest.mark.parametrize("page", PAGES)
