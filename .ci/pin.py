@@ -37,7 +37,7 @@ HEADS = {
     "tools": "What builds and checks the packages, in an environment of its own.",
     "uv": "The installer of all other files.",
 }
-UNTESTED_EXTRAS = {"diffusers", "local", "sts", "train", "transnet"}  # they bring torch
+UNTESTED_EXTRAS = {"all", "diffusers", "local", "sts", "train", "transnet"}  # they bring torch
 APART = {"fastapi", "numpy"}  # in train.txt: what serves the tests' models caps them
 LEFT_OUT = {"torchaudio", "torchcodec"}  # it names them too; they need CUDA, and unreel decodes
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)

@@ -12,7 +12,12 @@ from unreel.benchmarks.layout import BenchmarkLayout
 from warm import Warm
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("docs/arena.md", "docs/bring-your-own.md", "docs/outside-reviewers.md")
+PAGES = (
+    "docs/arena.md",
+    "docs/bring-your-own.md",
+    "docs/evaluate.md",
+    "docs/outside-reviewers.md",
+)
 
 
 def read_console(page: str) -> list[tuple[str, list[str]]]:

@@ -22,12 +22,14 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 BASE_SIZE = runpy.run_path(str(ROOT / ".ci" / "base_size.py"))
 MAIN = "from unreel.cli.main import main; main()"
 BLOCKS = re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL)
-TYPED = re.findall(r"^\$ unreel (.*)$", BLOCKS[0], flags=re.MULTILINE)
+TYPED = re.findall(r"^\$ unreel (.*)$", README, flags=re.MULTILINE)
+EXTRAS = (ROOT / "docs" / "reference" / "extras.md").read_text(encoding="utf-8")
+FOLDED = {"review", "eval", "curate", "annotate", "train", "reward", "all"}
 WORDS = {"real": 1, "generated": 0}
 
 
-def test_every_command_is_shown_or_linked() -> None:
-    assert len(TYPED) > 8
+def test_each_entrance_has_two_commands_and_all_are_linked() -> None:
+    assert len(TYPED) == 6
     assert "docs/reference/commands.md" in README
 
 
@@ -65,13 +67,43 @@ def test_the_scorecard_is_what_score_prints(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
     printed = {" ".join(line.split()) for line in (done.stdout + done.stderr).splitlines()}
-    shown = [" ".join(line.replace("─", " ").split()) for line in BLOCKS[1].splitlines()]
+    (card,) = [block for block in BLOCKS if block.startswith("reality@")]
+    shown = [" ".join(line.replace("─", " ").split()) for line in card.splitlines()]
     assert [line for line in shown if line and line not in printed] == [], done.stdout + done.stderr
 
 
-def test_the_table_of_extras_is_that_of_the_package() -> None:
-    listed = re.findall(r"^\| `unreel\[(\w+)\]` \|", README, flags=re.MULTILINE)
+def test_the_page_of_extras_has_every_extra_of_the_package() -> None:
+    listed = re.findall(r"^\| `unreel\[(\w+)\]` \|", EXTRAS, flags=re.MULTILINE)
     assert sorted(listed) == sorted(PROJECT["optional-dependencies"])
+
+
+def test_the_readme_is_short_and_its_table_has_the_main_extras_in_six_rows() -> None:
+    assert len(README.splitlines()) < 100
+    rows = README.partition("## Install")[2].strip().partition("\n\n")[0].splitlines()[2:]
+    assert len(rows) <= 6
+    first = " ".join(row.split("|")[1] for row in rows)
+    assert set(re.findall(r"unreel\[(\w+)\]", first)) == FOLDED
+
+
+def test_the_extra_all_includes_every_other() -> None:
+    extras = PROJECT["optional-dependencies"]
+    waiting, found = ["all"], set()
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        for line in extras[name]:
+            wanted = Requirement(line)
+            waiting += sorted(wanted.extras - found) if wanted.name == "unreel" else []
+    brought = {Requirement(line).name for name in found for line in extras[name]}
+    needed = {Requirement(line).name for lines in extras.values() for line in lines}
+    assert brought == needed
+
+
+def test_every_file_that_the_readme_links_exists() -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)", README)
+    files = [target for target in targets if not target.startswith("https://")]
+    assert len(files) > 20
+    assert [file for file in files if not (ROOT / file).is_file()] == []
 
 
 def _size_mb() -> float:
