@@ -9,6 +9,9 @@ ENV SETUPTOOLS_SCM_PRETEND_VERSION_FOR_UNREEL=$VERSION
 COPY . /src
 # Versions as in the checks: constraints without their hashes, which pip takes for no folder.
 RUN sed -n 's/^\([A-Za-z0-9._-]*==[^ ]*\) .*/\1/p' /src/constraints/base.txt /src/constraints/test.txt /src/constraints/dev.txt > /opt/pins.txt
+# pdqhash has no wheel for Debian's Python: it is compiled once, and the compiler is removed.
+RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends g++ python3-dev && pip wheel --no-cache-dir --no-deps -c /opt/pins.txt -w /opt/wheels pdqhash && apt-get purge -y --auto-remove g++ python3-dev && rm -rf /var/lib/apt/lists/*
+ENV PIP_FIND_LINKS=/opt/wheels
 
 # Also the image of deploy/kubernetes: KubeRay needs Ray's dashboard and wget.
 FROM base AS cli

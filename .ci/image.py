@@ -1,10 +1,10 @@
 """Executes the lines of the Dockerfile in a Debian root, without a container engine; needs root.
 
     mmdebstrap --variant=minbase bookworm ROOT
-    python .ci/image.py ROOT TARGET     # changes ROOT; copies the last commit
+    python .ci/image.py ROOT TARGET...    # the image of a stage is ROOT-STAGE; COPY copies the last commit
 
-It executes FROM (by the stages before it), RUN, COPY, ENV, ARG and WORKDIR. At the end it runs ENTRYPOINT with
-`--help` as the USER of the image. ROOT takes the place of the image that the first FROM names.
+It executes FROM, RUN, COPY, ENV and ARG. At the end it runs the ENTRYPOINT of each target with `--help` as the USER of
+the image. ROOT takes the place of the image that the first FROM names; it needs a resolv.conf.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -21,6 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 DOCKERFILE = Path(__file__).parents[1] / "Dockerfile"
+_CHROOT, _CP, _GIT = (shutil.which(name) or name for name in ("chroot", "cp", "git"))
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass
@@ -51,40 +54,57 @@ def read_stages(text: str) -> dict[str, ImageStage]:
     return stages
 
 
-def list_lines(stages: dict[str, ImageStage], target: str) -> list[tuple[str, str]]:
-    """Return the lines of `target`, those of its parents first."""
-    if target not in stages:
-        return []
-    return [*list_lines(stages, stages[target].parent), *stages[target].lines]
+class ImageBuilder:
+    """Builder of stages: each in a copy of the root of its parent."""
+
+    def __init__(self, root: Path) -> None:
+        self._stages = read_stages(DOCKERFILE.read_text(encoding="utf-8"))
+        outer = os.environ | {"PATH": _PATH}  # noqa: TID251  handed on to pip
+        self._built = {"": (root, outer)}
+
+    def build(self, name: str) -> tuple[Path, dict[str, str]]:
+        """Execute the lines of a stage and its parents once; return its root and its variables."""
+        if name in self._built or name not in self._stages:
+            return self._built.get(name, self._built[""])
+        stage = self._stages[name]
+        parent, variables = self.build(stage.parent)
+        root = self._built[""][0].with_name(f"{self._built[''][0].name}-{name}")
+        subprocess.run([_CP, "-a", "--one-file-system", parent, root], check=True)
+        environment = dict(variables)
+        for word, text in stage.lines:
+            started = time.monotonic()
+            execute_line(root, word, text, environment)
+            print(f"{name} {time.monotonic() - started:6.1f} s  {word} {text}", flush=True)
+        self._built[name] = (root, environment)
+        return self._built[name]
+
+    def print_help(self, name: str) -> None:
+        """Run the entry point of a stage with `--help`, as its user."""
+        root, environment = self.build(name)
+        user = self._stages[name].last("USER") or "root"
+        words = [*json.loads(self._stages[name].last("ENTRYPOINT")), "--help"]
+        command = [_CHROOT, f"--userspec={user}", str(root), *words]
+        environment = environment | {"HOME": f"/home/{user}"}
+        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+        print(f"{name} works as {user}: {shlex.join(words)}", flush=True)
 
 
-def build(root: Path, target: str) -> None:
-    """Execute the lines of `target` in `root`, and print the seconds of each."""
-    stages = read_stages(DOCKERFILE.read_text(encoding="utf-8"))
-    environment = {**os.environ, "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-    lines = list_lines(stages, target)
-    for word, text in lines:
-        started = time.monotonic()
-        if word in {"ENV", "ARG"}:
-            name, _, value = text.partition("=")
-            environment[name] = re.sub(r"\$(\w+)", lambda found: environment[found[1]], value)
-        elif word == "COPY":
-            copy_commit(root / text.split()[1].lstrip("/"))
-        elif word == "RUN":
-            subprocess.run(["chroot", root, "sh", "-c", text], env=environment, check=True)
-        else:
-            continue
-        print(f"== {time.monotonic() - started:6.1f} s  {word} {text}", flush=True)
-    user = next((text for word, text in reversed(lines) if word == "USER"), "root")
-    command = [*json.loads(stages[target].last("ENTRYPOINT")), "--help"]
-    command = ["chroot", f"--userspec={user}", str(root), *command]
-    subprocess.run(command, env=environment | {"HOME": f"/home/{user}"}, check=True, stdout=subprocess.DEVNULL)
-    print(f"== as {user}: {shlex.join(command[3:])}")
+def execute_line(root: Path, word: str, text: str, environment: dict[str, str]) -> None:
+    """Execute one line in `root`; ENV and ARG change `environment`."""
+    if word in {"ENV", "ARG"}:
+        name, _, value = text.partition("=")
+        environment[name] = re.sub(r"\$(\w+)", lambda found: environment[found[1]], value)
+    elif word == "COPY":
+        copy_commit(root / text.split()[1].lstrip("/"))
+    elif word == "RUN":
+        subprocess.run([_CHROOT, root, "sh", "-c", text], env=environment, check=True)
 
 
 def copy_commit(folder: Path) -> None:
     """Copy the files of the last commit."""
-    archive = subprocess.run(["git", "archive", "HEAD"], cwd=DOCKERFILE.parent, check=True, capture_output=True)
+    archive = subprocess.run(
+        [_GIT, "archive", "HEAD"], cwd=DOCKERFILE.parent, check=True, capture_output=True
+    )
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
         files.extractall(folder, filter="data")
 
@@ -92,8 +112,10 @@ def copy_commit(folder: Path) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("root", type=Path)
-    parser.add_argument("target")
+    parser.add_argument("targets", nargs="+", metavar="TARGET")
     options = parser.parse_args()
     if os.geteuid():
         sys.exit("chroot needs root. Run it with sudo")
-    build(options.root, options.target)
+    builder = ImageBuilder(options.root.absolute())
+    for target in options.targets:
+        builder.print_help(target)

@@ -32,7 +32,7 @@ SHIFTS = {"ada": 0.0, "ben": 0.03, "cleo": 0.25}
 
 def main(campaign: str, benchmark: str, ledger_url: str, state: str) -> None:
     """Answer all tasks of `campaign` and print their number."""
-    entries = {row.name: row for row in open_benchmark(benchmark) if isinstance(row, Entry)}
+    entries = {row.name: row for row in open_benchmark(Path(benchmark)) if isinstance(row, Entry)}
     n_answers = 0
     with open_ledger(ledger_url) as ledger:
         tasks = {task.id: task for task in ledger.tasks(campaign)}

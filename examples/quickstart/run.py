@@ -37,7 +37,9 @@ class Console:
     def run(self, command: str, *, accepted: tuple[int, ...] = (0,)) -> None:
         """Run one command, and exit if its status is not accepted."""
         started = self.start_clock(command)
-        status = subprocess.run(self.split(command), cwd=self.folder, env=self.environment, check=False).returncode
+        status = subprocess.run(
+            self.split(command), cwd=self.folder, env=self.environment, check=False
+        ).returncode
         self.stop_clock(command, started)
         if status not in accepted:
             sys.exit(f"quickstart: status {status} of: {command}")
@@ -47,8 +49,12 @@ class Console:
         """Run a server, yield the address that matches `pattern`, and stop it at the end."""
         started = self.start_clock(f"{command} &")
         server = subprocess.Popen(
-            self.split(command), cwd=self.folder, env=self.environment,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            self.split(command),
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         try:
             lines = []
@@ -67,7 +73,10 @@ class Console:
     def split(self, command: str) -> list[str]:
         """Return the words of a command, with this environment's `unreel` and `python`."""
         program, *words = shlex.split(command)
-        programs = {"unreel": str(Path(sys.executable).with_name("unreel")), "python": sys.executable}
+        programs = {
+            "unreel": str(Path(sys.executable).with_name("unreel")),
+            "python": sys.executable,
+        }
         return [programs[program], *words]
 
     def start_clock(self, command: str) -> float:
@@ -123,7 +132,9 @@ def reward(console: Console) -> None:
     with console.serve(serve, r"unreel reward: (http://\S+)") as address:
         for clip in clips:
             # Status 1: the answer of a tiny model could not be read, so the reward is a failure and no number.
-            console.run(f"python client.py {address} {clip.relative_to(console.folder)}", accepted=(0, 1))
+            console.run(
+                f"python client.py {address} {clip.relative_to(console.folder)}", accepted=(0, 1)
+            )
     console.run("unreel reward watch rewards.jsonl", accepted=(0, 1))
 
 
@@ -131,14 +142,22 @@ def main() -> None:
     """Run all steps."""
     parser = argparse.ArgumentParser(description="From raw clips to a reward, with one command.")
     parser.add_argument("--out", type=Path, default=Path("quickstart"), help="New folder.")
-    parser.add_argument("--label-studio", metavar="PROGRAM", default=shutil.which("label-studio"),
-                        help="Label Studio of another environment; without it the annotation is skipped.")
+    parser.add_argument(
+        "--label-studio",
+        metavar="PROGRAM",
+        default=shutil.which("label-studio"),
+        help="Label Studio of another environment; without it the annotation is skipped.",
+    )
     parser.add_argument("--short", action="store_true", help="6 clips and 6 training steps.")
     options = parser.parse_args()
     options.out.mkdir(parents=True)
     folder = options.out.resolve()
     os.chdir(folder)
-    state = {"UNREEL_LEDGER": "campaign.db", "UNREEL_STATE": str(folder / "state"), "HF_HUB_OFFLINE": "1"}
+    state = {
+        "UNREEL_LEDGER": "campaign.db",
+        "UNREEL_STATE": str(folder / "state"),
+        "HF_HUB_OFFLINE": "1",
+    }
     console = Console(folder, {**os.environ, **state})  # noqa: TID251  handed on to commands
 
     started = console.start_clock("# synthesise raw clips into films/real")
@@ -152,7 +171,9 @@ def main() -> None:
         annotate(console, options.label_studio)
         console.run("unreel annotate publish faults --out settled")
     else:
-        print("\nNOT ANNOTATED: no Label Studio; give --label-studio PROGRAM. The curated labels are used.")
+        print(
+            "\nNOT ANNOTATED: no Label Studio; give --label-studio PROGRAM. The curated labels are used."
+        )
         shutil.copytree(folder / "curated" / "benchmark", folder / "settled")
 
     console.run(f"python {shlex.quote(str(TESTS / 'tiny_models.py'))} qwen2.5-vl base")
@@ -170,7 +191,9 @@ def main() -> None:
     print(f"\n{'seconds':>8}  command")
     for command, seconds in console.seconds:
         print(f"{seconds:8.1f}  {command[:90]}")
-    print(f"{sum(seconds for _, seconds in console.seconds):8.1f}  total; open {folder}/report/index.html")
+    print(
+        f"{sum(seconds for _, seconds in console.seconds):8.1f}  total; open {folder}/report/index.html"
+    )
 
 
 if __name__ == "__main__":
