@@ -1,0 +1,150 @@
+"""Commands in the Dockerfile, compose.yaml, systemd units and manifests: real commands with real options."""
+
+import configparser
+import importlib.util
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from unreel.cli.main import unreel
+from unreel.core.settings import read_environment_settings
+
+ROOT = Path(__file__).parents[2]
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
+JOBS = [ROOT / "deploy" / "kubernetes" / f"{name}.yaml" for name in ("eval", "curate")]
+
+
+def load_image_script() -> Any:
+    spec = importlib.util.spec_from_file_location("image", ROOT / ".ci" / "image.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["image"] = module  # a dataclass looks its module up
+    spec.loader.exec_module(module)
+    return module
+
+
+STAGES = load_image_script().read_stages((ROOT / "Dockerfile").read_text(encoding="utf-8"))
+TARGETS = [name for name in STAGES if name != "base"]
+
+
+def require_valid_command(words: list[str]) -> None:
+    """Raise unless click accepts the words: names, numbers of values, choices, required options."""
+    program, *rest = words
+    assert program.rpartition("/")[2] == "unreel"
+    command: click.Command = unreel
+    context = click.Context(command)
+    while True:
+        values, rest, order = command.make_parser(context).parse_args(rest)
+        for parameter in order:
+            kind = parameter.type
+            if isinstance(parameter, click.Option) and not isinstance(kind, click.Path):
+                parameter.type_cast_value(context, values[parameter.name])
+        missing = [
+            each.name for each in command.params if each.required and not values.get(each.name)
+        ]
+        assert missing == [], f"{shlex.join(words)} lacks {missing}"
+        if not isinstance(command, click.Group) or not rest:
+            break
+        found = command.get_command(context, rest[0])
+        assert found is not None, f"no command {rest[0]}"
+        command, context, rest = found, click.Context(found, parent=context), rest[1:]
+    assert rest == [], f"{shlex.join(words)} has unknown words"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["unreel dseks", "unreel desk --hots x", "unreel reward serve", "unreel reward serve --model a b",
+     "unreel reward serve --model a --engine dask", "unreel annotate up --port x"],
+)  # fmt: skip
+def test_the_check_finds_mistakes(typed: str) -> None:
+    with pytest.raises((click.UsageError, AssertionError)):
+        require_valid_command(shlex.split(typed))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_each_image_starts_a_real_command(target: str) -> None:
+    entry, command = (json.loads(STAGES[target].last(word)) for word in ("ENTRYPOINT", "CMD"))
+    require_valid_command(entry if command == ["--help"] and target == "cli" else [
+        *entry, *(["--model", "m"] if command == ["--help"] else command)
+    ])  # fmt: skip
+    assert STAGES[target].last("USER") == "unreel"
+
+
+def test_images_install_only_extras_that_exist() -> None:
+    pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    installed = re.findall(r"'/src\[(.*?)\]'", (ROOT / "Dockerfile").read_text(encoding="utf-8"))
+    assert len(installed) == len(TARGETS)
+    for extra in ",".join(installed).split(","):
+        assert re.search(rf"(?m)^{extra} = \[", pyproject), extra
+
+
+def read_service_command(name: str) -> list[str]:
+    """Return the complete command of a service of compose.yaml, with an example for each variable."""
+    service = COMPOSE["services"][name]
+    entry = json.loads(STAGES[service["build"]["target"]].last("ENTRYPOINT"))
+    return [*entry, *(re.sub(r"\$\{\w+.*?\}", "always-real", word) for word in service["command"])]
+
+
+SERVICES = [name for name, service in COMPOSE["services"].items() if "build" in service]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_each_service_has_a_real_command_and_a_health_check(name: str) -> None:
+    require_valid_command(read_service_command(name))
+    service = COMPOSE["services"][name]
+    assert service["healthcheck"]["test"][:2] == ["CMD", "curl"]
+    read_environment_settings(service.get("environment", {}))
+    exposed = STAGES[service["build"]["target"]].last("EXPOSE")
+    assert f":{exposed}/" in service["healthcheck"]["test"][-1]
+
+
+def test_services_beyond_loopback_are_published_on_loopback_only() -> None:
+    ports = [
+        port for name in COMPOSE["services"] for port in COMPOSE["services"][name].get("ports", ())
+    ]
+    assert len(ports) == 2
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
+def test_each_unit_has_a_real_command(path: Path) -> None:
+    unit = configparser.ConfigParser(interpolation=None, strict=True)
+    unit.optionxform = str  # type: ignore[method-assign,assignment]
+    unit.read(path)
+    require_valid_command(shlex.split(unit["Service"]["ExecStart"]))
+    assert not re.search(r"\$\{?UNREEL_", path.read_text()), (
+        "unreel refuses unknown UNREEL_ variables"
+    )
+
+
+@pytest.mark.parametrize("path", JOBS, ids=lambda path: path.stem)
+def test_each_ray_job_has_a_real_command_on_the_pinned_ray(path: Path) -> None:
+    job = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert (job["apiVersion"], job["kind"]) == ("ray.io/v1", "RayJob")
+    words = shlex.split(job["spec"]["entrypoint"])
+    require_valid_command(words)
+    assert words[-2:] == ["--engine", "ray"]
+    cluster = job["spec"]["rayClusterSpec"]
+    assert f"ray=={cluster['rayVersion']} " in (ROOT / "constraints" / "dev.txt").read_text()
+    for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"]):
+        assert group["template"]["spec"]["containers"]
+    for group in cluster["workerGroupSpecs"]:
+        assert group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
+
+
+def test_the_reward_deployment_has_a_real_command_and_real_probes() -> None:
+    text = (ROOT / "deploy" / "kubernetes" / "reward.yaml").read_text(encoding="utf-8")
+    deployment, service = yaml.safe_load_all(text)
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    require_valid_command([*json.loads(STAGES["reward"].last("ENTRYPOINT")), *container["args"]])
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert service["spec"]["selector"] == deployment["spec"]["selector"]["matchLabels"] == labels
