@@ -84,7 +84,7 @@ def test_people_note_and_decide_and_their_text_stays_text(open_desk, clip_bytes)
         assert desk.client.get(f"/cases/{case.id}/").status_code == 404
         assert not case.folder.exists()
     events = [json.loads(line)["event"] for line in log.splitlines()]
-    assert events == ["added", "started", "evidence", "finished", "entry"]
+    assert events == ["added", "started", "evidence", "keyframes", "finished", "entry"]
 
 
 def test_missing_answers_are_asked_again_and_no_others(open_desk, clip_bytes) -> None:
