@@ -32,6 +32,7 @@ from unreel.reviewers.external.bubblewrap import (
 )
 
 BRINGS: Final[Mapping[str, str]] = {
+    "all": "every other extra",
     "arena": "rankings of creators and reviewers",
     "curate": "`unreel curate`: raw video to a frozen benchmark",
     "desk": "`unreel desk`: a page where people check clips",
