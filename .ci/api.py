@@ -42,7 +42,7 @@ def find_breaking_changes(reference: str) -> list[tuple[str, str]]:
     for change in griffe.find_breaking_changes(old, new):
         path = change.obj.canonical_path
         if any(path == each or path.startswith(f"{each}.") for each in exported):
-            changes.append((path, change.explain(griffe.ExplanationStyle.ONE_LINE)))
+            changes.append((path, change.kind.value))
     return changes
 
 
