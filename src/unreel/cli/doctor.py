@@ -33,16 +33,22 @@ from unreel.reviewers.external.bubblewrap import (
 
 BRINGS: Final[Mapping[str, str]] = {
     "all": "every other extra",
+    "annotate": "`unreel annotate`: campaigns in Label Studio",
     "arena": "rankings of creators and reviewers",
     "curate": "`unreel curate`: raw video to a frozen benchmark",
     "desk": "`unreel desk`: a page where people check clips",
+    "diffusers": "creators that run diffusion pipelines",
     "eval": "`unreel eval`: answers in tables, on disk or S3",
     "inspect": "the task `unreel/review` for inspect_ai",
+    "local": "`--model local/FOLDER`: models on this machine",
+    "pandas": "rows of a run as a data frame",
     "provenance": "Content Credentials (C2PA) next to a verdict",
     "ray": "`unreel eval --engine ray`",
     "report": "`unreel report`: runs as pages",
     "review": "words over the picture and Content Credentials in `unreel review`",
+    "reward": "`unreel reward`: rewards for trainers of generators",
     "sts": "`unreel score --sts`",
+    "train": "`unreel train`: training on human judgements",
     "transnet": "a learned detector of cuts for `unreel curate`",
 }
 """Purpose of an extra; others are described by their packages."""
