@@ -123,6 +123,8 @@ def _build_map(
                 tubes.append(tuple(trace for own in segments for trace in _iter_tube(own.trace)))
             case _ if verdict.protocol in _MAPPED:
                 return None
+            case _:
+                pass
     width, height = clip.size
     if not (traces or tubes) or duration_us <= 0:
         return None

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -76,13 +77,12 @@ class PartReader:
             ]
             frames = _require(self.reader.frames_at(self.files[part.clip], moments)).frames
             starts = [convert_to_microseconds(frame.at_s) for frame in frames]
-            shown = -1
-            for moment in moments:
-                place = max(0, bisect_right(starts, moment) - 1)
-                if place != shown:
-                    shown, rgb = place, crop_picture(frames[place].rgb(), part.crop)
-                    fitted = fit_picture_inside(rgb, width=self.form.width, height=self.form.height)
-                yield frames[place].at_s, fitted
+            places = [max(0, bisect_right(starts, moment) - 1) for moment in moments]
+            for place, repeats in groupby(places):
+                rgb = crop_picture(frames[place].rgb(), part.crop)
+                fitted = fit_picture_inside(rgb, width=self.form.width, height=self.form.height)
+                for _ in repeats:
+                    yield frames[place].at_s, fitted
 
     def facts(self, part: SplicedPart) -> ClipFacts:
         """Return the facts of the part's clip.
@@ -104,11 +104,11 @@ class PartReader:
 
     def sound(self, part: SplicedPart) -> Samples | None:
         """Return the sound of the part; `None` if the clip has none."""
-        heard = _require(self.reader.sound(self.files[part.clip]))
-        if isinstance(heard, NoSound):
+        sound = self.reader.sound(self.files[part.clip])
+        if isinstance(sound, NoSound):
             return None
         end_s = part.start_s + part.n_frames / self.form.rate
-        return align_clip_sound(heard, end_s=end_s)[int(part.start_s * SOUND_RATE_HZ) :]
+        return align_clip_sound(_require(sound), end_s=end_s)[int(part.start_s * SOUND_RATE_HZ) :]
 
 
 def measure_grain(rgb: Rgb) -> float:
