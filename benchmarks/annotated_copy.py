@@ -26,8 +26,8 @@ from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt
 from unreel.media import annotated_copy as copying
 from unreel.media.access import open_file_sandbox
-from unreel.media.annotated_copy_wire import AnnotatedCopyReceiver, build_commentary_request
-from unreel.media.overlay import OverlayCommentary, OverlayTrace, TimelineLane
+from unreel.media.annotated_copy_messages import AnnotatedCopyReceiver, build_annotate_task_fields
+from unreel.media.overlay import OverlayCommentary, OverlayTrace, ReviewerOverlayLane
 from unreel.media.sandbox import SandboxLimits
 
 RATE = 24
@@ -68,10 +68,10 @@ def _commentary(seconds: int) -> OverlayCommentary:
     where = (BoxAt(half_us, Box(0.4, 0.5, 0.6, 0.9)),)
     marks = (OverlayTrace(span=TimeSpan(half_us, duration_us), track=where, ends=False),)
     lanes = (
-        TimelineLane(
+        ReviewerOverlayLane(
             says="one: generated. A wheel comes off and floats up beside the car.", marks=marks
         ),
-        TimelineLane(says="another: real", colour=2),
+        ReviewerOverlayLane(says="another: real", colour=2),
     )
     return OverlayCommentary(lanes=lanes, duration_us=duration_us, notes=("This is an opinion.",))
 
@@ -85,7 +85,7 @@ def _confined(clip: Path, said: OverlayCommentary, copy: Path) -> dict[str, Any]
         taker = AnnotatedCopyReceiver(
             into, duration_us=said.duration_us, on_frames=lambda _n_frames: None
         )
-        request = build_commentary_request(said)
+        request = build_annotate_task_fields(said)
         started_s = time.monotonic()
         made = sandbox.run("annotate", clip, request=request, limits=limits, on_part=taker.add)
         wall_s = time.monotonic() - started_s

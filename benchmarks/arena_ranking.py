@@ -17,12 +17,12 @@ import time
 import numpy as np
 from peak_memory import peak_mib
 
-from unreel.arena.answers.play import NOBODY, AnswerTable, SeasonClips
+from unreel.arena.answers.answer_table import NOBODY, SeasonAnswerTable, SeasonClips
 from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.stats.resampling import RESAMPLES
 
 
-def make_play(size: int, scenes: int, *, nuisances: int = 0, seed: int = 0) -> AnswerTable:
+def make_play(size: int, scenes: int, *, nuisances: int = 0, seed: int = 0) -> SeasonAnswerTable:
     """Recorded answers of `size` reviewers about `size` creators."""
     rng = np.random.default_rng(seed)
     creator = np.tile(np.arange(NOBODY, size, dtype=np.int32), scenes)
@@ -43,7 +43,7 @@ def make_play(size: int, scenes: int, *, nuisances: int = 0, seed: int = 0) -> A
         creator == NOBODY, 0.0, ability[:, None] - realism[np.maximum(creator, 0)][None, :]
     )
     said = rng.random(gap.shape) < 1 / (1 + np.exp(1.0 - gap))
-    return AnswerTable(
+    return SeasonAnswerTable(
         lineup=lineup,
         condition="benchmark",
         reviewers=tuple(f"reviewer-{number:02}" for number in range(size)),

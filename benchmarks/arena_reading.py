@@ -24,21 +24,21 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from peak_memory import peak_mib
 
 from facts import FACTS as DRAWN
-from unreel.arena.answers.read_play import read_season_answers, read_season_clips
-from unreel.arena.run.plan import SeasonReviewer
-from unreel.arena.season.benchmark import CONTROLS, METADATA, open_clip_facts_table
+from unreel.arena.answers.season_answers import read_season_answers, read_season_clips
+from unreel.arena.run.question_plan import SeasonReviewer
+from unreel.arena.season.clip_set import CONTROLS, METADATA, open_season_clip_facts_table
 from unreel.arena.season.folder import SET, EnteredReviewer, SeasonEntrants, SeasonFolder
 from unreel.benchmarks.questions import PlannedQuestion
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import EnvironmentSettings
+from unreel.engine.clip_facts import FACTS, StoredClipFacts
 from unreel.engine.location import StorageLocation
 from unreel.engine.stage import Row
-from unreel.engine.storage_access import StorageAccess, compute_file_name_key
-from unreel.engine.survey import FACTS, StoredClipFacts
+from unreel.engine.storage_access import ClipAccessSettings, compute_file_name_key
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
-from unreel.evaluation.recipe import check_eval_recipe
+from unreel.evaluation.recipe import validate_eval_recipe
 from unreel.evaluation.run_job import get_recipe_store
 
 _CREATORS = 50
@@ -68,7 +68,7 @@ def make_season(root: Path, *, reviewers: int, clips: int, conditions: int) -> N
         )
     files.write(f"{SET}/{METADATA}", "".join(lines).encode())
     folder.write_json(f"{SET}/{CONTROLS}", {})
-    _store(open_clip_facts_table(folder), found)
+    _store(open_season_clip_facts_table(folder), found)
     sections = [{"sampling": f"uniform-{8 + number}"} for number in range(conditions)]
     titles = tuple(section["sampling"] for section in sections)
     judges = []
@@ -79,7 +79,7 @@ def make_season(root: Path, *, reviewers: int, clips: int, conditions: int) -> N
             "reviewer": {"model": "always-real"},
             "condition": sections,
         }
-        recipe, name = check_eval_recipe(given), f"reviewer-{number:02}"
+        recipe, name = validate_eval_recipe(given), f"reviewer-{number:02}"
         heard = [str(section.as_condition()) for section in recipe.condition]
         told = dict(zip(titles, heard, strict=True))
         entered = EnteredReviewer(title=name, name=name, folder=name, conditions=told)
@@ -92,11 +92,12 @@ def make_season(root: Path, *, reviewers: int, clips: int, conditions: int) -> N
 
 def _answer(judge: SeasonReviewer, folder: SeasonFolder, clips: list[Row]) -> None:
     """The run of a reviewer that has answered everything."""
-    run = judge.run(folder, StorageAccess(settings=EnvironmentSettings(), trusted=True))
+    run = judge.run(folder, ClipAccessSettings(settings=EnvironmentSettings(), trusted=True))
     get_recipe_store(run).keep(judge.entered.name, None)
     _store(run.clips, clips)
     _store(
-        run.answers, list(_answers(judge, run.plan(StoredClipFacts(open_clip_facts_table(folder)))))
+        run.answers,
+        list(_answers(judge, run.plan(StoredClipFacts(open_season_clip_facts_table(folder))))),
     )
 
 

@@ -24,9 +24,13 @@ from typing import Any
 from unreel.core.box import Box
 from unreel.core.clip import ClipFacts, VideoFacts
 from unreel.core.estimate import Estimate
-from unreel.curation.audit.audit import LabelLeakAudit, LabelLeakFinding, audit
-from unreel.curation.audit.features import AuditFeatureSet, ClipAuditData
-from unreel.curation.watermark.mark import WatermarkKind, WatermarkRegion, WatermarkSearchResult
+from unreel.curation.audit.clip_features import AuditFeatureSet, ClipAuditData
+from unreel.curation.audit.label_leaks import LabelLeakAudit, LabelLeakFinding, audit_label_leaks
+from unreel.curation.watermark.regions_and_ocr import (
+    WatermarkKind,
+    WatermarkRegion,
+    WatermarkSearchResult,
+)
 from unreel.stats.proportion import mid_p_interval
 
 LEAKS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -159,7 +163,7 @@ def _audit(shape: Shape, leak: float, number: int) -> LabelLeakAudit:
             video = replace(facts.video, width=widths[owner[1]])
             one = replace(one, facts=replace(facts, video=video))
         seen.append(one if shape.declares_groups else replace(one, group=""))
-    return audit(seen, seed=number)
+    return audit_label_leaks(seen, seed=number)
 
 
 def _shift(leak: float) -> float:

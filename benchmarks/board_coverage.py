@@ -12,9 +12,9 @@ import argparse
 import numpy as np
 import numpy.typing as npt
 
-from unreel.arena.answers.play import NOBODY, AnswerTable, SeasonClips
+from unreel.arena.answers.answer_table import NOBODY, SeasonAnswerTable, SeasonClips
+from unreel.arena.boards.leaderboard_types import SeasonLeaderboard
 from unreel.arena.boards.ranking import rank_season_entrants
-from unreel.arena.boards.standings import SeasonLeaderboard
 from unreel.core.estimate import Estimate
 
 REVIEWERS, CREATORS, SCENES = 5, 4, 40
@@ -31,7 +31,7 @@ def chances(scenes: int, rng: np.random.Generator) -> Floats:
     return 1 / (1 + np.exp(-(odds[:, :, None] + 0.6 * alike)))
 
 
-def make_play(said: npt.NDArray[np.bool_]) -> AnswerTable:
+def make_play(said: npt.NDArray[np.bool_]) -> SeasonAnswerTable:
     """The answers as columns."""
     n = (CREATORS + 1) * SCENES
     lineup = SeasonClips(
@@ -43,7 +43,7 @@ def make_play(said: npt.NDArray[np.bool_]) -> AnswerTable:
         control=np.full(n, NOBODY, dtype=np.int32),
         nuisance=np.zeros((n, 0)),
     )
-    return AnswerTable(
+    return SeasonAnswerTable(
         lineup=lineup,
         condition="benchmark",
         reviewers=tuple(f"reviewer-{number}" for number in range(REVIEWERS)),

@@ -18,14 +18,14 @@ from typing import Final
 
 import numpy as np
 
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, ClipCopy
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, BrowserClipCopy
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import ConsensusMethod, ConsensusRule, SettledTask
 from unreel.annotation.judgements import VoteAnswer
-from unreel.annotation.opinion import UnstoredOpinion, get_short_answer
+from unreel.annotation.opinion import UnstoredOpinion, get_categorical_answer
 from unreel.annotation.quality.alarms import estimate_annotator_informedness
+from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.estimate import Estimate, Measured
-from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.dawid_skene import dawid_skene
@@ -92,7 +92,7 @@ def simulate_votes(
 
 def _task(number: int) -> AnnotationTask:
     name = f"clip {number:06d}"
-    copy = ClipCopy(
+    copy = BrowserClipCopy(
         clip=compute_placeholder_clip_id("simulated", name),
         location=f"{number}.mp4",
         rate=Fraction(25),
@@ -175,7 +175,7 @@ def _right(made: SimulatedCampaign, method: ConsensusMethod) -> np.ndarray:
         [
             float(
                 isinstance(got := found[id_], SettledTask)
-                and get_short_answer(got.value) == label.value
+                and get_categorical_answer(got.value) == label.value
             )
             for id_, label in made.truth.items()
         ]
@@ -188,7 +188,7 @@ def _recovered(made: SimulatedCampaign) -> float:
     found = dawid_skene(
         [places[each.annotator] for each in made.opinions],
         [tasks[each.task.id] for each in made.opinions],
-        [int(get_short_answer(each.value) == "generated") for each in made.opinions],
+        [int(get_categorical_answer(each.value) == "generated") for each in made.opinions],
     )
     recovered = [*found.confusion[:, 0, 0], *found.confusion[:, 1, 1]]
     true = [p.on_real for p in made.people] + [p.on_generated for p in made.people]

@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.core.estimate import Estimate, Measured, RowCluster, Unmeasured
-from unreel.protocols.measure import WeightedMean, measure_weighted_sum_percent
+from unreel.protocols.metric_estimates import WeightedMean, measure_weighted_sum_percent
 from unreel.stats.agreement import cohen_kappa, krippendorff_alpha
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import pair_consistency, plcc, srocc
-from unreel.stats.detection import (
+from unreel.stats.detection_metrics import (
     auc,
     balanced_accuracy,
     f1,

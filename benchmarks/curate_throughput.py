@@ -208,7 +208,12 @@ def bare_scan(path: str) -> dict[str, Any]:
     import numpy as np
 
     from unreel.media.sampling import parse_sampling, plan_frames
-    from unreel.media.scan import PICKED_PLAN, ClipScan, FrameMeter, measure_picked_frame
+    from unreel.media.scan import (
+        PICKED_PLAN,
+        ClipScan,
+        FrameMeasurementCollector,
+        measure_picked_frame,
+    )
     from unreel.media.timeline import FrameTimeline
 
     with av.open(path) as container:
@@ -219,7 +224,7 @@ def bare_scan(path: str) -> dict[str, Any]:
         plan = plan_frames(
             parse_sampling(PICKED_PLAN), FrameTimeline.at_rate(rate, n_frames=n_frames)
         )
-        meter, picked, instants = FrameMeter(n_frames), [], []
+        meter, picked, instants = FrameMeasurementCollector(n_frames), [], []
         for index, frame in enumerate(container.decode(stream)):
             at_s = frame.pts * frame.time_base
             meter.add(frame, at_s=at_s)
@@ -246,7 +251,7 @@ def finish(scan: Any) -> dict[str, Any]:
     """What is decided from the measures: cuts, borders and hashes."""
     from pydantic import TypeAdapter
 
-    from unreel.curation.split import find_colour_cuts
+    from unreel.curation.shots import find_colour_cuts
     from unreel.media.fingerprint import (
         ClipFingerprint,
         compute_clip_fingerprint,
@@ -263,7 +268,7 @@ def finish(scan: Any) -> dict[str, Any]:
 def _scan_stage() -> Any:
     from unreel.core.failure import Failure
     from unreel.core.settings import read_environment_settings
-    from unreel.engine.stage import Stage, to_failed_row
+    from unreel.engine.stage import Stage, convert_to_failed_row
     from unreel.media.access import open_media_reader
 
     class ScanStage(Stage):
@@ -277,7 +282,7 @@ def _scan_stage() -> Any:
         def __call__(self, row: Any) -> Any:
             scan = self._reader.scan(Path(row["location"]))
             if isinstance(scan, Failure):
-                return to_failed_row(row, scan)
+                return convert_to_failed_row(row, scan)
             return row | {"found": json.dumps(finish(scan))}
 
         def close(self) -> None:
@@ -287,7 +292,7 @@ def _scan_stage() -> Any:
 
 
 def _run_engine(engine: str, files: list[str], workers: int) -> int:
-    from unreel.curation.step_table import FINDINGS
+    from unreel.curation.step_result_table import FINDINGS
     from unreel.engine.location import StorageLocation
     from unreel.engine.run import run_pending_questions
     from unreel.engine.stage import WorkerResources

@@ -23,7 +23,7 @@ from peak_memory import peak_mib
 
 import postgres
 from campaigns import CAMPAIGN, record_of, task_of
-from unreel.annotation.campaign_state import iter_valid_judgements, read_campaign
+from unreel.annotation.campaign_state import iter_valid_judgements, read_campaign_records
 from unreel.annotation.judgements import AnnotationRecord, TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
@@ -83,7 +83,7 @@ def _measure(name: str, address: str, n: int) -> Iterator[dict[str, Any]]:
             "read all, one by one": lambda: _count(ledger),
             "read the last 1,000": lambda: _count(ledger, after=_last(ledger) - 1000),
             "work out what stands": lambda: sum(
-                1 for _ in iter_valid_judgements(read_campaign(ledger, "votes"))
+                1 for _ in iter_valid_judgements(read_campaign_records(ledger, "votes"))
             ),
         }.items():
             seconds, cpu_s, peak_mb, result = _timed(act)

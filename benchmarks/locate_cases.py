@@ -15,14 +15,17 @@ from unreel.core.estimate import Measured
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import LocatedSegment, LocateVerdict
-from unreel.protocols.locate.clip_columns import ComparedClips, compare_rows
-from unreel.protocols.locate.figures import ACTIVITYNET, THRESHOLDS
+from unreel.protocols.locate.ground_truth import LocateTruth
+from unreel.protocols.locate.metrics import ACTIVITYNET, THRESHOLDS
 from unreel.protocols.locate.scorer import (
-    build_precision_sample,
-    list_average_recalls,
-    mean_over_marked,
+    build_average_precision_sample,
+    compute_average_recalls,
+    measure_mean_over_segments,
 )
-from unreel.protocols.locate.truth import LocateTruth
+from unreel.protocols.locate.segment_comparison import (
+    AllSegmentComparisons,
+    compare_all_clip_segments,
+)
 from unreel.protocols.protocol import ScoredQuestion
 
 POPULATION = 20_000
@@ -38,7 +41,7 @@ TRUTHS = {
 """Metrics of the population, in percent."""
 
 
-def draw_clips(rng: np.random.Generator, k: int, skill: float) -> ComparedClips:
+def draw_clips(rng: np.random.Generator, k: int, skill: float) -> AllSegmentComparisons:
     """Return `k` clips of one scene each, with one to three marked segments and false alarms."""
     rows = []
     for place in range(k):
@@ -63,7 +66,7 @@ def draw_clips(rng: np.random.Generator, k: int, skill: float) -> ComparedClips:
                 outcome=LocateVerdict(segments=tuple(answered)),
             )
         )
-    return compare_rows(rows)
+    return compare_all_clip_segments(rows)
 
 
 def _draw_trace(rng: np.random.Generator, start_s: float, length_s: float) -> Trace:
@@ -86,22 +89,22 @@ def _blur(rng: np.random.Generator, trace: Trace, ease: float) -> Trace:
     return _build_trace(start, length, x, y)
 
 
-def measure_ap(clips: ComparedClips) -> Measured:
-    sample = build_precision_sample(clips, ACTIVITYNET)
+def measure_ap(clips: AllSegmentComparisons) -> Measured:
+    sample = build_average_precision_sample(clips, ACTIVITYNET)
     return sample.measure([THRESHOLDS.index(0.5)], seed=0)
 
 
-def measure_ar(clips: ComparedClips) -> Measured:
-    recalls = list_average_recalls(clips.located, ACTIVITYNET, 10)
-    return mean_over_marked(recalls, clips.located, seed=0)
+def measure_ar(clips: AllSegmentComparisons) -> Measured:
+    recalls = compute_average_recalls(clips.located, ACTIVITYNET, 10)
+    return measure_mean_over_segments(recalls, clips.located, seed=0)
 
 
-def measure_viou(clips: ComparedClips) -> Measured:
+def measure_viou(clips: AllSegmentComparisons) -> Measured:
     vious = [clip.best_vious() for clip in clips.located]
-    return mean_over_marked(vious, clips.located, seed=0)
+    return measure_mean_over_segments(vious, clips.located, seed=0)
 
 
-METRICS: dict[str, Callable[[ComparedClips], Measured]] = {
+METRICS: dict[str, Callable[[AllSegmentComparisons], Measured]] = {
     "ap": measure_ap,
     "ar": measure_ar,
     "viou": measure_viou,
@@ -111,11 +114,11 @@ METRICS: dict[str, Callable[[ComparedClips], Measured]] = {
 def print_truths() -> None:
     for told, skill in SKILLS.items():
         clips = draw_clips(np.random.default_rng(7), POPULATION, skill)
-        sample = build_precision_sample(clips, ACTIVITYNET)
+        sample = build_average_precision_sample(clips, ACTIVITYNET)
         place = THRESHOLDS.index(0.5)
         values = {
             "ap": float(sample.build_statistic([place])(sample.sample.observed)[0]),
-            "ar": np.concatenate(list_average_recalls(clips.located, ACTIVITYNET, 10)).mean(),
+            "ar": np.concatenate(compute_average_recalls(clips.located, ACTIVITYNET, 10)).mean(),
             "viou": np.concatenate([clip.best_vious() for clip in clips.located]).mean(),
         }
         for name, value in values.items():

@@ -28,7 +28,7 @@ from peak_memory import peak_mib
 
 from unreel.media import near_duplicates
 from unreel.media.fingerprint import HASH_WORDS, WAYS
-from unreel.media.near_duplicates import ClipMatch, find_near_duplicates
+from unreel.media.near_duplicates import NearDuplicateClipPair, find_near_duplicates
 from unreel.stats.connected_groups import group_connected_names
 
 _SHAPE = (len(WAYS), FRAMES, HASH_WORDS)
@@ -137,7 +137,7 @@ def _block(number: int, size: int, *, seed: int) -> Drawn:
 
 
 def _judged(
-    prints: FilePrints, planted: NDArray[np.intp], matches: Sequence[ClipMatch]
+    prints: FilePrints, planted: NDArray[np.intp], matches: Sequence[NearDuplicateClipPair]
 ) -> dict[str, Any]:
     """Planted pairs that belong together by `matches`, of those that match when they are compared alone."""
     groups = group_connected_names(prints.names, [(match.first, match.second) for match in matches])
@@ -192,7 +192,7 @@ class _Some:
 
 
 def _beside_all_pairs(
-    prints: FilePrints, matches: Sequence[ClipMatch], *, known: int
+    prints: FilePrints, matches: Sequence[NearDuplicateClipPair], *, known: int
 ) -> dict[str, Any]:
     few, near_duplicates.FEW = near_duplicates.FEW, len(prints.sketches)
     start_s = time.perf_counter()

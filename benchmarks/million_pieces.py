@@ -30,29 +30,29 @@ from typing import Any
 
 from peak_memory import peak_mib
 
-from unreel.cli.process import limit_malloc_arenas
+from unreel.cli.process_signals import limit_malloc_arenas
 from unreel.core.clip import ClipFacts, ClipId, VideoFacts
-from unreel.core.identity import compute_placeholder_clip_id
+from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.settings import read_environment_settings
-from unreel.curation.audit.step import AuditFileFeaturesWithMarks
-from unreel.curation.curation_run import CurationRun, run_curation
+from unreel.curation.audit.step import AuditFrameFeaturesWithWatermarks
+from unreel.curation.curation_run import CurationRecipeJob, run_curation
 from unreel.curation.normalise import StoredClip
-from unreel.curation.piece import FingerprintedScan, MeasuredShot, build_hashed_path
 from unreel.curation.recipe import parse_curation_recipe
+from unreel.curation.segment import MeasuredShot, ScannedFileWithFingerprint, build_hashed_path
 from unreel.curation.source.step import IngestedFile
-from unreel.curation.step import (
+from unreel.curation.step_execution import (
     CurationContext,
+    CurationStepRequest,
     Look,
-    StepRequest,
-    VersionedStep,
+    VersionedCurationStep,
     format_canonical_json,
     to_json_values,
 )
-from unreel.curation.watermark.mark import WatermarkSearchResult
+from unreel.curation.watermark.regions_and_ocr import WatermarkSearchResult
 from unreel.engine.location import StorageLocation
 from unreel.engine.progress import JobCallbacks
 from unreel.engine.stage import Row, Stage, WorkerResources
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, BorderWidths, ClipFingerprint
 from unreel.media.messages import N_PICKED
 
@@ -94,7 +94,7 @@ def drawn_length_s(draw: Random) -> Fraction:
     return Fraction(draw.randrange(48, 240), 24)
 
 
-def scanned(row: Row, draw: Random) -> FingerprintedScan:
+def scanned(row: Row, draw: Random) -> ScannedFileWithFingerprint:
     """One shot or two, and a fingerprint: nearly that of the clip before where this one is its copy."""
     number = int(row["name"].rpartition("-")[2])
     is_copy = number % COPIES_EVERY == 2  # of the one before it with the same label
@@ -118,7 +118,7 @@ def scanned(row: Row, draw: Random) -> FingerprintedScan:
         )
         for first, end in zip((0, *ends), ends, strict=False)
     ]
-    return FingerprintedScan(
+    return ScannedFileWithFingerprint(
         shots=tuple(shots), fingerprint=ClipFingerprint(sketch=sketch, hashes=bytes(hashes))
     )
 
@@ -140,7 +140,7 @@ def find(step: str, row: Row, draw: Random) -> object:
         case _:
             names = ("noise", "sharpness", "brightness", "contrast", "saturation")
             frame = {name: round(draw.gauss(0, 1), 4) for name in names}
-            return AuditFileFeaturesWithMarks(frame=frame, marks=WatermarkSearchResult())
+            return AuditFrameFeaturesWithWatermarks(frame=frame, marks=WatermarkSearchResult())
 
 
 class Drawn(Stage):
@@ -162,7 +162,10 @@ class DrawnBench(CurationContext):
     """A bench whose steps look into no file."""
 
     def ask(
-        self, step: VersionedStep[Any], subjects: Iterable[StepRequest], _look: Look[Any]
+        self,
+        step: VersionedCurationStep[Any],
+        subjects: Iterable[CurationStepRequest],
+        _look: Look[Any],
     ) -> Iterator[Any]:
         """What is drawn for each subject."""
         return self.ask_stage(step, subjects, Drawn(step.name))
@@ -209,13 +212,13 @@ def run(folder: Path, n_rows: int, *, without: list[str]) -> None:
     out = folder / "out"
     bench = DrawnBench(
         place=StorageLocation(str(out)),
-        access=StorageAccess(settings=read_environment_settings(), trusted=True),
+        access=ClipAccessSettings(settings=read_environment_settings(), trusted=True),
         ledgers=out / "ledgers",
         callbacks=JobCallbacks(on_due=lambda step, n: print(f"due {step} {n}", file=sys.stderr)),
         on_taken=taken,
     )
     kept = {name: section for name, section in recipe.items() if name not in without}
-    job = CurationRun(
+    job = CurationRecipeJob(
         recipe=parse_curation_recipe(kept), root=folder, bench=bench, accept_leak=True
     )
     state = run_curation(job)

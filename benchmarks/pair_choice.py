@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.stats import spearmanr
 
-from unreel.stats.pair_choice import choose_next_pairs, estimate_posterior
+from unreel.stats.next_pair import choose_next_pairs, estimate_strength_posterior
 
 LEVELS = (0.90, 0.95)
 PLANS = ("random", "gain")
@@ -48,7 +48,7 @@ def play(  # noqa: PLR0913  a world, a way to choose and a belief
     pairs = [(i, j) for i in range(clips) for j in range(i + 1, clips)]
     wins = np.zeros((clips, clips))
     found: dict[int, float] = {}
-    belief = estimate_posterior(wins, spread=assumed)
+    belief = estimate_strength_posterior(wins, spread=assumed)
     for done in range(batch, most + 1, batch):
         if plan == "gain":
             chosen = choose_next_pairs(belief, pairs, n=batch, seed=seed + done)
@@ -58,7 +58,7 @@ def play(  # noqa: PLR0913  a world, a way to choose and a belief
             i, j = pairs[place]
             first_wins = rng.random() < 1 / (1 + np.exp(strengths[j] - strengths[i]))
             wins[(i, j) if first_wins else (j, i)] += 1
-        belief = estimate_posterior(wins, spread=assumed)
+        belief = estimate_strength_posterior(wins, spread=assumed)
         found[done] = float(spearmanr(belief.mean, strengths).statistic)
     error = belief.mean - (strengths - strengths.mean())
     return found, float(np.sqrt((error**2).mean()))

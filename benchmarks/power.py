@@ -24,8 +24,8 @@ import numpy.typing as npt
 from unreel.core.estimate import Estimate
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.jackknife_values import JackknifeGroups, jackknife_context
-from unreel.stats.paired_differences import DifferenceInterval, estimate_paired_difference
-from unreel.stats.power import DISCORDANT, plan_detectable_difference
+from unreel.stats.paired_differences import DifferenceTestResult, estimate_paired_difference
+from unreel.stats.power import DISCORDANT, compute_detectable_accuracy_gap
 from unreel.stats.proportion import estimate_proportion
 
 SIZES = (60, 150, 600)
@@ -37,7 +37,7 @@ _HARD = 0.2
 
 def compare(
     rng: np.random.Generator, n: int, difference: float, discordant: float
-) -> DifferenceInterval:
+) -> DifferenceTestResult:
     """Two reviewers with this true difference; one that is larger than `discordant` makes more clips differ."""
     differing = max(discordant, difference)
     ends = np.cumsum([(differing + difference) / 2, (differing - difference) / 2, _HARD])
@@ -49,7 +49,7 @@ def compare(
             for right in ((kind == 0) | (kind == 3), (kind == 1) | (kind == 3))
         )
     gap = estimate_paired_difference(ours, theirs, groups=groups, reach=1)
-    assert isinstance(gap, DifferenceInterval)
+    assert isinstance(gap, DifferenceTestResult)
     return gap
 
 
@@ -78,7 +78,7 @@ def measure(*, trials: int, seed: int, sizes: tuple[int, ...] = SIZES) -> list[d
     for n in sizes:
         for share in SHARES:
             told = {
-                "planned": plan_detectable_difference(n, discordant=share),
+                "planned": compute_detectable_accuracy_gap(n, discordant=share),
                 "compared": median_stated(n, share, trials=max(20, trials // 10), seed=seed),
             }
             for name, stated in told.items():

@@ -4,7 +4,7 @@ Each run has 200 steps. The trained reward rises from 0.3 to 0.7. The held-out r
 drawn as the name of the case says, with noise of deviation 0.02 (held-out) and 0.3 reference deviations (motion).
 Seeds start at 1,000. Prints a Markdown table: runs with an alarm, and the median step of the first.
 
-`python benchmarks/reward_guards.py cost STEPS...` measures `LiveGuards` on logs of 8 rows a step instead: processor
+`python benchmarks/reward_guards.py cost STEPS...` measures `LiveRewardGuards` on logs of 8 rows a step instead: processor
 time of the first reading, and of each of 10 further steps.
 """
 
@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 from prometheus_client import CollectorRegistry
 
-from unreel.rewards.guards.evaluate import watch_drift, watch_held_out
-from unreel.rewards.guards.live import LiveGuards
+from unreel.rewards.guards.evaluate import evaluate_drift_guard, evaluate_held_out_guard
+from unreel.rewards.guards.live import LiveRewardGuards
 from unreel.rewards.guards.result import GuardResult, GuardSettings
-from unreel.rewards.guards.steps import FactSummary, StepSummary
+from unreel.rewards.guards.training_steps import StepFactSummary, TrainingStepSummary
 
 N_STEPS = 200
 SETTINGS = GuardSettings()
@@ -58,20 +58,20 @@ def held_out_run(held_out: np.ndarray, rng: np.random.Generator) -> GuardResult:
     """Return the result of `held-out` over one run."""
     trained = 0.3 + 0.4 * TIME + 0.02 * rng.normal(size=N_STEPS)
     steps = [
-        StepSummary(step=i, n_paired=32, value=one, held_out=other)
+        TrainingStepSummary(step=i, n_paired=32, value=one, held_out=other)
         for i, (one, other) in enumerate(zip(trained, held_out, strict=True))
     ]
-    return watch_held_out(steps, SETTINGS, {})
+    return evaluate_held_out_guard(steps, SETTINGS, {})
 
 
 def motion_run(shift: np.ndarray, rng: np.random.Generator) -> GuardResult:
     """Return the result of `motion` over one run; clips have mean 20 and deviation 5."""
     means = 20 + 5 * (shift + 0.3 * rng.normal(size=N_STEPS))
     steps = [
-        StepSummary(step=i, facts={"motion": FactSummary(32, float(mean), 32 * 25.0)})
+        TrainingStepSummary(step=i, facts={"motion": StepFactSummary(32, float(mean), 32 * 25.0)})
         for i, mean in enumerate(means)
     ]
-    return watch_drift("motion", steps, SETTINGS, {})
+    return evaluate_drift_guard("motion", steps, SETTINGS, {})
 
 
 def print_row(guard: str, case: str, results: Sequence[GuardResult]) -> None:
@@ -99,7 +99,7 @@ def measure_cost(n_steps: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "log.jsonl")
         log.write_text("".join(format_step(step, rng) for step in range(n_steps)))
-        with closing(LiveGuards(log, CollectorRegistry())) as guards:
+        with closing(LiveRewardGuards(log, CollectorRegistry())) as guards:
             for step in range(n_steps, n_steps + 11):
                 began_s = time.process_time()
                 guards.update()

@@ -21,8 +21,8 @@ from unreel.core.estimate import Estimate
 from unreel.core.span import TimeSpan
 from unreel.core.trace import Trace
 from unreel.core.verdict import LocatedSegment, LocateVerdict
-from unreel.evaluation.scan import SearchLimits, Segments, scan
-from unreel.protocols.locate.truth import LocateTruth
+from unreel.evaluation.window_search import Segments, WindowSearchLimits, search_clip_windows
+from unreel.protocols.locate.ground_truth import LocateTruth
 from unreel.protocols.protocol import ScoredQuestion, get_protocol
 from unreel.stats.bootstrap import bootstrap_mean
 
@@ -66,8 +66,8 @@ def search(
     async def ask(window: TimeSpan) -> Segments | None:
         return None if rng.random() < lost else see(truth, window, N_FRAMES)
 
-    settings = SearchLimits(n_questions=n_questions, n_frames=N_FRAMES)
-    result = asyncio.run(scan(truth.duration_us or 1, ask, settings))
+    settings = WindowSearchLimits(n_questions=n_questions, n_frames=N_FRAMES)
+    result = asyncio.run(search_clip_windows(truth.duration_us or 1, ask, settings))
     return result.segments, len(result.windows)
 
 

@@ -21,8 +21,13 @@ import numpy.typing as npt
 from scipy.stats import spearmanr
 
 from unreel.core.estimate import Estimate
-from unreel.stats.skill import estimate_skill_intervals
-from unreel.stats.skill_rows import REAL, AnswerColumns, AnswerGroups, SkillTermLayout
+from unreel.stats.skill_likelihood import (
+    REAL,
+    EqualProbabilityCounts,
+    SkillAnswerColumns,
+    SkillTermLayout,
+)
+from unreel.stats.skill_model import estimate_skill_intervals
 
 Floats = npt.NDArray[np.float64]
 
@@ -78,7 +83,7 @@ def draw_truth(world: World, rng: np.random.Generator) -> Truth:
     return Truth(bias=bias, ability=ability, realism=realism, met=met)
 
 
-def draw_answers(world: World, truth: Truth, rng: np.random.Generator) -> AnswerColumns:
+def draw_answers(world: World, truth: Truth, rng: np.random.Generator) -> SkillAnswerColumns:
     """One real clip and one by each creator for every scene, judged by whoever meets the creator."""
     columns = []
     for creator in range(REAL, world.creators):
@@ -98,7 +103,7 @@ def draw_answers(world: World, truth: Truth, rng: np.random.Generator) -> Answer
     reviewer, creator, scene, said = (
         np.concatenate(column) for column in zip(*columns, strict=True)
     )
-    return AnswerColumns(
+    return SkillAnswerColumns(
         reviewer=reviewer,
         creator=creator,
         scene=scene,
@@ -107,9 +112,9 @@ def draw_answers(world: World, truth: Truth, rng: np.random.Generator) -> Answer
     )
 
 
-def raw_means(answers: AnswerColumns, shape: SkillTermLayout) -> tuple[Floats, Floats]:
+def raw_means(answers: SkillAnswerColumns, shape: SkillTermLayout) -> tuple[Floats, Floats]:
     """Accuracy of each reviewer as the paper takes it, over the creators it met, and each creator's fakeness."""
-    rows = AnswerGroups.of(answers, shape)
+    rows = EqualProbabilityCounts.of(answers, shape)
     accuracy, caught = (
         np.zeros(shape.n_reviewers),
         np.full((shape.n_reviewers, shape.n_creators), np.nan),

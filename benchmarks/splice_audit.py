@@ -82,10 +82,10 @@ def _audit_bad(
 ) -> dict[str, object]:
     from curation.splices import HEIGHT, READER, WIDTH, splice_badly
     from unreel.core.failure import Failure
-    from unreel.curation.audit.audit import audit
-    from unreel.curation.audit.features import AuditFeatureSet
+    from unreel.curation.audit.clip_features import AuditFeatureSet
+    from unreel.curation.audit.label_leaks import audit_label_leaks
     from unreel.curation.audit.windows import read_window_features
-    from unreel.curation.step import to_json_values
+    from unreel.curation.step_execution import to_json_values
     from unreel.media.normalise import NormalisedClipFormat
 
     form = NormalisedClipFormat(width=WIDTH, height=HEIGHT, rate=Fraction(asked.rate))
@@ -103,7 +103,7 @@ def _audit_bad(
         )
         assert not isinstance(own, Failure)
         windows += own
-    judged = audit(windows, seed=0, views=[AuditFeatureSet.WINDOW])
+    judged = audit_label_leaks(windows, seed=0, views=[AuditFeatureSet.WINDOW])
     return _show(to_json_values(judged)["views"][0])
 
 

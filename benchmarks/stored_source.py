@@ -16,16 +16,16 @@ from pathlib import Path
 
 from peak_memory import peak_mib
 
-from unreel.core.identity import digest
+from unreel.core.content_ids import digest
 from unreel.engine.location import StorageLocation
-from unreel.engine.pending import PendingQuestionFilter
+from unreel.engine.pending_questions import PendingQuestionFilter
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
-from unreel.engine.stored_rows import TableQuestionSource
 from unreel.engine.table import LanceTable
+from unreel.engine.table_questions import TableQuestionSource
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 
 SOURCE = TableSchema(name="pieces", version=1, columns={"facts": "string", "location": "string"})
 WRITTEN = 50_000

@@ -21,13 +21,13 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Annotator,
+    BrowserClipCopy,
     Campaign,
-    ClipCopy,
     TaskAssignment,
 )
 from unreel.annotation.interfaces.label_studio_tasks import (
     build_label_studio_results,
-    build_task_data,
+    build_label_studio_task_data,
 )
 from unreel.annotation.interfaces.screens import get_annotation_screen
 from unreel.annotation.judgements import VoteAnswer
@@ -36,12 +36,12 @@ from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.accounts import create_annotator_accounts
 from unreel.annotation.studio.client import LabelStudioClient
 from unreel.annotation.studio.projects import open_annotator_project, read_stored_projects
-from unreel.annotation.studio.pull import pull_campaign
+from unreel.annotation.studio.pull import pull_campaign_annotations
 from unreel.annotation.studio.push import AssignmentPushRequest, push_assignments
-from unreel.annotation.studio.settings import find_connection
-from unreel.core.identity import digest
+from unreel.annotation.studio.settings import find_studio_connection
+from unreel.core.content_ids import digest
 from unreel.core.judgement import Label
-from unreel.core.names import read_clip_id
+from unreel.core.safe_names import read_clip_id
 
 PERSON = Annotator("rate", "rate@example.org")
 TURNS = 3
@@ -61,7 +61,7 @@ def main(words: Sequence[str] | None = None) -> dict[str, float]:
     with (
         tempfile.TemporaryDirectory(prefix="unreel-rate-") as folder,
         open_ledger(asked.ledger or f"{folder}/ledger.db") as ledger,
-        LabelStudioClient(find_connection(asked.state)) as client,
+        LabelStudioClient(find_studio_connection(asked.state)) as client,
     ):
         figures = measure(client, ledger, asked.state, n=asked.tasks)
     print(json.dumps(figures, indent=2))
@@ -93,7 +93,7 @@ def measure(client: LabelStudioClient, ledger: Ledger, state: Path, *, n: int) -
         exported = client.get(f"/api/projects/{room.project}/export", exportType="JSON")
         figures["export_per_s"] = n / (time.monotonic() - began_s)
         began_s = time.monotonic()
-        got = pull_campaign(client, ledger, pulled[0].name, heard=lambda _told: None)
+        got = pull_campaign_annotations(client, ledger, pulled[0].name, heard=lambda _told: None)
         figures["pull_per_s"] = n / (time.monotonic() - began_s)
         if not len(exported) == got.new == n:
             print(f"exported {len(exported)}, pulled {got}", file=sys.stderr)
@@ -126,7 +126,7 @@ def _prepare(ledger: Ledger, name: str, n: int) -> tuple[Campaign, list[Annotati
 
 
 def _task(name: str) -> AnnotationTask:
-    copy = ClipCopy(
+    copy = BrowserClipCopy(
         clip=read_clip_id(digest("clip", name), "drawn"),
         location=f"{name}.mp4",
         rate=Fraction(24),
@@ -169,7 +169,7 @@ def _time_import(client: LabelStudioClient, tasks: list[AnnotationTask], made: l
 
 
 def _data(task: AnnotationTask, position: int) -> dict[str, str | int]:
-    return build_task_data(SCREEN, task, _place(task, position), _urls(task))
+    return build_label_studio_task_data(SCREEN, task, _place(task, position), _urls(task))
 
 
 def _answer(

@@ -24,14 +24,14 @@ from typing import Any
 
 from peak_memory import peak_mib
 
-from unreel.core.identity import digest
+from unreel.core.content_ids import digest
 from unreel.engine.location import StorageLocation
 from unreel.engine.run import ALL_FAILURES, run_pending_questions
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 
 AT_ONCE = 50_000
 STRIDE = 1_000_003

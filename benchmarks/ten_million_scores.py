@@ -33,16 +33,16 @@ import peak_memory
 from facts import FACTS as DRAWN
 from unreel.benchmarks.loader import open_benchmark
 from unreel.benchmarks.statistics import compute_benchmark_identity
-from unreel.core.identity import digest
+from unreel.core.content_ids import digest
 from unreel.core.question import Question
 from unreel.core.settings import read_environment_settings
+from unreel.engine.clip_facts import FACTS
 from unreel.engine.storage_access import compute_file_name_key
-from unreel.engine.survey import FACTS
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.baseline_fitting import build_reviewer_factory
-from unreel.evaluation.recipe import check_eval_recipe
+from unreel.evaluation.recipe import validate_eval_recipe
 from unreel.evaluation.run_job import EvalRun, get_recipe_store
 from unreel.evaluation.run_lookup import build_eval_run
 
@@ -132,7 +132,7 @@ def make(folder: Path, name: str, n: int, *, protocol: str, scenes: bool) -> Non
             for number in range(n):
                 entry = _entry(number, protocol=protocol, scenes=scenes)
                 file.write(json.dumps(entry) + "\n")
-    recipe = check_eval_recipe({"benchmark": str(bench), "protocol": protocol, "model": MODEL})
+    recipe = validate_eval_recipe({"benchmark": str(bench), "protocol": protocol, "model": MODEL})
     run = build_eval_run(recipe, folder / name, read_environment_settings(), trusted=True)
     reviewer = build_reviewer_factory(recipe, access=run.access, learn_from=lambda: iter(())).name
     _write(run.clips, _clips(n))

@@ -28,7 +28,7 @@ from trl import SFTConfig, SFTTrainer
 
 from training import lab
 from unreel.core.settings import EnvironmentSettings
-from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.resolve_location import build_clip_access_settings
 from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.training import run as training
 from unreel.training.examples.order import ExampleOrder
@@ -117,7 +117,7 @@ def measure(place, asked):
     optimise = {"max_steps": asked.steps, "batch_size": BATCH, "workers": asked.workers}
     watch = {"every": 10**6, "save_every": 10**6, "clips": 1}
     recipe = lab.recipe(root, optimise=optimise, watch=watch)
-    access = build_storage_access(EnvironmentSettings(), trusted=False)
+    access = build_clip_access_settings(EnvironmentSettings(), trusted=False)
     examples = read_training_examples(recipe, access=access, folder=place / "data")
     base = find_base_model(recipe.model)
     encoder = RequestEncoder.open(base.folder, build_checkpoint_input_spec(recipe, base))

@@ -8,8 +8,8 @@ A test compares the page with the result of `write_page`.
 from pathlib import Path
 from typing import Final
 
-from unreel.benchmarks.published.check import check_published_figures
-from unreel.benchmarks.published.misprints import PrintedFigureCheck
+from unreel.benchmarks.published.check import check_published_numbers
+from unreel.benchmarks.published.misprints import PrintedNumberCheckResult
 
 PAGE: Final = Path(__file__).with_name("errata.md")
 HEAD: Final = """# Errata of the printed tables
@@ -23,7 +23,7 @@ VRB is VideoRealBench. `python docs/make_errata.py` writes this page. A cause is
 
 def write_page() -> str:
     """Return the page: one table of all checks, then the misprints of each."""
-    checks = check_published_figures()
+    checks = check_published_numbers()
     rows = [
         f"| {check.name} | {check.reproduced} of {check.total} | {_escape(check.formula)} |"
         for check in checks
@@ -32,7 +32,7 @@ def write_page() -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _write_check(check: PrintedFigureCheck) -> str:
+def _write_check(check: PrintedNumberCheckResult) -> str:
     lines = [f"- {_escape(str(misprint))}" for misprint in check.misprints]
     return f"## {check.name}\n\n" + "\n".join(lines) if lines else ""
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from unreel.protocols.figures import MetricDefinition
+from unreel.protocols.metric_definitions import MetricDefinition
 from unreel.protocols.protocol import PROTOCOLS, get_protocol
-from unreel.report.boards.figures import OWN
+from unreel.report.boards.entrant_metrics import OWN
 
 PAGE: Final = Path(__file__).with_name("figures.md")
 HEAD: Final = """# Figures

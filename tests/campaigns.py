@@ -8,13 +8,13 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Annotator,
+    BrowserClipCopy,
     Campaign,
-    ClipCopy,
     TaskAssignment,
 )
-from unreel.annotation.judgements import AnnotationRecord, QuarantinedSubmission, Value, VoteAnswer
+from unreel.annotation.judgements import AnnotationRecord, SubmissionQuarantine, Value, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.core.identity import compute_placeholder_clip_id
+from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.judgement import Label
 
 ANN, BEN, CAT = (Annotator(name, f"{name}@example.org") for name in ("ann", "ben", "cat"))
@@ -27,11 +27,13 @@ CAMPAIGN = Campaign(
 )
 
 
-def copy_of(name: str, *, rate: Fraction = Fraction(30000, 1001), n_frames: int = 90) -> ClipCopy:
+def copy_of(
+    name: str, *, rate: Fraction = Fraction(30000, 1001), n_frames: int = 90
+) -> BrowserClipCopy:
     """A copy of a clip that is nowhere."""
     place = f"{name}.mp4"
     size = {"width": 64, "height": 48}
-    return ClipCopy(
+    return BrowserClipCopy(
         clip=compute_placeholder_clip_id(name), location=place, rate=rate, n_frames=n_frames, **size
     )
 
@@ -59,7 +61,7 @@ def in_order(
 def record_of(
     task: AnnotationTask,
     annotator: str = "ann",
-    outcome: Value | QuarantinedSubmission | None = None,
+    outcome: Value | SubmissionQuarantine | None = None,
     **given: Any,
 ) -> AnnotationRecord:
     """What an annotator said of a task, `real` unless given."""

@@ -10,20 +10,20 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Annotator,
+    BrowserClipCopy,
     Campaign,
-    ClipCopy,
-    StudyArm,
+    PrefillStudyArm,
     TaskAssignment,
 )
 from unreel.annotation.judgements import (
     AnnotationRecord,
-    QuarantinedSubmission,
     QuarantineReason,
+    SubmissionQuarantine,
     TraceAnswer,
 )
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.core.box import Box
-from unreel.core.identity import compute_clip_id
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.judgement import Label
 from unreel.core.trace import BoxAt, Trace
 
@@ -65,7 +65,7 @@ def lay_out(root: Path, names: Sequence[str]) -> Path:
 def task_of(bench: Path, name: str, *, is_known: bool = False) -> AnnotationTask:
     """The task about that clip, with its planted fault as known answer."""
     recipe = recipe_of(name)
-    copy = ClipCopy(
+    copy = BrowserClipCopy(
         clip=compute_clip_id(bench / f"{name}.mp4"),
         location=f"{name}.mp4",
         rate=recipe.rate,
@@ -133,7 +133,7 @@ def keep_campaign(
         right = right_answer(name)
         said[name] = {"ann": right, "bob": shifted(right, 0.02), "cho": shifted(right, 0.3)}
     said.setdefault("veo-0", {})["cho"] = NOTHING
-    said.setdefault("veo-1", {})["bob"] = QuarantinedSubmission(
+    said.setdefault("veo-1", {})["bob"] = SubmissionQuarantine(
         QuarantineReason.OUT_OF_RANGE, "frame 99 of 72"
     )
     ledger = folder / "ledger.db"
@@ -158,5 +158,9 @@ def _in_order(tasks: Sequence[AnnotationTask]) -> Iterator[TaskAssignment]:
     for person in PEOPLE:
         for place, task in enumerate(tasks):
             yield TaskAssignment(
-                annotator=person.name, task=task.id, batch=1, position=place, arm=StudyArm.PLAIN
+                annotator=person.name,
+                task=task.id,
+                batch=1,
+                position=place,
+                arm=PrefillStudyArm.PLAIN,
             )

@@ -5,9 +5,9 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from unreel.annotation.formats.document import (
+from unreel.annotation.formats.annotated_video import (
     AnnotatedVideo,
-    FieldAnswer,
+    AnnotationFieldAnswer,
     FrameSpan,
     KeyFrameBox,
     ObjectTrack,
@@ -46,7 +46,7 @@ def tracks(draw: st.DrawFn, *, id_: str, n_frames: int, placed: bool = True) -> 
     said = draw(
         st.lists(
             st.builds(
-                FieldAnswer,
+                AnnotationFieldAnswer,
                 WORDS,
                 st.lists(WORDS, min_size=1, max_size=2, unique=True).map(tuple),
             ),

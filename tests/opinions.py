@@ -5,11 +5,11 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from unreel.annotation.campaign import AnnotationTask, ClipCopy
+from unreel.annotation.campaign import AnnotationTask, BrowserClipCopy
 from unreel.annotation.judgements import AnyValue, RatingAnswer, TraceAnswer
 from unreel.annotation.opinion import UnstoredOpinion
 from unreel.core.box import Box
-from unreel.core.identity import compute_placeholder_clip_id
+from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.judgement import Label, Rating
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
@@ -19,7 +19,7 @@ N_FRAMES = 90
 
 def task(name: str = "a", *, known: AnyValue | None = None) -> AnnotationTask:
     """A task about one clip of three seconds."""
-    copy = ClipCopy(
+    copy = BrowserClipCopy(
         clip=compute_placeholder_clip_id(name),
         location=f"{name}.mp4",
         rate=Fraction(30000, 1001),

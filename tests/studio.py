@@ -19,7 +19,7 @@ from unreel.annotation.studio.settings import (
     LabelStudioConnection,
     LabelStudioServerSettings,
     load_studio_secrets,
-    store_connection,
+    store_studio_connection,
 )
 
 _BESIDE = Path(sys.prefix).parent / "studio" / "bin" / "label-studio"
@@ -70,7 +70,7 @@ class Studio:
         """Start it, or start it again, and wait until it answers."""
         self._server = LabelStudioServer(self.plan)
         self._server.wait_until_up(lambda _said: None)
-        store_connection(self.folder, self.address)
+        store_studio_connection(self.folder, self.address)
 
     def kill(self) -> None:
         """End it with -9, as a lost machine would."""

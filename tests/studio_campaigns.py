@@ -16,8 +16,8 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Annotator,
+    BrowserClipCopy,
     Campaign,
-    ClipCopy,
     TaskAssignment,
 )
 from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, build_label_studio_results
@@ -33,14 +33,14 @@ from unreel.annotation.judgements import (
 )
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.accounts import create_annotator_accounts, read_account_passwords
-from unreel.annotation.studio.client import LabelStudioClient, iter_project_tasks
+from unreel.annotation.studio.client import LabelStudioClient, iter_studio_project_tasks
 from unreel.annotation.studio.projects import read_stored_projects
 from unreel.annotation.studio.push import AssignmentPushRequest
 from unreel.annotation.studio.settings import LabelStudioConnection
 from unreel.core.box import Box
-from unreel.core.identity import digest
+from unreel.core.content_ids import digest
 from unreel.core.judgement import Label, Rating
-from unreel.core.names import read_clip_id
+from unreel.core.safe_names import read_clip_id
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.core.verdict import Position
@@ -101,7 +101,7 @@ def prepare(
 def make_task(interface: AnnotationInterface, name: str) -> AnnotationTask:
     names = (name,) if interface.n_clips == 1 else (f"{name}-a", f"{name}-b")
     copies = tuple(
-        ClipCopy(
+        BrowserClipCopy(
             clip=read_clip_id(digest("clip", each), "a test"),
             location=f"{each}.mp4",
             rate=Fraction(30000, 1001),
@@ -198,7 +198,7 @@ def answer_all(
     held = ExitStack()
     for room in read_stored_projects(ledger, prepared.campaign.name).values():
         own = held.enter_context(sign_in(studio, f"{room.annotator}@example.org"))
-        for found in iter_project_tasks(own, room.project, fields=("data",)):
+        for found in iter_studio_project_tasks(own, room.project, fields=("data",)):
             ours = str(found["data"][TASK_KEY])
             value = opinion(prepared.campaign.interface, f"{room.annotator} {ours}")
             said[room.annotator, ours] = value

@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from unreel.creators.families import FAMILIES, FamilyName
+from unreel.creators.pipeline_families import FAMILIES, FamilyName
 
 _SIZE = 32
 _WORDS = ("<pad>", "</s>", "<unk>", "a", "ball", "crosses", "the", "picture", ".")

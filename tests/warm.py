@@ -26,7 +26,7 @@ _LOADED = (
     "unreel.cli.main",
     "unreel.evaluation.review",
     "unreel.media.reader",
-    "unreel.protocols.claim_parser",
+    "unreel.protocols.label_claim_parser",
 )
 """Whatever of these an environment has; not Lance, whose threads a fork would lose."""
 _MOST_BYTES = 2**20

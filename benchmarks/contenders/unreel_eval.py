@@ -10,8 +10,8 @@ from plain import CONNECTIONS
 
 from unreel.core.settings import read_environment_settings
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess
-from unreel.evaluation.recipe import check_eval_recipe
+from unreel.engine.storage_access import ClipAccessSettings
+from unreel.evaluation.recipe import validate_eval_recipe
 from unreel.evaluation.run_job import EvalRun, evaluate
 
 if __name__ == "__main__":
@@ -29,8 +29,8 @@ if __name__ == "__main__":
     }
     run = EvalRun(
         place=StorageLocation(str(Path(folder) / "run")),
-        recipe=check_eval_recipe(recipe),
-        access=StorageAccess(settings=read_environment_settings(), trusted=bool(trusted)),
+        recipe=validate_eval_recipe(recipe),
+        access=ClipAccessSettings(settings=read_environment_settings(), trusted=bool(trusted)),
         ledgers=Path(folder),
     )
     if engine == "ray":

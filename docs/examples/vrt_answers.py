@@ -15,12 +15,12 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
-from unreel.benchmarks.published.tables import (
+from unreel.benchmarks.published.printed_tables import (
     COUNT_TABLES,
-    GeneratedAnswerCount,
-    read_count_tables,
+    RealAndGeneratedAnswerCounts,
+    read_printed_count_tables,
     read_printed_creator_lines,
-    read_printed_human_rows,
+    read_printed_human_answer_counts,
     read_published_table,
     round_to_two_places,
 )
@@ -38,18 +38,18 @@ MAKERS = {
 N_THINK, N_PAIRS = 49, 48
 
 
-def behind(percent: str) -> GeneratedAnswerCount | None:
+def behind(percent: str) -> RealAndGeneratedAnswerCounts | None:
     """The largest whole counts up to 100 that print as `percent` of two places."""
     for valid in range(100, 0, -1):
         said = round(Fraction(percent) * valid / 100)
         if round_to_two_places(Fraction(100 * said, valid)) == Decimal(percent):
-            return GeneratedAnswerCount(valid=valid, said_fake=said)
+            return RealAndGeneratedAnswerCounts(valid=valid, said_fake=said)
     return None
 
 
 def write_creators(folder: Path) -> None:
     """Table 3: four reviewers on every creator and setting."""
-    counted = read_count_tables()
+    counted = read_printed_count_tables()
     settings = {
         f"{r['creator']} {r['setting']}": r for r in read_published_table("reality_creators").rows
     }
@@ -105,7 +105,7 @@ def write_preference(folder: Path) -> None:
 
 def write_humans(folder: Path) -> None:
     """Table 16: two people who say what the table counts, and one who takes everything for real."""
-    rows = read_printed_human_rows()
+    rows = read_printed_human_answer_counts()
     write_clips(folder, {row.creator: row.n_fake for row in rows}, n_real=rows[0].n_real)
     fake = {row.creator: (row.n_fake, row.fake_correct) for row in rows}
     fake[REAL] = (rows[0].n_real, rows[0].n_real - rows[0].real_correct)

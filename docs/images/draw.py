@@ -9,7 +9,12 @@ from scenes.ball import SampleScene
 from unreel.core.box import Box
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.media.overlay import OverlayCommentary, OverlayPainter, OverlayTrace, TimelineLane
+from unreel.media.overlay import (
+    OverlayCommentary,
+    OverlayPainter,
+    OverlayTrace,
+    ReviewerOverlayLane,
+)
 
 HERE = Path(__file__).parent
 SIZE = (960, 540)
@@ -37,9 +42,9 @@ def draw_trace() -> Image.Image:
 
 def _lane(
     corners: tuple[int, int, int, int], span: TimeSpan, says: str, colour: int
-) -> TimelineLane:
+) -> ReviewerOverlayLane:
     mark = OverlayTrace(span=span, track=(BoxAt(span.start_us, _box(corners)),))
-    return TimelineLane(says=says, colour=colour, marks=(mark,))
+    return ReviewerOverlayLane(says=says, colour=colour, marks=(mark,))
 
 
 def _box(corners: tuple[int, int, int, int]) -> Box:

@@ -13,19 +13,19 @@ from typing import Any, Final
 import numpy as np
 from PIL import Image
 
-from unreel.arena.answers.play import (
+from unreel.arena.answers.answer_table import (
     NOBODY,
     SAID_GENERATED,
     SAID_REAL,
     SILENT,
-    AnswerTable,
+    SeasonAnswerTable,
     SeasonClips,
 )
-from unreel.arena.boards.ablations import measure_ablations
-from unreel.arena.boards.bias import measure_reviewer_biases
+from unreel.arena.boards.ablations import measure_ablation_effects
 from unreel.arena.boards.ranking import rank_season_entrants
+from unreel.arena.boards.reviewer_bias import measure_reviewer_biases
+from unreel.report.season.page_data import SeasonPageData, get_entrant_page_name
 from unreel.report.season.site import write_season_site
-from unreel.report.season.view import SeasonPageData, get_entrant_page_name
 
 HERE: Final = Path(__file__).parent
 COLOURS: Final = 256
@@ -77,7 +77,7 @@ def make_lineup(n_scenes: int) -> SeasonClips:
 
 def make_play(
     lineup: SeasonClips, condition: str, *, seed: int, better: float = 0.0
-) -> AnswerTable:
+) -> SeasonAnswerTable:
     """Everyone about everything; `better` is what the condition helps those who see."""
     draw = np.random.default_rng(seed)
     names = tuple(sorted(REVIEWERS))
@@ -89,7 +89,7 @@ def make_play(
     said = np.where(says, SAID_GENERATED, SAID_REAL)
     said[draw.random(said.shape) < 0.02] = SILENT
     reviewer, clip = np.indices(said.shape)
-    return AnswerTable(
+    return SeasonAnswerTable(
         lineup=lineup,
         condition=condition,
         reviewers=names,
@@ -121,7 +121,7 @@ def make_season(name: str, *, n_scenes: int, seed: int) -> SeasonPageData:
         standings=tuple(rank_season_entrants(play, seed=0, resamples=1000) for play in plays),
         words=words,
         attempts={"trace-cnn": 2},
-        ablations=measure_ablations(plays),
+        ablations=measure_ablation_effects(plays),
         leanings=measure_reviewer_biases(plays[0]),
     )
 

@@ -18,25 +18,28 @@ from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
+    BrowserClipCopy,
     Campaign,
-    ClipCopy,
     TaskAssignment,
 )
 from unreel.annotation.campaign_state import CampaignRecords
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import (
     AnnotationRecord,
-    QuarantinedSubmission,
     QuarantineReason,
+    SubmissionQuarantine,
     TraceAnswer,
 )
-from unreel.annotation.page.site import CampaignPageSettings, write_campaign_page
-from unreel.annotation.publishing.edition import build_campaign_edition, build_scoring_input
+from unreel.annotation.page.campaign_page import CampaignPageSettings, write_campaign_page
 from unreel.annotation.publishing.human_scores import score_annotators
+from unreel.annotation.publishing.publishable_campaign import (
+    build_annotator_scoring_input,
+    build_publishable_campaign,
+)
 from unreel.benchmarks.entry import Entry
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
-from unreel.core.identity import compute_bytes_clip_id
+from unreel.core.content_ids import compute_bytes_clip_id
 from unreel.core.judgement import Label
 from unreel.core.trace import BoxAt, Trace
 
@@ -90,9 +93,9 @@ def make_page(folder: Path) -> Path:
         excluded={},
         n_records=len(asked),
     )
-    broken = [r for r in records.standing.values() if isinstance(r.outcome, QuarantinedSubmission)]
+    broken = [r for r in records.standing.values() if isinstance(r.outcome, SubmissionQuarantine)]
     records = replace(records, quarantined=tuple(broken))
-    edition = build_campaign_edition(records, ConsensusRule())
+    edition = build_publishable_campaign(records, ConsensusRule())
     entries = {
         task.names[0]: Entry(
             name=task.names[0],
@@ -105,7 +108,7 @@ def make_page(folder: Path) -> Path:
     wish = CampaignPageSettings(
         media=media,
         links=links,
-        people=score_annotators(build_scoring_input(edition, entries, seed=0)),
+        people=score_annotators(build_annotator_scoring_input(edition, entries, seed=0)),
     )
     return write_campaign_page(edition, records, folder / "out", wish).page
 
@@ -133,7 +136,7 @@ def make_task(media: Path, recipe: ClipRecipe) -> AnnotationTask:
     clip = synthesise(recipe)
     name = f"{recipe.scene}-{recipe.seed:03d}"
     (media / f"{name}.mp4").write_bytes(clip)
-    copy = ClipCopy(
+    copy = BrowserClipCopy(
         clip=compute_bytes_clip_id(clip),
         location=f"{name}.mp4",
         rate=recipe.rate,
@@ -147,14 +150,14 @@ def make_task(media: Path, recipe: ClipRecipe) -> AnnotationTask:
 def record(task: AnnotationTask, who: str, recipe: ClipRecipe) -> AnnotationRecord:
     """What that person says of the clip."""
     dice = random.Random(f"{who} {task.names[0]}")  # noqa: S311  no secret
-    outcome: TraceAnswer | QuarantinedSubmission = TraceAnswer(traces=(), label=Label.REAL)
+    outcome: TraceAnswer | SubmissionQuarantine = TraceAnswer(traces=(), label=Label.REAL)
     if recipe.flawed:
         by = dice.gauss(0, SKILLS[who])
         if recipe.seed == 1:
             by = SHIFTS.get(who, 0.0)
         outcome = TraceAnswer(traces=(beside(planted_trace(recipe), by),), label=Label.GENERATED)
     if recipe.seed == 4 and who == "ben":
-        outcome = QuarantinedSubmission(QuarantineReason.OUT_OF_RANGE, "frame 99 of 84")
+        outcome = SubmissionQuarantine(QuarantineReason.OUT_OF_RANGE, "frame 99 of 84")
     return AnnotationRecord(
         campaign="streets-and-rooms",
         annotator=who,

@@ -13,8 +13,12 @@ from PIL import Image
 from synthesise import ClipRecipe, SceneName, synthesise
 from unreel.core.settings import read_environment_settings
 from unreel.core.trace import Category
-from unreel.curation.inject.clip import LoadedClip, load_clip_frames
-from unreel.curation.inject.injection import CATEGORIES, InjectedFrames, inject_trace
+from unreel.curation.inject.clip_injection import LoadedClip, load_clip_frames
+from unreel.curation.inject.frame_injection import (
+    CATEGORIES,
+    InjectedFrames,
+    inject_trace_into_frames,
+)
 from unreel.media.access import open_media_reader
 from unreel.media.overlay import draw_box_outline, get_palette_colour
 
@@ -69,7 +73,7 @@ def draw(category: Category) -> str:
     """Writes the picture of `category`; what its trace says."""
     scene, seed = SCENES[category]
     clip = load_scene(scene)
-    done = inject_trace(
+    done = inject_trace_into_frames(
         clip.pictures, instants_us=clip.instants_us, category=category, seed=seed, strength=1.0
     )
     if not isinstance(done, InjectedFrames):

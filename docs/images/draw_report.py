@@ -17,17 +17,17 @@ from typing import Any, Final, Literal
 
 from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.records import entry_to_record
+from unreel.benchmarks.table_entries import convert_entry_to_record
 from unreel.core.answer import Reply
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
 from unreel.core.settings import read_environment_settings
 from unreel.core.trace import Trace
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 from unreel.evaluation.explanation_scores import ExplanationJudges, open_run_rulings
 from unreel.evaluation.judge import judge_explanations
-from unreel.evaluation.recipe import check_eval_recipe
+from unreel.evaluation.recipe import validate_eval_recipe
 from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.scoring import score_run
 from unreel.report.site import write_report
@@ -68,7 +68,7 @@ def make_benchmark(root: Path, *, n_clips: int = 33) -> dict[str, Trace | None]:
         entry = Entry(
             name=name, location="", origin=origin, traces=() if fault is None else (fault,)
         )
-        lines.append(json.dumps(entry_to_record(entry, file_name=f"{name}.mp4")))
+        lines.append(json.dumps(convert_entry_to_record(entry, file_name=f"{name}.mp4")))
     (root / "metadata.jsonl").write_text("\n".join(lines), encoding="utf-8")
     return faults
 
@@ -150,8 +150,8 @@ def make_runs(root: Path) -> Iterator[EvalRun]:
 def start(root: Path, bench: Path, *, name: str, **settings: Any) -> EvalRun:
     """One run, asked and judged."""
     folder = root / f"run-{name}"
-    recipe = check_eval_recipe({"benchmark": str(bench), "protocol": "trace", **settings})
-    access = StorageAccess(settings=read_environment_settings())
+    recipe = validate_eval_recipe({"benchmark": str(bench), "protocol": "trace", **settings})
+    access = ClipAccessSettings(settings=read_environment_settings())
     run = EvalRun(place=StorageLocation(str(folder)), recipe=recipe, access=access, ledgers=folder)
     evaluate(run)
     judge = partial(

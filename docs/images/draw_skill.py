@@ -16,8 +16,8 @@ sys.path.insert(0, str(HERE.parents[1] / "benchmarks"))
 from skill_recovery import World, draw_answers, draw_truth, raw_means  # noqa: E402
 
 from unreel.core.estimate import Estimate  # noqa: E402
-from unreel.stats.skill import estimate_skill_intervals  # noqa: E402
-from unreel.stats.skill_rows import SkillTermLayout  # noqa: E402
+from unreel.stats.skill_likelihood import SkillTermLayout  # noqa: E402
+from unreel.stats.skill_model import estimate_skill_intervals  # noqa: E402
 
 WIDTH, HEIGHT, GAP, TOP, LEFT = 350, 250, 20, 46, 48
 BLUE, BROWN, GREY = "#2563eb", "#b45309", "#a1a1aa"

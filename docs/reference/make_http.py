@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.rewards.service.app import create_app
-from unreel.rewards.service.settings import ServiceSettings
+from unreel.rewards.service.app import create_reward_app
+from unreel.rewards.service.settings import RewardServiceSettings
 
 PAGE: Final = Path(__file__).with_name("http.md")
 HEAD: Final = """# HTTP API
@@ -38,7 +38,7 @@ def read_document() -> dict[str, Any]:
     """Return the OpenAPI document of a service without dialects."""
     with tempfile.TemporaryDirectory() as folder:
         store = str(Path(folder, "cache.sqlite"))
-        app = create_app(ServiceSettings(models=["coin"], store=store))
+        app = create_reward_app(RewardServiceSettings(models=["coin"], store=store))
         try:
             return app.openapi()
         finally:

@@ -17,9 +17,9 @@ from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, build_labe
 from unreel.annotation.judgements import TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.studio.accounts import read_account_passwords
-from unreel.annotation.studio.client import LabelStudioClient, iter_project_tasks
+from unreel.annotation.studio.client import LabelStudioClient, iter_studio_project_tasks
 from unreel.annotation.studio.projects import read_stored_projects
-from unreel.annotation.studio.settings import LabelStudioConnection, find_connection
+from unreel.annotation.studio.settings import LabelStudioConnection, find_studio_connection
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.loader import open_benchmark
 from unreel.core.box import Box
@@ -38,7 +38,7 @@ def main(campaign: str, benchmark: str, ledger_url: str, state: str) -> None:
         tasks = {task.id: task for task in ledger.tasks(campaign)}
         for project in read_stored_projects(ledger, campaign).values():
             with sign_in(Path(state), f"{project.annotator}@example.org") as client:
-                for shown in iter_project_tasks(client, project.project, fields=("data",)):
+                for shown in iter_studio_project_tasks(client, project.project, fields=("data",)):
                     task = tasks[shown["data"][TASK_KEY]]
                     answer = judge(project.annotator, task, entries[task.names[0]])
                     result = build_label_studio_results(answer, task, swapped=False)
@@ -50,7 +50,7 @@ def main(campaign: str, benchmark: str, ledger_url: str, state: str) -> None:
 
 def sign_in(state: Path, login: str) -> LabelStudioClient:
     """Return a client with the annotator's own token, by the password that `push` created."""
-    address = find_connection(state).address
+    address = find_studio_connection(state).address
     with httpx2.Client(base_url=address, timeout=120, trust_env=False) as browser:
         browser.get("/user/login/")
         form = {"email": login, "password": read_account_passwords(state)[login]}

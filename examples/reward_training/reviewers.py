@@ -16,19 +16,19 @@ from generator import render
 from PIL import Image
 
 from unreel.core.clip import Clip, Generated, Origin, Real
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
-from unreel.core.identity import compute_clip_id
 from unreel.core.question import Condition
 from unreel.media.reader import MediaReader, run_trusted_task
 from unreel.reviewers.ask import build_clip_input
 from unreel.reviewers.baselines.fitting import (
+    BaselineTrainingClip,
     Features,
-    FittedReviewer,
-    TrainingClip,
+    FittedBaselineReviewer,
     cross_fit_baseline,
 )
-from unreel.reviewers.baselines.motion import compute_motion_features, fit_motion
+from unreel.reviewers.baselines.motion import compute_motion_features, fit_motion_baseline
 from unreel.reviewers.contract import ClipInput, InputKind
 
 CONDITION = Condition(sampling="uniform-8", prompt="confidence")
@@ -72,17 +72,17 @@ def extract(exhibit: ClipInput) -> Features | Failure:
 
 
 @cache
-def fit_reviewer(name: str) -> FittedReviewer:
+def fit_reviewer(name: str) -> FittedBaselineReviewer:
     """Return the reviewer `honest`, `held_out` or `hackable`."""
     with tempfile.TemporaryDirectory() as folder:
         if name == "hackable":
-            return fit_motion(_biased_set(Path(folder)))
+            return fit_motion_baseline(_biased_set(Path(folder)))
         seed = {"honest": 1, "held_out": 2}[name]
         clips = _fair_set(Path(folder), seed)
         return cross_fit_baseline(clips, kind=name, wants=WANTS, extract=extract, seed=seed)
 
 
-def _fair_set(folder: Path, seed: int) -> Iterator[TrainingClip]:
+def _fair_set(folder: Path, seed: int) -> Iterator[BaselineTrainingClip]:
     rng = np.random.default_rng([seed, 0])
     for number in range(2 * N_EACH):
         yield _training_clip(folder, draw_steady(rng), Real(), scene=10_000 * seed + number)
@@ -95,7 +95,7 @@ def _fair_set(folder: Path, seed: int) -> Iterator[TrainingClip]:
             yield _training_clip(folder, parameters, Generated(fault), scene=scene)
 
 
-def _biased_set(folder: Path) -> Iterator[TrainingClip]:
+def _biased_set(folder: Path) -> Iterator[BaselineTrainingClip]:
     rng = np.random.default_rng([3, 0])
     for number in range(2 * N_EACH):
         handheld = draw_steady(rng)
@@ -108,10 +108,10 @@ def _biased_set(folder: Path) -> Iterator[TrainingClip]:
 
 def _training_clip(
     folder: Path, parameters: np.ndarray, origin: Origin, *, scene: int
-) -> TrainingClip:
+) -> BaselineTrainingClip:
     path = folder / "clip.mp4"
     path.write_bytes(render(parameters, scene=scene, seed=len(getattr(origin, "creator", ""))))
-    return TrainingClip(exhibit=show_clip(path), origin=origin, group=str(scene))
+    return BaselineTrainingClip(exhibit=show_clip(path), origin=origin, group=str(scene))
 
 
 def show_clip(path: Path) -> ClipInput:

@@ -26,10 +26,10 @@ from curves import draw_curves
 from generator import PARAMETERS, GaussianPolicy, render, squash, true_quality
 
 from reviewers import CONDITION, fit_reviewer
-from unreel.rewards.guards.evaluate import evaluate_guards
-from unreel.rewards.guards.steps import read_log
-from unreel.rewards.service.app import create_app
-from unreel.rewards.service.settings import ServiceSettings
+from unreel.rewards.guards.evaluate import evaluate_guards_on_log
+from unreel.rewards.guards.training_steps import iter_reward_log_rows
+from unreel.rewards.service.app import create_reward_app
+from unreel.rewards.service.settings import RewardServiceSettings
 
 RUNS = {"honest": "honest", "hacked": "hackable"}
 """Reviewer that each run trains on. `held_out` is logged in both and never returned."""
@@ -39,7 +39,7 @@ N_STEPS, N_SCENES, N_SAMPLES = 90, 3, 4
 @contextmanager
 def serve(reviewer: str, log: Path) -> Iterator[str]:
     """Yield the address of a service that runs in a thread."""
-    settings = ServiceSettings(
+    settings = RewardServiceSettings(
         models=[fit_reviewer(reviewer)],
         held_out=[fit_reviewer("held_out")],
         protocols=["reality"],
@@ -49,7 +49,7 @@ def serve(reviewer: str, log: Path) -> Iterator[str]:
         trusted=True,  # the clips are our own
     )
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(create_app(settings), log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(create_reward_app(settings), log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     while not server.started:
@@ -111,9 +111,9 @@ def main() -> None:
             began_s = time.monotonic()
             log = options.out / f"{run}-{seed}.jsonl"
             curve = train(run, seed, log)
-            rows = list(read_log(log))
+            rows = list(iter_reward_log_rows(log))
             curves += add_rewards(curve, rows, run=run, seed=seed)
-            results = evaluate_guards(rows)
+            results = evaluate_guards_on_log(rows)
             raised = {r.guard: r.alarm_step for r in results if r.alarm}
             first = min(raised.values(), default="")
             names = " ".join(f"{guard}@{step}" for guard, step in raised.items())

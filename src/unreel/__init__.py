@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from unreel.api.score import score
     from unreel.api.sources import open_benchmark, open_media
     from unreel.api.training import train
-    from unreel.arena.boards.preference import PreferenceRates
-    from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
+    from unreel.arena.boards.leaderboard_types import LeaderboardRow, SeasonLeaderboard
+    from unreel.arena.boards.preference_ranking import PreferenceRates
     from unreel.arena.run.outcome import EntrantRunSummary, SeasonOutcome
     from unreel.benchmarks.entry import Entry, Rejected
     from unreel.benchmarks.loader import Benchmark

@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from opinions import boxes, rated, said, task, trace, traced, traces
 from unreel.annotation.agreement import (
     AgreementMetric,
-    measure_agreement,
+    measure_annotator_agreement,
     measure_unanimity,
 )
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.consensus.trace_matching import (
     build_trace_tube,
-    corners_at,
-    shared_box_iou,
+    interpolate_trace_boxes,
+    mean_box_iou_on_shared_frames,
     temporal_iou,
     tube_iou,
 )
@@ -53,7 +53,7 @@ def _votes(n: int, seed: int = 1) -> list[UnstoredOpinion]:
 
 def test_agreement_tells_who_agrees_with_whom() -> None:
     opinions = _votes(200)
-    found = measure_agreement(opinions, interface=AnnotationInterface.REALITY, seed=1)
+    found = measure_annotator_agreement(opinions, interface=AnnotationInterface.REALITY, seed=1)
     by = {who: _value(row[AgreementMetric.SAME_ANSWER]) for who, row in found.by_annotator.items()}
     assert by["cem"] < min(by["ann"], by["ben"])
     for name in ("alpha-nominal", "fleiss-kappa"):
@@ -82,7 +82,7 @@ def test_scores_agree_more_by_order_than_by_name() -> None:
             {"ann": rated(score), "ben": rated(score + number % 3 % 2)}, task(str(number))
         )
     opinions += said({"ann": rated(None), "ben": rated(2)}, task("discarded by one"))
-    found = measure_agreement(opinions, interface=AnnotationInterface.REALISM, seed=1)
+    found = measure_annotator_agreement(opinions, interface=AnnotationInterface.REALISM, seed=1)
     assert _value(found.overall["alpha-ordinal"]) > _value(found.overall["alpha-nominal"]) + 0.1
     ordinal = found.overall["alpha-ordinal"]
     assert isinstance(ordinal, Estimate)
@@ -95,14 +95,14 @@ def test_boxes_times_and_kinds_of_the_same_fault_are_compared_one_by_one() -> No
     ben = trace(15, 44, (0.0, 0.0, 0.4, 0.2), kinds[:1])
     lone = trace(60, 80, (0.7, 0.7, 0.9, 0.9))
     opinions = said({"ann": traced(ann, lone), "ben": traced(ben)})
-    row = measure_agreement(opinions, interface=AnnotationInterface.TRACE, seed=1).by_annotator[
-        "ann"
-    ]
+    row = measure_annotator_agreement(
+        opinions, interface=AnnotationInterface.TRACE, seed=1
+    ).by_annotator["ann"]
     assert _value(row[AgreementMetric.SAME_ANSWER]) == 1
     assert AgreementMetric.TUBE_IOU not in row  # 1/6 of the tube is too little to be the same fault
     near = trace(5, 34, (0.0, 0.0, 0.4, 0.2), kinds[:1])
     opinions = said({"ann": traced(ann, lone), "ben": traced(near)})
-    found = measure_agreement(opinions, interface=AnnotationInterface.TRACE, seed=1)
+    found = measure_annotator_agreement(opinions, interface=AnnotationInterface.TRACE, seed=1)
     row = found.by_annotator["ann"]
     assert _value(row[AgreementMetric.SAME_FAULTS]) == pytest.approx(2 / 3)
     assert _value(row[AgreementMetric.BOX_IOU]) == pytest.approx(0.5)
@@ -113,7 +113,7 @@ def test_boxes_times_and_kinds_of_the_same_fault_are_compared_one_by_one() -> No
 
 
 def test_no_opinions_measure_nothing_and_say_so() -> None:
-    found = measure_agreement([], interface=AnnotationInterface.REALISM, seed=1)
+    found = measure_annotator_agreement([], interface=AnnotationInterface.REALISM, seed=1)
     assert all(isinstance(value, Unmeasured) for value in found.overall.values())
     assert not found.by_annotator
 
@@ -123,7 +123,7 @@ def test_no_opinions_measure_nothing_and_say_so() -> None:
 def test_overlaps_are_symmetric_and_between_0_and_1(one: Trace, other: Trace) -> None:
     assert temporal_iou(one.span, one.span) == 1
     assert 0 <= temporal_iou(one.span, other.span) == temporal_iou(other.span, one.span) <= 1
-    for measure in (tube_iou, shared_box_iou):
+    for measure in (tube_iou, mean_box_iou_on_shared_frames):
         tubes = build_trace_tube(one, COPY), build_trace_tube(other, COPY)
         found = measure(*tubes)
         assert found == measure(*tubes[::-1])
@@ -138,6 +138,6 @@ def test_corners_move_evenly_and_stand_still_outside(first: Box, last: Box) -> N
     at = (still.span.start_us, still.span.start_us + 200_000)
     marks = (BoxAt(at[0], first), BoxAt(at[1], last))
     moving = Trace(span=still.span, track=marks)
-    x0 = corners_at(moving, [0, at[0], at[0] + 50_000, at[1], at[1] + 90_000])[:, 0]
+    x0 = interpolate_trace_boxes(moving, [0, at[0], at[0] + 50_000, at[1], at[1] + 90_000])[:, 0]
     quarter = first.x0 + (last.x0 - first.x0) / 4
     assert x0 == pytest.approx([first.x0, first.x0, quarter, last.x0, last.x0])

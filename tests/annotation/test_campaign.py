@@ -10,8 +10,8 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Annotator,
+    BrowserClipCopy,
     Campaign,
-    ClipCopy,
 )
 from unreel.annotation.judgements import (
     VALUES,
@@ -21,15 +21,17 @@ from unreel.annotation.judgements import (
     ScreeningAnswer,
     TraceAnswer,
 )
+from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.errors import InvalidSettingError, InvalidValueError
-from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label, Rating
 from unreel.core.span import TimeSpan
 from unreel.core.trace import Trace
 
 
-def _copy(name: str = "a", rate: Fraction = Fraction(30000, 1001), n_frames: int = 90) -> ClipCopy:
-    return ClipCopy(
+def _copy(
+    name: str = "a", rate: Fraction = Fraction(30000, 1001), n_frames: int = 90
+) -> BrowserClipCopy:
+    return BrowserClipCopy(
         clip=compute_placeholder_clip_id(name),
         location=f"{name}.mp4",
         rate=rate,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "unreel"
 MODULES = sorted(SOURCE.rglob("*.py"))
-ID_MAKERS = {"core/clip.py", "core/identity.py", "core/names.py"}
+ID_MAKERS = {"core/clip.py", "core/content_ids.py", "core/safe_names.py"}
 
 
 def _calls(path: Path) -> Iterator[ast.Call]:
@@ -39,7 +39,7 @@ ELSEWHERE = {
     # into memory, or into a file that the door opened
     ("curation/freeze/manifest.py", "ParquetWriter"),
     ("curation/freeze/manifest.py", "write_table"),
-    ("desk/bundle.py", "open"),
+    ("desk/custody_bundle.py", "open"),
     ("evaluation/export.py", "ParquetWriter"),
     ("media/encode.py", "open"),
     ("media/picture.py", "save"),
@@ -50,13 +50,13 @@ ELSEWHERE = {
     ("annotation/ledger/connection.py", "open"),
     ("annotation/publishing/publish.py", "rename"),
     ("engine/start_log.py", "rename"),
-    ("arena/submission/log.py", "open"),
+    ("arena/submission/season_log.py", "open"),
     ("reviewers/endpoint/budget.py", "open"),
     ("engine/writer_lock.py", "open"),
     ("rewards/service/store.py", "open"),
     ("report/clips/clip_files.py", "link"),
     ("training/checkpoints.py", "rename"),
-    ("reviewers/local/server.py", "link"),
+    ("reviewers/local/vllm_server.py", "link"),
     ("training/formats/exporting.py", "link"),
     ("training/run.py", "link"),
     # Lance writes by itself, after the place was looked at
@@ -66,7 +66,7 @@ ELSEWHERE = {
     # the device that keeps nothing
     ("engine/table_check.py", "open"),
     # rows of a table
-    ("desk/answers.py", "replace"),
+    ("desk/case_answers.py", "replace"),
     # features of a clip, no file
     ("reviewers/baselines/fitting.py", "extract"),
     # files of the kernel

@@ -12,8 +12,8 @@ SOURCE = Path(__file__).parents[2] / "src" / "unreel"
 NAMES = frozenset(list_protocol_names())
 DATA = {
     "rewards/*.py": "parts of a reward, one of which shares the word, and the protocol of pairs",
-    "evaluation/sample.py": "the recorded answers of the sample, by the instrument that was asked",
-    "report/boards/ranking.py": "which of the papers' printed tables stands beside whose figures",
+    "evaluation/sample_review.py": "the recorded answers of the sample, by the instrument that was asked",
+    "report/boards/ranking_panels.py": "which of the papers' printed tables stands beside whose figures",
     "benchmarks/layout.py": "layouts of benchmarks, two of which share the word",
     "benchmarks/loader.py": "layouts of benchmarks, two of which share the word",
     "curate/*.py": "a `Trace` that was put into a clip, as a column",

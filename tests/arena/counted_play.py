@@ -4,21 +4,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from unreel.arena.answers.play import (
+from unreel.arena.answers.answer_table import (
     NOBODY,
     SAID_GENERATED,
     SAID_REAL,
     SILENT,
-    AnswerTable,
+    SeasonAnswerTable,
     SeasonClips,
 )
-from unreel.benchmarks.published.tables import REAL, GeneratedAnswerCount
+from unreel.benchmarks.published.printed_tables import REAL, RealAndGeneratedAnswerCounts
 
-Counted = Mapping[str, Mapping[str, GeneratedAnswerCount]]
+Counted = Mapping[str, Mapping[str, RealAndGeneratedAnswerCounts]]
 """By reviewer, then by `REAL` or creator."""
 
 
-def counted_play(counted: Counted, *, condition: str, seed: int = 0) -> AnswerTable:
+def counted_play(counted: Counted, *, condition: str, seed: int = 0) -> SeasonAnswerTable:
     """Answers that have exactly those counts.
 
     A source has as many clips as its best read reviewer has answers; where another has fewer, the rest were
@@ -40,7 +40,7 @@ def counted_play(counted: Counted, *, condition: str, seed: int = 0) -> AnswerTa
             reviewer.append(np.full(len(answers), place))
             clip.append(first[source] + np.arange(len(answers)))
             said.append(answers)
-    return AnswerTable(
+    return SeasonAnswerTable(
         lineup=lineup,
         condition=condition,
         reviewers=tuple(sorted(counted)),
@@ -74,7 +74,9 @@ def _lineup(
     return lineup, first
 
 
-def _answers(count: GeneratedAnswerCount, size: int, rng: np.random.Generator) -> np.ndarray:
+def _answers(
+    count: RealAndGeneratedAnswerCounts, size: int, rng: np.random.Generator
+) -> np.ndarray:
     answers = np.full(size, SILENT)
     answers[: count.valid] = SAID_REAL
     answers[: count.said_fake] = SAID_GENERATED

@@ -11,7 +11,7 @@ from unreel.arena.season.scenes import open_season_benchmark
 from unreel.arena.submission.creator_checks import EntryCheckContext
 from unreel.arena.submission.entry import SubmittedEntry, read_entry_file
 from unreel.core.settings import read_environment_settings
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 
 N_SCENES = 4
 
@@ -68,7 +68,7 @@ def grounds_of(
         scenery=open_season_benchmark(season),
         hidden=hidden,
         folder=root / "played",
-        access=StorageAccess(settings=read_environment_settings(), trusted=True),
+        access=ClipAccessSettings(settings=read_environment_settings(), trusted=True),
     )
 
 

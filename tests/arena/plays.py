@@ -4,12 +4,12 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from unreel.arena.answers.play import (
+from unreel.arena.answers.answer_table import (
     NOBODY,
     SAID_GENERATED,
     SAID_REAL,
     SILENT,
-    AnswerTable,
+    SeasonAnswerTable,
     SeasonClips,
 )
 
@@ -51,7 +51,7 @@ def play(
     condition: str = "uniform-8",
     floors: Collection[str] = (),
     never_met: Collection[tuple[str, str]] = (),
-) -> AnswerTable:
+) -> SeasonAnswerTable:
     """Everyone about everything, but for the pairs (reviewer, creator) of `never_met`.
 
     Whoever has ability 0 tosses a coin; each creator is harder to catch than the one before it.
@@ -71,7 +71,7 @@ def play(
     for who, creator in never_met:
         asked[reviewers.index(who), shown.creator == shown.creators.index(creator)] = False
     reviewer, clip = np.nonzero(asked)
-    return AnswerTable(
+    return SeasonAnswerTable(
         lineup=shown,
         condition=condition,
         reviewers=reviewers,

@@ -7,27 +7,27 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from arena.counted_play import Counted, counted_play
-from unreel.arena.answers.play import AnswerTable
-from unreel.arena.boards.comparison import rank_means
+from unreel.arena.answers.answer_table import SeasonAnswerTable
+from unreel.arena.boards.entrant_comparison import rank_means
+from unreel.arena.boards.leaderboard_types import ReviewerCreatorCell, SeasonLeaderboard
 from unreel.arena.boards.ranking import rank_season_entrants
-from unreel.arena.boards.standings import ReviewerCreatorCell, SeasonLeaderboard
-from unreel.benchmarks.published.tables import (
+from unreel.benchmarks.published.deeptrace_check import N_FAKE, N_REAL, SPLITS
+from unreel.benchmarks.published.printed_tables import (
     COLUMNS,
     COUNT_TABLES,
     REAL,
-    GeneratedAnswerCount,
     PrintedTableLine,
-    read_count_tables,
-    read_golden_counts,
+    RealAndGeneratedAnswerCounts,
+    read_printed_cell_counts,
+    read_printed_count_tables,
     read_printed_creator_lines,
     read_printed_deeptrace_rows,
-    read_printed_human_rows,
+    read_printed_human_answer_counts,
     read_printed_reviewer_lines,
     round_to_two_places,
 )
-from unreel.benchmarks.published.trace_check import N_FAKE, N_REAL, SPLITS
 from unreel.core.estimate import Estimate, Measured
-from unreel.protocols.formulas import PERCENT, round_as_printed
+from unreel.protocols.paper_formulas import PERCENT, round_as_printed
 
 NO_VERDICTS: Final = ("DTR overall", "DTR table 1 explained", "VRT human clips", "VRB pairs")
 """Checks of `unreel published check` about other things than who said real or generated."""
@@ -65,9 +65,9 @@ def recalculate(*, seed: int = 0, resamples: int = 200) -> tuple[RecomputedFigur
     )
 
 
-def table_2() -> AnswerTable:
+def table_2() -> SeasonAnswerTable:
     """Video Reality Test's reviewers against the creators of table 2."""
-    tables = read_count_tables()
+    tables = read_printed_count_tables()
     wanted = {REAL, *COLUMNS.values()}
     return counted_play(
         {
@@ -78,9 +78,9 @@ def table_2() -> AnswerTable:
     )
 
 
-def table_3() -> AnswerTable:
+def table_3() -> SeasonAnswerTable:
     """Video Reality Test's creators and settings before the reviewers of table 3."""
-    tables = read_count_tables()
+    tables = read_printed_count_tables()
     lines = {line.name for line in read_printed_creator_lines()}
     return counted_play(
         {
@@ -114,12 +114,12 @@ def _creator_cells(standings: SeasonLeaderboard) -> Iterator[RecomputedFigure]:
 
 
 def _humans(*, seed: int, resamples: int) -> Iterator[RecomputedFigure]:
-    rows = read_printed_human_rows()
-    real = GeneratedAnswerCount(
+    rows = read_printed_human_answer_counts()
+    real = RealAndGeneratedAnswerCounts(
         valid=rows[0].n_real, said_fake=rows[0].n_real - rows[0].real_correct
     )
     made = {
-        row.creator: GeneratedAnswerCount(valid=row.n_fake, said_fake=row.fake_correct)
+        row.creator: RealAndGeneratedAnswerCounts(valid=row.n_fake, said_fake=row.fake_correct)
         for row in rows
     }
     play = counted_play({_HUMAN: {REAL: real, **made}}, condition="Video Reality Test, table 16")
@@ -151,12 +151,16 @@ def _trace_accuracies(*, seed: int, resamples: int) -> Iterator[RecomputedFigure
 def _trace_counts(split: str) -> Counted:
     return {
         row.model: {
-            REAL: GeneratedAnswerCount(valid=N_REAL, said_fake=N_REAL - golden["real_correct"]),
-            _GENERATED: GeneratedAnswerCount(valid=N_FAKE[split], said_fake=golden["fake_correct"]),
+            REAL: RealAndGeneratedAnswerCounts(
+                valid=N_REAL, said_fake=N_REAL - golden["real_correct"]
+            ),
+            _GENERATED: RealAndGeneratedAnswerCounts(
+                valid=N_FAKE[split], said_fake=golden["fake_correct"]
+            ),
         }
         for row, golden in zip(
             read_printed_deeptrace_rows(split),
-            read_golden_counts()["deeptracereward"][split],
+            read_printed_cell_counts()["deeptracereward"][split],
             strict=True,
         )
         if golden["fake_correct"] is not None and golden["real_correct"] is not None

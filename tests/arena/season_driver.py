@@ -13,7 +13,7 @@ from unreel.arena.season.folder import resolve_season_folder
 from unreel.arena.season.recipe import read_season
 from unreel.core.settings import read_environment_settings
 from unreel.engine.progress import JobCallbacks
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 
 
 def say(*words: object) -> None:
@@ -37,7 +37,7 @@ def main(season: str, out: str, stop_at: str = "") -> None:
     job = SeasonJob(
         season=recipe,
         folder=resolve_season_folder(recipe, out),
-        access=StorageAccess(settings=read_environment_settings(), trusted=True),
+        access=ClipAccessSettings(settings=read_environment_settings(), trusted=True),
     )
     outcome = run_season(job, JobCallbacks(observe=observe))
     for turn in (*outcome.creators, *outcome.reviewers):

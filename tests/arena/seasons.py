@@ -14,8 +14,8 @@ from unreel.arena.season.recipe import read_season
 from unreel.arena.season.scenes import open_season_benchmark
 from unreel.core.settings import read_environment_settings
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess
-from unreel.evaluation.tables import ANSWERS
+from unreel.engine.storage_access import ClipAccessSettings
+from unreel.evaluation.table_schemas import ANSWERS
 
 N_SCENES = 4
 
@@ -101,7 +101,7 @@ class Stadium:
     def job(self, **given: Any) -> SeasonJob:
         self.write()
         season = read_season(self.file)
-        access = StorageAccess(settings=read_environment_settings(), trusted=True)
+        access = ClipAccessSettings(settings=read_environment_settings(), trusted=True)
         return SeasonJob(
             season=season,
             folder=resolve_season_folder(season, self.folder.path),

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from arena.plays import lineup, play
-from unreel.arena.answers.play import (
+from unreel.arena.answers.answer_table import (
     NOBODY,
     SAID_GENERATED,
     SAID_REAL,
     SILENT,
-    AnswerTable,
+    SeasonAnswerTable,
     build_answer_grid,
-    select_generated_clips,
-    select_real_clips,
+    get_generated_clip_mask,
+    get_real_clip_mask,
 )
 from unreel.arena.boards.ablations import (
     AS_FILMED,
@@ -23,21 +23,23 @@ from unreel.arena.boards.ablations import (
     EVERYBODY,
     SETTING,
     compare_answer_tables,
-    measure_ablations,
+    measure_ablation_effects,
 )
-from unreel.arena.boards.bias import measure_reviewer_biases
+from unreel.arena.boards.reviewer_bias import measure_reviewer_biases
 from unreel.core.estimate import Estimate, Unmeasured
 
 SHOWN = lineup(("Sora", "Wan/image", "Wan/text"), n_scenes=40, controls=("scaled",))
 ABILITIES = {"ada": 1.0, "bob": 0.5, "coin": 0.0}
 
 
-def _said(before: AnswerTable, said: np.ndarray, condition: str = "audio on") -> AnswerTable:
+def _said(
+    before: SeasonAnswerTable, said: np.ndarray, condition: str = "audio on"
+) -> SeasonAnswerTable:
     return replace(before, said=said.astype(np.int8), condition=condition)
 
 
-def _between(plays: list[AnswerTable], reviewer: str, knob: str = "condition") -> Estimate:
-    found = [a for a in measure_ablations(plays) if (a.knob, a.reviewer) == (knob, reviewer)]
+def _between(plays: list[SeasonAnswerTable], reviewer: str, knob: str = "condition") -> Estimate:
+    found = [a for a in measure_ablation_effects(plays) if (a.knob, a.reviewer) == (knob, reviewer)]
     assert len(found) == 1
     assert isinstance(found[0].difference, Estimate)
     return found[0].difference
@@ -60,7 +62,7 @@ def test_a_difference_is_that_of_balanced_accuracy() -> None:
     found = _between([before, after], "ada")
     first, second = build_answer_grid(after)[0], build_answer_grid(before)[0]
     read = (first >= 0) & (second >= 0)
-    made, filmed = select_generated_clips(SHOWN) & read, select_real_clips(SHOWN) & read
+    made, filmed = get_generated_clip_mask(SHOWN) & read, get_real_clip_mask(SHOWN) & read
 
     def balanced(said: np.ndarray) -> float:
         caught = (said[made] == SAID_GENERATED).mean()
@@ -74,9 +76,11 @@ def test_silent_answers_are_left_out_and_counted() -> None:
     one = play(SHOWN, ABILITIES)
     said = one.said.copy()
     said[one.clip < 60] = SILENT
-    found = next(a for a in measure_ablations([one, _said(one, said)]) if a.reviewer == "ada")
+    found = next(
+        a for a in measure_ablation_effects([one, _said(one, said)]) if a.reviewer == "ada"
+    )
     lost = (build_answer_grid(one)[0] < 0) | (np.arange(len(SHOWN.clips)) < 60)
-    counted = select_generated_clips(SHOWN) | select_real_clips(SHOWN)
+    counted = get_generated_clip_mask(SHOWN) | get_real_clip_mask(SHOWN)
     assert (found.n_pairs, found.n_left_out) == ((~lost & counted).sum(), (lost & counted).sum())
 
 
@@ -89,7 +93,7 @@ def test_only_conditions_that_differ_in_one_knob_are_compared() -> None:
     }
     compared = {
         (a.knob, a.first, a.second)
-        for a in measure_ablations(plays, knobs=knobs)
+        for a in measure_ablation_effects(plays, knobs=knobs)
         if a.figure == BALANCED
     }
     assert compared == {("audio", "b", "a"), ("sampling", "c", "b")}
@@ -102,7 +106,7 @@ def test_settings_of_a_creator_are_paired_by_scene() -> None:
     said[SHOWN.creator[one.clip] == SHOWN.creators.index("Wan/image")] = SAID_GENERATED
     found = [
         a
-        for a in measure_ablations([_said(one, said)])
+        for a in measure_ablation_effects([_said(one, said)])
         if a.knob == SETTING and a.reviewer == "ada"
     ]
     assert [(a.first, a.second) for a in found] == [("Wan/text", "Wan/image")]
@@ -113,10 +117,10 @@ def test_a_control_is_set_against_the_real_clip_of_its_scene() -> None:
     one = play(SHOWN, {"ada": 1.0})
     said = one.said.copy()
     said[SHOWN.control[one.clip] != NOBODY] = SAID_GENERATED
-    said[select_real_clips(SHOWN)[one.clip]] = SAID_REAL
+    said[get_real_clip_mask(SHOWN)[one.clip]] = SAID_REAL
     found = [
         a
-        for a in measure_ablations([_said(one, said)])
+        for a in measure_ablation_effects([_said(one, said)])
         if a.knob == DEGRADATION and a.reviewer == "ada"
     ]
     assert [(a.first, a.second) for a in found] == [("scaled", AS_FILMED)]
@@ -133,7 +137,7 @@ def test_floors_do_not_count_for_everybody() -> None:
 def test_few_scenes_have_no_interval() -> None:
     shown = lineup(("Sora",), n_scenes=3)
     one = play(shown, ABILITIES)
-    found = measure_ablations([one, replace(one, condition="b")])
+    found = measure_ablation_effects([one, replace(one, condition="b")])
     assert all(isinstance(a.difference, Unmeasured) for a in found)
 
 
@@ -163,7 +167,7 @@ def test_where_nothing_changes_a_difference_is_rarely_called_one() -> None:
     for seed in range(200):
         before = play(shown, abilities, seed=2 * seed)
         after = play(shown, abilities, seed=2 * seed + 1, condition="new")
-        found = measure_ablations([before, after])
+        found = measure_ablation_effects([before, after])
         alarms += any(a.p_corrected is not None and a.p_corrected <= 0.05 for a in found)
     assert alarms <= 18  # P(more | rate 0.05) < 0.01
 
@@ -182,7 +186,7 @@ def test_a_reviewer_that_says_real_leans_there() -> None:
 def test_leaning_agrees_with_its_formula_on_counts_by_hand() -> None:
     shown = lineup(("Sora",), n_scenes=20)
     one = play(shown, {"ada": 1.0})
-    said = np.where(select_generated_clips(shown)[one.clip], SAID_GENERATED, SAID_REAL)
+    said = np.where(get_generated_clip_mask(shown)[one.clip], SAID_GENERATED, SAID_REAL)
     said[:8] = SAID_REAL  # 4 scenes, real and generated in turn
     (found,) = measure_reviewer_biases(_said(one, said))
     from statistics import NormalDist
@@ -196,7 +200,7 @@ def test_leaning_agrees_with_its_formula_on_counts_by_hand() -> None:
 
 def test_who_never_saw_a_real_clip_has_no_leaning() -> None:
     one = play(SHOWN, {"ada": 1.0})
-    said = np.where(select_real_clips(SHOWN)[one.clip], SILENT, one.said)
+    said = np.where(get_real_clip_mask(SHOWN)[one.clip], SILENT, one.said)
     (found,) = measure_reviewer_biases(_said(one, said))
     assert isinstance(found.sensitivity, Unmeasured)
     assert isinstance(found.said_real, Unmeasured)

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from arena.plays import lineup, play
-from unreel.arena.answers.play import AnswerTable, SeasonClips, exclude_entrants
+from unreel.arena.answers.answer_table import SeasonAnswerTable, SeasonClips, exclude_entrants
 from unreel.arena.boards.ranking import rank_season_entrants
-from unreel.arena.fairness.attempts import (
-    BestAttempt,
+from unreel.arena.fairness.team_attempts import (
+    CorrectedBestAttempt,
     Kind,
     collect_team_attempts,
     correct_best_attempt,
     is_leaderboard_row_of_entry,
     rank_one_attempt_per_team,
 )
-from unreel.arena.submission.log import EntryState, SeasonLog, SeasonLogEvent, SeasonLogLine
+from unreel.arena.submission.season_log import EntryState, SeasonLog, SeasonLogEvent, SeasonLogLine
 from unreel.core.estimate import Estimate, Unmeasured
 
 N_TRIES = 10
@@ -27,7 +27,7 @@ SCENES = 40
 REVIEWERS = 5
 
 
-def _equal_season(seed: int) -> AnswerTable:
+def _equal_season(seed: int) -> SeasonAnswerTable:
     """Ten tries and a rival that are caught equally often: scenes differ, clips differ, creators do not."""
     shown: SeasonClips = lineup((RIVAL, *TRIES), n_scenes=SCENES)
     rng = np.random.default_rng(seed)
@@ -36,7 +36,7 @@ def _equal_season(seed: int) -> AnswerTable:
     odds = np.repeat(hard.ravel()[None], REVIEWERS, axis=0)
     said = rng.random(odds.shape) < 1 / (1 + np.exp(-odds))
     reviewer, clip = np.nonzero(np.ones(said.shape))
-    return AnswerTable(
+    return SeasonAnswerTable(
         lineup=shown,
         condition="main",
         reviewers=tuple(f"r{number}" for number in range(REVIEWERS)),
@@ -46,14 +46,16 @@ def _equal_season(seed: int) -> AnswerTable:
     )
 
 
-def _caught(season: AnswerTable, creator: str) -> float:
+def _caught(season: SeasonAnswerTable, creator: str) -> float:
     own = season.lineup.creator[season.clip] == season.lineup.creators.index(creator)
     return 100 * float(season.said[own].mean())
 
 
-def _best(season: AnswerTable, entries: Sequence[str], kind: Kind = "creator") -> BestAttempt:
+def _best(
+    season: SeasonAnswerTable, entries: Sequence[str], kind: Kind = "creator"
+) -> CorrectedBestAttempt:
     found = correct_best_attempt(season, entries, kind=kind, seed=0)
-    assert isinstance(found, BestAttempt)
+    assert isinstance(found, CorrectedBestAttempt)
     return found
 
 

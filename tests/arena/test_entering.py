@@ -14,18 +14,18 @@ from arena.entrants import (
     write_made,
     write_season,
 )
-from unreel.arena.fairness.attempts import collect_team_attempts
+from unreel.arena.fairness.team_attempts import collect_team_attempts
 from unreel.arena.submission.creator_checks import EntryCheckContext
 from unreel.arena.submission.entry import (
     ENTRIES,
-    FindingSeverity,
+    EntryFindingSeverity,
     add_accepted_entries,
     format_entry_file_name,
     log_played_entries,
     read_accepted_entries,
     read_entry_file,
 )
-from unreel.arena.submission.log import EntryState, read_season_log
+from unreel.arena.submission.season_log import EntryState, read_season_log
 from unreel.arena.submission.submit import (
     ENTERING,
     SubmissionResult,
@@ -65,7 +65,7 @@ def ground(tmp_path: Path) -> Ground:
 
 def _refused_for(outcome: SubmissionResult) -> set[str]:
     assert outcome.state is EntryState.REFUSED
-    return {f.check for f in outcome.findings if f.weight is FindingSeverity.REFUSES}
+    return {f.check for f in outcome.findings if f.weight is EntryFindingSeverity.REFUSES}
 
 
 def test_a_whole_entry_is_accepted_and_plays(ground: Ground) -> None:
@@ -180,7 +180,7 @@ def test_a_longer_clip_is_accepted_with_a_warning(ground: Ground) -> None:
     outcome = ground.submit(creator())
     assert outcome.state is EntryState.ACCEPTED
     (length,) = [f for f in outcome.findings if f.check == "length"]
-    assert length.weight is FindingSeverity.WARNS
+    assert length.weight is EntryFindingSeverity.WARNS
     assert len(length.clips) == N_SCENES
 
 

@@ -11,9 +11,13 @@ import pytest
 pytest.importorskip("lance")
 
 from arena.entrants import creator, write_entry, write_made, write_season
-from unreel.arena.fairness.holdout import PROMISE, hash_holdout_secret, open_holdout_secret
+from unreel.arena.fairness.holdout import (
+    PROMISE,
+    hash_holdout_secret,
+    read_or_create_holdout_secret,
+)
 from unreel.arena.submission.entry import read_entry_file
-from unreel.arena.submission.log import LOG
+from unreel.arena.submission.season_log import LOG
 from unreel.core.errors import InvalidSettingError
 from warm import Warm
 
@@ -87,7 +91,7 @@ def test_what_was_accepted_is_played_and_ranked(played: Played) -> None:
 
 def test_the_log_promises_the_secret_before_anything_is_played(played: Played) -> None:
     first = played.json("log", "season.toml")["events"][0]
-    secret = open_holdout_secret(played.root / "seasons" / "spring")
+    secret = read_or_create_holdout_secret(played.root / "seasons" / "spring")
     assert first["reasons"] == [f"{PROMISE} {hash_holdout_secret(secret)}"]
 
 

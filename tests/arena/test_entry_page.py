@@ -15,15 +15,15 @@ from unreel.arena.submission.creator_checks import (
     SLOWEST,
     SMALLEST_SIDE,
 )
-from unreel.arena.submission.entry import EntryRecipe
-from unreel.recipes.check import validate_recipe_sections
+from unreel.arena.submission.entry import SeasonEntryRecipe
+from unreel.recipes.validation import validate_recipe_sections
 
 PAGE = (Path(__file__).parents[2] / "docs" / "arena-entries.md").read_text(encoding="utf-8")
 ENTRY, HOLDOUT = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 
 
 def test_the_entry_of_the_page_can_be_handed_in() -> None:
-    recipe = validate_recipe_sections(EntryRecipe, tomllib.loads(ENTRY))
+    recipe = validate_recipe_sections(SeasonEntryRecipe, tomllib.loads(ENTRY))
     assert (recipe.kind, recipe.title, recipe.declared) == ("creator", "Blue 2", True)
 
 

@@ -10,21 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.plays import lineup, play
-from unreel.arena.answers.play import (
+from unreel.arena.answers.answer_table import (
     SAID_GENERATED,
     SAID_REAL,
-    AnswerTable,
-    select_generated_clips,
-    select_real_clips,
+    SeasonAnswerTable,
+    get_generated_clip_mask,
+    get_real_clip_mask,
 )
 from unreel.arena.fairness.holdout import (
     SECRET,
     choose_canary_scenes,
     choose_hidden_scenes,
-    compare_hidden_scenes,
+    compare_hidden_and_known_scenes,
     hash_holdout_secret,
     measure_canary_answers,
-    open_holdout_secret,
+    read_or_create_holdout_secret,
 )
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
@@ -34,13 +34,13 @@ HIDDEN = choose_hidden_scenes(SHOWN.scenes, share=0.3, secret=b"s", season="spri
 ABILITIES = {"ada": 0.6, "bob": 0.5, "eve": 0.4}
 
 
-def _truth(season: AnswerTable) -> np.ndarray:
-    return np.where(select_generated_clips(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL)
+def _truth(season: SeasonAnswerTable) -> np.ndarray:
+    return np.where(get_generated_clip_mask(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL)
 
 
 def test_a_secret_is_made_once_and_read_by_its_owner_alone(tmp_path: Path) -> None:
-    secret = open_holdout_secret(tmp_path)
-    assert open_holdout_secret(tmp_path) == secret
+    secret = read_or_create_holdout_secret(tmp_path)
+    assert read_or_create_holdout_secret(tmp_path) == secret
     assert len(secret) == 32
     assert stat.S_IMODE((tmp_path / SECRET).stat().st_mode) == 0o600
 
@@ -48,7 +48,7 @@ def test_a_secret_is_made_once_and_read_by_its_owner_alone(tmp_path: Path) -> No
 def test_what_is_no_secret_is_refused(tmp_path: Path) -> None:
     (tmp_path / SECRET).write_text("not hexadecimal", encoding="utf-8")
     with pytest.raises(UnreadableSourceError, match="Put the one back"):
-        open_holdout_secret(tmp_path)
+        read_or_create_holdout_secret(tmp_path)
 
 
 def test_a_promise_holds_one_secret_alone() -> None:
@@ -91,7 +91,7 @@ def test_who_learned_the_known_scenes_is_flagged() -> None:
     known = ~np.isin(np.array(SHOWN.scenes)[SHOWN.scene[season.clip]], sorted(HIDDEN))
     eve = season.reviewer == season.reviewers.index("eve")
     said = np.where(eve & known, _truth(season), season.said).astype(np.int8)
-    found = compare_hidden_scenes(replace(season, said=said), HIDDEN)
+    found = compare_hidden_and_known_scenes(replace(season, said=said), HIDDEN)
     assert [each.name for each in found if each.flagged] == ["eve"]
     gap = next(each for each in found if each.name == "eve")
     assert isinstance(gap.known, Estimate)
@@ -107,7 +107,7 @@ def test_a_creator_tuned_to_known_scenes_is_flagged() -> None:
     wan = SHOWN.creator[season.clip] == SHOWN.creators.index("Wan")
     said = np.where(wan & known, SAID_REAL, season.said).astype(np.int8)
     said = np.where(wan & ~known, SAID_GENERATED, said).astype(np.int8)
-    found = compare_hidden_scenes(replace(season, said=said), HIDDEN)
+    found = compare_hidden_and_known_scenes(replace(season, said=said), HIDDEN)
     assert "Wan" in [each.name for each in found if each.flagged and each.kind == "creator"]
 
 
@@ -118,7 +118,7 @@ def test_honest_entrants_are_rarely_flagged() -> None:
     flags = sum(
         any(
             each.flagged
-            for each in compare_hidden_scenes(play(shown, ABILITIES, seed=seed), hidden)
+            for each in compare_hidden_and_known_scenes(play(shown, ABILITIES, seed=seed), hidden)
         )
         for seed in range(200)
     )
@@ -126,13 +126,13 @@ def test_honest_entrants_are_rarely_flagged() -> None:
 
 
 def test_without_hidden_scenes_there_is_no_gap() -> None:
-    found = compare_hidden_scenes(play(SHOWN, ABILITIES), ())
+    found = compare_hidden_and_known_scenes(play(SHOWN, ABILITIES), ())
     assert all(isinstance(each.gap, Unmeasured) and not each.flagged for each in found)
 
 
 CANARIES = {
     clip: SAID_GENERATED
-    for clip, filmed in zip(SHOWN.clips[:36], select_real_clips(SHOWN)[:36], strict=True)
+    for clip, filmed in zip(SHOWN.clips[:36], get_real_clip_mask(SHOWN)[:36], strict=True)
     if filmed
 }
 

@@ -14,17 +14,19 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.trace import Category, Trace
-from unreel.creators.config import CreatorSection
+from unreel.creators.config import CreatorRecipeSection
 from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput, GeneratedClip
-from unreel.recipes.check import validate_recipe_sections
+from unreel.recipes.validation import validate_recipe_sections
 from unreel.testing.creators import CreatorKit, KitCreatorContext, sample_briefs
 
 
-def section(kind: str = "inject", **keys: Any) -> CreatorSection:
-    return validate_recipe_sections(CreatorSection, {"name": "known traces", "kind": kind} | keys)
+def section(kind: str = "inject", **keys: Any) -> CreatorRecipeSection:
+    return validate_recipe_sections(
+        CreatorRecipeSection, {"name": "known traces", "kind": kind} | keys
+    )
 
 
-def opened(told: CreatorSection) -> Creator:
+def opened(told: CreatorRecipeSection) -> Creator:
     return told.opener(settings=EnvironmentSettings(), trusted=True).open()
 
 
@@ -33,7 +35,7 @@ def brief(tmp_path: Path) -> ClipBrief:
     return sample_briefs(tmp_path / "real", frozenset({CreatorInput.IMAGE}))[0]
 
 
-def make(told: CreatorSection, brief: ClipBrief, folder: Path) -> GeneratedClip | Failure:
+def make(told: CreatorRecipeSection, brief: ClipBrief, folder: Path) -> GeneratedClip | Failure:
     folder.mkdir(exist_ok=True)
 
     async def once() -> GeneratedClip | Failure:

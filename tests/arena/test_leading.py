@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from arena.plays import lineup, play
-from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SAID_REAL, AnswerTable
-from unreel.arena.answers.tally import ResampledAnswers
-from unreel.arena.boards import preference
-from unreel.arena.boards.comparison import find_leading_entrants
-from unreel.arena.boards.figures import REAL_CLIPS
-from unreel.arena.boards.preference import (
+from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SAID_REAL, SeasonAnswerTable
+from unreel.arena.answers.resampled_counts import ResampledAnswerTable
+from unreel.arena.boards import preference_ranking
+from unreel.arena.boards.entrant_comparison import find_leading_entrants
+from unreel.arena.boards.leaderboard_metrics import REAL_CLIPS
+from unreel.arena.boards.leaderboard_types import LeaderboardRow
+from unreel.arena.boards.preference_ranking import (
     TOOK_FIRST,
     TOOK_SECOND,
     PairAnswerTable,
-    rank_preferences,
+    rank_entrants_by_pair_answers,
 )
 from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.arena.boards.rates import measure_leaderboard_rates
-from unreel.arena.boards.standings import LeaderboardRow
 from unreel.core.estimate import Estimate
 
 N_SEASONS = 100
@@ -30,7 +30,7 @@ def _leading(board: tuple[LeaderboardRow, ...]) -> set[str]:
     return {one.name for one in board if one.first_class}
 
 
-def _answers(right: dict[str, float], **more: frozenset[str]) -> AnswerTable:
+def _answers(right: dict[str, float], **more: frozenset[str]) -> SeasonAnswerTable:
     """A play in which each reviewer errs on the last clips of the lineup, as many as its share tells."""
     answers = play(SHOWN, dict.fromkeys(right, 1.0))
     truth = np.where(SHOWN.creator != NOBODY, SAID_GENERATED, SAID_REAL)[answers.clip]
@@ -53,7 +53,7 @@ def test_the_truly_best_reviewer_is_among_the_leading_in_95_of_100_seasons(
 ) -> None:
     n_best = n_leading = 0
     for seed in range(N_SEASONS):
-        tally = ResampledAnswers.of(play(SHOWN, abilities, seed=seed), seed=seed, resamples=200)
+        tally = ResampledAnswerTable.of(play(SHOWN, abilities, seed=seed), seed=seed, resamples=200)
         accuracy = measure_leaderboard_rates(
             tally, np.ones((len(abilities), 3), dtype=np.bool_)
         ).accuracy
@@ -114,9 +114,13 @@ def test_in_pairs_leading_is_decided_by_paired_differences_above_the_coin(
     )
     strength = Estimate(value=0.0, low=-1.0, high=1.0, n=n, n_clusters=n_scenes)
     known = {"Sora": strength, REAL_CLIPS: strength}
-    monkeypatch.setattr(preference, "bradley_terry", lambda *_, **__: known)  # it takes seconds
-    found = rank_preferences(pairs, seed=1)
+    monkeypatch.setattr(
+        preference_ranking, "bradley_terry", lambda *_, **__: known
+    )  # it takes seconds
+    found = rank_entrants_by_pair_answers(pairs, seed=1)
     assert _leading(found.reviewers) == {"Ann"}
     assert _leading(found.creators) == set()
     swapped = np.where(pairs.took == TOOK_FIRST, TOOK_SECOND, TOOK_FIRST).astype(np.int8)
-    assert _leading(rank_preferences(replace(pairs, took=swapped), seed=1).reviewers) == {"Cat"}
+    assert _leading(
+        rank_entrants_by_pair_answers(replace(pairs, took=swapped), seed=1).reviewers
+    ) == {"Cat"}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.arena.submission.log import (
+from unreel.arena.submission.season_log import (
     BEGINNING,
     LOG,
     EntryState,
@@ -215,7 +215,7 @@ _WRITER = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from unreel.arena.submission.log import SeasonLogEvent, EntryState, append_log_event
+from unreel.arena.submission.season_log import SeasonLogEvent, EntryState, append_log_event
 for number in range(20):
     append_log_event(Path(sys.argv[1]), SeasonLogEvent(entry=f"{sys.argv[2]}-{number}", state=EntryState.SUBMITTED, at_us=0, kind="creator"))
 """

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from synthesise import ClipRecipe, synthesise
-from unreel.arena.run.make_clips import ClipGenerationStage, DiskCreatorContext
+from unreel.arena.run.make_clips import ClipGenerationStage, SeasonCreatorContext
 from unreel.arena.season.scenes import WORDLESS
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_environment_settings
@@ -27,7 +27,7 @@ from unreel.creators.contract import (
     Given,
 )
 from unreel.engine.stage import Row
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 
 CLIP = synthesise(ClipRecipe(n_frames=8))
 Leave = Callable[[Path], Path]
@@ -100,7 +100,7 @@ class Bench:
             settings=(CreatorInput.IMAGE_AND_TEXT,),
             given=self.given,
         )
-        access = StorageAccess(settings=read_environment_settings(), trusted=True)
+        access = ClipAccessSettings(settings=read_environment_settings(), trusted=True)
         stage = ClipGenerationStage(opener, access, folder=self.folder, left_usd=self.left_usd)
 
         async def work() -> list[Row]:
@@ -262,8 +262,8 @@ def test_nobody_is_asked_once_the_budget_is_spent(bench: Bench) -> None:
 
 
 def test_a_note_outlives_its_process_and_a_damaged_one_is_none(tmp_path: Path) -> None:
-    access = StorageAccess(settings=read_environment_settings(), trusted=True)
-    workplace = DiskCreatorContext(root=tmp_path, key="k" * 64, access=access)
+    access = ClipAccessSettings(settings=read_environment_settings(), trusted=True)
+    workplace = SeasonCreatorContext(root=tmp_path, key="k" * 64, access=access)
     assert workplace.recall("job") is None
     workplace.note("job", "id-1")
     workplace.note("paid", "yes")
@@ -273,8 +273,8 @@ def test_a_note_outlives_its_process_and_a_damaged_one_is_none(tmp_path: Path) -
 
 
 def test_a_workplace_fetches_from_no_private_address(tmp_path: Path) -> None:
-    access = StorageAccess(settings=read_environment_settings(), trusted=True)
-    workplace = DiskCreatorContext(root=tmp_path, key="k", access=access)
+    access = ClipAccessSettings(settings=read_environment_settings(), trusted=True)
+    workplace = SeasonCreatorContext(root=tmp_path, key="k", access=access)
     for url in ("http://127.0.0.1:9/x.mp4", "http://169.254.169.254/latest", "file:///etc/passwd"):
         failure = asyncio.run(workplace.fetch(url, workplace.folder / "x.mp4"))
         assert failure is not None

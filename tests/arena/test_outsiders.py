@@ -15,12 +15,12 @@ from arena.seasons import Stadium, write_benchmark
 from creators import fault_server
 from creators.fault_server import FaultService
 from synthesise import ClipRecipe, synthesise
-from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SAID_REAL
-from unreel.arena.answers.read_play import read_season_answers
+from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SAID_REAL
+from unreel.arena.answers.season_answers import read_season_answers
 from unreel.cli.contacted_services import print_creator_services, print_external_reviewers
 from unreel.core.failure import FailureReason
 from unreel.core.settings import EnvironmentSettings
-from unreel.creators.config import CreatorSection
+from unreel.creators.config import CreatorRecipeSection
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.external.bubblewrap import find_program_sandbox_problem
 
@@ -118,9 +118,11 @@ def test_whom_a_season_runs_and_asks_is_told_before(capsys: pytest.CaptureFixtur
     url = "https://video.example.org/v1"
     settings = EnvironmentSettings(key_hosts="video.example.org=VIDEO_KEY")
     creators = [
-        CreatorSection.model_validate({"name": "Ours", "kind": "endpoint", "url": url}),
-        CreatorSection.model_validate({"name": "Sora", "kind": "endpoint", "shape": "openai"}),
-        CreatorSection.model_validate({"name": "Held", "kind": "frozen"}),
+        CreatorRecipeSection.model_validate({"name": "Ours", "kind": "endpoint", "url": url}),
+        CreatorRecipeSection.model_validate(
+            {"name": "Sora", "kind": "endpoint", "shape": "openai"}
+        ),
+        CreatorRecipeSection.model_validate({"name": "Held", "kind": "frozen"}),
     ]
     print_creator_services(creators, settings)
     reviewers = [

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from arena.plays import lineup, play
-from unreel.arena.answers.play import (
+from unreel.arena.answers.answer_table import (
     NOBODY,
     SAID_GENERATED,
     SAID_REAL,
     SILENT,
-    AnswerTable,
-    select_generated_clips,
+    SeasonAnswerTable,
+    get_generated_clip_mask,
 )
 from unreel.arena.boards.ablations import EVERYBODY
-from unreel.arena.boards.preference import (
+from unreel.arena.boards.preference_ranking import (
     TOOK_FIRST,
     TOOK_SECOND,
     PairAnswerTable,
-    compare_pairs_with_singles,
+    compare_pairs_with_single_clips,
 )
 from unreel.core.estimate import Estimate, Unmeasured
 
@@ -46,9 +46,9 @@ def _pairs(*, right: float, seed: int = 0, real_first: bool = True) -> PairAnswe
     )
 
 
-def _single(*, right: bool) -> AnswerTable:
+def _single(*, right: bool) -> SeasonAnswerTable:
     season = play(SHOWN, {"ada": 1.0, "bob": 1.0})
-    truth = np.where(select_generated_clips(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL)
+    truth = np.where(get_generated_clip_mask(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL)
     return replace(season, said=(truth if right else 1 - truth).astype(np.int8))
 
 
@@ -59,7 +59,7 @@ def _value(measured: object) -> Estimate:
 
 @pytest.mark.parametrize("real_first", [True, False])
 def test_who_is_always_right_in_both_gains_nothing(*, real_first: bool) -> None:
-    everybody, ada = compare_pairs_with_singles(
+    everybody, ada = compare_pairs_with_single_clips(
         _pairs(right=1, real_first=real_first), _single(right=True)
     )
     assert (everybody.reviewer, ada.reviewer) == (EVERYBODY, "ada")
@@ -68,13 +68,13 @@ def test_who_is_always_right_in_both_gains_nothing(*, real_first: bool) -> None:
 
 
 def test_who_needs_the_real_clip_beside_it_gains_all() -> None:
-    _, ada = compare_pairs_with_singles(_pairs(right=1), _single(right=False))
+    _, ada = compare_pairs_with_single_clips(_pairs(right=1), _single(right=False))
     assert _value(ada.difference).value == 100
 
 
 def test_a_guess_about_pairs_is_worth_a_guess_about_clips() -> None:
     single = play(SHOWN, {"ada": 0.0})
-    _, ada = compare_pairs_with_singles(_pairs(right=0.5), single)
+    _, ada = compare_pairs_with_single_clips(_pairs(right=0.5), single)
     found = _value(ada.difference)
     assert found.low < 0 < found.high
 
@@ -83,12 +83,12 @@ def test_what_cannot_be_read_on_either_side_is_left_out() -> None:
     pairs = _pairs(right=1)
     took = pairs.took.copy()
     took[:10] = SILENT
-    _, ada = compare_pairs_with_singles(replace(pairs, took=took), _single(right=True))
+    _, ada = compare_pairs_with_single_clips(replace(pairs, took=took), _single(right=True))
     assert (ada.n_pairs, ada.n_left_out) == (50, 10)
 
 
 def test_pairs_of_two_creators_tell_nothing_of_single_clips() -> None:
     pairs = _pairs(right=1)
     others = replace(pairs, first=(1 - pairs.second).astype(np.int32))
-    _, ada = compare_pairs_with_singles(others, _single(right=True))
+    _, ada = compare_pairs_with_single_clips(others, _single(right=True))
     assert isinstance(ada.difference, Unmeasured)

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from arena.seasons import Stadium, write_benchmark
-from unreel.arena.boards.figures import REAL_CLIPS
-from unreel.arena.boards.preference import rank_preferences
+from unreel.arena.boards.leaderboard_metrics import REAL_CLIPS
+from unreel.arena.boards.preference_ranking import rank_entrants_by_pair_answers
 from unreel.arena.run.forecast import forecast_season
 from unreel.arena.season_ranking import read_pair_answers
 from unreel.core.errors import UnknownNameError
@@ -66,7 +66,7 @@ def test_questions_about_pairs_that_have_an_answer_are_not_foreseen(stadium: Sta
 def test_who_fools_more_often_ranks_higher(stadium: Stadium) -> None:
     pytest.importorskip("evalica", reason="needs the extra arena: pip install 'unreel[arena]'")
     pairs = read_pair_answers(stadium.folder, "main")
-    found = rank_preferences(pairs, seed=0)
+    found = rank_entrants_by_pair_answers(pairs, seed=0)
     taken = {one.name: one.figures["taken-for-real"] for one in found.creators}
     assert isinstance(taken["Veo"], Estimate)
     assert isinstance(taken["Sora"], Estimate)

@@ -19,8 +19,8 @@ from campaigns import CAMPAIGN, in_order, record_of, task_of
 from unreel.annotation.campaign import Annotator
 from unreel.annotation.judgements import VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.arena.answers.people import MAJORITY, PERSON, VoterBallot, add_human_reviewers
-from unreel.arena.answers.play import SAID_GENERATED, SAID_REAL, SILENT, AnswerTable
+from unreel.arena.answers.answer_table import SAID_GENERATED, SAID_REAL, SILENT, SeasonAnswerTable
+from unreel.arena.answers.human_votes import MAJORITY, PERSON, HumanClipVote, add_human_reviewers
 from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
@@ -29,7 +29,7 @@ SHOWN = lineup(("sora", "veo"), n_scenes=6)
 MODELS = play(SHOWN, {"coin": 0.0, "zeta": 2.0})
 
 
-def _said(found: AnswerTable, name: str) -> dict[str, int]:
+def _said(found: SeasonAnswerTable, name: str) -> dict[str, int]:
     who = found.reviewers.index(name)
     return {
         found.lineup.clips[clip]: int(said)
@@ -41,14 +41,14 @@ def _said(found: AnswerTable, name: str) -> dict[str, int]:
 @given(
     st.lists(
         st.builds(
-            VoterBallot,
+            HumanClipVote,
             st.sampled_from([*SHOWN.clips, "elsewhere"]),
             st.sampled_from("abc"),
             st.sampled_from(Label),
         )
     )
 )
-def test_people_are_added_and_what_models_said_stays(ballots: list[VoterBallot]) -> None:
+def test_people_are_added_and_what_models_said_stays(ballots: list[HumanClipVote]) -> None:
     found = add_human_reviewers(MODELS, ballots)
     assert list(found.reviewers) == sorted(found.reviewers)
     for name in MODELS.reviewers:
@@ -70,7 +70,9 @@ def test_people_are_added_and_what_models_said_stays(ballots: list[VoterBallot])
 
 
 def test_somebody_who_saw_a_part_is_shown_so_and_ranks_nobody_else_anew() -> None:
-    right = [VoterBallot(name, "ann", Label.REAL) for name in SHOWN.clips if name.endswith("real")]
+    right = [
+        HumanClipVote(name, "ann", Label.REAL) for name in SHOWN.clips if name.endswith("real")
+    ]
     before = rank_season_entrants(MODELS, seed=0, resamples=200)
     after = rank_season_entrants(add_human_reviewers(MODELS, right), seed=0, resamples=200)
     found = {each.name: each for each in after.reviewers}
@@ -90,7 +92,7 @@ def test_somebody_who_saw_a_part_is_shown_so_and_ranks_nobody_else_anew() -> Non
 def test_a_model_that_goes_by_a_persons_name_is_refused() -> None:
     taken = play(SHOWN, {"person: ann": 1.0})
     with pytest.raises(InvalidValueError, match="another title"):
-        add_human_reviewers(taken, [VoterBallot(SHOWN.clips[0], "ann", Label.REAL)])
+        add_human_reviewers(taken, [HumanClipVote(SHOWN.clips[0], "ann", Label.REAL)])
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.plays import lineup
-from unreel.arena.answers.play import SILENT, AnswerTable
-from unreel.arena.run.plan import (
-    AnswerCounts,
+from unreel.arena.answers.answer_table import SILENT, SeasonAnswerTable
+from unreel.arena.run.question_plan import (
+    ReviewerCreatorAnswerCounts,
     SeasonQuestion,
     choose_informative_questions,
-    count_known_answers,
+    count_stored_answers,
 )
 
 
@@ -34,7 +34,7 @@ def ask(
 def test_nothing_known_every_cell_gets_its_share() -> None:
     questions, makers, scenes = ask(4, 5, 10)
     chosen = choose_informative_questions(
-        questions, 40, makers=makers, scenes=scenes, known=AnswerCounts(), seed=1
+        questions, 40, makers=makers, scenes=scenes, known=ReviewerCreatorAnswerCounts(), seed=1
     )
     cells = Counter((who, makers[clip]) for who, _, clip in chosen)
     assert len(cells) == 20
@@ -45,7 +45,7 @@ def test_nothing_known_every_cell_gets_its_share() -> None:
 def test_who_is_known_least_is_asked_most() -> None:
     questions, makers, scenes = ask(3, 3, 30)
     answered = {("r0", f"c{c}"): 200 for c in range(3)}
-    known = AnswerCounts(caught=dict.fromkeys(answered, 100), answered=answered)
+    known = ReviewerCreatorAnswerCounts(caught=dict.fromkeys(answered, 100), answered=answered)
     chosen = choose_informative_questions(
         questions, 60, makers=makers, scenes=scenes, known=known, seed=1
     )
@@ -57,7 +57,9 @@ def test_who_is_known_least_is_asked_most() -> None:
 def test_a_cell_whose_answer_is_sure_tells_less_than_an_open_one() -> None:
     questions, makers, scenes = ask(1, 2, 40)
     answered = {("r0", "c0"): 50, ("r0", "c1"): 50}
-    known = AnswerCounts(caught={("r0", "c0"): 50, ("r0", "c1"): 25}, answered=answered)
+    known = ReviewerCreatorAnswerCounts(
+        caught={("r0", "c0"): 50, ("r0", "c1"): 25}, answered=answered
+    )
     chosen = choose_informative_questions(
         questions, 20, makers=makers, scenes=scenes, known=known, seed=1
     )
@@ -76,7 +78,7 @@ def test_an_answered_question_is_not_chosen_again() -> None:
     left = {(q.reviewer, q.condition, q.clip) for q in done if not q.answered}
     for most in (4, 6, 100):
         chosen = choose_informative_questions(
-            done, most, makers=makers, scenes=scenes, known=AnswerCounts(), seed=3
+            done, most, makers=makers, scenes=scenes, known=ReviewerCreatorAnswerCounts(), seed=3
         )
         assert len(chosen) == min(most, len(left))
         assert set(chosen) <= left
@@ -93,7 +95,12 @@ def test_a_plan_holds_each_question_once_up_to_the_budget_and_comes_out_the_same
     questions, makers, scenes = ask(*shape)
     plans = [
         choose_informative_questions(
-            asked, most, makers=makers, scenes=scenes, known=AnswerCounts(), seed=seed
+            asked,
+            most,
+            makers=makers,
+            scenes=scenes,
+            known=ReviewerCreatorAnswerCounts(),
+            seed=seed,
         )
         for asked in (questions, questions[::-1])
     ]
@@ -105,7 +112,7 @@ def test_plays_tell_who_caught_whom_and_what_could_not_be_read_tells_nothing() -
     one = lineup(("Sora",), n_scenes=2, controls=("blur",))
     said = np.array(["real" not in name for name in one.clips], dtype=np.int8)
     said[one.clips.index("scene-0001/Sora")] = SILENT
-    ada = AnswerTable(
+    ada = SeasonAnswerTable(
         lineup=one,
         condition="main",
         reviewers=("ada",),
@@ -113,6 +120,6 @@ def test_plays_tell_who_caught_whom_and_what_could_not_be_read_tells_nothing() -
         clip=np.arange(len(said), dtype=np.int32),
         said=said,
     )
-    known = count_known_answers([ada, ada], {"ada@1": "ada"})
+    known = count_stored_answers([ada, ada], {"ada@1": "ada"})
     assert known.answered == {("ada@1", "Sora"): 2, ("ada@1", "blur"): 4, ("ada@1", ""): 4}
     assert known.caught == {("ada@1", "Sora"): 2, ("ada@1", "blur"): 4, ("ada@1", ""): 0}

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from unreel.arena.answers.play import NOBODY, SILENT
-from unreel.arena.boards.figures import REAL_CLIPS, get_leaderboard_column
-from unreel.arena.boards.preference import PairAnswerTable, rank_preferences
+from unreel.arena.answers.answer_table import NOBODY, SILENT
+from unreel.arena.boards.leaderboard_metrics import REAL_CLIPS, get_leaderboard_metric
+from unreel.arena.boards.preference_ranking import PairAnswerTable, rank_entrants_by_pair_answers
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Unmeasured
 
@@ -40,7 +40,7 @@ def _pairs(n_scenes: int = 40, *, silent: float = 0.0, seed: int = 0) -> PairAns
 
 def test_who_is_oftener_taken_for_real_stands_higher_and_real_clips_bear_no_rank() -> None:
     pytest.importorskip("evalica", reason="needs the extra arena: pip install 'unreel[arena]'")
-    found = rank_preferences(_pairs(), seed=0)
+    found = rank_entrants_by_pair_answers(_pairs(), seed=0)
     ranked = [(one.name, one.rank) for one in found.creators]
     assert ranked == [("fine", 1), ("so-so", 2), ("crude", 3), (REAL_CLIPS, None)]
     mean = sum(STRENGTHS.values()) / len(STRENGTHS)
@@ -54,14 +54,14 @@ def test_who_is_oftener_taken_for_real_stands_higher_and_real_clips_bear_no_rank
 
 def test_reviewers_are_told_by_the_pairs_with_a_real_clip_and_by_their_lean() -> None:
     pytest.importorskip("evalica", reason="needs the extra arena: pip install 'unreel[arena]'")
-    found = rank_preferences(_pairs(silent=0.1, seed=7), seed=0)
+    found = rank_entrants_by_pair_answers(_pairs(silent=0.1, seed=7), seed=0)
     for one in found.reviewers:
         accuracy, lean = one.figures["pair-accuracy"], one.figures["took-first"]
         assert isinstance(accuracy, Estimate)
         assert isinstance(lean, Estimate)
         assert accuracy.value > 60
         assert lean.low < 50 < lean.high
-        assert all(get_leaderboard_column(name).board == "reviewers" for name in one.figures)
+        assert all(get_leaderboard_metric(name).board == "reviewers" for name in one.figures)
 
 
 def test_an_unbeaten_field_has_no_strengths_but_shares() -> None:
@@ -79,7 +79,7 @@ def test_an_unbeaten_field_has_no_strengths_but_shares() -> None:
         scene=pairs.scene,
         took=np.where(first_is_better, 0, 1).astype(np.int8),
     )
-    found = rank_preferences(always, seed=0)
+    found = rank_entrants_by_pair_answers(always, seed=0)
     assert all(isinstance(one.figures["strength"], Unmeasured) for one in found.creators)
     assert all(isinstance(one.figures["taken-for-real"], Estimate) for one in found.creators)
     assert all(one.rank is None for one in found.creators)

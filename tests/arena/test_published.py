@@ -6,10 +6,10 @@ import pytest
 from arena.counted_play import counted_play
 from arena.printed_figures import NO_VERDICTS, RecomputedFigure, recalculate, table_2, table_3
 from unreel.arena.boards.ranking import rank_season_entrants
-from unreel.benchmarks.published.check import check_published_figures
-from unreel.benchmarks.published.tables import (
+from unreel.benchmarks.published.check import check_published_numbers
+from unreel.benchmarks.published.printed_tables import (
     REAL,
-    GeneratedAnswerCount,
+    RealAndGeneratedAnswerCounts,
     read_printed_reviewer_lines,
 )
 from unreel.core.estimate import Estimate
@@ -23,7 +23,7 @@ def recalculated() -> tuple[RecomputedFigure, ...]:
 def test_every_verdict_figure_that_the_check_knows_is_the_arenas_too(
     recalculated: tuple[RecomputedFigure, ...],
 ) -> None:
-    checks = {one.name: one for one in check_published_figures()}
+    checks = {one.name: one for one in check_published_numbers()}
     assert set(checks) == {one.check for one in recalculated} | set(NO_VERDICTS)
     for name in checks.keys() - set(NO_VERDICTS) - {"DTR accuracy"}:
         mine = [one for one in recalculated if one.check == name]
@@ -35,7 +35,7 @@ def test_every_verdict_figure_that_the_check_knows_is_the_arenas_too(
 def test_the_accuracies_of_deeptracereward_follow_from_its_counts(
     recalculated: tuple[RecomputedFigure, ...],
 ) -> None:
-    (known,) = [one for one in check_published_figures() if one.name == "DTR accuracy"]
+    (known,) = [one for one in check_published_numbers() if one.name == "DTR accuracy"]
     mine = [one for one in recalculated if one.check == "DTR accuracy"]
     assert len(mine) == 3 * known.reproduced
     assert all(one.agrees for one in mine)
@@ -66,12 +66,12 @@ def test_a_creator_that_not_all_reviewers_met_ranks_by_those_who_met_everybody()
 def test_a_counted_play_has_exactly_the_counts() -> None:
     counted = {
         "a": {
-            REAL: GeneratedAnswerCount(valid=7, said_fake=2),
-            "x": GeneratedAnswerCount(valid=5, said_fake=5),
+            REAL: RealAndGeneratedAnswerCounts(valid=7, said_fake=2),
+            "x": RealAndGeneratedAnswerCounts(valid=5, said_fake=5),
         },
         "b": {
-            REAL: GeneratedAnswerCount(valid=4, said_fake=0),
-            "x": GeneratedAnswerCount(valid=9, said_fake=1),
+            REAL: RealAndGeneratedAnswerCounts(valid=4, said_fake=0),
+            "x": RealAndGeneratedAnswerCounts(valid=9, said_fake=1),
         },
     }
     play = counted_play(counted, condition="c", seed=3)

@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.ranked_plays import lineup, play, without
-from unreel.arena.answers.play import AnswerTable
-from unreel.arena.boards.figures import (
+from unreel.arena.answers.answer_table import SeasonAnswerTable
+from unreel.arena.boards.leaderboard_metrics import (
     CREATOR_FIGURES,
     REAL_CLIPS,
     REVIEWER_FIGURES,
-    get_leaderboard_column,
+    get_leaderboard_metric,
 )
+from unreel.arena.boards.leaderboard_types import LeaderboardRow, SeasonLeaderboard
 from unreel.arena.boards.ranking import rank_season_entrants
-from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
 from unreel.core.errors import InvalidValueError, UnknownNameError
 from unreel.core.estimate import Estimate, Unmeasured
 
@@ -27,7 +27,7 @@ DULL = {"real": 0.3, "crude": 0.6, "so-so": 0.4, "fine": 0.3, "recompressed": 0.
 COIN = dict.fromkeys(SHARP, 0.5)
 
 
-def _played(**reviewers: dict[str, float]) -> AnswerTable:
+def _played(**reviewers: dict[str, float]) -> SeasonAnswerTable:
     chances = {"coin": COIN, "dull": DULL, "sharp": SHARP, **reviewers}
     return play(
         lineup(60, CREATORS, ("recompressed",)), dict(sorted(chances.items())), floors=["coin"]
@@ -153,7 +153,7 @@ def test_one_clip_that_was_not_asked_about_is_a_lacking_cell() -> None:
     )[:1]
     stays = np.ones(len(played.said), dtype=bool)
     stays[chosen] = False
-    fewer = AnswerTable(
+    fewer = SeasonAnswerTable(
         lineup=played.lineup,
         condition="test",
         reviewers=played.reviewers,
@@ -185,7 +185,7 @@ def test_reviewers_that_answer_alike_share_a_place() -> None:
     sharp, twin = (played.reviewers.index(name) for name in ("sharp", "twin"))
     said = played.said.copy()
     said[played.reviewer == twin] = said[played.reviewer == sharp]
-    alike = AnswerTable(
+    alike = SeasonAnswerTable(
         lineup=played.lineup,
         condition="test",
         reviewers=played.reviewers,
@@ -226,7 +226,9 @@ def test_a_clip_answered_twice_is_refused() -> None:
         name: np.concatenate([getattr(played, name), getattr(played, name)[:1]])
         for name in ("reviewer", "clip", "said")
     }
-    twice = AnswerTable(lineup=played.lineup, condition="", reviewers=played.reviewers, **doubled)
+    twice = SeasonAnswerTable(
+        lineup=played.lineup, condition="", reviewers=played.reviewers, **doubled
+    )
     with pytest.raises(InvalidValueError, match="twice"):
         rank_season_entrants(twice, seed=0, resamples=10)
 
@@ -235,9 +237,9 @@ def test_every_figure_of_a_board_has_its_words() -> None:
     board = rank_season_entrants(_played(), seed=0, resamples=20)
     shown = {name for one in (*board.reviewers, *board.creators) for name in one.figures}
     assert shown <= set(REVIEWER_FIGURES) | set(CREATOR_FIGURES)
-    assert all(get_leaderboard_column(name).words.endswith(".") for name in shown)
+    assert all(get_leaderboard_metric(name).words.endswith(".") for name in shown)
     with pytest.raises(UnknownNameError, match="accuracy"):
-        get_leaderboard_column("acuracy")
+        get_leaderboard_metric("acuracy")
 
 
 def test_who_is_silent_about_most_of_a_creators_clips_has_no_rank() -> None:

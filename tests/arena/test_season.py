@@ -10,13 +10,13 @@ import pytest
 
 from arena.seasons import N_SCENES, Stadium, write_benchmark, write_clips
 from chat import Reply, says, serve_chat
-from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT
-from unreel.arena.answers.read_play import read_season_answers, read_season_clips
+from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SAID_REAL, SILENT
+from unreel.arena.answers.season_answers import read_season_answers, read_season_clips
 from unreel.arena.run.forecast import forecast_season
-from unreel.arena.season.benchmark import open_season_clip_set, read_clip_controls
+from unreel.arena.season.clip_set import open_season_clip_set, read_clip_controls
 from unreel.arena.season.folder import read_stored_season_recipe
 from unreel.arena.season.recipe import read_season
-from unreel.arena.season.scenes import name_scene_files
+from unreel.arena.season.scenes import assign_scene_file_names
 from unreel.benchmarks.entry import Entry
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreelError
 
@@ -257,7 +257,7 @@ def test_a_file_is_named_after_its_scene_without_folder_and_ending(stadium: Stad
 
 def test_scenes_that_would_share_a_file_name_keep_what_tells_them_apart() -> None:
     scenes = ("a/x.mp4", "b/x.mp4", "clips/y.MP4", "z", "w.mp4", "w", "v1.5")
-    assert name_scene_files(scenes) == {
+    assert assign_scene_file_names(scenes) == {
         "a/x.mp4": "a/x",
         "b/x.mp4": "b/x",
         "clips/y.MP4": "y",

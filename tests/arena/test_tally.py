@@ -3,8 +3,8 @@
 import numpy as np
 
 from arena.plays import lineup, play
-from unreel.arena.answers.play import SAID_GENERATED, SILENT
-from unreel.arena.answers.tally import ResampledAnswers
+from unreel.arena.answers.answer_table import SAID_GENERATED, SILENT
+from unreel.arena.answers.resampled_counts import ResampledAnswerTable
 
 PLAY = play(
     lineup(("Sora", "Veo"), n_scenes=40, controls=("blur",)),
@@ -23,7 +23,7 @@ def count_by_hand(*, silent: bool) -> list[list[int]]:
 
 
 def test_every_answer_is_in_one_cell() -> None:
-    tally = ResampledAnswers.of(PLAY, seed=1, resamples=2)
+    tally = ResampledAnswerTable.of(PLAY, seed=1, resamples=2)
     for silent in (True, False):
         assert tally.observed(silent=silent).tolist() == count_by_hand(silent=silent)
     assert count_by_hand(silent=True) == [[40, 40, 40, 40], [40, 0, 40, 40], [40, 40, 40, 40]]
@@ -31,7 +31,7 @@ def test_every_answer_is_in_one_cell() -> None:
 
 
 def test_the_counts_of_the_first_resample_are_those_of_the_play() -> None:
-    tally = ResampledAnswers.of(PLAY, seed=1, resamples=2)
+    tally = ResampledAnswerTable.of(PLAY, seed=1, resamples=2)
     asked, valid = (count_by_hand(silent=silent) for silent in (True, False))
     for reviewer, counts in enumerate(tally.counts()):
         assert counts.asked[0].tolist() == asked[reviewer]

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from arena.seasons import Stadium, write_benchmark, write_clips
-from unreel.arena.answers.read_play import read_season_answers
+from unreel.arena.answers.season_answers import read_season_answers
 from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.arena.season.folder import SeasonFolder
 from unreel.arena.season.recipe import read_season
@@ -22,7 +22,7 @@ from unreel.arena.season.scenes import open_season_benchmark
 from unreel.cli.main import unreel
 from unreel.core.judgement import Label
 from unreel.engine.table import LanceTable
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 
 DRIVER = Path(__file__).with_name("season_driver.py")
 N_SCENES = 3

@@ -14,7 +14,7 @@ from benchmarks.census import take_census
 from pace import slowness
 from unreel.benchmarks.deeptrace import (
     FIELDS,
-    parse_annotation_row,
+    parse_deeptrace_row,
     parse_trace_categories,
     read_deeptrace_benchmark,
 )
@@ -115,19 +115,19 @@ def test_the_traces_of_one_video_keep_the_order_of_their_rows(tmp_path: Path) ->
 
 
 def test_a_box_in_pixels_is_clipped_to_the_frame() -> None:
-    (trace,) = parse_annotation_row(ROW).traces
+    (trace,) = parse_deeptrace_row(ROW).traces
     assert trace.track[0].box == Box(0.0, 0.1, 0.5, 1.0)
 
 
 def test_a_trace_starts_at_first_frame_over_rate_and_ends_after_its_last_frame() -> None:
-    (trace,) = parse_annotation_row(ROW).traces
+    (trace,) = parse_deeptrace_row(ROW).traces
     # 30 / 29.97 = 1.001001.. s; frame 59 is on screen until 60 / 29.97 = 2.002002.. s.
     assert trace.span == TimeSpan(1_001_001, 2_002_002)
     assert trace.track[0].at_us == 1_001_001
 
 
 def test_a_row_says_all_that_the_source_says() -> None:
-    entry = parse_annotation_row(ROW)
+    entry = parse_deeptrace_row(ROW)
     assert entry.origin == Generated("Pika 1.5")
     assert (entry.split, entry.prompt, entry.location) == ("test", "a cat", "videos/x.mp4")
     assert (entry.facts.width, entry.facts.height, entry.facts.n_frames) == (1000, 500, 150)
@@ -136,14 +136,14 @@ def test_a_row_says_all_that_the_source_says() -> None:
 
 
 def test_a_real_row_has_no_trace() -> None:
-    entry = parse_annotation_row(ROW | {"video_type": "real_video", "faketrace_bbox": "anything"})
+    entry = parse_deeptrace_row(ROW | {"video_type": "real_video", "faketrace_bbox": "anything"})
     assert entry.origin == Real()
     assert entry.traces == ()
     assert entry.n_units == 1
 
 
 def test_a_trace_without_a_box_has_no_place() -> None:
-    (trace,) = parse_annotation_row(ROW | {"faketrace_bbox": None}).traces
+    (trace,) = parse_deeptrace_row(ROW | {"faketrace_bbox": None}).traces
     assert trace.track == ()
 
 
@@ -255,7 +255,7 @@ CHANGES = st.dictionaries(st.sampled_from(sorted({*ROW, *FIELDS.values()})), LIK
 @given(JSON_VALUES | CHANGES.map(lambda change: ROW | change) | CHANGES)
 def test_any_row_becomes_an_entry_or_is_refused(row: object) -> None:
     try:
-        entry = parse_annotation_row(row)
+        entry = parse_deeptrace_row(row)
     except InvalidValueError:
         return
     assert isinstance(entry, Entry)

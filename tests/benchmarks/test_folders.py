@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.folders import read_folder_benchmark
+from unreel.benchmarks.folder_layout import read_folder_benchmark
 from unreel.core.clip import Generated, Real
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from unreel.benchmarks.cells import FOLDER_DEPTH
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.folders import walk_videos
+from unreel.benchmarks.folder_layout import walk_videos
 from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import UnreadableSourceError
 

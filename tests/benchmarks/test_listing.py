@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from benchmarks.census import take_census
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.loader import open_benchmark
-from unreel.benchmarks.records import read_clip_table
+from unreel.benchmarks.table_entries import read_clip_table
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import UnknownNameError, UnreadableSourceError
 from unreel.core.judgement import Label, Rating

@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 from pydantic_core import to_jsonable_python
 
-from unreel.benchmarks.answers import join_answers
+from unreel.benchmarks.imported_answers import join_answers_with_entries
 from unreel.benchmarks.loader import open_benchmark
-from unreel.benchmarks.published.paper_tables import (
+from unreel.benchmarks.published.paper_style_tables import (
     ReviewerScorecard,
-    build_paper_table,
+    build_paper_style_table,
     read_scorecard_file,
 )
-from unreel.benchmarks.published.reality_check import check_creator_cells
-from unreel.benchmarks.published.tables import (
+from unreel.benchmarks.published.printed_tables import (
     PublishedTable,
-    read_count_tables,
+    read_printed_count_tables,
     read_published_table,
 )
-from unreel.benchmarks.scored_rows import build_scorable_rows
-from unreel.benchmarks.votes import join_votes, score_votes
+from unreel.benchmarks.published.reality_test_check import check_printed_creator_cells
+from unreel.benchmarks.scorable_rows import build_scorable_rows
+from unreel.benchmarks.votes import join_votes_with_entries, score_votes
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.estimate import Coverage, Estimate, Metric, Scorecard, Unmeasured
 from unreel.core.question import Condition, Instrument
@@ -52,7 +52,9 @@ def scored(folder: Path, name: str, instrument: str, *, prompts: bool) -> list[R
     for path in sorted(folder.glob("*.jsonl")):
         reviewer, _, prompt = path.stem.rpartition(".") if prompts else (path.stem, "", "paper")
         chosen = get_protocol(instrument)
-        joined = join_answers(open_benchmark(folder / "clips.csv"), path, chosen.subject)
+        joined = join_answers_with_entries(
+            open_benchmark(folder / "clips.csv"), path, chosen.subject
+        )
         rows = build_scorable_rows(joined, chosen, prompt=prompt).rows
         document = {"scorecard": chosen.score(rows, seed=0), "prompt": prompt}
         kept = save(path.with_suffix(".json"), document)
@@ -63,7 +65,7 @@ def scored(folder: Path, name: str, instrument: str, *, prompts: bool) -> list[R
 @pytest.fixture(scope="module")
 def creators(written: Path) -> PublishedTable:
     found = scored(written / "table3", "", "reality", prompts=False)
-    return build_paper_table("reality_creators", found)
+    return build_paper_style_table("reality_creators", found)
 
 
 def cells(table: PublishedTable) -> dict[str, str]:
@@ -87,7 +89,8 @@ def test_table_3_has_the_printed_cells_but_for_those_that_do_not_follow_from_cou
         [row[k] for k in names] for row in printed.rows
     ]
     misprints = {
-        m.cell: str(m.calculated) for m in check_creator_cells(read_count_tables()).misprints
+        m.cell: str(m.calculated)
+        for m in check_printed_creator_cells(read_printed_count_tables()).misprints
     }
     assert len(misprints) == 6
     assert cells(creators) == {
@@ -118,7 +121,9 @@ def test_table_3_averages_its_own_cells_and_ranks_a_line_with_audio_with_its_bas
 def test_tables_4_and_5_have_every_printed_cell(
     written: Path, name: str, folder: str, reviewer: str, instrument: str
 ) -> None:
-    made = build_paper_table(name, scored(written / folder, reviewer, instrument, prompts=True))
+    made = build_paper_style_table(
+        name, scored(written / folder, reviewer, instrument, prompts=True)
+    )
     printed = read_published_table(name)
     assert made.columns == printed.columns
     assert [*map(numbers, made.rows)] == [*map(numbers, printed.rows)]
@@ -133,9 +138,9 @@ def numbers(row: Mapping[str, str]) -> dict[str, object]:
 
 def test_table_16_has_every_printed_cell(written: Path) -> None:
     folder = written / "table16"
-    joined = join_votes(open_benchmark(folder / "clips.csv"), folder / "votes.csv")
+    joined = join_votes_with_entries(open_benchmark(folder / "clips.csv"), folder / "votes.csv")
     document = {"scores": score_votes(joined.ballots, seed=0)}
-    made = build_paper_table(
+    made = build_paper_style_table(
         "reality_human", read_scorecard_file(str(save(folder / "people.json", document)))
     )
     assert (made.columns, made.rows) == (
@@ -164,7 +169,7 @@ def of(reviewer: str, **values: float | None) -> ReviewerScorecard:
 
 
 def test_lines_and_reviewers_that_the_paper_lacks_come_last_and_gaps_stay_empty() -> None:
-    made = build_paper_table(
+    made = build_paper_style_table(
         "reality_creators",
         [
             of("mine", **{"caught: New": 10, "caught: sora2": 5, "caught: sora2/text2vid": 5}),
@@ -192,7 +197,7 @@ def test_sound_and_watermarks_of_a_run_are_lines_of_their_own(tmp_path: Path) ->
         for n, condition in enumerate(conditions)
     ]
     path = save(tmp_path / "judge.json", {"run": "x", "scores": scores})
-    made = build_paper_table("reality_creators", read_scorecard_file(str(path)))
+    made = build_paper_style_table("reality_creators", read_scorecard_file(str(path)))
     assert [(row["setting"], row["judge"], row["rank"]) for row in made.rows] == [
         ("ImgText2Vid", "0.00", "1"),
         ("ImgText2Vid + Audio", "10.00", "1"),
@@ -202,19 +207,19 @@ def test_sound_and_watermarks_of_a_run_are_lines_of_their_own(tmp_path: Path) ->
 
 def test_two_figures_for_one_cell_are_refused() -> None:
     with pytest.raises(InvalidSettingError, match=r"two figures for Wan, a\..*NAME=FILE"):
-        build_paper_table("reality_creators", [of("a", **{"caught: Wan": 1})] * 2)
+        build_paper_style_table("reality_creators", [of("a", **{"caught: Wan": 1})] * 2)
     figures = {"real-accuracy": 50, "caught: Wan": 1}
     with pytest.raises(InvalidSettingError, match="two figures for a 0"):
-        build_paper_table("reality_think", [of("a", **figures), of("a", **figures)])
+        build_paper_style_table("reality_think", [of("a", **figures), of("a", **figures)])
 
 
 def test_figures_of_another_instrument_are_refused() -> None:
     with pytest.raises(InvalidSettingError, match="no figure 'caught' of any creator"):
-        build_paper_table("reality_human", [of("a", accuracy=1)])
+        build_paper_style_table("reality_human", [of("a", accuracy=1)])
     with pytest.raises(InvalidSettingError, match="Name one file"):
-        build_paper_table("reality_human", [])
+        build_paper_style_table("reality_human", [])
     with pytest.raises(UnknownNameError, match="Known: reality_creators, reality_human"):
-        build_paper_table("deeptrace_test", [])
+        build_paper_style_table("deeptrace_test", [])
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "{", '{"scorecard": {}}', '{"scores": [1]}'])

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from unreel.benchmarks.answers import join_answers
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.scored_rows import build_scorable_rows
+from unreel.benchmarks.imported_answers import join_answers_with_entries
+from unreel.benchmarks.scorable_rows import build_scorable_rows
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Estimate, Scorecard, Unmeasured
@@ -38,7 +38,7 @@ def write(tmp_path: Path, rows: list[dict[str, Any]]) -> Path:
 
 def scored(texts: dict[str, str]) -> Scorecard:
     preference = get_protocol("preference")
-    joined = join_answers(ENTRIES, texts, "pair")
+    joined = join_answers_with_entries(ENTRIES, texts, "pair")
     return preference.score(build_scorable_rows(joined, preference).rows, seed=0)
 
 
@@ -54,7 +54,7 @@ def test_a_pair_is_named_as_exports_name_it_or_in_two_columns(tmp_path: Path) ->
         {"name": "Wan/s2.mp4 | real/s2.mp4", "text": "2"},
         {"name": "x", "first": "Wan/s3", "second": "real/s3", "text": "1"},
     ]
-    joined = join_answers(ENTRIES, write(tmp_path, rows), "pair")
+    joined = join_answers_with_entries(ENTRIES, write(tmp_path, rows), "pair")
     scorable = build_scorable_rows(joined, get_protocol("preference"))
     assert [row.truth for row in scorable.rows] == [
         Position.FIRST,
@@ -86,7 +86,7 @@ def test_pairs_without_a_group_are_scored_by_their_names() -> None:
         Entry(name="b", location="b.mp4", origin=Generated("Wan")),
         Entry(name="c", location="c.mp4", origin=Generated("Wan")),
     ]
-    joined = join_answers(entries, {"b | a": "2"}, "pair")
+    joined = join_answers_with_entries(entries, {"b | a": "2"}, "pair")
     assert len(build_scorable_rows(joined, get_protocol("preference")).rows) == 1
     assert [row.name for row in joined.rejected] == ["c"]
 
@@ -101,7 +101,7 @@ def test_pairs_without_a_group_are_scored_by_their_names() -> None:
     ],
 )
 def test_two_clips_that_are_no_pair_are_rejected_with_the_reason(name: str, why: str) -> None:
-    joined = join_answers(ENTRIES, {"real/s2 | Wan/s2": "1", name: "1"}, "pair")
+    joined = join_answers_with_entries(ENTRIES, {"real/s2 | Wan/s2": "1", name: "1"}, "pair")
     assert [row.name for row in joined.rejected] == [name]
     assert why in joined.rejected[0].why
 
@@ -111,21 +111,23 @@ def test_a_mark_inside_names_is_cut_where_both_sides_are_clips() -> None:
         Entry(name="a | b", location="1.mp4", origin=Real(), group="g"),
         Entry(name="c", location="2.mp4", origin=Generated("Wan"), group="g"),
     ]
-    (asked, outcome), *rest = join_answers(entries, {"a | b | c": "1"}, "pair").pairs
+    (asked, outcome), *rest = join_answers_with_entries(entries, {"a | b | c": "1"}, "pair").pairs
     assert (asked.name, outcome is not None, rest) == ("a | b | c", True, [])
     doubtful = [*entries, Entry(name="a", location="3.mp4", origin=Real(), group="g")]
     doubtful.append(Entry(name="b | c", location="4.mp4", origin=Generated("Wan"), group="g"))
-    joined = join_answers(doubtful, {"a | b | c": "1"}, "pair")
+    joined = join_answers_with_entries(doubtful, {"a | b | c": "1"}, "pair")
     assert "Rename the clips" in next(r.why for r in joined.rejected if r.name == "a | b | c")
 
 
 def test_answers_that_name_single_clips_are_told_how_to_name_pairs(tmp_path: Path) -> None:
     path = write(tmp_path, [{"name": "real/s1", "text": "1"}])
     with pytest.raises(UnreadableSourceError, match=r"'FIRST \| SECOND' or in the columns first"):
-        join_answers(ENTRIES, path, "pair")
+        join_answers_with_entries(ENTRIES, path, "pair")
 
 
 def test_rows_of_the_benchmark_that_cannot_be_used_stay_in_sight() -> None:
-    joined = join_answers([*ENTRIES, Rejected("d", "broken")], {REAL_FIRST[0]: "1"}, "pair")
+    joined = join_answers_with_entries(
+        [*ENTRIES, Rejected("d", "broken")], {REAL_FIRST[0]: "1"}, "pair"
+    )
     assert joined.rejected == (Rejected("d", "broken"),)
     assert joined.n_not_asked == 3

@@ -7,36 +7,36 @@ from pathlib import Path
 
 import pytest
 
-from unreel.benchmarks.published.check import check_published_figures, count_untied_pairs
+from unreel.benchmarks.published.check import check_published_numbers, count_untied_pairs
 from unreel.benchmarks.published.misprints import (
     MisprintCause,
     PrintedCell,
-    PrintedFigureCheck,
     PrintedMisprint,
+    PrintedNumberCheckResult,
     explain_cell_misprint,
 )
-from unreel.benchmarks.published.reality_check import (
-    check_creator_cells,
-    check_reviewer_cells,
-    list_creator_cells,
-    list_reviewer_cells,
-)
-from unreel.benchmarks.published.tables import (
+from unreel.benchmarks.published.printed_tables import (
     COUNT_TABLES,
     REAL,
     SOURCES,
-    GeneratedAnswerCount,
-    read_count_tables,
-    read_golden_counts,
+    RealAndGeneratedAnswerCounts,
+    read_printed_cell_counts,
+    read_printed_count_tables,
     read_printed_deeptrace_rows,
+    read_printed_explanation_rates,
     read_printed_reviewer_lines,
-    read_printed_source_rows,
     read_published_table,
     round_to_two_places,
 )
+from unreel.benchmarks.published.reality_test_check import (
+    check_printed_creator_cells,
+    check_printed_reviewer_cells,
+    list_printed_creator_cells,
+    list_printed_reviewer_cells,
+)
 from unreel.core.errors import UnknownNameError
 
-CHECKS = {found.name: found for found in check_published_figures()}
+CHECKS = {found.name: found for found in check_published_numbers()}
 
 PINNED = {
     "DTR overall": (42, 42),
@@ -131,31 +131,31 @@ def test_cells_without_counts_are_listed_and_not_counted() -> None:
 
 
 def test_one_changed_count_fails_the_check() -> None:
-    tables = {number: dict(rows) for number, rows in read_count_tables().items()}
-    tables[9]["Sora2 ImgText2Vid"] = GeneratedAnswerCount(valid=97, said_fake=89)
-    changed = check_reviewer_cells(tables)
+    tables = {number: dict(rows) for number, rows in read_printed_count_tables().items()}
+    tables[9]["Sora2 ImgText2Vid"] = RealAndGeneratedAnswerCounts(valid=97, said_fake=89)
+    changed = check_printed_reviewer_cells(tables)
     assert (changed.reproduced, changed.total) == (52, 69)
     assert not changed.ok
     assert "expected 53 of 69" in str(changed)
 
 
 def test_a_cell_that_begins_to_reproduce_fails_the_check_too() -> None:
-    tables = {number: dict(rows) for number, rows in read_count_tables().items()}
-    tables[12]["Sora2 Text2Vid"] = GeneratedAnswerCount(valid=95, said_fake=93)
-    assert check_creator_cells(tables).reproduced == 42
-    assert not check_creator_cells(tables).ok
+    tables = {number: dict(rows) for number, rows in read_printed_count_tables().items()}
+    tables[12]["Sora2 Text2Vid"] = RealAndGeneratedAnswerCounts(valid=95, said_fake=93)
+    assert check_printed_creator_cells(tables).reproduced == 42
+    assert not check_printed_creator_cells(tables).ok
 
 
 def test_a_check_whose_misprints_lack_a_cause_is_not_ok() -> None:
-    assert not PrintedFigureCheck(
+    assert not PrintedNumberCheckResult(
         name="n", formula="f", reproduced=1, total=2, expected=1, expected_total=2
     ).ok
 
 
 def test_the_veo_rows_of_four_tables_are_rotated_by_one() -> None:
-    tables = read_count_tables()
+    tables = read_printed_count_tables()
     veo = "Veo-3.1-fast ImgText2Vid"
-    cells = [cell for cell in list_creator_cells(tables) if cell.creator == veo]
+    cells = [cell for cell in list_printed_creator_cells(tables) if cell.creator == veo]
     assert [(cell.table, cell.printed) for cell in cells] == [
         (15, Decimal("11.00")),
         (14, Decimal("5.00")),
@@ -170,13 +170,13 @@ def test_the_veo_rows_of_four_tables_are_rotated_by_one() -> None:
 
 
 def test_table_8_repeats_table_7_but_for_one_row() -> None:
-    tables = read_count_tables()
+    tables = read_printed_count_tables()
     differ = [source for source, count in tables[8].items() if tables[7][source] != count]
     assert differ == ["Veo-3.1-fast ImgText2Vid"]
 
 
 def test_a_cause_is_given_only_when_its_arithmetic_gives_the_printed_figure() -> None:
-    tables = read_count_tables()
+    tables = read_printed_count_tables()
     veo = "Veo-3.1-fast ImgText2Vid"
     cell = PrintedCell(
         line="x",
@@ -211,7 +211,7 @@ def test_no_whole_count_of_38_rows_gives_the_share_of_sora() -> None:
 
 def test_the_rows_of_table_1_are_those_of_the_splits() -> None:
     splits = read_published_table("deeptrace_splits").rows
-    assert sum(row.annotations for row in read_printed_source_rows()) == 4334
+    assert sum(row.annotations for row in read_printed_explanation_rates()) == 4334
     assert sum(int(row["fake_annotations"]) for row in splits) == 4334
 
 
@@ -225,14 +225,16 @@ def test_people_saw_40_real_clips_by_the_table_and_30_by_the_text() -> None:
 
 
 def test_cells_agree_with_the_calculations_of_the_goldens() -> None:
-    given = read_golden_counts()["video_reality_test"]
-    tables = read_count_tables()
-    of_table_2 = {(f"(T{cell.table})", cell.fake): cell for cell in list_reviewer_cells(tables)}
+    given = read_printed_cell_counts()["video_reality_test"]
+    tables = read_printed_count_tables()
+    of_table_2 = {
+        (f"(T{cell.table})", cell.fake): cell for cell in list_printed_reviewer_cells(tables)
+    }
     compared = 0
     for row in given["table2"]:
         if row["status"] == "no_counts":
             continue
-        count = GeneratedAnswerCount(valid=row["fake_n"], said_fake=row["fake_correct"])
+        count = RealAndGeneratedAnswerCounts(valid=row["fake_n"], said_fake=row["fake_correct"])
         cell = of_table_2[row["model"].split()[-1], count]
         assert cell.printed == Decimal(str(row["printed"]))
         assert cell.value() == Decimal(str(row["calc"]))
@@ -243,7 +245,9 @@ def test_cells_agree_with_the_calculations_of_the_goldens() -> None:
 
 def test_table_3_agrees_with_the_calculations_of_the_goldens() -> None:
     rows = [
-        row for row in read_golden_counts()["video_reality_test"]["table3"] if row["col"] != "Avg"
+        row
+        for row in read_printed_cell_counts()["video_reality_test"]["table3"]
+        if row["col"] != "Avg"
     ]
     wanted = Counter(
         (row["col"].split(" (")[0], Decimal(str(row["printed"])), Decimal(str(row["calc"])))
@@ -252,21 +256,21 @@ def test_table_3_agrees_with_the_calculations_of_the_goldens() -> None:
     )
     found = Counter(
         (cell.column, cell.printed, cell.value())
-        for cell in list_creator_cells(read_count_tables())
+        for cell in list_printed_creator_cells(read_printed_count_tables())
     )
     assert found == wanted
 
 
 def test_counts_agree_with_the_counts_of_the_goldens() -> None:
-    given = read_golden_counts()["video_reality_test"]["counts"]
-    tables = read_count_tables()
+    given = read_printed_cell_counts()["video_reality_test"]["counts"]
+    tables = read_printed_count_tables()
     for reviewer, rows in given.items():
         number = int(reviewer.split("(T")[1].rstrip(")"))
         found = Counter(tables[number].values())
         assert found == Counter(
-            GeneratedAnswerCount(valid=n, said_fake=fake) for n, fake, _ in rows.values()
+            RealAndGeneratedAnswerCounts(valid=n, said_fake=fake) for n, fake, _ in rows.values()
         )
-        assert tables[number][REAL] == GeneratedAnswerCount(
+        assert tables[number][REAL] == RealAndGeneratedAnswerCounts(
             valid=rows["real"][0], said_fake=rows["real"][1]
         )
     assert len(given) == len(tables) == len(COUNT_TABLES)
@@ -276,7 +280,7 @@ def test_overall_agrees_with_the_goldens() -> None:
     for split in ("test", "val"):
         for row, golden in zip(
             read_printed_deeptrace_rows(split),
-            read_golden_counts()["deeptracereward"][split],
+            read_printed_cell_counts()["deeptracereward"][split],
             strict=True,
         ):
             assert row.overall == Decimal(str(golden["printed"]["overall"]))

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.census import take_census
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.reality import read_reality_benchmark
+from unreel.benchmarks.video_reality_test import read_reality_benchmark
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.judgement import Label

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.published.tables import read_printed_human_rows
-from unreel.benchmarks.votes import VoteScores, join_votes, score_votes
+from unreel.benchmarks.published.printed_tables import read_printed_human_answer_counts
+from unreel.benchmarks.votes import VoteScores, join_votes_with_entries, score_votes
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import UnknownNameError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Measured, Scorecard, Unmeasured
@@ -56,7 +56,7 @@ def test_a_vote_finds_its_clip_by_name_or_location_and_its_label_in_words(tmp_pa
         {"clip": "r0.mp4", "voter": "ben", "label": "fake"},
         {"clip": "g1", "voter": "ann", "label": "generated"},
     ]
-    joined = join_votes(ENTRIES, write(tmp_path, rows))
+    joined = join_votes_with_entries(ENTRIES, write(tmp_path, rows))
     said = {entry.name: votes for entry, votes in joined.ballots if votes}
     assert said == {"r0": (Vote("ann", REAL), Vote("ben", FAKE)), "g1": (Vote("ann", FAKE),)}
     assert len(joined.not_asked) == 6
@@ -65,11 +65,11 @@ def test_a_vote_finds_its_clip_by_name_or_location_and_its_label_in_words(tmp_pa
 def test_a_csv_of_votes_is_read_too_and_one_split_alone(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_text("name,voter,label\nr0,ann,real\ng0,ann,real\n", encoding="utf-8")
-    joined = join_votes(ENTRIES, path, split="b")
+    joined = join_votes_with_entries(ENTRIES, path, split="b")
     assert [entry.name for entry, votes in joined.ballots if votes] == ["g0"]
     assert joined.unknown == ()
     with pytest.raises(UnknownNameError, match="Known: a, b"):
-        join_votes(ENTRIES, path, split="c")
+        join_votes_with_entries(ENTRIES, path, split="c")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,9 @@ def test_a_row_that_is_no_vote_is_rejected_with_the_reason(
     tmp_path: Path, row: dict[str, Any], why: str
 ) -> None:
     sound = {"name": "r0", "voter": "ann", "label": "real"}
-    joined = join_votes([*ENTRIES, Rejected("x", "broken")], write(tmp_path, [sound, row]))
+    joined = join_votes_with_entries(
+        [*ENTRIES, Rejected("x", "broken")], write(tmp_path, [sound, row])
+    )
     assert [rejected.name for rejected in joined.rejected][0:1] == ["x"]
     assert why in joined.rejected[1].why
 
@@ -95,7 +97,7 @@ def test_a_row_that_is_no_vote_is_rejected_with_the_reason(
 def test_a_file_without_votes_says_which_columns_it_needs(tmp_path: Path) -> None:
     path = write(tmp_path, [{"name": "r0", "voter": "ann", "text": "1"}])
     with pytest.raises(UnreadableSourceError, match="Write the columns voter, label and one of"):
-        join_votes(ENTRIES, path)
+        join_votes_with_entries(ENTRIES, path)
 
 
 def test_votes_majorities_and_persons_have_figures_of_their_own() -> None:
@@ -172,7 +174,7 @@ def test_agreement_is_told_beyond_chance() -> None:
 
 
 def test_the_votes_that_table_16_counts_give_its_scores() -> None:
-    rows = read_printed_human_rows()
+    rows = read_printed_human_answer_counts()
     n_real, right = rows[0].n_real, rows[0].real_correct
     voted = [
         (

@@ -6,9 +6,9 @@ import sys
 import threading
 from pathlib import Path
 
+from unreel.core.content_ids import digest
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import digest
 from unreel.engine.stage import Row, Stage, WorkerResources
 
 CHILD = """

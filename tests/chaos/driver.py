@@ -20,14 +20,14 @@ from typing import Any
 
 import eval_trial
 
-from unreel.core.identity import digest
+from unreel.core.content_ids import digest
 from unreel.engine import crash_suspects
 from unreel.engine.committer import CommitPace
 from unreel.engine.location import StorageLocation
 from unreel.engine.run import ALL_FAILURES, run_pending_questions
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.table import LanceTable
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 
 PACE_ROWS = 10
 IN_FLIGHT = 4

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from unreel.benchmarks.questions import PlannedQuestion
 from unreel.core.settings import read_environment_settings
+from unreel.engine.clip_facts import ClipProbeStage, iter_clip_file_rows
 from unreel.engine.committer import CommitPace
 from unreel.engine.location import StorageLocation
 from unreel.engine.progress import JobCallbacks
@@ -18,13 +19,12 @@ from unreel.engine.run import ALL_FAILURES
 from unreel.engine.run import run_pending_questions as run_stages
 from unreel.engine.stage import Row, drop_scratch_columns
 from unreel.engine.stage_worker import StageWorker
-from unreel.engine.storage_access import StorageAccess
-from unreel.engine.survey import ClipProbeStage, iter_clip_file_rows
+from unreel.engine.storage_access import ClipAccessSettings
 from unreel.evaluation.baseline_fitting import build_reviewer_factory
-from unreel.evaluation.recipe import check_eval_recipe
+from unreel.evaluation.recipe import validate_eval_recipe
 from unreel.evaluation.review_stage import ReviewStage, build_unanswered_row
 from unreel.evaluation.run_job import EvalRun, evaluate
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 
 IN_FLIGHT = 8
 """Questions with the server at once."""
@@ -42,8 +42,8 @@ def run_in(folder: Path) -> EvalRun:
     }
     return EvalRun(
         place=StorageLocation(job["uri"], job["options"]),
-        recipe=check_eval_recipe(recipe),
-        access=StorageAccess(settings=read_environment_settings(), trusted=job["trusted"]),
+        recipe=validate_eval_recipe(recipe),
+        access=ClipAccessSettings(settings=read_environment_settings(), trusted=job["trusted"]),
         ledgers=folder,
     )
 

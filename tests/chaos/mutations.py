@@ -128,14 +128,14 @@ MUTATIONS = (
     ),
     Mutation(
         "what is in the table is asked again",
-        "engine/pending.py",
+        "engine/pending_questions.py",
         "        tries[places] = 0\n",
         "",
         (LOCAL + "test_a_second_run_asks_nothing_and_a_retry_replaces_failures_only",),
     ),
     Mutation(
         "failures are asked again without being told to",
-        "engine/pending.py",
+        "engine/pending_questions.py",
         "failed = [reason in self._retry for",
         "failed = [True for",
         (LOCAL + "test_a_second_run_asks_nothing_and_a_retry_replaces_failures_only",),
@@ -156,7 +156,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a mark is taken for its key",
-        "engine/pending.py",
+        "engine/pending_questions.py",
         "same = (self.stamps[slots] == stamps[places]).all(axis=1)",
         "same = np.ones(len(slots), dtype=np.bool_)",
         (KEYS + "test_a_key_is_found_exactly_when_all_marks_collide",),
@@ -371,7 +371,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the lock of a curation is not taken",
-        "curation/pieces.py",
+        "curation/segment_table.py",
         "return build_writer_lock(StorageLocation(str(self.folder.root)))",
         "return __import__('contextlib').nullcontext()",
         (FREEZE + "test_a_second_curation_of_the_same_folder_is_refused_while_one_works",),
@@ -422,7 +422,7 @@ MUTATIONS = (
     Mutation(
         "a stored answer is scored although it is not the received reply",
         "evaluation/scoring.py",
-        'if answer.get("reply_digest") not in (None, digest_text(answer["text"])):',
+        'if answer.get("reply_digest") not in (None, digest_reply_text(answer["text"])):',
         "if False:",
         (TEXTS + "test_a_text_that_is_not_the_received_reply_counts_as_failed",),
     ),
@@ -466,7 +466,7 @@ MUTATIONS = (
     Mutation(
         "an eval stores a failed request as the answer 0",
         "evaluation/review_stage.py",
-        "return to_failed_row(noted, asked.outcome)",
+        "return convert_to_failed_row(noted, asked.outcome)",
         'return noted | {"text": "<answer>0</answer>"}',
         (TEXTS + "test_a_failed_request_is_stored_with_its_reason_and_without_an_answer",),
     ),
@@ -480,7 +480,7 @@ MUTATIONS = (
     Mutation(
         "a failed request to a judge is stored as the score 0",
         "evaluation/judge.py",
-        "return to_failed_row(row | build_token_columns(sum_token_usages(usages)), outcome)",
+        "return convert_to_failed_row(row | build_token_columns(sum_token_usages(usages)), outcome)",
         "return row | build_ruling_columns(JudgeRuling(score=0.0, usage=sum_token_usages(usages)))",
         (
             JUDGE
@@ -505,14 +505,14 @@ MUTATIONS = (
     ),
     Mutation(
         "the arena counts its first cell twice",
-        "arena/answers/tally.py",
+        "arena/answers/resampled_counts.py",
         "return counts.reshape(-1, total)",
         "counts[0] *= 2; return counts.reshape(-1, total)",
         (TALLY + "test_every_answer_is_in_one_cell",),
     ),
     Mutation(
         "the arena counts the first answer of each reviewer twice",
-        "arena/answers/tally.py",
+        "arena/answers/resampled_counts.py",
         "rows = tuple(order[ends[i] : ends[i + 1]] for i in range(len(play.reviewers)))",
         "rows = tuple(order[[ends[i], *range(ends[i], ends[i + 1])]]"
         " for i in range(len(play.reviewers)))",
@@ -558,21 +558,21 @@ MUTATIONS = (
     ),
     Mutation(
         "a failure is never due for the engine",
-        "engine/pending.py",
+        "engine/pending_questions.py",
         "failed = [reason in self._retry for",
         "failed = [False for",
         (KEYS + "test_a_run_asks_what_is_missing_and_failures_only_on_demand",),
     ),
     Mutation(
         "every failure is due for the counting of an eval",
-        "engine/pending.py",
+        "engine/pending_questions.py",
         "failed = [reason in self._retry for",
         "failed = [True for",
         (DUE_ROWS + "test_a_failed_row_is_due_only_for_a_reason_that_is_retried",),
     ),
     Mutation(
         "a failure counts as answered in a season",
-        "arena/run/plan.py",
+        "arena/run/question_plan.py",
         "PendingQuestionFilter(run.answers, NEVER_PUT.union(retry))",
         "PendingQuestionFilter(run.answers)",
         (SEASON + "test_failures_are_due_again_only_for_the_reasons_that_are_retried",),

@@ -16,12 +16,12 @@ from driver import PACE_ROWS
 from eval_trial import IN_FLIGHT, run_in
 from harness import HERE, finish
 
-from unreel.core.identity import digest
+from unreel.core.content_ids import digest
 from unreel.engine.location import StorageLocation
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
 from unreel.evaluation.scoring import score_run
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 
 MOST_UNCOMMITTED = IN_FLIGHT + 4 * PACE_ROWS
 """Rows in stages, in the committer's hands (at most two batches) and waiting for it (two)."""

@@ -15,23 +15,23 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Annotator,
+    BrowserClipCopy,
     Campaign,
-    ClipCopy,
 )
 from unreel.annotation.judgements import AnnotationRecord, PreferenceAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.pairs import read_pair_file
 from unreel.annotation.tasks import TaskClip, build_annotation_tasks, select_task_clips
+from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.errors import InvalidSettingError
-from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.verdict import Position
 
 NAMES = [f"c{number:02d}" for number in range(40)]
 
 
-def copy(name: str) -> ClipCopy:
+def copy(name: str) -> BrowserClipCopy:
     rate = Fraction(25)
-    return ClipCopy(
+    return BrowserClipCopy(
         clip=compute_placeholder_clip_id(name),
         location=name,
         rate=rate,

@@ -17,14 +17,14 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Annotator,
+    BrowserClipCopy,
     Campaign,
-    ClipCopy,
 )
 from unreel.annotation.judgements import AnnotationRecord, RatingAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.loader import open_benchmark
-from unreel.core.identity import compute_bytes_clip_id
+from unreel.core.content_ids import compute_bytes_clip_id
 from unreel.core.judgement import Rating
 
 PEOPLE = ("ann", "bob", "cho")
@@ -82,7 +82,7 @@ def ledger(tmp_path: Path) -> Path:
 
 def _task(name: str) -> AnnotationTask:
     rate = Fraction(25)
-    copy = ClipCopy(
+    copy = BrowserClipCopy(
         clip=compute_bytes_clip_id(name.encode()),
         location=name,
         rate=rate,

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from unreel.cli.evaluation.compare import print_comparisons
+from unreel.cli.evaluation.compare import print_run_comparisons
 from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.question import Instrument
@@ -36,7 +36,7 @@ FOUND = Comparisons(
 
 
 def test_differences_come_as_one_csv(capsys: pytest.CaptureFixture[str]) -> None:
-    print_comparisons(FOUND, "csv")
+    print_run_comparisons(FOUND, "csv")
     first, second = csv.DictReader(io.StringIO(capsys.readouterr().out))
     assert (first["who"], first["against"], first["metric"]) == ("'=a", "b", "f1")
     assert [first[k] for k in ("less", "low", "high", "n")] == ["-5.00", "-9.00", "-1.00", "100"]
@@ -44,7 +44,7 @@ def test_differences_come_as_one_csv(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_differences_come_as_latex(capsys: pytest.CaptureFixture[str]) -> None:
-    print_comparisons(FOUND, "latex")
+    print_run_comparisons(FOUND, "latex")
     told = capsys.readouterr()
     assert "=a & b & f1 & 70.00 & 75.00 & $-$5.00 & $-$9.00" in told.out
     assert "auc" not in told.out

@@ -7,7 +7,7 @@ from importlib.metadata import requires
 
 import pytest
 
-from unreel.cli.doctor import BRINGS, ProviderStatus
+from unreel.cli.doctor import BRINGS, ModelProviderStatus
 from unreel.reviewers.external.bubblewrap import find_program_sandbox_problem
 
 
@@ -62,7 +62,7 @@ def test_keys_are_told_by_their_names_and_never_shown(run, monkeypatch: pytest.M
 
 
 def test_a_local_server_is_told_with_its_models_as_they_are_typed() -> None:
-    way = ProviderStatus(
+    way = ModelProviderStatus(
         provider="vllm",
         variable="VLLM_API_KEY",
         has_key=False,

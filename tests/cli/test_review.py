@@ -16,7 +16,7 @@ import pytest
 from chat import Reply, says, serve_chat
 from pace import slowness
 from pdf import words_of
-from unreel.report.review.browser_pdf import find_browser, print_page_as_pdf
+from unreel.report.review.browser_pdf import find_chromium_browser, print_page_as_pdf
 
 FAKE = (
     "FAKE <coordinates>[48, 32, 96, 64]</coordinates> <start_time>0.5</start_time> "
@@ -358,7 +358,7 @@ def test_a_review_is_light(clip, tmp_path, typed, limit_s) -> None:
 
 
 def test_the_page_is_printed_as_pdf(run, tmp_path) -> None:
-    if find_browser() is None:
+    if find_chromium_browser() is None:
         pytest.skip("no Chromium is installed")
     done = run("review", "--sample", "--out", "e", "--pdf", "--json")
     assert done.returncode == 0, done.stderr

@@ -8,13 +8,13 @@ import time
 JOB = """
 import time
 from unreel.cli.progress import ProgressMeter
-from unreel.cli.process import StopSignal, note_resume_command, install_signal_handlers
+from unreel.cli.process_signals import StopSignalReceived, add_resume_note_on_stop, install_signal_handlers
 install_signal_handlers()
 try:
-    with note_resume_command("runs/x", ProgressMeter()):
+    with add_resume_note_on_stop("runs/x", ProgressMeter()):
         print("at work", flush=True)
         time.sleep(60)
-except StopSignal as stopped:
+except StopSignalReceived as stopped:
     print(*stopped.__notes__, flush=True)
     time.sleep(60)
 """

@@ -15,10 +15,10 @@ from unreel.core.errors import (
     UnreelError,
     UnsafeTargetError,
     convert_to_unreel_error,
-    raise_machine_error,
+    raise_if_machine_error,
 )
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.registry import LazyImport, NameRegistry
+from unreel.core.registry import LazyImport, NamedObjectRegistry
 from unreel.core.settings import EnvironmentSettings, read_environment_settings
 
 ERRORS = [
@@ -52,7 +52,7 @@ def test_every_failure_says_what_to_do_next(reason: FailureReason) -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones_and_the_nearest() -> None:
-    table = NameRegistry(
+    table = NamedObjectRegistry(
         "protocol", {"trace": LazyImport("json:loads"), "realism": LazyImport("json:dumps")}
     )
     with pytest.raises(UnknownNameError, match="Did you mean 'trace'"):
@@ -62,7 +62,7 @@ def test_an_unknown_name_lists_the_known_ones_and_the_nearest() -> None:
 
 
 def test_a_known_name_is_loaded_when_asked() -> None:
-    assert NameRegistry("codec", {"json": LazyImport("json:loads")}).load("json")("1") == 1
+    assert NamedObjectRegistry("codec", {"json": LazyImport("json:loads")}).load("json")("1") == 1
 
 
 def test_a_missing_package_names_the_extra_that_brings_it() -> None:
@@ -120,13 +120,15 @@ def test_a_refusal_of_the_machine_is_told_with_what_to_do_however_it_is_wrapped(
     error: Exception,
 ) -> None:
     with pytest.raises(MachineError, match=r"No space left on device.*\. Make room\. Run the same"):
-        raise_machine_error(error)
+        raise_if_machine_error(error)
     assert str(convert_to_unreel_error(error)).startswith(("No space", "LanceError", "[Errno 28]"))
 
 
 def test_an_error_of_one_item_is_no_refusal_and_a_bug_is_not_told() -> None:
     missing = FileNotFoundError(errno.ENOENT, "No such file", "clip.mp4")
-    raise_machine_error(missing)
-    raise_machine_error(UnreadableSourceError("list.csv", "no column 'file'", "Name it with --map"))
+    raise_if_machine_error(missing)
+    raise_if_machine_error(
+        UnreadableSourceError("list.csv", "no column 'file'", "Name it with --map")
+    )
     assert "Run the same command again" in str(convert_to_unreel_error(missing))
     assert convert_to_unreel_error(KeyError("bug")) is None

@@ -3,15 +3,15 @@ from pathlib import Path
 
 import pytest
 
-from unreel.core.errors import MediaError
-from unreel.core.failure import FailureReason
-from unreel.core.identity import (
+from unreel.core.content_ids import (
     LARGEST_CLIP_BYTES,
     compute_bytes_clip_id,
     compute_clip_id,
     compute_placeholder_clip_id,
     digest,
 )
+from unreel.core.errors import MediaError
+from unreel.core.failure import FailureReason
 
 
 def test_a_clip_is_known_by_its_bytes(tmp_path: Path) -> None:

@@ -2,13 +2,13 @@
 
 import pytest
 
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.core.identity import digest
-from unreel.core.names import (
+from unreel.core.safe_names import (
     get_safe_suffix,
     make_safe_file_name,
     read_clip_id,
-    require_relative_name,
+    require_relative_path,
 )
 
 GOOD = digest("a clip")
@@ -58,12 +58,12 @@ def test_an_id_is_taken_as_it_is() -> None:
 )
 def test_a_name_that_leaves_its_folder_is_refused(name: str) -> None:
     with pytest.raises(InvalidValueError, match="inside its folder"):
-        require_relative_name(name)
+        require_relative_path(name)
 
 
 @pytest.mark.parametrize("name", ["a", "a/b.mp4", "...", "a..b", "..a/b", "a b\nc", "~", "-rf"])
 def test_a_name_that_stays_is_taken_as_it_is(name: str) -> None:
-    assert require_relative_name(name) == name
+    assert require_relative_path(name) == name
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_name_that_stays_is_taken_as_it_is(name: str) -> None:
 )
 def test_any_text_becomes_one_plain_name(text: str, plain: str) -> None:
     assert make_safe_file_name(text) == plain
-    assert require_relative_name(make_safe_file_name(text)) == plain
+    assert require_relative_path(make_safe_file_name(text)) == plain
 
 
 @pytest.mark.parametrize(

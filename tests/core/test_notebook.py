@@ -8,7 +8,7 @@ from unreel.core.clip import Clip
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Coverage, Estimate, Metric, Scorecard, Unmeasured
 from unreel.core.question import Instrument
-from unreel.core.sheet import build_html_table
+from unreel.core.table_formats import build_html_table
 from unreel.testing.reviewers import sample_exhibit
 
 CARD = Scorecard(

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError, UnsafeTargetError
-from unreel.core.names import make_safe_file_name
 from unreel.core.output_files import OutputDirectory, open_regular_user_file
+from unreel.core.safe_names import make_safe_file_name
 
 APPEND = os.O_WRONLY | os.O_APPEND
 

@@ -6,7 +6,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.server_keys import (
     OWN_KEY,
     ServerAddress,
-    find_key_variable,
+    find_server_key_variable,
     normalise_host,
     parse_server_url,
     require_encrypted_connection,
@@ -79,13 +79,13 @@ def test_this_machine_is_known_without_asking_anybody(host: str, here: bool) -> 
 def test_a_key_goes_to_the_host_and_port_that_are_named(
     url: str, named: str, variable: str | None
 ) -> None:
-    assert find_key_variable(parse_server_url(url), named) == variable
+    assert find_server_key_variable(parse_server_url(url), named) == variable
 
 
 @pytest.mark.parametrize("named", ["http://a.example", "a.example=1KEY", "[1::2::3]"])
 def test_a_setting_that_names_no_host_is_refused(named: str) -> None:
     with pytest.raises(InvalidSettingError, match="UNREEL_KEY_HOSTS"):
-        find_key_variable(parse_server_url("https://a.example"), named)
+        find_server_key_variable(parse_server_url("https://a.example"), named)
 
 
 def test_no_key_travels_in_clear() -> None:

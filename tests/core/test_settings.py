@@ -9,7 +9,7 @@ from unreel.core.settings import (
     override_environment,
     read_environment_settings,
     read_ray_address,
-    read_secret,
+    read_secret_variable,
     read_storage_options,
 )
 
@@ -87,5 +87,11 @@ def test_what_is_lent_to_a_library_is_put_back(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("UNREEL_LENT", "before")
     monkeypatch.delenv("UNREEL_NEW", raising=False)
     with override_environment({"UNREEL_LENT": "during", "UNREEL_NEW": "during"}):
-        assert (read_secret("UNREEL_LENT"), read_secret("UNREEL_NEW")) == ("during", "during")
-    assert (read_secret("UNREEL_LENT"), read_secret("UNREEL_NEW")) == ("before", None)
+        assert (read_secret_variable("UNREEL_LENT"), read_secret_variable("UNREEL_NEW")) == (
+            "during",
+            "during",
+        )
+    assert (read_secret_variable("UNREEL_LENT"), read_secret_variable("UNREEL_NEW")) == (
+        "before",
+        None,
+    )

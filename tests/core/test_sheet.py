@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from unreel.core.safe_text import MARK
-from unreel.core.sheet import build_csv_table, build_latex_table, build_markdown_table
+from unreel.core.table_formats import build_csv_table, build_latex_table, build_markdown_table
 
 
 def test_csv_keeps_columns_rows_and_words_with_commas_and_quotes() -> None:

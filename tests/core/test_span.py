@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError
-from unreel.core.span import TimeSpan, add_second_fields, convert_to_microseconds
+from unreel.core.span import TimeSpan, add_seconds_fields, convert_to_microseconds
 
 spans = st.tuples(st.integers(0, 10**9), st.integers(1, 10**9)).map(
     lambda pair: TimeSpan(pair[0], pair[0] + pair[1])
@@ -41,7 +41,7 @@ def test_a_frame_of_ntsc_video_rounds_to_the_nearest_microsecond() -> None:
 
 def test_seconds_stand_beside_whole_microseconds_wherever_a_document_has_them() -> None:
     told = {"start_us": 1_500_000, "parts": [{"at_us": 250_000}], "end_us": None, "name": "a"}
-    assert add_second_fields(told) == {
+    assert add_seconds_fields(told) == {
         "start_us": 1_500_000,
         "start_s": 1.5,
         "parts": [{"at_us": 250_000, "at_s": 0.25}],

@@ -6,6 +6,7 @@ from unreel.core.answer import Reply, Usage
 from unreel.core.box import Box
 from unreel.core.chunks import iter_chunks
 from unreel.core.clip import ClipId, Generated
+from unreel.core.content_ids import compute_clip_id, digest
 from unreel.core.errors import InvalidValueError, UnknownNameError, UnreadableSourceError
 from unreel.core.estimate import (
     Coverage,
@@ -22,7 +23,6 @@ from unreel.core.failure import (
     build_damaged_row_failure,
     parse_stored_failure,
 )
-from unreel.core.identity import compute_clip_id, digest
 from unreel.core.input_files import require_safe_weight_index
 from unreel.core.judgement import Label, Pair, Rating
 from unreel.core.question import Condition, Instrument, Question

@@ -10,14 +10,16 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.settings import EnvironmentSettings
-from unreel.creators.config import CREATORS, CreatorSection
+from unreel.creators.config import CREATORS, CreatorRecipeSection
 from unreel.creators.contract import ClipClass, CreatorInput
 from unreel.creators.kind import CreatorKeys
-from unreel.recipes.check import validate_recipe_sections
+from unreel.recipes.validation import validate_recipe_sections
 
 
-def section(**keys: Any) -> CreatorSection:
-    return validate_recipe_sections(CreatorSection, {"name": "Wan 2.2", "kind": "folder"} | keys)
+def section(**keys: Any) -> CreatorRecipeSection:
+    return validate_recipe_sections(
+        CreatorRecipeSection, {"name": "Wan 2.2", "kind": "folder"} | keys
+    )
 
 
 def test_a_misspelt_key_is_told_with_the_nearest_of_its_kind() -> None:

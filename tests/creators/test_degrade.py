@@ -13,18 +13,20 @@ from unreel.core.clip import ClipFacts
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
-from unreel.creators.config import CreatorSection
+from unreel.creators.config import CreatorRecipeSection
 from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput, GeneratedClip
 from unreel.media.reader import MediaReader, run_trusted_task
 from unreel.media.sound import ClipSound
-from unreel.recipes.check import validate_recipe_sections
+from unreel.recipes.validation import validate_recipe_sections
 from unreel.testing.creators import CreatorKit, KitCreatorContext, sample_briefs
 
 READER = MediaReader(run_trusted_task)
 
 
-def section(**keys: Any) -> CreatorSection:
-    return validate_recipe_sections(CreatorSection, {"name": "control", "kind": "degrade"} | keys)
+def section(**keys: Any) -> CreatorRecipeSection:
+    return validate_recipe_sections(
+        CreatorRecipeSection, {"name": "control", "kind": "degrade"} | keys
+    )
 
 
 def opened(*, trusted: bool = True, **keys: Any) -> Creator:

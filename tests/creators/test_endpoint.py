@@ -21,20 +21,20 @@ pytest.importorskip("obstore", reason="needs the extra eval: pip install 'unreel
 
 from creators.fault_server import CLIP, FAULTS, FaultService
 from pace import slowness
-from unreel.arena.run.make_clips import DiskCreatorContext
+from unreel.arena.run.make_clips import SeasonCreatorContext
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
-from unreel.creators.config import CreatorSection
+from unreel.creators.config import CreatorRecipeSection
 from unreel.creators.contract import ClipBrief, Creator, CreatorInput, GeneratedClip
 from unreel.creators.endpoint.config import EndpointCreatorConfig
 from unreel.creators.endpoint.request_template import (
     fill_body_template,
     look_up_reply_value,
-    read_job_id,
+    parse_replied_job_id,
 )
 from unreel.creators.kind import CreatorEnvironment
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 from unreel.testing.creators import CreatorKit, sample_frame
 
 QUICK = {"deadline_s": 3.0, "attempt_s": 1.0, "poll_s": 0.02, "max_mb": 1}
@@ -42,11 +42,11 @@ SECRET = "sk-8e1f-never-shown"
 TESTS = Path(__file__).parents[1]
 
 
-def desk(folder: Path, name: str = "one") -> DiskCreatorContext:
+def desk(folder: Path, name: str = "one") -> SeasonCreatorContext:
     """The arena's own workplace: its notes lie on disk."""
     folder.mkdir(parents=True, exist_ok=True)
-    access = StorageAccess(settings=EnvironmentSettings(fetch_mb=1, fetch_seconds=2))
-    return DiskCreatorContext(root=folder, key=name, access=access)
+    access = ClipAccessSettings(settings=EnvironmentSettings(fetch_mb=1, fetch_seconds=2))
+    return SeasonCreatorContext(root=folder, key=name, access=access)
 
 
 def brief(number: int = 0, setting: CreatorInput = CreatorInput.IMAGE_AND_TEXT) -> ClipBrief:
@@ -63,7 +63,7 @@ def brief(number: int = 0, setting: CreatorInput = CreatorInput.IMAGE_AND_TEXT) 
 
 
 def creator_at(url: str, key_hosts: str = "", **keys: Any) -> Creator:
-    section = CreatorSection.model_validate(
+    section = CreatorRecipeSection.model_validate(
         {"name": "tested", "kind": "endpoint", "url": url, "model": "m", **QUICK, **keys}
     )
     return section.opener(settings=EnvironmentSettings(key_hosts=key_hosts)).open()
@@ -375,7 +375,7 @@ def test_what_a_recipe_gets_wrong_is_said_with_what_to_write(
 def test_patience_and_place_are_no_part_of_the_name_and_the_model_is() -> None:
     def name(**keys: Any) -> str:
         given = {"name": "a", "kind": "endpoint", "url": "http://127.0.0.1:9", "model": "m", **keys}
-        return CreatorSection.model_validate(given).stable_name
+        return CreatorRecipeSection.model_validate(given).stable_name
 
     assert name() == name(url="https://other.example/v1", deadline_s=5, attempt_s=1, max_clips=3)
     assert len({name(), name(model="m2"), name(api={"body": {"prompt": "{text}!"}})}) == 3
@@ -439,7 +439,7 @@ JSON = st.recursive(
 @given(reply=JSON, place=st.text(max_size=12))
 def test_any_reply_is_looked_up_without_an_error(reply: Any, place: str) -> None:
     look_up_reply_value(reply, place)
-    found = read_job_id(reply, place)
+    found = parse_replied_job_id(reply, place)
     assert found is None or (".." not in found.split("/") and not found.startswith("/"))
 
 

@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import EnvironmentSettings
-from unreel.creators.config import CreatorSection
-from unreel.creators.families import FAMILIES, fit_frame_count, fit_frame_size
-from unreel.recipes.check import validate_recipe_sections
+from unreel.creators.config import CreatorRecipeSection
+from unreel.creators.pipeline_families import FAMILIES, fit_frame_count, fit_frame_size
+from unreel.recipes.validation import validate_recipe_sections
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 families = st.sampled_from(sorted(FAMILIES.values(), key=lambda family: family.from_text))
 sides = st.integers(16, 8192)
 
 
-def section(**keys: Any) -> CreatorSection:
+def section(**keys: Any) -> CreatorRecipeSection:
     named = {"name": "LTX", "kind": "diffusers", "family": "ltx", "model": "Lightricks/LTX-Video"}
-    return validate_recipe_sections(CreatorSection, named | keys)
+    return validate_recipe_sections(CreatorRecipeSection, named | keys)
 
 
 @given(families, sides, sides)

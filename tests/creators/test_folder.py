@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
-from unreel.creators.config import CreatorSection
+from unreel.creators.config import CreatorRecipeSection
 from unreel.creators.contract import ClipBrief, Creator, CreatorInput, GeneratedClip
 from unreel.testing.creators import SCENES, CreatorKit, KitCreatorContext
 
@@ -23,7 +23,7 @@ BRIEF = ClipBrief(
 
 def opened(folder: Path, *asked: str, fetch_mb: int = 1) -> Creator:
     keys = {"name": "Wan", "kind": "folder", "folder": str(folder), "settings": asked or ("text",)}
-    section = CreatorSection.model_validate(keys)
+    section = CreatorRecipeSection.model_validate(keys)
     return section.opener(settings=EnvironmentSettings(fetch_mb=fetch_mb)).open()
 
 

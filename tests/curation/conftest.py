@@ -11,13 +11,13 @@ import pytest
 
 from synthesise import ClipRecipe, synthesise
 from unreel.core.settings import read_environment_settings
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 
 pytest.importorskip("lance", reason="needs the extra `eval`")
 
-from unreel.curation.curation_run import CurationRun
+from unreel.curation.curation_run import CurationRecipeJob
 from unreel.curation.recipe import parse_curation_recipe
-from unreel.curation.step import CurationContext
+from unreel.curation.step_execution import CurationContext
 from unreel.engine.location import StorageLocation
 
 
@@ -42,7 +42,7 @@ def footage(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def curation(tmp_path: Path) -> Callable[..., CurationRun]:
+def curation(tmp_path: Path) -> Callable[..., CurationRecipeJob]:
     """A curation of `source` with further sections of a recipe, in the folder `out`."""
 
     def make(
@@ -52,17 +52,17 @@ def curation(tmp_path: Path) -> Callable[..., CurationRun]:
         engine: str = "local",
         accept_leak: bool = False,
         **sections: Any,
-    ) -> CurationRun:
+    ) -> CurationRecipeJob:
         whole = {"version": "1.0", "shares": [3, 1, 1], "labels": []}
         values = {"name": "small", "require_licence": False, "source": source, "freeze": whole}
         values |= sections
         folder = tmp_path / out
-        return CurationRun(
+        return CurationRecipeJob(
             recipe=parse_curation_recipe(values),
             root=tmp_path,
             bench=CurationContext(
                 place=StorageLocation(str(folder)),
-                access=StorageAccess(settings=read_environment_settings(), trusted=True),
+                access=ClipAccessSettings(settings=read_environment_settings(), trusted=True),
                 ledgers=folder / "ledgers",
                 engine=engine,
             ),
@@ -87,10 +87,10 @@ def tree() -> Callable[[Path], dict[str, str]]:
 
 
 @pytest.fixture
-def quarantine() -> Callable[[CurationRun], dict[str, str]]:
+def quarantine() -> Callable[[CurationRecipeJob], dict[str, str]]:
     """Names that were left out, with step and reason."""
 
-    def read(curation: CurationRun) -> dict[str, str]:
+    def read(curation: CurationRecipeJob) -> dict[str, str]:
         text = (curation.bench.place.path / "quarantine.jsonl").read_text()
         rows = [json.loads(line) for line in text.splitlines()]
         return {row["name"]: f"{row['step']}: {row['reason']}" for row in rows}

@@ -10,13 +10,13 @@ import threading
 from pathlib import Path
 
 from unreel.core.settings import read_environment_settings
-from unreel.curation.curation_run import CurationRun, run_curation
+from unreel.curation.curation_run import CurationRecipeJob, run_curation
 from unreel.curation.recipe import read_curation_recipe
-from unreel.curation.step import CurationContext
+from unreel.curation.step_execution import CurationContext
 from unreel.engine.committer import CommitPace
 from unreel.engine.location import StorageLocation
 from unreel.engine.progress import JobCallbacks
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 
 
 def say(*words: object) -> None:
@@ -57,7 +57,7 @@ def main() -> None:
         ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     bench = CurationContext(
         place=StorageLocation(str(given.out.absolute())),
-        access=StorageAccess(settings=read_environment_settings(), trusted=given.trusted),
+        access=ClipAccessSettings(settings=read_environment_settings(), trusted=given.trusted),
         ledgers=given.out.absolute() / "ledgers",
         engine=given.engine,
         pace=CommitPace(rows=4, seconds=0.5),
@@ -65,7 +65,7 @@ def main() -> None:
     )
     recipe = read_curation_recipe(given.recipe, given.set)
     state = run_curation(
-        CurationRun(
+        CurationRecipeJob(
             recipe=recipe, root=given.recipe.absolute().parent, bench=bench, accept_leak=True
         )
     )

@@ -12,16 +12,16 @@ from footage import film, write_clip
 from unreel.core.settings import read_environment_settings
 from unreel.core.span import MICROSECONDS
 from unreel.core.trace import Trace
-from unreel.curation.curation_run import CurationRun
-from unreel.curation.normalise import FrameMapping
-from unreel.curation.piece import ClipSegment
+from unreel.curation.curation_run import CurationRecipeJob
+from unreel.curation.normalise import FrameCoordinateMapping
 from unreel.curation.recipe import parse_curation_recipe
+from unreel.curation.segment import ClipSegment
 from unreel.curation.splice.clip import PartLevels, PartReader, encode_spliced_video
 from unreel.curation.splice.plan import SplicedPart
 from unreel.curation.splice.step import SPLICE
-from unreel.curation.step import CurationContext
+from unreel.curation.step_execution import CurationContext
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 from unreel.media.decode import Rgb
 from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.reader import MediaReader, run_trusted_task
@@ -45,7 +45,7 @@ def draw_sources(
             (root / folder / f"{seed}.mp4").write_bytes(data)
 
 
-def build_run(root: Path, out: Path, *, rate: int, **sections: Any) -> CurationRun:
+def build_run(root: Path, out: Path, *, rate: int, **sections: Any) -> CurationRecipeJob:
     """A curation of the sources below `root` with `[splice]` and `[audit]`."""
     values = {
         "name": "spliced",
@@ -55,12 +55,12 @@ def build_run(root: Path, out: Path, *, rate: int, **sections: Any) -> CurationR
         "audit": {"texts": False},
         "freeze": {"shares": [1, 0, 0], "labels": []},
     }
-    return CurationRun(
+    return CurationRecipeJob(
         recipe=parse_curation_recipe(values | sections),
         root=root,
         bench=CurationContext(
             place=StorageLocation(str(out)),
-            access=StorageAccess(settings=read_environment_settings(), trusted=True),
+            access=ClipAccessSettings(settings=read_environment_settings(), trusted=True),
             ledgers=out / "ledgers",
         ),
         accept_leak=True,
@@ -80,7 +80,7 @@ def splice_badly(
             start_s=Fraction(0),
             n_frames=int(READER.probe(path).video.duration_s * form.rate),  # type: ignore[union-attr]
             crop=None,
-            mapping=FrameMapping(),
+            mapping=FrameCoordinateMapping(),
             generated=path in generated,
         )
         for path in mixed

@@ -13,19 +13,23 @@ from unreel.core.clip import AudioFacts, ClipFacts, FileTag, VideoFacts
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
-from unreel.curation.audit.audit import (
+from unreel.curation.audit.audit_report import AUDIT_JSON, UNGROUPED_ALARMS, format_audit_markdown
+from unreel.curation.audit.clip_features import AuditFeatureSet, ClipAuditData
+from unreel.curation.audit.cross_fit import count_cross_fit_wins, permute_labels_by_scene
+from unreel.curation.audit.frame_features import compute_frame_features
+from unreel.curation.audit.label_leaks import (
     MOST_PER_SIDE,
     LabelLeakAudit,
     LabelLeakFinding,
-    audit,
+    audit_label_leaks,
     judge_label_leak,
 )
-from unreel.curation.audit.card import AUDIT_JSON, UNGROUPED_ALARMS, to_markdown
-from unreel.curation.audit.cross_fit import permute_labels, score_cross_fit
-from unreel.curation.audit.features import AuditFeatureSet, ClipAuditData
-from unreel.curation.audit.frame import compute_frame_features
-from unreel.curation.watermark.mark import WatermarkKind, WatermarkRegion, WatermarkSearchResult
-from unreel.reviewers.baselines.folds import FoldGroup, assign_clip_folds
+from unreel.curation.watermark.regions_and_ocr import (
+    WatermarkKind,
+    WatermarkRegion,
+    WatermarkSearchResult,
+)
+from unreel.reviewers.baselines.folds import ClipCreatorAndScene, assign_clip_folds
 
 Plant = Callable[[ClipAuditData, random.Random], ClipAuditData]
 
@@ -130,7 +134,7 @@ def value(found: LabelLeakAudit, view: AuditFeatureSet) -> float:
 def test_a_planted_leak_is_found_and_named(
     plant: Plant, view: AuditFeatureSet, feature: str
 ) -> None:
-    found = audit(planted(plant), seed=1)
+    found = audit_label_leaks(planted(plant), seed=1)
     assert value(found, view) >= 0.95
     assert found[view].finding is LabelLeakFinding.LEAKS
     assert found[view].leaks[0].feature == feature
@@ -141,7 +145,7 @@ def test_a_planted_leak_is_found_and_named(
 
 
 def test_a_leak_says_what_either_side_is_like() -> None:
-    leak = audit(planted(sound_on_reals), seed=1)[AuditFeatureSet.METADATA].leaks[0]
+    leak = audit_label_leaks(planted(sound_on_reals), seed=1)[AuditFeatureSet.METADATA].leaks[0]
     assert (leak.generated, leak.real) == ("0% sound", "100% sound")
 
 
@@ -152,7 +156,7 @@ def test_labels_dealt_at_random_are_told_no_better_than_by_a_coin() -> None:
     creators = [one.creator for one in leaky]
     dice.shuffle(creators)
     shuffled = [replace(one, creator=own) for one, own in zip(leaky, creators, strict=True)]
-    found = audit(shuffled, seed=1)
+    found = audit_label_leaks(shuffled, seed=1)
     for view in found.views:
         assert isinstance(view.auc, Estimate)
         assert view.auc.low <= 0.5 <= view.auc.high, view.view
@@ -160,17 +164,17 @@ def test_labels_dealt_at_random_are_told_no_better_than_by_a_coin() -> None:
 
 
 def test_a_frame_that_tells_is_a_warning_and_no_failure() -> None:
-    found = audit(planted(noise_of_generated, n=200), seed=1)
+    found = audit_label_leaks(planted(noise_of_generated, n=200), seed=1)
     assert found[AuditFeatureSet.FRAME].finding is LabelLeakFinding.LEAKS
     assert found.finding is not LabelLeakFinding.LEAKS
-    assert "warning" in to_markdown(found)
+    assert "warning" in format_audit_markdown(found)
 
 
 def test_the_mark_of_one_creator_tells_its_own_clips_and_nothing_of_the_others() -> None:
     def of_one(one: ClipAuditData, dice: random.Random) -> ClipAuditData:
         return logo_on_generated(one, dice) if one.creator == "creator 0" else one
 
-    found = audit(planted(of_one), seed=1)[AuditFeatureSet.WATERMARK]
+    found = audit_label_leaks(planted(of_one), seed=1)[AuditFeatureSet.WATERMARK]
     assert isinstance(found.auc, Estimate)
     assert isinstance(found.transfer, Estimate)
     assert found.auc.value == pytest.approx(0.6, abs=0.02)
@@ -197,36 +201,38 @@ def sized(real_sizes: Sequence[int], seed: int) -> list[ClipAuditData]:
 
 
 def test_creators_with_sizes_of_their_own_are_clean_if_real_clips_have_the_same_sizes() -> None:
-    audits = [audit(sized(SIZES * 20, seed), seed=seed) for seed in range(4)]
+    audits = [audit_label_leaks(sized(SIZES * 20, seed), seed=seed) for seed in range(4)]
     assert [found.finding for found in audits] == [LabelLeakFinding.CLEAN] * 4
     for found in audits:
         transfer = found[AuditFeatureSet.METADATA].transfer
         assert isinstance(transfer, Estimate)
         assert transfer.high < 0.5
-        assert "unseen creators" in to_markdown(found)
+        assert "unseen creators" in format_audit_markdown(found)
 
 
 def test_sizes_that_real_clips_have_more_often_are_found_without_any_order_among_them() -> None:
     rates = (5, 40, 5, 40, 10)  # the best model of the size alone reaches an AUC of 0.71
     real = [size for size, n in zip(SIZES, rates, strict=True) for _ in range(n)]
-    found = audit(sized(real, seed=1), seed=1)
+    found = audit_label_leaks(sized(real, seed=1), seed=1)
     assert found.finding is LabelLeakFinding.LEAKS
     assert found[AuditFeatureSet.METADATA].leaks[0].feature == "size"
 
 
 def test_clean_above_chance_says_what_that_means() -> None:
-    found = audit(planted(untouched, n=200), seed=1)
+    found = audit_label_leaks(planted(untouched, n=200), seed=1)
     auc = Estimate(value=0.57, low=0.52, high=0.62, n=200)
     view = replace(found[AuditFeatureSet.METADATA], auc=auc, finding=LabelLeakFinding.CLEAN)
-    card = to_markdown(replace(found, views=(view, *found.views[1:])))
+    card = format_audit_markdown(replace(found, views=(view, *found.views[1:])))
     assert "in 57% of pairs; up to 60% is not called a leak" in card
-    assert "of pairs" not in to_markdown(found)
+    assert "of pairs" not in format_audit_markdown(found)
 
 
 def test_a_set_without_groups_is_warned_with_the_rate_of_false_alarms() -> None:
-    card = to_markdown(audit(planted(untouched), seed=1))
+    card = format_audit_markdown(audit_label_leaks(planted(untouched), seed=1))
     assert f"{UNGROUPED_ALARMS} gave a false alarm" in card
-    assert "false alarm" not in to_markdown(audit(paired(24, "ABC", untouched), seed=1))
+    assert "false alarm" not in format_audit_markdown(
+        audit_label_leaks(paired(24, "ABC", untouched), seed=1)
+    )
 
 
 def test_a_tag_that_only_one_side_carries_tells_whatever_it_says() -> None:
@@ -234,23 +240,24 @@ def test_a_tag_that_only_one_side_carries_tells_whatever_it_says() -> None:
         own = (FileTag("encoder", f"build {one.clip}"),) if one.creator else ()
         return with_facts(one, tags=own)
 
-    assert value(audit(planted(prompts), seed=1), AuditFeatureSet.METADATA) >= 0.95
+    assert value(audit_label_leaks(planted(prompts), seed=1), AuditFeatureSet.METADATA) >= 0.95
 
 
 def test_clips_of_one_scene_are_never_on_both_sides() -> None:
     """Pairs of one scene share a mark that no other scene has: learnt, it would tell the label upside down."""
     owners = [
-        FoldGroup(None if i % 2 else f"creator {i // 2 % 5}", f"scene {i // 2}") for i in range(60)
+        ClipCreatorAndScene(None if i % 2 else f"creator {i // 2 % 5}", f"scene {i // 2}")
+        for i in range(60)
     ]
     folding = assign_clip_folds(owners, seed=1)
     assert not isinstance(folding, Unmeasured)
-    fitted = score_cross_fit(np.eye(30).repeat(2, axis=0), folding, np.arange(60))
+    fitted = count_cross_fit_wins(np.eye(30).repeat(2, axis=0), folding, np.arange(60))
     assert fitted.n_unjudged == 0
     assert np.all(fitted.won == fitted.met / 2)
 
 
 def test_few_clips_are_inconclusive_whatever_they_show() -> None:
-    found = audit(planted(lambda one, _: one, n=12), seed=1)
+    found = audit_label_leaks(planted(lambda one, _: one, n=12), seed=1)
     assert found[AuditFeatureSet.METADATA].finding is LabelLeakFinding.INCONCLUSIVE
     assert found.finding is LabelLeakFinding.INCONCLUSIVE
 
@@ -258,33 +265,33 @@ def test_few_clips_are_inconclusive_whatever_they_show() -> None:
 @pytest.mark.parametrize("creators", [[], [None] * 20, ["c"] * 20])
 def test_a_set_without_two_sides_is_inconclusive(creators: list[str | None]) -> None:
     items = [replace(unremarkable(i), creator=own) for i, own in enumerate(creators)]
-    found = audit(items, seed=1)
+    found = audit_label_leaks(items, seed=1)
     assert found.finding is LabelLeakFinding.INCONCLUSIVE
     assert all(isinstance(view.auc, Unmeasured) for view in found.views)
-    assert "not measured" in to_markdown(found)
+    assert "not measured" in format_audit_markdown(found)
 
 
 def test_a_set_by_one_creator_is_judged_by_held_out_clips() -> None:
     items = [size_of_generated(unremarkable(i, n_creators=1), random.Random(i)) for i in range(60)]
-    assert value(audit(items, seed=1), AuditFeatureSet.METADATA) >= 0.95
+    assert value(audit_label_leaks(items, seed=1), AuditFeatureSet.METADATA) >= 0.95
 
 
 def test_clips_that_could_not_be_read_are_counted_and_left_out() -> None:
     lost = Failure(FailureReason.UNDECODABLE, "damaged")
     items = planted(sound_on_reals)
     items[0] = replace(items[0], facts=lost, frame=lost, watermarks=lost)
-    found = audit(items, seed=1)
+    found = audit_label_leaks(items, seed=1)
     assert [view.n_unread for view in found.views] == [1, 1, 1]
     assert found[AuditFeatureSet.METADATA].n_generated == 29
 
 
 def test_the_order_of_the_clips_changes_nothing() -> None:
     items = planted(size_of_generated, n=40)
-    assert audit(items, seed=1) == audit(list(reversed(items)), seed=1)
+    assert audit_label_leaks(items, seed=1) == audit_label_leaks(list(reversed(items)), seed=1)
 
 
 def test_a_giveaway_names_its_side() -> None:
-    found = audit(planted(sound_on_reals), seed=1)[AuditFeatureSet.METADATA]
+    found = audit_label_leaks(planted(sound_on_reals), seed=1)[AuditFeatureSet.METADATA]
     sides = {int(one.clip[-4:]) % 2: one.label for one in found.giveaways}
     assert sides.get(1, Label.REAL) is Label.REAL
     assert sides.get(0, Label.GENERATED) is Label.GENERATED
@@ -323,12 +330,12 @@ def test_a_huge_set_is_judged_by_a_sample() -> None:
         replace(base, clip=str(i), creator=None if i % 2 else "abc"[i // 2 % 3], frame={})
         for i in range(2 * MOST_PER_SIDE + 200)
     ]
-    found = audit(thin, seed=1)[AuditFeatureSet.METADATA]
+    found = audit_label_leaks(thin, seed=1)[AuditFeatureSet.METADATA]
     assert (found.n_real, found.n_generated) == (MOST_PER_SIDE, MOST_PER_SIDE)
 
 
 def test_an_audit_survives_its_json() -> None:
-    found = audit(planted(logo_on_generated), seed=1)
+    found = audit_label_leaks(planted(logo_on_generated), seed=1)
     assert AUDIT_JSON.validate_json(AUDIT_JSON.dump_json(found)) == found
 
 
@@ -337,7 +344,7 @@ def test_a_tag_cannot_break_out_of_its_table() -> None:
         tag = FileTag("encoder", "x | <b>y</b>") if one.creator else FileTag("encoder", "z")
         return with_facts(one, tags=(tag,))
 
-    text = to_markdown(audit(planted(hostile), seed=1))
+    text = format_audit_markdown(audit_label_leaks(planted(hostile), seed=1))
     rows = [line for line in text.splitlines() if "tag encoder" in line and line.startswith("|")]
     assert rows
     assert all(row.replace("\\|", "").count("|") == 5 and "<b>" not in row for row in rows)
@@ -409,7 +416,7 @@ def other_files(one: ClipAuditData, dice: random.Random) -> ClipAuditData:
 
 @pytest.mark.parametrize("creators", ["A", "ABC", "ABCDEFG"])
 def test_a_set_in_which_every_creator_covers_every_scene_is_seen_to_leak(creators: str) -> None:
-    found = audit(paired(24, creators, other_files), seed=1)
+    found = audit_label_leaks(paired(24, creators, other_files), seed=1)
     assert found.finding is LabelLeakFinding.LEAKS
     assert value(found, AuditFeatureSet.METADATA) == 1
     assert found[AuditFeatureSet.METADATA].p_value == pytest.approx(1 / 200)
@@ -417,16 +424,16 @@ def test_a_set_in_which_every_creator_covers_every_scene_is_seen_to_leak(creator
 
 
 def test_a_paired_set_without_a_leak_is_not_called_leaking() -> None:
-    found = audit(paired(24, "ABC", untouched), seed=1)
+    found = audit_label_leaks(paired(24, "ABC", untouched), seed=1)
     assert found.finding is not LabelLeakFinding.LEAKS
     assert found[AuditFeatureSet.METADATA].n_unjudged == 0
 
 
 def test_a_leak_in_a_set_of_one_scene_is_inconclusive_and_says_what_is_missing() -> None:
     items = [replace(one, group="the only one") for one in planted(other_files)]
-    found = audit(items, seed=1)
+    found = audit_label_leaks(items, seed=1)
     assert found.finding is LabelLeakFinding.INCONCLUSIVE
-    assert "Add scenes" in to_markdown(found)
+    assert "Add scenes" in format_audit_markdown(found)
 
 
 def test_real_clips_of_scenes_that_nobody_generated_count_too() -> None:
@@ -435,7 +442,7 @@ def test_real_clips_of_scenes_that_nobody_generated_count_too() -> None:
         for one in paired(40, "AB", other_files)
         if one.creator is None or int(one.clip[:3]) % 2 == 0
     ]
-    found = audit(half, seed=1)
+    found = audit_label_leaks(half, seed=1)
     assert (
         found[AuditFeatureSet.METADATA].n_real,
         found[AuditFeatureSet.METADATA].n_generated,
@@ -448,7 +455,7 @@ def test_groups_may_be_known_for_some_clips_only() -> None:
         replace(one, group=one.group if i % 3 else "")
         for i, one in enumerate(paired(24, "AB", other_files))
     ]
-    assert audit(some, seed=1).finding is LabelLeakFinding.LEAKS
+    assert audit_label_leaks(some, seed=1).finding is LabelLeakFinding.LEAKS
 
 
 def test_a_creator_for_each_clip_is_judged() -> None:
@@ -456,7 +463,7 @@ def test_a_creator_for_each_clip_is_judged() -> None:
         replace(one, creator=one.creator and f"{one.creator} {i}")
         for i, one in enumerate(planted(other_files))
     ]
-    assert audit(many, seed=1).finding is LabelLeakFinding.LEAKS
+    assert audit_label_leaks(many, seed=1).finding is LabelLeakFinding.LEAKS
 
 
 def test_twenty_generated_clips_among_six_hundred_real_ones_are_told() -> None:
@@ -465,7 +472,7 @@ def test_twenty_generated_clips_among_six_hundred_real_ones_are_told() -> None:
         for i in range(620)
     ]
     plain, leaking = (
-        audit([plant(one, random.Random(i)) for i, one in enumerate(items)], seed=1)
+        audit_label_leaks([plant(one, random.Random(i)) for i, one in enumerate(items)], seed=1)
         for plant in (untouched, other_files)
     )
     assert plain[AuditFeatureSet.METADATA].n_generated == 20
@@ -474,7 +481,7 @@ def test_twenty_generated_clips_among_six_hundred_real_ones_are_told() -> None:
 
 
 def test_two_clips_are_no_set() -> None:
-    found = audit(planted(other_files, n=2), seed=1)
+    found = audit_label_leaks(planted(other_files, n=2), seed=1)
     assert found.finding is LabelLeakFinding.INCONCLUSIVE
     assert all(isinstance(view.auc, Unmeasured) for view in found.views)
 
@@ -488,18 +495,18 @@ def test_what_no_model_can_judge_is_counted_and_never_clean() -> None:
         else replace(one, group=f"film {i % 3}", watermarks=one.watermarks if i % 3 else lost)
         for i, one in enumerate(map(unremarkable, range(200)))
     ]
-    found = audit(items, seed=1)
+    found = audit_label_leaks(items, seed=1)
     assert found[AuditFeatureSet.WATERMARK].n_unjudged > 0
     assert found[AuditFeatureSet.WATERMARK].finding is not LabelLeakFinding.CLEAN
-    assert "could not be judged" in to_markdown(found)
+    assert "could not be judged" in format_audit_markdown(found)
 
 
 def test_labels_are_dealt_anew_within_their_scene_or_by_whole_scenes() -> None:
-    owners = [FoldGroup(None if i % 2 else "A", f"both {i // 2}") for i in range(20)]
-    owners += [FoldGroup(None if i < 10 else "B", f"one {i // 2}") for i in range(20)]
+    owners = [ClipCreatorAndScene(None if i % 2 else "A", f"both {i // 2}") for i in range(20)]
+    owners += [ClipCreatorAndScene(None if i < 10 else "B", f"one {i // 2}") for i in range(20)]
     folding = assign_clip_folds(owners, seed=1)
     assert not isinstance(folding, Unmeasured)
-    for labels in permute_labels(owners, folding, seed=1):
+    for labels in permute_labels_by_scene(owners, folding, seed=1):
         makers = [owners[i].creator for i in labels]
         assert all({makers[i], makers[i + 1]} == {None, "A"} for i in range(0, 20, 2))
         assert all(makers[i] == makers[i + 1] for i in range(20, 40, 2))
@@ -508,11 +515,11 @@ def test_labels_are_dealt_anew_within_their_scene_or_by_whole_scenes() -> None:
 
 
 def test_an_audit_that_was_kept_before_labels_were_dealt_anew_is_still_shown() -> None:
-    kept = AUDIT_JSON.dump_python(audit(planted(untouched, n=40), seed=1), mode="json")
+    kept = AUDIT_JSON.dump_python(audit_label_leaks(planted(untouched, n=40), seed=1), mode="json")
     del kept["n_relabelled"], kept["grouped"]
     for view in kept["views"]:
         del view["p_value"], view["n_unjudged"], view["transfer"]
     earlier = AUDIT_JSON.validate_python(kept)
     assert [view.p_value for view in earlier.views] == [None] * 3
-    assert "| model sees | AUC | p | real |" in to_markdown(earlier)
-    assert "seen creators" not in to_markdown(earlier)
+    assert "| model sees | AUC | p | real |" in format_audit_markdown(earlier)
+    assert "seen creators" not in format_audit_markdown(earlier)

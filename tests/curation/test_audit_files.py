@@ -12,8 +12,8 @@ from synthesise import ClipRecipe, synthesise
 from unreel.core.estimate import Estimate
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
-from unreel.curation.audit.audit import LabelLeakFinding, audit
-from unreel.curation.audit.features import AuditFeatureSet, observe
+from unreel.curation.audit.clip_features import AuditFeatureSet, read_clip_audit_data
+from unreel.curation.audit.label_leaks import LabelLeakFinding, audit_label_leaks
 from unreel.media.access import open_media_reader
 from unreel.media.decode import Rgb
 from unreel.media.encode import ClipWriter, VideoTrackSettings
@@ -102,8 +102,10 @@ def test_a_leak_in_real_files_is_found(
             path = tmp_path / f"{number:02}.mp4"
             path.write_bytes(make(number, generated))
             creator = f"creator {number // 2 % 3}" if generated else None
-            observations.append(observe(path, clip=path.stem, creator=creator, reader=reader))
-    found = audit(observations, seed=1)
+            observations.append(
+                read_clip_audit_data(path, clip=path.stem, creator=creator, reader=reader)
+            )
+    found = audit_label_leaks(observations, seed=1)
     assert isinstance(found[view].auc, Estimate)
     assert found[view].auc.value >= 0.95
     assert found.finding is LabelLeakFinding.LEAKS
@@ -114,5 +116,5 @@ def test_a_broken_file_is_observed_as_such(tmp_path: Path) -> None:
     path = tmp_path / "a.mp4"
     path.write_bytes(b"nothing")
     with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
-        one = observe(path, clip="a", creator=None, reader=reader)
+        one = read_clip_audit_data(path, clip="a", creator=None, reader=reader)
     assert all(isinstance(part, Failure) for part in (one.facts, one.frame, one.watermarks))

@@ -2,8 +2,8 @@
 
 import shutil
 
+from unreel.curation.benchmark_diff import BYTES, ClipFieldChange, compare_benchmarks
 from unreel.curation.curation_run import run_curation
-from unreel.curation.diff import BYTES, ClipFieldChange, compare_benchmarks
 
 
 def frozen(curation, source, out, **sections):

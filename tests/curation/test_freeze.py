@@ -9,22 +9,22 @@ import pytest
 
 from benchmarks.census import take_census
 from unreel.benchmarks.loader import open_benchmark
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.core.identity import compute_clip_id
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import read_environment_settings
 from unreel.curation.curation_run import run_curation
 from unreel.curation.freeze.media import BenchmarkMedia, copy_benchmark_media
 from unreel.curation.freeze.step import run_freeze_step
 from unreel.curation.hub_dataset import AcceptedPublishingRisks, write_hub_dataset
-from unreel.curation.pieces import SegmentWorkDirectory
-from unreel.curation.recipe import FreezeSection
+from unreel.curation.recipe import FreezeRecipeSection
+from unreel.curation.segment_table import SegmentWorkDirectory
 from unreel.curation.state import CurationJob
-from unreel.curation.step import CurationContext
+from unreel.curation.step_execution import CurationContext
 from unreel.curation.working_table import SortedRunWriter
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess
-from unreel.evaluation.recipe import check_eval_recipe as check_run
+from unreel.engine.storage_access import ClipAccessSettings
+from unreel.evaluation.recipe import validate_eval_recipe as check_run
 from unreel.evaluation.run_job import EvalRun, evaluate
 
 
@@ -53,7 +53,7 @@ def test_a_reviewer_can_be_evaluated_on_it(footage, curation, tmp_path) -> None:
     run = EvalRun(
         place=StorageLocation(str(tmp_path / "run")),
         recipe=check_run(values),
-        access=StorageAccess(settings=read_environment_settings(), trusted=True),
+        access=ClipAccessSettings(settings=read_environment_settings(), trusted=True),
         ledgers=tmp_path / "run",
     )
     assert evaluate(run).answers.done == 10
@@ -124,7 +124,7 @@ def test_a_file_that_changed_since_it_was_ingested_is_not_frozen(
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     work = CurationJob(recipe=job.recipe, root=job.root, bench=job.bench)
     with pytest.raises(UnreadableSourceError, match="not the one that was ingested"):
-        run_freeze_step(FreezeSection(shares=(3, 1, 1)), work, state)
+        run_freeze_step(FreezeRecipeSection(shares=(3, 1, 1)), work, state)
     assert not (job.bench.place.path / "benchmark/checksums.sha256").exists()
 
 

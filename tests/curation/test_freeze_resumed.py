@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from unreel.core.identity import compute_clip_id
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.output_files import OutputDirectory
 from unreel.curation.freeze.media import BenchmarkMedia, copy_benchmark_media
 from unreel.curation.working_table import SortedRunWriter

@@ -12,10 +12,10 @@ from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.settings import read_environment_settings
 from unreel.curation.curation_run import run_curation
-from unreel.curation.recipe import SourceSection
-from unreel.curation.source.sources import SourceClip, SourceReadContext, list_source_clips
+from unreel.curation.recipe import SourceRecipeSection
+from unreel.curation.source.source_clips import SourceClip, SourceReadContext, list_source_clips
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 
 
 @pytest.fixture
@@ -23,11 +23,11 @@ def listed(tmp_path):
     """The clips that a source names, by name."""
 
     def read(options=None, **section) -> dict[str, SourceClip | Rejected]:
-        access = StorageAccess(settings=read_environment_settings(), storage=options or {})
+        access = ClipAccessSettings(settings=read_environment_settings(), storage=options or {})
         around = SourceReadContext(
             root=tmp_path, access=access, place=StorageLocation(str(tmp_path / "kept"))
         )
-        rows = list(list_source_clips([SourceSection(**section)], around))
+        rows = list(list_source_clips([SourceRecipeSection(**section)], around))
         return {row.name if isinstance(row, Rejected) else row.entry.name: row for row in rows}
 
     return read

@@ -20,28 +20,28 @@ from facts import FACTS
 from unreel.benchmarks.entry import Entry
 from unreel.core.box import Box
 from unreel.core.clip import AudioFacts, Clip, FileTag, Generated, Real
-from unreel.core.identity import compute_placeholder_clip_id, digest
+from unreel.core.content_ids import compute_placeholder_clip_id, digest
 from unreel.core.judgement import Label, Rating, Vote
 from unreel.core.output_files import OutputDirectory
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.curation.duplicates import StoredFingerprints
 from unreel.curation.freeze.manifest import ManifestWriter
-from unreel.curation.freeze.splits import SplitMember, assign_segment_splits, assign_splits
-from unreel.curation.piece import (
+from unreel.curation.freeze.splits import SplitCandidate, assign_segment_splits, assign_splits
+from unreel.curation.segment import (
     CONTRADICTION,
     ClipSegment,
     ExcludedSegment,
-    ExclusionWriter,
+    ExcludedSegmentWriter,
     FileToPublish,
     MeasuredShot,
 )
-from unreel.curation.pieces import NO_PIECES, SegmentWorkDirectory, deduplicate_segments
-from unreel.curation.step_table import StepRequestKeys
+from unreel.curation.segment_table import NO_PIECES, SegmentWorkDirectory, deduplicate_segments
+from unreel.curation.step_result_table import CurationRequestKeys
 from unreel.curation.working_table import SortedRunWriter, merge_sorted_runs
 from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, BorderWidths, ClipFingerprint
 from unreel.media.messages import N_PICKED
-from unreel.media.render import FrameRange, PixelCrop
+from unreel.media.render import CroppedFrameRange, PixelCrop
 
 THIRD = Fraction(1, 3)
 
@@ -93,7 +93,7 @@ def whole_piece(name: str) -> ClipSegment:
     return replace(
         plain,
         entry=entry,
-        cut=FrameRange(
+        cut=CroppedFrameRange(
             first_frame=1,
             end_frame=6,
             length_s=THIRD,
@@ -169,7 +169,7 @@ def test_the_same_bytes_are_kept_once_and_not_at_all_under_two_labels(shelf) -> 
 
 def test_two_cuts_of_one_file_are_two_pieces(shelf) -> None:
     piece = piece_of("a")
-    put = [piece, replace(piece, cut=FrameRange(first_frame=0, end_frame=3))]
+    put = [piece, replace(piece, cut=CroppedFrameRange(first_frame=0, end_frame=3))]
     kept, out = deduplicate_segments(shelf.sift("any", put).pieces, step="any")
     assert list(kept) == put
     assert list(out) == []
@@ -208,7 +208,10 @@ def test_what_is_left_out_is_told_in_one_order_whoever_left_it(shelf, monkeypatc
         for number in rng.permutation(40)
         for step, reason, at_us in (("b", "x", None), ("a", "y", 5), ("b", "x", 0))
     ]
-    leaving = ExclusionWriter(shelf.folder, "one"), ExclusionWriter(shelf.folder, "other")
+    leaving = (
+        ExcludedSegmentWriter(shelf.folder, "one"),
+        ExcludedSegmentWriter(shelf.folder, "other"),
+    )
     for number, left in enumerate(every):
         leaving[number % 2].add(left)
     whole = leaving[0].end() + leaving[1].end()
@@ -220,7 +223,7 @@ def test_what_is_left_out_is_told_in_one_order_whoever_left_it(shelf, monkeypatc
 @given(st.lists(st.text(max_size=3), max_size=30))
 def test_keys_have_the_digest_and_the_order_of_their_texts(words: list[str]) -> None:
     keys = [digest(word) for word in words]
-    packed = StepRequestKeys(keys)
+    packed = CurationRequestKeys(keys)
     order = packed.order()
     assert [keys[place] for place in order] == sorted(set(keys))
     assert packed.digest(order) == digest(*sorted(set(keys)))
@@ -259,7 +262,7 @@ def test_the_same_bytes_go_one_way_whatever_video_they_come_from(shelf, curation
 
 
 def split_in_fractions(
-    bundles: list[list[SplitMember]], shares: dict[str, int], seed: int
+    bundles: list[list[SplitCandidate]], shares: dict[str, int], seed: int
 ) -> dict[str, str]:
     """The rule of the splits as it is told, in fractions and with lists."""
     totals = Counter(member.label for bundle in bundles for member in bundle)
@@ -304,7 +307,7 @@ def test_splits_in_whole_numbers_are_those_in_fractions(
 ) -> None:
     bundles = [
         [
-            SplitMember(
+            SplitCandidate(
                 clip=f"{digest(str(number))[:6]}-{at}", label=label, ties=(f"tie {number}",)
             )
             for at, label in enumerate(bundle)

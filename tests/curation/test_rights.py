@@ -7,13 +7,13 @@ import pytest
 
 from unreel.core.errors import InvalidSettingError
 from unreel.curation.curation_run import run_curation
-from unreel.curation.freeze.card import (
+from unreel.curation.freeze.data_card import (
     format_bibtex,
     format_citation_cff,
     list_missing_citation_keys,
 )
-from unreel.curation.freeze.splits import find_missing_labels
-from unreel.curation.recipe import CitationSection, FreezeSection, parse_curation_recipe
+from unreel.curation.freeze.splits import build_missing_label_error
+from unreel.curation.recipe import CitationRecipeSection, FreezeRecipeSection, parse_curation_recipe
 
 LICENSED = """file,label,licence
 real/clip1.mp4,real,CC0
@@ -87,8 +87,8 @@ def test_a_set_of_one_label_says_so(footage, curation) -> None:
 
 def test_a_split_that_is_not_made_lacks_nothing() -> None:
     tally = {("train", "real"): 2, ("train", "generated"): 2}
-    assert find_missing_labels(tally, FreezeSection(shares=(1, 0, 0))) is None
-    assert find_missing_labels(tally, FreezeSection(shares=(1, 0, 1))) is not None
+    assert build_missing_label_error(tally, FreezeRecipeSection(shares=(1, 0, 0))) is None
+    assert build_missing_label_error(tally, FreezeRecipeSection(shares=(1, 0, 1))) is not None
 
 
 def test_the_card_cites_what_the_recipe_gives_and_names_what_is_missing(footage, curation) -> None:
@@ -107,7 +107,7 @@ def test_the_card_cites_what_the_recipe_gives_and_names_what_is_missing(footage,
 
 
 def test_a_whole_entry_is_taken_as_it_is() -> None:
-    own = CitationSection(bibtex="@inproceedings{x, title = {A {B}}}\n")
+    own = CitationRecipeSection(bibtex="@inproceedings{x, title = {A {B}}}\n")
     assert format_bibtex("n", "1", own) == "@inproceedings{x, title = {A {B}}}"
     assert list_missing_citation_keys(own) == []
 
@@ -120,8 +120,8 @@ def test_names_cannot_break_out_of_an_entry() -> None:
 
 def test_cff_is_valid_yaml_and_needs_an_author() -> None:
     yaml = pytest.importorskip("yaml")
-    assert format_citation_cff("n", "1", CitationSection(year=2026)) is None
-    given = CitationSection(authors=("Doe, Jane", "Lab: A"), url="https://example.org/x")
+    assert format_citation_cff("n", "1", CitationRecipeSection(year=2026)) is None
+    given = CitationRecipeSection(authors=("Doe, Jane", "Lab: A"), url="https://example.org/x")
     text = format_citation_cff('a "name"', "1.0", given)
     assert yaml.safe_load(text) == {
         "cff-version": "1.2.0",

@@ -7,14 +7,14 @@ import pytest
 
 from footage import film, write_clip
 from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.curation.screen import (
+from unreel.curation.clip_screens import (
     SCREENS,
     ClipScreenInput,
-    FailedClipScreen,
+    KeepClipDecision,
     LengthScreen,
     MotionScreen,
-    PassedClipScreen,
     QualityScreen,
+    RemoveClipDecision,
     apply_clip_screens,
     build_clip_screen,
     build_scan_screen_input,
@@ -46,13 +46,13 @@ def test_a_clip_that_moves_passes_every_screen(seed) -> None:
     findings = measured(film(seed, n_frames=36))
     assert (
         apply_clip_screens(findings, [build_clip_screen(name) for name in SCREENS.entries])
-        == PassedClipScreen()
+        == KeepClipDecision()
     )
 
 
 def test_a_still_picture_is_removed_for_its_lack_of_motion() -> None:
     judgement = MotionScreen().judge(measured([film(1)[0]] * 36))
-    assert isinstance(judgement, FailedClipScreen)
+    assert isinstance(judgement, RemoveClipDecision)
     assert judgement.screen == "motion"
     assert "below 5" in judgement.reason
 
@@ -79,7 +79,7 @@ def test_motion_does_not_depend_on_the_frame_rate() -> None:
 )
 def test_what_cannot_be_seen_is_removed(pictures, word) -> None:
     judgement = QualityScreen(least_sharpness=0.1).judge(measured(pictures))
-    assert isinstance(judgement, FailedClipScreen)
+    assert isinstance(judgement, RemoveClipDecision)
     assert word in judgement.reason
 
 
@@ -89,35 +89,35 @@ def test_what_cannot_be_seen_is_removed(pictures, word) -> None:
     ids=str,
 )
 def test_each_limit_of_quality_removes_alone(change) -> None:
-    assert QualityScreen().judge(GOOD) == PassedClipScreen()
-    assert isinstance(QualityScreen().judge(replace(GOOD, **change)), FailedClipScreen)
+    assert QualityScreen().judge(GOOD) == KeepClipDecision()
+    assert isinstance(QualityScreen().judge(replace(GOOD, **change)), RemoveClipDecision)
 
 
 def test_lengths_are_compared_exactly() -> None:
     screen = LengthScreen(shortest_s=2.4, longest_s=5.0)
-    assert screen.judge(replace(GOOD, duration_s=Fraction(12, 5))) == PassedClipScreen()
+    assert screen.judge(replace(GOOD, duration_s=Fraction(12, 5))) == KeepClipDecision()
     assert isinstance(
-        screen.judge(replace(GOOD, duration_s=Fraction(2399, 1000))), FailedClipScreen
+        screen.judge(replace(GOOD, duration_s=Fraction(2399, 1000))), RemoveClipDecision
     )
     assert isinstance(
-        screen.judge(replace(GOOD, duration_s=Fraction(5001, 1000))), FailedClipScreen
+        screen.judge(replace(GOOD, duration_s=Fraction(5001, 1000))), RemoveClipDecision
     )
 
 
 def test_people_overrule_screens_both_ways() -> None:
     still = replace(GOOD, motion=0.0)
     screens = [MotionScreen()]
-    assert apply_clip_screens(still, screens, decided="keep") == PassedClipScreen()
-    assert apply_clip_screens(GOOD, screens, decided="remove") == FailedClipScreen(
+    assert apply_clip_screens(still, screens, decided="keep") == KeepClipDecision()
+    assert apply_clip_screens(GOOD, screens, decided="remove") == RemoveClipDecision(
         "people", "a person removed it"
     )
-    assert isinstance(apply_clip_screens(still, screens), FailedClipScreen)
+    assert isinstance(apply_clip_screens(still, screens), RemoveClipDecision)
 
 
 def test_the_first_screen_that_objects_gives_the_reason() -> None:
     bad = replace(GOOD, motion=0.0, lightness=0.0)
     judgement = apply_clip_screens(bad, [QualityScreen(), MotionScreen()])
-    assert isinstance(judgement, FailedClipScreen)
+    assert isinstance(judgement, RemoveClipDecision)
     assert judgement.screen == "quality"
 
 
@@ -127,21 +127,21 @@ class NoPortraits:
 
     name: str = "no-portraits"
 
-    def judge(self, findings: ClipScreenInput) -> PassedClipScreen | FailedClipScreen:
+    def judge(self, findings: ClipScreenInput) -> KeepClipDecision | RemoveClipDecision:
         if findings.height > findings.width:
-            return FailedClipScreen(self.name, "taller than wide")
-        return PassedClipScreen()
+            return RemoveClipDecision(self.name, "taller than wide")
+        return KeepClipDecision()
 
 
 def test_a_policy_of_another_package_is_found_by_its_entry_point(tmp_path, monkeypatch) -> None:
     module = tmp_path / "house_policy.py"
     module.write_text(
-        "from unreel.curation.screen import PassedClipScreen, FailedClipScreen\n"
+        "from unreel.curation.clip_screens import KeepClipDecision, RemoveClipDecision\n"
         "class Landscape:\n"
         "    name = 'landscape'\n"
         "    def judge(self, findings):\n"
         "        wide = findings.width >= findings.height\n"
-        "        return PassedClipScreen() if wide else FailedClipScreen(self.name, 'taller than wide')\n"
+        "        return KeepClipDecision() if wide else RemoveClipDecision(self.name, 'taller than wide')\n"
     )
     about = tmp_path / "house_policy-1.0.dist-info"
     about.mkdir()
@@ -151,15 +151,15 @@ def test_a_policy_of_another_package_is_found_by_its_entry_point(tmp_path, monke
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     screen = build_clip_screen("landscape")
-    assert screen.judge(GOOD) == PassedClipScreen()
-    assert screen.judge(replace(GOOD, width=10)) == FailedClipScreen(
+    assert screen.judge(GOOD) == KeepClipDecision()
+    assert screen.judge(replace(GOOD, width=10)) == RemoveClipDecision(
         "landscape", "taller than wide"
     )
     assert isinstance(build_clip_screen("motion"), MotionScreen), "our names cannot be taken"
 
 
 def test_a_screen_of_ones_own_can_be_passed_in() -> None:
-    assert apply_clip_screens(replace(GOOD, width=10), [NoPortraits()]) == FailedClipScreen(
+    assert apply_clip_screens(replace(GOOD, width=10), [NoPortraits()]) == RemoveClipDecision(
         "no-portraits", "taller than wide"
     )
 

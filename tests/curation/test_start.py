@@ -19,7 +19,7 @@ from unreel.curation.recipe_template import (
     write_folder_recipe,
     write_sample_curation,
 )
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -33,7 +33,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def looked_at(recipe: Path, *changes: str):
-    access = StorageAccess(settings=read_environment_settings())
+    access = ClipAccessSettings(settings=read_environment_settings())
     return forecast_curation(
         read_curation_recipe(recipe, changes), root=recipe.parent, access=access
     )

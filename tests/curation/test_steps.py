@@ -14,9 +14,13 @@ from unreel.core.box import Box
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
+from unreel.curation.clip_screens import read_screen_decisions
 from unreel.curation.curation_run import run_curation
-from unreel.curation.normalise import FrameMapping, compute_fitted_window, map_traces_to_segment
-from unreel.curation.screen import read_screen_decisions
+from unreel.curation.normalise import (
+    FrameCoordinateMapping,
+    compute_fitted_window,
+    map_traces_to_segment,
+)
 from unreel.media.encode import ClipWriter, VideoTrackSettings
 from unreel.media.normalise import NormalisedClipFormat
 
@@ -212,7 +216,9 @@ def test_traces_follow_the_cut_and_the_picture() -> None:
             BoxAt(2_000_000, Box(0.4, 0.4, 0.6, 0.6)),
         ),
     )
-    view = FrameMapping(window=Box(0.5, 0.0, 1.0, 1.0), shown_in=Box(0.0, 0.25, 1.0, 0.75))
+    view = FrameCoordinateMapping(
+        window=Box(0.5, 0.0, 1.0, 1.0), shown_in=Box(0.0, 0.25, 1.0, 0.75)
+    )
     (carried,) = map_traces_to_segment([trace], span=TimeSpan(1_500_000, 5_000_000), view=view)
     assert carried.span == TimeSpan(0, 1_500_000)
     (mark,) = carried.track
@@ -220,7 +226,7 @@ def test_traces_follow_the_cut_and_the_picture() -> None:
     expected = Box(0.0, 0.45, 0.2, 0.55)
     assert mark.box.iou(expected) == pytest.approx(1)
     assert map_traces_to_segment([trace], span=TimeSpan(3_000_000, 4_000_000), view=view) == ()
-    left = FrameMapping(window=Box(0.0, 0.0, 0.05, 0.05))
+    left = FrameCoordinateMapping(window=Box(0.0, 0.0, 0.05, 0.05))
     assert map_traces_to_segment([trace], span=TimeSpan(0, 9_000_000), view=left) == ()
 
 

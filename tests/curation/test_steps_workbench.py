@@ -9,10 +9,14 @@ import pytest
 from pydantic import TypeAdapter
 
 from unreel.core.clip import ClipId
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import compute_clip_id
-from unreel.curation.step import CurationContext, StepRequest, VersionedStep
+from unreel.curation.step_execution import (
+    CurationContext,
+    CurationStepRequest,
+    VersionedCurationStep,
+)
 
 
 @dataclass(frozen=True)
@@ -34,13 +38,13 @@ class Ranked:
     rank: int
 
 
-STEP = VersionedStep(name="tried", version=1, finds=TypeAdapter(Seen))
+STEP = VersionedCurationStep(name="tried", version=1, finds=TypeAdapter(Seen))
 
 
-def subjects(tmp_path: Path) -> list[StepRequest]:
+def subjects(tmp_path: Path) -> list[CurationStepRequest]:
     file = tmp_path / "a"
     file.write_text("a")
-    return [StepRequest(clip=compute_clip_id(file), name="a", location=str(file))]
+    return [CurationStepRequest(clip=compute_clip_id(file), name="a", location=str(file))]
 
 
 class Looker:
@@ -85,7 +89,7 @@ def test_a_set_is_decided_once_whatever_its_order_and_anew_with_another_member(
     tmp_path, curation
 ) -> None:
     members = [
-        StepRequest(clip=ClipId(name * 64), name=name, location="", given={"n": n})
+        CurationStepRequest(clip=ClipId(name * 64), name=name, location="", given={"n": n})
         for n, name in enumerate("cab")
     ]
     decided: list[list[str]] = []
@@ -94,7 +98,7 @@ def test_a_set_is_decided_once_whatever_its_order_and_anew_with_another_member(
         decided.append(sorted(subject.clip for subject in asked))
         return lambda place: Ranked(rank=decided[-1].index(asked[place].clip))
 
-    step = VersionedStep(name="ranked", version=1, finds=TypeAdapter(Ranked))
+    step = VersionedCurationStep(name="ranked", version=1, finds=TypeAdapter(Ranked))
     bench = bench_of(curation)
     asked = members
     first = list(bench.settle(step, asked, decide))
@@ -109,7 +113,7 @@ def test_a_set_is_decided_once_whatever_its_order_and_anew_with_another_member(
 def test_a_row_that_says_something_else_is_refused(tmp_path, curation) -> None:
     bench, asked = bench_of(curation), subjects(tmp_path)
     bench.ask(STEP, asked, Looker(FailureReason.UNDECODABLE, 0))
-    other = VersionedStep(name=STEP.name, version=STEP.version, finds=TypeAdapter(Ranked))
+    other = VersionedCurationStep(name=STEP.name, version=STEP.version, finds=TypeAdapter(Ranked))
     with pytest.raises(UnreadableSourceError, match="make it again"):
         list(bench.ask(other, asked, Looker(FailureReason.UNDECODABLE, 0)))
 
@@ -128,6 +132,6 @@ def test_a_step_travels_to_other_processes_whatever_it_finds(tmp_path, curation)
             return super().ask_stage(step, subjects, sent[-1])
 
     away = Elsewhere(place=bench.place, access=bench.access, ledgers=bench.ledgers)
-    step = VersionedStep(name="coloured", version=1, finds=TypeAdapter(Coloured))
+    step = VersionedCurationStep(name="coloured", version=1, finds=TypeAdapter(Coloured))
     assert list(away.ask(step, asked, see_red)) == [Coloured(colour=Colour.RED)]
     assert len(sent) == 1

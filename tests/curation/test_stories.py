@@ -16,27 +16,27 @@ from hypothesis import strategies as st
 from synthesise import ClipRecipe, synthesise
 from unreel.core.answer import Reply
 from unreel.core.clip import Clip, ClipId
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import compute_clip_id
 from unreel.core.settings import read_environment_settings
 from unreel.curation import cluster as take
 from unreel.curation.cluster import cluster_vectors, embed_descriptions, sample_evenly_by_group
 from unreel.curation.describe import (
+    ClipComplexity,
     ClipDifficulty,
-    ClipDiversity,
     count_described_actions,
     count_described_objects,
     describe_clip,
     measure_background_detail,
-    measure_clip_diversity,
+    measure_clip_complexity,
 )
-from unreel.curation.step import StepRequest
+from unreel.curation.step_execution import CurationStepRequest
 from unreel.media.access import open_media_reader
 from unreel.protocols.reality.prompts import STORYBOARD
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
-from unreel.reviewers.endpoint.families import match_model_family
+from unreel.reviewers.endpoint.model_families import match_model_family
 from unreel.reviewers.endpoint.reviewer import build_chat_request_body
 from unreel.reviewers.factory import OpenedReviewer
 
@@ -159,10 +159,10 @@ def test_a_clip_that_is_asked_about_twice_takes_no_other_group(monkeypatch) -> N
     monkeypatch.setattr(take, "MiniLmEncoder", Letters)
     told = {"1": "aaaaaaab", "2": "b", "3": "a", "4": "b"}
     asked = [
-        StepRequest(clip=ClipId(clip), name=clip, location="", given={"story": told[clip]})
+        CurationStepRequest(clip=ClipId(clip), name=clip, location="", given={"story": told[clip]})
         for clip in "11234"
     ]
-    grouped = take.build_cluster_lookup(asked, seed=0)
+    grouped = take.decide_cluster_sampling(asked, seed=0)
     groups = [grouped(place).group for place in range(5)]
     assert groups[0] == groups[1] == groups[3]
     assert groups[2] == groups[4] != groups[0]
@@ -299,7 +299,7 @@ def test_a_plain_wall_is_plain_and_a_mosaic_is_not() -> None:
 def test_long_clips_and_clips_with_two_more_diversities_are_hard(
     length_s, n_actions, n_objects, background, difficulty
 ) -> None:
-    found = ClipDiversity(
+    found = ClipComplexity(
         length_s=length_s, n_actions=n_actions, n_objects=n_objects, background=background
     )
     assert found.difficulty is difficulty
@@ -307,7 +307,7 @@ def test_long_clips_and_clips_with_two_more_diversities_are_hard(
 
 def test_the_diversities_of_a_clip_are_measured_together() -> None:
     frames = [np.full((60, 90, 3), 120, np.uint8)]
-    easy = measure_clip_diversity(ONE_STEP, frames, length_s=Fraction(4))
+    easy = measure_clip_complexity(ONE_STEP, frames, length_s=Fraction(4))
     assert easy.difficulty is ClipDifficulty.EASY
-    hard = measure_clip_diversity(SEVERAL, frames, length_s=Fraction(4))
+    hard = measure_clip_complexity(SEVERAL, frames, length_s=Fraction(4))
     assert hard.difficulty is ClipDifficulty.HARD

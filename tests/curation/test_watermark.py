@@ -12,14 +12,14 @@ from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
-from unreel.curation.watermark.clip import (
+from unreel.curation.watermark.clip_watermarks import (
     compute_inpaint_slices,
     find_clip_watermarks,
     remove_watermarks,
     write_unmarked_clip,
 )
-from unreel.curation.watermark.find import compute_pixel_median, find_watermarks
-from unreel.curation.watermark.mark import (
+from unreel.curation.watermark.detection import compute_pixel_median, find_watermarks
+from unreel.curation.watermark.regions_and_ocr import (
     OcrTextLine,
     ReadText,
     WatermarkKind,

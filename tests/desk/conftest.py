@@ -17,7 +17,7 @@ fastapi = pytest.importorskip("fastapi", reason="needs the extra desk: pip insta
 from fastapi.testclient import TestClient  # noqa: E402
 
 from unreel.desk import review_case  # noqa: E402
-from unreel.desk.app import DeskService, create_desk  # noqa: E402
+from unreel.desk.app import DeskService, create_desk_app  # noqa: E402
 from unreel.desk.settings import DeskSettings, ReviewerSet  # noqa: E402
 
 
@@ -84,7 +84,7 @@ def open_desk(tmp_path: Path) -> Callable[..., Any]:
         *, signed_in: bool = True, client: tuple[str, int] = ("127.0.0.1", 1), **settings: Any
     ) -> Iterator[Desk]:
         given = DeskSettings(**{"cases": tmp_path / "desk", **settings})
-        with TestClient(create_desk(given, trusted=True), client=client) as http:
+        with TestClient(create_desk_app(given, trusted=True), client=client) as http:
             desk = Desk(http)
             if signed_in:
                 desk.sign_in()

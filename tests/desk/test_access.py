@@ -14,10 +14,15 @@ from click.testing import CliRunner
 
 from unreel.cli.desk.group import desk as command
 from unreel.core.errors import InvalidSettingError
-from unreel.desk.app import create_desk
-from unreel.desk.cases import clean_name
-from unreel.desk.settings import DeskSettings, ProxySettings, read_desk_settings, require_proxy
-from unreel.desk.worker import CaseWorker
+from unreel.desk.app import create_desk_app
+from unreel.desk.case_store import sanitise_upload_name
+from unreel.desk.settings import (
+    DeskSettings,
+    ProxySettings,
+    read_desk_settings,
+    require_sign_in_proxy,
+)
+from unreel.desk.worker import CaseReviewWorker
 
 PROXY = ProxySettings(address="10.1.2.3", user_header="X-User")
 HOSTILE = "<script>window.hacked = 1</script><img src=x onerror=alert(1)>\"'{{7*7}}"
@@ -26,7 +31,7 @@ HOSTILE = "<script>window.hacked = 1</script><img src=x onerror=alert(1)>\"'{{7*
 @pytest.fixture(autouse=True)
 def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave all cases in the queue."""
-    monkeypatch.setattr(CaseWorker, "start", lambda _worker: None)
+    monkeypatch.setattr(CaseReviewWorker, "start", lambda _worker: None)
 
 
 def paths(case_id: str, batch: str) -> list[str]:
@@ -138,9 +143,9 @@ def test_a_user_header_counts_from_the_proxy_alone(open_desk) -> None:
 
 def test_another_host_needs_a_proxy(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingError, match=r"\[proxy\] address and user_header"):
-        require_proxy(DeskSettings(cases=tmp_path), "0.0.0.0")
-    require_proxy(DeskSettings(cases=tmp_path, proxy=PROXY), "0.0.0.0")
-    require_proxy(DeskSettings(cases=tmp_path), "127.0.0.1")
+        require_sign_in_proxy(DeskSettings(cases=tmp_path), "0.0.0.0")
+    require_sign_in_proxy(DeskSettings(cases=tmp_path, proxy=PROXY), "0.0.0.0")
+    require_sign_in_proxy(DeskSettings(cases=tmp_path), "127.0.0.1")
     typed = ["--host", "0.0.0.0", "--no-browser", "--cases", str(tmp_path)]
     assert isinstance(CliRunner().invoke(command, typed).exception, InvalidSettingError)
 
@@ -202,13 +207,13 @@ def test_paths_that_lead_out_of_the_evidence_are_refused(open_desk, clip_bytes, 
     ],
 )
 def test_names_of_files_lose_folders_and_controls(given: str, kept: str) -> None:
-    assert clean_name(given) == kept
-    assert len(clean_name(given).encode()) <= 255
+    assert sanitise_upload_name(given) == kept
+    assert len(sanitise_upload_name(given).encode()) <= 255
 
 
 def test_large_and_slow_uploads_are_refused(tmp_path: Path, clip_bytes) -> None:
     settings = DeskSettings(cases=tmp_path / "desk", max_mb=1, upload_s=1.0)
-    app = create_desk(settings, trusted=True)
+    app = create_desk_app(settings, trusted=True)
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         port = sock.getsockname()[1]

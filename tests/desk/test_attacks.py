@@ -11,9 +11,9 @@ import pytest
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.desk import app
-from unreel.desk.bundle import verify_bundle, write_bundle
-from unreel.desk.cases import CaseStore
-from unreel.desk.worker import CaseWorker
+from unreel.desk.case_store import CaseStore
+from unreel.desk.custody_bundle import iter_custody_bundle_bytes, verify_custody_bundle
+from unreel.desk.worker import CaseReviewWorker
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><animate/><script>window.hacked=1</script></svg>'
 FACTS = {"reviewers": "a", "person": "anna", "batch": ""}
@@ -26,7 +26,7 @@ def bundle(tmp_path: Path) -> Path:
     case = store.add("one.mp4", io.BytesIO(b"x"), **FACTS)
     store.record(case, "finished")
     path = tmp_path / "bundle.zip"
-    path.write_bytes(b"".join(write_bundle([case], None)))
+    path.write_bytes(b"".join(iter_custody_bundle_bytes([case], None)))
     store.close()
     return path
 
@@ -46,14 +46,14 @@ def write_entries(bundle: Path, entries: list[tuple[zipfile.ZipInfo, bytes]]) ->
 def test_a_second_file_of_the_same_name_is_found(bundle: Path) -> None:
     entries = [(zipfile.ZipInfo(name), data) for name, data in read_entries(bundle).items()]
     write_entries(bundle, [(zipfile.ZipInfo("case.json"), b"forged"), *entries])
-    assert "two files have the same name" in verify_bundle(bundle).problems[0]
+    assert "two files have the same name" in verify_custody_bundle(bundle).problems[0]
 
 
 def test_a_link_in_a_bundle_is_found(bundle: Path) -> None:
     entries = [(zipfile.ZipInfo(name), data) for name, data in read_entries(bundle).items()]
     entries[0][0].external_attr = 0o120777 << 16
     write_entries(bundle, entries)
-    assert not verify_bundle(bundle).is_intact
+    assert not verify_custody_bundle(bundle).is_intact
 
 
 def test_a_bundle_that_unpacks_to_more_than_its_size_is_not_read(bundle: Path) -> None:
@@ -61,10 +61,10 @@ def test_a_bundle_that_unpacks_to_more_than_its_size_is_not_read(bundle: Path) -
     at = data.index(b"PK\x01\x02")
     struct.pack_into("<II", data, at + 20, 1 << 31, 1 << 31)
     bundle.write_bytes(data)
-    assert not verify_bundle(bundle).is_intact
+    assert not verify_custody_bundle(bundle).is_intact
     with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED) as bomb:
         bomb.writestr("manifest.json", bytes(50 << 20))
-    assert "compressed" in verify_bundle(bundle).problems[0]
+    assert "compressed" in verify_custody_bundle(bundle).problems[0]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,9 @@ def test_a_bundle_that_unpacks_to_more_than_its_size_is_not_read(bundle: Path) -
 def test_a_malformed_manifest_is_a_problem(bundle: Path, manifest: bytes) -> None:
     entries = read_entries(bundle) | {"manifest.json": manifest}
     write_entries(bundle, [(zipfile.ZipInfo(name), data) for name, data in entries.items()])
-    assert verify_bundle(bundle).problems == ("It is no intact bundle: its manifest is malformed.",)
+    assert verify_custody_bundle(bundle).problems == (
+        "It is no intact bundle: its manifest is malformed.",
+    )
 
 
 def test_an_encrypted_entry_is_a_problem(bundle: Path) -> None:
@@ -89,13 +91,13 @@ def test_an_encrypted_entry_is_a_problem(bundle: Path) -> None:
     for mark, offset in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
         data[data.index(mark) + offset] |= 1
     bundle.write_bytes(data)
-    assert not verify_bundle(bundle).is_intact
+    assert not verify_custody_bundle(bundle).is_intact
 
 
 def test_a_pipe_is_no_bundle(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UnreadableSourceError, match="no regular file"):
-        verify_bundle(tmp_path / "pipe")
+        verify_custody_bundle(tmp_path / "pipe")
 
 
 def test_one_person_has_a_bounded_number_of_streams(open_desk, clip_bytes, monkeypatch) -> None:
@@ -106,7 +108,7 @@ def test_one_person_has_a_bounded_number_of_streams(open_desk, clip_bytes, monke
 
 
 def test_names_of_files_add_no_header(open_desk, monkeypatch) -> None:
-    monkeypatch.setattr(CaseWorker, "start", lambda _worker: None)
+    monkeypatch.setattr(CaseReviewWorker, "start", lambda _worker: None)
     with open_desk() as desk:
         for name in ('a"; filename=evil.html\r\nx-evil: 1.mp4', "\u4e2d" * 85 + ".mp4"):
             case = desk.service.store.add(name, io.BytesIO(b"x"), **FACTS)
@@ -159,7 +161,7 @@ def test_a_log_without_its_beginning_is_not_deleted(tmp_path: Path) -> None:
 
 
 def test_a_case_can_be_deleted_from_a_full_disk(open_desk, monkeypatch) -> None:
-    monkeypatch.setattr(CaseWorker, "start", lambda _worker: None)
+    monkeypatch.setattr(CaseReviewWorker, "start", lambda _worker: None)
 
     def fail(*_arguments: object, **_fields: object) -> None:
         raise OSError(28, "No space left on device")
@@ -173,7 +175,7 @@ def test_a_case_can_be_deleted_from_a_full_disk(open_desk, monkeypatch) -> None:
 
 
 def test_a_long_list_names_the_hidden_cases(open_desk, monkeypatch) -> None:
-    monkeypatch.setattr(CaseWorker, "start", lambda _worker: None)
+    monkeypatch.setattr(CaseReviewWorker, "start", lambda _worker: None)
     with open_desk() as desk:
         case = desk.service.store.add("a.mp4", io.BytesIO(b"x"), **(FACTS | {"batch": "b"}))
         for n in range(250):

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from unreel.cli.desk.verify import verify
 from unreel.core.errors import UnreadableSourceError
-from unreel.desk.bundle import verify_bundle, write_bundle
-from unreel.desk.cases import CaseStore
+from unreel.desk.case_store import CaseStore
+from unreel.desk.custody_bundle import iter_custody_bundle_bytes, verify_custody_bundle
 from unreel.desk.signature import sign_manifest
 
 
@@ -47,7 +47,7 @@ def key(tmp_path: Path) -> Path:
 
 def test_a_bundle_lists_its_files_and_the_original(cases, tmp_path: Path) -> None:
     path = tmp_path / "bundle.zip"
-    path.write_bytes(b"".join(write_bundle(cases, None)))
+    path.write_bytes(b"".join(iter_custody_bundle_bytes(cases, None)))
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
         manifest = json.loads(archive.read("manifest.json"))
@@ -61,56 +61,60 @@ def test_a_bundle_lists_its_files_and_the_original(cases, tmp_path: Path) -> Non
         "text": "seen before",
         "verdict": "not-known",
     }
-    checked = verify_bundle(path)
+    checked = verify_custody_bundle(path)
     assert (checked.is_intact, checked.problems) == (True, ())
     assert checked.signature == "The bundle has no signature."
 
 
 def test_any_changed_byte_is_found(cases, tmp_path: Path) -> None:
-    whole = b"".join(write_bundle(cases[:1], None))
+    whole = b"".join(iter_custody_bundle_bytes(cases[:1], None))
     path = tmp_path / "bundle.zip"
     draw = random.Random(0)
     for at in [*draw.sample(range(len(whole)), 300), 0, len(whole) - 1]:
         changed = bytearray(whole)
         changed[at] ^= 1 << draw.randrange(8)
         path.write_bytes(changed)
-        assert not verify_bundle(path).is_intact, at
+        assert not verify_custody_bundle(path).is_intact, at
     for changed in (whole + b"x", whole[:-1], whole[:100], b""):
         path.write_bytes(changed)
-        assert not verify_bundle(path).is_intact
+        assert not verify_custody_bundle(path).is_intact
 
 
 def test_added_missing_and_foreign_files_are_named(cases, tmp_path: Path) -> None:
     path = tmp_path / "bundle.zip"
-    path.write_bytes(b"".join(write_bundle(cases[:1], None)))
+    path.write_bytes(b"".join(iter_custody_bundle_bytes(cases[:1], None)))
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("evidence/more.png", b"x")
-    assert verify_bundle(path).problems == ("evidence/more.png is not in the manifest.",)
+    assert verify_custody_bundle(path).problems == ("evidence/more.png is not in the manifest.",)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("manifest.json", '{"form": "other"}')
-    assert "no intact bundle" in verify_bundle(path).problems[0]
+    assert "no intact bundle" in verify_custody_bundle(path).problems[0]
     with pytest.raises(UnreadableSourceError):
-        verify_bundle(tmp_path / "gone.zip")
+        verify_custody_bundle(tmp_path / "gone.zip")
 
 
 def test_a_signature_names_its_signer(cases, key: Path, tmp_path: Path) -> None:
     path, signers = tmp_path / "bundle.zip", tmp_path / "signers"
-    path.write_bytes(b"".join(write_bundle(cases, lambda data: sign_manifest(data, key))))
-    assert "identity of the signer was not checked" in verify_bundle(path).signature
-    assert "signed by desk@example.org" in verify_bundle(path, signers).signature
+    path.write_bytes(
+        b"".join(iter_custody_bundle_bytes(cases, lambda data: sign_manifest(data, key)))
+    )
+    assert "identity of the signer was not checked" in verify_custody_bundle(path).signature
+    assert "signed by desk@example.org" in verify_custody_bundle(path, signers).signature
     signers.write_text("other@example.org ssh-ed25519 " + "A" * 68 + "\n")
-    refused = verify_bundle(path, signers)
+    refused = verify_custody_bundle(path, signers)
     assert refused.problems == ("The signer is not an allowed signer.",)
-    path.write_bytes(b"".join(write_bundle(cases, lambda _data: sign_manifest(b"other", key))))
-    (problem,) = verify_bundle(path).problems
+    path.write_bytes(
+        b"".join(iter_custody_bundle_bytes(cases, lambda _data: sign_manifest(b"other", key)))
+    )
+    (problem,) = verify_custody_bundle(path).problems
     assert problem.startswith("The signature does not fit the manifest")
-    path.write_bytes(b"".join(write_bundle(cases, None)))
-    assert not verify_bundle(path, signers).is_intact
+    path.write_bytes(b"".join(iter_custody_bundle_bytes(cases, None)))
+    assert not verify_custody_bundle(path, signers).is_intact
 
 
 def test_the_command_ends_with_a_status(cases, tmp_path: Path) -> None:
     path = tmp_path / "bundle.zip"
-    path.write_bytes(b"".join(write_bundle(cases, None)))
+    path.write_bytes(b"".join(iter_custody_bundle_bytes(cases, None)))
     done = CliRunner().invoke(verify, [str(path)])
     assert done.exit_code == 0, done.output
     assert f"original {cases[0].clip}  <b>one.mp4" in done.stdout

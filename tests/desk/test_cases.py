@@ -15,8 +15,8 @@ from chat import refuses, says, serve_chat
 from scripted import ANSWERS
 from synthesise import ClipRecipe, synthesise
 from unreel.core.settings import EnvironmentSettings
-from unreel.desk.bundle import verify_bundle
-from unreel.desk.cases import CaseStore, sort_for_triage
+from unreel.desk.case_store import CaseStore, group_cases_for_triage
+from unreel.desk.custody_bundle import verify_custody_bundle
 from unreel.desk.keyframes import select_distinct_frames, write_keyframes
 from unreel.desk.reviewer_sets import open_reviewer_set
 from unreel.desk.settings import ReviewerSet
@@ -50,7 +50,7 @@ def test_a_batch_becomes_evidence_and_a_bundle(open_desk, model, clip_bytes, tmp
         assert listed.index("A verdict is missing") < listed.index("Looks AI-generated")
         path = tmp_path / "bundle.zip"
         path.write_bytes(desk.client.get(f"{batch}bundle.zip").content)
-        checked = verify_bundle(path)
+        checked = verify_custody_bundle(path)
         assert checked.is_intact, checked.problems
         assert {each.sha256 for each in checked.originals} == {street.clip, damaged.clip}
 
@@ -192,7 +192,7 @@ def test_triage_follows_the_index_page(open_desk, clip_bytes) -> None:
         (case,) = desk.wait()
     kinds = ["none", "generated", None, "failure", "disagreement"]
     cases = [replace(case, id=str(kind), attention=kind) for kind in kinds]
-    assert [title for title, _ in sort_for_triage(cases)] == [
+    assert [title for title, _ in group_cases_for_triage(cases)] == [
         "In progress",
         "Verdicts disagree",
         "A verdict is missing",

@@ -11,7 +11,7 @@ from chat import says, serve_chat
 from desk.desk_process import running
 from scripted import ANSWERS
 from synthesise import ClipRecipe, synthesise
-from unreel.desk.bundle import verify_bundle
+from unreel.desk.custody_bundle import verify_custody_bundle
 
 DROP = """([name, data]) => {
   const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
@@ -75,11 +75,11 @@ def check_bundle(page: Any, folder: Path) -> None:
     with page.expect_download() as download:
         page.get_by_role("link", name="Download bundle").click()
     bundle = Path(download.value.path())
-    assert verify_bundle(bundle).is_intact
+    assert verify_custody_bundle(bundle).is_intact
     changed = bytearray(bundle.read_bytes())
     changed[len(changed) // 2] ^= 1
     (folder / "changed.zip").write_bytes(changed)
-    assert not verify_bundle(folder / "changed.zip").is_intact
+    assert not verify_custody_bundle(folder / "changed.zip").is_intact
 
 
 @pytest.mark.timeout(600)

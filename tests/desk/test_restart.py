@@ -17,7 +17,7 @@ def committed(folder: Path) -> set[str]:
     """Keys of the answers that are in the tables of all cases."""
     from unreel.engine.location import StorageLocation
     from unreel.engine.table import LanceTable
-    from unreel.evaluation.tables import ANSWERS as SCHEMA
+    from unreel.evaluation.table_schemas import ANSWERS as SCHEMA
 
     tables = [
         LanceTable(StorageLocation(str(path.parent)) / path.name, SCHEMA)

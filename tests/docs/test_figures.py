@@ -8,9 +8,9 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from report.contenders import FAKE, clip, entrant
-from unreel.protocols.figures import MetricDefinition
+from unreel.protocols.metric_definitions import MetricDefinition
 from unreel.protocols.protocol import PROTOCOLS, get_protocol
-from unreel.report.boards.figures import OWN
+from unreel.report.boards.entrant_metrics import OWN
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "docs" / "make_figures.py"

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from unreel.core.input_files import read_toml_file
-from unreel.evaluation.recipe import EvalRecipe, check_eval_recipe
+from unreel.evaluation.recipe import EvalRecipe, validate_eval_recipe
 from unreel.recipes.section import RecipeSection
-from unreel.reviewers.condition import ConditionSection
+from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.config import ReviewerSection
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/recipes.md").read_text(encoding="utf-8")
@@ -32,6 +32,6 @@ def test_the_example_is_a_recipe(tmp_path: Path) -> None:
     assert found is not None
     file = tmp_path / "recipe.toml"
     file.write_text(found[1], encoding="utf-8")
-    recipe = check_eval_recipe(read_toml_file(file, "recipe"))
+    recipe = validate_eval_recipe(read_toml_file(file, "recipe"))
     assert recipe.reviewer.deadline_s == 60
     assert len(recipe.conditions) == 2

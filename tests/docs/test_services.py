@@ -4,7 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from unreel.creators.config import CreatorSection
+from unreel.creators.config import CreatorRecipeSection
 from unreel.creators.endpoint.config import EndpointCreatorConfig
 
 PAGE = (Path(__file__).parents[2] / "docs" / "creators-endpoint.md").read_text(encoding="utf-8")
@@ -12,7 +12,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "creators-endpoint.md").read_text(e
 
 def test_the_recipes_of_the_page_are_creators() -> None:
     blocks = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
-    found = [CreatorSection.model_validate(tomllib.loads(each)["creator"][0]) for each in blocks]
+    found = [
+        CreatorRecipeSection.model_validate(tomllib.loads(each)["creator"][0]) for each in blocks
+    ]
     assert [each.stable_name.partition("-")[0] for each in found] == [
         "endpoint:sora",
         "endpoint:ours",

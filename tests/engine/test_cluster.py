@@ -22,7 +22,7 @@ from synthesise import ClipRecipe, synthesise
 from unreel.core.settings import override_environment
 from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 
 pytest.importorskip("ray", reason="needs the extra `ray`")
 
@@ -38,9 +38,9 @@ from pathlib import Path
 from unreel.engine.location import StorageLocation
 from unreel.engine.run import run_pending_questions
 from unreel.engine.stage import WorkerResources, Stage
-from unreel.engine.stored_rows import TableQuestionSource
+from unreel.engine.table_questions import TableQuestionSource
 from unreel.engine.table import LanceTable
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 
 folder, wait_s = Path(sys.argv[1]), float(sys.argv[2])
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidSettingError
-from unreel.engine.cluster_size import (
+from unreel.engine.stage import InFlightLimitScope, WorkerResources
+from unreel.engine.worker_pool_size import (
     BLOCK_BYTES,
     ClusterCapacity,
     WorkerPoolSize,
@@ -13,14 +14,13 @@ from unreel.engine.cluster_size import (
     compute_rows_per_block,
     plan_worker_pools,
 )
-from unreel.engine.stage import InFlightLimit, WorkerResources
 
 SHAPES = st.builds(
     WorkerResources,
     cpus=st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 8.0]),
     gpus=st.sampled_from([0.0, 0.5, 1.0]),
     in_flight=st.integers(1, 300),
-    limit=st.sampled_from(InFlightLimit),
+    limit=st.sampled_from(InFlightLimitScope),
 )
 OFFERS = st.builds(ClusterCapacity, st.floats(1, 4096), st.floats(5, 512))
 
@@ -43,12 +43,12 @@ def test_no_stage_alone_asks_for_more_than_there_is(stage, offer) -> None:
 def test_a_service_never_sees_more_rows_at_once_than_it_allows(stage, offer, workers) -> None:
     (crew,) = plan_worker_pools([stage], offer, workers=workers)
     assert crew.in_flight >= 1
-    if stage.limit in {InFlightLimit.SERVICE, InFlightLimit.ALONE}:
+    if stage.limit in {InFlightLimitScope.SERVICE, InFlightLimitScope.ALONE}:
         assert crew.most * crew.in_flight <= stage.in_flight
 
 
 def test_the_first_worker_alone_keeps_what_a_small_service_allows_busy() -> None:
-    few, many = (WorkerResources(in_flight=n, limit=InFlightLimit.SERVICE) for n in (8, 256))
+    few, many = (WorkerResources(in_flight=n, limit=InFlightLimitScope.SERVICE) for n in (8, 256))
     (crew,) = plan_worker_pools([few], ClusterCapacity(64), workers=None)
     assert (crew.most, crew.in_flight) == (1, 8)
     (crew,) = plan_worker_pools([many], ClusterCapacity(64), workers=None)
@@ -56,7 +56,7 @@ def test_the_first_worker_alone_keeps_what_a_small_service_allows_busy() -> None
 
 
 def test_a_hundred_nodes_are_used_without_being_told() -> None:
-    scan = WorkerResources(cpus=1, in_flight=64, limit=InFlightLimit.PROCESSORS)
+    scan = WorkerResources(cpus=1, in_flight=64, limit=InFlightLimitScope.PROCESSORS)
     weights = WorkerResources(cpus=4, gpus=1, in_flight=16)
     decode, look = plan_worker_pools([scan, weights], ClusterCapacity(6_400, 800), workers=None)
     assert (decode.most, decode.in_flight) == (6_400, 1)
@@ -64,7 +64,7 @@ def test_a_hundred_nodes_are_used_without_being_told() -> None:
 
 
 def test_who_keeps_an_account_works_alone_whatever_was_asked_for() -> None:
-    metered = WorkerResources(in_flight=16, limit=InFlightLimit.ALONE)
+    metered = WorkerResources(in_flight=16, limit=InFlightLimitScope.ALONE)
     for workers in (None, 7):
         (crew,) = plan_worker_pools([metered], ClusterCapacity(64), workers=workers)
         assert (crew.least, crew.most, crew.in_flight) == (1, 1, 16)
@@ -89,7 +89,7 @@ def test_stages_that_need_a_gpu_each_do_not_wait_for_ever_for_the_only_one() -> 
 
 
 def test_a_chosen_number_of_workers_shares_the_processors_of_a_machine() -> None:
-    scan = WorkerResources(cpus=1, in_flight=64, limit=InFlightLimit.PROCESSORS)
+    scan = WorkerResources(cpus=1, in_flight=64, limit=InFlightLimitScope.PROCESSORS)
     (crew,) = plan_worker_pools([scan], ClusterCapacity(64), workers=4)
     assert (crew.least, crew.most, crew.in_flight) == (4, 4, 1)
 

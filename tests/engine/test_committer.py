@@ -17,7 +17,7 @@ from unreel.engine.location import StorageLocation
 from unreel.engine.progress import Progress
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 
 ROWS = st.integers(0, 10**10)
 

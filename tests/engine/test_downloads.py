@@ -25,7 +25,7 @@ from unreel.core.settings import read_environment_settings
 from unreel.engine.allowed_locations import parse_allowed_locations
 from unreel.engine.downloads import DownloadPolicy
 from unreel.engine.downloads import download_file as fetch_into
-from unreel.engine.storage_access import StorageAccess, open_local_copy
+from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_file
 
 MB = 1 << 20
 Answer = Callable[[BaseHTTPRequestHandler], None]
@@ -293,7 +293,7 @@ def test_a_store_is_held_to_the_same_caps(server: Server, tmp_path: Path) -> Non
 CLIENTS = """
 import sys
 from unreel.core.settings import read_environment_settings, read_storage_options
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 place = StorageLocation("s3://bucket/run", read_storage_options(read_environment_settings()))
@@ -346,14 +346,14 @@ def test_the_machines_role_is_looked_for_only_on_demand(
 def test_what_a_person_names_is_read_from_the_setting(server: Server) -> None:
     server.answers["/a.mp4"] = _body(b"clip")
     settings = read_environment_settings({"UNREEL_FETCH_FROM": f"s3://bucket/clips, {server.url}"})
-    access = StorageAccess(settings=settings)
-    with open_local_copy(f"{server.url}/a.mp4", access) as copy:
+    access = ClipAccessSettings(settings=settings)
+    with provide_local_clip_file(f"{server.url}/a.mp4", access) as copy:
         assert copy.read_bytes() == b"clip"
     assert not copy.exists()
     silent = replace(access, settings=read_environment_settings({}))
     with (
         pytest.raises(MediaError, match="which is not allowed"),
-        open_local_copy(f"{server.url}/a.mp4", silent),
+        provide_local_clip_file(f"{server.url}/a.mp4", silent),
     ):
         pass
 

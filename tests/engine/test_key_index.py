@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.core.identity import digest
+from unreel.engine.clip_facts import CLIPS
 from unreel.engine.key_index import KeyHasher, KeyHashIndex, KeyIndex
 from unreel.engine.location import StorageLocation
-from unreel.engine.pending import PendingQuestionFilter
+from unreel.engine.pending_questions import PendingQuestionFilter
 from unreel.engine.run import ALL_FAILURES, run_pending_questions
 from unreel.engine.stage import Row, Stage, WorkerResources
-from unreel.engine.survey import CLIPS
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 
 KEYS = st.one_of(
     st.integers(0, 5).map(lambda number: digest(str(number))),
@@ -237,7 +237,7 @@ def test_a_table_travels_without_what_it_remembers(table: LanceTable) -> None:
 def test_questions_that_come_twice_are_asked_once_however_far_apart(
     table: LanceTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unreel.engine.pending._PACKED", 50)
+    monkeypatch.setattr("unreel.engine.pending_questions._PACKED", 50)
     write(table, named(*map(str, range(100, 150))))
     numbers = [*range(1_000), *range(999, -1, -1), *range(5)]
     due = PendingQuestionFilter(table)

@@ -18,7 +18,7 @@ from unreel.engine.run import run_pending_questions
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.table import LanceTable
 from unreel.engine.writer_lock import build_writer_lock
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 
 
 class Yes(Stage):

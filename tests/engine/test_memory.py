@@ -10,12 +10,12 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra `eval`")
 
 from synthesise import ClipRecipe, synthesise
-from unreel.core.identity import digest
+from unreel.core.content_ids import digest
+from unreel.engine.clip_facts import CLIPS, FACTS
 from unreel.engine.location import StorageLocation
 from unreel.engine.run import run_pending_questions
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.storage_access import compute_file_name_key
-from unreel.engine.survey import CLIPS, FACTS
 from unreel.engine.table import LanceTable
 from unreel.media.probe import probe_clip
 
@@ -27,8 +27,8 @@ PEAK = "int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) // 1
 
 ENGINE = f"""
 import sys
-from unreel.core.identity import digest
-from unreel.evaluation.tables import ANSWERS
+from unreel.core.content_ids import digest
+from unreel.evaluation.table_schemas import ANSWERS
 from unreel.engine.location import StorageLocation
 from unreel.engine.run import run_pending_questions
 from unreel.engine.stage import WorkerResources, Stage
@@ -48,19 +48,19 @@ EVAL = f"""
 import sys
 from pathlib import Path
 from unreel.core.settings import read_environment_settings
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 from unreel.engine.location import StorageLocation
 from unreel.evaluation.run_job import EvalRun, evaluate
-from unreel.evaluation.recipe import check_eval_recipe
+from unreel.evaluation.recipe import validate_eval_recipe
 from unreel.evaluation.scoring import score_run
 
 folder = Path(sys.argv[1])
-recipe = check_eval_recipe({{
+recipe = validate_eval_recipe({{
     "benchmark": str(folder / "manifest.csv"), "protocol": "reality", "model": "recorded",
     "recorded": str(folder / "answers.jsonl"), "max_connections": 32,
 }})
 place = StorageLocation(str(folder / "run"))
-run = EvalRun(place=place, recipe=recipe, access=StorageAccess(settings=read_environment_settings()), ledgers=folder)
+run = EvalRun(place=place, recipe=recipe, access=ClipAccessSettings(settings=read_environment_settings()), ledgers=folder)
 if sys.argv[3] == "score":
     (score,) = score_run(run)
     print(0, score.scorecard.n_answered, {PEAK})

@@ -26,9 +26,9 @@ from unreel.engine.run import ALL_FAILURES, run_pending_questions
 from unreel.engine.runner import StageRunner
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.start_log import DEATHS_IN_COMPANY, ItemStartLog
-from unreel.engine.stored_rows import TableQuestionSource
 from unreel.engine.table import LanceTable
-from unreel.evaluation.tables import ANSWERS
+from unreel.engine.table_questions import TableQuestionSource
+from unreel.evaluation.table_schemas import ANSWERS
 
 PACE = CommitPace(rows=16, seconds=0.2)
 RAY_WARNS_OF_ITSELF = pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context")

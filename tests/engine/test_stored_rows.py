@@ -13,9 +13,9 @@ from unreel.engine.location import StorageLocation
 from unreel.engine.run import run_pending_questions
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row, Stage
-from unreel.engine.stored_rows import LoadedQuestions, TableQuestionSource
 from unreel.engine.table import LanceTable
-from unreel.evaluation.tables import ANSWERS
+from unreel.engine.table_questions import DueTableQuestions, TableQuestionSource
+from unreel.evaluation.table_schemas import ANSWERS
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "stored_source.py"
 PIECES = TableSchema(name="pieces", version=1, columns={"text": "string", "length": "int64"})
@@ -89,7 +89,7 @@ def test_the_driver_sends_a_key_and_an_address_and_no_row(pieces: LanceTable) ->
     sent = [len(pickle.dumps(row | {"attempt": 1})) for row in source]
     assert len(sent) == 300
     assert max(sent) < 100
-    fetched = list(LoadedQuestions(iter(source), source))
+    fetched = list(DueTableQuestions(iter(source), source))
     assert [row["key"] for row in fetched] == [f"p{n}" for n in range(300)]
     assert fetched[7]["_said"] == "PIECE 7"
 

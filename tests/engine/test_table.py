@@ -16,17 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.engine.clip_facts import CLIPS
 from unreel.engine.committer import CommitPace, TableCommitter
 from unreel.engine.location import StorageLocation
-from unreel.engine.pending import PendingQuestionFilter
+from unreel.engine.pending_questions import PendingQuestionFilter
 from unreel.engine.progress import Progress
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
-from unreel.engine.survey import CLIPS
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 
 
 def commit(table: LanceTable, rows: Sequence[Row], *, pace: CommitPace | None = None) -> Progress:

@@ -22,7 +22,7 @@ from unreel.engine.table_check import (
 )
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 
 
 def commit(table: LanceTable, *rows: Row) -> None:

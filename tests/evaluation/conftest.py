@@ -69,8 +69,8 @@ def start(clips: Path, tmp_path: Path) -> Callable[..., Any]:
     """Makes a run over the clips."""
     from unreel.core.settings import read_environment_settings
     from unreel.engine.location import StorageLocation
-    from unreel.engine.storage_access import StorageAccess
-    from unreel.evaluation.recipe import check_eval_recipe
+    from unreel.engine.storage_access import ClipAccessSettings
+    from unreel.evaluation.recipe import validate_eval_recipe
     from unreel.evaluation.run_job import EvalRun
 
     def make(*, out: str = "run", benchmark: Path = clips, **settings: Any) -> EvalRun:
@@ -78,8 +78,8 @@ def start(clips: Path, tmp_path: Path) -> Callable[..., Any]:
         folder = tmp_path / out
         return EvalRun(
             place=StorageLocation(str(folder)),
-            recipe=check_eval_recipe(values),
-            access=StorageAccess(settings=read_environment_settings(), trusted=True),
+            recipe=validate_eval_recipe(values),
+            access=ClipAccessSettings(settings=read_environment_settings(), trusted=True),
             ledgers=folder,
         )
 

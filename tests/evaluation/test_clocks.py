@@ -17,25 +17,25 @@ from PIL import Image
 
 from scenes.ball import read_index
 from synthesise import ClipRecipe, Container, synthesise
-from unreel.benchmarks.export.item import BenchmarkExportRecipe, ExportedQuestion
-from unreel.benchmarks.export.questions import build_question_parts as show_exported
+from unreel.benchmarks.export.exported_question import BenchmarkExportRecipe, ExportedQuestion
+from unreel.benchmarks.export.question_writer import build_question_media_parts as show_exported
 from unreel.core.clip import Clip
-from unreel.core.identity import compute_clip_id
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.judgement import Label
 from unreel.core.question import Condition
 from unreel.core.span import TimeSpan, convert_to_microseconds
 from unreel.core.trace import Category, Trace
-from unreel.curation.inject.clip import inject_clip
+from unreel.curation.inject.clip_injection import inject_trace_into_clip
 from unreel.media.decode import Rgb
 from unreel.media.reader import MediaReader, SampledFrame, run_trusted_task
-from unreel.media.render import FrameRange
+from unreel.media.render import CroppedFrameRange
 from unreel.protocols.answer_text import parse_answer_text
 from unreel.protocols.presentation import format_frame_time
 from unreel.protocols.protocol import ScoredQuestion, get_protocol
-from unreel.protocols.trace.truth import TraceTruth
+from unreel.protocols.trace.ground_truth import TraceTruth
 from unreel.reviewers.ask import build_clip_input
 from unreel.reviewers.contract import InputKind, ReviewRequest
-from unreel.reviewers.endpoint.families import FAMILIES, ModelFamily
+from unreel.reviewers.endpoint.model_families import FAMILIES, ModelFamily
 from unreel.reviewers.endpoint.reviewer import build_chat_request_body
 
 NTSC = Fraction(30000, 1001)
@@ -149,11 +149,11 @@ def test_what_a_clip_holds_is_found_at_the_same_instants_wherever_it_begins(tmp_
         path = tmp_path / f"from-{start_s}.mp4"
         path.write_bytes(synthesise(clip_at(start_s, (1 / NTSC,) * 14, "mp4")))
         into = tmp_path / f"injected-{start_s}.mp4"
-        trace = inject_clip(
+        trace = inject_trace_into_clip(
             path, reader=READER, category=Category.SUDDEN_BLURRING, seed=0, into=into
         )
         scan = READER.scan(path)
-        piece = READER.render(path, FrameRange(first_frame=3, length_s=Fraction(1, 5)))
+        piece = READER.render(path, CroppedFrameRange(first_frame=3, length_s=Fraction(1, 5)))
         found.append((trace, into.read_bytes(), scan.instants_s, scan.end_s, piece))
     assert found[0] == found[1]
     assert found[1][2][:2] == (0, 1 / NTSC)

@@ -14,10 +14,10 @@ from report.reported import accuse, ask, entry, lay_out, record, trace
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
 from unreel.core.comparison import Difference
+from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label, Pair, Rating
 from unreel.core.question import Condition, Instrument
 from unreel.core.span import TimeSpan
@@ -31,7 +31,7 @@ from unreel.core.verdict import (
 )
 from unreel.evaluation.comparison import ComparedReviewer, compare_reviewers
 from unreel.protocols.protocol import AnswerContext, ScoredQuestion, get_protocol
-from unreel.protocols.trace.truth import TraceTruth
+from unreel.protocols.trace.ground_truth import TraceTruth
 from unreel.stats.clusters import SharedLabelNumbering
 from unreel.stats.jackknife_values import (
     MOST_GROUPS,

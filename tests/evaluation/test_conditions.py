@@ -15,10 +15,10 @@ from unreel.core.errors import InvalidSettingError
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from synthesise import ClipRecipe, synthesise
-from unreel.core.identity import compute_clip_id
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.question import Condition
 from unreel.core.settings import read_environment_settings
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 from unreel.evaluation.run_job import evaluate, open_run
 from unreel.evaluation.scoring import score_run
 
@@ -69,7 +69,7 @@ def test_thinking_goes_over_the_wire_with_a_prompt_that_suits_it(start, server) 
     }
     again = open_run(
         run.place,
-        StorageAccess(settings=read_environment_settings(), trusted=True),
+        ClipAccessSettings(settings=read_environment_settings(), trusted=True),
         ledgers=run.ledgers,
     )
     assert again.scope == run.scope

@@ -17,11 +17,11 @@ import pyarrow as pa
 from unreel.core.settings import read_environment_settings
 from unreel.engine.committer import CommitPace
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 from unreel.engine.table import LanceTable
-from unreel.evaluation.recipe import check_eval_recipe
+from unreel.evaluation.recipe import validate_eval_recipe
 from unreel.evaluation.run_job import EvalRun, evaluate
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 
 Type = Callable[..., Any]
 
@@ -30,8 +30,8 @@ Type = Callable[..., Any]
 def whole(clips: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of eight answers in four commits."""
     folder = tmp_path_factory.mktemp("whole") / "run"
-    recipe = check_eval_recipe({"benchmark": str(clips), "protocol": "reality", "model": "coin"})
-    access = StorageAccess(settings=read_environment_settings(), trusted=True)
+    recipe = validate_eval_recipe({"benchmark": str(clips), "protocol": "reality", "model": "coin"})
+    access = ClipAccessSettings(settings=read_environment_settings(), trusted=True)
     run = EvalRun(place=StorageLocation(str(folder)), recipe=recipe, access=access, ledgers=folder)
     evaluate(run, pace=CommitPace(rows=2, seconds=60))
     return folder

@@ -10,12 +10,12 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.engine.location import StorageLocation
-from unreel.engine.pending import PendingQuestionFilter
+from unreel.engine.pending_questions import PendingQuestionFilter
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.run_job import DRIVER, evaluate
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 
 QUESTIONS = [{"key": key} for key in ("answered", "refused", "too-slow", "new")]
 

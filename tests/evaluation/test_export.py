@@ -14,7 +14,7 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 from unreel.core.errors import UnreadableSourceError
 from unreel.evaluation.export import COLUMNS, export_run, iter_question_rows
 from unreel.evaluation.run_job import evaluate
-from unreel.report.clips.browser import get_answer_status
+from unreel.report.clips.clip_browser import grade_answer
 from unreel.report.clips.clip_files import FAILED, RIGHT, UNREADABLE, WRONG
 from unreel.report.entrants import read_report_entrants
 
@@ -127,7 +127,7 @@ def test_correct_is_what_the_report_says(start, rated: Path, tmp_path: Path, pro
     evaluate(run)
     told = {RIGHT: True, WRONG: False, UNREADABLE: None, FAILED: None}
     (entrant,) = read_report_entrants(run)
-    shown = sorted((item.key, told[get_answer_status(item)]) for item in entrant.items)
+    shown = sorted((item.key, told[grade_answer(item)]) for item in entrant.items)
     rows = list(iter_question_rows(run))
     keys = ["+".join(filter(None, (row["clip"], row["second"]))) for row in rows]
     assert sorted(zip(keys, (row["correct"] for row in rows), strict=True)) == shown

@@ -24,13 +24,13 @@ from inspect_ai.model import (
 )
 
 from synthesise import ClipRecipe, synthesise
-from unreel.benchmarks.export.item import (
+from unreel.benchmarks.export.exported_question import (
     BenchmarkExportRecipe,
     ExportedQuestion,
-    list_scorecard_metrics,
+    flatten_scorecard_metrics,
     score_exported_replies,
 )
-from unreel.benchmarks.export.questions import iter_exported_questions
+from unreel.benchmarks.export.question_writer import iter_exported_questions
 from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.evaluation.inspect_task import review
@@ -127,7 +127,7 @@ def test_the_figures_are_those_of_our_scorer(bench: Path, tmp_path: Path) -> Non
     replies = ["<answer>1</answer>", "<answer>0</answer>", "<answer>0</answer>", "Real, I think."]
     log = ask(bench, answering(*replies), tmp_path)
     recipe = BenchmarkExportRecipe(name="review", protocol="reality")
-    ours = list_scorecard_metrics(
+    ours = flatten_scorecard_metrics(
         score_exported_replies(recipe, zip(items(bench, recipe), replies, strict=True))
     )
     assert figures_of(log) == pytest.approx(ours)

@@ -23,9 +23,9 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 from pace import slowness
 from stalls import Stalls
 from unreel.core.answer import Usage
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.core.identity import digest
 from unreel.core.retry import RetryPolicy
 from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
@@ -42,8 +42,8 @@ from unreel.evaluation.judge import (
 )
 from unreel.evaluation.judge_rulings import JudgeRuling, JudgeRulingStore
 from unreel.evaluation.run_check import find_ruling_fault
-from unreel.evaluation.tables import RULINGS
-from unreel.protocols.trace.judge import build_judge_prompt
+from unreel.evaluation.table_schemas import RULINGS
+from unreel.protocols.trace.explanation_judge import build_judge_prompt
 from unreel.reviewers.endpoint.budget import TokenPrice
 from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer, ModelIOFormat
 from unreel.reviewers.factory import ReviewerFactory
@@ -285,7 +285,7 @@ from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 from unreel.evaluation.judge import ExplanationPair, judge_explanations
 from unreel.evaluation.judge_rulings import JudgeRulingStore
-from unreel.evaluation.tables import RULINGS
+from unreel.evaluation.table_schemas import RULINGS
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer
 from unreel.reviewers.factory import ReviewerFactory
 

@@ -22,7 +22,11 @@ from unreel.evaluation.review import (
     probe_clip_file,
     review_clip,
 )
-from unreel.evaluation.sample import build_sample_reviewers, read_sample_traces, write_sample_clip
+from unreel.evaluation.sample_review import (
+    build_sample_reviewers,
+    read_sample_traces,
+    write_sample_clip,
+)
 from unreel.media.access import open_media_reader
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.factory import ReviewerPool

@@ -13,7 +13,7 @@ from chat import Reply, refuses, says, serve_chat
 from unreel.core.errors import MachineError
 from unreel.engine.progress import JobCallbacks
 from unreel.evaluation.run_job import evaluate
-from unreel.report.boards.figures import sum_answer_cost
+from unreel.report.boards.entrant_metrics import sum_answer_cost
 from unreel.report.entrants import read_report_entrants
 
 PRICES = """

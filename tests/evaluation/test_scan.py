@@ -18,16 +18,20 @@ from unreel.core.settings import EnvironmentSettings
 from unreel.core.span import TimeSpan
 from unreel.core.trace import Category, Trace
 from unreel.core.verdict import LocatedSegment, LocateVerdict
-from unreel.evaluation.review import Review, ReviewQuestions, probe_clip_file, review_clip
-from unreel.evaluation.scan import (
-    ScanResult,
-    SearchLimits,
-    join_pieces,
-    plan_windows,
-    scan,
-    suppress,
+from unreel.evaluation.long_clip_review import (
+    WindowSearchOpinion,
+    format_window_search_cost,
+    format_window_search_plan,
 )
-from unreel.evaluation.scan_review import ScanOpinion, format_scan_cost, format_scan_plan
+from unreel.evaluation.review import Review, ReviewQuestions, probe_clip_file, review_clip
+from unreel.evaluation.window_search import (
+    WindowSearchLimits,
+    WindowSearchResult,
+    join_segment_pieces,
+    plan_search_windows,
+    search_clip_windows,
+    suppress_overlapping_segments,
+)
 from unreel.media.access import open_media_reader
 from unreel.media.sampling import parse_sampling
 from unreel.reviewers.ask import ReviewDispatcher
@@ -61,13 +65,15 @@ class Oracle:
         return tuple(found)
 
 
-def run(duration_us: int, ask, n_questions: int = 24) -> ScanResult:
-    return asyncio.run(scan(duration_us, ask, SearchLimits(n_questions=n_questions)))
+def run(duration_us: int, ask, n_questions: int = 24) -> WindowSearchResult:
+    return asyncio.run(
+        search_clip_windows(duration_us, ask, WindowSearchLimits(n_questions=n_questions))
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 100])
 def test_windows_cover_the_clip_and_overlap(n: int) -> None:
-    windows = plan_windows(10 * MINUTE, n, 0.1)
+    windows = plan_search_windows(10 * MINUTE, n, 0.1)
     assert len(windows) == n
     assert (windows[0].start_us, windows[-1].end_us) == (0, 10 * MINUTE)
     for one, other in itertools.pairwise(windows):
@@ -131,16 +137,16 @@ def test_what_lies_outside_of_a_window_was_not_seen_there() -> None:
 
 def test_pieces_of_different_windows_join_and_those_of_one_window_do_not() -> None:
     pieces = [(0, segment(0, 10, 0.3, explanation="a")), (1, segment(11, 20, 0.8, explanation="b"))]
-    (joined,) = join_pieces(pieces, gap_us=1)
+    (joined,) = join_segment_pieces(pieces, gap_us=1)
     assert (joined.trace.span, joined.confidence) == (TimeSpan(0, 20), 0.8)
     assert joined.trace.explanation == "b"
-    assert len(join_pieces([(0, pieces[0][1]), (0, pieces[1][1])], gap_us=1)) == 2
-    assert len(join_pieces(pieces, gap_us=0)) == 2
+    assert len(join_segment_pieces([(0, pieces[0][1]), (0, pieces[1][1])], gap_us=1)) == 2
+    assert len(join_segment_pieces(pieces, gap_us=0)) == 2
 
 
 def test_of_segments_that_overlap_the_surer_one_stays() -> None:
     sure, near, far = segment(0, 100, 0.9), segment(10, 100, 0.5), segment(90, 200, None)
-    assert suppress([near, far, sure]) == [sure, far]
+    assert suppress_overlapping_segments([near, far, sure]) == [sure, far]
 
 
 def test_a_window_plan_names_its_frames_and_refuses_no_time() -> None:
@@ -188,7 +194,7 @@ def long_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def review(file: Path, reviewer: WindowReviewer, *, n_questions: int = 12, **asked) -> Review:
     inquiry = ReviewQuestions(
-        condition=Condition(), scan=SearchLimits(n_questions=n_questions), **asked
+        condition=Condition(), scan=WindowSearchLimits(n_questions=n_questions), **asked
     )
 
     async def go(reader) -> Review:
@@ -205,7 +211,7 @@ def test_a_clip_of_more_than_a_minute_is_searched_and_the_answers_are_one(long_f
     reviewer = WindowReviewer()
     found = review(long_file, reviewer, protocols=("reality",))
     (_, opinion) = found.opinions
-    assert isinstance(opinion, ScanOpinion)
+    assert isinstance(opinion, WindowSearchOpinion)
     assert isinstance(opinion.verdict, LocateVerdict)
     (located,) = opinion.verdict.segments
     assert located.trace.span.iou(TimeSpan(30_000_000, 40_000_000)) > 0.8
@@ -218,8 +224,10 @@ def test_a_clip_of_more_than_a_minute_is_searched_and_the_answers_are_one(long_f
     assert opinion.read("strict") == opinion.verdict
     assert 1 <= len(opinion.exhibits[0].frames) <= 8
     assert opinion.headline == "generated"
-    assert "windows searched the clip: 12 questions, cost unknown" in format_scan_cost(opinion)
-    said = format_scan_plan(found.clip, 1, SearchLimits(n_questions=12))
+    assert "windows searched the clip: 12 questions, cost unknown" in format_window_search_cost(
+        opinion
+    )
+    said = format_window_search_plan(found.clip, 1, WindowSearchLimits(n_questions=12))
     assert "at most 12 questions of 8 frames for each of 1 reviewers (12 questions)" in said
 
 

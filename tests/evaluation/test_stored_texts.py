@@ -8,14 +8,14 @@ import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
-from unreel.core.answer import digest_text
+from unreel.core.answer import digest_reply_text
 from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.scoring import score_run
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 
 LONG = "".join(f"{number:06d} " for number in range(5_000)) + "é 手\n<answer>1</answer> \n"
 """A text of 35,000 characters in which no two parts are equal; it ends with white space."""
@@ -62,7 +62,7 @@ def rewrite(run: EvalRun, **changes: Any) -> EvalRun:
 
 def test_the_digest_of_an_answer_is_stored_beside_it(run: EvalRun) -> None:
     (row,) = run.answers.rows()
-    assert row["reply_digest"] == digest_text(LONG)
+    assert row["reply_digest"] == digest_reply_text(LONG)
 
 
 @pytest.mark.parametrize("text", [LONG.replace("002500", "002501", 1), LONG.rstrip()])

@@ -21,8 +21,8 @@ from unreel.core.errors import (
 )
 from unreel.core.settings import read_environment_settings
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess
-from unreel.evaluation.recipe import check_eval_recipe
+from unreel.engine.storage_access import ClipAccessSettings
+from unreel.evaluation.recipe import validate_eval_recipe
 from unreel.evaluation.run_job import EvalRun, evaluate, open_run
 from unreel.evaluation.scoring import score_run
 
@@ -35,8 +35,8 @@ def finished(clips: Path, tmp_path_factory: pytest.TempPathFactory) -> EvalRun:
     values = {"benchmark": str(clips), "protocol": "reality", "model": "coin"}
     run = EvalRun(
         place=StorageLocation(str(folder)),
-        recipe=check_eval_recipe(values),
-        access=StorageAccess(settings=read_environment_settings(), trusted=True),
+        recipe=validate_eval_recipe(values),
+        access=ClipAccessSettings(settings=read_environment_settings(), trusted=True),
         ledgers=folder,
     )
     evaluate(run)
@@ -54,7 +54,7 @@ def run(finished: EvalRun, tmp_path: Path) -> EvalRun:
 def _reopen(folder: Path) -> Any:
     return open_run(
         StorageLocation(str(folder)),
-        StorageAccess(settings=read_environment_settings(), trusted=True),
+        ClipAccessSettings(settings=read_environment_settings(), trusted=True),
         ledgers=folder,
     )
 

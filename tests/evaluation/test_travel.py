@@ -14,10 +14,10 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.settings import read_environment_settings
 from unreel.engine.progress import JobCallbacks
-from unreel.evaluation.recipe import check_eval_recipe
+from unreel.evaluation.recipe import validate_eval_recipe
 from unreel.evaluation.run_job import evaluate
 from unreel.evaluation.run_lookup import build_eval_run, build_run_name
-from unreel.evaluation.run_store import find_recipe_changes
+from unreel.evaluation.run_recipe_store import find_recipe_changes
 
 Typed = Callable[..., Any]
 
@@ -202,7 +202,9 @@ def test_a_run_grows_and_is_not_narrowed(asked: Path, typed: Typed) -> None:
 )
 def test_what_a_recipe_asks_otherwise_is_growth_or_not(before, now, grows) -> None:
     asked = {"benchmark": "b", "protocol": "reality", "model": "coin"}
-    changes = find_recipe_changes(check_eval_recipe(asked | before), check_eval_recipe(asked | now))
+    changes = find_recipe_changes(
+        validate_eval_recipe(asked | before), validate_eval_recipe(asked | now)
+    )
     assert [change.grows for change in changes] == ([] if grows is None else [grows])
 
 
@@ -248,7 +250,7 @@ def test_a_run_is_called_by_its_model_and_its_benchmark(
 ) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    recipe = check_eval_recipe({"benchmark": benchmark, "protocol": "reality", "model": model})
+    recipe = validate_eval_recipe({"benchmark": benchmark, "protocol": "reality", "model": model})
     assert build_run_name(recipe) == name
 
 
@@ -256,7 +258,7 @@ def test_a_run_of_an_earlier_release_goes_on_under_its_earlier_name(
     clips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    recipe = check_eval_recipe({"benchmark": str(clips), "protocol": "reality", "model": "coin"})
+    recipe = validate_eval_recipe({"benchmark": str(clips), "protocol": "reality", "model": "coin"})
     settings = read_environment_settings()
     assert (
         build_eval_run(recipe, None, settings, trusted=True).place.path.name

@@ -14,7 +14,7 @@ import torch
 
 from local.sheets import ask, shown
 from unreel.reviewers.contract import ReviewRequest
-from unreel.reviewers.local.checkpoint import digest_weights
+from unreel.reviewers.local.checkpoint import compute_weights_digest
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.input_format import (
     CheckpointInputSpec,
@@ -94,7 +94,7 @@ def write_adapter(base: Path, folder: Path, family: FamilyName, *, steps: int) -
     layers = r".*language_model.*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"
     torch.manual_seed(0)
     model = get_peft_model(plain, LoraConfig(r=16, lora_alpha=32, target_modules=layers))
-    told = taught(family, "video", base=str(base), base_digest=digest_weights(base))
+    told = taught(family, "video", base=str(base), base_digest=compute_weights_digest(base))
     encoder = RequestEncoder.open(base, told)
     loss = teach(model, _lessons(base, family, answers(OTHER)), encoder, steps=steps, rate=2e-3)
     model.save_pretrained(folder)

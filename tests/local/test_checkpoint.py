@@ -19,7 +19,11 @@ peft = pytest.importorskip("peft")
 from local.sheets import ask, shown
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure
-from unreel.reviewers.local.checkpoint import LocalCheckpoint, digest_weights, read_checkpoint
+from unreel.reviewers.local.checkpoint import (
+    LocalCheckpoint,
+    compute_weights_digest,
+    read_checkpoint,
+)
 from unreel.reviewers.local.input_format import (
     CheckpointInputSpec,
     FamilyName,
@@ -54,7 +58,7 @@ def adapter(tiny: Tiny, tmp_path: Path) -> Path:
     for file in base.iterdir():
         if "token" in file.name or "processor" in file.name or "chat" in file.name:
             shutil.copy(file, folder)
-    told = {"base": str(base), "base_digest": digest_weights(base)}
+    told = {"base": str(base), "base_digest": compute_weights_digest(base)}
     write_checkpoint_input_spec(VIDEO.model_copy(update=told), folder)
     return folder
 
@@ -135,7 +139,7 @@ def test_an_adapter_of_other_weights_is_refused(adapter: Path, tmp_path: Path, t
     weights = bytearray((other / "model.safetensors").read_bytes())
     weights[-1] ^= 1
     (other / "model.safetensors").write_bytes(weights)
-    told = {"base": str(other), "base_digest": digest_weights(tiny("qwen2.5-vl"))}
+    told = {"base": str(other), "base_digest": compute_weights_digest(tiny("qwen2.5-vl"))}
     write_checkpoint_input_spec(VIDEO.model_copy(update=told), adapter)
     with pytest.raises(InvalidSettingError, match="adapter of other weights"):
         load(adapter)

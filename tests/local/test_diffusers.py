@@ -21,10 +21,10 @@ from unreel.core.clip import ClipFacts
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
-from unreel.creators.config import CreatorSection
+from unreel.creators.config import CreatorRecipeSection
 from unreel.creators.contract import ClipBrief, Creator, CreatorInput, GeneratedClip
 from unreel.creators.diffusers import DiffusersCreatorConfig
-from unreel.creators.families import FAMILIES, FamilyName
+from unreel.creators.pipeline_families import FAMILIES, FamilyName
 from unreel.media.reader import MediaReader, run_trusted_task
 from unreel.testing.creators import CreatorKit, KitCreatorContext, sample_frame
 
@@ -54,12 +54,12 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
     return written
 
 
-def section(family: FamilyName, folder: Path, **keys: Any) -> CreatorSection:
+def section(family: FamilyName, folder: Path, **keys: Any) -> CreatorRecipeSection:
     named = {"name": "tiny", "kind": "diffusers", "family": family, "model": str(folder)}
-    return CreatorSection.model_validate(named | {"settings": ["text"]} | SMALL | keys)
+    return CreatorRecipeSection.model_validate(named | {"settings": ["text"]} | SMALL | keys)
 
 
-def make(told: CreatorSection, brief: ClipBrief, desk: Path) -> GeneratedClip | Failure:
+def make(told: CreatorRecipeSection, brief: ClipBrief, desk: Path) -> GeneratedClip | Failure:
     desk.mkdir(exist_ok=True)
 
     async def once() -> GeneratedClip | Failure:

@@ -15,11 +15,11 @@ pytest.importorskip("lance")
 from synthesise import ClipRecipe, synthesise
 from unreel.cli.main import unreel
 from unreel.core.errors import InvalidSettingError
-from unreel.reviewers.condition import ConditionSection
+from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.local.input_format import (
     CheckpointInputSpec,
     FamilyName,
-    TrainedProtocol,
+    ProtocolTrainingCondition,
     write_checkpoint_input_spec,
 )
 
@@ -33,7 +33,7 @@ def checkpoint(
     folder = tmp_path_factory.mktemp("trained") / "dtr" / "model"
     shutil.copytree(tiny("qwen2.5-vl"), folder)
     way = ConditionSection(sampling="uniform-4", prompt="fine-tuning-no-both", max_pixels=9_408)
-    known = TrainedProtocol(protocol="trace", version=1, condition=way)
+    known = ProtocolTrainingCondition(protocol="trace", version=1, condition=way)
     told = CheckpointInputSpec(
         family="qwen2.5-vl", input="video", box_space="model-input", instruments=(known,)
     )

@@ -11,13 +11,13 @@ pytest.importorskip("transformers")
 pytest.importorskip("lance")
 
 from arena.seasons import Stadium, write_benchmark, write_clips
-from unreel.arena.answers.read_play import read_season_answers
+from unreel.arena.answers.season_answers import read_season_answers
 from unreel.arena.boards.ranking import rank_season_entrants
-from unreel.reviewers.condition import ConditionSection
+from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.local.input_format import (
     CheckpointInputSpec,
     FamilyName,
-    TrainedProtocol,
+    ProtocolTrainingCondition,
     write_checkpoint_input_spec,
 )
 
@@ -30,7 +30,7 @@ def checkpoint(tiny: Callable[[FamilyName], Path], tmp_path: Path) -> Path:
     folder = tmp_path / "model"
     shutil.copytree(tiny("qwen2.5-vl"), folder)
     way = ConditionSection(sampling="uniform-2", prompt="fine-tuning-no-both", max_pixels=9_408)
-    known = TrainedProtocol(protocol="trace", version=1, condition=way)
+    known = ProtocolTrainingCondition(protocol="trace", version=1, condition=way)
     told = CheckpointInputSpec(
         family="qwen2.5-vl", input="video", box_space="model-input", instruments=(known,)
     )

@@ -10,8 +10,8 @@ import pytest
 from unreel.core.errors import InvalidSettingError, MissingExtraError, UnreadableSourceError
 from unreel.core.registry import require_extra
 from unreel.core.settings import EnvironmentSettings
-from unreel.engine.storage_access import StorageAccess
-from unreel.evaluation.recipe import EvalRecipe, check_eval_recipe
+from unreel.engine.storage_access import ClipAccessSettings
+from unreel.evaluation.recipe import EvalRecipe, validate_eval_recipe
 from unreel.evaluation.review import (
     build_review_questions,
     build_reviewer_factories,
@@ -19,14 +19,14 @@ from unreel.evaluation.review import (
 )
 from unreel.evaluation.review_stage import ReviewStage
 from unreel.protocols.protocol import get_protocol
-from unreel.recipes.check import validate_recipe_sections
-from unreel.reviewers.condition import ConditionSection
+from unreel.recipes.validation import validate_recipe_sections
+from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.endpoint.servers import list_model_endpoints
 from unreel.reviewers.local.input_format import (
     CheckpointInputSpec,
     Form,
-    TrainedProtocol,
+    ProtocolTrainingCondition,
     write_checkpoint_input_spec,
 )
 
@@ -45,7 +45,7 @@ def checkpoint(tmp_path: Path) -> Callable[..., str]:
         (folder / "model.safetensors").write_bytes(b"weights")
         (folder / "config.json").write_text('{"model_type": "qwen2_5_vl"}')
         if ours:
-            known = TrainedProtocol(protocol="trace", version=1, condition=LESSONS)
+            known = ProtocolTrainingCondition(protocol="trace", version=1, condition=LESSONS)
             told = CheckpointInputSpec(
                 family="qwen2.5-vl", input=form, box_space="model-input", instruments=(known,)
             )
@@ -60,7 +60,7 @@ def section(model: str, **keys: Any) -> ReviewerSection:
 
 
 def recipe(model: str, **keys: Any) -> EvalRecipe:
-    return check_eval_recipe({"benchmark": "b", "protocol": "trace", "model": model, **keys})
+    return validate_eval_recipe({"benchmark": "b", "protocol": "trace", "model": model, **keys})
 
 
 def test_a_folder_is_no_provider_and_nobody_is_contacted(checkpoint: Callable[..., str]) -> None:
@@ -92,7 +92,7 @@ def test_a_stored_recipe_is_read_without_the_checkpoint(checkpoint: Callable[...
     for file in folder.iterdir():
         file.unlink()
     folder.rmdir()
-    again = check_eval_recipe(stored)
+    again = validate_eval_recipe(stored)
     assert again.reviewer.show == "video"
     assert again.conditions == (LESSONS.resolved(get_protocol("trace")).as_condition(),)
     assert "gpus" not in stored
@@ -170,7 +170,7 @@ class TestOpening:
 
     def test_its_stage_asks_a_cluster_for_a_card(self, checkpoint: Callable[..., str]) -> None:
         asked = section(checkpoint(), gpus=1)
-        access = StorageAccess(settings=EnvironmentSettings())
+        access = ClipAccessSettings(settings=EnvironmentSettings())
         stage = ReviewStage(asked.opener(key_hosts=""), access, in_flight=4)
         assert (stage.resources.gpus, stage.resources.in_flight) == (1.0, 4)
         coin = ReviewStage(section("coin").opener(key_hosts=""), access, in_flight=4)

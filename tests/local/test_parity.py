@@ -18,10 +18,14 @@ from training.sets import clip, fake, real, recipe, write_set
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_storage_access
-from unreel.engine.storage_access import StorageAccess, find_clip_change, open_local_copy
+from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import (
+    ClipAccessSettings,
+    find_clip_change,
+    provide_local_clip_file,
+)
 from unreel.media.access import open_media_reader
-from unreel.reviewers.ask import ClipInputLoader, ReviewDispatcher, ReviewResult
+from unreel.reviewers.ask import AskedQuestionResult, ClipInputLoader, ReviewDispatcher
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.factory import OpenedReviewer
 from unreel.reviewers.local.checkpoint import read_checkpoint
@@ -29,7 +33,11 @@ from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.input_format import FamilyName, Form
 from unreel.reviewers.local.reviewer import LocalReviewer
 from unreel.testing.reviewers import run
-from unreel.training.examples.example import ShownExample, TrainingExample, build_shown_example
+from unreel.training.examples.example import (
+    TrainingExample,
+    TrainingExampleInput,
+    load_training_example_input,
+)
 from unreel.training.examples.reading import read_training_examples
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -62,10 +70,10 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     entries = [(real("r", group="1"), clip(1)), (fake("f", group="1"), clip(2))]
     root, access = (
         write_set(folder / "bench", entries),
-        build_storage_access(read_environment_settings(), trusted=True),
+        build_clip_access_settings(read_environment_settings(), trusted=True),
     )
     opening = {
-        "open_file": partial(open_local_copy, access=access),
+        "open_file": partial(provide_local_clip_file, access=access),
         "find_change": find_clip_change,
     }
     with open_media_reader(access.settings, trusted=True) as reader:
@@ -76,7 +84,9 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         )
 
 
-def read(root: Path, name: str, access: StorageAccess, folder: Path) -> tuple[TrainingExample, ...]:
+def read(
+    root: Path, name: str, access: ClipAccessSettings, folder: Path
+) -> tuple[TrainingExample, ...]:
     condition = {"sampling": "fps-8", "prompt": PROMPTS[name], "max_pixels": 5_000}
     data = {"benchmark": str(root), "split": None, "protocol": name, "condition": condition}
     wanted = recipe(root, data=[data], holdout={"share": 0, "near_duplicates": False})
@@ -95,7 +105,7 @@ def test_a_lesson_is_the_question_that_is_asked_to_the_last_number(
     overheard.heard = []
     asked_about = bench.examples[name]
 
-    async def ask() -> list[ReviewResult]:
+    async def ask() -> list[AskedQuestionResult]:
         with closing(bench.desk()) as desk:
             return [
                 await desk.ask(e.question, e.clips, OpenedReviewer(reviewer), name=e.name)
@@ -105,8 +115,8 @@ def test_a_lesson_is_the_question_that_is_asked_to_the_last_number(
     answered = run(reviewer, ask)
     encoder = RequestEncoder.open(checkpoint.folder, checkpoint.taught)
     for example, asked, (sheet, heard) in zip(asked_about, answered, overheard.heard, strict=True):
-        lesson = build_shown_example(example, bench.showing, encoder)
-        assert isinstance(lesson, ShownExample)
+        lesson = load_training_example_input(example, bench.showing, encoder)
+        assert isinstance(lesson, TrainingExampleInput)
         learned = encoder.encode(lesson.sheet, lesson.target)
         assert isinstance(asked.outcome, Reply), asked.outcome
         assert isinstance(learned, EncodedRequest)

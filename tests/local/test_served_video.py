@@ -13,7 +13,7 @@ from unreel.core.failure import Failure
 from unreel.core.question import Condition
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.contract import ClipInput, InputKind
-from unreel.reviewers.endpoint.families import match_model_family
+from unreel.reviewers.endpoint.model_families import match_model_family
 from unreel.reviewers.endpoint.reviewer import (
     EndpointReviewer,
     ModelIOFormat,

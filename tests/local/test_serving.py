@@ -8,16 +8,20 @@ import pytest
 
 from local.stand_in import write_adapter, write_model
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.reviewers.endpoint.families import match_model_family
+from unreel.reviewers.endpoint.model_families import match_model_family
 from unreel.reviewers.local.input_format import CheckpointInputSpec, write_checkpoint_input_spec
-from unreel.reviewers.local.serving import ServingAddress, ServingPlan, plan_serving
+from unreel.reviewers.local.vllm_plan import VllmServerPlan, VllmServerSettings, plan_vllm_server
 
 
-def plan(folder: Path, place: ServingAddress = ServingAddress(), **more: Any) -> ServingPlan:  # noqa: B008  frozen
-    return plan_serving(folder, place=place, **more)
+def plan(
+    folder: Path,
+    place: VllmServerSettings = VllmServerSettings(),  # noqa: B008  frozen
+    **more: Any,
+) -> VllmServerPlan:
+    return plan_vllm_server(folder, place=place, **more)
 
 
-def taken(planned: ServingPlan, flag: str) -> str:
+def taken(planned: VllmServerPlan, flag: str) -> str:
     return planned.arguments[planned.arguments.index(flag) + 1]
 
 
@@ -207,7 +211,7 @@ def test_parts_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnreadableSourceError, match="no such folder"):
         plan(teach(write_adapter(tmp_path / "far"), base="Qwen/Qwen2.5-VL-7B-Instruct"))
     with pytest.raises(InvalidSettingError, match="128000 tokens at most"):
-        plan(base, ServingAddress(max_length=200_000))
+        plan(base, VllmServerSettings(max_length=200_000))
     (tuned / "adapter_model.safetensors").write_bytes(b"\xff" * 100)
     with pytest.raises(UnreadableSourceError, match="no tensors"):
         plan(base, adapters={"a": tuned})
@@ -215,8 +219,8 @@ def test_parts_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
 
 def test_a_model_is_spread_over_cards_or_computed_without_one(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "m")
-    assert taken(plan(folder, ServingAddress(gpus=4)), "--tensor-parallel-size") == "4"
-    without = plan(folder, ServingAddress(gpus=0))
+    assert taken(plan(folder, VllmServerSettings(gpus=4)), "--tensor-parallel-size") == "4"
+    without = plan(folder, VllmServerSettings(gpus=0))
     assert "--enforce-eager" in without.arguments
     assert without.usual["VLLM_CPU_OMP_THREADS_BIND"] == "nobind"
 

@@ -39,8 +39,8 @@ from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.retry import RetryPolicy
 from unreel.reviewers.contract import Reviewer, ReviewRequest
-from unreel.reviewers.endpoint.families import detect_model_family
-from unreel.reviewers.endpoint.providers import parse_model_address
+from unreel.reviewers.endpoint.model_address import parse_model_address
+from unreel.reviewers.endpoint.model_families import detect_model_family
 from unreel.reviewers.endpoint.reviewer import (
     EndpointLimits,
     EndpointReviewer,

@@ -19,17 +19,23 @@ from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
 from unreel.media.access import open_media_reader
 from unreel.media.annotated_copy import iter_annotated_copy
-from unreel.media.annotated_copy_wire import AnnotatedCopyReceiver
+from unreel.media.annotated_copy_messages import AnnotatedCopyReceiver
 from unreel.media.encode import ClipWriter
-from unreel.media.messages import TaskPayload
-from unreel.media.overlay import NARROWEST, PALETTE, OverlayCommentary, OverlayTrace, TimelineLane
+from unreel.media.messages import TaskReplyPayload
+from unreel.media.overlay import (
+    NARROWEST,
+    PALETTE,
+    OverlayCommentary,
+    OverlayTrace,
+    ReviewerOverlayLane,
+)
 from unreel.media.sound import NoSound, read_mono_sound
 
 SECOND = 1_000_000
 CLIP = ClipRecipe(n_frames=24, tone_hz=440, seed=3)
 SAID = OverlayCommentary(
     lanes=(
-        TimelineLane(
+        ReviewerOverlayLane(
             says="somebody: generated",
             marks=(
                 OverlayTrace(
@@ -220,18 +226,18 @@ START = b"\0\0\0\x18ftypisom" + bytes(12)
 )
 def test_pieces_that_cannot_be_are_not_written(at, data, n_frames, told) -> None:
     taker = AnnotatedCopyReceiver(io.BytesIO(), duration_us=SECOND, on_frames=lambda _: None)
-    taker.add(TaskPayload({"at": 0, "n_frames": 5}, (START,)))
+    taker.add(TaskReplyPayload({"at": 0, "n_frames": 5}, (START,)))
     with pytest.raises(ValueError, match=told):
-        taker.add(TaskPayload({"at": at, "n_frames": n_frames}, (data,)))
+        taker.add(TaskReplyPayload({"at": at, "n_frames": n_frames}, (data,)))
 
 
 def test_a_copy_that_never_ends_is_cut_off(monkeypatch) -> None:
-    monkeypatch.setattr("unreel.media.annotated_copy_wire._LEAST_BYTES", 100)
-    monkeypatch.setattr("unreel.media.annotated_copy_wire._BYTES_PER_S", 100)
+    monkeypatch.setattr("unreel.media.annotated_copy_messages._LEAST_BYTES", 100)
+    monkeypatch.setattr("unreel.media.annotated_copy_messages._BYTES_PER_S", 100)
     into = io.BytesIO()
     taker = AnnotatedCopyReceiver(into, duration_us=SECOND, on_frames=lambda _: None)
-    taker.add(TaskPayload({"at": 0, "n_frames": 1}, (START,)))
+    taker.add(TaskReplyPayload({"at": 0, "n_frames": 1}, (START,)))
     with pytest.raises(MediaError) as caught:
-        taker.add(TaskPayload({"at": 24, "n_frames": 1}, (bytes(200),)))
+        taker.add(TaskReplyPayload({"at": 24, "n_frames": 1}, (bytes(200),)))
     assert caught.value.failure.reason is FailureReason.TOO_LARGE
     assert len(into.getvalue()) == 24

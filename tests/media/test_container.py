@@ -13,7 +13,7 @@ from pace import slowness
 from unreel.core.errors import InvalidSettingError, MediaError
 from unreel.core.failure import FailureReason
 from unreel.media.container import open_clip, translate_media_errors
-from unreel.media.messages import MAX_PIXELS, finish_task_result
+from unreel.media.messages import MAX_PIXELS, deliver_task_result
 from unreel.media.probe import probe_clip
 from unreel.media.tasks import TASKS
 
@@ -148,7 +148,7 @@ def test_a_damaged_clip_gives_a_result_or_a_media_error_and_nothing_else(make, c
         del data[rng.choice([len(data), rng.randrange(len(data))]) :]
         for task, asked in (("probe", {}), ("frames", request), ("sound", {})):
             try:
-                finish_task_result(TASKS[task](io.BytesIO(bytes(data)), asked), lambda _part: None)
+                deliver_task_result(TASKS[task](io.BytesIO(bytes(data)), asked), lambda _part: None)
                 outcomes["read"] += 1
             except MediaError:
                 outcomes["failed"] += 1

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from reliability.disk import disk
 from unreel.media import near_duplicates
-from unreel.media.bands import CROWD, HashedFrames, sample_hash_band
 from unreel.media.fingerprint import ClipFingerprint, InMemoryFingerprints
+from unreel.media.hash_bands import CROWD, FrameHashMatcher, sample_hash_band
 from unreel.media.near_duplicates import DuplicateClipFamilies, find_near_duplicates
 from unreel.stats.connected_groups import group_connected_names
 
@@ -247,7 +247,7 @@ def test_families_are_those_that_joining_all_pairs_makes(pairs) -> None:
 
 def test_a_crowd_is_not_looked_at_pair_by_pair() -> None:
     hashes = np.zeros((CROWD + 1, WORDS), np.uint64)
-    hashed = HashedFrames(sides=(hashes,), known=0, most_bits=64)
+    hashed = FrameHashMatcher(sides=(hashes,), known=0, most_bits=64)
     pairs, crowded = hashed.meet(sample_hash_band(np.random.default_rng(0), 16))
     assert len(pairs) == 0
     assert len(crowded) == CROWD + 1

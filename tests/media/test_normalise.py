@@ -15,9 +15,9 @@ from unreel.media.decode import decode_frames
 from unreel.media.messages import MAX_PIXELS
 from unreel.media.normalise import (
     NormalisedClipFormat,
-    compute_frames_at_rate,
     fit_picture_inside,
     normalise_clip,
+    select_frames_at_rate,
 )
 from unreel.media.probe import probe_clip
 from unreel.media.sound import ClipSound, read_mono_sound
@@ -109,9 +109,9 @@ def test_each_instant_shows_what_the_clip_showed_there(make, recipe) -> None:
 
 def test_a_slow_clip_repeats_frames_and_a_fast_one_loses_some() -> None:
     slow = FrameTimeline.at_rate(Fraction(4), n_frames=3)
-    assert compute_frames_at_rate(slow, Fraction(8)) == [0, 0, 1, 1, 2, 2]
+    assert select_frames_at_rate(slow, Fraction(8)) == [0, 0, 1, 1, 2, 2]
     fast = FrameTimeline.at_rate(Fraction(60), n_frames=13)
-    assert compute_frames_at_rate(fast, Fraction(12)) == [0, 5, 10]
+    assert select_frames_at_rate(fast, Fraction(12)) == [0, 5, 10]
 
 
 def test_a_clip_that_claims_to_last_for_ever_is_refused(failure_of) -> None:
@@ -124,7 +124,7 @@ def test_a_clip_that_claims_to_last_for_ever_is_refused(failure_of) -> None:
         declared_rate=Fraction(1),
         declared_s=Fraction(1),
     )
-    failure = failure_of(compute_frames_at_rate, endless, Fraction(24))
+    failure = failure_of(select_frames_at_rate, endless, Fraction(24))
     assert failure.reason is FailureReason.TOO_LONG
 
 

@@ -13,7 +13,7 @@ from unreel.media.overlay import (
     OverlayPainter,
     OverlayPen,
     OverlayTrace,
-    TimelineLane,
+    ReviewerOverlayLane,
     add_caption_panel,
     draw_box_outline,
 )
@@ -37,7 +37,7 @@ def fault(*, start_s: float = 0, ends: bool = True, box: Box = WHERE) -> Overlay
     )
 
 
-def commentary(*lanes: TimelineLane, notes: tuple[str, ...] = ()) -> OverlayCommentary:
+def commentary(*lanes: ReviewerOverlayLane, notes: tuple[str, ...] = ()) -> OverlayCommentary:
     return OverlayCommentary(lanes=lanes, duration_us=4 * SECOND, notes=notes)
 
 
@@ -75,7 +75,9 @@ def test_every_box_can_be_seen(box) -> None:
 
 
 def test_words_stand_below_the_picture_and_never_on_it() -> None:
-    lanes = [TimelineLane(says="somebody: generated. " + "a long reason " * 30, marks=())] * 4
+    lanes = [
+        ReviewerOverlayLane(says="somebody: generated. " + "a long reason " * 30, marks=())
+    ] * 4
     annotator = OverlayPainter(commentary(*lanes, notes=("a warning",)), width=640, height=360)
     drawn = annotator.draw(grey(), SECOND)
     assert (drawn[:360] == 128).all()
@@ -85,7 +87,7 @@ def test_words_stand_below_the_picture_and_never_on_it() -> None:
 
 def test_a_box_shows_while_its_fault_lasts() -> None:
     annotator = OverlayPainter(
-        commentary(TimelineLane(says="x", colour=2, marks=(fault(start_s=2),))),
+        commentary(ReviewerOverlayLane(says="x", colour=2, marks=(fault(start_s=2),))),
         width=640,
         height=360,
     )
@@ -94,7 +96,7 @@ def test_a_box_shows_while_its_fault_lasts() -> None:
 
 
 def test_who_marks_nothing_has_a_lane_and_an_empty_bar() -> None:
-    lane = TimelineLane(says="somebody: real", colour=3)
+    lane = ReviewerOverlayLane(says="somebody: real", colour=3)
     without, within = (
         OverlayPainter(commentary(*lanes), width=640, height=360).size[1] for lanes in ([], [lane])
     )
@@ -107,7 +109,7 @@ def test_who_marks_nothing_has_a_lane_and_an_empty_bar() -> None:
 def test_the_bar_tells_when_and_is_broken_where_no_end_was_named() -> None:
     def filled(*, ends: bool) -> np.ndarray:
         mark = fault(start_s=2, ends=ends, box=Box(0, 0, 0.01, 0.01))
-        lane = TimelineLane(says="x", colour=2, marks=(mark,))
+        lane = ReviewerOverlayLane(says="x", colour=2, marks=(mark,))
         drawn = OverlayPainter(commentary(lane), width=640, height=360).draw(grey(), 0)[360:]
         rows = (np.abs(drawn.astype(int) - PALETTE[2]).sum(-1) < 30)[:, 60:]
         return rows[rows.sum(-1).argmax()]
@@ -119,7 +121,7 @@ def test_the_bar_tells_when_and_is_broken_where_no_end_was_named() -> None:
 
 
 def test_the_playhead_moves_and_leaves_the_words_alone() -> None:
-    lanes = [TimelineLane(says="long words " * 40)] * 2
+    lanes = [ReviewerOverlayLane(says="long words " * 40)] * 2
     annotator = OverlayPainter(commentary(*lanes), width=640, height=360)
     early, late = (annotator.draw(grey(), at).copy()[360:] for at in (SECOND, 3 * SECOND))
     moved = (early != late).any(-1)
@@ -133,7 +135,9 @@ def test_the_playhead_moves_and_leaves_the_words_alone() -> None:
 def test_any_size_gives_an_even_one_that_words_fit_into(size) -> None:
     width, height = size
     annotator = OverlayPainter(
-        commentary(TimelineLane(says="word " * 50, marks=(fault(),)), notes=("a warning " * 9,)),
+        commentary(
+            ReviewerOverlayLane(says="word " * 50, marks=(fault(),)), notes=("a warning " * 9,)
+        ),
         width=width,
         height=height,
     )

@@ -15,9 +15,9 @@ from unreel.core.clip import ClipFacts
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.failure import Failure, FailureReason
 from unreel.media import frame_collector as gathering_module
-from unreel.media.annotated_copy_wire import build_commentary_request
+from unreel.media.annotated_copy_messages import build_annotate_task_fields
 from unreel.media.decode import decode_frames
-from unreel.media.messages import MAX_PIXELS, OnPart, TaskPayload
+from unreel.media.messages import MAX_PIXELS, OnPart, TaskReplyPayload
 from unreel.media.normalise import NormalisedClipFormat, normalise_clip
 from unreel.media.overlay import OverlayCommentary
 from unreel.media.picture import encode_jpeg
@@ -106,19 +106,19 @@ def test_headers_are_plain_json(clip) -> None:
         },
         "scan": {},
         "instants": {"at_us": [0]},
-        "annotate": build_commentary_request(OverlayCommentary(lanes=(), duration_us=1_000_000)),
+        "annotate": build_annotate_task_fields(OverlayCommentary(lanes=(), duration_us=1_000_000)),
     }
     assert requests.keys() == TASKS.keys()
     for task, request in requests.items():
         payload = run_trusted_task(task, clip, request)
-        assert isinstance(payload, TaskPayload)
+        assert isinstance(payload, TaskReplyPayload)
         assert json.loads(json.dumps(payload.header)) == payload.header
         assert all(type(blob) is bytes for blob in payload.blobs)
 
 
 def test_a_rate_travels_as_a_fraction_in_words(clip) -> None:
     payload = run_trusted_task("probe", clip, {})
-    assert isinstance(payload, TaskPayload)
+    assert isinstance(payload, TaskReplyPayload)
     assert payload.header["facts"]["video"]["average_rate"] == "30000/1001"
 
 
@@ -192,32 +192,32 @@ def test_unknown_names_list_the_known_ones(clip) -> None:
 class Liar:
     """A runner that hands back one payload, whatever is asked."""
 
-    def __init__(self, payload: TaskPayload, parts: Sequence[TaskPayload] = ()) -> None:
+    def __init__(self, payload: TaskReplyPayload, parts: Sequence[TaskReplyPayload] = ()) -> None:
         self._payload, self._parts = payload, parts
 
     def __call__(
         self, task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
-    ) -> TaskPayload | Failure:
+    ) -> TaskReplyPayload | Failure:
         for part in self._parts:
             assert on_part is not None
             on_part(part)
         return self._payload
 
 
-def honest(task: str, clip: Path, **request: Any) -> TaskPayload:
+def honest(task: str, clip: Path, **request: Any) -> TaskReplyPayload:
     payload = run_trusted_task(task, clip, request)
-    assert isinstance(payload, TaskPayload)
-    return TaskPayload(json.loads(json.dumps(payload.header)), payload.blobs)
+    assert isinstance(payload, TaskReplyPayload)
+    return TaskReplyPayload(json.loads(json.dumps(payload.header)), payload.blobs)
 
 
-def honest_frames(clip: Path, sampling: str) -> tuple[TaskPayload, list[TaskPayload]]:
-    parts: list[TaskPayload] = []
+def honest_frames(clip: Path, sampling: str) -> tuple[TaskReplyPayload, list[TaskReplyPayload]]:
+    parts: list[TaskReplyPayload] = []
     payload = run_trusted_task("frames", clip, {"sampling": sampling}, parts.append)
-    assert isinstance(payload, TaskPayload)
+    assert isinstance(payload, TaskReplyPayload)
     return payload, parts
 
 
-def lie(payload: TaskPayload, change: Any) -> MediaReader:
+def lie(payload: TaskReplyPayload, change: Any) -> MediaReader:
     change(payload.header)
     return MediaReader(Liar(payload))
 
@@ -276,14 +276,14 @@ FRAME_LIES = {
     "one frame less": lambda parts: parts.pop(),
     "no frame": lambda parts: parts.clear(),
     "one frame more": lambda parts: parts.append(
-        TaskPayload(parts[-1].header | {"index": 47}, parts[-1].blobs)
+        TaskReplyPayload(parts[-1].header | {"index": 47}, parts[-1].blobs)
     ),
-    "no pixels": lambda parts: parts.append(TaskPayload(parts.pop().header)),
+    "no pixels": lambda parts: parts.append(TaskReplyPayload(parts.pop().header)),
     "pixels twice": lambda parts: parts.append(
-        TaskPayload(parts[-1].header | {"index": 47}, 2 * parts.pop().blobs)
+        TaskReplyPayload(parts[-1].header | {"index": 47}, 2 * parts.pop().blobs)
     ),
     "a JPEG": lambda parts: parts.append(
-        TaskPayload(parts.pop().header, (encode_jpeg(np.zeros((128, 192, 3), np.uint8)),))
+        TaskReplyPayload(parts.pop().header, (encode_jpeg(np.zeros((128, 192, 3), np.uint8)),))
     ),
 }
 
@@ -311,7 +311,7 @@ def test_false_frames_are_a_failure(clip, change, encoding) -> None:
 )
 def test_a_false_end_of_the_frames_is_a_failure(clip, change) -> None:
     payload, parts = honest_frames(clip, "uniform-3")
-    reader = MediaReader(Liar(TaskPayload(payload.header | change), parts))
+    reader = MediaReader(Liar(TaskReplyPayload(payload.header | change), parts))
     assert reason(reader.frames(clip, sampling="uniform-3")) is FailureReason.WORKER_DIED
 
 
@@ -347,9 +347,9 @@ def test_false_sound_is_a_failure(clip, change) -> None:
 
 def test_a_false_clip_is_a_failure(clip) -> None:
     for payload in (
-        TaskPayload({"size_bytes": 3}, (b"abcd",)),
-        TaskPayload({"size_bytes": 12}, (b"hello world!",)),
-        TaskPayload({"size_bytes": 0}),
+        TaskReplyPayload({"size_bytes": 3}, (b"abcd",)),
+        TaskReplyPayload({"size_bytes": 12}, (b"hello world!",)),
+        TaskReplyPayload({"size_bytes": 0}),
     ):
         outcome = MediaReader(Liar(payload)).normalise(clip, FORM)
         assert reason(outcome) is FailureReason.WORKER_DIED

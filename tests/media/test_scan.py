@@ -12,7 +12,7 @@ from scenes.ball import read_index
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
 from unreel.media.access import open_media_reader
-from unreel.media.messages import MAX_PIXELS, TaskPayload
+from unreel.media.messages import MAX_PIXELS, TaskReplyPayload
 from unreel.media.reader import MediaReader
 from unreel.media.scan import (
     FULL,
@@ -22,7 +22,7 @@ from unreel.media.scan import (
     compute_colour_histogram,
     scan_clip,
 )
-from unreel.media.scan_wire import build_scan_payload, parse_scan_payload
+from unreel.media.scan_payload import build_scan_payload, parse_scan_payload
 
 
 def scanned(data: io.BytesIO | bytes):
@@ -174,13 +174,13 @@ def test_a_clip_with_too_many_pixels_is_refused(tmp_path, make) -> None:
 
 
 @pytest.fixture(scope="module")
-def honest() -> TaskPayload:
+def honest() -> TaskReplyPayload:
     framed = [np.pad(p, ((8, 8), (0, 0), (0, 0))) for p in film(5, n_frames=10)]
     return build_scan_payload(scanned(write_clip(framed)))
 
 
 class TestWhatAHostileChildMaySend:
-    def sent(self, payload: TaskPayload, tmp_path) -> Failure:
+    def sent(self, payload: TaskReplyPayload, tmp_path) -> Failure:
         path = tmp_path / "clip.mp4"
         path.touch()
         found = MediaReader(lambda _task, _path, _request, _on_part: payload).scan(path)

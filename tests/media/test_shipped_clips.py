@@ -6,7 +6,7 @@ import pytest
 
 from shipped_clips import PACKAGE, RECIPES, REVIEW_SAMPLE
 from synthesise import planted_trace, synthesise
-from unreel.evaluation.sample import read_sample_traces
+from unreel.evaluation.sample_review import read_sample_traces
 from unreel.media.decode import decode_frames
 from unreel.media.messages import MAX_PIXELS
 from unreel.media.timeline import read_frame_timeline

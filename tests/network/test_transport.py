@@ -18,9 +18,9 @@ from unreel.core import address_check
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.server_keys import parse_server_url
 from unreel.creators.endpoint.client import VideoServiceClient
-from unreel.creators.endpoint.service import ServiceEndpoint
-from unreel.network.client import HttpReply, find_proxy
-from unreel.reviewers.endpoint.providers import ModelAddress
+from unreel.creators.endpoint.service import VideoServiceEndpoint
+from unreel.network.http_client import HttpReply, find_proxy
+from unreel.reviewers.endpoint.model_address import ModelAddress
 from unreel.reviewers.endpoint.transport import HttpTransport
 
 HONEST, CANARY = "127.0.0.1", "127.0.0.2"
@@ -99,7 +99,7 @@ def _ask_reviewer(url: str) -> HttpReply | Failure:
 
 def _ask_creator(url: str) -> Any:
     async def ask() -> Any:
-        client = VideoServiceClient(ServiceEndpoint(url=url), max_connections=2)
+        client = VideoServiceClient(VideoServiceEndpoint(url=url), max_connections=2)
         try:
             outcomes = [
                 await client.get("jobs/1"),

@@ -123,14 +123,14 @@ def finished(bench: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was really asked."""
     from unreel.core.settings import read_environment_settings
     from unreel.engine.location import StorageLocation
-    from unreel.engine.storage_access import StorageAccess
-    from unreel.evaluation.recipe import check_eval_recipe
+    from unreel.engine.storage_access import ClipAccessSettings
+    from unreel.evaluation.recipe import validate_eval_recipe
     from unreel.evaluation.run_job import EvalRun, evaluate
 
     folder = tmp_path_factory.mktemp("finished") / "run"
     values = {"benchmark": str(bench), "protocol": "reality", "model": "always-real"}
-    access = StorageAccess(settings=read_environment_settings(), trusted=True)
-    recipe = check_eval_recipe(values)
+    access = ClipAccessSettings(settings=read_environment_settings(), trusted=True)
+    recipe = validate_eval_recipe(values)
     evaluate(
         EvalRun(place=StorageLocation(str(folder)), recipe=recipe, access=access, ledgers=folder)
     )

@@ -17,7 +17,7 @@ from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 from unreel.evaluation.judge import ExplanationPair, JudgeRulings, judge_explanations
 from unreel.evaluation.judge_rulings import JudgeRulingStore
-from unreel.evaluation.tables import RULINGS
+from unreel.evaluation.table_schemas import RULINGS
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.factory import wrap_open_reviewer
 
@@ -145,7 +145,7 @@ CASES = [
 @pytest.fixture
 def scene(world, run, bench) -> SimpleNamespace:
     """All that the commands name."""
-    from unreel.core.identity import compute_clip_id
+    from unreel.core.content_ids import compute_clip_id
 
     recipe = (
         f'name = "set"\n[source]\npath = "{bench}"\nlicence = "CC0"\n[screen]\n[normalise]\nwidth = 64\nheight = 48\n'

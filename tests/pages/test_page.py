@@ -8,7 +8,7 @@ import pytest
 from markupsafe import Markup
 
 from unreel.core.errors import InvalidValueError
-from unreel.pages.page import build_html_page
+from unreel.pages.html_page import build_html_page
 
 MAIN = Markup('<main id="main"><h1>A page</h1>{}</main>')
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u2028\u2029&"
@@ -105,7 +105,7 @@ def test_a_page_without_its_content_place_is_refused() -> None:
 
 
 def test_a_value_that_a_template_lacks_is_an_error() -> None:
-    from unreel.pages.page import render_template
+    from unreel.pages.html_page import render_template
 
     with pytest.raises(jinja2.UndefinedError):
         render_template("unreel.pages:page.html", title="only")

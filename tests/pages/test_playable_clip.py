@@ -8,7 +8,7 @@ import pytest
 
 from synthesise import ClipRecipe, synthesise
 from unreel.core.clip import Clip
-from unreel.core.identity import compute_clip_id
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.settings import EnvironmentSettings
 from unreel.media.access import open_media_reader
 from unreel.media.reader import MediaReader

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from footage import film, write_clip
-from unreel.creators.config import CREATORS, CreatorSection
-from unreel.recipes.check import validate_recipe_sections
+from unreel.creators.config import CREATORS, CreatorRecipeSection
+from unreel.recipes.validation import validate_recipe_sections
 
 pytest.importorskip("lance", reason="needs the extra `eval`")
 
@@ -85,6 +85,6 @@ def test_the_kit_passes_on_the_pages_own_creator(site: Path) -> None:
 
 def test_every_creator_of_the_page_can_be_written_so_and_every_kind_is_shown() -> None:
     shown = [creator for block in blocks("creator") for creator in tomllib.loads(block)["creator"]]
-    sections = [validate_recipe_sections(CreatorSection, keys) for keys in shown]
+    sections = [validate_recipe_sections(CreatorRecipeSection, keys) for keys in shown]
     assert {section.kind for section in sections} == set(CREATORS.entries)
     assert len({section.stable_name for section in sections}) == len(sections)

@@ -22,9 +22,9 @@ from unreel.core.verdict import (
     Unparsed,
     UnparsedReason,
 )
-from unreel.protocols.locate.truth import LocateTruth
+from unreel.protocols.locate.ground_truth import LocateTruth
 from unreel.protocols.protocol import ScoredQuestion
-from unreel.protocols.trace.truth import TraceTruth
+from unreel.protocols.trace.ground_truth import TraceTruth
 
 Rows = list[ScoredQuestion[Any, Any]]
 SHAPES = {

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from unreel.core.verdict import Unparsed
+from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.protocol import AnswerContext, Mode, get_protocol
-from unreel.protocols.space import parse_box_space
 
 HALF_A_PIXEL = 0.5
 """Two people who round differently have read the same box."""

@@ -9,7 +9,7 @@ from unreel.core.clip import ClipId
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.core.verdict import LocatedSegment, LocateVerdict
-from unreel.protocols.locate.truth import LocateTruth
+from unreel.protocols.locate.ground_truth import LocateTruth
 from unreel.protocols.protocol import ScoredQuestion
 
 AVERAGED = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)

@@ -4,10 +4,10 @@ import pytest
 
 from unreel.core.judgement import ErrorFamily, Label
 from unreel.core.verdict import Position, Unparsed, UnparsedReason
-from unreel.protocols.preference.parser import parse as parse_preference
+from unreel.protocols.preference.parser import parse_preference_answer as parse_preference
 from unreel.protocols.protocol import AnswerContext, Mode
-from unreel.protocols.realism.parser import parse as parse_realism
-from unreel.protocols.reality.parser import parse as parse_reality
+from unreel.protocols.realism.parser import parse_realism_answer as parse_realism
+from unreel.protocols.reality.parser import parse_reality_answer as parse_reality
 
 MISSING = UnparsedReason.MISSING
 MALFORMED = UnparsedReason.MALFORMED

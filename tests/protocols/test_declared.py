@@ -21,6 +21,7 @@ from unreel.core.verdict import (
     Unparsed,
     UnparsedReason,
 )
+from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.presentation import shows_frame_times
 from unreel.protocols.protocol import (
     REVIEWED,
@@ -31,8 +32,7 @@ from unreel.protocols.protocol import (
     get_protocol,
     list_protocol_names,
 )
-from unreel.protocols.space import BoxSpace
-from unreel.protocols.trace.truth import TraceTruth
+from unreel.protocols.trace.ground_truth import TraceTruth
 
 NAMES = list_protocol_names()
 MISSING = Unparsed(UnparsedReason.MISSING)

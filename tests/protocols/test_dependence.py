@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from unreel.core.clip import ClipId, Generated, Real, get_creator
+from unreel.core.clip import ClipId, Generated, Real, get_first_creator
+from unreel.core.content_ids import digest
 from unreel.core.estimate import Estimate
-from unreel.core.identity import digest
 from unreel.core.judgement import Label, Rating
 from unreel.core.verdict import RealismVerdict, RealityVerdict
-from unreel.protocols.measure import measure_mean_percent
+from unreel.protocols.metric_estimates import measure_mean_percent
 from unreel.protocols.protocol import ScoredQuestion, get_protocol
 
 CREATORS = ("a", "b", "c", "d", "e", "f", "g")
@@ -100,7 +100,11 @@ def test_a_figure_of_one_creator_is_about_that_creator() -> None:
 
 def test_every_row_of_a_run_names_its_creator() -> None:
     real, made = Real(), Generated("sora", "text")
-    assert [get_creator(real), get_creator(made), get_creator(real, made)] == ["", "sora", "sora"]
+    assert [get_first_creator(real), get_first_creator(made), get_first_creator(real, made)] == [
+        "",
+        "sora",
+        "sora",
+    ]
 
 
 def test_realism_draws_the_clips_of_a_scene_together() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError
-from unreel.protocols.formulas import (
+from unreel.protocols.paper_formulas import (
     compute_balanced_accuracy,
     compute_pooled_accuracy,
     compute_trace_overall_score,

@@ -16,10 +16,14 @@ from unreel.core.verdict import (
     Unparsed,
     UnparsedReason,
 )
-from unreel.protocols.calibration import calibrate_labels, compute_realism_calibration
-from unreel.protocols.groups import UNCATEGORISED, compute_group_scorecards, get_trace_categories
+from unreel.protocols.calibration import compute_realism_calibration, measure_label_calibration
+from unreel.protocols.group_metrics import (
+    UNCATEGORISED,
+    compute_group_scorecards,
+    get_trace_categories,
+)
 from unreel.protocols.protocol import ScoredQuestion, get_protocol
-from unreel.protocols.trace.truth import TraceTruth
+from unreel.protocols.trace.ground_truth import TraceTruth
 
 GAP = Unparsed(UnparsedReason.MISSING)
 LOST = Failure(FailureReason.SERVER_ERROR, "500")
@@ -75,7 +79,7 @@ def test_labels_are_calibrated_as_certainties_and_failures_left_out() -> None:
         row("d", Generated("Sora"), RealityVerdict(label=GAP)),
         row("e", Generated("Sora"), LOST),
     ]
-    bins = {each.p_mean: each.generated for each in calibrate_labels(rows, seed=0).bins}
+    bins = {each.p_mean: each.generated for each in measure_label_calibration(rows, seed=0).bins}
     assert {told: (share.value, share.n) for told, share in bins.items()} == {
         0.0: (0.0, 1),
         1.0: (0.5, 2),

@@ -7,10 +7,10 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.core.verdict import LocatedSegment, Unparsed, UnparsedReason
+from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.locate.json_parser import MAX_SEGMENTS
-from unreel.protocols.locate.text import UNIT, write_segments
+from unreel.protocols.locate.verdict_texts import UNIT, format_segments_json
 from unreel.protocols.protocol import AnswerContext, get_protocol
-from unreel.protocols.space import BoxSpace
 
 SPACE = BoxSpace("pixel", 100, 100)
 BOX = Box(0.1, 0.2, 0.5, 0.6)
@@ -39,7 +39,7 @@ def reason(text: str, mode: str = "strict", prompt: str = "paper") -> UnparsedRe
 
 @pytest.mark.parametrize("mode", ["strict", "lenient"])
 def test_a_list_as_asked_for_is_read_completely(mode: str) -> None:
-    assert parsed(write_segments([FULL, BARE]), mode, space=UNIT) == (FULL, BARE)
+    assert parsed(format_segments_json([FULL, BARE]), mode, space=UNIT) == (FULL, BARE)
     assert parsed("<think>Is [1, 2] fake?</think> []", mode) == ()
 
 

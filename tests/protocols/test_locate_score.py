@@ -19,10 +19,10 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.span import TimeSpan
 from unreel.core.trace import Category, Trace
 from unreel.core.verdict import LocatedSegment, LocateVerdict, Unparsed, UnparsedReason
-from unreel.protocols.locate.clip_columns import compare_rows
-from unreel.protocols.locate.figures import ACTIVITYNET, AVDEEPFAKE1M, THRESHOLDS
-from unreel.protocols.locate.scorer import build_precision_sample, list_average_recalls
-from unreel.protocols.locate.truth import LocateTruth
+from unreel.protocols.locate.ground_truth import LocateTruth
+from unreel.protocols.locate.metrics import ACTIVITYNET, AVDEEPFAKE1M, THRESHOLDS
+from unreel.protocols.locate.scorer import build_average_precision_sample, compute_average_recalls
+from unreel.protocols.locate.segment_comparison import compare_all_clip_segments
 from unreel.protocols.protocol import ScoredQuestion, get_protocol
 
 SETS = 1_000
@@ -79,20 +79,20 @@ def test_time_metrics_of_cards_equal_a_second_implementation() -> None:
 def test_precision_and_recall_of_1000_sets_equal_a_second_implementation() -> None:
     for seed in range(SETS):
         clips = ref.draw_clips(seed, empty=seed % 2 == 0)
-        compared = compare_rows(ref.build_rows(clips))
+        compared = compare_all_clip_segments(ref.build_rows(clips))
         checks = [(ACTIVITYNET, ref.activitynet_ap)]
         if seed % 2:
             checks.append((AVDEEPFAKE1M, ref.avdeepfake1m_ap))
         for convention, reference in checks:
-            prepared = build_precision_sample(compared, convention)
+            prepared = build_average_precision_sample(compared, convention)
             for place, threshold in list(enumerate(THRESHOLDS))[seed % 3 :: 3]:
                 ours = prepared.build_statistic([place])(prepared.sample.observed)
                 expected = reference(clips, threshold)
                 assert ours[0] == pytest.approx(expected), (seed, convention.name, threshold)
-        recalls = list_average_recalls(compared.located, ACTIVITYNET, 10)
+        recalls = compute_average_recalls(compared.located, ACTIVITYNET, 10)
         assert np.concatenate(recalls).mean() == pytest.approx(ref.activitynet_ar(clips, 10))
         if seed % 2:
-            recalls = list_average_recalls(compared.located, AVDEEPFAKE1M, 2)
+            recalls = compute_average_recalls(compared.located, AVDEEPFAKE1M, 2)
             assert np.concatenate(recalls).mean() == pytest.approx(ref.avdeepfake1m_ar(clips, 2))
 
 
@@ -318,12 +318,14 @@ def test_the_convention_is_that_of_the_package_of_its_name(tmp_path: Path) -> No
         [python, "-c", ORACLE], input=json.dumps(files), capture_output=True, text=True, check=True
     )
     for clips, (precisions, recalls) in zip(sets, json.loads(done.stdout), strict=True):
-        compared = compare_rows(ref.build_rows(clips))
-        prepared = build_precision_sample(compared, AVDEEPFAKE1M)
+        compared = compare_all_clip_segments(ref.build_rows(clips))
+        prepared = build_average_precision_sample(compared, AVDEEPFAKE1M)
         for threshold, expected in zip((0.5, 0.75, 0.9, 0.95), precisions, strict=True):
             place = THRESHOLDS.index(threshold)
             ours = prepared.build_statistic([place])(prepared.sample.observed)
             assert ours[0] == pytest.approx(expected, abs=1e-5)
         for n, expected in zip((5, 10), recalls, strict=True):
-            found = np.concatenate(list_average_recalls(compared.located, AVDEEPFAKE1M, n)).mean()
+            found = np.concatenate(
+                compute_average_recalls(compared.located, AVDEEPFAKE1M, n)
+            ).mean()
             assert found == pytest.approx(expected, abs=1e-5)

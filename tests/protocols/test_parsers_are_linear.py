@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.protocol import PROTOCOLS, AnswerContext, get_protocol
-from unreel.protocols.space import BoxSpace
 
 pytestmark = pytest.mark.volume
 

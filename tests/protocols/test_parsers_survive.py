@@ -30,8 +30,8 @@ from unreel.core.verdict import (
     Unparsed,
 )
 from unreel.protocols.answer_text import READABLE
+from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.protocol import AnswerContext, get_protocol
-from unreel.protocols.space import BoxSpace
 
 pytestmark = pytest.mark.volume
 

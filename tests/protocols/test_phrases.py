@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position, Unparsed
-from unreel.protocols.claim_parser import parse_claimed_label
+from unreel.protocols.box_space import parse_box_space
+from unreel.protocols.label_claim_parser import parse_claimed_label
 from unreel.protocols.protocol import AnswerContext, get_protocol
-from unreel.protocols.space import parse_box_space
 from unreel.protocols.trace.box_parser import parse_trace_box
 from unreel.protocols.trace.onset_parser import parse_trace_onset
 

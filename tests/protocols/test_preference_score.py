@@ -9,7 +9,7 @@ from unreel.core.estimate import Estimate, Metric, Scorecard, Unmeasured
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Pair
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed, UnparsedReason
-from unreel.protocols.preference.scorer import PreferenceRow, score
+from unreel.protocols.preference.scorer import PreferenceRow, compute_preference_scorecard
 from unreel.protocols.protocol import ScoredQuestion
 
 FIRST, SECOND = Position.FIRST, Position.SECOND
@@ -40,7 +40,7 @@ def metric(card: Scorecard, name: str) -> Metric:
 
 
 def test_a_table_computed_by_hand() -> None:
-    card = score(
+    card = compute_preference_scorecard(
         [
             *rows("a", FIRST, (FIRST, 9), (SECOND, 1), (UNREAD, 2)),
             *rows("b", SECOND, (SECOND, 2), (FIRST, 3), (FAILED, 1)),
@@ -65,13 +65,15 @@ def test_a_reviewer_that_looks_only_at_the_place_is_right_half_of_the_time(
     always: Position, bias: float
 ) -> None:
     # Three times as many pairs show the real clip first: the balanced figure is not fooled.
-    card = score([*rows("a", FIRST, (always, 30)), *rows("b", SECOND, (always, 10))], seed=1)
+    card = compute_preference_scorecard(
+        [*rows("a", FIRST, (always, 30)), *rows("b", SECOND, (always, 10))], seed=1
+    )
     assert value(card, "accuracy") == pytest.approx(50)
     assert value(card, "position-bias") == pytest.approx(bias)
 
 
 def test_one_order_alone_says_nothing_about_the_other() -> None:
-    card = score(rows("a", FIRST, (FIRST, 10)), seed=1)
+    card = compute_preference_scorecard(rows("a", FIRST, (FIRST, 10)), seed=1)
     assert value(card, "real-first-accuracy") == 100
     assert card["accuracy"] == Unmeasured("no valid answer for pairs with the real clip second")
     assert isinstance(card["position-bias"], Unmeasured)
@@ -82,7 +84,10 @@ def test_both_orders_of_one_real_clip_are_drawn_together() -> None:
         *rows("a", FIRST, (FIRST, 20), (SECOND, 20)),
         *rows("b", SECOND, (SECOND, 20), (FIRST, 20)),
     ]
-    once, thrice = score(base, seed=2)["pooled"], score(base * 3, seed=2)["pooled"]
+    once, thrice = (
+        compute_preference_scorecard(base, seed=2)["pooled"],
+        compute_preference_scorecard(base * 3, seed=2)["pooled"],
+    )
     assert isinstance(once, Estimate)
     assert isinstance(thrice, Estimate)
     assert thrice.high - thrice.low == pytest.approx(once.high - once.low, rel=0.2)
@@ -91,7 +96,7 @@ def test_both_orders_of_one_real_clip_are_drawn_together() -> None:
 def test_a_single_clip_is_no_pair() -> None:
     row = ScoredQuestion(subject=ClipId("a"), truth=FIRST, outcome=PreferenceVerdict(real=FIRST))
     with pytest.raises(InvalidValueError, match="Use `reality`"):
-        score([row], seed=1)
+        compute_preference_scorecard([row], seed=1)
 
 
 @given(st.integers(0, 30), st.integers(0, 10**6))

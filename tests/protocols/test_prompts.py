@@ -12,7 +12,7 @@ from unreel.protocols.presentation import split_prompt_at_clips
 from unreel.protocols.protocol import ProtocolPrompt, get_protocol
 from unreel.protocols.realism.prompts import PROMPTS as REALISM
 from unreel.protocols.reality.prompts import STORYBOARD
-from unreel.protocols.trace.judge import JUDGE, build_judge_prompt, parse_judge_score
+from unreel.protocols.trace.explanation_judge import JUDGE, build_judge_prompt, parse_judge_score
 from unreel.protocols.trace.prompts import PROMPTS as TRACE
 from unreel.protocols.trace.prompts import SENTENCE_PROMPTS, VIDEO_MARK
 

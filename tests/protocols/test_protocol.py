@@ -11,10 +11,10 @@ from unreel.core.estimate import Unmeasured
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label, Pair, Rating
 from unreel.core.verdict import Position
-from unreel.protocols.locate.truth import LocateTruth
+from unreel.protocols.box_space import BoxSpace
+from unreel.protocols.locate.ground_truth import LocateTruth
 from unreel.protocols.protocol import PROTOCOLS, AnswerContext, ScoredQuestion, get_protocol
-from unreel.protocols.space import BoxSpace
-from unreel.protocols.trace.truth import TraceTruth
+from unreel.protocols.trace.ground_truth import TraceTruth
 
 NAMES = ("locate", "preference", "realism", "reality", "trace")
 TRUTHS = {
@@ -104,7 +104,7 @@ def test_parsing_and_scoring_fit_together_and_repeat_exactly(name: str) -> None:
 
 def test_the_contract_and_the_formulas_load_no_numbers_package() -> None:
     code = (
-        "import sys, unreel.protocols.protocol, unreel.protocols.formulas, unreel.protocols.rubric;"
+        "import sys, unreel.protocols.protocol, unreel.protocols.paper_formulas, unreel.protocols.realism_rubric;"
         "print(*{name.partition('.')[0] for name in sys.modules})"
     )
     loaded = subprocess.run(

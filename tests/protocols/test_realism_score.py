@@ -10,7 +10,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import ErrorFamily, Rating
 from unreel.core.verdict import RealismVerdict, Unparsed, UnparsedReason
 from unreel.protocols.protocol import ScoredQuestion
-from unreel.protocols.realism.scorer import RealismRow, score
+from unreel.protocols.realism.scorer import RealismRow, compute_realism_scorecard
 
 MISSING = Unparsed(UnparsedReason.MISSING)
 FAILED = Failure(FailureReason.UNDECODABLE, "broken")
@@ -53,7 +53,7 @@ GIVEN = [1, 2, 2, 3, 3, 3, 3, 5, 4, 5]
 
 def test_figures_against_plain_formulas() -> None:
     rows = [row(f"c{i}", *pair) for i, pair in enumerate(zip(HUMAN, GIVEN, strict=True))]
-    card = score(rows, seed=1)
+    card = compute_realism_scorecard(rows, seed=1)
     assert value(card, "plcc") == pytest.approx(reference.pearsonr(HUMAN, GIVEN).statistic)
     assert value(card, "srocc") == pytest.approx(reference.spearmanr(HUMAN, GIVEN).statistic)
     assert value(card, "pcr") == pytest.approx(pcr(HUMAN, GIVEN))
@@ -64,13 +64,13 @@ def test_figures_against_plain_formulas() -> None:
 def test_a_predicted_tie_disagrees() -> None:
     rows = [row(f"c{i}", human, given) for i, (human, given) in enumerate([(1, 2), (2, 2), (3, 4), (4, 5), (5, 5), (5, 5), (1, 1)])]  # fmt: skip
     human, given = [1, 2, 3, 4, 5, 5, 1], [2, 2, 4, 5, 5, 5, 1]
-    assert value(score(rows, seed=1), "pcr") == pytest.approx(pcr(human, given))
+    assert value(compute_realism_scorecard(rows, seed=1), "pcr") == pytest.approx(pcr(human, given))
 
 
 def test_unreadable_scores_are_left_out_or_taken_for_3() -> None:
     rows = [row(f"c{i}", *pair) for i, pair in enumerate(zip(HUMAN, GIVEN, strict=True))]
     unread = [row("u1", 1, Unparsed(UnparsedReason.OUT_OF_RANGE, "7")), row("u2", 5, MISSING)]
-    card = score([*rows, *unread], seed=1)
+    card = compute_realism_scorecard([*rows, *unread], seed=1)
     assert value(card, "plcc") == pytest.approx(reference.pearsonr(HUMAN, GIVEN).statistic)
     imputed = reference.pearsonr([*HUMAN, 1, 5], [*GIVEN, 3, 3]).statistic
     assert value(card, "plcc-impute-3") == pytest.approx(imputed)
@@ -83,14 +83,16 @@ def test_unreadable_scores_are_left_out_or_taken_for_3() -> None:
 
 def test_failures_are_neither_scored_nor_imputed() -> None:
     rows = [row(f"c{i}", *pair) for i, pair in enumerate(zip(HUMAN, GIVEN, strict=True))]
-    with_failure = score([*rows, row("x", 1, FAILED)], seed=1)
-    assert with_failure.metrics == score(rows, seed=1).metrics
+    with_failure = compute_realism_scorecard([*rows, row("x", 1, FAILED)], seed=1)
+    assert with_failure.metrics == compute_realism_scorecard(rows, seed=1).metrics
     assert with_failure.failures == {"undecodable": 1}
     assert (with_failure.n_questions, with_failure.n_answered) == (11, 10)
 
 
 def test_a_constant_reviewer_correlates_with_nothing() -> None:
-    card = score([row(f"c{i}", human, 3) for i, human in enumerate(HUMAN)], seed=1)
+    card = compute_realism_scorecard(
+        [row(f"c{i}", human, 3) for i, human in enumerate(HUMAN)], seed=1
+    )
     assert isinstance(card["plcc"], Unmeasured)
     assert value(card, "pcr") == 0
 
@@ -103,7 +105,7 @@ def test_similarity_is_the_mean_over_answers_with_reasons() -> None:
         row("d", 4, 4, 0.9),  # says no reason: the similarity cannot be of it
         row("e", 5, FAILED, 0.1),
     ]
-    card = score(rows, seed=1)
+    card = compute_realism_scorecard(rows, seed=1)
     similar = card["sts"]
     assert isinstance(similar, Estimate)
     assert similar.value == pytest.approx(0.6)
@@ -112,20 +114,20 @@ def test_similarity_is_the_mean_over_answers_with_reasons() -> None:
 
 
 def test_similarity_is_unmeasured_until_something_is_compared() -> None:
-    card = score([row("a", 1, 1, None, "floats")], seed=1)
+    card = compute_realism_scorecard([row("a", 1, 1, None, "floats")], seed=1)
     assert card["sts"] == Unmeasured("no reason has been compared with a person's")
 
 
 def test_a_similarity_is_a_cosine() -> None:
     with pytest.raises(InvalidValueError, match="cosines"):
-        score([row("a", 1, 1, 80.0, "floats")], seed=1)
+        compute_realism_scorecard([row("a", 1, 1, 80.0, "floats")], seed=1)
 
 
 def test_ratings_of_one_clip_are_drawn_together() -> None:
     rows = [row(f"c{i}", *pair) for i, pair in enumerate(zip(HUMAN * 3, GIVEN * 3, strict=True))]
     alone, repeated = (
-        score(rows, seed=2)["plcc"],
-        score([r for r in rows for _ in range(4)], seed=2)["plcc"],
+        compute_realism_scorecard(rows, seed=2)["plcc"],
+        compute_realism_scorecard([r for r in rows for _ in range(4)], seed=2)["plcc"],
     )
     assert isinstance(alone, Estimate)
     assert isinstance(repeated, Estimate)
@@ -149,17 +151,19 @@ def test_families_of_errors_are_compared_with_peoples_and_scored_apart() -> None
         *(seen(i, human, MISSING) for i in range(20, 23)),
         *(seen(i, None, "none") for i in range(23, 30)),
     ]
-    card = score(rows, seed=1)
+    card = compute_realism_scorecard(rows, seed=1)
     assert value(card, "family") == pytest.approx(100 * 15 / 20)
     assert str(metric(card, "family").coverage) == "20/23 parsed"
     assert card.unparsed["family: missing"] == 3
     assert metric(card, "srocc: family=human-states").coverage.asked == 13
-    assert value(card, "srocc: family=object-states") == value(score(rows[10:20], seed=1), "srocc")
+    assert value(card, "srocc: family=object-states") == value(
+        compute_realism_scorecard(rows[10:20], seed=1), "srocc"
+    )
 
 
 def test_a_family_that_nobody_asked_for_is_not_measured() -> None:
     rows = [seen(i, ErrorFamily.HUMAN_STATES, None) for i in range(9)]
-    assert isinstance(score(rows, seed=1)["family"], Unmeasured)
+    assert isinstance(compute_realism_scorecard(rows, seed=1)["family"], Unmeasured)
 
 
 def test_low_scores_tell_generated_clips_from_real_ones() -> None:
@@ -170,9 +174,9 @@ def test_low_scores_tell_generated_clips_from_real_ones() -> None:
 
     real = [of(f"r{i}", "", 5 if i < 15 else 3) for i in range(20)]
     made = [of(f"g{i}", "Veo", 1 if i < 6 else 3) for i in range(10)]
-    card = score([*real, *made, of("u", "Veo", MISSING)], seed=1)
+    card = compute_realism_scorecard([*real, *made, of("u", "Veo", MISSING)], seed=1)
     assert value(card, "auc") == pytest.approx((6 * 20 + 4 * 15 + 4 * 5 / 2) / (10 * 20))
     assert value(card, "tpr-at-fpr-5") == pytest.approx(60)
     assert isinstance(card["tpr-at-fpr-1"], Unmeasured)
     assert str(metric(card, "auc").coverage) == "30/31 parsed"
-    assert isinstance(score(made, seed=1)["auc"], Unmeasured)
+    assert isinstance(compute_realism_scorecard(made, seed=1)["auc"], Unmeasured)

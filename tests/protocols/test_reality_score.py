@@ -7,18 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.clip import ClipId, Generated, Origin, Real
+from unreel.core.content_ids import digest
 from unreel.core.estimate import Estimate, Metric, Scorecard, Unmeasured
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import digest
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
-from unreel.protocols.formulas import (
+from unreel.protocols.paper_formulas import (
     compute_balanced_accuracy,
     compute_pooled_accuracy,
     round_as_printed,
 )
 from unreel.protocols.protocol import ScoredQuestion
-from unreel.protocols.reality.scorer import RealityRow, score
+from unreel.protocols.reality.scorer import RealityRow, compute_reality_scorecard
 
 UNREAD = Unparsed(UnparsedReason.MALFORMED, "maybe")
 FAILED = Failure(FailureReason.WORKER_DIED, "gone")
@@ -53,7 +53,7 @@ def metric(card: Scorecard, name: str) -> Metric:
 
 
 def test_a_table_computed_by_hand() -> None:
-    card = score([*REAL, *VEO, *SORA], seed=1)
+    card = compute_reality_scorecard([*REAL, *VEO, *SORA], seed=1)
     assert (card.n_questions, card.n_answered) == (30, 26)
     assert value(card, "pooled: Veo") == pytest.approx(100 * (8 + 3) / (10 + 8))
     assert value(card, "pooled: Sora") == pytest.approx(100 * (8 + 4) / (10 + 5))
@@ -67,14 +67,14 @@ def test_a_table_computed_by_hand() -> None:
 
 
 def test_the_average_weighs_creators_alike() -> None:
-    card = score([*REAL, *VEO, *SORA], seed=1)
+    card = compute_reality_scorecard([*REAL, *VEO, *SORA], seed=1)
     for figure in ("pooled", "balanced", "pooled-all-clips", "balanced-all-clips"):
         by_creator = [value(card, f"{figure}: {name}") for name in ("Veo", "Sora")]
         assert value(card, figure) == pytest.approx(sum(by_creator) / 2)
 
 
 def test_all_clips_count_unread_answers_and_failures_as_not_right() -> None:
-    card = score([*REAL, *VEO, *SORA], seed=1)
+    card = compute_reality_scorecard([*REAL, *VEO, *SORA], seed=1)
     assert value(card, "pooled-all-clips: Veo") == pytest.approx(100 * (8 + 3) / (12 + 10))
     assert value(card, "balanced-all-clips: Sora") == pytest.approx(100 * (8 / 12 + 4 / 8) / 2)
     assert str(metric(card, "pooled: Veo").coverage) == "18/21 parsed"
@@ -82,13 +82,13 @@ def test_all_clips_count_unread_answers_and_failures_as_not_right() -> None:
 
 
 def test_failures_and_unread_answers_are_counted() -> None:
-    card = score([*REAL, *VEO, *SORA], seed=1)
+    card = compute_reality_scorecard([*REAL, *VEO, *SORA], seed=1)
     assert card.failures == {"worker-died": 4}
     assert card.unparsed == {"label: malformed": 3}
 
 
 def test_the_scorer_and_the_plain_formulas_agree() -> None:
-    card = score([*REAL, *VEO], seed=1)
+    card = compute_reality_scorecard([*REAL, *VEO], seed=1)
     counts = {"real_correct": 8, "n_real": 10, "fake_correct": 3, "n_fake": 8}
     assert value(card, "pooled: Veo") == pytest.approx(compute_pooled_accuracy(**counts))
     assert value(card, "balanced: Veo") == pytest.approx(compute_balanced_accuracy(**counts))
@@ -97,7 +97,7 @@ def test_the_scorer_and_the_plain_formulas_agree() -> None:
 
 def test_a_reviewer_that_always_says_real_is_balanced_at_half() -> None:
     always = [*rows("r", Real(), (Label.REAL, 30)), *rows("v", Generated("Veo"), (Label.REAL, 10))]
-    card = score(always, seed=1)
+    card = compute_reality_scorecard(always, seed=1)
     assert value(card, "balanced") == pytest.approx(50)
     assert value(card, "pooled") == pytest.approx(75)
     assert value(card, "answered-real") == 100
@@ -105,17 +105,17 @@ def test_a_reviewer_that_always_says_real_is_balanced_at_half() -> None:
 
 
 def test_one_side_alone_is_no_game() -> None:
-    only_real = score(REAL, seed=1)
+    only_real = compute_reality_scorecard(REAL, seed=1)
     assert only_real["pooled"] == Unmeasured("there is nothing to compare")
     assert value(only_real, "real-accuracy") == 80
-    only_fake = score(VEO, seed=1)
+    only_fake = compute_reality_scorecard(VEO, seed=1)
     assert only_fake["pooled: Veo"] == Unmeasured("no valid answer for real clips")
     assert value(only_fake, "caught: Veo") == pytest.approx(37.5)
 
 
 def test_a_creator_whose_questions_all_failed_is_not_silently_left_out() -> None:
     lost = rows("x", Generated("Lost"), (FAILED, 5))
-    card = score([*REAL, *VEO, *lost], seed=1)
+    card = compute_reality_scorecard([*REAL, *VEO, *lost], seed=1)
     assert card["pooled: Lost"] == Unmeasured("no valid answer for clips of Lost")
     assert card["pooled"] == Unmeasured("no valid answer for clips of Lost")
     assert card["caught: Lost"] == Unmeasured("no rows")
@@ -125,7 +125,10 @@ def test_a_creator_whose_questions_all_failed_is_not_silently_left_out() -> None
 def test_answers_on_one_clip_are_drawn_together() -> None:
     real = rows("r", Real(), (Label.REAL, 20), (Label.GENERATED, 20))
     fake = rows("v", Generated("Veo"), (Label.REAL, 20), (Label.GENERATED, 20))
-    once, thrice = score([*real, *fake], seed=3), score([*real, *fake] * 3, seed=3)
+    once, thrice = (
+        compute_reality_scorecard([*real, *fake], seed=3),
+        compute_reality_scorecard([*real, *fake] * 3, seed=3),
+    )
     for name in ("balanced", "pooled"):
         alone, repeated = once[name], thrice[name]
         assert isinstance(alone, Estimate)
@@ -143,7 +146,7 @@ def test_printed_cells_follow_from_their_counts(shared: Path) -> None:
     for cell in cells[:6]:
         right, wrong = cell["real_correct"], cell["real_n"] - cell["real_correct"]
         caught, missed = cell["fake_correct"], cell["fake_n"] - cell["fake_correct"]
-        card = score(
+        card = compute_reality_scorecard(
             [
                 *rows("r", Real(), (Label.REAL, right), (Label.GENERATED, wrong)),
                 *rows("f", Generated("X"), (Label.GENERATED, caught), (Label.REAL, missed)),
@@ -158,7 +161,7 @@ def test_printed_cells_follow_from_their_counts(shared: Path) -> None:
 
 def test_few_clips_of_a_creator_leave_doubt_even_when_all_were_caught() -> None:
     few = rows("k", Generated("Kling"), (Label.GENERATED, 3))
-    measured = score([*REAL, *few], seed=1)["balanced: Kling"]
+    measured = compute_reality_scorecard([*REAL, *few], seed=1)["balanced: Kling"]
     assert isinstance(measured, Estimate)
     assert measured.value == pytest.approx(90)
     assert measured.low < 65
@@ -175,7 +178,7 @@ def test_a_setting_is_part_of_who_made_the_clip() -> None:
         for setting in ("", "text", "image")
         for number in range(20)
     ]
-    card = score(rows, seed=0)
+    card = compute_reality_scorecard(rows, seed=0)
     found = {metric.name: metric.value for metric in card.metrics}
     assert found["caught: Veo/text"].value == 100
     assert found["caught: Veo/image"].value == 0
@@ -189,13 +192,13 @@ def test_a_draw_without_a_clip_of_the_only_creator_has_no_figure() -> None:
     """It would be divided by no creator, and count as 0."""
     few = [*rows("r", Real(), (Label.REAL, 4)), *rows("g", Generated("Veo"), (Label.GENERATED, 4))]
     twice = [*few, *few]
-    measured = score(twice, seed=0)["balanced"]
+    measured = compute_reality_scorecard(twice, seed=0)["balanced"]
     assert isinstance(measured, Estimate)
     assert (measured.value, measured.low > 40) == (100, True)
 
 
 def test_accuracy_and_f1_count_every_clip_alike() -> None:
-    card = score([*REAL, *VEO, *SORA], seed=1)
+    card = compute_reality_scorecard([*REAL, *VEO, *SORA], seed=1)
     assert value(card, "accuracy") == pytest.approx(100 * (8 + 3 + 4) / (10 + 8 + 5))
     assert value(card, "accuracy-all-clips") == pytest.approx(100 * (8 + 3 + 4) / 30)
     assert value(card, "f1") == pytest.approx(100 * 2 * 7 / (2 * 7 + 2 + 6))
@@ -205,7 +208,7 @@ def test_accuracy_and_f1_count_every_clip_alike() -> None:
 
 
 def test_the_confusion_adds_up_to_the_answers() -> None:
-    card = score([*REAL, *VEO, *SORA], seed=1)
+    card = compute_reality_scorecard([*REAL, *VEO, *SORA], seed=1)
     assert card.confusion == {
         "generated called generated": 7,
         "generated called real": 6,
@@ -220,7 +223,7 @@ def test_the_confusion_adds_up_to_the_answers() -> None:
 
 
 def test_a_confusion_tells_what_never_happened() -> None:
-    assert score(rows("r", Real(), (Label.REAL, 3)), seed=1).confusion == {
+    assert compute_reality_scorecard(rows("r", Real(), (Label.REAL, 3)), seed=1).confusion == {
         "generated called generated": 0,
         "generated called real": 0,
         "real called generated": 0,
@@ -244,7 +247,7 @@ def sure(
 def test_scores_come_from_the_label_and_its_confidence() -> None:
     real = sure("r", Real(), *[(Label.REAL, 90.0), (Label.REAL, 60.0), (Label.GENERATED, 70.0)] * 7)
     fake = sure("g", Generated("Veo"), *[(Label.GENERATED, 80.0), (Label.REAL, 60.0)] * 7)
-    card = score([*real, *fake], seed=1)
+    card = compute_reality_scorecard([*real, *fake], seed=1)
     # P(generated): real 0.1, 0.4, 0.7; generated 0.8, 0.4. Of six pairs 4 are ordered and 1 is tied.
     assert value(card, "auc") == pytest.approx(4.5 / 6)
     assert value(card, "tpr-at-fpr-5") == pytest.approx(50)
@@ -266,7 +269,7 @@ def test_doubting_real_is_believing_generated(confidence: Decimal) -> None:
 def test_a_missing_confidence_is_a_failure_of_that_part_only() -> None:
     real = sure("r", Real(), *[(Label.REAL, 90.0)] * 8, *[(Label.REAL, UNREAD)] * 2)
     fake = sure("g", Generated("Veo"), *[(Label.GENERATED, 80.0)] * 8)
-    card = score([*real, *fake], seed=1)
+    card = compute_reality_scorecard([*real, *fake], seed=1)
     assert card.unparsed == {"confidence: malformed": 2}
     assert value(card, "accuracy") == 100
     assert metric(card, "accuracy").value.n == 18
@@ -274,6 +277,6 @@ def test_a_missing_confidence_is_a_failure_of_that_part_only() -> None:
 
 
 def test_without_a_confidence_there_is_no_score_to_order_clips_by() -> None:
-    card = score([*REAL, *VEO], seed=1)
+    card = compute_reality_scorecard([*REAL, *VEO], seed=1)
     for name in ("auc", "tpr-at-fpr-5", "tpr-at-fpr-1", "brier", "ece"):
         assert card[name] == Unmeasured("no confidence was asked for")

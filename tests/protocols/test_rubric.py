@@ -9,11 +9,11 @@ from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Trace
-from unreel.protocols.rubric import (
-    TraceExtent,
+from unreel.protocols.realism_rubric import (
+    TraceCoverage,
     measure_box_union_area,
     measure_span_union_us,
-    measure_trace_extent,
+    measure_trace_coverage,
 )
 
 SECOND = 1_000_000
@@ -26,7 +26,7 @@ def trace(box: Box | None, start_us: int = 0, end_us: int = 1) -> Trace:
 
 
 def level(*traces: Trace) -> int:
-    return measure_trace_extent(traces, duration_us=CLIP_US).level
+    return measure_trace_coverage(traces, duration_us=CLIP_US).level
 
 
 sides = st.tuples(st.integers(0, 20), st.integers(0, 20)).filter(lambda p: p[0] != p[1]).map(sorted)
@@ -78,18 +78,18 @@ def test_all_boxes_of_a_track_count() -> None:
     moving = Trace(
         span=TimeSpan(0, 2), track=(BoxAt(0, Box(0, 0, 0.3, 1)), BoxAt(1, Box(0.5, 0, 0.8, 1)))
     )
-    assert measure_trace_extent([moving], duration_us=CLIP_US).picture == Fraction(6, 10)
+    assert measure_trace_coverage([moving], duration_us=CLIP_US).picture == Fraction(6, 10)
 
 
 def test_time_after_the_end_of_the_clip_does_not_count() -> None:
     late = trace(None, 9 * SECOND, 20 * SECOND)
     after = trace(None, 10 * SECOND, 20 * SECOND)
-    assert measure_trace_extent([late, after], duration_us=CLIP_US).time == Fraction(1, 10)
+    assert measure_trace_coverage([late, after], duration_us=CLIP_US).time == Fraction(1, 10)
 
 
 def test_a_clip_lasts_some_time() -> None:
     with pytest.raises(InvalidValueError):
-        measure_trace_extent([], duration_us=0)
+        measure_trace_coverage([], duration_us=0)
 
 
 @given(st.lists(boxes, max_size=7))
@@ -128,8 +128,8 @@ def test_the_union_lies_between_the_largest_box_and_the_sum(given_boxes: list[Bo
 def test_another_trace_never_raises_the_level(
     known: list[Trace], another: Trace, duration_us: int
 ) -> None:
-    before = measure_trace_extent(known, duration_us=duration_us)
-    after = measure_trace_extent([*known, another], duration_us=duration_us)
+    before = measure_trace_coverage(known, duration_us=duration_us)
+    after = measure_trace_coverage([*known, another], duration_us=duration_us)
     assert after.level <= before.level
     assert after.picture >= before.picture
     assert after.time >= before.time
@@ -137,7 +137,9 @@ def test_another_trace_never_raises_the_level(
 
 @given(st.lists(traces, max_size=4), st.integers(1, 60))
 def test_the_order_of_traces_does_not_matter(known: list[Trace], duration_us: int) -> None:
-    found = {measure_trace_extent(order, duration_us=duration_us) for order in permutations(known)}
+    found = {
+        measure_trace_coverage(order, duration_us=duration_us) for order in permutations(known)
+    }
     assert len(found) == 1
 
 
@@ -145,7 +147,7 @@ def test_the_order_of_traces_does_not_matter(known: list[Trace], duration_us: in
 def test_every_extent_has_a_level_of_the_rubric(
     picture: Fraction, time: Fraction, n_traces: int
 ) -> None:
-    found = TraceExtent(n_traces=n_traces, picture=picture, time=time).level
+    found = TraceCoverage(n_traces=n_traces, picture=picture, time=time).level
     percent, duration = 100 * picture, 100 * time
     assert (found == 1) == (percent > 40 or duration > 80)
     assert (found <= 2) == (percent > 20 or duration > 40)

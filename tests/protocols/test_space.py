@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
-from unreel.protocols.space import BoxSpace, parse_box_space
+from unreel.protocols.box_space import BoxSpace, parse_box_space
 
 
 def corners(*numbers: float) -> list[Fraction]:

@@ -13,10 +13,10 @@ from unreel.core.judgement import ErrorFamily, Label, Rating
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import Position, Unparsed
+from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.protocol import AnswerContext, get_protocol, list_protocol_names
 from unreel.protocols.realism.prompts import FAMILY_PROMPTS, FREE_PROMPTS
-from unreel.protocols.space import BoxSpace
-from unreel.protocols.trace.truth import TraceTruth
+from unreel.protocols.trace.ground_truth import TraceTruth
 
 SPACES = st.sampled_from(
     [

@@ -8,9 +8,9 @@ from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
 from unreel.core.verdict import TraceVerdict, Unparsed, UnparsedReason
+from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.protocol import AnswerContext, Mode
-from unreel.protocols.space import BoxSpace
-from unreel.protocols.trace.parser import parse
+from unreel.protocols.trace.parser import parse_trace_answer
 
 FRAME = BoxSpace("pixel", 100, 100)
 MISSING = UnparsedReason.MISSING
@@ -20,7 +20,7 @@ OUT_OF_RANGE = UnparsedReason.OUT_OF_RANGE
 
 
 def read(text: str, mode: Mode = "strict", prompt: str = "paper") -> TraceVerdict:
-    return parse(text, AnswerContext(mode=mode, prompt=prompt, space=FRAME))
+    return parse_trace_answer(text, AnswerContext(mode=mode, prompt=prompt, space=FRAME))
 
 
 def outcome(part: object) -> object:
@@ -241,7 +241,7 @@ def test_tags_are_read_leniently_where_sentences_were_asked_for() -> None:
 
 def test_the_space_must_be_declared() -> None:
     with pytest.raises(InvalidValueError, match="declare_space"):
-        parse("REAL", AnswerContext())
+        parse_trace_answer("REAL", AnswerContext())
 
 
 @given(

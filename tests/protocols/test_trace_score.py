@@ -16,10 +16,10 @@ from unreel.core.judgement import Label
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import TraceVerdict, Unparsed, UnparsedReason
-from unreel.protocols.formulas import compute_trace_overall_score, round_as_printed
+from unreel.protocols.paper_formulas import compute_trace_overall_score, round_as_printed
 from unreel.protocols.protocol import ScoredQuestion
-from unreel.protocols.trace.scorer import TraceRow, score
-from unreel.protocols.trace.truth import TraceTruth
+from unreel.protocols.trace.ground_truth import TraceTruth
+from unreel.protocols.trace.scorer import TraceRow, compute_trace_scorecard
 
 CLIP_US = 10_000_000
 MISSING = Unparsed(UnparsedReason.MISSING)
@@ -75,7 +75,7 @@ HAND = [
 
 
 def test_a_table_computed_by_hand() -> None:
-    card = score(HAND, seed=1)
+    card = compute_trace_scorecard(HAND, seed=1)
     assert (card.n_questions, card.n_answered) == (9, 8)
     assert value(card, "accuracy") == pytest.approx(100 * 5 / 8)
     assert value(card, "fake-accuracy") == pytest.approx(100 * 4 / 5)
@@ -98,7 +98,7 @@ def test_a_table_computed_by_hand() -> None:
 
 
 def test_coverage_stands_beside_every_figure() -> None:
-    card = score(HAND, seed=1)
+    card = compute_trace_scorecard(HAND, seed=1)
     covered = {
         name: (metric(card, name).coverage.parsed, metric(card, name).coverage.asked)
         for name in ("accuracy", "fake-accuracy", "real-accuracy", "box-iou", "box-distance")
@@ -116,7 +116,7 @@ def test_coverage_stands_beside_every_figure() -> None:
 
 
 def test_failures_and_unread_parts_are_counted_by_reason() -> None:
-    card = score(HAND, seed=1)
+    card = compute_trace_scorecard(HAND, seed=1)
     assert card.failures == {"out-of-time": 1}
     assert card.unparsed == {
         "box: malformed": 1,
@@ -127,19 +127,22 @@ def test_failures_and_unread_parts_are_counted_by_reason() -> None:
 
 
 def test_a_failure_changes_no_figure() -> None:
-    with_failure, without = score(HAND, seed=1), score(HAND[:-1], seed=1)
+    with_failure, without = (
+        compute_trace_scorecard(HAND, seed=1),
+        compute_trace_scorecard(HAND[:-1], seed=1),
+    )
     assert with_failure.metrics == without.metrics
 
 
 def test_an_unread_label_is_wrong_but_keeps_what_else_was_said() -> None:
-    card = score([row("f", fake(), says_fake(label=MISSING), 1.0)], seed=1)
+    card = compute_trace_scorecard([row("f", fake(), says_fake(label=MISSING), 1.0)], seed=1)
     assert value(card, "accuracy") == 0
     assert value(card, "box-iou") == 100
     assert value(card, "explanation") == 100
 
 
 def test_explanations_without_a_judge_are_unmeasured_and_never_0() -> None:
-    card = score([row(f"f{i}", fake(), says_fake()) for i in range(8)], seed=1)
+    card = compute_trace_scorecard([row(f"f{i}", fake(), says_fake()) for i in range(8)], seed=1)
     assert card["explanation"] == Unmeasured("no judge has scored the explanations")
     assert card["overall"] == Unmeasured("explanation: no judge has scored the explanations")
     assert card.unparsed == {"explanation: unscored": 8}
@@ -152,7 +155,7 @@ def test_an_unscored_explanation_is_left_out() -> None:
         row("b", fake(), says_fake()),
         row("c", fake(), SAYS_REAL),
     ]
-    card = score(rows, seed=1)
+    card = compute_trace_scorecard(rows, seed=1)
     explained = card["explanation"]
     assert isinstance(explained, Estimate)
     assert (explained.value, explained.n) == (50, 2)
@@ -161,7 +164,7 @@ def test_an_unscored_explanation_is_left_out() -> None:
 
 
 def test_answers_of_real_alone_need_no_judge() -> None:
-    card = score([row(f"f{i}", fake(), SAYS_REAL) for i in range(8)], seed=1)
+    card = compute_trace_scorecard([row(f"f{i}", fake(), SAYS_REAL) for i in range(8)], seed=1)
     assert value(card, "explanation") == 0
     assert value(card, "overall") == 0
     assert value(card, "time-distance") == 100
@@ -176,14 +179,14 @@ TWO_TRACES = [
 
 
 def test_one_answer_is_compared_with_every_trace_of_its_clip() -> None:
-    card = score(TWO_TRACES, seed=1)
+    card = compute_trace_scorecard(TWO_TRACES, seed=1)
     assert (card.n_questions, card.n_answered) == (2, 2)
     assert value(card, "box-iou") == pytest.approx(100 * 2 / 3)
     assert value(card, "time-distance") == pytest.approx(100 * (0.3 + 0.1 + 0) / 3)
 
 
 def test_per_video_figures_take_the_mean_of_a_clip_first() -> None:
-    card = score(TWO_TRACES, seed=1)
+    card = compute_trace_scorecard(TWO_TRACES, seed=1)
     assert value(card, "box-iou-per-video") == pytest.approx(75)
     assert value(card, "time-distance-per-video") == pytest.approx(100 * (0.2 + 0) / 2)
     assert value(card, "explanation-per-video") == pytest.approx(50)
@@ -191,7 +194,7 @@ def test_per_video_figures_take_the_mean_of_a_clip_first() -> None:
 
 
 def test_best_of_compares_with_the_one_trace_that_fits_best() -> None:
-    card = score(TWO_TRACES, seed=1)
+    card = compute_trace_scorecard(TWO_TRACES, seed=1)
     assert value(card, "box-iou-best-of") == 100
     assert value(card, "time-distance-best-of") == pytest.approx(100 * (0.1 + 0) / 2)
     assert value(card, "explanation-best-of") == pytest.approx(75)
@@ -202,12 +205,14 @@ def test_best_of_falls_back_on_time_where_boxes_tell_nothing() -> None:
         row("f", fake(None, 2_000_000), says_fake(start_us=6_000_000)),
         row("f", fake(None, 7_000_000), says_fake(start_us=6_000_000)),
     ]
-    assert value(score(rows, seed=1), "time-distance-best-of") == pytest.approx(10)
+    assert value(compute_trace_scorecard(rows, seed=1), "time-distance-best-of") == pytest.approx(
+        10
+    )
 
 
 def test_a_generated_clip_without_a_trace_counts_for_labels_only() -> None:
     unseen = TraceTruth(label=Label.GENERATED, duration_us=CLIP_US)
-    card = score([row("f", unseen, says_fake())], seed=1)
+    card = compute_trace_scorecard([row("f", unseen, says_fake())], seed=1)
     assert value(card, "fake-accuracy") == 100
     assert card["box-iou"] == Unmeasured("no answered row asks for it")
     assert card["real-accuracy"] == Unmeasured("no answered row asks for it")
@@ -220,7 +225,7 @@ def test_habits_are_counted_per_clip_among_what_could_be_read() -> None:
         row("w", fake(), says_fake(whole), 0.0),
         row("w", fake(RIGHT), says_fake(whole), 0.0),
     ]
-    card = score(rows, seed=1)
+    card = compute_trace_scorecard(rows, seed=1)
     assert value(card, "answered-real") == pytest.approx(100 * 2 / 8)
     assert value(card, "whole-frame-boxes") == pytest.approx(100 * 2 / 6)
     assert str(metric(card, "whole-frame-boxes").coverage) == "6/9 parsed"
@@ -228,12 +233,14 @@ def test_habits_are_counted_per_clip_among_what_could_be_read() -> None:
 
 def test_rows_of_one_clip_must_share_their_answer() -> None:
     with pytest.raises(InvalidValueError, match="one answer per clip"):
-        score([row("f", fake(), says_fake()), row("f", fake(), SAYS_REAL)], seed=1)
+        compute_trace_scorecard(
+            [row("f", fake(), says_fake()), row("f", fake(), SAYS_REAL)], seed=1
+        )
 
 
 def test_a_judges_score_is_checked() -> None:
     with pytest.raises(InvalidValueError, match="between 0 and 1"):
-        score([row("f", fake(), says_fake(), 100.0)], seed=1)
+        compute_trace_scorecard([row("f", fake(), says_fake(), 100.0)], seed=1)
 
 
 def test_a_truth_that_cannot_be_is_refused() -> None:
@@ -247,7 +254,10 @@ def test_rows_of_one_clip_are_drawn_together() -> None:
     answers = [says_fake(LEFT), says_fake(RIGHT)]
     once = [row(f"f{i}", fake(), answers[i % 2], 1.0) for i in range(40)]
     five_times = [each for each in once for _ in range(5)]
-    alone, repeated = score(once, seed=7)["box-iou"], score(five_times, seed=7)["box-iou"]
+    alone, repeated = (
+        compute_trace_scorecard(once, seed=7)["box-iou"],
+        compute_trace_scorecard(five_times, seed=7)["box-iou"],
+    )
     assert isinstance(alone, Estimate)
     assert isinstance(repeated, Estimate)
     assert repeated.n == 5 * alone.n
@@ -256,14 +266,18 @@ def test_rows_of_one_clip_are_drawn_together() -> None:
 
 def test_every_interval_holds_its_value_and_stays_in_range() -> None:
     rows = [row(f"{name.subject}-{i}", name.truth, name.outcome, name.text_score) for i in range(6) for name in HAND]  # fmt: skip
-    for each in score(rows, seed=5).metrics:
+    for each in compute_trace_scorecard(rows, seed=5).metrics:
         assert isinstance(each.value, Estimate), each
         assert 0 <= each.value.low <= each.value.value <= each.value.high <= 100
 
 
 def test_a_seed_repeats_and_another_one_moves_only_intervals() -> None:
     rows = [row(f"{name.subject}-{i}", name.truth, name.outcome, name.text_score) for i in range(6) for name in HAND]  # fmt: skip
-    first, again, other = score(rows, seed=1), score(rows, seed=1), score(rows, seed=2)
+    first, again, other = (
+        compute_trace_scorecard(rows, seed=1),
+        compute_trace_scorecard(rows, seed=1),
+        compute_trace_scorecard(rows, seed=2),
+    )
     assert first == again
     assert first != other
     assert value(first, "overall") == value(other, "overall")
@@ -276,7 +290,7 @@ def test_the_printed_accuracies_follow_from_their_counts(shared: Path) -> None:
         *(row(f"f{i}", fake(), says_fake() if i < 372 else SAYS_REAL, 1.0) for i in range(440)),
         *(row(f"r{i}", REAL_TRUTH, SAYS_REAL if i < 328 else says_fake()) for i in range(332)),
     ]
-    card = score(rows, seed=1)
+    card = compute_trace_scorecard(rows, seed=1)
     for name, printed in (
         ("accuracy", "acc"),
         ("fake-accuracy", "fake_acc"),
@@ -309,7 +323,7 @@ verdicts = st.one_of(
 @settings(max_examples=60)
 @given(st.lists(st.tuples(truths, verdicts, st.sampled_from([0.0, 0.5, 1.0])), max_size=9))
 def test_figures_equal_a_plain_loop(cases: list[tuple[TraceTruth, TraceVerdict | Failure, float]]) -> None:  # fmt: skip
-    card = score([row(f"c{i}", *case) for i, case in enumerate(cases)], seed=1)
+    card = compute_trace_scorecard([row(f"c{i}", *case) for i, case in enumerate(cases)], seed=1)
     sums: dict[str, list[float]] = {name: [] for name in ("accuracy", "explanation", "box-iou", "box-distance", "time-distance")}  # fmt: skip
     for truth, verdict, judged in cases:
         if isinstance(verdict, Failure):
@@ -344,7 +358,7 @@ def test_figures_equal_a_plain_loop(cases: list[tuple[TraceTruth, TraceVerdict |
 
 
 def test_f1_and_the_confusion_by_hand() -> None:
-    card = score([*HAND, row("f4", fake(RIGHT), HAND[6].outcome, 0.0)], seed=1)
+    card = compute_trace_scorecard([*HAND, row("f4", fake(RIGHT), HAND[6].outcome, 0.0)], seed=1)
     # Six rows of generated clips, of which f3 was called real; r2 is a false alarm, r3 was not called.
     assert value(card, "f1") == pytest.approx(100 * 2 * 5 / (2 * 5 + 1 + 1))
     assert value(card, "f1-per-video") == pytest.approx(100 * 2 * 4 / (2 * 4 + 1 + 1))

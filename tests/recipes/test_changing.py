@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from unreel.core.errors import InvalidSettingError
-from unreel.recipes.check import apply_recipe_change
+from unreel.recipes.validation import apply_recipe_change
 
 
 def changed(change: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import pytest
 
 from unreel.core.errors import InvalidSettingError
 from unreel.curation.recipe import parse_curation_recipe as check_curation
-from unreel.evaluation.recipe import check_eval_recipe as check_run
+from unreel.evaluation.recipe import validate_eval_recipe as check_run
 
 RUN = {"benchmark": "clips", "protocol": "reality", "model": "coin"}
 CURATION = {"name": "films", "source": {"path": "films"}}

@@ -12,7 +12,7 @@ import pytest
 
 from chaos.clips import free_box
 from reliability.trial import Trial, require_kept
-from unreel.core.identity import compute_clip_id
+from unreel.core.content_ids import compute_clip_id
 
 
 @pytest.fixture

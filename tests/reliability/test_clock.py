@@ -58,7 +58,7 @@ def test_a_clock_set_forward_and_back_during_a_run_changes_nothing(
 _READER = """
 import sys
 from pathlib import Path
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 from unreel.engine.writer_lock import build_writer_lock
 from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
@@ -103,6 +103,6 @@ def test_the_wall_clock_is_read_only_where_no_decision_hangs_on_it() -> None:
         "annotation/studio/client.py",
     }
     # The time of a log line, and dates of cases: a clock that is set changes which cases are deleted for their age.
-    logs = {"rewards/service/log.py", "desk/cases.py", "desk/worker.py"}
-    pages = {"cli/review/review_job.py", "desk/review_case.py", "desk/bundle.py"}
+    logs = {"rewards/service/log.py", "desk/case_store.py", "desk/worker.py"}
+    pages = {"cli/review/review_job.py", "desk/review_case.py", "desk/custody_bundle.py"}
     assert found == {"engine/table_writer.py", *asking, *logs, *pages}

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from unreel.benchmarks.entry import Entry
-from unreel.core.clip import ClipId, Generated, Real, get_creator
+from unreel.core.clip import ClipId, Generated, Real, get_first_creator
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Rating, build_question_subject
 from unreel.core.question import Condition
+from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.protocol import AnswerContext, ScoredQuestion, get_protocol
-from unreel.protocols.space import parse_box_space
-from unreel.report.boards.board import ReportBoard, build_board_without_panels
-from unreel.report.entrants import AnsweredQuestion, ReportEntrant, ReportSubject
+from unreel.report.boards.board import ReportBoard, build_unfilled_report_board
+from unreel.report.entrants import AnsweredQuestion, ReportClip, ReportEntrant
 
 FAILED = Failure(FailureReason.RATE_LIMITED, "429")
 REAL, FAKE = "<answer>1</answer>", "<answer>0</answer>"
@@ -51,12 +51,12 @@ def entrant(
                 truth=truth,
                 outcome=outcome,
                 source=entries[0].group,
-                creator=get_creator(*(entry.origin for entry in entries)),
+                creator=get_first_creator(*(entry.origin for entry in entries)),
                 difficulty=entries[0].difficulty,
             )
             for truth in asked.truths.of(entries, duration_us=1_000_000)
         )
-        subjects = tuple(ReportSubject(entry=entry, clip=FAILED) for entry in entries)
+        subjects = tuple(ReportClip(entry=entry, clip=FAILED) for entry in entries)
         items.append(AnsweredQuestion(key="+".join(ids), subjects=subjects, rows=rows, stored={}))
     return ReportEntrant(
         reviewer=name,
@@ -76,4 +76,4 @@ def entrant(
 
 def board_of(*entrants: ReportEntrant) -> ReportBoard:
     """The board that these share."""
-    return build_board_without_panels(entrants, range(len(entrants)), number=0)
+    return build_unfilled_report_board(entrants, range(len(entrants)), number=0)

@@ -8,16 +8,16 @@ from typing import Any
 
 from synthesise import ClipRecipe, synthesise
 from unreel.core.clip import ClipFacts, VideoFacts
-from unreel.core.identity import digest
+from unreel.core.content_ids import digest
 from unreel.core.question import Condition, Question
 from unreel.core.settings import read_environment_settings
+from unreel.engine.clip_facts import FACTS
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess, compute_file_identity
-from unreel.engine.survey import FACTS
+from unreel.engine.storage_access import ClipAccessSettings, compute_file_identity
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
-from unreel.evaluation.recipe import check_eval_recipe
+from unreel.evaluation.recipe import validate_eval_recipe
 from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.stored_recipe import RECIPE_FILE
 from unreel.protocols.protocol import get_protocol
@@ -172,10 +172,10 @@ def _run(folder: Path, settings: Mapping[str, Any]) -> EvalRun:
     values = (
         {"recorded": "large.jsonl", **settings} if settings["model"] == "recorded" else settings
     )
-    access = StorageAccess(settings=read_environment_settings(), trusted=True)
+    access = ClipAccessSettings(settings=read_environment_settings(), trusted=True)
     return EvalRun(
         place=StorageLocation(str(folder)),
-        recipe=check_eval_recipe(dict(values)),
+        recipe=validate_eval_recipe(dict(values)),
         access=access,
         ledgers=folder,
     )

@@ -10,21 +10,27 @@ from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.trace import Trace
 from unreel.evaluation.review import Review, build_review_questions, probe_clip_file, review_clip
-from unreel.evaluation.sample import SampleReviewer
+from unreel.evaluation.sample_review import SampleReviewer
 from unreel.media.access import open_media_reader
-from unreel.media.annotated_copy_wire import OnFrames
-from unreel.report.review.evidence import EvidenceFiles, EvidencePageContext, write_evidence
-from unreel.report.review.origin import build_file_origin_checks
+from unreel.media.annotated_copy_messages import OnFrames
+from unreel.report.review.evidence_page import (
+    EvidenceFiles,
+    EvidencePageContext,
+    write_evidence_files,
+)
+from unreel.report.review.file_origin import build_file_origin_checks
 from unreel.report.review.provenance import (
-    FileCheck,
-    ManifestState,
-    ProvenanceResult,
+    C2paManifestState,
+    C2paReadResult,
+    FileOriginCheck,
     build_skipped_watermark_check,
 )
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.factory import OpenedReviewer
 
-NO_MANIFEST = ProvenanceResult(state=ManifestState.ABSENT, says="The file carries no credentials.")
+NO_MANIFEST = C2paReadResult(
+    state=C2paManifestState.ABSENT, says="The file carries no credentials."
+)
 DRAWN = build_skipped_watermark_check("the clip was drawn.")
 MADE_AT = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
@@ -64,12 +70,12 @@ def write(
     *,
     truth: tuple[Trace, ...] = (),
     note: str = "",
-    marks: FileCheck = DRAWN,
+    marks: FileOriginCheck = DRAWN,
     on_frames: OnFrames = lambda _n_frames: None,
 ) -> EvidenceFiles:
     origin = build_file_origin_checks(review.clip.facts, marks=marks, provenance=NO_MANIFEST)
     background = EvidencePageContext(origin=origin, made_at=MADE_AT, truth=truth, note=note)
     with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
-        return write_evidence(
+        return write_evidence_files(
             review, out, reader=reader, background=background, on_frames=on_frames
         )

@@ -18,17 +18,20 @@ from unreel.report.boards.bias_and_calibration import (
     build_whole_frame_panel,
 )
 from unreel.report.boards.board import ReportBoard
-from unreel.report.boards.coverage_and_cost import build_coverage_panel
-from unreel.report.boards.detail_panels import (
+from unreel.report.boards.breakdown_panels import (
     build_creators_panel,
     build_other_metrics_panel,
     iter_benchmark_part_panels,
 )
-from unreel.report.boards.differences import compare_report_entrants, format_contender_difference
-from unreel.report.boards.figures import get_entrant_metric
-from unreel.report.boards.pairwise import build_differences_panel
-from unreel.report.boards.ranking import build_difficulty_panel, build_leaderboard_panel
-from unreel.report.boards.tables import BoardTable, TableCell, TableColumn
+from unreel.report.boards.contender_difference import (
+    compare_report_entrants,
+    format_contender_difference,
+)
+from unreel.report.boards.coverage_and_cost import build_coverage_panel
+from unreel.report.boards.differences_panel import build_differences_panel
+from unreel.report.boards.entrant_metrics import get_entrant_metric
+from unreel.report.boards.ranking_panels import build_difficulty_panel, build_leaderboard_panel
+from unreel.report.boards.tables import BoardTable, BoardTableCell, BoardTableColumn
 from unreel.report.entrants import ReportEntrant
 
 CLIPS = [
@@ -333,7 +336,9 @@ def test_every_declared_figure_that_was_measured_is_shown_and_parts_have_panels(
     assert {figure.metric for figure in known} <= shown
 
 
-def _first_line(table: BoardTable) -> tuple[tuple[TableColumn, ...], tuple[TableCell, ...]]:
+def _first_line(
+    table: BoardTable,
+) -> tuple[tuple[BoardTableColumn, ...], tuple[BoardTableCell, ...]]:
     return table.columns, table.lines[0].cells
 
 

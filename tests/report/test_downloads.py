@@ -12,17 +12,17 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.report.boards.board import BoardPanel
-from unreel.report.boards.downloads import (
+from unreel.report.boards.table_downloads import (
     add_table_file_names,
     format_table_csv,
     format_table_latex,
 )
 from unreel.report.boards.tables import (
     BoardTable,
-    TableCell,
-    TableColumn,
+    BoardTableCell,
+    BoardTableColumn,
+    BoardTableRow,
     TableFootnotes,
-    TableLine,
     build_count_cell,
     build_estimate_cell,
 )
@@ -30,17 +30,17 @@ from unreel.report.boards.tables import (
 NOTES = TableFootnotes()
 HALF = Estimate(value=50.04, low=-2.5, high=97.51, n=4, n_clusters=4)
 LINES = (
-    TableLine(
+    BoardTableRow(
         cells=(
-            TableCell(text="=HYPERLINK(1)", doubt="not ranked: why"),
+            BoardTableCell(text="=HYPERLINK(1)", doubt="not ranked: why"),
             build_estimate_cell(HALF, NOTES),
             build_count_cell(12_345),
         ),
         kind="reviewer",
     ),
-    TableLine(
+    BoardTableRow(
         cells=(
-            TableCell(text=r"a_b & \input{x}", badge="floor"),
+            BoardTableCell(text=r"a_b & \input{x}", badge="floor"),
             build_estimate_cell(Unmeasured("no judge"), NOTES),
             build_count_cell(0),
         ),
@@ -50,9 +50,9 @@ LINES = (
 TABLE = BoardTable(
     caption="All of it, 100 %",
     columns=(
-        TableColumn(title="Reviewer", numbers=False),
-        TableColumn(title="@Box"),
-        TableColumn(title="Asked"),
+        BoardTableColumn(title="Reviewer", numbers=False),
+        BoardTableColumn(title="@Box"),
+        BoardTableColumn(title="Asked"),
     ),
     lines=LINES,
     notes=NOTES.listed(),
@@ -93,8 +93,8 @@ def test_columns_of_contenders_with_one_name_stay_apart() -> None:
     names = ("Reviewer", "Reviewer", "Reviewer (2)")
     table = BoardTable(
         caption="",
-        columns=tuple(TableColumn(title=name) for name in names),
-        lines=(TableLine(cells=tuple(build_count_cell(i) for i in range(3))),),
+        columns=tuple(BoardTableColumn(title=name) for name in names),
+        lines=(BoardTableRow(cells=tuple(build_count_cell(i) for i in range(3))),),
     )
     told = format_table_csv(table).splitlines()
     assert told == ["Reviewer,Reviewer (2),Reviewer (2) (2)", "0,1,2"]
@@ -123,8 +123,8 @@ COMMANDS = {
     "name", ["[a]", "*", "100 %", r"\end{table}", "a & b", "{", "}", "$x_1^2$"]
 )
 def test_latex_is_one_well_formed_table_whatever_names_hold(name: str) -> None:
-    line = TableLine(cells=(TableCell(text=name), *LINES[0].cells[1:]))
-    columns = (TableColumn(title=name, numbers=False), *TABLE.columns[1:])
+    line = BoardTableRow(cells=(BoardTableCell(text=name), *LINES[0].cells[1:]))
+    columns = (BoardTableColumn(title=name, numbers=False), *TABLE.columns[1:])
     latex = format_table_latex(replace(TABLE, caption=name, columns=columns, lines=(line, *LINES)))
     written = re.sub(r"\\[&%$#_{}]", "", "\n".join(latex.splitlines()[1:]))
     assert set(re.findall(r"\\([a-zA-Z]+)", written)) <= COMMANDS

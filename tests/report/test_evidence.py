@@ -21,7 +21,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.safe_text import sanitise_line, sanitise_lines
 from unreel.media.overlay import NARROWEST
 from unreel.pages.playable_clip import INLINE_BYTES
-from unreel.report.review.findings import build_finding_tracks, build_review_overlay
+from unreel.report.review.drawn_findings import build_finding_tracks, build_findings_overlay
 from unreel.report.review.opinion_text import compute_reviewer_agreements, get_opinion_colour
 
 BALL = ClipRecipe(n_frames=24, seed=3)
@@ -186,7 +186,7 @@ def test_everybody_has_a_lane_on_the_copy_whatever_it_said(ball) -> None:
     }
     review = review_with(ball, said)
     tracks = build_finding_tracks(review.opinions, (), duration_us=1_000_000)
-    drawn = build_review_overlay(review, tracks, duration_us=1_000_000)
+    drawn = build_findings_overlay(review, tracks, duration_us=1_000_000)
     one, two, three, four = drawn.lanes
     assert one.says.startswith("one: generated, from 0.50 s; no answer (not-recorded")
     assert one.says.endswith(" it bends")

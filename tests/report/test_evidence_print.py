@@ -10,7 +10,7 @@ from pdf import n_sheets, words_of
 from report.reviewed import review_with, trace_text, write
 from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure, FailureReason
-from unreel.report.review.provenance import FileCheck, FileCheckOutcome
+from unreel.report.review.provenance import FileOriginCheck, FileOriginCheckOutcome
 
 WHY = "the ball bends in a way that takes many words to tell, more than a mark on a timeline has room for"
 SAID = {
@@ -20,8 +20,8 @@ SAID = {
 }
 
 CLAIM = "The words Sora can be read in its lower right corner, as on clips made with Sora."
-MARKED = FileCheck(
-    name="Visible marks", found=FileCheckOutcome.SOMETHING, says="Sora stays.", claim=CLAIM
+MARKED = FileOriginCheck(
+    name="Visible marks", found=FileOriginCheckOutcome.SOMETHING, says="Sora stays.", claim=CLAIM
 )
 
 

@@ -9,17 +9,17 @@ from report.reviewed import DRAWN, MADE_AT, NO_MANIFEST, review_with, trace_text
 from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure, FailureReason
 from unreel.evaluation.review import Review
+from unreel.report.review.file_origin import build_file_origin_checks
 from unreel.report.review.index_page import (
-    ReviewIndexEntry,
-    ReviewIndexNotes,
-    build_failed_index_entry,
-    build_review_index_entry,
+    ReviewIndexPageClip,
+    ReviewIndexPageNotes,
+    build_failed_index_page_clip,
+    build_index_page_clip,
     format_attention_count,
-    write_review_index,
+    write_review_index_page,
 )
-from unreel.report.review.origin import build_file_origin_checks
-from unreel.report.review.provenance import FileCheck
-from unreel.report.review.result import classify_attention
+from unreel.report.review.provenance import FileOriginCheck
+from unreel.report.review.review_result import classify_attention
 
 FAKE = trace_text((0, 0, 96, 64), start_s=0.25)
 MARKED = replace(DRAWN, claim="The words \u201cSora\u201d can be read.")
@@ -33,7 +33,7 @@ def ball(tmp_path_factory) -> Path:
     return file
 
 
-def classify(review: Review, marks: FileCheck = DRAWN) -> str:
+def classify(review: Review, marks: FileOriginCheck = DRAWN) -> str:
     return classify_attention(
         review, build_file_origin_checks(review.clip.facts, marks=marks, provenance=NO_MANIFEST)
     )
@@ -60,8 +60,8 @@ def test_a_clip_needs_a_look_for_a_reason(ball, texts, marks, attention) -> None
 
 
 def test_the_sentence_is_right_where_all_look_generated_and_where_none_does(ball) -> None:
-    def entries(*kinds: str) -> list[ReviewIndexEntry]:
-        return [ReviewIndexEntry(file=ball, attention=kind, sentence="") for kind in kinds]  # type: ignore[arg-type]
+    def entries(*kinds: str) -> list[ReviewIndexPageClip]:
+        return [ReviewIndexPageClip(file=ball, attention=kind, sentence="") for kind in kinds]  # type: ignore[arg-type]
 
     assert (
         format_attention_count(entries("generated", "generated"))
@@ -76,15 +76,15 @@ def test_the_sentence_is_right_where_all_look_generated_and_where_none_does(ball
 def test_the_index_is_ordered_and_names_are_harmless(ball, tmp_path) -> None:
     hostile = Path("<script>alert(1)</script>\x1b[31m.mp4")
     entries = [
-        ReviewIndexEntry(file=Path("in/a.mp4"), attention="none", sentence="S0"),
-        build_failed_index_entry(hostile, LOST),
-        ReviewIndexEntry(
+        ReviewIndexPageClip(file=Path("in/a.mp4"), attention="none", sentence="S0"),
+        build_failed_index_page_clip(hostile, LOST),
+        ReviewIndexPageClip(
             file=Path("in/sub/a.mp4"), attention="generated", sentence="S2", folder="3-\u00e9 x"
         ),
-        ReviewIndexEntry(file=Path("in/b.mp4"), attention="disagreement", sentence="S3"),
+        ReviewIndexPageClip(file=Path("in/b.mp4"), attention="disagreement", sentence="S3"),
     ]
-    notes = ReviewIndexNotes(made_at=MADE_AT, n_skipped_links=2, n_left=1)
-    html = write_review_index(entries, tmp_path, notes).read_text(encoding="utf-8")
+    notes = ReviewIndexPageNotes(made_at=MADE_AT, n_skipped_links=2, n_left=1)
+    html = write_review_index_page(entries, tmp_path, notes).read_text(encoding="utf-8")
     places = [html.index(words) for words in ("S3", "Not reviewed: no frame.", "S2", "S0")]
     assert places == sorted(places)
     assert "<script>alert" not in html
@@ -104,10 +104,10 @@ def test_the_index_is_ordered_and_names_are_harmless(ball, tmp_path) -> None:
 def test_an_entry_shows_a_frame_and_leads_to_its_pdf(ball, tmp_path) -> None:
     review = said(ball, FAKE, "REAL")
     origin = build_file_origin_checks(review.clip.facts, marks=MARKED, provenance=NO_MANIFEST)
-    entry = build_review_index_entry(review, origin, folder="001-ball", has_pdf=True)
-    html = write_review_index([entry], tmp_path, ReviewIndexNotes(made_at=MADE_AT)).read_text(
-        encoding="utf-8"
-    )
+    entry = build_index_page_clip(review, origin, folder="001-ball", has_pdf=True)
+    html = write_review_index_page(
+        [entry], tmp_path, ReviewIndexPageNotes(made_at=MADE_AT)
+    ).read_text(encoding="utf-8")
     assert "data:image/jpeg;base64," in html
     assert 'href="001-ball/evidence.pdf"' in html
     assert "1 of 2 AI models says this clip looks AI-generated, from 0.25 s" in html
@@ -116,13 +116,15 @@ def test_an_entry_shows_a_frame_and_leads_to_its_pdf(ball, tmp_path) -> None:
 
 def test_the_index_has_no_barriers(ball, tmp_path, watched) -> None:
     entries = [
-        ReviewIndexEntry(
+        ReviewIndexPageClip(
             file=ball, attention="generated", sentence="It looks so.", folder="001-ball"
         ),
-        build_failed_index_entry(ball, LOST),
+        build_failed_index_page_clip(ball, LOST),
     ]
     watched.open(
-        write_review_index(entries, tmp_path, ReviewIndexNotes(made_at=MADE_AT, note="A note."))
+        write_review_index_page(
+            entries, tmp_path, ReviewIndexPageNotes(made_at=MADE_AT, note="A note.")
+        )
     )
     assert watched.violations() == []
     assert watched.complaints == []

@@ -12,14 +12,18 @@ from footage import write_clip
 from synthesise import ClipRecipe, synthesise
 from unreel.core.box import Box
 from unreel.core.settings import EnvironmentSettings
-from unreel.curation.watermark.mark import WatermarkKind, WatermarkRegion, WatermarkSearchResult
+from unreel.curation.watermark.regions_and_ocr import (
+    WatermarkKind,
+    WatermarkRegion,
+    WatermarkSearchResult,
+)
 from unreel.media.access import open_media_reader
-from unreel.report.review.marks import (
+from unreel.report.review.provenance import FileOriginCheckOutcome
+from unreel.report.review.visible_watermarks import (
     build_watermark_check,
     check_visible_watermarks,
     find_generator_name,
 )
-from unreel.report.review.provenance import FileCheckOutcome
 
 CORNER = Box(0.8, 0.85, 0.95, 0.92)
 
@@ -52,7 +56,7 @@ def test_a_generators_name_is_known_by_its_letters(text, named) -> None:
 
 def test_a_mark_that_names_a_generator_is_the_files_own_claim() -> None:
     told = build_watermark_check(WatermarkSearchResult(found=(mark(None), mark("KlingAl"))))
-    assert told.found is FileCheckOutcome.SOMETHING
+    assert told.found is FileOriginCheckOutcome.SOMETHING
     assert told.claim == (
         "The words \u201cKlingAl\u201d can be read in its lower right corner, as on clips made with Kling."
     )
@@ -73,7 +77,7 @@ def test_other_words_claim_nothing() -> None:
 def test_what_could_not_be_told_is_said() -> None:
     why = "70% of the picture is still"
     told = build_watermark_check(WatermarkSearchResult(inconclusive=why))
-    assert told.found is FileCheckOutcome.NOTHING
+    assert told.found is FileOriginCheckOutcome.NOTHING
     assert "None was found in the part of the picture that moves." in told.says
     assert why in told.says
 
@@ -98,7 +102,7 @@ def test_a_mark_is_read_off_a_file_that_a_confined_child_opens(tmp_path: Path) -
     path = write_marked_clip(tmp_path / "kling.mp4")
     with open_media_reader(EnvironmentSettings(), trusted=False) as reader:
         found = check_visible_watermarks(path, reader)
-    assert found.found is FileCheckOutcome.SOMETHING
+    assert found.found is FileOriginCheckOutcome.SOMETHING
     assert "as on clips made with Kling" in found.claim
     assert "lower right corner" in found.claim
 
@@ -115,7 +119,7 @@ def test_words_that_were_not_searched_are_never_none_found(tmp_path: Path, monke
     empty = build_watermark_check(
         WatermarkSearchResult(), unread="Words over the picture were not searched: why."
     )
-    assert empty.found is FileCheckOutcome.NOT_LOOKED
+    assert empty.found is FileOriginCheckOutcome.NOT_LOOKED
     assert "No logo was found." in empty.says
     assert "None was found" not in empty.says
 
@@ -126,8 +130,8 @@ def test_a_clip_of_few_frames_or_none_is_told_as_not_looked_at(tmp_path: Path) -
     with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
         found = [check_visible_watermarks(path, reader) for path in (short, tmp_path / "gone.mp4")]
     assert [one.found for one in found] == [
-        FileCheckOutcome.NOT_LOOKED,
-        FileCheckOutcome.NOT_LOOKED,
+        FileOriginCheckOutcome.NOT_LOOKED,
+        FileOriginCheckOutcome.NOT_LOOKED,
     ]
     assert "has 3 frames" in found[0].says
     assert "not-a-file" in found[1].says

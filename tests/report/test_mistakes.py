@@ -18,7 +18,7 @@ from report.reported import HOSTILE, ask, entry, lay_out, record
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict
 from unreel.report.entrants import ReportEntrant
-from unreel.report.mistakes import MOST, build_reviewer_page_files, list_worst_mistakes
+from unreel.report.reviewer_page import MOST, build_reviewer_page_files, list_mistakes_worst_first
 from unreel.report.site import write_report
 
 
@@ -55,7 +55,7 @@ def test_the_surest_wrong_answer_comes_first_and_failures_last() -> None:
     clips += [clip("right"), clip("film")]
     said = {c.name: REAL for c in clips} | {"failed": FAILED, "unread": "Hm.", "film": FAKE}
     seer = sure(entrant("seer", clips, said), {"half": 55.0, "certain": 99.0})
-    found = list_worst_mistakes(seer)
+    found = list_mistakes_worst_first(seer)
     assert [mistake.name for mistake in found] == [
         "certain",
         "half",
@@ -77,7 +77,7 @@ def test_the_surest_wrong_answer_comes_first_and_failures_last() -> None:
 def test_scores_that_miss_by_more_come_first() -> None:
     clips = [clip(f"off-by-{n}", score=5) for n in range(5)]
     said = {f"off-by-{n}": f"<answer>{5 - n}</answer>" for n in range(5)}
-    found = list_worst_mistakes(entrant("rater", clips, said, instrument="realism"))
+    found = list_mistakes_worst_first(entrant("rater", clips, said, instrument="realism"))
     assert [(m.name, m.truth, m.said) for m in found] == [
         ("off-by-4", "5 of 5", "1 of 5"),
         ("off-by-3", "5 of 5", "2 of 5"),
@@ -87,7 +87,7 @@ def test_scores_that_miss_by_more_come_first() -> None:
 
 def test_a_wrong_choice_of_two_says_which_is_real() -> None:
     pairs = [(clip("film"), clip("veo", "Veo"))]
-    (found,) = list_worst_mistakes(
+    (found,) = list_mistakes_worst_first(
         entrant("chooser", pairs, {"film": "2"}, instrument="preference")
     )
     assert (found.name, found.truth, found.said) == (

@@ -13,10 +13,10 @@ from unreel.core.question import Condition
 from unreel.report.boards.board import (
     ReportBoard,
     add_distinct_board_names,
-    build_board_without_panels,
     build_contender_names,
+    build_unfilled_report_board,
 )
-from unreel.report.boards.pairwise import build_differences_panel
+from unreel.report.boards.differences_panel import build_differences_panel
 from unreel.report.entrants import ReportEntrant, group_entrants_by_questions
 
 CLIPS = [clip(f"real-{i}") for i in range(12)] + [clip(f"veo-{i}", "Veo") for i in range(12)]
@@ -35,7 +35,7 @@ def boards_of(*entrants: ReportEntrant) -> list[ReportBoard]:
     shared = group_entrants_by_questions(entrants)
     return add_distinct_board_names(
         [
-            build_board_without_panels(each, [places[id(one)] for one in each], number=number)
+            build_unfilled_report_board(each, [places[id(one)] for one in each], number=number)
             for number, each in enumerate(shared)
         ]
     )

@@ -9,10 +9,10 @@ import pytest
 from report.reviewed import review_with, trace_text
 from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure, FailureReason
-from unreel.evaluation.opinion import Opinion, VariantTrial
+from unreel.evaluation.opinion import ClipVariantOpinions, Opinion
 from unreel.evaluation.review import Review
 from unreel.media.perturb import plan_clip_variants
-from unreel.report.review.result import (
+from unreel.report.review.review_result import (
     find_first_onset_us,
     format_review_headline,
     get_reviewer_kind_name,
@@ -149,7 +149,7 @@ def test_a_verdict_that_turns_is_told_as_unsure(ball) -> None:
     review = hear(ball, *traces(FAKE, "REAL"))
     turned = hear(ball, *traces("REAL", "REAL"))
     changed = plan_clip_variants(review.clip)[0]
-    trials = (VariantTrial(variant=changed, opinions=turned.opinions),)
+    trials = (ClipVariantOpinions(variant=changed, opinions=turned.opinions),)
     assert format_review_headline(replace(review, trials=trials)) == (
         "1 of 2 reviewers is unsure (its verdict changes when the clip is changed a little); "
         "the other says it looks real."

@@ -6,16 +6,16 @@ import pytest
 
 from facts import FACTS
 from unreel.core.clip import ClipFacts, FileTag
-from unreel.report.review.origin import (
+from unreel.report.review.file_origin import (
     build_file_origin_checks,
     check_for_reencoding,
-    check_writing_programs,
+    check_program_names,
 )
 from unreel.report.review.provenance import (
     C2paManifest,
-    FileCheckOutcome,
-    ManifestState,
-    ProvenanceResult,
+    C2paManifestState,
+    C2paReadResult,
+    FileOriginCheckOutcome,
     build_credentials_check,
     build_skipped_watermark_check,
 )
@@ -31,8 +31,8 @@ def tagged(*tags: FileTag) -> ClipFacts:
 
 
 def test_programs_are_told_by_the_names_that_they_left() -> None:
-    told = check_writing_programs(tagged(*FFMPEG, *X264, FileTag("major_brand", "isom")))
-    assert told.found is FileCheckOutcome.SOMETHING
+    told = check_program_names(tagged(*FFMPEG, *X264, FileTag("major_brand", "isom")))
+    assert told.found is FileOriginCheckOutcome.SOMETHING
     assert "\u201cLavf61.7.100\u201d (FFmpeg) in the container" in told.says
     assert "\u201cx264 164\u201d in the picture" in told.says
     assert "isom" not in told.says
@@ -41,17 +41,17 @@ def test_programs_are_told_by_the_names_that_they_left() -> None:
 def test_a_tag_that_may_be_private_is_named_and_not_shown() -> None:
     assert (
         "also carries location; their content is not shown"
-        in check_writing_programs(tagged(*PHONE)).says
+        in check_program_names(tagged(*PHONE)).says
     )
 
 
 @pytest.mark.parametrize(
     ("tags", "found", "told"),
     [
-        ((), FileCheckOutcome.NOTHING, "proves nothing"),
-        (PHONE, FileCheckOutcome.NOTHING, "proves nothing"),
-        ((*PHONE, *FFMPEG), FileCheckOutcome.SOMETHING, "FFmpeg and Apple both left names"),
-        (X264, FileCheckOutcome.SOMETHING, "x264, an encoder in software"),
+        ((), FileOriginCheckOutcome.NOTHING, "proves nothing"),
+        (PHONE, FileOriginCheckOutcome.NOTHING, "proves nothing"),
+        ((*PHONE, *FFMPEG), FileOriginCheckOutcome.SOMETHING, "FFmpeg and Apple both left names"),
+        (X264, FileOriginCheckOutcome.SOMETHING, "x264, an encoder in software"),
     ],
 )
 def test_signs_of_a_second_pass_are_signs_only(tags, found, told) -> None:
@@ -66,33 +66,31 @@ def test_signs_of_a_second_pass_are_signs_only(tags, found, told) -> None:
     ("state", "actions", "claim"),
     [
         (
-            ManifestState.VALID,
+            C2paManifestState.VALID,
             (MADE,),
             "Its Content Credentials, signed as Some Lab, say that a trained model made it.",
         ),
         (
-            ManifestState.INVALID,
+            C2paManifestState.INVALID,
             (MADE,),
             "Its Content Credentials, signed as Some Lab, say that a trained model made it, but they do not hold.",
         ),
-        (ManifestState.VALID, ("c2pa.created (digitalCapture)", "c2pa.edited by (x)"), ""),
+        (C2paManifestState.VALID, ("c2pa.created (digitalCapture)", "c2pa.edited by (x)"), ""),
     ],
 )
 def test_credentials_that_say_generated_are_the_files_own_claim(state, actions, claim) -> None:
     manifest = C2paManifest(found="manifest", signer="Some Lab", actions=actions)
-    told = build_credentials_check(
-        ProvenanceResult(state=state, says="It is so.", manifest=manifest)
-    )
-    assert (told.found, told.claim) == (FileCheckOutcome.SOMETHING, claim)
+    told = build_credentials_check(C2paReadResult(state=state, says="It is so.", manifest=manifest))
+    assert (told.found, told.claim) == (FileOriginCheckOutcome.SOMETHING, claim)
 
 
 def test_what_was_not_looked_for_is_not_told_as_absent() -> None:
-    none = ProvenanceResult(state=ManifestState.NOT_LOOKED_FOR, says="Not looked for.")
+    none = C2paReadResult(state=C2paManifestState.NOT_LOOKED_FOR, says="Not looked for.")
     origin = build_file_origin_checks(
         FACTS, marks=build_skipped_watermark_check("no time."), provenance=none
     )
     assert [check.found for check in origin.checks[:2]] == [
-        FileCheckOutcome.NOT_LOOKED,
-        FileCheckOutcome.NOT_LOOKED,
+        FileOriginCheckOutcome.NOT_LOOKED,
+        FileOriginCheckOutcome.NOT_LOOKED,
     ]
     assert origin.claims == ()

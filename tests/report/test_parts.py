@@ -7,7 +7,7 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from report.contenders import FAKE, REAL, board_of, clip, entrant
 from unreel.report.boards.board import BoardPanel, ReportBoard
-from unreel.report.boards.detail_panels import FEW, build_creators_panel
+from unreel.report.boards.breakdown_panels import FEW, build_creators_panel
 
 
 def board_with(**sizes: int) -> ReportBoard:

@@ -14,8 +14,8 @@ from unreel.benchmarks.human_scores import PEOPLE, HumanScoreRow, HumanScores, w
 from unreel.core.estimate import Estimate
 from unreel.core.output_files import OutputDirectory
 from unreel.report.boards.board import ReportBoard
-from unreel.report.boards.downloads import build_table_files
-from unreel.report.boards.ranking import build_leaderboard_panel
+from unreel.report.boards.ranking_panels import build_leaderboard_panel
+from unreel.report.boards.table_downloads import build_table_files
 from unreel.report.entrants import ReportEntrant
 
 CLIPS = [*(clip(f"film-{i}") for i in range(4)), *(clip(f"veo-{i}", "Veo") for i in range(4))]

@@ -6,7 +6,7 @@ import pytest
 
 from credentials import sign
 from synthesise import ClipRecipe, synthesise
-from unreel.report.review.provenance import C2paManifest, ManifestState, read_c2pa_manifest
+from unreel.report.review.provenance import C2paManifest, C2paManifestState, read_c2pa_manifest
 
 c2pa = pytest.importorskip("c2pa", reason="c2pa-python is not installed: unreel[provenance]")
 
@@ -21,7 +21,7 @@ def signed(tmp_path_factory) -> Path:
 
 def test_a_signature_that_holds_is_told_with_its_doubt(signed) -> None:
     found = read_c2pa_manifest(signed)
-    assert found.state is ManifestState.VALID
+    assert found.state is C2paManifestState.VALID
     assert "signed as test signer" in found.says
     assert "No trust list is in use" in found.says
     assert found.manifest.actions == ("c2pa.created (trainedAlgorithmicMedia) by Some generator",)
@@ -34,7 +34,7 @@ def test_a_changed_picture_breaks_the_signature(signed, tmp_path) -> None:
     changed = tmp_path / "changed.mp4"
     changed.write_bytes(data)
     found = read_c2pa_manifest(changed)
-    assert found.state is ManifestState.INVALID
+    assert found.state is C2paManifestState.INVALID
     assert "do not hold (assertion.bmffHash.mismatch)" in found.says
 
 
@@ -42,7 +42,7 @@ def test_a_file_without_a_manifest_proves_nothing(tmp_path) -> None:
     path = tmp_path / "plain.mp4"
     path.write_bytes(synthesise(ClipRecipe(n_frames=4)))
     found = read_c2pa_manifest(path)
-    assert found.state is ManifestState.ABSENT
+    assert found.state is C2paManifestState.ABSENT
     assert "proves nothing" in found.says
     assert found.manifest is None
 
@@ -51,7 +51,11 @@ def test_a_file_without_a_manifest_proves_nothing(tmp_path) -> None:
 def test_a_broken_file_is_a_state_and_no_crash(signed, tmp_path, size) -> None:
     path = tmp_path / "broken.mp4"
     path.write_bytes(signed.read_bytes()[:size])
-    doubtful = {ManifestState.UNREADABLE, ManifestState.ABSENT, ManifestState.NOT_LOOKED_FOR}
+    doubtful = {
+        C2paManifestState.UNREADABLE,
+        C2paManifestState.ABSENT,
+        C2paManifestState.NOT_LOOKED_FOR,
+    }
     assert read_c2pa_manifest(path).state in doubtful
 
 
@@ -60,9 +64,9 @@ def test_a_form_that_the_library_does_not_read_is_said_plainly(tmp_path, contain
     path = tmp_path / "clip.mp4"
     path.write_bytes(synthesise(ClipRecipe(container=container, n_frames=4)))
     found = read_c2pa_manifest(path)
-    assert found.state is ManifestState.NOT_LOOKED_FOR
+    assert found.state is C2paManifestState.NOT_LOOKED_FOR
     assert "does not read this kind" in found.says
-    assert read_c2pa_manifest(tmp_path / "nowhere").state is ManifestState.NOT_LOOKED_FOR
+    assert read_c2pa_manifest(tmp_path / "nowhere").state is C2paManifestState.NOT_LOOKED_FOR
 
 
 def test_a_manifest_longer_than_it_may_be_is_refused() -> None:

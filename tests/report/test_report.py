@@ -24,9 +24,9 @@ from unreel.evaluation.explanation_scores import ExplanationJudges, open_run_rul
 from unreel.evaluation.judge import judge_explanations
 from unreel.evaluation.review_stage import CLIP_CLOCK
 from unreel.evaluation.scoring import score_run
-from unreel.report.boards.board import build_board_without_panels
-from unreel.report.boards.ranking import build_leaderboard_panel
-from unreel.report.clips.browser import iter_shown_frame_times
+from unreel.report.boards.board import build_unfilled_report_board
+from unreel.report.boards.ranking_panels import build_leaderboard_panel
+from unreel.report.clips.clip_browser import iter_shown_frame_times
 from unreel.report.clips.clip_files import FAILED, RIGHT, UNREADABLE, WRONG
 from unreel.report.entrants import read_report_entrants
 from unreel.report.site import write_report
@@ -326,6 +326,6 @@ def test_a_broken_reviewer_changes_nobodys_place_and_has_no_rank(
 
 def ranks(runs: list[Any]) -> list[tuple[str, str]]:
     entrants = [entrant for run in runs for entrant in read_report_entrants(run)]
-    board = build_board_without_panels(entrants, range(len(entrants)), number=1)
+    board = build_unfilled_report_board(entrants, range(len(entrants)), number=1)
     (table,) = build_leaderboard_panel(board).tables
     return [(line.cells[0].text, line.cells[1].text) for line in table.lines]

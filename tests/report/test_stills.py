@@ -12,10 +12,10 @@ from report.reviewed import review_with, trace_text, write
 from scenes.ball import read_index
 from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.core.box import Box
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.errors import UnsafeTargetError
-from unreel.core.identity import compute_clip_id
 from unreel.media.overlay import NARROWEST, PALETTE
-from unreel.report.review.stills import MOST_STILLS, FaultSpot, draw_fault_crop
+from unreel.report.review.stills import MOST_STILLS, FaultOutline, draw_fault_crop
 
 CLIP = ClipRecipe(n_frames=24, width=500, height=300, seed=3)
 PLACED = trace_text((250, 150, 375, 225), start_s=0.5)
@@ -151,6 +151,6 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed(clip, tmp_path) -> No
 @pytest.mark.parametrize("size", [(640, 360), (33, 17), (90, 1600)])
 def test_any_box_of_any_picture_can_be_cut_out(box, size) -> None:
     rgb = np.full((size[1], size[0], 3), 128, np.uint8)
-    drawn = draw_fault_crop(rgb, FaultSpot(box=box, colour=2), ["words"])
+    drawn = draw_fault_crop(rgb, FaultOutline(box=box, colour=2), ["words"])
     assert drawn.shape[1] >= NARROWEST
     assert (np.abs(drawn.astype(int) - PALETTE[2]).sum(-1) < 30).any()

@@ -15,7 +15,7 @@ import pytest
 
 from facts import FACTS
 from unreel.core.clip import Clip, ClipId
-from unreel.core.identity import digest
+from unreel.core.content_ids import digest
 from unreel.core.question import Condition, Instrument
 from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame
 

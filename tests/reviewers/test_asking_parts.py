@@ -17,11 +17,10 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.retry import (
     RetryPolicy,
 )
-from unreel.network.client import HttpReply
-from unreel.protocols.space import parse_box_space
+from unreel.network.http_client import HttpReply
+from unreel.protocols.box_space import parse_box_space
 from unreel.reviewers.endpoint.budget import RequestBudget, TokenPrice
-from unreel.reviewers.endpoint.client import EndpointClient
-from unreel.reviewers.endpoint.families import FAMILIES, get_model_family, match_model_family
+from unreel.reviewers.endpoint.client import ModelServerClient
 from unreel.reviewers.endpoint.load_control import (
     FIRST_LIMIT,
     LONGEST_PAUSE_S,
@@ -32,6 +31,7 @@ from unreel.reviewers.endpoint.load_control import (
     RequestPermit,
     ServerLoadSignal,
 )
+from unreel.reviewers.endpoint.model_families import FAMILIES, get_model_family, match_model_family
 from unreel.reviewers.endpoint.transport import (
     MOST_TOKENS,
     RequestFailure,
@@ -315,7 +315,7 @@ class Odd:
 
 def test_a_reply_that_breaks_its_reader_is_a_failure_of_that_question() -> None:
     async def ask() -> Reply | Failure:
-        asker = EndpointClient(
+        asker = ModelServerClient(
             Odd(),
             pace=ConcurrencyLimiter(max_connections=1),
             patience=RetryPolicy(deadline_s=0.2, attempt_s=0.1, backoff_s=0.01, outage_s=0.1),

@@ -24,8 +24,8 @@ from unreel.core.question import Condition, Marks
 from unreel.core.retry import RetryPolicy
 from unreel.reviewers.contract import ReviewRequest, WholeClip
 from unreel.reviewers.endpoint.budget import TokenPrice, read_token_prices
-from unreel.reviewers.endpoint.families import detect_model_family, match_model_family
-from unreel.reviewers.endpoint.providers import parse_model_address
+from unreel.reviewers.endpoint.model_address import parse_model_address
+from unreel.reviewers.endpoint.model_families import detect_model_family, match_model_family
 from unreel.reviewers.endpoint.reviewer import (
     EndpointLimits,
     EndpointReviewer,

@@ -17,9 +17,9 @@ from sklearn.linear_model import LogisticRegression
 
 from unreel.core.answer import Reply, Usage
 from unreel.core.clip import Clip, ClipId, Generated, Origin, Real
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError, UnknownNameError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import digest
 from unreel.core.judgement import Label
 from unreel.core.question import Condition
 from unreel.core.verdict import (
@@ -29,24 +29,24 @@ from unreel.core.verdict import (
     RealityVerdict,
     TraceVerdict,
 )
+from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.protocol import AnswerContext, get_protocol
-from unreel.protocols.space import parse_box_space
 from unreel.reviewers.baselines.constant import (
     CoinReviewer,
-    always_generated,
-    always_real,
+    build_always_generated_reviewer,
+    build_always_real_reviewer,
     format_baseline_answer,
 )
 from unreel.reviewers.baselines.fitting import (
-    FittedReviewer,
-    TrainingClip,
+    BaselineTrainingClip,
+    FittedBaselineReviewer,
     cross_fit_baseline,
     fit_logistic_model,
 )
-from unreel.reviewers.baselines.metadata import fit_metadata
-from unreel.reviewers.baselines.motion import compute_motion_features, fit_motion
+from unreel.reviewers.baselines.metadata import fit_metadata_baseline
+from unreel.reviewers.baselines.motion import compute_motion_features, fit_motion_baseline
 from unreel.reviewers.contract import ClipInput, ReviewRequest
-from unreel.reviewers.recorded import RecordedReviewer, read_recorded
+from unreel.reviewers.recorded import RecordedReviewer, open_recorded_reviewer
 from unreel.reviewers.registry import REVIEWERS
 from unreel.testing.reviewers import sample_exhibit
 
@@ -111,20 +111,31 @@ def test_the_coin_is_fair_repeats_itself_and_follows_its_seed(make_sheet: MakeSh
 
 def test_the_constant_floors_never_change_their_mind(make_sheet: MakeSheet) -> None:
     sheet = make_sheet()
-    assert asyncio.run(always_real().answer(sheet)) == Reply(text="<answer>1</answer>")
-    assert asyncio.run(always_generated().answer(sheet)) == Reply(text="<answer>0</answer>")
-    assert [always_real().name, always_generated().name] == ["always-real", "always-generated"]
+    assert asyncio.run(build_always_real_reviewer().answer(sheet)) == Reply(
+        text="<answer>1</answer>"
+    )
+    assert asyncio.run(build_always_generated_reviewer().answer(sheet)) == Reply(
+        text="<answer>0</answer>"
+    )
+    assert [build_always_real_reviewer().name, build_always_generated_reviewer().name] == [
+        "always-real",
+        "always-generated",
+    ]
 
 
-def specimen(number: int, origin: Origin, *, group: str = "", **video: object) -> TrainingClip:
+def specimen(
+    number: int, origin: Origin, *, group: str = "", **video: object
+) -> BaselineTrainingClip:
     exhibit = sample_exhibit("x")
     facts = exhibit.clip.facts
     facts = replace(facts, video=replace(facts.video, **video))  # type: ignore[arg-type]
     clip = Clip(id=ClipId(digest("specimen", str(number))), location="x.mp4", facts=facts)
-    return TrainingClip(exhibit=replace(exhibit, clip=clip), origin=origin, group=group)
+    return BaselineTrainingClip(exhibit=replace(exhibit, clip=clip), origin=origin, group=group)
 
 
-def accuracy(reviewer: FittedReviewer, specimens: list[TrainingClip], make: MakeSheet) -> float:
+def accuracy(
+    reviewer: FittedBaselineReviewer, specimens: list[BaselineTrainingClip], make: MakeSheet
+) -> float:
     right = []
     for item in specimens:
         sheet = replace(make(), exhibits=(item.exhibit,))
@@ -144,7 +155,7 @@ def test_a_shortcut_that_all_creators_share_is_found(make_sheet: MakeSheet) -> N
         specimen(i, origin, average_rate=Fraction(30 if isinstance(origin, Real) else 24))
         for i, origin in enumerate(origins(60))
     ]
-    assert accuracy(fit_metadata(items, seed=1), items, make_sheet) == 1
+    assert accuracy(fit_metadata_baseline(items, seed=1), items, make_sheet) == 1
 
 
 def test_a_mark_of_one_creator_alone_does_not_give_its_clips_away(make_sheet: MakeSheet) -> None:
@@ -171,7 +182,7 @@ def test_noise_gives_no_better_than_a_coin(make_sheet: MakeSheet) -> None:
         )
         for i, origin in enumerate(origins(200))
     ]
-    assert 0.35 < accuracy(fit_metadata(items, seed=1), items, make_sheet) < 0.65
+    assert 0.35 < accuracy(fit_metadata_baseline(items, seed=1), items, make_sheet) < 0.65
 
 
 def test_clips_of_one_scene_are_held_out_together(make_sheet: MakeSheet) -> None:
@@ -192,13 +203,16 @@ def test_clips_of_one_scene_are_held_out_together(make_sheet: MakeSheet) -> None
 
 def test_the_fit_names_what_it_was_fitted_on() -> None:
     items = [specimen(i, origin) for i, origin in enumerate(origins(40))]
-    names = [fit_metadata(items, seed=1).name, fit_metadata(items[:-1], seed=1).name]
+    names = [
+        fit_metadata_baseline(items, seed=1).name,
+        fit_metadata_baseline(items[:-1], seed=1).name,
+    ]
     assert names[0].startswith("metadata@")
-    assert names[0] == fit_metadata(list(reversed(items)), seed=1).name
+    assert names[0] == fit_metadata_baseline(list(reversed(items)), seed=1).name
     assert names[0] != names[1]
 
 
-def in_scenes(creators: str, n_scenes: int) -> list[TrainingClip]:
+def in_scenes(creators: str, n_scenes: int) -> list[BaselineTrainingClip]:
     """Every creator covers every scene beside its real clip; all generated clips have 24 frames a second."""
     makers: list[Origin] = [Real(), *map(Generated, creators)]
     return [
@@ -218,7 +232,7 @@ def test_a_shortcut_is_found_where_every_creator_covers_every_scene(
     creators: str, make_sheet: MakeSheet
 ) -> None:
     items = in_scenes(creators, 8)
-    assert accuracy(fit_metadata(items, seed=1), items, make_sheet) == 1
+    assert accuracy(fit_metadata_baseline(items, seed=1), items, make_sheet) == 1
 
 
 def test_one_creator_is_judged_by_scenes_alone(make_sheet: MakeSheet) -> None:
@@ -226,19 +240,19 @@ def test_one_creator_is_judged_by_scenes_alone(make_sheet: MakeSheet) -> None:
         specimen(i, Real() if i % 2 else Generated("only"), average_rate=Fraction(24 + 6 * (i % 2)))
         for i in range(20)
     ]
-    assert accuracy(fit_metadata(items, seed=1), items, make_sheet) == 1
+    assert accuracy(fit_metadata_baseline(items, seed=1), items, make_sheet) == 1
 
 
 def test_a_floor_of_one_scene_stops_and_says_what_would_help() -> None:
     with pytest.raises(InvalidValueError, match="Add scenes"):
-        fit_metadata(in_scenes("ABC", 1))
+        fit_metadata_baseline(in_scenes("ABC", 1))
 
 
 def test_a_clip_without_which_nothing_is_left_is_a_failure(make_sheet: MakeSheet) -> None:
     """Both clips of B show one scene: without A and without that scene no generated clip is left."""
     items = [specimen(i, Real() if i % 2 else Generated("A")) for i in range(20)]
     items += [specimen(20 + i, Generated("B"), group="shared") for i in range(2)]
-    fitted = fit_metadata(items, seed=1)
+    fitted = fit_metadata_baseline(items, seed=1)
     replies = [
         asyncio.run(fitted.answer(replace(make_sheet(), exhibits=(item.exhibit,))))
         for item in items
@@ -294,7 +308,7 @@ def test_our_regression_agrees_with_scikit_learn() -> None:
     assert np.abs(np.array(found) - expected).max() < 1e-3
 
 
-def shaking(number: int, origin: Origin) -> TrainingClip:
+def shaking(number: int, origin: Origin) -> BaselineTrainingClip:
     """Real clips move evenly, generated ones jump to and fro."""
     dice = random.Random(number)
     item = specimen(number, origin)
@@ -311,7 +325,7 @@ def shaking(number: int, origin: Origin) -> TrainingClip:
 
 def test_uneven_motion_is_found(make_sheet: MakeSheet) -> None:
     items = [shaking(i, origin) for i, origin in enumerate(origins(40))]
-    assert accuracy(fit_motion(items, seed=1), items, make_sheet) > 0.9
+    assert accuracy(fit_motion_baseline(items, seed=1), items, make_sheet) > 0.9
 
 
 def test_motion_needs_three_readable_frames() -> None:
@@ -347,7 +361,7 @@ def test_recorded_answers_go_by_question_then_by_clip_then_by_name(
     ]
     file = tmp_path / "answers.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)) + "\n\n")
-    reviewer = read_recorded(file, name="recorded/demo")
+    reviewer = open_recorded_reviewer(file, name="recorded/demo")
     outcomes = [asyncio.run(reviewer.answer(sheet)) for sheet in (*sheets, pair)]
     assert outcomes[:4] == [
         Reply(text="by key", latency_us=5),
@@ -366,7 +380,7 @@ def test_a_line_that_records_nothing_is_named(line: str, tmp_path: Path) -> None
     file = tmp_path / "answers.jsonl"
     file.write_text(f'{{"clip": "a", "text": "x"}}\n{line}\n')
     with pytest.raises(UnreadableSourceError, match="line 2"):
-        read_recorded(file, name="x")
+        open_recorded_reviewer(file, name="x")
 
 
 def test_every_name_of_the_table_can_be_loaded() -> None:
@@ -382,14 +396,14 @@ def test_a_recorded_reviewer_shows_no_answers_in_its_repr() -> None:
 def test_metadata_alone_gives_the_shared_clips_away(shared: Path, make_sheet: MakeSheet) -> None:
     with (shared / "clips" / "manifest.csv").open(encoding="utf-8") as file:
         items = [_listed(row) for row in csv.DictReader(file)]
-    fitted = fit_metadata(items, seed=0)
+    fitted = fit_metadata_baseline(items, seed=0)
     sides = [[i for i in items if (i.creator is None) is real] for real in (True, False)]
     balanced = sum(accuracy(fitted, side, make_sheet) for side in sides) / 2
     assert len(items) == 144
     assert 0.70 < balanced < 0.90, "their README warns: frame rate alone scores 0.80"
 
 
-def _listed(row: dict[str, str]) -> TrainingClip:
+def _listed(row: dict[str, str]) -> BaselineTrainingClip:
     base = sample_exhibit("x")
     rate = Fraction(row["fps"])
     video = replace(
@@ -405,4 +419,4 @@ def _listed(row: dict[str, str]) -> TrainingClip:
     facts = replace(base.clip.facts, size_bytes=int(row["bytes"]), video=video, audio=audio)
     origin: Origin = Real() if row["label"] == "real" else Generated(row["generator"])
     clip = Clip(id=ClipId(row["sha256"]), location=row["file"], facts=facts)
-    return TrainingClip(exhibit=replace(base, clip=clip), origin=origin, group=row["group"])
+    return BaselineTrainingClip(exhibit=replace(base, clip=clip), origin=origin, group=row["group"])

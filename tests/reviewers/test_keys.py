@@ -18,7 +18,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.retry import RetryPolicy
 from unreel.reviewers.contract import ReviewRequest
-from unreel.reviewers.endpoint.providers import PROVIDERS, parse_model_address
+from unreel.reviewers.endpoint.model_address import PROVIDERS, parse_model_address
 from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
 from unreel.reviewers.endpoint.servers import find_model_endpoint, list_model_endpoints
 from unreel.testing.reviewers import run

@@ -14,12 +14,12 @@ from unreel.core.retry import RetryPolicy
 from unreel.reviewers.baselines.constant import (
     CoinReviewer,
     ConstantLabelReviewer,
-    always_generated,
-    always_real,
+    build_always_generated_reviewer,
+    build_always_real_reviewer,
 )
-from unreel.reviewers.baselines.fitting import FittedReviewer, TrainingClip
-from unreel.reviewers.baselines.metadata import fit_metadata
-from unreel.reviewers.baselines.motion import fit_motion
+from unreel.reviewers.baselines.fitting import BaselineTrainingClip, FittedBaselineReviewer
+from unreel.reviewers.baselines.metadata import fit_metadata_baseline
+from unreel.reviewers.baselines.motion import fit_motion_baseline
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
 from unreel.reviewers.recorded import RecordedReviewer
@@ -29,7 +29,7 @@ PATIENCE = RetryPolicy(deadline_s=1, attempt_s=0.4, backoff_s=0.02, outage_s=0.2
 SECRET = "sk-4f0c9e-never-shown"
 
 
-def _specimens() -> list[TrainingClip]:
+def _specimens() -> list[BaselineTrainingClip]:
     origins: list[Origin] = [Real(), Real(), Real(), Generated("a"), Generated("b")]
     found = []
     for number, origin in enumerate(origins * 3):
@@ -37,12 +37,12 @@ def _specimens() -> list[TrainingClip]:
         facts = exhibit.clip.facts
         video = replace(facts.video, average_rate=Fraction(24 + number % 5))
         clip = replace(exhibit.clip, facts=replace(facts, video=video))
-        found.append(TrainingClip(exhibit=replace(exhibit, clip=clip), origin=origin))
+        found.append(BaselineTrainingClip(exhibit=replace(exhibit, clip=clip), origin=origin))
     return found
 
 
 @cache
-def _fitted(fit: Callable[..., FittedReviewer]) -> FittedReviewer:
+def _fitted(fit: Callable[..., FittedBaselineReviewer]) -> FittedBaselineReviewer:
     return fit(_specimens(), seed=1)
 
 
@@ -55,13 +55,13 @@ class TestCoin(ReviewerKit):
 class TestAlwaysReal(ReviewerKit):
     @pytest.fixture
     def reviewer(self) -> ConstantLabelReviewer:
-        return always_real()
+        return build_always_real_reviewer()
 
 
 class TestAlwaysGenerated(ReviewerKit):
     @pytest.fixture
     def reviewer(self) -> ConstantLabelReviewer:
-        return always_generated()
+        return build_always_generated_reviewer()
 
 
 class TestRecorded(ReviewerKit):
@@ -75,13 +75,13 @@ class TestRecorded(ReviewerKit):
 class TestMetadata(ReviewerKit):
     @pytest.fixture
     def reviewer(self) -> Reviewer:
-        return _fitted(fit_metadata)
+        return _fitted(fit_metadata_baseline)
 
 
 class TestMotion(ReviewerKit):
     @pytest.fixture
     def reviewer(self) -> Reviewer:
-        return _fitted(fit_motion)
+        return _fitted(fit_motion_baseline)
 
 
 class TestEndpoint(ReviewerKit):

@@ -12,7 +12,7 @@ import pytest
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.server_keys import parse_server_url
-from unreel.reviewers.endpoint.providers import PROVIDERS
+from unreel.reviewers.endpoint.model_address import PROVIDERS
 from unreel.reviewers.endpoint.servers import (
     find_model_endpoint,
     is_server_listening,

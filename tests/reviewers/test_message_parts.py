@@ -11,7 +11,7 @@ from unreel.reviewers.message_parts import (
     AudioPart,
     ClipFilePart,
     ImagePart,
-    PromptText,
+    TextPart,
     VideoPart,
     build_message_parts,
 )
@@ -31,21 +31,21 @@ def test_each_frame_stands_behind_its_instant_and_the_prompt_around_them() -> No
     marked = [
         part
         for frame in frames
-        for part in (PromptText(f"{float(frame.at_s):.2f} s"), ImagePart(frame))
+        for part in (TextPart(f"{float(frame.at_s):.2f} s"), ImagePart(frame))
     ]
-    assert parts == (PromptText("Look: "), *marked, PromptText("Real?"))
+    assert parts == (TextPart("Look: "), *marked, TextPart("Real?"))
 
 
 def test_the_frames_of_a_clip_are_one_video_without_marks_of_ours() -> None:
     sheet = ask(exhibits=(sample_exhibit("a"), sample_exhibit("b")))
     first, second = (exhibit.frames for exhibit in sheet.exhibits)
     assert build_message_parts(sheet, form="video", times="seconds") == (
-        PromptText("Look: "),
-        PromptText("Video 1:"),
+        TextPart("Look: "),
+        TextPart("Video 1:"),
         VideoPart(first),
-        PromptText("Video 2:"),
+        TextPart("Video 2:"),
         VideoPart(second),
-        PromptText("Real?"),
+        TextPart("Real?"),
     )
 
 
@@ -54,16 +54,16 @@ def test_a_file_goes_as_it_is_with_its_sound_behind_it() -> None:
     exhibit = replace(sample_exhibit("a"), whole=whole, sound_wav=b"wav")
     sheet = ask(exhibits=(exhibit,), condition=Condition(audio="on"))
     assert build_message_parts(sheet, form="clip", times="seconds") == (
-        PromptText("Look: "),
+        TextPart("Look: "),
         ClipFilePart(whole),
         AudioPart(b"wav"),
-        PromptText("Real?"),
+        TextPart("Real?"),
     )
 
 
 def test_words_alone_stay_whole() -> None:
     assert build_message_parts(ask(exhibits=()), form="frames", times="seconds") == (
-        PromptText("Look: <video>Real?"),
+        TextPart("Look: <video>Real?"),
     )
 
 

@@ -25,7 +25,10 @@ from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.contract import ClipInput, Reviewer, ReviewRequest, WholeClip
 from unreel.reviewers.external.bubblewrap import find_program_sandbox_problem
-from unreel.reviewers.external.scores import ScoreInterpretation, parse_program_reply
+from unreel.reviewers.external.detector_scores import (
+    DetectorScoreInterpretation,
+    parse_program_reply,
+)
 from unreel.testing.reviewers import ReviewerKit, run, sample_exhibit
 
 CLIP = b"\x00\x00\x00\x18ftypisom" + bytes(range(200))
@@ -439,8 +442,10 @@ def test_a_key_goes_to_a_named_service_alone(
 def test_a_belief_falls_on_the_side_of_the_threshold_and_turns_with_its_meaning(
     score: float, threshold: float
 ) -> None:
-    means = ScoreInterpretation(threshold=threshold).believe({"score": score})
-    turned = ScoreInterpretation(score_means="real", threshold=threshold).believe({"score": score})
+    means = DetectorScoreInterpretation(threshold=threshold).believe({"score": score})
+    turned = DetectorScoreInterpretation(score_means="real", threshold=threshold).believe(
+        {"score": score}
+    )
     assert isinstance(means, float)
     assert isinstance(turned, float)
     assert (means > 0.5) is (score >= threshold)
@@ -452,7 +457,7 @@ def test_a_belief_falls_on_the_side_of_the_threshold_and_turns_with_its_meaning(
 def test_any_output_is_read_or_refused(output: bytes) -> None:
     told = parse_program_reply(output)
     if not isinstance(told, Failure):
-        ScoreInterpretation().believe(told)
+        DetectorScoreInterpretation().believe(told)
 
 
 JSON = st.recursive(
@@ -464,5 +469,5 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(["score", "label", "x"]), JSON))
 def test_any_reply_gives_a_belief_or_a_failure(told: dict[str, Any]) -> None:
-    belief = ScoreInterpretation().believe(told)
+    belief = DetectorScoreInterpretation().believe(told)
     assert isinstance(belief, Failure) or 0 <= belief <= 1

@@ -11,9 +11,9 @@ import pytest
 
 from unreel.core.failure import Failure
 from unreel.core.retry import RetryPolicy
-from unreel.network.client import HttpReply
+from unreel.network.http_client import HttpReply
 from unreel.reviewers.endpoint.budget import RequestBudget
-from unreel.reviewers.endpoint.client import EndpointClient
+from unreel.reviewers.endpoint.client import ModelServerClient
 from unreel.reviewers.endpoint.load_control import ConcurrencyLimiter
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ def ask_all(
     """Outcomes by kind of `n` questions, as many at once as there are connections."""
 
     async def work() -> Counter[str]:
-        asker = EndpointClient(
+        asker = ModelServerClient(
             server,
             pace=ConcurrencyLimiter(max_connections=connections),
             patience=patience,

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from unreel.benchmarks.answers import NAME_COLUMNS, ImportedAnswer, read_answer_file
+from unreel.benchmarks.imported_answers import NAME_COLUMNS, ImportedAnswer, read_answer_file
 from unreel.core.answer import Reply
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Instrument
-from unreel.reviewers.recorded import read_recorded
+from unreel.reviewers.recorded import open_recorded_reviewer
 
 
 def write(file: Path, *rows: dict[str, Any]) -> Path:
@@ -30,10 +30,10 @@ def test_two_answers_to_one_question_are_refused(tmp_path: Path, make_sheet: Any
     lines = [{"question": sheet.key, "text": text} for text in ("first", "second")]
     other = {"clip": "grünes Boot.mp4", "text": "naïve"}
     with pytest.raises(UnreadableSourceError, match="two answers about"):
-        read_recorded(write(tmp_path / "a.jsonl", other, *lines), name="r")
+        open_recorded_reviewer(write(tmp_path / "a.jsonl", other, *lines), name="r")
     (tmp_path / "a.csv").write_text("clip,text\nx,1\nx,2\n")
     with pytest.raises(UnreadableSourceError, match="two answers about 'x'"):
-        read_recorded(tmp_path / "a.csv", name="r")
+        open_recorded_reviewer(tmp_path / "a.csv", name="r")
 
 
 @pytest.mark.parametrize("column", NAME_COLUMNS)
@@ -48,14 +48,14 @@ def test_a_file_that_score_takes_is_replayed(
         file.write_text(f"{column}{mark}text\n{file_of(sheet)}{mark}yes\nother{mark}no\n")
     else:
         write(file, {column: file_of(sheet), "text": "yes"}, {column: "other", "text": "no"})
-    assert asyncio.run(read_recorded(file, name="r").answer(sheet)) == Reply(text="yes")
+    assert asyncio.run(open_recorded_reviewer(file, name="r").answer(sheet)) == Reply(text="yes")
 
 
 def test_an_answer_goes_by_what_the_benchmark_calls_its_clip(
     tmp_path: Path, make_sheet: Any
 ) -> None:
     lines = [{"name": "the boat", "text": "yes"}, {"name": "street/b.mp4", "text": "no"}]
-    reviewer = read_recorded(write(tmp_path / "a.jsonl", *lines), name="r")
+    reviewer = open_recorded_reviewer(write(tmp_path / "a.jsonl", *lines), name="r")
     sheet = make_sheet(1)
     assert asyncio.run(reviewer.answer(replace(sheet, name="the boat"))) == Reply(text="yes")
     (exhibit,) = sheet.exhibits
@@ -77,7 +77,7 @@ def test_what_is_no_answer_is_the_failure_that_score_counts(
 ) -> None:
     sheet = make_sheet(1)
     file = write(tmp_path / "a.jsonl", {"clip": file_of(sheet), **row})
-    replayed = asyncio.run(read_recorded(file, name="r").answer(sheet))
+    replayed = asyncio.run(open_recorded_reviewer(file, name="r").answer(sheet))
     (given,) = read_answer_file(file)
     assert isinstance(given, ImportedAnswer)
     assert replayed == given.outcome
@@ -96,14 +96,16 @@ def test_a_line_that_names_its_protocol_answers_that_one_alone(
         {"clip": clip, "protocol": "another", "text": "not this one"},
         {"clip": clip, "text": "any other"},
     ]
-    reviewer = read_recorded(write(tmp_path / "a.jsonl", *lines), name="r")
+    reviewer = open_recorded_reviewer(write(tmp_path / "a.jsonl", *lines), name="r")
     assert asyncio.run(reviewer.answer(sheet)) == Reply(text="this one")
     elsewhere = replace(sheet, instrument=Instrument("third", 1))
     assert asyncio.run(reviewer.answer(elsewhere)) == Reply(text="any other")
 
 
 def test_an_empty_recording_answers_nothing(tmp_path: Path, make_sheet: Any) -> None:
-    outcome = asyncio.run(read_recorded(write(tmp_path / "a"), name="r").answer(make_sheet(1)))
+    outcome = asyncio.run(
+        open_recorded_reviewer(write(tmp_path / "a"), name="r").answer(make_sheet(1))
+    )
     assert isinstance(outcome, Failure)
     assert outcome.reason is FailureReason.NOT_RECORDED
 
@@ -116,7 +118,7 @@ def test_a_recording_that_changes_underway_fails_the_question(
     file = write(
         tmp_path / "a.jsonl", {"clip": "x", "text": "x"}, {"question": sheet.key, "text": "y"}
     )
-    reviewer = read_recorded(file, name="r")
+    reviewer = open_recorded_reviewer(file, name="r")
     change(file)
     outcome = asyncio.run(reviewer.answer(sheet))
     assert isinstance(outcome, Failure)
@@ -125,4 +127,4 @@ def test_a_recording_that_changes_underway_fails_the_question(
 
 def test_a_text_that_is_no_text_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(UnreadableSourceError, match="line 1"):
-        read_recorded(write(tmp_path / "a", {"clip": "x", "text": ["yes"]}), name="r")
+        open_recorded_reviewer(write(tmp_path / "a", {"clip": "x", "text": ["yes"]}), name="r")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.reviewers.recorded import LINE_BYTES, read_recorded
+from unreel.reviewers.recorded import LINE_BYTES, open_recorded_reviewer
 
 LINES = {
     "no object": b"[]",
@@ -33,11 +33,11 @@ def test_a_spoiled_line_is_refused_by_its_number(name: str, tmp_path: Path) -> N
     file = tmp_path / "answers.jsonl"
     file.write_bytes(b'{"clip": "fine", "text": "yes"}\n' + LINES[name] + b"\n")
     with pytest.raises(UnreadableSourceError, match="line 2"):
-        read_recorded(file, name="recorded")
+        open_recorded_reviewer(file, name="recorded")
 
 
 def test_a_sparse_file_of_six_gigabytes_is_refused_at_once(tmp_path: Path) -> None:
     with (tmp_path / "answers.jsonl").open("wb") as file:
         file.truncate(6 << 30)
     with pytest.raises(UnreadableSourceError, match="longer than"):
-        read_recorded(tmp_path / "answers.jsonl", name="recorded")
+        open_recorded_reviewer(tmp_path / "answers.jsonl", name="recorded")

@@ -9,8 +9,8 @@ from facts import FACTS
 from unreel.core.clip import Clip
 from unreel.core.question import Condition, Question
 from unreel.protocols.protocol import get_protocol
-from unreel.reviewers.endpoint.families import FAMILIES, match_model_family
-from unreel.reviewers.endpoint.tokens import estimate_request_tokens, get_image_token_rule
+from unreel.reviewers.endpoint.model_families import FAMILIES, match_model_family
+from unreel.reviewers.endpoint.token_estimate import estimate_request_tokens, get_image_token_rule
 
 VIDEO = replace(
     FACTS.video,

@@ -19,8 +19,8 @@ import pytest
 from certificates import write_certificate
 from unreel.core.errors import MachineError
 from unreel.core.failure import Failure, FailureReason
-from unreel.network.client import REPLY_BYTES, HttpReply
-from unreel.reviewers.endpoint.providers import parse_model_address
+from unreel.network.http_client import REPLY_BYTES, HttpReply
+from unreel.reviewers.endpoint.model_address import parse_model_address
 from unreel.reviewers.endpoint.transport import HttpTransport
 
 BODY = b'{"model": "tiny", "messages": []}'

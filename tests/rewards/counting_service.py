@@ -13,8 +13,8 @@ import uvicorn
 from scripted import ScriptedReviewer
 from synthesise import ClipRecipe, synthesise
 from unreel import Failure, Reply, ReviewRequest
-from unreel.rewards.service.app import create_app
-from unreel.rewards.service.settings import ServiceSettings
+from unreel.rewards.service.app import create_reward_app
+from unreel.rewards.service.settings import RewardServiceSettings
 
 LATE, UNREADABLE = 31, 32
 """Numbers of frames of a clip that is answered too late, and of one whose answer has no score."""
@@ -43,9 +43,9 @@ class CountingReviewer(ScriptedReviewer):
         return Reply(text=f"<answer>{1 + video.n_frames % 5}</answer>")
 
 
-def service_settings(folder: Path, reviewer: Any, **settings: Any) -> ServiceSettings:
+def service_settings(folder: Path, reviewer: Any, **settings: Any) -> RewardServiceSettings:
     given = {"store": str(folder / "cache.sqlite"), "trusted": True, **settings}
-    return ServiceSettings(models=[reviewer], protocols=["realism"], **given)
+    return RewardServiceSettings(models=[reviewer], protocols=["realism"], **given)
 
 
 def small_clip(n_frames: int) -> bytes:
@@ -55,7 +55,7 @@ def small_clip(n_frames: int) -> bytes:
 @contextmanager
 def serve_rewards(folder: Path, reviewer: CountingReviewer, **settings: Any) -> Iterator[str]:
     """Serve over HTTP in a thread; the value is the address."""
-    app = create_app(service_settings(folder, reviewer, **settings))
+    app = create_reward_app(service_settings(folder, reviewer, **settings))
     config = uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)

@@ -12,7 +12,7 @@ from scripted import ScriptedReviewer
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.question import Condition
 from unreel.protocols.protocol import get_protocol
-from unreel.rewards.calibration import RewardCalibration, fit_calibration, read_calibration
+from unreel.rewards.calibration import RewardCalibration, cross_fit_calibration, read_calibration
 from unreel.rewards.model import RewardModel
 
 
@@ -30,7 +30,7 @@ def drawn(n: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray, list[str
 @pytest.mark.parametrize("method", ["isotonic", "platt"])
 def test_calibration_lowers_the_brier_score_and_keeps_the_order(method: str) -> None:
     stated, real, scenes = drawn()
-    fitted = fit_calibration(stated, real, scenes, method=method, seed=0)  # type: ignore[arg-type]
+    fitted = cross_fit_calibration(stated, real, scenes, method=method, seed=0)  # type: ignore[arg-type]
     assert fitted.brier[1] < fitted.brier[0] < fitted.brier[2]
     assert fitted.brier[0] < fitted.brier_before[0]
     assert fitted.brier_before[0] == pytest.approx(brier_score_loss(real, stated))
@@ -56,7 +56,7 @@ def calibration(method: str, fitted: object) -> RewardCalibration:
 
 def test_the_final_curve_is_that_of_scikit_learn() -> None:
     stated, real, scenes = drawn()
-    fitted = fit_calibration(stated, real, scenes, method="isotonic", seed=0)
+    fitted = cross_fit_calibration(stated, real, scenes, method="isotonic", seed=0)
     curve = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(stated, real)
     at = np.linspace(0, 1, 33)
     ours = [calibration("isotonic", fitted).apply(p) for p in at]
@@ -69,23 +69,25 @@ def test_scenes_are_not_shared_between_folds() -> None:
     stated = np.repeat(draw.uniform(0, 1, 60), 5)
     real = np.repeat((draw.uniform(0, 1, 60) < 0.5).astype(float), 5)
     scenes = [f"s{i // 5}" for i in range(300)]
-    by_scene = fit_calibration(stated, real, scenes, method="isotonic", seed=0)
-    by_clip = fit_calibration(stated, real, [str(i) for i in range(300)], method="isotonic", seed=0)
+    by_scene = cross_fit_calibration(stated, real, scenes, method="isotonic", seed=0)
+    by_clip = cross_fit_calibration(
+        stated, real, [str(i) for i in range(300)], method="isotonic", seed=0
+    )
     assert by_scene.brier[0] > by_clip.brier[0]
     assert by_scene.brier[0] > 0.24
 
 
 def test_too_few_scenes_are_refused() -> None:
     with pytest.raises(InvalidSettingError, match="fewer than 2 scenes"):
-        fit_calibration(
+        cross_fit_calibration(
             np.array([0.1, 0.9]), np.array([0.0, 1.0]), ["a", "b"], method="platt", seed=0
         )
     with pytest.raises(InvalidSettingError):
-        fit_calibration(np.array([]), np.array([]), [], method="platt", seed=0)
+        cross_fit_calibration(np.array([]), np.array([]), [], method="platt", seed=0)
 
 
 def test_a_stored_calibration_is_applied_and_marks_the_reward(tmp_path: Path, clip: Path) -> None:
-    fitted = fit_calibration(*drawn(), method="isotonic", seed=0)
+    fitted = cross_fit_calibration(*drawn(), method="isotonic", seed=0)
     path = tmp_path / "calibration.json"
     calibration("isotonic", fitted).write(path)
     stored = read_calibration(path)
@@ -102,7 +104,7 @@ def reward_label(reviewer: ScriptedReviewer) -> float:
 
 
 def test_a_calibration_of_other_questions_is_refused(tmp_path: Path) -> None:
-    fitted = fit_calibration(*drawn(), method="platt", seed=0)
+    fitted = cross_fit_calibration(*drawn(), method="platt", seed=0)
     for protocols, condition in ((["trace"], {}), (["reality"], {"sampling": "uniform-4"})):
         with pytest.raises(InvalidSettingError, match="fitted for scripted, reality@"):
             RewardModel(

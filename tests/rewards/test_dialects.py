@@ -29,8 +29,8 @@ from rewards.counting_service import (
 )
 from unreel.core.errors import InvalidValueError
 from unreel.media.picture import encode_jpeg, encode_png
-from unreel.rewards.service.app import create_app
-from unreel.rewards.trainers.pickled import read_payload, read_pickle
+from unreel.rewards.service.app import create_reward_app
+from unreel.rewards.trainers.pickled import parse_pickled_request, read_restricted_pickle
 
 LOCAL, REMOTE = ("127.0.0.1", 50000), ("203.0.113.7", 50000)
 
@@ -40,7 +40,7 @@ async def serving(
     folder: Path, *dialects: str, peer: tuple[str, int] = LOCAL, **settings: Any
 ) -> AsyncIterator[tuple[httpx.AsyncClient, CountingReviewer]]:
     reviewer = CountingReviewer()
-    app = create_app(service_settings(folder, reviewer, dialects=dialects, **settings))
+    app = create_reward_app(service_settings(folder, reviewer, dialects=dialects, **settings))
     async with app.router.lifespan_context(app):
         transport = httpx.ASGITransport(app=app, client=peer)
         async with httpx.AsyncClient(
@@ -234,7 +234,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_pickle_with_another_global_or_operation_is_refused(name: str) -> None:
     with pytest.raises(InvalidValueError, match="pickle is refused"):
-        read_pickle(HOSTILE[name])
+        read_restricted_pickle(HOSTILE[name])
 
 
 def test_a_permitted_global_never_makes_an_object_of_numpy() -> None:
@@ -246,7 +246,7 @@ def test_a_permitted_global_never_makes_an_object_of_numpy() -> None:
         record = Reduced(np.empty(0).__reduce__()[0], np.ndarray, (0,), b"b")
         record.pair = (*record.pair, state)
         with pytest.raises(InvalidValueError, match="prompts"):
-            read_payload(pickle.dumps({"images": [b"x"], "prompts": record}, protocol=4))
+            parse_pickled_request(pickle.dumps({"images": [b"x"], "prompts": record}, protocol=4))
 
 
 def test_damaged_pickles_are_read_or_refused() -> None:
@@ -257,7 +257,7 @@ def test_damaged_pickles_are_read_or_refused() -> None:
         for _ in range(draw.randint(1, 4)):
             data[draw.randrange(len(data))] = draw.randrange(256)
         try:
-            images, prompts = read_payload(bytes(data))
+            images, prompts = parse_pickled_request(bytes(data))
         except InvalidValueError:
             continue
         assert all(isinstance(each, bytes) for each in images)

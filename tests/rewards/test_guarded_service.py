@@ -11,8 +11,8 @@ from reward_process import padded
 from rewards.test_service import Clips, item, run, serving
 from scripted import ScriptedReviewer
 from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.rewards.service.canaries import read_canaries
-from unreel.rewards.service.settings import ServiceSettings
+from unreel.rewards.service.canaries import read_canary_pairs
+from unreel.rewards.service.settings import RewardServiceSettings
 
 
 def write_benchmark(root: Path, clips: Clips) -> Path:
@@ -78,7 +78,7 @@ def test_canaries_are_asked_anew_and_logged_in_pairs_and_a_blind_reward_stops_th
 )
 def test_settings_of_guards_are_checked(settings: dict[str, Any], expected: str) -> None:
     with pytest.raises((InvalidSettingError, UnknownNameError), match=expected):
-        ServiceSettings(models=["recorded"], **settings)
+        RewardServiceSettings(models=["recorded"], **settings)
 
 
 def test_a_benchmark_without_twins_is_refused(tmp_path: Path, clip_bytes: Clips) -> None:
@@ -86,4 +86,4 @@ def test_a_benchmark_without_twins_is_refused(tmp_path: Path, clip_bytes: Clips)
     table = root / "metadata.jsonl"
     table.write_text(table.read_text().replace("a+blur", "c"), encoding="utf-8")
     with pytest.raises(InvalidSettingError, match=r"\[inject\]"):
-        read_canaries(root)
+        read_canary_pairs(root)

@@ -16,18 +16,18 @@ from reward_logs import HACKS, N_STEPS, fall, lose_canaries, make_log, rise_then
 from synthesise import ClipRecipe, synthesise
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.media.reader import MediaReader, run_trusted_task
-from unreel.rewards.guards.evaluate import evaluate_guards, evaluate_steps
-from unreel.rewards.guards.facts import measure_clip
-from unreel.rewards.guards.live import LiveGuards
+from unreel.rewards.guards.evaluate import evaluate_guards_on_log, evaluate_guards_on_steps
+from unreel.rewards.guards.facts import measure_clip_facts
+from unreel.rewards.guards.live import LiveRewardGuards
 from unreel.rewards.guards.result import MEANINGS, GuardResult, GuardSettings
-from unreel.rewards.guards.steps import (
+from unreel.rewards.guards.training_steps import (
     BLOCK_ROWS,
-    StepCollector,
-    addresses_judge,
-    count_duplicates,
-    read_log,
+    TrainingStepCollector,
+    count_duplicate_clips,
+    is_text_for_judge,
+    iter_reward_log_rows,
 )
-from unreel.stats.sequential import (
+from unreel.stats.sequential_tests import (
     combine_restarted_tests,
     compute_fraction_evidence,
     compute_mean_evidence,
@@ -45,7 +45,7 @@ def find(results: tuple[GuardResult, ...], guard: str) -> GuardResult:
 @pytest.mark.parametrize("guard", HACKS)
 def test_a_hack_raises_the_alarm_of_its_guard_after_it_begins(guard: str) -> None:
     for seed in range(3):
-        result = find(evaluate_guards(make_log(seed, HACKS[guard])), guard)
+        result = find(evaluate_guards_on_log(make_log(seed, HACKS[guard])), guard)
         assert result.alarm
         assert result.alarm_step is not None
         assert result.alarm_step >= (15 if HACKS[guard] not in {fall, lose_canaries} else 5)
@@ -55,7 +55,7 @@ def test_a_hack_raises_the_alarm_of_its_guard_after_it_begins(guard: str) -> Non
 
 
 def test_a_held_out_reward_that_falls_after_its_peak_is_an_alarm_too() -> None:
-    result = find(evaluate_guards(make_log(0, rise_then_fall)), "held-out")
+    result = find(evaluate_guards_on_log(make_log(0, rise_then_fall)), "held-out")
     assert result.alarm
     assert result.alarm_step is not None
     assert result.alarm_step > 20
@@ -65,7 +65,7 @@ def test_honest_runs_raise_no_alarm() -> None:
     alarms = [
         result.guard
         for seed in range(20)
-        for result in evaluate_guards(make_log(seed))
+        for result in evaluate_guards_on_log(make_log(seed))
         if result.alarm
     ]
     assert len(alarms) <= 1  # 5 % of 20 runs
@@ -73,23 +73,23 @@ def test_honest_runs_raise_no_alarm() -> None:
 
 def test_a_falling_held_out_reward_is_no_alarm_while_the_trained_one_falls_as_well() -> None:
     rows = make_log(0, fall, rises=-0.3)
-    assert not find(evaluate_guards(rows), "held-out").alarm
+    assert not find(evaluate_guards_on_log(rows), "held-out").alarm
 
 
 def test_results_have_every_guard_and_name_what_is_missing() -> None:
     rows = [row | {"facts": None, "held_out": None} for row in make_log(0)]
-    results = evaluate_guards(rows)
+    results = evaluate_guards_on_log(rows)
     assert [result.guard for result in results] == list(MEANINGS)
     assert isinstance(find(results, "held-out").estimate, Unmeasured)
     assert isinstance(find(results, "canaries").estimate, Unmeasured)
-    assert all(isinstance(result.estimate, Unmeasured) for result in evaluate_guards([]))
+    assert all(isinstance(result.estimate, Unmeasured) for result in evaluate_guards_on_log([]))
 
 
 def test_the_newest_step_is_left_out() -> None:
     rows = make_log(0)
     without_last = [row for row in rows if row["step"] < N_STEPS - 1]
-    assert find(evaluate_guards(rows), "nulls").n_steps == N_STEPS - 1
-    assert find(evaluate_guards(without_last), "nulls").n_steps == N_STEPS - 2
+    assert find(evaluate_guards_on_log(rows), "nulls").n_steps == N_STEPS - 1
+    assert find(evaluate_guards_on_log(without_last), "nulls").n_steps == N_STEPS - 2
 
 
 def test_canaries_count_in_pairs_and_a_failed_one_takes_its_pair_out() -> None:
@@ -99,14 +99,14 @@ def test_canaries_count_in_pairs_and_a_failed_one_takes_its_pair_out() -> None:
         for number, pair in enumerate(pairs)
         for kind, value in zip(("injected", "clean"), pair, strict=True)
     ]
-    collector = StepCollector()
+    collector = TrainingStepCollector()
     collector.add([*rows, {"step": 0, "value": 0.5}, {"step": 1, "value": 0.5}])
     (step,) = collector.finish()
     assert (step.counts["canaries"], step.counts["nulls"]) == ((1.5, 3), (0, 1))
 
 
 def test_rows_of_a_step_that_was_closed_are_counted_and_left_out() -> None:
-    collector = StepCollector()
+    collector = TrainingStepCollector()
     collector.add({"step": step, "value": 0.5} for step in (0, 2, 1, 3, 4, 1, 0))
     assert collector.n_late == 1
     assert [(step.step, step.counts["nulls"][1]) for step in collector.finish()] == [
@@ -118,7 +118,7 @@ def test_rows_of_a_step_that_was_closed_are_counted_and_left_out() -> None:
 
 
 def test_rows_without_a_step_form_blocks() -> None:
-    collector = StepCollector()
+    collector = TrainingStepCollector()
     collector.add({"step": None, "value": 0.5} for _ in range(3 * BLOCK_ROWS))
     assert [step.counts["nulls"][1] for step in collector.finish()] == [BLOCK_ROWS, BLOCK_ROWS]
 
@@ -127,15 +127,15 @@ def test_a_retried_clip_counts_once() -> None:
     rows = make_log(0)
     retried = [row | {"cached": True} for row in rows]
     both = [row for pair in zip(rows, retried, strict=True) for row in pair]
-    assert find(evaluate_guards(both), "duplicates").log_evidence == pytest.approx(
-        find(evaluate_guards(rows), "duplicates").log_evidence
+    assert find(evaluate_guards_on_log(both), "duplicates").log_evidence == pytest.approx(
+        find(evaluate_guards_on_log(rows), "duplicates").log_evidence
     )
 
 
 def test_a_line_that_a_crash_cut_short_is_skipped(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text('{"step": 1}\n{"step": 15\n[]\n{"step": 2}\n', encoding="utf-8")
-    assert [row["step"] for row in read_log(log)] == [1, 2]
+    assert [row["step"] for row in iter_reward_log_rows(log)] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -157,12 +157,12 @@ def test_a_line_that_a_crash_cut_short_is_skipped(tmp_path: Path) -> None:
 def test_text_that_addresses_the_judge_is_told_from_other_text(
     text: str, *, expected: bool
 ) -> None:
-    assert addresses_judge(text) == expected
+    assert is_text_for_judge(text) == expected
 
 
 def test_a_damaged_fingerprint_is_no_duplicate() -> None:
     own = base64.b64encode(bytes(256)).decode()
-    assert count_duplicates([own, own, "?", base64.b64encode(b"short").decode()]) == 1
+    assert count_duplicate_clips([own, own, "?", base64.b64encode(b"short").decode()]) == 1
 
 
 def test_facts_of_a_clip(tmp_path: Path) -> None:
@@ -171,17 +171,17 @@ def test_facts_of_a_clip(tmp_path: Path) -> None:
     moving.write_bytes(synthesise(recipe))
     other.write_bytes(synthesise(replace(recipe, seed=1, n_frames=1, rate=Fraction(2))))
     reader = MediaReader(run_trusted_task)
-    facts = measure_clip(moving, reader=reader, read_text=False)
-    still = measure_clip(other, reader=reader, read_text=False)
+    facts = measure_clip_facts(moving, reader=reader, read_text=False)
+    still = measure_clip_facts(other, reader=reader, read_text=False)
     assert facts["duration_s"] == 1.0
     assert facts["motion"] > 5
     assert facts["static_fraction"] < 0.5
     assert 0 < facts["saturation"] < 1
     assert facts["sharpness"] > 0
     assert facts["text"] is None
-    assert count_duplicates([facts["fingerprint"], facts["fingerprint"]]) == 1
+    assert count_duplicate_clips([facts["fingerprint"], facts["fingerprint"]]) == 1
     assert (still["motion"], still["static_fraction"]) == (0.0, 1.0)
-    assert measure_clip(tmp_path / "none.mp4", reader=reader) == {}
+    assert measure_clip_facts(tmp_path / "none.mp4", reader=reader) == {}
 
 
 def _alarm_rate(
@@ -250,8 +250,8 @@ def test_a_series_without_spread_is_no_evidence() -> None:
 
 def test_a_stricter_rate_needs_more_evidence() -> None:
     rows = make_log(0, fall)
-    strict = find(evaluate_guards(rows, GuardSettings(alpha=0.001)), "held-out")
-    usual = find(evaluate_guards(rows), "held-out")
+    strict = find(evaluate_guards_on_log(rows, GuardSettings(alpha=0.001)), "held-out")
+    usual = find(evaluate_guards_on_log(rows), "held-out")
     assert strict.log_threshold > usual.log_threshold
     assert strict.alarm_step is not None
     assert usual.alarm_step is not None
@@ -260,12 +260,12 @@ def test_a_stricter_rate_needs_more_evidence() -> None:
 
 @pytest.mark.parametrize("hack", HACKS)
 def test_evidence_that_grows_by_steps_equals_that_of_the_whole_log(hack: str) -> None:
-    collector = StepCollector()
+    collector = TrainingStepCollector()
     collector.add(make_log(1, HACKS[hack]))
     steps, known = collector.finish(), {}
     for end in range(len(steps) + 1):
-        grown = evaluate_steps(steps[:end], GuardSettings(), known)
-    for one, other in zip(grown, evaluate_steps(steps, GuardSettings()), strict=True):
+        grown = evaluate_guards_on_steps(steps[:end], GuardSettings(), known)
+    for one, other in zip(grown, evaluate_guards_on_steps(steps, GuardSettings()), strict=True):
         assert one.log_evidence == pytest.approx(other.log_evidence, abs=1e-6)
         assert (one.alarm_step, one.since_step) == (other.alarm_step, other.since_step)
         assert one.estimate == other.estimate
@@ -275,11 +275,13 @@ def test_live_guards_count_rows_that_arrive_after_a_later_step_began(tmp_path: P
     prometheus = pytest.importorskip("prometheus_client")
     log, rows = tmp_path / "log.jsonl", make_log(0, fall)
     order = sorted(rows, key=lambda row: row["step"] + 1.5 * (row["group"] == "1"))
-    with closing(LiveGuards(log_created(log), prometheus.CollectorRegistry(), ["any"])) as guards:
+    with closing(
+        LiveRewardGuards(log_created(log), prometheus.CollectorRegistry(), ["any"])
+    ) as guards:
         for start in range(0, len(order), 4):
             write_rows(log, order[start : start + 4])
             reason = guards.update()
-    with closing(LiveGuards(log, prometheus.CollectorRegistry(), ["any"])) as restarted:
+    with closing(LiveRewardGuards(log, prometheus.CollectorRegistry(), ["any"])) as restarted:
         at_once = restarted.update()
     assert reason is not None
     assert at_once is not None
@@ -303,21 +305,25 @@ def test_live_guards_follow_a_log_and_a_restart_forgets_no_alarm(
     log, rows = tmp_path / "log.jsonl", make_log(0, fall)
     write_rows(log, rows[:80])
     registry = prometheus.CollectorRegistry()
-    with closing(LiveGuards(log, registry, stop_on=["held-out"])) as guards:
+    with closing(LiveRewardGuards(log, registry, stop_on=["held-out"])) as guards:
         assert guards.update() is None
         for start in range(80, len(rows), 4):
             write_rows(log, rows[start : start + 4])
             reason = guards.update()
         assert reason is not None
         assert reason.startswith("guard held-out, step ")
-    expected = find(evaluate_guards(rows), "held-out")
+    expected = find(evaluate_guards_on_log(rows), "held-out")
     assert f"step {expected.alarm_step}:" in reason
     assert caplog.messages[0].endswith(reason)
     assert registry.get_sample_value("unreel_reward_guard_alarm", {"guard": "held-out"}) == 1
     assert registry.get_sample_value("unreel_reward_guard_alarm", {"guard": "motion"}) == 0
-    with closing(LiveGuards(log, prometheus.CollectorRegistry(), stop_on=["any"])) as restarted:
+    with closing(
+        LiveRewardGuards(log, prometheus.CollectorRegistry(), stop_on=["any"])
+    ) as restarted:
         assert restarted.update() == reason
-    with closing(LiveGuards(log, prometheus.CollectorRegistry(), stop_on=["motion"])) as others:
+    with closing(
+        LiveRewardGuards(log, prometheus.CollectorRegistry(), stop_on=["motion"])
+    ) as others:
         assert others.update() is None
 
 
@@ -325,7 +331,7 @@ def test_a_row_that_is_being_written_is_read_when_it_is_complete(tmp_path: Path)
     prometheus = pytest.importorskip("prometheus_client")
     log = tmp_path / "log.jsonl"
     write_rows(log, [{"step": step, "value": None} for step in range(3)])
-    with closing(LiveGuards(log, prometheus.CollectorRegistry(), ["nulls"])) as guards:
+    with closing(LiveRewardGuards(log, prometheus.CollectorRegistry(), ["nulls"])) as guards:
         with log.open("a", encoding="utf-8") as file:
             file.write('{"step": 3,')
             file.flush()

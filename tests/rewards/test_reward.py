@@ -13,9 +13,9 @@ from facts import FACTS
 from scripted import FAKE, ScriptedReviewer
 from unreel.core.box import Box
 from unreel.core.clip import Clip
+from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label
 from unreel.core.span import TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Trace
@@ -34,12 +34,16 @@ from unreel.rewards.model import RewardModel
 from unreel.rewards.result import (
     FORMULA,
     PARTS,
-    MapTrace,
     ReviewerVerdict,
     Reward,
     RewardMap,
+    RewardMapTrace,
 )
-from unreel.rewards.service.items import ScoredClip, format_document, read_document
+from unreel.rewards.service.request_items import (
+    ScoredClip,
+    parse_scored_clip,
+    serialise_scored_clip,
+)
 
 CLIP = Clip(id=compute_placeholder_clip_id("a"), location="a.mp4", facts=FACTS)
 """2 seconds, 640 x 360."""
@@ -158,7 +162,7 @@ sides = st.floats(0, 0.99)
 def test_the_map_is_dense_bounded_and_its_mean_is_what_is_not_traced(
     drawn: list[tuple[float, float, int] | None], duration_us: int, width: int
 ) -> None:
-    traces = tuple(d and MapTrace(Box(d[0], d[1], 1, 1), d[2]) for d in drawn)
+    traces = tuple(d and RewardMapTrace(Box(d[0], d[1], 1, 1), d[2]) for d in drawn)
     reward_map = RewardMap(traces=traces, duration_us=duration_us, width=width, height=360)
     array = reward_map.array
     assert array.dtype == np.float32
@@ -168,8 +172,8 @@ def test_the_map_is_dense_bounded_and_its_mean_is_what_is_not_traced(
     volume = fmean(t.box.area * max(0, 1 - t.start_us / duration_us) if t else 0 for t in traces)
     assert array.mean(dtype=np.float64) == pytest.approx(1 - volume, abs=1e-5)
     assert len(reward_map.instants_s) == len(array)
-    stored = format_document(ScoredClip(Reward(value=0.5, map=reward_map)))
-    assert read_document(stored).reward.map == reward_map
+    stored = serialise_scored_clip(ScoredClip(Reward(value=0.5, map=reward_map)))
+    assert parse_scored_clip(stored).reward.map == reward_map
 
 
 def test_the_map_takes_located_tubes_and_counts_overlaps_once() -> None:
@@ -186,8 +190,8 @@ def test_the_map_takes_located_tubes_and_counts_overlaps_once() -> None:
     assert array[-1, :, : middle - 1].min() == 1
     assert array.mean() == pytest.approx(0.5, abs=0.02)
     assert "traced_volume" not in reward.parts
-    stored = format_document(ScoredClip(reward))
-    assert read_document(stored).reward.map == reward.map
+    stored = serialise_scored_clip(ScoredClip(reward))
+    assert parse_scored_clip(stored).reward.map == reward.map
     whole = reward_of(("a", "locate", LocateVerdict(segments=(bare,)))).map
     assert whole is not None
     assert (whole.array[0].max(), whole.array[-1].min()) == (0, 1)

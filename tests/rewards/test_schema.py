@@ -8,8 +8,8 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 
 from scripted import ScriptedReviewer
-from unreel.rewards.service.app import create_app
-from unreel.rewards.service.settings import ServiceSettings
+from unreel.rewards.service.app import create_reward_app
+from unreel.rewards.service.settings import RewardServiceSettings
 
 N_EXAMPLES = 300 if os.environ.get("UNREEL_SLOW") else 15
 
@@ -18,7 +18,9 @@ def test_no_request_gives_a_server_error(tmp_path: Path) -> None:
     store = str(tmp_path / "cache.sqlite")
     dialects = ("unirl", "flow-factory", "pickle")
     models = [ScriptedReviewer()]
-    app = create_app(ServiceSettings(models=models, store=store, trusted=True, dialects=dialects))
+    app = create_reward_app(
+        RewardServiceSettings(models=models, store=store, trusted=True, dialects=dialects)
+    )
     statuses: Counter[int] = Counter()
     for found in schemathesis.openapi.from_asgi("/openapi.json", app).get_all_operations():
 

@@ -17,8 +17,8 @@ import pytest
 
 from scripted import ScriptedReviewer
 from unreel import Failure, FailureReason, Reply, ReviewRequest
-from unreel.rewards.service.app import create_app
-from unreel.rewards.service.settings import ServiceSettings
+from unreel.rewards.service.app import create_reward_app
+from unreel.rewards.service.settings import RewardServiceSettings
 from unreel.webapp.tokens import TokenSettings
 
 Clips = Callable[[int], bytes]
@@ -29,7 +29,7 @@ async def serving(
     tmp_path: Path, reviewer: Any, headers: dict[str, str] | None = None, **settings: Any
 ) -> AsyncIterator[httpx.AsyncClient]:
     given = {"store": str(tmp_path / "cache.sqlite"), "trusted": True, **settings}
-    app = create_app(ServiceSettings(models=[reviewer], **given))
+    app = create_reward_app(RewardServiceSettings(models=[reviewer], **given))
     async with app.router.lifespan_context(app):
         transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(

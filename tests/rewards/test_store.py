@@ -10,11 +10,11 @@ import pytest
 from sqlalchemy import text
 
 from scripted import ScriptedReviewer
-from unreel.rewards.answers import CachedAnswer, ClaimState
-from unreel.rewards.service.items import FileBytes, RewardItem
+from unreel.rewards.answer_store import CachedAnswer, QuestionClaimState
+from unreel.rewards.service.request_items import FileBytes, RewardRequestItem
 from unreel.rewards.service.scoring import RewardService
-from unreel.rewards.service.settings import ServiceSettings
-from unreel.rewards.service.store import SqlStore
+from unreel.rewards.service.settings import RewardServiceSettings
+from unreel.rewards.service.store import SqlRewardStore
 
 if TYPE_CHECKING:
     from postgres import Postgres
@@ -33,12 +33,12 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def open_store(address: str) -> Iterator[Callable[..., SqlStore]]:
+def open_store(address: str) -> Iterator[Callable[..., SqlRewardStore]]:
     """Open stores of one database; all are closed at the end."""
-    opened: list[SqlStore] = []
+    opened: list[SqlRewardStore] = []
 
-    def open_one(**options: Any) -> SqlStore:
-        opened.append(SqlStore(address, **options))
+    def open_one(**options: Any) -> SqlRewardStore:
+        opened.append(SqlRewardStore(address, **options))
         return opened[-1]
 
     yield open_one
@@ -46,15 +46,15 @@ def open_store(address: str) -> Iterator[Callable[..., SqlStore]]:
         store.close()
 
 
-def test_a_question_is_claimed_by_one_process(open_store: Callable[..., SqlStore]) -> None:
+def test_a_question_is_claimed_by_one_process(open_store: Callable[..., SqlRewardStore]) -> None:
     first, second = open_store(), open_store()
-    assert first.claim("a") is ClaimState.OURS
-    assert second.claim("a") is ClaimState.BUSY
+    assert first.claim("a") is QuestionClaimState.OURS
+    assert second.claim("a") is QuestionClaimState.BUSY
     first.store("a", ANSWER)
     assert second.claim("a") == ANSWER
-    assert second.claim("b") is ClaimState.OURS
+    assert second.claim("b") is QuestionClaimState.OURS
     second.release("b")
-    assert first.claim("b") is ClaimState.OURS
+    assert first.claim("b") is QuestionClaimState.OURS
     first.write_reward("r", "{}")
     second.write_reward("r", "[]")
     assert (second.read_reward("r"), second.read_reward("s")) == ("{}", None)
@@ -62,18 +62,20 @@ def test_a_question_is_claimed_by_one_process(open_store: Callable[..., SqlStore
 
 @pytest.mark.parametrize("ask_once", [False, True])
 def test_the_claim_of_an_ended_process_is_found(
-    open_store: Callable[..., SqlStore], *, ask_once: bool
+    open_store: Callable[..., SqlRewardStore], *, ask_once: bool
 ) -> None:
     ended, alive = open_store(), open_store(ask_once=ask_once)
-    assert ended.claim("a") is ClaimState.OURS
-    assert alive.claim("a") is ClaimState.BUSY
+    assert ended.claim("a") is QuestionClaimState.OURS
+    assert alive.claim("a") is QuestionClaimState.BUSY
     with ended._engine.begin() as connection:
         connection.execute(text("UPDATE reward_owners SET seen_at = seen_at - 60"))
     alive._change(text(f"UPDATE reward_owners SET seen_at = {alive._now} WHERE owner <> 'x'"))
-    assert alive.claim("a") is ClaimState.BUSY
+    assert alive.claim("a") is QuestionClaimState.BUSY
     with ended._engine.begin() as connection:
         connection.execute(text("UPDATE reward_owners SET seen_at = seen_at - 60"))
-    assert alive.claim("a") is (ClaimState.INTERRUPTED if ask_once else ClaimState.OURS)
+    assert alive.claim("a") is (
+        QuestionClaimState.INTERRUPTED if ask_once else QuestionClaimState.OURS
+    )
     assert alive.n_interrupted == (not ask_once)
 
 
@@ -81,9 +83,9 @@ def test_two_services_ask_each_question_once(
     address: str, clip_bytes: Callable[[int], bytes]
 ) -> None:
     reviewer = ScriptedReviewer()
-    settings = ServiceSettings(models=[reviewer], store=address, trusted=True)
+    settings = RewardServiceSettings(models=[reviewer], store=address, trusted=True)
     services = [RewardService(settings) for _ in range(2)]
-    items = [RewardItem(video=FileBytes(clip_bytes(seed))) for seed in range(4)]
+    items = [RewardRequestItem(video=FileBytes(clip_bytes(seed))) for seed in range(4)]
 
     async def work() -> list[Any]:
         scored = (service.score(items, deadline_s=60, token=None) for service in services)

@@ -6,7 +6,7 @@ from unreel.core.estimate import Measured, Unmeasured
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.jackknife_values import JackknifeGroups, jackknife_context
 from unreel.stats.paired_differences import estimate_paired_difference
-from unreel.stats.sample import Clusters
+from unreel.stats.row_sample import Clusters
 
 
 def mean_difference(

@@ -16,7 +16,7 @@ from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_mean
 from unreel.stats.proportion import estimate_proportion
 from unreel.stats.resampling import RESAMPLES, resample_statistic
-from unreel.stats.sample import Array, RowSample, as_columns, weighted_sum
+from unreel.stats.row_sample import Array, RowSample, require_float_columns, weighted_sum
 
 Estimated = Callable[[Measured], Estimate]
 
@@ -32,7 +32,7 @@ def _median(sample: RowSample) -> Callable[[Array], Array]:
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=60))
 def test_a_resample_draws_whole_clips_as_many_as_there_are(clips: list[int]) -> None:
-    sample = RowSample.of(as_columns(np.arange(len(clips))), np.array(clips))
+    sample = RowSample.of(require_float_columns(np.arange(len(clips))), np.array(clips))
     for line in sample.scenes.draw(np.random.default_rng(0), 5):
         times = {clip: set(line[np.array(clips) == clip]) for clip in clips}
         assert all(len(drawn) == 1 for drawn in times.values())
@@ -42,8 +42,8 @@ def test_a_resample_draws_whole_clips_as_many_as_there_are(clips: list[int]) -> 
 @given(ROWS)
 def test_alike_rows_share_the_sum_of_their_weights(rows: list[tuple[int, int]]) -> None:
     clips, values = np.array(rows).T
-    merged = RowSample.of(as_columns(values), clips)
-    apart = RowSample.of(as_columns(values, np.arange(len(rows))), clips)
+    merged = RowSample.of(require_float_columns(values), clips)
+    apart = RowSample.of(require_float_columns(values, np.arange(len(rows))), clips)
     assert merged.n_rows == apart.n_rows == len(rows)
     for many, single in zip(_draws(merged), _draws(apart), strict=True):
         by_value = [single[apart.columns[0] == value].sum() for value in merged.columns[0]]
@@ -57,9 +57,9 @@ def _draws(sample: RowSample) -> Array:
 
 
 def test_every_clip_is_drawn_equally_often() -> None:
-    alike = RowSample.of(as_columns([0.0] * 900 + [1.0] * 100))
-    distinct = RowSample.of(as_columns(np.arange(20.0)))
-    grouped = RowSample.of(as_columns(np.arange(40.0)), np.arange(40) // 2)
+    alike = RowSample.of(require_float_columns([0.0] * 900 + [1.0] * 100))
+    distinct = RowSample.of(require_float_columns(np.arange(20.0)))
+    grouped = RowSample.of(require_float_columns(np.arange(40.0)), np.arange(40) // 2)
     rng = np.random.default_rng(1)
     assert alike.scenes.draw(rng, 2_000).mean(axis=0) == pytest.approx([900, 100], abs=1)
     assert distinct.scenes.draw(rng, 20_000).mean(axis=0) == pytest.approx(np.ones(20), abs=0.05)

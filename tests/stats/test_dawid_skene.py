@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from pace import slowness
 from unreel.core.errors import InvalidValueError
-from unreel.stats.dawid_skene import AnnotatorSkills, dawid_skene
-from unreel.stats.sample import Array, IntArray
+from unreel.stats.dawid_skene import DawidSkeneFit, dawid_skene
+from unreel.stats.row_sample import Array, IntArray
 
 Labels = tuple[IntArray, IntArray, IntArray]
 
@@ -70,7 +70,7 @@ def test_the_prior_keeps_somebody_with_three_answers_from_being_infallible() -> 
     assert max(_sureness(with_pull)) < 0.95
 
 
-def _sureness(found: AnnotatorSkills) -> list[float]:
+def _sureness(found: DawidSkeneFit) -> list[float]:
     sure: list[float] = found.confusion[5].max(axis=1).tolist()
     return sure
 

@@ -13,7 +13,7 @@ from sklearn.metrics import balanced_accuracy_score, brier_score_loss, f1_score,
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.detection import (
+from unreel.stats.detection_metrics import (
     auc,
     balanced_accuracy,
     f1,

@@ -12,7 +12,7 @@ from stats.pairs import mean_difference
 from unreel.core.estimate import Estimate, Measured
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import pair_consistency, plcc, srocc
-from unreel.stats.detection import auc, balanced_accuracy, measure_probability_calibration
+from unreel.stats.detection_metrics import auc, balanced_accuracy, measure_probability_calibration
 
 Array = npt.NDArray[np.float64]
 Trial = Callable[[np.random.Generator, int], Measured]

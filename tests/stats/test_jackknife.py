@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 from unreel.core.estimate import Unmeasured
 from unreel.stats.jackknife_values import JackknifeValues
-from unreel.stats.paired_differences import DifferenceInterval, compute_difference_interval
+from unreel.stats.paired_differences import DifferenceTestResult, compute_difference_interval
 
 
 def _without_each(gaps: np.ndarray) -> np.ndarray:
     return (gaps.sum() - gaps) / (len(gaps) - 1)
 
 
-def _test(gaps: np.ndarray, reach: float = 1.0) -> DifferenceInterval:
+def _test(gaps: np.ndarray, reach: float = 1.0) -> DifferenceTestResult:
     found = compute_difference_interval(
         gaps.mean(), JackknifeValues(_without_each(gaps)), n=len(gaps), few=len(gaps), reach=reach
     )
-    assert isinstance(found, DifferenceInterval)
+    assert isinstance(found, DifferenceTestResult)
     return found
 
 

@@ -12,7 +12,7 @@ from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.clusters import ClusterIds, ClusterResampler, LabelNumbering, SharedLabelNumbering
 from unreel.stats.jackknife_values import MOST_GROUPS
 from unreel.stats.label_digests import LabelDigestList
-from unreel.stats.sample import RowSample
+from unreel.stats.row_sample import RowSample
 
 
 @given(st.lists(st.text(max_size=3), max_size=40), st.integers(0, 5))

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from unreel.core.errors import InvalidValueError
-from unreel.stats.power import compute_detectable_difference, plan_detectable_difference
+from unreel.stats.power import compute_detectable_accuracy_gap, compute_detectable_difference
 
 COMMAND = Path(__file__).parents[2] / "benchmarks" / "power.py"
 
@@ -37,13 +37,13 @@ def test_a_true_difference_of_the_stated_size_is_found_in_8_of_10_comparisons(
 
 
 def test_at_60_clips_10_points_are_too_few() -> None:
-    assert plan_detectable_difference(60) == pytest.approx(0.19, abs=0.01)
-    assert plan_detectable_difference(60) > 2 * plan_detectable_difference(600)
+    assert compute_detectable_accuracy_gap(60) == pytest.approx(0.19, abs=0.01)
+    assert compute_detectable_accuracy_gap(60) > 2 * compute_detectable_accuracy_gap(600)
 
 
 def test_reviewers_that_seldom_differ_do_not_make_small_differences_visible() -> None:
     alike = compute_detectable_difference(0.0, free=59, n_clusters=60, reach=100)
-    assert alike == pytest.approx(100 * plan_detectable_difference(60, discordant=0.001))
+    assert alike == pytest.approx(100 * compute_detectable_accuracy_gap(60, discordant=0.001))
     assert alike > 10
     assert compute_detectable_difference(50.0, free=59, n_clusters=60, reach=100) == 100
     assert compute_detectable_difference(1.0, free=59, n_clusters=60, reach=math.inf) < 3
@@ -60,4 +60,4 @@ def test_more_tests_need_larger_differences() -> None:
 @pytest.mark.parametrize(("n", "discordant"), [(1, 0.3), (60, 0.0), (60, 1.1)])
 def test_plans_that_cannot_be_are_refused(n: int, discordant: float) -> None:
     with pytest.raises(InvalidValueError):
-        plan_detectable_difference(n, discordant=discordant)
+        compute_detectable_accuracy_gap(n, discordant=discordant)

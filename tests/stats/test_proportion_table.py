@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.estimate import Unmeasured
-from unreel.stats.bootstrap import StatisticLimits, compute_interval
+from unreel.stats.bootstrap import StatisticLimits, compute_bootstrap_interval
 from unreel.stats.proportion import mid_p_interval
-from unreel.stats.proportion_table import compute_proportion_intervals, mid_p_intervals
+from unreel.stats.proportion_intervals import compute_proportion_intervals, mid_p_intervals
 
 
 @given(st.floats(0, 1), st.floats(1, 1e5))
@@ -26,7 +26,9 @@ def test_intervals_of_many_shares_are_those_of_the_bootstrap() -> None:
     ends = compute_proportion_intervals(values, drawn, n_clusters=np.full(5, 50.0), n_free=n_free)
     for place, value in enumerate(values.tolist()):
         limits = StatisticLimits(0.0, 1.0, 40.0)
-        one = compute_interval(value, drawn[:, place], n_clusters=50, level=0.95, limits=limits)
+        one = compute_bootstrap_interval(
+            value, drawn[:, place], n_clusters=50, level=0.95, limits=limits
+        )
         assert not isinstance(one, Unmeasured)
         assert (ends.low[place], ends.high[place]) == pytest.approx(one, abs=1e-9)
 

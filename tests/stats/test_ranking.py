@@ -201,7 +201,7 @@ def test_any_battles_give_strengths_or_reasons(
 
 def test_importing_the_statistics_loads_neither_evalica_nor_pandas() -> None:
     code = (
-        "import sys, unreel.stats.ranking, unreel.stats.agreement, unreel.stats.detection, "
+        "import sys, unreel.stats.ranking, unreel.stats.agreement, unreel.stats.detection_metrics, "
         "unreel.stats.paired_differences; print(*{m.partition('.')[0] for m in sys.modules})"
     )
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -9,7 +9,7 @@ import pytest
 from stats.pairs import mean_difference
 from unreel.core.estimate import Estimate, Measured, RowCluster
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.detection import auc, measure_probability_calibration
+from unreel.stats.detection_metrics import auc, measure_probability_calibration
 
 Estimated = Callable[[Measured], Estimate]
 Array = npt.NDArray[np.float64]

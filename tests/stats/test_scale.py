@@ -13,7 +13,7 @@ from unreel.core.estimate import Estimate, Measured, RowCluster
 from unreel.stats.agreement import cohen_kappa, krippendorff_alpha
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import pair_consistency, plcc, srocc
-from unreel.stats.detection import auc, measure_probability_calibration
+from unreel.stats.detection_metrics import auc, measure_probability_calibration
 
 N = 100_000
 SLOW = pytest.mark.slow

@@ -11,13 +11,18 @@ from scipy.optimize import minimize
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.stats.skill import (
-    SkillPrior,
+from unreel.stats.skill_likelihood import (
+    REAL,
+    EqualProbabilityCounts,
+    SkillAnswerColumns,
+    SkillTermLayout,
+)
+from unreel.stats.skill_model import (
+    SkillModelPrior,
     estimate_skill_intervals,
     fit_skill_terms,
     standardise_columns,
 )
-from unreel.stats.skill_rows import REAL, AnswerColumns, AnswerGroups, SkillTermLayout
 
 RECOVERY = Path(__file__).parents[2] / "benchmarks" / "skill_recovery.py"
 
@@ -33,9 +38,9 @@ def recovery() -> ModuleType:
     return module
 
 
-def _answers(*rows: tuple[int, int, int, int]) -> AnswerColumns:
+def _answers(*rows: tuple[int, int, int, int]) -> SkillAnswerColumns:
     columns = np.array(rows, dtype=np.int64).reshape(-1, 4).T
-    return AnswerColumns(
+    return SkillAnswerColumns(
         reviewer=columns[0],
         creator=columns[1],
         scene=columns[2],
@@ -46,7 +51,7 @@ def _answers(*rows: tuple[int, int, int, int]) -> AnswerColumns:
 
 def _drawn(
     n_reviewers: int, n_creators: int, n_scenes: int, *, nuisances: int = 0, seed: int = 0
-) -> AnswerColumns:
+) -> SkillAnswerColumns:
     rng = np.random.default_rng(seed)
     bias, ability = rng.normal(-1, 0.5, n_reviewers), rng.normal(2, 1, n_reviewers)
     realism = rng.normal(0, 1, n_creators)
@@ -58,7 +63,7 @@ def _drawn(
     odds = bias[reviewer] + np.where(creator == REAL, 0, ability[reviewer] - realism[creator])
     odds = odds + 0.8 * nuisance.sum(axis=1)
     said = rng.random(len(odds)) < 1 / (1 + np.exp(-odds))
-    return AnswerColumns(
+    return SkillAnswerColumns(
         reviewer=reviewer, creator=creator, scene=scene, generated=said, nuisance=nuisance
     )
 
@@ -94,7 +99,7 @@ def test_a_fit_without_guess_floor_and_prior_is_the_binomial_glm_of_statsmodels(
     columns += [-((answers.creator == place) * 1.0 - last) for place in range(4)]
     design = np.column_stack([*columns, answers.nuisance]).astype(float)
     reference = sm.GLM(answers.generated.astype(float), design, family=sm.families.Binomial()).fit()
-    ours = fit_skill_terms(answers, shape, model=SkillPrior(guess=0.0, spread=1e4)).terms
+    ours = fit_skill_terms(answers, shape, model=SkillModelPrior(guess=0.0, spread=1e4)).terms
     found = np.concatenate([ours.bias, ours.ability, ours.realism[:4], ours.sway])
     assert found == pytest.approx(reference.params, abs=1e-3)
 
@@ -112,20 +117,20 @@ def test_its_sandwich_is_that_of_statsmodels_by_scene() -> None:
         cov_type="cluster", cov_kwds={"groups": answers.scene, "use_correction": False}
     ).bse * np.sqrt(80 / 79)
     bare = model.fit().bse
-    ours = fit_skill_terms(answers, shape, model=SkillPrior(guess=0.0, spread=1e4)).errors
+    ours = fit_skill_terms(answers, shape, model=SkillModelPrior(guess=0.0, spread=1e4)).errors
     found = np.concatenate([ours.bias, ours.ability])
     assert found == pytest.approx(np.maximum(by_scene, bare), rel=1e-3)
 
 
 def test_a_fit_with_guess_floor_and_prior_is_the_summit_that_another_climber_finds() -> None:
     answers, shape = _drawn(4, 4, 40), SkillTermLayout(4, 4)
-    rows, guess, spread = AnswerGroups.of(answers, shape), 0.05, 2.0
+    rows, guess, spread = EqualProbabilityCounts.of(answers, shape), 0.05, 2.0
 
     def below(terms: np.ndarray) -> float:
         return -rows.likelihood(terms, guess) + float(terms @ terms) / (2 * spread**2)
 
     summit = minimize(below, np.zeros(shape.n_terms), method="BFGS", options={"gtol": 1e-7}).x
-    ours = fit_skill_terms(answers, shape, model=SkillPrior(guess=guess, spread=spread)).terms
+    ours = fit_skill_terms(answers, shape, model=SkillModelPrior(guess=guess, spread=spread)).terms
     centre = summit[8:].mean()
     assert ours.bias == pytest.approx(summit[:4], abs=1e-3)
     assert ours.ability == pytest.approx(summit[4:8] - centre, abs=1e-3)
@@ -135,7 +140,10 @@ def test_a_fit_with_guess_floor_and_prior_is_the_summit_that_another_climber_fin
 def test_counts_and_single_answers_have_one_likelihood() -> None:
     answers, shape = _drawn(3, 4, 20), SkillTermLayout(3, 4)
     terms = np.random.default_rng(1).normal(size=shape.n_terms)
-    counted, single = AnswerGroups.of(answers, shape), AnswerGroups.one_by_one(answers, shape)
+    counted, single = (
+        EqualProbabilityCounts.of(answers, shape),
+        EqualProbabilityCounts.one_by_one(answers, shape),
+    )
     for guess in (0.0, 0.03):
         assert counted.likelihood(terms, guess) == pytest.approx(single.likelihood(terms, guess))
         slopes = [rows.slope(rows.weigh(terms, guess).score) for rows in (counted, single)]
@@ -145,7 +153,7 @@ def test_counts_and_single_answers_have_one_likelihood() -> None:
 @pytest.mark.parametrize("guess", [0.0, 0.04])
 def test_slopes_are_those_of_the_likelihood(guess: float) -> None:
     answers, shape = _drawn(3, 3, 15, nuisances=2), SkillTermLayout(3, 3, 2)
-    rows = AnswerGroups.of(answers, shape)
+    rows = EqualProbabilityCounts.of(answers, shape)
     terms = np.random.default_rng(2).normal(size=shape.n_terms)
     slope = rows.slope(rows.weigh(terms, guess).score)
     for place in range(shape.n_terms):
@@ -250,9 +258,9 @@ def test_what_is_not_known_of_a_clip_counts_as_the_mean() -> None:
 
 def test_models_and_columns_that_cannot_be_are_refused() -> None:
     with pytest.raises(InvalidValueError, match="guess"):
-        SkillPrior(guess=0.6)
+        SkillModelPrior(guess=0.6)
     with pytest.raises(InvalidValueError, match="equally long"):
-        AnswerColumns(
+        SkillAnswerColumns(
             reviewer=np.zeros(2, dtype=np.int64),
             creator=np.zeros(1, dtype=np.int64),
             scene=np.zeros(2, dtype=np.int64),

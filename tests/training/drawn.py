@@ -18,7 +18,7 @@ from training.sets import fake, real, write_set
 from unreel.benchmarks.entry import Entry
 from unreel.core.clip import Generated
 from unreel.core.trace import Category
-from unreel.curation.inject.injection import InjectedFrames, inject_trace
+from unreel.curation.inject.frame_injection import InjectedFrames, inject_trace_into_frames
 from unreel.media.decode import Rgb
 
 Kind = Literal["taught", "other"]
@@ -40,7 +40,7 @@ def write_drawn(folder: Path, *, kind: Kind, seeds: Sequence[int]) -> Path:
 
 def _twins(kind: Kind, seed: int) -> Iterator[tuple[Entry, bytes]]:
     frames = draw(kind, seed)
-    injected = inject_trace(
+    injected = inject_trace_into_frames(
         frames, instants_us=_INSTANTS_US, category=CATEGORY, seed=seed, strength=1.0
     )
     if not isinstance(injected, InjectedFrames):

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # as a program it has no tes
 from tiny_models import write_tiny
 from training import sets
 from unreel.core.settings import EnvironmentSettings
-from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.resolve_location import build_clip_access_settings
 from unreel.training.recipe import TrainRecipe
 
 N_CLIPS = 10
@@ -56,7 +56,7 @@ def run(root: Path, folder: Path, *, family: Any = "qwen2.5-vl", **changes: Any)
 
     torch.set_num_threads(1)
     told = {name: changes.pop(name) for name in ("going", "spectator") if name in changes}
-    access = build_storage_access(EnvironmentSettings(), trusted=True)
+    access = build_clip_access_settings(EnvironmentSettings(), trusted=True)
     steps: list[int] = []
     stop_at = changes.pop("stop_at", None)
     counting = TrainingCallbacks(

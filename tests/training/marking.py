@@ -7,12 +7,15 @@ from unreel.core.box import Box
 from unreel.core.judgement import Label
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Trace
-from unreel.protocols.space import BoxSpace
+from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.trace import TRACE
-from unreel.protocols.trace.truth import TraceTruth
-from unreel.training.recipe import RewardSection
+from unreel.protocols.trace.ground_truth import TraceTruth
+from unreel.training.recipe import AnswerRewardSection
 from unreel.training.rewards.answer_key import AnswerKey
-from unreel.training.rewards.terms import RewardTerms, compute_reward_terms
+from unreel.training.rewards.reward_settings import (
+    AnswerRewardSettings,
+    compute_answer_reward_settings,
+)
 
 SPACE = BoxSpace("model-input 448x252", 448, 252)
 PROMPT = "fine-tuning-no-explanation"
@@ -48,11 +51,13 @@ def generated(
     return TraceTruth(label=Label.GENERATED, duration_us=duration_us, trace=trace)
 
 
-def settled(truths: Sequence[TraceTruth], **changed: float) -> RewardTerms:
-    return compute_reward_terms(RewardSection(**changed), [(truth,) for truth in truths])
+def settled(truths: Sequence[TraceTruth], **changed: float) -> AnswerRewardSettings:
+    return compute_answer_reward_settings(
+        AnswerRewardSection(**changed), [(truth,) for truth in truths]
+    )
 
 
-def key(*truths: TraceTruth, terms: RewardTerms, prompt: str = PROMPT) -> AnswerKey:
+def key(*truths: TraceTruth, terms: AnswerRewardSettings, prompt: str = PROMPT) -> AnswerKey:
     return AnswerKey(protocol="trace", prompt=prompt, space=SPACE, truths=truths, terms=terms)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from footage import film, write_clip
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.records import entry_to_record
+from unreel.benchmarks.table_entries import convert_entry_to_record
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
 from unreel.core.span import TimeSpan
@@ -45,7 +45,7 @@ def write_set(root: Path, entries: Mapping[Entry, bytes] | Iterable[tuple[Entry,
     lines = []
     for entry, data in pairs:
         (root / entry.location).write_bytes(data)
-        lines.append(json.dumps(entry_to_record(entry, file_name=entry.location)))
+        lines.append(json.dumps(convert_entry_to_record(entry, file_name=entry.location)))
     (root / "metadata.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return root
 

@@ -7,9 +7,9 @@ import pytest
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.output_files import OutputDirectory
-from unreel.training.card import (
+from unreel.training.model_card import (
     LIMITS,
-    CheckpointCard,
+    CheckpointModelCard,
     format_model_card,
     read_model_card,
     read_model_licence,
@@ -26,7 +26,7 @@ RECIPE = validate_train_recipe(
 )
 ACCURACY = {"name": "accuracy", "value": {"value": 81.5, "low": 70.0, "high": 90.0, "n": 64}}
 AUC = {"name": "auc", "value": {"why": "no confidence was asked for"}}
-CARD = CheckpointCard(
+CARD = CheckpointModelCard(
     name="tiny",
     step=100,
     recipe=RECIPE.model_dump(mode="json"),

@@ -13,9 +13,9 @@ from unreel.core.judgement import Label, Rating
 from unreel.core.span import TimeSpan
 from unreel.core.trace import Trace
 from unreel.core.verdict import Position
-from unreel.protocols.locate.text import UNIT
-from unreel.protocols.locate.truth import LocateTruth
-from unreel.protocols.trace.truth import TraceTruth
+from unreel.protocols.locate.ground_truth import LocateTruth
+from unreel.protocols.locate.verdict_texts import UNIT
+from unreel.protocols.trace.ground_truth import TraceTruth
 from unreel.training.rewards.answer_key import AnswerKey
 
 TRUTHS = draw_truths(160)

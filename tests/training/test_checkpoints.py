@@ -8,13 +8,13 @@ import pytest
 from unreel.core.errors import UnsafeTargetError
 from unreel.training.checkpoints import (
     SEAL,
-    CheckpointFolder,
+    TrainingCheckpointStore,
     format_checkpoint_name,
     read_sealed_checkpoint,
 )
 
 
-def _write(checkpoints: CheckpointFolder, step: int, text: str = "weights") -> Path:
+def _write(checkpoints: TrainingCheckpointStore, step: int, text: str = "weights") -> Path:
     draft = checkpoints.begin(format_checkpoint_name(step), inner="training")
     (draft / "model.safetensors").write_text(f"{text} {step}")
     (draft / "training" / "optimizer.pt").write_text("state")
@@ -22,7 +22,7 @@ def _write(checkpoints: CheckpointFolder, step: int, text: str = "weights") -> P
 
 
 def test_the_newest_sealed_checkpoint_is_read(tmp_path: Path) -> None:
-    checkpoints = CheckpointFolder(tmp_path)
+    checkpoints = TrainingCheckpointStore(tmp_path)
     assert checkpoints.newest() is None
     for step in (2, 10, 100):
         _write(checkpoints, step)
@@ -32,7 +32,7 @@ def test_the_newest_sealed_checkpoint_is_read(tmp_path: Path) -> None:
 
 
 def test_a_draft_is_no_checkpoint(tmp_path: Path) -> None:
-    checkpoints = CheckpointFolder(tmp_path)
+    checkpoints = TrainingCheckpointStore(tmp_path)
     _write(checkpoints, 10)
     (checkpoints.begin(format_checkpoint_name(20)) / "model.safetensors").write_text("half")
     assert checkpoints.newest() == checkpoints.at(10)
@@ -42,7 +42,7 @@ def test_a_draft_is_no_checkpoint(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["cut", "gone", "changed", "no seal", "not json", "climbs"])
 def test_a_checkpoint_that_lost_bytes_is_passed_over(damage: str, tmp_path: Path) -> None:
-    checkpoints = CheckpointFolder(tmp_path)
+    checkpoints = TrainingCheckpointStore(tmp_path)
     _write(checkpoints, 10)
     last = _write(checkpoints, 20)
     weights, seal = last / "model.safetensors", last / SEAL
@@ -64,7 +64,7 @@ def test_a_checkpoint_that_lost_bytes_is_passed_over(damage: str, tmp_path: Path
 
 
 def test_a_step_that_is_reached_again_replaces_what_a_damaged_one_left(tmp_path: Path) -> None:
-    checkpoints = CheckpointFolder(tmp_path)
+    checkpoints = TrainingCheckpointStore(tmp_path)
     (_write(checkpoints, 10) / "model.safetensors").write_text("damaged")
     _write(checkpoints, 10, "new")
     found = checkpoints.newest()
@@ -73,7 +73,7 @@ def test_a_step_that_is_reached_again_replaces_what_a_damaged_one_left(tmp_path:
 
 
 def test_the_newest_and_the_best_are_kept(tmp_path: Path) -> None:
-    checkpoints = CheckpointFolder(tmp_path)
+    checkpoints = TrainingCheckpointStore(tmp_path)
     for step in (10, 20, 30, 40):
         _write(checkpoints, step)
     checkpoints.prune(keep=2, best=10)
@@ -81,7 +81,7 @@ def test_the_newest_and_the_best_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_link_in_a_draft_is_not_sealed(tmp_path: Path) -> None:
-    checkpoints = CheckpointFolder(tmp_path)
+    checkpoints = TrainingCheckpointStore(tmp_path)
     draft = checkpoints.begin(format_checkpoint_name(10))
     (draft / "model.safetensors").symlink_to("/etc/hostname")
     with pytest.raises(UnsafeTargetError):
@@ -93,7 +93,7 @@ def test_taking_checkpoints_away_follows_no_link(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "precious").write_text("stays")
-    checkpoints = CheckpointFolder(tmp_path / "training")
+    checkpoints = TrainingCheckpointStore(tmp_path / "training")
     (_write(checkpoints, 10) / "link").symlink_to(elsewhere)
     checkpoints.clear()
     assert (elsewhere / "precious").read_text() == "stays"

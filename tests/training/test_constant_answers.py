@@ -9,7 +9,7 @@ import pytest
 from training.marking import REAL_TEXT, draw_box, draw_truths, fake, generated, key, settled
 from unreel.core.box import Box
 from unreel.core.judgement import Label
-from unreel.protocols.trace.truth import TraceTruth
+from unreel.protocols.trace.ground_truth import TraceTruth
 
 WHOLE = Box(0, 0, 1, 1)
 BOXES = [None, WHOLE, Box(0.15, 0.15, 0.85, 0.85), Box(0.3, 0.3, 0.7, 0.7)]

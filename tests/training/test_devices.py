@@ -6,21 +6,23 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import InvalidSettingError
-from unreel.training.devices import build_accelerate_config, write_accelerate_config
-from unreel.training.recipe import DevicesSection, ModelSection
+from unreel.training.accelerate_config import build_accelerate_config, write_accelerate_config
+from unreel.training.recipe import TrainedModelSection, TrainingDevicesSection
 
-MODEL = ModelSection(name="base", family="qwen2.5-vl")
+MODEL = TrainedModelSection(name="base", family="qwen2.5-vl")
 
 
 @pytest.mark.parametrize(
     ("devices", "kind"),
     [
-        (DevicesSection(), "NO"),
-        (DevicesSection(strategy="ddp", count=8), "MULTI_GPU"),
-        (DevicesSection(strategy="fsdp", count=8, nodes=2), "FSDP"),
+        (TrainingDevicesSection(), "NO"),
+        (TrainingDevicesSection(strategy="ddp", count=8), "MULTI_GPU"),
+        (TrainingDevicesSection(strategy="fsdp", count=8, nodes=2), "FSDP"),
     ],
 )
-def test_accelerate_reads_the_file(devices: DevicesSection, kind: str, tmp_path: Path) -> None:
+def test_accelerate_reads_the_file(
+    devices: TrainingDevicesSection, kind: str, tmp_path: Path
+) -> None:
     pytest.importorskip("accelerate")
     from accelerate.commands.config.config_args import load_config_from_file
 
@@ -43,7 +45,8 @@ def test_the_layers_that_a_model_is_split_at_exist(family: str) -> None:
     from importlib import import_module
 
     split = build_accelerate_config(
-        DevicesSection(strategy="fsdp", count=2), ModelSection(name="base", family=family)
+        TrainingDevicesSection(strategy="fsdp", count=2),
+        TrainedModelSection(name="base", family=family),
     )["fsdp_config"]["fsdp_transformer_layer_cls_to_wrap"]
     modules = [
         import_module(f"{transformers.__name__}.models.{name}.modeling_{name}")
@@ -55,11 +58,11 @@ def test_the_layers_that_a_model_is_split_at_exist(family: str) -> None:
 
 def test_one_device_cannot_be_several() -> None:
     with pytest.raises(InvalidSettingError, match="ddp or fsdp"):
-        build_accelerate_config(DevicesSection(count=2), MODEL)
+        build_accelerate_config(TrainingDevicesSection(count=2), MODEL)
 
 
 def test_the_file_is_plain_json(tmp_path: Path) -> None:
     launch = write_accelerate_config(
-        DevicesSection(strategy="ddp", count=2), MODEL, tmp_path, typed=()
+        TrainingDevicesSection(strategy="ddp", count=2), MODEL, tmp_path, typed=()
     )
     assert json.loads(launch.config.read_text())["num_processes"] == 2

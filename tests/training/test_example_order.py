@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from unreel.training.examples.order import ExampleOrder, compute_epoch_length, count_training_steps
-from unreel.training.recipe import OptimiseSection
+from unreel.training.recipe import OptimiserSection
 
 
 def _examples(n: int, data: int = 0) -> list[SimpleNamespace]:
@@ -50,6 +50,6 @@ def test_a_list_of_rare_examples_alone_never_ends_either() -> None:
 def test_steps_fill_the_epochs_or_are_what_the_recipe_says(given, devices, steps) -> None:
     in_a_pass = compute_epoch_length(_examples(100), [1.0])
     assert (
-        count_training_steps(OptimiseSection(**given), in_a_pass=in_a_pass, n_devices=devices)
+        count_training_steps(OptimiserSection(**given), in_a_pass=in_a_pass, n_devices=devices)
         == steps
     )

@@ -18,19 +18,19 @@ from unreel.core.judgement import Label, Rating
 from unreel.core.settings import read_environment_settings
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.resolve_location import build_clip_access_settings
 from unreel.training.examples.order import compute_epoch_order
-from unreel.training.examples.reading import ExampleSet, read_training_examples
+from unreel.training.examples.reading import TrainingExampleSet, read_training_examples
 from unreel.training.recipe import TrainRecipe
 
-Read = Callable[..., ExampleSet]
+Read = Callable[..., TrainingExampleSet]
 
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    access = build_storage_access(read_environment_settings(), trusted=True)
+    access = build_clip_access_settings(read_environment_settings(), trusted=True)
 
-    def examples(wanted: TrainRecipe, **options: Any) -> ExampleSet:
+    def examples(wanted: TrainRecipe, **options: Any) -> TrainingExampleSet:
         return read_training_examples(wanted, access=access, folder=tmp_path / "kept", **options)
 
     return examples

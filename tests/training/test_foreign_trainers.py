@@ -18,14 +18,14 @@ from footage import film, write_clip
 from tiny_models import write_tiny
 from training.sets import fake, real, write_set
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_storage_access
-from unreel.engine.storage_access import find_clip_change, open_local_copy
+from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import find_clip_change, provide_local_clip_file
 from unreel.media.access import open_media_reader
 from unreel.reviewers.ask import ClipInputLoader
 from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.reviewers.local.input_format import read_checkpoint_input_spec
-from unreel.training.examples.example import build_shown_example
-from unreel.training.examples.reading import ExampleSet, read_training_examples
+from unreel.training.examples.example import load_training_example_input
+from unreel.training.examples.reading import TrainingExampleSet, read_training_examples
 from unreel.training.formats.contract import FORMATS, create_trainer_export_job
 from unreel.training.formats.exporting import ROWS, export_training_examples
 from unreel.training.recipe import TrainRecipe, validate_train_recipe
@@ -110,8 +110,8 @@ class Exported:
     ) -> None:
         self.recipe = _recipe(model, benchmark, form, asked)
         self.folder = folder / "out"
-        self.access = build_storage_access(read_environment_settings(), trusted=True)
-        self.examples: ExampleSet = read_training_examples(
+        self.access = build_clip_access_settings(read_environment_settings(), trusted=True)
+        self.examples: TrainingExampleSet = read_training_examples(
             self.recipe, access=self.access, folder=folder / "kept", accept_leak=True
         )
 
@@ -132,7 +132,7 @@ class Exported:
         encoder = RequestEncoder.open(model, taught)
         with open_media_reader(self.access.settings, trusted=True) as reader:
             lessons: list[Any] = [
-                build_shown_example(example, self._showing(reader), encoder)
+                load_training_example_input(example, self._showing(reader), encoder)
                 for example in self.examples.train
             ]
         encoded: list[Any] = [encoder.encode(each.sheet, each.target) for each in lessons]
@@ -141,7 +141,7 @@ class Exported:
     def _showing(self, reader: Any) -> ClipInputLoader:
         return ClipInputLoader(
             reader=reader,
-            open_file=partial(open_local_copy, access=self.access),
+            open_file=partial(provide_local_clip_file, access=self.access),
             find_change=find_clip_change,
         )
 

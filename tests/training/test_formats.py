@@ -21,8 +21,12 @@ from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.settings import read_environment_settings
 from unreel.core.verdict import Unparsed
-from unreel.engine.resolve_location import build_storage_access
-from unreel.engine.storage_access import StorageAccess, find_clip_change, open_local_copy
+from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import (
+    ClipAccessSettings,
+    find_clip_change,
+    provide_local_clip_file,
+)
 from unreel.media.access import open_media_reader
 from unreel.media.reader import MediaReader
 from unreel.protocols.answer_text import parse_answer_text
@@ -30,7 +34,7 @@ from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.ask import ClipInputLoader
 from unreel.reviewers.local.input_format import read_checkpoint_input_spec
 from unreel.training.examples.example import SEEN
-from unreel.training.examples.reading import ExampleSet, read_training_examples
+from unreel.training.examples.reading import TrainingExampleSet, read_training_examples
 from unreel.training.formats.contract import FORMATS, create_trainer_export_job
 from unreel.training.formats.exporting import (
     MANIFEST,
@@ -46,12 +50,12 @@ WIDTH, HEIGHT = 160, 96
 
 
 @pytest.fixture(scope="module")
-def access() -> StorageAccess:
-    return build_storage_access(read_environment_settings(), trusted=True)
+def access() -> ClipAccessSettings:
+    return build_clip_access_settings(read_environment_settings(), trusted=True)
 
 
 @pytest.fixture(scope="module")
-def reader(access: StorageAccess) -> Iterator[MediaReader]:
+def reader(access: ClipAccessSettings) -> Iterator[MediaReader]:
     with open_media_reader(access.settings, trusted=True) as opened:
         yield opened
 
@@ -73,8 +77,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def examples(
-    root: Path, access: StorageAccess, tmp_path_factory: pytest.TempPathFactory
-) -> ExampleSet:
+    root: Path, access: ClipAccessSettings, tmp_path_factory: pytest.TempPathFactory
+) -> TrainingExampleSet:
     return read_training_examples(
         _recipe(root), access=access, folder=tmp_path_factory.mktemp("kept"), accept_leak=True
     )
@@ -95,12 +99,12 @@ def _recipe(
 
 class Exporter:
     def __init__(
-        self, root: Path, access: StorageAccess, reader: MediaReader, folder: Path
+        self, root: Path, access: ClipAccessSettings, reader: MediaReader, folder: Path
     ) -> None:
         self.root, self.access, self.folder = root, access, folder
         self.showing = ClipInputLoader(
             reader=reader,
-            open_file=partial(open_local_copy, access=access),
+            open_file=partial(provide_local_clip_file, access=access),
             find_change=find_clip_change,
         )
 
@@ -121,7 +125,7 @@ class Exporter:
 
 
 @pytest.fixture
-def export(root: Path, access: StorageAccess, reader: MediaReader, tmp_path: Path) -> Exporter:
+def export(root: Path, access: ClipAccessSettings, reader: MediaReader, tmp_path: Path) -> Exporter:
     return Exporter(root, access, reader, tmp_path)
 
 
@@ -162,7 +166,7 @@ def _alike(row: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("form", ["frames", "video"])
 @pytest.mark.parametrize("to", ALL)
 def test_every_answer_written_reads_back_as_the_truth(
-    to: str, form: str, export: Exporter, examples: ExampleSet
+    to: str, form: str, export: Exporter, examples: TrainingExampleSet
 ) -> None:
     exported = export(to, form=form)
     told, rows = _told(exported.folder), _rows(exported.folder)
@@ -206,7 +210,7 @@ def test_there_is_one_mark_for_each_of_the_media_and_every_path_is_there(
 
 
 def test_frames_stand_behind_their_instants_and_are_the_bytes_that_are_asked_about(
-    export: Exporter, examples: ExampleSet
+    export: Exporter, examples: TrainingExampleSet
 ) -> None:
     folder = export("llamafactory", form="frames").folder
     (row, *_) = _rows(folder)
@@ -350,7 +354,7 @@ def test_a_model_that_a_trainer_does_not_know_is_refused(export: Exporter) -> No
 
 
 def test_an_answer_with_a_mark_of_the_trainer_s_own_is_left_out_and_counted(
-    access: StorageAccess, reader: MediaReader, tmp_path: Path
+    access: ClipAccessSettings, reader: MediaReader, tmp_path: Path
 ) -> None:
     hostile = replace(MELTS, explanation="An <image> appears. <|im_end|>")
     entries = [

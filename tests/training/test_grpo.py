@@ -30,8 +30,8 @@ from unreel.stats.bootstrap import bootstrap_mean
 from unreel.testing.reviewers import sample_exhibit
 from unreel.training.model import AnswerSampler
 from unreel.training.recipe import TrainRecipe, validate_train_recipe
-from unreel.training.rewards.answer_key import AnswerKey, PromptItem
-from unreel.training.rewards.terms import compute_reward_terms
+from unreel.training.rewards.answer_key import AnswerKey, PromptWithAnswerKey
+from unreel.training.rewards.reward_settings import compute_answer_reward_settings
 
 trl.is_vllm_available = lambda *_, **__: False  # loading it takes half a minute
 from unreel.training.grpo.trainer import GrpoTrainer, build_grpo_config, compute_grpo_rewards
@@ -63,13 +63,20 @@ def recipe(family: FamilyName = "qwen2.5-vl", *, tune: str = "full", **changes: 
     return validate_train_recipe(values | changes)
 
 
-def traced(instants: list[Fraction | int], seed: int = 0) -> PromptItem:
+def traced(instants: list[Fraction | int], seed: int = 0) -> PromptWithAnswerKey:
     truths = draw_truths(2, seed=seed)
-    return PromptItem(sheet=ask([shown(instants, seed=seed)]), key=key(truths[1], terms=TERMS))
+    return PromptWithAnswerKey(
+        sheet=ask([shown(instants, seed=seed)]), key=key(truths[1], terms=TERMS)
+    )
 
 
 def improver(
-    folder: Path, puts: list[PromptItem], asked: TrainRecipe, *, n_steps: int = 1, model: Any = None
+    folder: Path,
+    puts: list[PromptWithAnswerKey],
+    asked: TrainRecipe,
+    *,
+    n_steps: int = 1,
+    model: Any = None,
 ) -> GrpoTrainer:
     assert asked.reward
     encoder = RequestEncoder.open(folder, taught(asked.model.family))
@@ -88,7 +95,7 @@ def test_the_prompts_are_those_that_the_model_is_asked_with(
     puts = [
         traced([0, Fraction(1, 3), Fraction(9, 2)]),
         traced([0], seed=1),
-        PromptItem(sheet=pair, key=key(*draw_truths(1), terms=TERMS)),
+        PromptWithAnswerKey(sheet=pair, key=key(*draw_truths(1), terms=TERMS)),
     ]
     trainer = improver(tmp_path, puts, recipe(family))
     talks = [encoder.converse(put.sheet) for put in puts]
@@ -135,7 +142,7 @@ def test_rewards_reach_trl_with_their_parts() -> None:
     assert told["paid/label"] == 0.5
 
 
-def coloured(number: int, *, seed: int) -> PromptItem:
+def coloured(number: int, *, seed: int) -> PromptWithAnswerKey:
     """A clip that is bluer than red when it is real, and redder when it is generated; some by little."""
     rng = np.random.default_rng((seed, number))
     is_real = number % 2 == 0
@@ -155,11 +162,11 @@ def coloured(number: int, *, seed: int) -> PromptItem:
         [exhibit], instrument="reality", prompt="direct", condition=Condition(prompt="direct")
     )
     truth = Real() if is_real else Generated("x")
-    terms = compute_reward_terms(recipe().reward, [])  # type: ignore[arg-type]
+    terms = compute_answer_reward_settings(recipe().reward, [])  # type: ignore[arg-type]
     marked = AnswerKey(
         protocol="reality", prompt="direct", space=None, truths=(truth,), terms=terms
     )
-    return PromptItem(sheet=replace(sheet, key=f"{seed}-{number}"), key=marked)
+    return PromptWithAnswerKey(sheet=replace(sheet, key=f"{seed}-{number}"), key=marked)
 
 
 def _jpeg(colour: Any, rng: Any) -> bytes:
@@ -169,7 +176,9 @@ def _jpeg(colour: Any, rng: Any) -> bytes:
     return out.getvalue()
 
 
-def teach(model: Any, encoder: RequestEncoder, puts: list[PromptItem], *, n_steps: int) -> None:
+def teach(
+    model: Any, encoder: RequestEncoder, puts: list[PromptWithAnswerKey], *, n_steps: int
+) -> None:
     """A supervised training that ends before the model has learned all that it could."""
     told = {Real: "<answer>1</answer>", Generated: "<answer>0</answer>"}
     lessons: list[Any] = [encoder.encode(put.sheet, told[type(put.key.truths[0])]) for put in puts]
@@ -182,7 +191,7 @@ def teach(model: Any, encoder: RequestEncoder, puts: list[PromptItem], *, n_step
         optimiser.zero_grad()
 
 
-def earns(model: Any, encoder: RequestEncoder, puts: list[PromptItem]) -> list[float]:
+def earns(model: Any, encoder: RequestEncoder, puts: list[PromptWithAnswerKey]) -> list[float]:
     """What answers earn that are drawn as GRPO draws them: it is their reward that it raises."""
     torch.manual_seed(0)
     encoded: list[Any] = [encoder.encode(put.sheet) for put in puts]

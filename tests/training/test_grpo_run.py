@@ -15,8 +15,8 @@ from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.output_files import OutputDirectory
 from unreel.reviewers.local.input_format import read_checkpoint_input_spec
 from unreel.reviewers.local.loading import load_local_model
-from unreel.training.card import read_model_card
 from unreel.training.checkpoints import read_sealed_checkpoint
+from unreel.training.model_card import read_model_card
 
 trl.is_vllm_available = lambda *_, **__: False  # loading it takes half a minute
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(1800)]
@@ -84,21 +84,21 @@ def test_a_model_that_answers_nothing_well_leaves_no_harvest(root: Path, tmp_pat
 
 def test_answers_that_were_kept_are_learned(root: Path, tmp_path: Path) -> None:
     from unreel.core.settings import EnvironmentSettings
-    from unreel.engine.resolve_location import build_storage_access
+    from unreel.engine.resolve_location import build_clip_access_settings
     from unreel.training.examples.reading import read_training_examples
     from unreel.training.model import find_base_model
-    from unreel.training.rejection.collect_answers import hash_rejection_inputs
-    from unreel.training.rejection.run import AcceptedAnswer, write_accepted_answers
+    from unreel.training.rejection.accepted_answers import AcceptedAnswer, write_accepted_answers
+    from unreel.training.rejection.collect_answers import hash_rejection_sampling_inputs
 
     changes = PAID | {"reward": {"method": "rejection", "generations": 2}}
     recipe = lab.recipe(root, **changes)
-    access = build_storage_access(EnvironmentSettings(), trusted=True)
+    access = build_clip_access_settings(EnvironmentSettings(), trusted=True)
     examples = read_training_examples(recipe, access=access, folder=tmp_path / "data")
     kept = [
         AcceptedAnswer(key=e.key, name=e.name, called="?", answer="REAL.", reward=1.0, parts={})
         for e in examples.train[:3]
     ]
-    whose = hash_rejection_inputs(recipe, find_base_model(recipe.model), examples)
+    whose = hash_rejection_sampling_inputs(recipe, find_base_model(recipe.model), examples)
     write_accepted_answers(kept, OutputDirectory(tmp_path), whose)
     trained = lab.run(root, tmp_path, **changes)
     assert read_model_card(trained.model).data["n_train"] == 3

@@ -17,7 +17,7 @@ pytest.importorskip("lance")
 
 from reliability.disk import disk, fill
 from training import lab
-from unreel.training.checkpoints import CheckpointFolder
+from unreel.training.checkpoints import TrainingCheckpointStore
 
 __all__ = ["disk"]  # a fixture
 
@@ -88,11 +88,11 @@ def test_killed_while_a_checkpoint_is_written_the_one_before_is_used(
 ) -> None:
     undisturbed = lab.run(root, tmp_path / "whole")
     cut = lab.run(root, tmp_path / "cut", optimise={"max_steps": 6}, stop_at=2)
-    assert (cut.ended, CheckpointFolder(tmp_path / "cut").newest().step) == ("asked", 2)
+    assert (cut.ended, TrainingCheckpointStore(tmp_path / "cut").newest().step) == ("asked", 2)
     running = _start(root, tmp_path / "cut", {}, str(random.Random(os.getpid()).randint(20, 30)))
     out, _ = running.communicate(timeout=200)
     assert running.returncode == -signal.SIGKILL, out
-    assert [each.step for each in CheckpointFolder(tmp_path / "cut").whole()] == [2]
+    assert [each.step for each in TrainingCheckpointStore(tmp_path / "cut").whole()] == [2]
     trained = lab.run(root, tmp_path / "cut")
     assert trained.went_on_from == 2
     assert trained.loss == pytest.approx(undisturbed.loss, abs=1e-4)

@@ -24,7 +24,7 @@ from unreel.core.comparison import Difference
 from unreel.core.estimate import Estimate
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.trace import Trace
-from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.resolve_location import build_clip_access_settings
 from unreel.training.recipe import TrainRecipe, validate_train_recipe
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow, pytest.mark.timeout(7200)]
@@ -56,7 +56,7 @@ def learn(root: Path, *, n_steps: int = N_STEPS) -> Learned:
     write_drawn(root / "taught", kind="taught", seeds=range(N_TAUGHT))
     other = write_drawn(root / "other", kind="other", seeds=range(N_OTHER))
     write_learner(root / "base")
-    access = build_storage_access(EnvironmentSettings(), trusted=True)
+    access = build_clip_access_settings(EnvironmentSettings(), trusted=True)
     trained = train(recipe(root, n_steps=n_steps), root / "trained", access=access)
     model = unreel.evaluate(
         other, model=f"local/{trained.model}", protocol="trace", out=root / "model", trusted=True

@@ -2,7 +2,7 @@
 
 from unreel.training.sft.lru_cache import (
     LruCache,
-    open_input_cache,
+    open_clip_input_cache,
     read_cached_value,
     write_cached_value,
 )
@@ -34,7 +34,7 @@ def test_a_value_put_again_counts_once() -> None:
 
 
 def test_a_shared_gallery_gives_values_back() -> None:
-    with open_input_cache(1 << 20, shared=True) as gallery:
+    with open_clip_input_cache(1 << 20, shared=True) as gallery:
         assert read_cached_value(gallery, "lesson") is None
         write_cached_value(gallery, "lesson", ("sheet", 7))
         assert read_cached_value(gallery, "lesson") == ("sheet", 7)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.training.checkpoints import CheckpointFolder, format_checkpoint_name
-from unreel.training.manifest import FILE, TrainingManifest, open_training_folder
+from unreel.training.checkpoints import TrainingCheckpointStore, format_checkpoint_name
+from unreel.training.manifest import FILE, TrainingManifest, prepare_training_folder
 from unreel.training.recipe import TrainRecipe, validate_train_recipe
 
 
@@ -32,23 +32,24 @@ def _begun(recipe: TrainRecipe | None = None, **changed: object) -> TrainingMani
 
 
 def _save(folder: Path, step: int) -> None:
-    checkpoints = CheckpointFolder(folder)
+    checkpoints = TrainingCheckpointStore(folder)
     (checkpoints.begin(format_checkpoint_name(step)) / "model.safetensors").write_text("weights")
     checkpoints.finish(format_checkpoint_name(step), step=step)
 
 
 def test_a_training_begins_and_goes_on_from_its_newest_checkpoint(tmp_path: Path) -> None:
-    assert open_training_folder(_begun(), tmp_path, going="either") is None
+    assert prepare_training_folder(_begun(), tmp_path, going="either") is None
     _save(tmp_path, 10)
-    found = open_training_folder(_begun(), tmp_path, going="either")
+    found = prepare_training_folder(_begun(), tmp_path, going="either")
     assert found is not None
     assert found.step == 10
 
 
 def test_a_training_that_has_no_checkpoint_yet_may_begin_otherwise(tmp_path: Path) -> None:
-    open_training_folder(_begun(), tmp_path, going="either")
+    prepare_training_folder(_begun(), tmp_path, going="either")
     assert (
-        open_training_folder(_begun(_recipe(learning_rate=1e-3)), tmp_path, going="either") is None
+        prepare_training_folder(_begun(_recipe(learning_rate=1e-3)), tmp_path, going="either")
+        is None
     )
 
 
@@ -62,28 +63,29 @@ def test_a_training_that_has_no_checkpoint_yet_may_begin_otherwise(tmp_path: Pat
     ],
 )
 def test_what_changed_is_named(changed: dict[str, object], told: str, tmp_path: Path) -> None:
-    open_training_folder(_begun(), tmp_path, going="either")
+    prepare_training_folder(_begun(), tmp_path, going="either")
     _save(tmp_path, 10)
     with pytest.raises(UnreadableSourceError, match="another training was begun there") as refused:
-        open_training_folder(_begun(**changed), tmp_path, going="either")
+        prepare_training_folder(_begun(**changed), tmp_path, going="either")
     assert told in str(refused.value)
     assert "--fresh" in str(refused.value)
-    assert CheckpointFolder(tmp_path).newest() is not None
+    assert TrainingCheckpointStore(tmp_path).newest() is not None
 
 
 def test_who_watches_and_who_decodes_may_change(tmp_path: Path) -> None:
-    open_training_folder(_begun(), tmp_path, going="either")
+    prepare_training_folder(_begun(), tmp_path, going="either")
     _save(tmp_path, 10)
-    assert open_training_folder(_begun(_recipe(workers=0)), tmp_path, going="either") is not None
+    assert prepare_training_folder(_begun(_recipe(workers=0)), tmp_path, going="either") is not None
 
 
 def test_beginning_anew_takes_the_old_checkpoints_away(tmp_path: Path) -> None:
-    open_training_folder(_begun(), tmp_path, going="either")
+    prepare_training_folder(_begun(), tmp_path, going="either")
     _save(tmp_path, 10)
     assert (
-        open_training_folder(_begun(_recipe(learning_rate=1e-3)), tmp_path, going="fresh") is None
+        prepare_training_folder(_begun(_recipe(learning_rate=1e-3)), tmp_path, going="fresh")
+        is None
     )
-    assert CheckpointFolder(tmp_path).newest() is None
+    assert TrainingCheckpointStore(tmp_path).newest() is None
 
 
 @pytest.mark.parametrize("going", ["either", "fresh", "resume"])
@@ -91,17 +93,17 @@ def test_a_folder_of_somebody_else_is_left_as_it_is(going: Any, tmp_path: Path) 
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "weights").write_text("precious")
     with pytest.raises(UnreadableSourceError, match="no training of unreel made"):
-        open_training_folder(_begun(), tmp_path, going=going)
+        prepare_training_folder(_begun(), tmp_path, going=going)
     assert (tmp_path / "model" / "weights").read_text() == "precious"
 
 
 def test_going_on_needs_a_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(UnreadableSourceError, match="no complete checkpoint"):
-        open_training_folder(_begun(), tmp_path, going="resume")
+        prepare_training_folder(_begun(), tmp_path, going="resume")
 
 
 def test_a_damaged_note_is_told(tmp_path: Path) -> None:
-    open_training_folder(_begun(), tmp_path, going="either")
+    prepare_training_folder(_begun(), tmp_path, going="either")
     (tmp_path / FILE).write_text('{"recipe": ')
     with pytest.raises(UnreadableSourceError, match="damaged"):
-        open_training_folder(_begun(), tmp_path, going="either")
+        prepare_training_folder(_begun(), tmp_path, going="either")

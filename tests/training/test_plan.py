@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from unreel.benchmarks.published.tables import read_published_table
+from unreel.benchmarks.published.printed_tables import read_published_table
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.training.plan.architecture import find_model_architecture
+from unreel.training.plan.device_resources import get_accelerator_device
 from unreel.training.plan.estimate import TrainingEstimate, TrainingHardware, estimate_training
-from unreel.training.plan.resources import get_accelerator_device
-from unreel.training.plan.strata import build_declared_strata
+from unreel.training.plan.example_strata import build_declared_example_strata
 from unreel.training.recipe import (
     TrainRecipe,
     list_shipped_recipes,
@@ -80,7 +80,7 @@ def _plan(
     architecture = find_model_architecture(recipe.model.name, recipe.model.family)
     return estimate_training(
         recipe,
-        build_declared_strata(recipe),
+        build_declared_example_strata(recipe),
         architecture,
         TrainingHardware(device=get_accelerator_device(gpu), count=gpus, **fleet),
     )

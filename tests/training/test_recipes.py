@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from unreel.benchmarks.published.tables import read_published_table
+from unreel.benchmarks.published.printed_tables import read_published_table
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreelError
 from unreel.curation.recipe import parse_curation_recipe as check_curation
 from unreel.training.recipe import (

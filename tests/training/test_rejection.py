@@ -10,12 +10,12 @@ from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.judgement import Label
 from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Condition, Question
-from unreel.protocols.space import parse_box_space
+from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.trace import TRACE
-from unreel.protocols.trace.truth import TraceTruth
+from unreel.protocols.trace.ground_truth import TraceTruth
 from unreel.testing.reviewers import sample_exhibit
 from unreel.training.examples.example import TrainingExample
-from unreel.training.rejection.run import (
+from unreel.training.rejection.accepted_answers import (
     FILE,
     build_accepted_examples,
     read_accepted_answers,
@@ -24,7 +24,7 @@ from unreel.training.rejection.run import (
 )
 from unreel.training.rewards.answer_key import (
     AnswerKey,
-    RewardedQuestion,
+    QuestionWithTruths,
     group_examples_by_question,
 )
 from unreel.training.rewards.reward import AnswerReward
@@ -33,7 +33,7 @@ TRUTHS = draw_truths(40)
 TERMS = settled(TRUTHS)
 PROMPT = "fine-tuning-no-explanation"
 SPACE = parse_box_space("model-input 448x252", width=448, height=252)
-Tried = list[tuple[RewardedQuestion, list[tuple[str, AnswerReward]]]]
+Tried = list[tuple[QuestionWithTruths, list[tuple[str, AnswerReward]]]]
 
 
 def example(number: int, truth: TraceTruth, row: int = 0) -> TrainingExample:
@@ -54,7 +54,7 @@ def tried(*answers: str | None, only: Label | None = None) -> Tried:
         texts = [perfect(truth) if text is None else text for text in answers]
         if only is not None and truth.label is not only:
             texts = [""]
-        asked = RewardedQuestion(example=example(number, truth), truths=(truth,))
+        asked = QuestionWithTruths(example=example(number, truth), truths=(truth,))
         found.append((asked, [(text, key.mark(text)) for text in texts]))
     return found
 

@@ -11,9 +11,9 @@ from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidSettingError, UnreelError
 from unreel.core.judgement import Rating
-from unreel.training.recipe import RewardSection
+from unreel.training.recipe import AnswerRewardSection
 from unreel.training.rewards.answer_key import AnswerKey, parse_answer_key
-from unreel.training.rewards.terms import compute_reward_terms
+from unreel.training.rewards.reward_settings import compute_answer_reward_settings
 from unreel.training.rewards.trainer_functions import SwiftReward, compute_score
 
 TRUTHS = draw_truths(200, seed=3)
@@ -28,7 +28,7 @@ weights = st.floats(0, 1)
     st.text(max_size=300) | st.sampled_from(["REAL", "FAKE", fake("[1, 1, 9, 9]", 2)]),
     st.integers(0, len(TRUTHS) - 1),
     st.builds(
-        RewardSection,
+        AnswerRewardSection,
         label=st.floats(0.01, 1),
         box=weights,
         onset=weights,
@@ -38,8 +38,10 @@ weights = st.floats(0, 1)
         bar=st.none() | st.floats(0, 1),
     ),
 )
-def test_every_text_earns_between_0_and_1(text: str, which: int, section: RewardSection) -> None:
-    terms = compute_reward_terms(section, [(truth,) for truth in TRUTHS[:20]])
+def test_every_text_earns_between_0_and_1(
+    text: str, which: int, section: AnswerRewardSection
+) -> None:
+    terms = compute_answer_reward_settings(section, [(truth,) for truth in TRUTHS[:20]])
     assert 0 <= key(TRUTHS[which], terms=terms).mark(text).total <= 1
 
 

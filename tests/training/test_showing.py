@@ -14,16 +14,24 @@ from training.sets import clip, fake, real, recipe, write_set
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_storage_access
-from unreel.engine.storage_access import StorageAccess, find_clip_change, open_local_copy
+from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import (
+    ClipAccessSettings,
+    find_clip_change,
+    provide_local_clip_file,
+)
 from unreel.media.access import open_media_reader
 from unreel.media.reader import MediaReader
+from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.protocol import AnswerContext, get_protocol
-from unreel.protocols.space import parse_box_space
 from unreel.reviewers.ask import ClipInputLoader, ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.factory import wrap_open_reviewer
-from unreel.training.examples.example import ShownExample, TrainingExample, build_shown_example
+from unreel.training.examples.example import (
+    TrainingExample,
+    TrainingExampleInput,
+    load_training_example_input,
+)
 from unreel.training.examples.input_size import FamilyRuleInputSizer
 from unreel.training.examples.reading import read_training_examples
 
@@ -48,12 +56,12 @@ class Listener:
 
 
 @pytest.fixture(scope="module")
-def access() -> StorageAccess:
-    return build_storage_access(read_environment_settings(), trusted=True)
+def access() -> ClipAccessSettings:
+    return build_clip_access_settings(read_environment_settings(), trusted=True)
 
 
 @pytest.fixture(scope="module")
-def reader(access: StorageAccess) -> Iterator[MediaReader]:
+def reader(access: ClipAccessSettings) -> Iterator[MediaReader]:
     with open_media_reader(access.settings, trusted=True) as opened:
         yield opened
 
@@ -64,10 +72,10 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_set(tmp_path_factory.mktemp("set"), entries)
 
 
-def showing(access: StorageAccess, reader: MediaReader) -> ClipInputLoader:
+def showing(access: ClipAccessSettings, reader: MediaReader) -> ClipInputLoader:
     return ClipInputLoader(
         reader=reader,
-        open_file=partial(open_local_copy, access=access),
+        open_file=partial(provide_local_clip_file, access=access),
         find_change=find_clip_change,
     )
 
@@ -75,7 +83,12 @@ def showing(access: StorageAccess, reader: MediaReader) -> ClipInputLoader:
 @pytest.mark.parametrize("form", ["frames", "video"])
 @pytest.mark.parametrize("name", ["trace", "reality", "preference"])
 def test_the_sheet_is_the_one_that_an_evaluation_puts(
-    name: str, form: str, access: StorageAccess, reader: MediaReader, root: Path, tmp_path: Path
+    name: str,
+    form: str,
+    access: ClipAccessSettings,
+    reader: MediaReader,
+    root: Path,
+    tmp_path: Path,
 ) -> None:
     (prompt, *_) = sorted(get_protocol(name).wording.teaches)
     condition = {"sampling": "uniform-3", "prompt": prompt, "max_pixels": 2048}
@@ -83,17 +96,19 @@ def test_the_sheet_is_the_one_that_an_evaluation_puts(
     wanted = recipe(root, input=form, data=[data], holdout={"share": 0, "near_duplicates": False})
     listener = Listener()
     desk = ReviewDispatcher(
-        reader, open_file=partial(open_local_copy, access=access), find_change=find_clip_change
+        reader,
+        open_file=partial(provide_local_clip_file, access=access),
+        find_change=find_clip_change,
     )
     for example in read_training_examples(wanted, access=access, folder=tmp_path).train:
-        lesson = build_shown_example(
+        lesson = load_training_example_input(
             example, showing(access, reader), FamilyRuleInputSizer("qwen2.5-vl", "frames")
         )
         asked = wrap_open_reviewer(listener).open()
         asyncio.run(desk.ask(example.question, example.clips, asked, name=example.name))
         (sheet,) = listener.sheets
         listener.sheets.clear()
-        assert isinstance(lesson, ShownExample)
+        assert isinstance(lesson, TrainingExampleInput)
         assert lesson.sheet.exhibits == sheet.exhibits
         assert [f.jpeg for e in sheet.exhibits for f in e.frames]
         assert (lesson.sheet.prompt, lesson.sheet.condition) == (sheet.prompt, sheet.condition)
@@ -103,13 +118,13 @@ def test_the_sheet_is_the_one_that_an_evaluation_puts(
 
 @pytest.mark.parametrize("family", ["qwen2.5-vl", "qwen3-vl", "videollama3"])
 def test_boxes_are_taught_in_the_space_that_the_model_sees(
-    family: str, access: StorageAccess, reader: MediaReader, root: Path, tmp_path: Path
+    family: str, access: ClipAccessSettings, reader: MediaReader, root: Path, tmp_path: Path
 ) -> None:
     wanted = recipe(root, holdout={"share": 0, "near_duplicates": False})
     rule = FamilyRuleInputSizer(family, "video")  # type: ignore[arg-type]
     for example in read_training_examples(wanted, access=access, folder=tmp_path).train:
-        lesson = build_shown_example(example, showing(access, reader), rule)
-        assert isinstance(lesson, ShownExample)
+        lesson = load_training_example_input(example, showing(access, reader), rule)
+        assert isinstance(lesson, TrainingExampleInput)
         assert lesson.box_space is not None
         assert lesson.box_space == rule.box_space(lesson.sheet.exhibits[0])
         space = parse_box_space(lesson.box_space, width=96, height=64)
@@ -122,14 +137,14 @@ def test_boxes_are_taught_in_the_space_that_the_model_sees(
 
 
 def test_a_clip_that_is_gone_or_changed_is_a_failure_and_no_error(
-    access: StorageAccess, reader: MediaReader, tmp_path: Path
+    access: ClipAccessSettings, reader: MediaReader, tmp_path: Path
 ) -> None:
     own = write_set(tmp_path / "set", [(real("a"), clip(1)), (real("b"), clip(2))])
     wanted = recipe(own, holdout={"share": 0, "near_duplicates": False})
     first, second = read_training_examples(wanted, access=access, folder=tmp_path / "kept").train
 
     def reason(example: TrainingExample) -> FailureReason:
-        lesson = build_shown_example(
+        lesson = load_training_example_input(
             example, showing(access, reader), FamilyRuleInputSizer("qwen3-vl", "frames")
         )
         assert isinstance(lesson, Failure)

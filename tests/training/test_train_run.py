@@ -18,10 +18,10 @@ pytest.importorskip("lance")
 from click.testing import CliRunner, Result
 
 from training import lab
-from unreel.cli.process import defer_first_signal
+from unreel.cli.process_signals import defer_first_stop_signal
 from unreel.cli.train.run import card, run
 from unreel.core.errors import InvalidSettingError
-from unreel.training.checkpoints import CheckpointFolder
+from unreel.training.checkpoints import TrainingCheckpointStore
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -82,7 +82,7 @@ def test_devices_that_are_not_here_are_told_with_what_gives_the_same_steps(
 
 def test_the_first_signal_asks_and_the_handlers_of_before_come_back() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with defer_first_signal() as heard:
+    with defer_first_stop_signal() as heard:
         os.kill(os.getpid(), signal.SIGINT)
         assert heard == [signal.SIGINT]
     assert signal.getsignal(signal.SIGINT) is before
@@ -110,7 +110,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(root: Path, tmp_path: Path) -> None:
     _, rest = running.communicate(timeout=120)
     assert running.returncode == 130, said + rest
     assert "a checkpoint is saved after this step" in rest
-    newest = CheckpointFolder(out).newest()
+    newest = TrainingCheckpointStore(out).newest()
     assert newest is not None
     assert f"the checkpoint of step {newest.step:,} is saved" in rest
     assert "Go on with `unreel train run" in rest

@@ -13,13 +13,13 @@ from unreel.core.answer import Reply
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
-from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.resolve_location import build_clip_access_settings
 from unreel.media.access import open_media_reader
 from unreel.reviewers.ask import ClipInputLoader
 from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.reviewers.local.input_format import read_checkpoint_input_spec
-from unreel.training.checkpoints import CheckpointFolder
-from unreel.training.examples.example import ShownExample, build_shown_example
+from unreel.training.checkpoints import TrainingCheckpointStore
+from unreel.training.examples.example import TrainingExampleInput, load_training_example_input
 from unreel.training.examples.reading import read_training_examples
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -40,13 +40,13 @@ def test_a_training_ends_with_a_sealed_model_a_curve_and_a_card(root: Path, tmp_
     assert steps[-1][1] < steps[0][1]
     assert (trained.ended, trained.step, trained.loss) == ("done", 6, steps[-1][1])
     assert trained.held_out_loss is not None
-    model = CheckpointFolder(tmp_path).model()
+    model = TrainingCheckpointStore(tmp_path).model()
     assert model is not None
     names = {each.name for each in model.path.iterdir()}
     assert {"model.safetensors", "unreel.json", "README.md", "card.json", "seal.json"} <= names
     assert not [name for name in names if name.endswith((".bin", ".pt", ".pth"))]
     assert "training" not in names  # What only a training reads stays with its checkpoints.
-    assert [c.step for c in CheckpointFolder(tmp_path).whole()] == [6, 4]
+    assert [c.step for c in TrainingCheckpointStore(tmp_path).whole()] == [6, 4]
     assert (tmp_path / "curve.csv").read_text().count("\n") == 7
     assert "trace" in (model.path / "README.md").read_text()
 
@@ -96,15 +96,15 @@ def _ask(root: Path, model: Path) -> Reply | Failure:
 
     checkpoint = read_checkpoint(model)
     reviewer = LocalReviewer(checkpoint, max_tokens=4)
-    access = build_storage_access(EnvironmentSettings(), trusted=True)
+    access = build_clip_access_settings(EnvironmentSettings(), trusted=True)
     found = read_training_examples(lab.recipe(root), access=access, folder=model.parent / "asked")
     with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
-        lesson = build_shown_example(
+        lesson = load_training_example_input(
             found.train[0],
             ClipInputLoader(reader=reader),
             RequestEncoder.open(model, checkpoint.taught),
         )
-    assert isinstance(lesson, ShownExample)
+    assert isinstance(lesson, TrainingExampleInput)
 
     async def answer() -> Reply | Failure:
         try:
@@ -150,7 +150,7 @@ def test_patience_ends_a_training_and_the_best_checkpoint_is_its_model(
     )
     assert trained.ended == "early"
     assert trained.step < 38
-    model = CheckpointFolder(tmp_path).model()
+    model = TrainingCheckpointStore(tmp_path).model()
     assert model is not None
     assert model.step == trained.step
-    assert trained.step in {each.step for each in CheckpointFolder(tmp_path).whole()}
+    assert trained.step in {each.step for each in TrainingCheckpointStore(tmp_path).whole()}

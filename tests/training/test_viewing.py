@@ -11,11 +11,11 @@ pytest.importorskip("lance")
 from tiny_models import write_tiny
 from training.sets import clip, fake, real, recipe, write_set
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_storage_access
-from unreel.engine.storage_access import find_clip_change, open_local_copy
+from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import find_clip_change, provide_local_clip_file
 from unreel.media.access import open_media_reader
 from unreel.reviewers.ask import ClipInputLoader
-from unreel.training.examples.example import ShownExample, build_shown_example
+from unreel.training.examples.example import TrainingExampleInput, load_training_example_input
 from unreel.training.examples.input_size import (
     ExampleTokenCounts,
     FamilyRuleInputSizer,
@@ -55,17 +55,17 @@ def test_the_processor_of_the_model_is_used_where_it_is_here(
     write_tiny(family, model)  # type: ignore[arg-type]
     asked = wanted(root, model, family, form)
     access, view = (
-        build_storage_access(read_environment_settings(), trusted=True),
+        build_clip_access_settings(read_environment_settings(), trusted=True),
         open_input_sizer(asked),
     )
     assert isinstance(view, ProcessorInputSizer)
     assert str(model) in view.told
     examples = read_training_examples(asked, access=access, folder=tmp_path / "found")
     with open_media_reader(access.settings, trusted=True) as reader:
-        opens = partial(open_local_copy, access=access)
+        opens = partial(provide_local_clip_file, access=access)
         showing = ClipInputLoader(reader=reader, open_file=opens, find_change=find_clip_change)
-        lesson = build_shown_example(examples.train[0], showing, view)
-        assert isinstance(lesson, ShownExample)
+        lesson = load_training_example_input(examples.train[0], showing, view)
+        assert isinstance(lesson, TrainingExampleInput)
         counted = view.count(lesson)
         assert isinstance(counted, ExampleTokenCounts)
         encoded = view.encoder.encode(lesson.sheet)

@@ -11,13 +11,13 @@ from itertools import combinations
 
 import numpy as np
 
-from unreel.annotation.campaign import AnnotationInterface, ClipCopy
+from unreel.annotation.campaign import AnnotationInterface, BrowserClipCopy
 from unreel.annotation.consensus.outcome import SAME_FAULT
 from unreel.annotation.consensus.trace_matching import (
     AnnotatorTrace,
     build_trace_tube,
     cluster_annotator_traces,
-    shared_box_iou,
+    mean_box_iou_on_shared_frames,
     temporal_iou,
     tube_iou,
 )
@@ -25,7 +25,7 @@ from unreel.annotation.judgements import TraceAnswer
 from unreel.annotation.opinion import (
     DISCARD,
     AnnotatorOpinion,
-    get_short_answer,
+    get_categorical_answer,
     group_opinions_by_task,
 )
 from unreel.core.estimate import Measured, Unmeasured
@@ -69,11 +69,11 @@ class CampaignAgreement:
     by_category: Mapping[Category, Mapping[AgreementMetric, Measured]] = field(default_factory=dict)
 
 
-def measure_agreement(
+def measure_annotator_agreement(
     opinions: Sequence[AnnotatorOpinion], *, interface: AnnotationInterface, seed: int
 ) -> CampaignAgreement:
-    """Compute the agreement of all people, and by annotator and by fault category."""
-    compared = list(iter_annotator_agreements(opinions))
+    """Compute the agreement between annotators: of all, of each annotator, and by trace category."""
+    compared = list(iter_annotator_pair_agreements(opinions))
     people = sorted({opinion.annotator for opinion in opinions})
     named = sorted({kind for each in compared for kind in each.kinds})
     return CampaignAgreement(
@@ -100,7 +100,10 @@ def measure_agreement(
 def compute_mean_agreement(
     compared: Sequence[AnnotatorPairAgreement], *, seed: int
 ) -> dict[AgreementMetric, Measured]:
-    """Compute the mean of each metric in `compared`; metrics without a comparison are omitted."""
+    """Compute the mean of each agreement metric over the pairs of annotators in `compared`.
+
+    A metric without a value in `compared` is omitted. Intervals resample tasks, grouped by scene.
+    """
     found = {}
     for figure in AgreementMetric:
         rows = [each for each in compared if each.figure is figure]
@@ -114,10 +117,9 @@ def compute_mean_agreement(
 def measure_agreement_by_annotator(
     opinions: Sequence[AnnotatorOpinion], *, seed: int
 ) -> dict[str, Measured]:
-    """Return, by annotator, the share of the other people's answers that equal the annotator's answer.
+    """Return, by annotator, the fraction of the others' answers to the same tasks that equal theirs.
 
-    Only tasks that the annotator shares with others count; annotators without such a task are
-    omitted.
+    An annotator who shares no task with another annotator is omitted.
     """
     shared: dict[str, list[AnnotatorPairAgreement]] = {}
     for one, other in _iter_opinion_pairs(opinions):
@@ -130,10 +132,10 @@ def measure_agreement_by_annotator(
     }
 
 
-def iter_annotator_agreements(
+def iter_annotator_pair_agreements(
     opinions: Sequence[AnnotatorOpinion], *, same_fault: float = SAME_FAULT
 ) -> Iterator[AnnotatorPairAgreement]:
-    """Yield each agreement metric for each two people on each task that both judged."""
+    """Yield the value of each agreement metric for each two annotators and each task that both judged."""
     for one, other in _iter_opinion_pairs(opinions):
         compared = _compare_opinions(one, other)
         yield compared
@@ -146,11 +148,13 @@ def iter_annotator_agreements(
 
 
 def measure_unanimity(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Measured:
-    """Compute the share of unanimous tasks among the tasks that two or more people judged."""
+    """Compute the fraction of unanimous tasks among the tasks that two or more annotators judged."""
     judged = [those for those in group_opinions_by_task(opinions).values() if len(those) > 1]
     if not judged:
         return Unmeasured("no task was judged by two people")
-    alike = [float(len({get_short_answer(each.value) for each in those}) == 1) for those in judged]
+    alike = [
+        float(len({get_categorical_answer(each.value) for each in those}) == 1) for those in judged
+    ]
     scenes = [those[0].task.group or those[0].task.id for those in judged]
     return bootstrap_mean(alike, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
 
@@ -168,13 +172,13 @@ def _compare_opinions(one: AnnotatorOpinion, other: AnnotatorOpinion) -> Annotat
         figure=AgreementMetric.SAME_ANSWER,
         scene=one.task.group or one.task.id,
         pair=(one.annotator, other.annotator),
-        value=float(get_short_answer(one.value) == get_short_answer(other.value)),
+        value=float(get_categorical_answer(one.value) == get_categorical_answer(other.value)),
     )
 
 
 def _iter_trace_agreements(
     clusters: Sequence[tuple[AnnotatorTrace, ...]],
-    copy: ClipCopy,
+    copy: BrowserClipCopy,
     scene: str,
     pair: tuple[str, str],
 ) -> Iterator[AnnotatorPairAgreement]:
@@ -191,7 +195,7 @@ def _iter_trace_agreements(
         tubes = build_trace_tube(one, copy), build_trace_tube(other, copy)
         values = {
             AgreementMetric.TUBE_IOU: tube_iou(*tubes),
-            AgreementMetric.BOX_IOU: shared_box_iou(*tubes),
+            AgreementMetric.BOX_IOU: mean_box_iou_on_shared_frames(*tubes),
             AgreementMetric.TEMPORAL_IOU: temporal_iou(one.span, other.span),
             AgreementMetric.SAME_KINDS: len(one.categories & other.categories) / len(kinds)
             if kinds
@@ -207,7 +211,7 @@ def _iter_trace_agreements(
 def measure_overall_agreement(
     opinions: Sequence[AnnotatorOpinion], interface: AnnotationInterface, *, seed: int
 ) -> dict[str, Measured]:
-    """Compute unanimity, Krippendorff's alpha and Fleiss' kappa over all people."""
+    """Compute unanimity, Krippendorff's alpha and Fleiss' kappa over the answers of all annotators."""
     answers = _build_answer_table(opinions)
     found = {
         "unanimity": measure_unanimity(opinions, seed=seed),
@@ -216,7 +220,7 @@ def measure_overall_agreement(
     }
     if interface is AnnotationInterface.REALISM:
         scored = _build_answer_table(
-            [each for each in opinions if get_short_answer(each.value) != DISCARD]
+            [each for each in opinions if get_categorical_answer(each.value) != DISCARD]
         )
         found["alpha-ordinal"] = krippendorff_alpha(scored, scale="ordinal", seed=seed)
     return found
@@ -225,12 +229,12 @@ def measure_overall_agreement(
 def _build_answer_table(opinions: Sequence[AnnotatorOpinion]) -> np.ndarray:
     """Return the answers as numbers in an array `[row, task]`; NaN fills the empty cells.
 
-    A row is not a person: the order of the answers to a task does not matter.
+    A row is not one annotator: the answers to a task are in any order.
     """
-    words = sorted({get_short_answer(each.value) for each in opinions})
+    words = sorted({get_categorical_answer(each.value) for each in opinions})
     number = {word: float(place) for place, word in enumerate(words)}
     judged = group_opinions_by_task(opinions).values()
     table = np.full((max(map(len, judged), default=0), len(judged)), np.nan)
     for column, those in enumerate(judged):
-        table[: len(those), column] = [number[get_short_answer(each.value)] for each in those]
+        table[: len(those), column] = [number[get_categorical_answer(each.value)] for each in those]
     return table

@@ -1,4 +1,4 @@
-"""Assignment of tasks to annotators: the requested number per task, equal loads, and an order for each person."""
+"""Assignment of tasks to annotators: tasks per annotator, and the order for each annotator."""
 
 import heapq
 import itertools
@@ -9,9 +9,9 @@ from fractions import Fraction
 from random import Random
 from typing import Final
 
-from unreel.annotation.campaign import AnnotationTask, StudyArm, TaskAssignment
+from unreel.annotation.campaign import AnnotationTask, PrefillStudyArm, TaskAssignment
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.core.identity import digest
 
 _DRAWS: Final = 30
 """With half of what is left in the way, one in 2**30 orders looks at all that is left once."""
@@ -25,16 +25,16 @@ _FEW: Final = 2000
 
 
 def list_task_scenes(task: AnnotationTask) -> frozenset[str]:
-    """Return the scenes and clips of a task that must not be shown twice in a row."""
+    """Return the clips and the scene of a task, which the next task of an annotator must not repeat."""
     clips = (copy.clip for copy in task.copies)
     return frozenset((*clips, f"group {task.group}") if task.group else clips)
 
 
-def order_tasks(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[str]:
+def shuffle_tasks_apart_by_scene(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[str]:
     """Return the task ids in a random order in which adjacent tasks share no scene, if possible.
 
-    If each task has at most one scene that others share, the number of adjacent tasks with the same
-    scene is minimal. Otherwise several random orders are tried.
+    If each task has at most one scene in common with other tasks, the number of adjacent tasks with
+    the same scene is minimal. Otherwise several random orders are tried, and the best one is used.
 
     Args:
         scenes: Scenes and clips of each task, by task id.
@@ -72,7 +72,7 @@ def _sample_task_order(scenes: Mapping[str, frozenset[str]], chance: Random) -> 
 
 @dataclass(slots=True, kw_only=True)
 class _UnorderedTasks:
-    """Tasks that are not yet put into the order of annotation, with counts by scene."""
+    """Tasks that have no position in an annotator's order yet, with the number of tasks per scene."""
 
     scenes: Mapping[str, frozenset[str]]
     chance: Random
@@ -108,7 +108,7 @@ class _UnorderedTasks:
     def draw(self, last: frozenset[str]) -> str | None:
         """Remove and return a random task without a scene in `last`; `None` if there is no such task.
 
-        A scene that more than half of the remaining tasks have is chosen first.
+        If more than half of the remaining tasks have the same scene, a task of that scene is preferred.
         """
         scene = self._pressing()
         task = None if scene is None or scene in last else self._first_of(scene, last)
@@ -121,7 +121,7 @@ class _UnorderedTasks:
         return task
 
     def rest(self) -> list[str]:
-        """Return all remaining tasks in random order."""
+        """Return all tasks that were not drawn yet, in random order."""
         rest = sorted(self.waiting)
         self.chance.shuffle(rest)
         return rest
@@ -129,7 +129,7 @@ class _UnorderedTasks:
     def _pressing(self) -> str | None:
         """Return the scene of more than half of the remaining tasks; `None` if there is no such scene.
 
-        If such a scene is not placed next, two of its tasks become neighbours.
+        If no task of that scene comes next, two of its tasks become neighbours later.
         """
         while self.largest and -self.largest[0][0] != self.n_of[self.largest[0][1]]:
             heapq.heappop(self.largest)
@@ -165,7 +165,7 @@ class _UnorderedTasks:
 def _insert_remaining_tasks(
     order: list[str], rest: Sequence[str], scenes: Mapping[str, frozenset[str]], chance: Random
 ) -> list[str]:
-    """Insert each task of `rest` between tasks of other scenes; append it if no position is found."""
+    """Insert each task of `rest` between two tasks of other scenes; append it if no position is found."""
     hopeless: set[frozenset[str]] = set()
     nothing: frozenset[str] = frozenset()
     for task in rest:
@@ -188,7 +188,7 @@ _FINEST: Final = 1000
 """Shares are taken in thousandths."""
 
 
-def assign_tasks(  # noqa: PLR0913  the knobs of a campaign
+def assign_tasks_to_annotators(  # noqa: PLR0913  the knobs of a campaign
     tasks: Iterable[AnnotationTask],
     annotators: Sequence[str],
     *,
@@ -198,10 +198,10 @@ def assign_tasks(  # noqa: PLR0913  the knobs of a campaign
     prefilled_share: float | None = None,
     gold: Collection[str] = (),
 ) -> list[TaskAssignment]:
-    """Assign `tasks` so that `overlap` people judge each of them.
+    """Assign each task to `overlap` annotators, and order the tasks of each annotator.
 
-    Loads differ by at most one, and the groups of annotators vary over tasks, so that all of them
-    can be compared. Both orders of pairs occur equally often.
+    The numbers of tasks of two annotators differ by at most one. The annotators of a task vary, so
+    that all annotators can be compared with each other. Both orders of a pair occur equally often.
 
     Args:
         tasks: Tasks of this batch, in any order.
@@ -211,7 +211,7 @@ def assign_tasks(  # noqa: PLR0913  the knobs of a campaign
         batch: Number of the batch, from 1.
         prefilled_share: Fraction of the tasks with earlier annotations that show them; None shows
             none. The rest is the blind arm.
-        gold: Ids of tasks for all annotators.
+        gold: Ids of tasks that all annotators judge.
 
     Raises:
         InvalidSettingError: There are too few annotators, or the fraction leaves no blind arm.
@@ -223,7 +223,7 @@ def assign_tasks(  # noqa: PLR0913  the knobs of a campaign
     order = sorted(given)
     shuffled.shuffle(order)
     dealt = _assign_annotators(order, sorted(annotators), overlap, shuffled, gold=frozenset(gold))
-    sides = _select_swapped_pairs(dealt, given, _build_random_generator(seed, batch, "sides"))
+    sides = _select_swapped_assignments(dealt, given, _build_random_generator(seed, batch, "sides"))
     arms = _assign_study_arms(dealt, given, share, _build_random_generator(seed, batch, "arms"))
     scenes = {id_: list_task_scenes(task) for id_, task in given.items()}
     own: dict[str, list[str]] = {name: [] for name in sorted(annotators)}
@@ -236,12 +236,12 @@ def assign_tasks(  # noqa: PLR0913  the knobs of a campaign
             task=task,
             batch=batch,
             position=position,
-            arm=arms.get((name, task), StudyArm.PLAIN),
+            arm=arms.get((name, task), PrefillStudyArm.PLAIN),
             swapped=(name, task) in sides,
         )
         for name, mine in own.items()
         for position, task in enumerate(
-            order_tasks(
+            shuffle_tasks_apart_by_scene(
                 {task: scenes[task] for task in mine},
                 _build_random_generator(seed, batch, "order", name),
             )
@@ -290,7 +290,10 @@ def _assign_annotators(
     *,
     gold: Collection[str],
 ) -> dict[str, list[str]]:
-    """Assign annotators to each task in random order; the pool is reshuffled when it is empty."""
+    """Assign `overlap` annotators to each task; tasks in `gold` are assigned to all annotators.
+
+    Annotators are taken from a shuffled list, which is refilled and shuffled again when it is empty.
+    """
     deck: list[str] = []
     dealt: dict[str, list[str]] = {}
     for task in order:
@@ -310,12 +313,12 @@ def _assign_annotators(
     return dealt
 
 
-def _select_swapped_pairs(
+def _select_swapped_assignments(
     dealt: dict[str, list[str]], given: dict[str, AnnotationTask], chance: Random
 ) -> set[tuple[str, str]]:
-    """Return the (annotator, task) pairs that are shown with both clips swapped.
+    """Return the (annotator, task) pairs for which the two clips of the task are shown swapped.
 
-    About half of a task's annotators, and half of an annotator's tasks, are swapped.
+    About half of a task's annotators, and half of an annotator's tasks, see the swapped order.
     """
     leaning: Counter[str] = Counter()
     swapped: set[tuple[str, str]] = set()
@@ -337,13 +340,13 @@ def _assign_study_arms(
     given: dict[str, AnnotationTask],
     share: Fraction | None,
     chance: Random,
-) -> dict[tuple[str, str], StudyArm]:
-    """Return the study arm of each (annotator, task) whose task has earlier annotations.
+) -> dict[tuple[str, str], PrefillStudyArm]:
+    """Return, by (annotator, task), whether the annotator sees the earlier annotations of the task.
 
-    The fraction `share` of them is prefilled: overall, and as nearly as possible for each
-    annotator.
+    Only tasks with earlier annotations have a study arm. The fraction `share` of the assignments is
+    prefilled: overall, and as nearly as possible for each annotator.
     """
-    arms: dict[tuple[str, str], StudyArm] = {}
+    arms: dict[tuple[str, str], PrefillStudyArm] = {}
     if share is None:
         return arms
     owed: Counter[str] = Counter()
@@ -357,6 +360,6 @@ def _assign_study_arms(
         ranked = sorted(people, key=lambda name: (-owed[name], chance.random()))
         for place, name in enumerate(ranked):
             is_shown = place < n_now
-            arms[name, task] = StudyArm.PREFILLED if is_shown else StudyArm.BLIND
+            arms[name, task] = PrefillStudyArm.PREFILLED if is_shown else PrefillStudyArm.BLIND
             owed[name] += share.numerator - share.denominator * is_shown
     return arms

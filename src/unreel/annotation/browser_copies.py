@@ -21,18 +21,22 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from unreel.annotation.campaign import ClipCopy
+from unreel.annotation.campaign import BrowserClipCopy
 from unreel.core.clip import ClipId, VideoFacts
+from unreel.core.content_ids import compute_clip_id, digest
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
-from unreel.core.identity import compute_clip_id, digest
 from unreel.core.output_files import OutputDirectory
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess, find_clip_change, open_local_copy
+from unreel.engine.storage_access import (
+    ClipAccessSettings,
+    find_clip_change,
+    provide_local_clip_file,
+)
 from unreel.media.access import open_media_reader
 from unreel.media.encode import move_mp4_index_first
 from unreel.media.normalise import NormalisedClipFormat
-from unreel.media.render import FrameRange
+from unreel.media.render import CroppedFrameRange
 
 if TYPE_CHECKING:
     from unreel.media.reader import MediaReader
@@ -49,7 +53,7 @@ _FINEST: Final = 1001
 
 @dataclass(frozen=True, slots=True)
 class ClipCopyRequest:
-    """A clip or segment to copy: its name in the benchmark and its location."""
+    """Clip, or segment of a clip, that must be copied for the browser: its name and its location."""
 
     name: str
     location: str
@@ -60,29 +64,29 @@ class ClipCopyRequest:
 
 @dataclass(frozen=True, slots=True)
 class ClipCopyResult:
-    """Result of copying a clip: a copy, or the reason for the failure."""
+    """Result of copying one clip for the browser: the copy, or the failure."""
 
     name: str
-    result: ClipCopy | Failure
+    result: BrowserClipCopy | Failure
 
 
 def make_browser_copies(
     wanted: Iterable[ClipCopyRequest],
     *,
     place: StorageLocation,
-    access: StorageAccess,
+    access: ClipAccessSettings,
     key: bytes,
     heard: Callable[[ClipCopyResult], None],
     workers: int | None = None,
 ) -> Iterator[ClipCopyResult]:
-    """Make the browser copies that are missing in `place`, and yield all results in the order given.
+    """Make the browser copies that are missing in `place`; yield the result of each clip in order.
 
     Clips are copied concurrently. A clip that cannot be read gives a failure; the others continue.
 
     Args:
         wanted: Clips to copy.
         place: Location of the copies.
-        access: Access to the clips' files.
+        access: Access to the files of the clips.
         key: Secret from which the names of copies are derived.
         heard: Callback for each result.
         workers: Number of threads; at most 8 by default.
@@ -109,8 +113,8 @@ def make_browser_copies(
                 yield copied
 
 
-def choose_browser_format(video: VideoFacts) -> NormalisedClipFormat:
-    """Return the format of a clip's browser copy: the clip's size and frame rate within browser limits."""
+def choose_browser_copy_format(video: VideoFacts) -> NormalisedClipFormat:
+    """Return the format of a browser copy: size and frame rate of the clip, within browser limits."""
     longest = max(video.width, video.height)
     scale = min(Fraction(1), Fraction(LONGEST_SIDE, longest))
     width, height = (_round_to_even(side * scale) for side in (video.width, video.height))
@@ -119,7 +123,7 @@ def choose_browser_format(video: VideoFacts) -> NormalisedClipFormat:
 
 
 def build_clip_copy_urls(place: StorageLocation, locations: Iterable[str]) -> list[str]:
-    """Return the URLs of copies for a browser: served by Label Studio, or signed by the store."""
+    """Return the URL of each browser copy: served by Label Studio, or signed by the object store."""
     if place.is_local:
         return [f"/data/local-files/?d=clips/{location}" for location in locations]
     import obstore
@@ -137,11 +141,11 @@ def _make_browser_copy(
     reader: "MediaReader",
     *,
     place: StorageLocation,
-    access: StorageAccess,
+    access: ClipAccessSettings,
     key: bytes,
-) -> ClipCopy | Failure:
+) -> BrowserClipCopy | Failure:
     try:
-        with open_local_copy(one.location, access) as file:
+        with provide_local_clip_file(one.location, access) as file:
             return _encode_browser_copy(file, one, reader, place, key=key)
     except MediaError as error:
         return error.failure
@@ -154,11 +158,11 @@ def _encode_browser_copy(
     location: StorageLocation,
     *,
     key: bytes,
-) -> ClipCopy | Failure:
+) -> BrowserClipCopy | Failure:
     facts = reader.probe(file)
     if isinstance(facts, Failure):
         return facts
-    clip, form = compute_clip_id(file), choose_browser_format(facts.video)
+    clip, form = compute_clip_id(file), choose_browser_copy_format(facts.video)
     words = [str(form.width), str(form.height), str(form.rate), str(form.crf)]
     if one.length_s is not None:
         words += [str(one.start_s), str(one.length_s)]
@@ -170,7 +174,9 @@ def _encode_browser_copy(
         made = reader.normalise(file, form)
     else:
         first = round(one.start_s * facts.video.average_rate)
-        made = reader.render(file, FrameRange(first_frame=first, length_s=one.length_s), form=form)
+        made = reader.render(
+            file, CroppedFrameRange(first_frame=first, length_s=one.length_s), form=form
+        )
     if isinstance(made, Failure):
         return made
     if (changed := find_clip_change(clip, file)) is not None:
@@ -180,14 +186,14 @@ def _encode_browser_copy(
 
 def _store_browser_copy(
     made: bytes, reader: "MediaReader", location: StorageLocation, *, clip: ClipId, name: str
-) -> ClipCopy | Failure:
+) -> BrowserClipCopy | Failure:
     with tempfile.TemporaryDirectory(prefix="unreel-copy-") as room:
         file = OutputDirectory(Path(room)).write("copy.mp4", made)
         facts = reader.probe(file)
     if isinstance(facts, Failure):
         return facts
     video = facts.video
-    copy = ClipCopy(
+    copy = BrowserClipCopy(
         clip=clip,
         location=name,
         rate=video.average_rate,
@@ -204,13 +210,13 @@ def _store_browser_copy(
     return copy
 
 
-def _find_stored_copy(location: StorageLocation, clip: ClipId, name: str) -> ClipCopy | None:
+def _find_stored_copy(location: StorageLocation, clip: ClipId, name: str) -> BrowserClipCopy | None:
     if location.size(_format_sidecar_name(name)) is None or location.size(name) is None:
         return None
     try:
         told = json.loads(location.read(_format_sidecar_name(name), most=4096))
         width, height = told["size"]
-        return ClipCopy(
+        return BrowserClipCopy(
             clip=clip,
             location=name,
             rate=Fraction(told["rate"]),

@@ -1,4 +1,4 @@
-"""Data of a campaign: its annotators, question, clips, and the order of tasks."""
+"""Types of an annotation campaign: settings, annotators, clip copies, tasks and assignments."""
 
 import re
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from typing import Final
 
 from unreel.annotation.judgements import Value
 from unreel.core.clip import ClipId
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, InvalidValueError
-from unreel.core.identity import digest
 from unreel.core.span import convert_to_microseconds
 
 MOST_ANNOTATORS: Final = 1000
@@ -29,12 +29,12 @@ class AnnotationInterface(StrEnum):
 
     @property
     def n_clips(self) -> int:
-        """Return the number of clips in one task."""
+        """Return the number of clips that one task of this interface shows."""
         return 2 if self is AnnotationInterface.PREFERENCE else 1
 
 
-class StudyArm(StrEnum):
-    """Study arm: with or without earlier annotations of a machine or a person."""
+class PrefillStudyArm(StrEnum):
+    """Study arm of an assignment: whether the annotator sees earlier annotations of the clip."""
 
     PLAIN = "plain"
     """No prefilled annotations in this campaign."""
@@ -45,7 +45,7 @@ class StudyArm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Annotator:
-    """Person who judges clips; `name` appears in tables, `email` is the login."""
+    """Person who judges clips; `name` appears in tables, and `email` is the login at Label Studio."""
 
     name: str
     email: str
@@ -59,7 +59,7 @@ class Annotator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
-    """Settings that all tasks of a campaign share."""
+    """Settings of an annotation campaign, which all its tasks share."""
 
     name: str
     interface: AnnotationInterface
@@ -86,8 +86,8 @@ class Campaign:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClipCopy:
-    """A clip in the form that annotators see: constant rate, first frame at 0."""
+class BrowserClipCopy:
+    """Copy of a clip that annotators see: constant frame rate, and the first frame at time 0."""
 
     clip: ClipId
     """The clip itself, whose clock the copy keeps."""
@@ -105,7 +105,7 @@ class ClipCopy:
 
     @property
     def duration_us(self) -> int:
-        """Return the time from the first frame's start to the last frame's end, in microseconds."""
+        """Return the duration of the clip copy in microseconds, to the end of the last frame."""
         return convert_to_microseconds(self.n_frames / self.rate)
 
     def at_us(self, frame: int) -> int:
@@ -125,7 +125,7 @@ class AnnotationTask:
 
     names: tuple[str, ...]
     """Names of its entries in the benchmark: two, in alphabetical order, for a pair."""
-    copies: tuple[ClipCopy, ...]
+    copies: tuple[BrowserClipCopy, ...]
     """One for each name, in their order."""
     group: str = ""
     """Tasks of one group show the same scene; "" if unknown."""
@@ -144,7 +144,7 @@ class AnnotationTask:
 
     @property
     def id(self) -> str:
-        """Return an id computed from the task's clips; pushing the same task again gives the same id."""
+        """Return an id computed from the names and hashes of the task's clips; a repeated push keeps it."""
         return _compute_task_id(self.names, tuple(copy.clip for copy in self.copies))
 
 
@@ -159,7 +159,7 @@ class TaskAssignment:
     """Counts from 1: tasks that were pushed together."""
     position: int
     """Place in this annotator's own order of the batch, from 0."""
-    arm: StudyArm = StudyArm.PLAIN
+    arm: PrefillStudyArm = PrefillStudyArm.PLAIN
     swapped: bool = False
     """A pair is shown with its second clip on the left."""
 

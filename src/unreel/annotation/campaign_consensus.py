@@ -1,11 +1,15 @@
-"""Current consensus of a campaign, and storage of reviews of the consensus."""
+"""Current consensus of all tasks of a campaign, and storage of people's reviews of the consensus."""
 
 import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from unreel.annotation.campaign import AnnotationTask, require_safe_name
-from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements, read_campaign
+from unreel.annotation.campaign_state import (
+    CampaignRecords,
+    iter_valid_judgements,
+    read_campaign_records,
+)
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import (
     CampaignConsensus,
@@ -18,7 +22,7 @@ from unreel.annotation.consensus.review import (
     ConsensusReview,
     ConsensusReviewDecision,
     hash_answer,
-    parse_review_notice,
+    parse_consensus_review,
 )
 from unreel.annotation.judgements import REVIEW
 from unreel.core.errors import InvalidSettingError, UnknownNameError
@@ -32,8 +36,8 @@ _NEAREST: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskReviewRequest:
-    """Request to store a person's review of a task's consensus."""
+class ConsensusReviewRequest:
+    """Request to store a person's review of the consensus of one task."""
 
     task: str
     """The task's id."""
@@ -57,7 +61,7 @@ def compute_campaign_consensus(records: CampaignRecords, rule: ConsensusRule) ->
         list(iter_valid_judgements(records)),
         rule,
         interface=records.campaign.interface,
-        reviews=[parse_review_notice(notice) for notice in records.reviews],
+        reviews=[parse_consensus_review(notice) for notice in records.reviews],
     )
 
 
@@ -80,10 +84,10 @@ def find_campaign_task(records: CampaignRecords, name: str) -> AnnotationTask:
     raise UnknownNameError(kind, name, [task.id for task in showing] or near)
 
 
-def store_task_review(
-    ledger: "Ledger", records: CampaignRecords, looked: TaskReviewRequest, rule: ConsensusRule
+def record_consensus_review(
+    ledger: "Ledger", records: CampaignRecords, looked: ConsensusReviewRequest, rule: ConsensusRule
 ) -> Outcome:
-    """Store a review of a task's consensus, and return the resulting outcome of the task.
+    """Store a person's review of the consensus of a task; return the outcome of the task after it.
 
     Raises:
         InvalidSettingError: The task has no judgement, the reviewer judged it, or there is no
@@ -108,7 +112,7 @@ def store_task_review(
             raise UnknownNameError(kind, looked.annotator, sorted(said))
         of = hash_answer(said[looked.annotator])
     if looked.verdict is ConsensusReviewDecision.ACCEPT:
-        of = hash_answer(_require_proposed_answer(outcome).value)
+        of = hash_answer(_require_proposed_consensus(outcome).value)
     kept = ConsensusReview(
         task=looked.task,
         by=looked.by,
@@ -120,11 +124,11 @@ def store_task_review(
     )
     name = records.campaign.name
     ledger.notice(name, REVIEW, looked.task, looked.by, kept.said, looked.at_us)
-    return compute_campaign_consensus(read_campaign(ledger, name), rule).tasks[looked.task]
+    return compute_campaign_consensus(read_campaign_records(ledger, name), rule).tasks[looked.task]
 
 
-def _require_proposed_answer(outcome: Outcome) -> SettledTask:
-    """Return the consensus of a task, also if it still waits for reviewers.
+def _require_proposed_consensus(outcome: Outcome) -> SettledTask:
+    """Return the consensus of a task, even if reviewers must still accept it.
 
     Raises:
         InvalidSettingError: The task has no consensus.

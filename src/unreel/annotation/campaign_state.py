@@ -1,10 +1,10 @@
-"""Present state of a campaign's ledger: valid judgements, and exclusion of annotators."""
+"""Current state of a campaign, read from its ledger: valid judgements and excluded annotators."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from unreel.annotation.campaign import AnnotationTask, Campaign, StudyArm, TaskAssignment
+from unreel.annotation.campaign import AnnotationTask, Campaign, PrefillStudyArm, TaskAssignment
 from unreel.annotation.judgements import (
     EXCLUSION,
     INCLUSION,
@@ -12,8 +12,8 @@ from unreel.annotation.judgements import (
     AnnotationRecord,
     AnyValue,
     LedgerNotice,
-    QuarantinedSubmission,
     QuarantineReason,
+    SubmissionQuarantine,
 )
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 
@@ -60,11 +60,11 @@ class AnnotatorJudgement:
     value: AnyValue
     lead_us: int | None
     submitted_us: int
-    arm: StudyArm
+    arm: PrefillStudyArm
 
 
-def read_campaign(ledger: "Ledger", name: str) -> CampaignRecords:
-    """Return the present state of a campaign.
+def read_campaign_records(ledger: "Ledger", name: str) -> CampaignRecords:
+    """Read the current tasks, assignments and records of a campaign from the ledger.
 
     Raises:
         UnknownNameError: No campaign has that name.
@@ -76,7 +76,7 @@ def read_campaign(ledger: "Ledger", name: str) -> CampaignRecords:
     n_records = 0
     for seq, kept in ledger.records(name):
         n_records += 1
-        record = _quarantine_unknown_task(kept, tasks)
+        record = _quarantine_record_of_unknown_task(kept, tasks)
         if _is_foreign_submission(record):
             foreign.append((seq, record))
             continue
@@ -86,7 +86,7 @@ def read_campaign(ledger: "Ledger", name: str) -> CampaignRecords:
     silent = [
         (seq, record)
         for _, seq, record in newest.values()
-        if isinstance(record.outcome, QuarantinedSubmission)
+        if isinstance(record.outcome, SubmissionQuarantine)
     ]
     notices = ledger.notices(name)
     return CampaignRecords(
@@ -104,10 +104,7 @@ def read_campaign(ledger: "Ledger", name: str) -> CampaignRecords:
 def iter_valid_judgements(records: CampaignRecords) -> Iterator[AnnotatorJudgement]:
     """Yield the valid judgements of annotators who are not excluded."""
     for by, record in records.standing.items():
-        if (
-            isinstance(record.outcome, QuarantinedSubmission)
-            or record.annotator in records.excluded
-        ):
+        if isinstance(record.outcome, SubmissionQuarantine) or record.annotator in records.excluded:
             continue
         given = records.assignments.get(by)
         yield AnnotatorJudgement(
@@ -116,23 +113,23 @@ def iter_valid_judgements(records: CampaignRecords) -> Iterator[AnnotatorJudgeme
             value=record.outcome,
             lead_us=record.lead_us,
             submitted_us=record.submitted_us,
-            arm=given.arm if given else StudyArm.PLAIN,
+            arm=given.arm if given else PrefillStudyArm.PLAIN,
         )
 
 
-def _quarantine_unknown_task(
+def _quarantine_record_of_unknown_task(
     record: AnnotationRecord, tasks: Mapping[str, AnnotationTask]
 ) -> AnnotationRecord:
-    """Return the record; its outcome is quarantined if the campaign does not have the record's task."""
-    if record.task in tasks or isinstance(record.outcome, QuarantinedSubmission):
+    """Return the record unchanged, or quarantined if its task does not belong to the campaign."""
+    if record.task in tasks or isinstance(record.outcome, SubmissionQuarantine):
         return record
     detail = f"the campaign has no task {record.task!a}"
-    return replace(record, outcome=QuarantinedSubmission(QuarantineReason.NOT_ASSIGNED, detail))
+    return replace(record, outcome=SubmissionQuarantine(QuarantineReason.NOT_ASSIGNED, detail))
 
 
 def _is_foreign_submission(record: AnnotationRecord) -> bool:
     outcome = record.outcome
-    return isinstance(outcome, QuarantinedSubmission) and outcome.reason in _SOMEBODY_ELSES
+    return isinstance(outcome, SubmissionQuarantine) and outcome.reason in _SOMEBODY_ELSES
 
 
 def _select_active_exclusions(notices: list[LedgerNotice]) -> dict[str, LedgerNotice]:
@@ -172,20 +169,22 @@ class AnnotatorExclusionEffect:
 def record_exclusion_decision(
     ledger: "Ledger", decision: AnnotatorExclusionDecision
 ) -> AnnotatorExclusionEffect:
-    """Record whether an annotator's judgements count; the judgements are not changed.
+    """Store the decision whether an annotator's judgements count; return its effect on their number.
+
+    The judgements themselves are not changed.
 
     Raises:
         UnknownNameError: The campaign has no annotator of that name.
     """
     campaign, annotator = decision.campaign, decision.annotator
-    before = read_campaign(ledger, campaign)
+    before = read_campaign_records(ledger, campaign)
     known = {name for name, _ in (*before.assignments, *before.standing)}
     if annotator not in known:
         kind = f"annotator of {campaign}"
         raise UnknownNameError(kind, annotator, sorted(known))
     kind = INCLUSION if decision.counts else EXCLUSION
     ledger.notice(campaign, kind, annotator, decision.by, decision.why, decision.at_us)
-    now = read_campaign(ledger, campaign)
+    now = read_campaign_records(ledger, campaign)
     return AnnotatorExclusionEffect(
         campaign=campaign,
         annotator=annotator,

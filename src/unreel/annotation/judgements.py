@@ -1,4 +1,4 @@
-"""Judgement of a person about a task, reasons for quarantine, and decisions about a campaign."""
+"""Annotators' answers by interface, reasons for quarantine, pulled annotations and decisions."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,8 +6,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Discriminator, TypeAdapter
 
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError
-from unreel.core.identity import digest
 from unreel.core.judgement import Label, Rating
 from unreel.core.trace import Trace
 from unreel.core.verdict import Position
@@ -22,7 +22,7 @@ REVIEW: Final = "review"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerNotice:
-    """One recorded decision; a later decision about the same subject is a new notice."""
+    """Decision of a person in the ledger, for example an exclusion; a later decision is a new notice."""
 
     seq: int
     """In order of arrival."""
@@ -71,7 +71,7 @@ class RatingAnswer:
 
     @property
     def discard(self) -> bool:
-        """Return whether the clip's quality is too low."""
+        """Return whether the annotator discards the clip because its quality is too low."""
         return self.rating is None
 
 
@@ -127,8 +127,8 @@ class QuarantineReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class QuarantinedSubmission:
-    """Submission that cannot be used. It is stored, shown and counted, but is not a judgement."""
+class SubmissionQuarantine:
+    """Reason and detail of a submission that is stored and counted, but is no valid judgement."""
 
     reason: QuarantineReason
     detail: str
@@ -139,7 +139,7 @@ class QuarantinedSubmission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationRecord:
-    """Pulled annotation: its annotator, time, task, guidelines and screen versions, and answer."""
+    """Annotation pulled from Label Studio: annotator, task, time, versions, and answer or quarantine."""
 
     campaign: str
     annotator: str
@@ -155,9 +155,9 @@ class AnnotationRecord:
     """Time on task, if the server reports it."""
     raw: str
     """As the server gave it, in JSON with sorted keys."""
-    outcome: AnyValue | QuarantinedSubmission
+    outcome: AnyValue | SubmissionQuarantine
 
     @property
     def key(self) -> str:
-        """Return a hash of the annotation and its content; pulling the same content again gives the same key."""
+        """Return a hash of the annotation and its content; pulling the same content gives the same key."""
         return digest("record", self.campaign, self.origin, self.raw)

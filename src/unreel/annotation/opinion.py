@@ -22,26 +22,26 @@ DISCARD: Final = "discard"
 
 
 class AnnotatorOpinion(Protocol):
-    """Interface of one annotator's answer to one task; judgements of a ledger implement it."""
+    """Protocol of one annotator's answer to one task; judgements from a ledger implement it."""
 
     @property
     def annotator(self) -> str:
-        """Return the annotator's name."""
+        """Return the name of the annotator who answered."""
         ...
 
     @property
     def task(self) -> AnnotationTask:
-        """Return the task."""
+        """Return the task that the annotator judged."""
         ...
 
     @property
     def value(self) -> AnyValue:
-        """Return the person's answer."""
+        """Return the annotator's answer to the task."""
         ...
 
     @property
     def submitted_us(self) -> int:
-        """Return the submission time in microseconds since 1970."""
+        """Return the time at which the answer was submitted, in microseconds since 1970."""
         ...
 
 
@@ -50,7 +50,7 @@ AnyOpinion = TypeVar("AnyOpinion", bound=AnnotatorOpinion)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnstoredOpinion:
-    """An opinion that no ledger holds: simulated, read from a file, or made up in a test."""
+    """Opinion that is not stored in a ledger: simulated, read from a file, or made for a test."""
 
     annotator: str
     task: AnnotationTask
@@ -58,8 +58,8 @@ class UnstoredOpinion:
     submitted_us: int = 0
 
 
-def get_short_answer(value: AnyValue) -> str:
-    """Return the categorical part of an answer as one word: its label, score, position or decision."""
+def get_categorical_answer(value: AnyValue) -> str:
+    """Return the part of an answer that is compared, as one word: label, score, position or decision."""
     match value:
         case ScreeningAnswer():
             return "keep" if value.keep else "remove"
@@ -76,7 +76,7 @@ def get_short_answer(value: AnyValue) -> str:
 
 
 def group_opinions_by_task(opinions: Iterable[AnyOpinion]) -> Mapping[str, Sequence[AnyOpinion]]:
-    """Return the opinions on each task, tasks by id and people by name, independent of their order.
+    """Group opinions by task; tasks are sorted by id and annotators by name.
 
     Raises:
         InvalidValueError: An annotator has two opinions on one task.

@@ -1,4 +1,4 @@
-"""Pairs of clips to compare: their choice, and the ranking of clips by the comparisons."""
+"""Choice of the pairs of clips that annotators compare, and ranking of the clips by the results."""
 
 import csv
 import io
@@ -18,11 +18,16 @@ from unreel.core.errors import InvalidSettingError, InvalidValueError, Unreadabl
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.input_files import read_limited_bytes
 from unreel.core.output_files import OutputDirectory
-from unreel.core.sheet import build_csv_table
+from unreel.core.table_formats import build_csv_table
 from unreel.core.verdict import Position
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.pair_choice import MOST, StrengthPosterior, choose_next_pairs, estimate_posterior
-from unreel.stats.proportion import estimate_proportion, normal_quantile
+from unreel.stats.next_pair import (
+    MOST,
+    StrengthPosterior,
+    choose_next_pairs,
+    estimate_strength_posterior,
+)
+from unreel.stats.proportion import central_normal_quantile, estimate_proportion
 from unreel.stats.ranking import BattleOutcome, ClipBattle, bradley_terry
 
 VRB_CLIPS: Final = {1: 3, 2: 7, 3: 10, 4: 6, 5: 4}
@@ -34,7 +39,7 @@ Win = tuple[str, str]
 
 
 def sample_clips_by_score(scores: Mapping[str, int], *, seed: int) -> dict[str, int]:
-    """Sample VideoRealBench's 30 clips: a fixed number of each score, by `seed`.
+    """Sample clips as VideoRealBench does: 30 clips, with a fixed number of each score.
 
     Raises:
         InvalidSettingError: A score has too few clips.
@@ -57,7 +62,7 @@ def list_different_score_pairs(scores: Mapping[str, int]) -> list[NamePair]:
 
 
 def choose_balanced_pairs(pairs: Sequence[NamePair], *, n: int, seed: int) -> list[NamePair]:
-    """Choose `n` pairs at random by `seed`, so that all clips appear about equally often."""
+    """Choose `n` of the pairs at random by `seed`, so that all clips occur about equally often."""
     rng = random.Random(seed)  # noqa: S311  no secret
     left = list(pairs)
     rng.shuffle(left)
@@ -74,7 +79,7 @@ def choose_balanced_pairs(pairs: Sequence[NamePair], *, n: int, seed: int) -> li
 def choose_informative_pairs(
     names: Sequence[str], wins: Sequence[Win], *, n: int, seed: int
 ) -> list[NamePair]:
-    """Return the `n` most informative pairs of `names`, given the `wins` so far.
+    """Choose the `n` pairs of clips whose comparison adds most information to `wins` so far.
 
     Raises:
         InvalidSettingError: There are fewer than two clips, or too many.
@@ -91,9 +96,9 @@ def choose_informative_pairs(
 
 
 def estimate_clip_strengths(names: Sequence[str], wins: Sequence[Win]) -> StrengthPosterior:
-    """Return the posterior of the strengths of the clips `names`, in their order, given `wins`.
+    """Estimate the strengths of the clips `names`, as a posterior in their order, from `wins`.
 
-    Comparisons with other clips are ignored.
+    Comparisons with clips that are not in `names` are ignored.
 
     Raises:
         InvalidValueError: A clip is compared with itself.
@@ -106,7 +111,7 @@ def estimate_clip_strengths(names: Sequence[str], wins: Sequence[Win]) -> Streng
             raise InvalidValueError(msg)
         if winner in place and loser in place:
             table[place[winner], place[loser]] += 1
-    return estimate_posterior(table)
+    return estimate_strength_posterior(table)
 
 
 COLUMNS: Final = ("first", "second")
@@ -147,7 +152,7 @@ def read_pair_file(path: Path) -> list[NamePair]:
 
 
 def _parse_clip_name(cell: str | None) -> str:
-    """Return a clip's name without the quote that stops a spreadsheet from reading it as a formula."""
+    """Return the clip name of a CSV cell, without the quote that stops spreadsheets reading a formula."""
     name = cell or ""
     sheet = build_csv_table(("name",), [{"name": name[1:]}]).splitlines()
     is_marked = name.startswith("'") and len(sheet) > 1 and sheet[1].strip('"').startswith("'")
@@ -160,7 +165,7 @@ _MOST: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedClip:
-    """Rank, strength and win rate of one clip."""
+    """Rank, Bradley-Terry strength and win rate of one clip in a ranking."""
 
     place: int
     """Rank from 1, by posterior strength, which exists for any number of comparisons."""
@@ -225,7 +230,7 @@ def rank_clips(
 
 
 def iter_preference_wins(judgements: Iterable[AnnotatorJudgement]) -> Iterator[tuple[str, str]]:
-    """Yield the preferred clip and the other clip of each preference."""
+    """Yield the names of the preferred clip and of the other clip of each preference judgement."""
     for battle in _iter_preference_battles(judgements):
         yield battle.first, battle.second
 
@@ -241,7 +246,7 @@ def _iter_preference_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterat
 
 
 def _iter_pass_fail_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterator[ClipBattle]:
-    """Yield a battle for each clip that an annotator passed against each clip that they failed.
+    """Yield a battle for each clip that an annotator passed and each clip that the annotator failed.
 
     All battles of an annotator are resampled together.
     """
@@ -290,7 +295,7 @@ def _build_strength_estimate(
     # Around the mean of all: where they lie together says nothing of who is stronger.
     own = belief.covariance[at]
     variance = float(own[at] - 2 * own.mean() + belief.covariance.mean())
-    reach = normal_quantile(level) * max(variance, 0.0) ** 0.5
+    reach = central_normal_quantile(level) * max(variance, 0.0) ** 0.5
     return Estimate(value=value, low=value - reach, high=value + reach, n=n, level=level)
 
 
@@ -317,7 +322,7 @@ def _estimate_win_rates(
 def _estimate_pass_rates(
     judgements: Sequence[AnnotatorJudgement], *, level: float
 ) -> dict[str, Measured]:
-    """Compute the share of people who passed each clip."""
+    """Compute, by clip, the fraction of annotators who passed the clip."""
     asked = Counter(each.task.names[0] for each in judgements)
     passed = Counter(
         each.task.names[0]

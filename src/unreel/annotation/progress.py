@@ -10,7 +10,7 @@ from scipy.special import bdtr
 
 from unreel.annotation.agreement import measure_agreement_by_annotator
 from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements
-from unreel.annotation.judgements import QuarantinedSubmission
+from unreel.annotation.judgements import SubmissionQuarantine
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.span import MICROSECONDS
 
@@ -23,7 +23,7 @@ _LEAST: Final = 6
 
 @dataclass(slots=True)
 class AnnotatorTaskCounts:
-    """Counts of one person's assigned tasks by state."""
+    """Numbers of tasks that one annotator was assigned, judged, and answered without a valid result."""
 
     given: int = 0
     done: int = 0
@@ -79,7 +79,7 @@ def count_annotator_tasks(records: CampaignRecords) -> dict[str, AnnotatorTaskCo
     for (name, _), record in records.standing.items():
         if (own := found.get(name)) is None:
             continue
-        if isinstance(record.outcome, QuarantinedSubmission):
+        if isinstance(record.outcome, SubmissionQuarantine):
             own.quarantined += 1
             continue
         own.done += 1
@@ -89,7 +89,7 @@ def count_annotator_tasks(records: CampaignRecords) -> dict[str, AnnotatorTaskCo
 
 
 def measure_campaign_progress(records: CampaignRecords) -> CampaignProgress:
-    """Return the progress of each annotator by the stored answers; run `pull` first."""
+    """Compute the progress of each annotator from the stored answers; run `pull` first."""
     asked = Counter(task for _, task in records.assignments)
     alike = measure_agreement_by_annotator(
         list(iter_valid_judgements(records)), seed=records.campaign.seed
@@ -97,7 +97,7 @@ def measure_campaign_progress(records: CampaignRecords) -> CampaignProgress:
     judged = Counter(
         task
         for (_, task), record in records.standing.items()
-        if not isinstance(record.outcome, QuarantinedSubmission)
+        if not isinstance(record.outcome, SubmissionQuarantine)
     )
     return CampaignProgress(
         campaign=records.campaign.name,

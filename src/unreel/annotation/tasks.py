@@ -1,4 +1,4 @@
-"""Creation of a campaign's tasks from a benchmark, or from a queue of segments to screen."""
+"""Tasks of a campaign, built from the clips of a benchmark or from a queue of segments to screen."""
 
 import itertools
 import json
@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from unreel.annotation.browser_copies import ClipCopyRequest
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, ClipCopy
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, BrowserClipCopy
 from unreel.annotation.judgements import (
     VALUES,
     PreferenceAnswer,
@@ -21,7 +21,7 @@ from unreel.annotation.judgements import (
 )
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.loader import open_benchmark
-from unreel.benchmarks.tables import read_table
+from unreel.benchmarks.tables import read_table_rows
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.verdict import Position
 
@@ -44,7 +44,7 @@ class TaskClip:
 def read_task_clips(
     path: Path, *, interface: AnnotationInterface, refused: Callable[[Rejected], None]
 ) -> list[TaskClip]:
-    """Read the clips of the benchmark or queue at `path`; invalid rows are passed to `refused`.
+    """Read the clips of the benchmark or segment queue at `path`; call `refused` for invalid rows.
 
     Raises:
         InvalidSettingError: `path` contains no clips.
@@ -69,13 +69,13 @@ def read_task_clips(
 
 def build_annotation_tasks(
     subjects: Iterable[TaskClip],
-    copies: Mapping[str, ClipCopy],
+    copies: Mapping[str, BrowserClipCopy],
     *,
     interface: AnnotationInterface,
     prefill: Mapping[str, Value],
     pairs: Sequence[tuple[str, str]] = (),
 ) -> list[AnnotationTask]:
-    """Build a task for each clip with a copy, or for each pair of such clips, without known answers.
+    """Build a task for each copied clip, or for each pair of copied clips, without known answers.
 
     If `pairs` is given (clip names in alphabetical order), only these pairs become tasks.
     """
@@ -133,7 +133,7 @@ def select_known_answers(
     n: int,
     seed: int,
 ) -> dict[str, Value]:
-    """Return the ground-truth answers of `n` tasks, chosen at random by `seed`, by task id.
+    """Choose `n` tasks at random by `seed`, and return their ground-truth answers by task id.
 
     Raises:
         InvalidSettingError: The benchmark has ground truth for fewer than `n` tasks.
@@ -159,7 +159,7 @@ def read_prefilled_answers(file: Path) -> dict[str, Value]:
         UnreadableSourceError: A line is invalid.
     """
     found: dict[str, Value] = {}
-    for number, row in enumerate(read_table(file), start=1):
+    for number, row in enumerate(read_table_rows(file), start=1):
         try:
             if isinstance(row, Rejected):
                 raise ValueError(row.why)  # noqa: TRY004, TRY301  told below, with its line
@@ -174,7 +174,7 @@ def read_prefilled_answers(file: Path) -> dict[str, Value]:
 
 
 def _find_known_answer(interface: AnnotationInterface, entries: list[Entry]) -> Value | None:
-    """Return the answer to the question of `interface` by the benchmark's ground truth; else `None`."""
+    """Return the right answer to a task by the benchmark's ground truth; `None` if it has none."""
     if not entries:
         return None
     entry = entries[0]
@@ -201,7 +201,7 @@ def _find_better_clip(entries: list[Entry]) -> PreferenceAnswer | None:
 
 
 def _read_segment_queue(file: Path, refused: Callable[[Rejected], None]) -> Iterator[TaskClip]:
-    for row in read_table(file):
+    for row in read_table_rows(file):
         if isinstance(row, Rejected):
             refused(row)
             continue

@@ -75,10 +75,10 @@ class StoredCampaign:
 
     def agreement(self, *, seed: int = 0) -> "CampaignAgreement":
         """Return the agreement of the annotators, with intervals."""
-        from unreel.annotation.agreement import measure_agreement
+        from unreel.annotation.agreement import measure_annotator_agreement
 
         interface = self.records.campaign.interface
-        return measure_agreement(self._judgements(), interface=interface, seed=seed)
+        return measure_annotator_agreement(self._judgements(), interface=interface, seed=seed)
 
     def quality(self, *, passing: float = 0.8, seed: int = 0) -> "CampaignQuality":
         """Return the quality of each annotator; `passing` is the minimum accuracy on known clips."""
@@ -124,10 +124,10 @@ class StoredCampaign:
         Raises:
             UnreadableSourceError: `out` is not empty, or there is nothing to publish.
         """
-        from unreel.annotation.publishing.edition import build_campaign_edition
-        from unreel.annotation.publishing.publish import publish_campaign_edition
+        from unreel.annotation.publishing.publish import publish_campaign_as_benchmark
+        from unreel.annotation.publishing.publishable_campaign import build_publishable_campaign
 
-        edition = build_campaign_edition(
+        edition = build_publishable_campaign(
             self.records, build_consensus_rule(**rule), notices=self.notices, seed=seed
         )
         path = edition.campaign.benchmark if benchmark is None else str(benchmark)
@@ -136,7 +136,9 @@ class StoredCampaign:
             keep_undecided=keep_undecided,
             campaign=replace(edition.campaign, benchmark=path),
         )
-        return publish_campaign_edition(edition, Path(out), media=media, named=names, seed=seed)
+        return publish_campaign_as_benchmark(
+            edition, Path(out), media=media, named=names, seed=seed
+        )
 
     def _judgements(self) -> "list[AnnotatorJudgement]":
         from unreel.annotation.campaign_state import iter_valid_judgements
@@ -160,11 +162,11 @@ def open_campaign(name: str, *, ledger: str | Path | None = None) -> StoredCampa
         MissingExtraError: A required package is not installed.
         UnknownNameError: No campaign has that name.
     """
-    from unreel.annotation.campaign_state import read_campaign
+    from unreel.annotation.campaign_state import read_campaign_records
 
     connection = "unreel.annotation.ledger.connection"
     resolve_url = LazyImport(f"{connection}:resolve_ledger_url", "annotate").load()
     url = resolve_url(None if ledger is None else str(ledger), read_environment_settings())
     with LazyImport(f"{connection}:open_ledger", "annotate")(url) as opened:
-        records = read_campaign(opened, name)
+        records = read_campaign_records(opened, name)
         return StoredCampaign(records=records, notices=tuple(opened.notices(name)))

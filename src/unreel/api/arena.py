@@ -9,8 +9,8 @@ from unreel.engine.progress import NO_CALLBACKS, JobCallbacks, OnStep
 from unreel.media.access import require_sandbox_protection
 
 if TYPE_CHECKING:
-    from unreel.arena.boards.preference import PreferenceRates
-    from unreel.arena.boards.standings import SeasonLeaderboard
+    from unreel.arena.boards.leaderboard_types import SeasonLeaderboard
+    from unreel.arena.boards.preference_ranking import PreferenceRates
     from unreel.arena.run.outcome import SeasonOutcome
 
 
@@ -95,8 +95,8 @@ def rank_season(
     folder = find_folder(season, out)
     if folder.require_played().is_about_pairs:
         return tuple(
-            each.preferences for each in season_ranking.rank_preference_season(folder, titles)
+            each.preferences for each in season_ranking.iter_preference_leaderboards(folder, titles)
         )
     more = {} if resamples is None else {"resamples": resamples}
-    ranked = season_ranking.rank_season(folder, titles, nuisances=nuisances, **more)
+    ranked = season_ranking.iter_season_leaderboards(folder, titles, nuisances=nuisances, **more)
     return tuple(each.standings for each in ranked)

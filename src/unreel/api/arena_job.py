@@ -1,4 +1,4 @@
-"""Implementation of `run_season`, imported when it runs."""
+"""Implementation of `run_season`; it is imported only when `run_season` is called."""
 
 import time
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from unreel.arena.season.recipe import read_season
 from unreel.arena.submission.entry import add_accepted_entries, log_played_entries
 from unreel.core.settings import read_environment_settings
 from unreel.engine.progress import JobCallbacks
-from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.resolve_location import build_clip_access_settings
 from unreel.engine.run import ALL_FAILURES
 
 
@@ -34,7 +34,7 @@ def open_season_job(  # noqa: PLR0913  one parameter for each option
     return SeasonJob(
         season=add_accepted_entries(read, folder.path),
         folder=folder,
-        access=build_storage_access(
+        access=build_clip_access_settings(
             replace(settings, weak_cage=1) if weak_cage else settings, trusted=trusted
         ),
         outside=allow_outside,
@@ -45,7 +45,7 @@ def open_season_job(  # noqa: PLR0913  one parameter for each option
 
 
 def run_season_job(job: SeasonJob, callbacks: JobCallbacks) -> SeasonOutcome:
-    """Run the season, and record in its log which entries took part."""
+    """Run the season of the job, and record in its log which entries took part."""
     log_holdout_secret_hash(job.folder.path, job.season.recipe, at_us=time.time_ns() // 1000)
     outcome = run_season(job, callbacks)
     turns = (*outcome.creators, *outcome.reviewers)

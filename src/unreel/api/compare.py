@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unreel.api.keyword_types import require_parser
+from unreel.api.keyword_types import require_parser_name
 from unreel.api.runs import Run
 from unreel.core.comparison import Comparisons
 from unreel.core.registry import LazyImport
@@ -44,6 +44,6 @@ def compare(
         run._kept if isinstance(run, Run) else find(str(run))  # noqa: SLF001  one house
         for run in runs
     ]
-    mode = None if parser is None else require_parser(parser)
+    mode = None if parser is None else require_parser_name(parser)
     found: Comparisons = compare_runs(kept, metrics=metrics, parser=mode, judge=judge)
     return found

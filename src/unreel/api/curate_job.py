@@ -1,4 +1,4 @@
-"""Implementation of `curate`, imported when it runs: the steps, and their tables."""
+"""Implementation of `curate`; it is imported only when `curate` is called."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -7,11 +7,11 @@ from typing import Any
 
 from unreel.api.curate import Curated
 from unreel.core.settings import read_environment_settings
-from unreel.curation.curation_run import CurationRun, open_curation_context
+from unreel.curation.curation_run import CurationRecipeJob, open_curation_context
 from unreel.curation.curation_run import run_curation as curate_bench
 from unreel.curation.recipe import parse_curation_recipe, read_curation_recipe
 from unreel.engine.progress import JobCallbacks, Progress
-from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.resolve_location import build_clip_access_settings
 from unreel.engine.run import ALL_FAILURES
 from unreel.media.access import require_sandbox_protection
 
@@ -35,13 +35,13 @@ def run_curation_steps(  # noqa: PLR0913  what `curate` takes
     settings = read_environment_settings()
     require_sandbox_protection(settings, trusted=trusted)
     bench = open_curation_context(
-        resolved, out, build_storage_access(settings, trusted=trusted), engine=engine
+        resolved, out, build_clip_access_settings(settings, trusted=trusted), engine=engine
     )
     if retry_failed:
         bench = replace(bench, retry_failed=ALL_FAILURES)
     if on_progress is not None:
         bench = replace(bench, callbacks=JobCallbacks(on_step=on_progress))
-    curation = CurationRun(recipe=resolved, root=root, bench=bench, accept_leak=accept_leak)
+    curation = CurationRecipeJob(recipe=resolved, root=root, bench=bench, accept_leak=accept_leak)
     state = curate_bench(curation, until=until)
     return Curated(
         place=bench.place.uri,

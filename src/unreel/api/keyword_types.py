@@ -1,4 +1,4 @@
-"""Types of keyword arguments in the Python API."""
+"""Types of keyword arguments in the Python API, and checks of arguments."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -55,13 +55,13 @@ class RecipeKeys(ReviewerKeys, total=False):
     parser: Mode
 
 
-def to_recipe_fields(way: Way) -> dict[str, str]:
-    """Return a condition as the fields of a recipe."""
+def convert_condition_to_fields(way: Way) -> dict[str, str]:
+    """Convert a condition, given as an object or a mapping, to the fields of a recipe."""
     return asdict(way) if isinstance(way, Condition) else dict(way)
 
 
-def require_reviewer(model: object) -> None:
-    """Raise if the object is neither a name nor a reviewer.
+def require_reviewer_object(model: object) -> None:
+    """Raise if `model` is neither the name of a reviewer nor a reviewer object.
 
     Raises:
         InvalidSettingError: The object lacks a member of `Reviewer`.
@@ -73,7 +73,7 @@ def require_reviewer(model: object) -> None:
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def require_parser(parser: Mode) -> Mode:
+def require_parser_name(parser: Mode) -> Mode:
     """Return `parser` if it is a known parser name.
 
     Raises:

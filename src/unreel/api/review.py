@@ -13,9 +13,9 @@ from unreel.api.keyword_types import (
     Models,
     ReviewerKeys,
     Way,
-    require_parser,
-    require_reviewer,
-    to_recipe_fields,
+    convert_condition_to_fields,
+    require_parser_name,
+    require_reviewer_object,
 )
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure
@@ -31,7 +31,7 @@ from unreel.evaluation.review import (
 )
 from unreel.media.access import open_media_reader
 from unreel.protocols.protocol import REVIEWED, Mode
-from unreel.recipes.check import drop_unset_keys
+from unreel.recipes.validation import drop_unset_keys
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.factory import ReviewerFactory, ReviewerPool, wrap_open_reviewer
 
@@ -39,7 +39,10 @@ T = TypeVar("T")
 
 
 def run_coroutine_blocking(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` and return its result; use another thread if an event loop runs, as in notebooks."""
+    """Run the coroutine `work` to its end and return its result.
+
+    If an event loop already runs, as in notebooks, another thread is used.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -137,8 +140,8 @@ async def review_async(  # noqa: PLR0913  one parameter for each option
     named = [model for model in _list_models(models) if isinstance(model, str)]
     inquiry = build_review_questions(
         names,
-        to_recipe_fields(condition or {}),
-        mode=require_parser(parser),
+        convert_condition_to_fields(condition or {}),
+        mode=require_parser_name(parser),
         models=named,
         n_scan=scan,
     )
@@ -177,7 +180,7 @@ def _build_reviewer_factories(
     openers: dict[str, ReviewerFactory] = {}
     asked: dict[str, Model] = {}
     for model in chosen:
-        require_reviewer(model)
+        require_reviewer_object(model)
         if isinstance(model, str):
             (opener,) = build_reviewer_factories([model], inquiry, settings=settings, **keys)
         else:

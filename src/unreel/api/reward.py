@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
 
-from unreel.api.keyword_types import Models, ReviewerKeys, require_reviewer
+from unreel.api.keyword_types import Models, ReviewerKeys, require_reviewer_object
 from unreel.protocols.protocol import REVIEWED, Mode
 from unreel.rewards.calibration import RewardCalibration
 from unreel.rewards.model import RewardModel
@@ -45,7 +45,7 @@ def reward(  # noqa: PLR0913  one parameter for each option
     for model in (
         models if isinstance(models, Sequence) and not isinstance(models, str) else [models]
     ):
-        require_reviewer(model)
+        require_reviewer_object(model)
     names = [protocols] if isinstance(protocols, str) else protocols
     with RewardModel(
         models,

@@ -9,19 +9,19 @@ from unreel.api.keyword_types import (
     Model,
     RecipeKeys,
     Way,
-    require_parser,
-    require_reviewer,
-    to_recipe_fields,
+    convert_condition_to_fields,
+    require_parser_name,
+    require_reviewer_object,
 )
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Scorecard
 from unreel.core.question import Condition
 from unreel.core.registry import LazyImport
 from unreel.core.safe_text import sanitise_line
-from unreel.core.sheet import build_html_table
+from unreel.core.table_formats import build_html_table
 from unreel.engine.progress import Progress
 from unreel.protocols.protocol import Mode
-from unreel.recipes.check import drop_unset_keys
+from unreel.recipes.validation import drop_unset_keys
 
 if TYPE_CHECKING:  # what reads and writes tables comes with an extra
     import pandas as pd
@@ -107,7 +107,7 @@ class Run:
         return page
 
     def _parser(self, named: Mode | None) -> Mode:
-        return require_parser(named) if named else self._kept.recipe.reviewer.parser
+        return require_parser_name(named) if named else self._kept.recipe.reviewer.parser
 
     def __repr__(self) -> str:
         recipe = self._kept.recipe
@@ -164,7 +164,7 @@ def evaluate(  # noqa: PLR0913  what `unreel eval` takes
         MissingExtraError: A required package is not installed.
         UnreadableSourceError: The benchmark or the run cannot be read.
     """
-    require_reviewer(model)
+    require_reviewer_object(model)
     if not isinstance(model, str) and engine != "local":
         setting, problem = (
             "engine",
@@ -174,7 +174,7 @@ def evaluate(  # noqa: PLR0913  what `unreel eval` takes
         raise InvalidSettingError(setting, problem, remedy)
     asked = drop_unset_keys(recipe) | {"benchmark": str(benchmark), "protocol": protocol}
     if conditions:
-        asked["condition"] = [to_recipe_fields(way) for way in conditions]
+        asked["condition"] = [convert_condition_to_fields(way) for way in conditions]
     start = LazyImport("unreel.api.runs_job:run_evaluation", "eval").load()
     kept = start(
         asked,

@@ -1,4 +1,4 @@
-"""Implementation of `evaluate` and `open_run`, imported when they run: the job, and its tables."""
+"""Implementation of `evaluate` and `open_run`; it is imported only when they are called."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +18,7 @@ from unreel.core.safe_text import sanitise_line
 from unreel.core.settings import read_environment_settings
 from unreel.engine.progress import Progress, ProgressLine
 from unreel.engine.run import ALL_FAILURES
-from unreel.evaluation.recipe import check_eval_recipe
+from unreel.evaluation.recipe import validate_eval_recipe
 from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.run_job import evaluate as evaluate_run
 from unreel.evaluation.run_lookup import build_eval_run, open_named_run
@@ -30,10 +30,10 @@ _BAR: Final = 24
 
 @contextmanager
 def show_progress(console: Console | None = None) -> Iterator[ProgressLine]:
-    """Yield a progress line that is shown while the block runs, if `console` is a terminal.
+    """Show a progress line while the block runs, if `console` is a terminal; yield the line.
 
     Args:
-        console: stderr by default.
+        console: Console for the line; stderr by default.
     """
     line = ProgressLine()
     shown = console or Console(stderr=True, highlight=False)
@@ -67,7 +67,7 @@ def run_evaluation(  # noqa: PLR0913  what `evaluate` takes
 ) -> EvalRun:
     """Send the missing questions of the recipe `asked` to `model`, and return the run at `out`."""
     named = model if isinstance(model, str) else f"{OBJECT}{model.name}"
-    recipe = check_eval_recipe({**asked, "model": named})
+    recipe = validate_eval_recipe({**asked, "model": named})
     settings = read_environment_settings()
     require_sandbox_protection(settings, trusted=trusted)
     run = build_eval_run(
@@ -99,7 +99,7 @@ def open_stored_run(
     allow_outside: bool = False,
     accept_changed: bool = False,
 ) -> EvalRun:
-    """Open the run stored at `location`."""
+    """Open the evaluation run that is stored at `location`."""
     return open_named_run(
         location,
         read_environment_settings(),

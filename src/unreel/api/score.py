@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from unreel.api.keyword_types import require_parser
-from unreel.benchmarks.answers import JoinedAnswers, join_answers
+from unreel.api.keyword_types import require_parser_name
+from unreel.benchmarks.imported_answers import JoinedAnswers, join_answers_with_entries
 from unreel.benchmarks.loader import Benchmark, open_benchmark
-from unreel.benchmarks.localisation.predictions import find_prediction_space
-from unreel.benchmarks.scored_rows import ScorableRows, build_scorable_rows, require_scorable_rows
+from unreel.benchmarks.localisation.predictions import find_prediction_box_space
+from unreel.benchmarks.scorable_rows import ScorableRows, build_scorable_rows, require_scorable_rows
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure
@@ -55,7 +55,7 @@ def score(  # noqa: PLR0913  what `unreel score` takes
     instrument = find_protocol(protocol)
     instrument.prompt(prompt)
     if box_space is None and isinstance(answers, str | Path):
-        box_space = find_prediction_space(Path(answers))
+        box_space = find_prediction_box_space(Path(answers))
     if instrument.needs_box_space and box_space is None:
         setting, remedy = "box_space", "Say what the boxes count in, for example box_space='pixel'"
         raise InvalidSettingError(setting, f"{protocol} needs it", remedy)
@@ -64,7 +64,7 @@ def score(  # noqa: PLR0913  what `unreel score` takes
         opened = open_benchmark(Path(opened), outside=allow_outside)
     joined = _join_answers_to_benchmark(opened, answers, instrument).in_split(split)
     scorable = build_scorable_rows(
-        joined, instrument, mode=require_parser(parser), prompt=prompt, space=box_space
+        joined, instrument, mode=require_parser_name(parser), prompt=prompt, space=box_space
     )
     told = "answers" if isinstance(answers, Mapping) else str(answers)
     source = str(opened.root if isinstance(benchmark, Benchmark) else benchmark)
@@ -80,14 +80,14 @@ def _join_answers_to_benchmark(
 ) -> JoinedAnswers:
     subject, name = instrument.subject, instrument.instrument.protocol
     if isinstance(answers, Mapping):
-        source, joined = "answers", join_answers(benchmark, answers, subject)
+        source, joined = "answers", join_answers_with_entries(benchmark, answers, subject)
     elif Path(answers).is_dir():
         remedy = "Name a file; a run is scored by open_run(FOLDER).score()"
         raise UnreadableSourceError(str(answers), "a folder holds no answers", remedy)
     else:
         source, joined = (
             str(answers),
-            join_answers(benchmark, Path(answers), subject, protocol=name),
+            join_answers_with_entries(benchmark, Path(answers), subject, protocol=name),
         )
     if joined.unknown:
         first, n = joined.unknown[0], len(joined.unknown)

@@ -1,24 +1,24 @@
-"""Implementation of `train`, imported when it runs."""
+"""Implementation of `train`; it is imported only when `train` is called."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.names import make_safe_file_name
+from unreel.core.safe_names import make_safe_file_name
 from unreel.core.settings import read_environment_settings
 from unreel.engine.progress import OnStep, Progress
-from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.resolve_location import build_clip_access_settings
 from unreel.media.access import require_sandbox_protection
 from unreel.training.manifest import Going, TrainingResult
 from unreel.training.recipe import TrainRecipe, read_train_recipe
-from unreel.training.run import TrainingCallbacks, read_process_rank, train
+from unreel.training.run import TrainingCallbacks, read_training_process_info, train
 from unreel.training.sft.early_stopping import EarlyStoppingState
 
 STEPS = "steps"
 
 
-def prepare(
+def prepare_training(
     recipe: str | Path | Mapping[str, Any],
     *,
     data: Sequence[str | Path],
@@ -26,7 +26,7 @@ def prepare(
     out: str | Path | None,
     trusted: bool,
 ) -> tuple[TrainRecipe, Path]:
-    """Return the checked training recipe and the folder of the training.
+    """Check the training recipe; return it with the folder of the training.
 
     Raises:
         SandboxError: Untrusted files cannot be opened safely here.
@@ -46,8 +46,8 @@ def train_checked_recipe(  # noqa: PLR0913  one parameter for each option
     allow_outside: bool,
     trusted: bool,
 ) -> TrainingResult:
-    """Train the model of a checked recipe."""
-    access = build_storage_access(
+    """Train the model of a recipe that was already checked."""
+    access = build_clip_access_settings(
         read_environment_settings(), trusted=trusted, outside=allow_outside
     )
     return train(
@@ -55,11 +55,11 @@ def train_checked_recipe(  # noqa: PLR0913  one parameter for each option
     )
 
 
-def run_here(
+def train_in_this_process(
     recipe: TrainRecipe, folder: Path, *, on_progress: OnStep | None, **options: Any
 ) -> TrainingResult:
     """Train in this process; raise if the recipe needs another number of processes."""
-    n_named, n_here = recipe.devices.count * recipe.devices.nodes, read_process_rank().n
+    n_named, n_here = recipe.devices.count * recipe.devices.nodes, read_training_process_info().n
     if n_named != n_here:
         setting, problem = "devices", f"the recipe names {n_named} processes and {n_here} run"
         remedy = "Use `unreel train run`, or start your program with `accelerate launch`"
@@ -84,7 +84,7 @@ def _build_training_callbacks(on_progress: OnStep) -> TrainingCallbacks:
 
 
 def describe_training_step(loss: float, state: EarlyStoppingState) -> str:
-    """Return the losses after a step, and the number of unreadable examples."""
+    """Return a text with the losses after a training step and the number of unreadable examples."""
     held_out = "" if state.last is None else f", held-out loss {state.last['loss']:.4f}"
     unread = f", {len(state.unshown):,} examples could not be shown" if state.unshown else ""
     return f"loss {loss:.4f}{held_out}{unread}"

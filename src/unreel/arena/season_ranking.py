@@ -6,25 +6,25 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from unreel.arena.answers.play import SILENT, AnswerTable
-from unreel.arena.answers.read_play import (
-    find_indices,
+from unreel.arena.answers.answer_table import SILENT, SeasonAnswerTable
+from unreel.arena.answers.season_answers import (
+    find_name_indices,
     read_reviewer_answers,
     read_season_answers,
     read_season_clips,
 )
-from unreel.arena.boards.preference import (
+from unreel.arena.boards.leaderboard_types import SeasonLeaderboard
+from unreel.arena.boards.preference_ranking import (
     TOOK_FIRST,
     TOOK_SECOND,
     PairAnswerTable,
     PreferenceRates,
-    rank_preferences,
+    rank_entrants_by_pair_answers,
 )
-from unreel.arena.boards.standings import SeasonLeaderboard
-from unreel.arena.fairness.attempts import collect_team_attempts, rank_one_attempt_per_team
+from unreel.arena.fairness.team_attempts import collect_team_attempts, rank_one_attempt_per_team
 from unreel.arena.season.folder import SeasonEntrants, SeasonFolder
-from unreel.arena.submission.log import read_season_log
-from unreel.core.clip import get_creator_with_setting
+from unreel.arena.submission.season_log import read_season_log
+from unreel.core.clip import format_creator_with_setting
 from unreel.core.failure import Failure
 from unreel.core.settings import read_environment_settings
 from unreel.core.verdict import Position, PreferenceVerdict, Verdict
@@ -42,7 +42,7 @@ class _AnsweredPair(NamedTuple):
 
 
 def read_pair_answers(folder: SeasonFolder, condition: str) -> PairAnswerTable:
-    """Return all answers of a preference season under one condition, without baselines.
+    """Return all answers about pairs of a preference season under one condition, without baselines.
 
     Raises:
         UnreelError: There are no answers, or the condition is unknown.
@@ -59,10 +59,10 @@ def read_pair_answers(folder: SeasonFolder, condition: str) -> PairAnswerTable:
         reviewers=reviewers,
         creators=creators,
         scenes=scenes,
-        reviewer=find_indices(reviewers, [pair.reviewer for pair in told]),
-        first=find_indices(creators, [pair.first for pair in told]),
-        second=find_indices(creators, [pair.second for pair in told]),
-        scene=find_indices(scenes, [pair.scene for pair in told]),
+        reviewer=find_name_indices(reviewers, [pair.reviewer for pair in told]),
+        first=find_name_indices(creators, [pair.first for pair in told]),
+        second=find_name_indices(creators, [pair.second for pair in told]),
+        scene=find_name_indices(scenes, [pair.scene for pair in told]),
         took=np.array([pair.took for pair in told], dtype=np.int8),
     )
 
@@ -75,7 +75,7 @@ def _iter_answered_pairs(
         if reviewer.floor:
             continue
         for planned, _, read in read_reviewer_answers(folder, reviewer, condition, settings):
-            first, second = map(get_creator_with_setting, planned.origins)
+            first, second = map(format_creator_with_setting, planned.origins)
             if first != second:
                 scene = planned.source or planned.name
                 yield _AnsweredPair(
@@ -93,26 +93,26 @@ def _get_chosen_position(read: Verdict | Failure) -> int:
 class LeaderboardWithAnswers:
     """The answers of a season under one condition, and their leaderboard."""
 
-    play: AnswerTable
+    play: SeasonAnswerTable
     standings: SeasonLeaderboard
 
 
 @dataclass(frozen=True, slots=True)
 class PreferenceRatesWithAnswers:
-    """The answers about pairs under one condition, and the preference rates from them."""
+    """The answers about pairs under one condition, and both leaderboards computed from them."""
 
     play: PairAnswerTable
     preferences: PreferenceRates
 
 
-def rank_season(
+def iter_season_leaderboards(
     folder: SeasonFolder,
     conditions: Sequence[str] = (),
     *,
     resamples: int = RESAMPLES,
     nuisances: Sequence[str] = (),
 ) -> Iterator[LeaderboardWithAnswers]:
-    """Yield the answers and the leaderboard under each of `conditions`; by default all conditions.
+    """Yield the answers and the leaderboards of a season under each of `conditions`; by default all.
 
     People who voted in the season count as reviewers. Removed creators have a row without a rank,
     and their clips affect no other entrant.
@@ -138,10 +138,10 @@ def rank_season(
         yield LeaderboardWithAnswers(play, standings)
 
 
-def rank_preference_season(
+def iter_preference_leaderboards(
     folder: SeasonFolder, conditions: Sequence[str] = ()
 ) -> Iterator[PreferenceRatesWithAnswers]:
-    """Yield the pair answers and their preference rates under each of `conditions`; by default all.
+    """Yield the answers about pairs and their leaderboards under each of `conditions`; by default all.
 
     Raises:
         UnreelError: The season has no answers, or it has no condition of that title.
@@ -149,4 +149,6 @@ def rank_preference_season(
     entrants = folder.require_played()
     for title in conditions or entrants.conditions:
         play = read_pair_answers(folder, title)
-        yield PreferenceRatesWithAnswers(play, rank_preferences(play, seed=entrants.seed))
+        yield PreferenceRatesWithAnswers(
+            play, rank_entrants_by_pair_answers(play, seed=entrants.seed)
+        )

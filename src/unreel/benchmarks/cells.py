@@ -1,6 +1,7 @@
-"""Untrusted cells, converted to values or rejected with a reason, and size limits for tables and directories.
+"""Parsers of untrusted table cells, and size limits for tables and directories.
 
-They raise `InvalidValueError`, which the reader of the row turns into a `Rejected`.
+A parser raises `InvalidValueError` for an invalid cell; the reader of the row turns the error into
+a `Rejected`.
 """
 
 import math
@@ -115,7 +116,7 @@ def is_blank_cell(value: object) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def require_safe_path(path: str) -> str:
+def require_printable_path(path: str) -> str:
     """Return the path of a file below a benchmark's folder unchanged, if it is safe to print.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Check a user's benchmark before any question is sent to a model."""
+"""Check of a user's benchmark before any question is sent to a model."""
 
 import re
 from collections import Counter
@@ -8,9 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.benchmarks import deeptrace, reality
+from unreel.benchmarks import deeptrace, video_reality_test
 from unreel.benchmarks.cells import is_url
-from unreel.benchmarks.columns import KNOWN, bind_columns, find_nearest_column_name
+from unreel.benchmarks.columns import KNOWN, find_nearest_column_name, map_fields_to_columns
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.loader import (
@@ -20,16 +20,16 @@ from unreel.benchmarks.loader import (
     open_benchmark,
 )
 from unreel.benchmarks.localisation import lav_df, vif_cot
-from unreel.benchmarks.localisation.json_items import read_json_items
-from unreel.benchmarks.tables import read_column_names
+from unreel.benchmarks.localisation.json_stream import stream_json_items
+from unreel.benchmarks.tables import read_table_column_names
 from unreel.benchmarks.video_folder import find_metadata_tables
 from unreel.core.clip import Generated
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
-from unreel.protocols.figures import FAKE_ACCURACY, REAL_ACCURACY
+from unreel.protocols.metric_definitions import FAKE_ACCURACY, REAL_ACCURACY
 from unreel.protocols.protocol import PROTOCOLS, Protocol, Subject, get_protocol
 from unreel.stats.paired_differences import FEWEST
-from unreel.stats.power import plan_detectable_difference
+from unreel.stats.power import compute_detectable_accuracy_gap
 
 ROWS_SHOWN: Final = 3
 NAMES_KEPT: Final = 1000
@@ -41,8 +41,8 @@ _UNKNOWN_US: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableColumns:
-    """Columns of one table: those that are read as fields, and those that are ignored."""
+class ReadAndIgnoredColumns:
+    """Columns of one table of a benchmark: those that are read as fields, and those that are ignored."""
 
     table: str
     read: Mapping[str, str]
@@ -52,8 +52,8 @@ class TableColumns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProtocolSupport:
-    """Number of clips or pairs with ground truth for one protocol, and the data that is missing."""
+class ProtocolTruthCount:
+    """Number of a benchmark's clips or pairs with ground truth for one protocol, and missing data."""
 
     protocol: str
     subject: Subject
@@ -64,8 +64,8 @@ class ProtocolSupport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RejectionReason:
-    """Reason why rows cannot be used, with their number and the first of them."""
+class RejectionReasonCount:
+    """Number of benchmark rows that cannot be used for the same reason, and the first of these rows."""
 
     n: int
     first: Rejected
@@ -79,7 +79,7 @@ class BenchmarkCheckResult:
     layout: BenchmarkLayout
     could_be: tuple[BenchmarkLayout, ...]
     """Other layouts that fit."""
-    tables: tuple[TableColumns, ...]
+    tables: tuple[ReadAndIgnoredColumns, ...]
     n_clips: int
     n_unusable: int
     labels: Mapping[str, int]
@@ -103,8 +103,8 @@ class BenchmarkCheckResult:
     n_not_here: int
     """Clips of this machine whose file is not there."""
     first_not_here: str
-    unusable: tuple[RejectionReason, ...]
-    instruments: tuple[ProtocolSupport, ...]
+    unusable: tuple[RejectionReasonCount, ...]
+    instruments: tuple[ProtocolTruthCount, ...]
     rows: tuple[Mapping[str, object], ...]
     """The first clips."""
 
@@ -121,7 +121,7 @@ def check_benchmark(
     mapping: Mapping[str, str] | None = None,
     outside: bool = False,
 ) -> BenchmarkCheckResult:
-    """Read all rows of the benchmark at `path` once and return a summary; no clip is opened.
+    """Read all rows of the benchmark at `path` once and return the result of the check; open no clip.
 
     `outside` lets a table name files outside its folder.
 
@@ -150,7 +150,7 @@ def check_benchmark(
         sources=_sort_by_count(seen.sources),
         n_scenes=n_scenes,
         n_independent=n_independent,
-        detectable=100 * plan_detectable_difference(n_independent)
+        detectable=100 * compute_detectable_accuracy_gap(n_independent)
         if n_independent >= FEWEST
         else None,
         n_rated=seen.n_rated,
@@ -185,7 +185,7 @@ class _BenchmarkRowCounts:
     n_behind_urls: int = 0
     n_not_here: int = 0
     first_not_here: str = ""
-    reasons: dict[str, RejectionReason] = field(default_factory=dict)
+    reasons: dict[str, RejectionReasonCount] = field(default_factory=dict)
     rows: list[Mapping[str, object]] = field(default_factory=list)
     has_truth: Counter[str] = field(default_factory=Counter)
     lacks: dict[str, str] = field(default_factory=dict)
@@ -202,8 +202,8 @@ class _BenchmarkRowCounts:
         if isinstance(row, Rejected):
             # Rows that differ in a cell alone are unusable for one reason.
             kind = _CELL.sub("", row.why)
-            known = self.reasons.get(kind) or RejectionReason(n=0, first=row)
-            self.reasons[kind] = RejectionReason(n=known.n + 1, first=known.first)
+            known = self.reasons.get(kind) or RejectionReasonCount(n=0, first=row)
+            self.reasons[kind] = RejectionReasonCount(n=known.n + 1, first=known.first)
             return
         self.n_clips += 1
         self.labels[row.label.value] += 1
@@ -233,7 +233,7 @@ class _BenchmarkRowCounts:
             self.first_not_here = self.first_not_here or benchmark.find(entry)
 
     def _compare(self, entry: Entry) -> None:
-        """Record which single-clip protocols have ground truth for the entry."""
+        """Count the entry for each single-clip protocol for which it has ground truth."""
         for name, asked in self.about_clips.items():
             try:
                 asked.truths.of([entry], duration_us=entry.facts.duration_us or _UNKNOWN_US)
@@ -242,7 +242,7 @@ class _BenchmarkRowCounts:
             else:
                 self.has_truth[name] += 1
 
-    def readiness(self, name: str) -> ProtocolSupport:
+    def readiness(self, name: str) -> ProtocolTruthCount:
         asked = get_protocol(name)
         if asked.subject == "pair":
             return self._readiness_of_pairs(asked)
@@ -253,16 +253,18 @@ class _BenchmarkRowCounts:
         if not lacks and n and _has_accuracy_by_label(asked) and len(self.labels) < len(Label):
             (only,) = self.labels
             lacks = f"all clips are {only}, so that there is nothing to distinguish. Add the other"
-        return ProtocolSupport(protocol=name, subject="clip", n=n, lacks=lacks)
+        return ProtocolTruthCount(protocol=name, subject="clip", n=n, lacks=lacks)
 
-    def _readiness_of_pairs(self, asked: Protocol[Any, Any]) -> ProtocolSupport:
+    def _readiness_of_pairs(self, asked: Protocol[Any, Any]) -> ProtocolTruthCount:
         n = sum(n for group, n in self.twins.items() if group in self.filmed)
         lacks = ""
         if not (self.filmed or self.twins):
             lacks = "no clip names its group. Add a group column: the scene that clips share"
         elif not n:
             lacks = "no group has a real clip and a generated one. Name the scene that they share"
-        return ProtocolSupport(protocol=asked.instrument.protocol, subject="pair", n=n, lacks=lacks)
+        return ProtocolTruthCount(
+            protocol=asked.instrument.protocol, subject="pair", n=n, lacks=lacks
+        )
 
 
 def _has_accuracy_by_label(asked: Protocol[Any, Any]) -> bool:
@@ -294,7 +296,7 @@ def _build_preview_row(entry: Entry) -> dict[str, object]:
 
 def _iter_table_columns(
     path: Path, benchmark: Benchmark, mapping: Mapping[str, str] | None
-) -> Iterator[TableColumns]:
+) -> Iterator[ReadAndIgnoredColumns]:
     root = benchmark.root
     match benchmark.layout:
         case BenchmarkLayout.FOLDERS:
@@ -305,29 +307,29 @@ def _iter_table_columns(
             yield _classify_columns(root / deeptrace.TABLE, columns, deeptrace.READ)
         case BenchmarkLayout.LAV_DF | BenchmarkLayout.VIF_COT as layout:
             known = lav_df.READ if layout is BenchmarkLayout.LAV_DF else vif_cot.READ
-            items = [row for _, row in islice(read_json_items(path), NAMES_KEPT)]
+            items = [row for _, row in islice(stream_json_items(path), NAMES_KEPT)]
             named = (row for row in items if isinstance(row, Mapping))
             columns = dict.fromkeys(str(key) for row in named for key in row)
             yield _classify_columns(path, columns, known)
         case BenchmarkLayout.ACTIVITY_FORENSICS:
             return
         case BenchmarkLayout.REALITY:
-            table = root / reality.TABLE
-            yield _classify_columns(table, read_column_names(table), reality.READ)
+            table = root / video_reality_test.TABLE
+            yield _classify_columns(table, read_table_column_names(table), video_reality_test.READ)
         case (
             BenchmarkLayout.LIST | BenchmarkLayout.REALISM | BenchmarkLayout.VIDEO_FOLDER as layout
         ):
             is_hub = layout is BenchmarkLayout.VIDEO_FOLDER
             for table in find_metadata_tables(root) if is_hub else [find_benchmark_table(path)]:
-                columns = dict.fromkeys(read_column_names(table))
+                columns = dict.fromkeys(read_table_column_names(table))
                 yield _classify_columns(
-                    table, columns, bind_columns(str(table), columns, mapping).read
+                    table, columns, map_fields_to_columns(str(table), columns, mapping).read
                 )
 
 
 def _classify_columns(
     table: Path, columns: Iterable[str], known: Mapping[str, str]
-) -> TableColumns:
+) -> ReadAndIgnoredColumns:
     read = {column: known[column] for column in columns if column in known}
     taken = set(read.values())
     ignored = {}
@@ -336,4 +338,4 @@ def _classify_columns(
             near = find_nearest_column_name(column)
             meant = next((field for field, names in KNOWN.items() if near in names), None)
             ignored[column] = near if near != column and meant not in taken else ""
-    return TableColumns(table=table.name, read=read, ignored=ignored)
+    return ReadAndIgnoredColumns(table=table.name, read=read, ignored=ignored)

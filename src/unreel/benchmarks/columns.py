@@ -1,4 +1,4 @@
-"""Map the columns of a table to fields: by known names, or by the user's mapping."""
+"""Mapping of a table's columns to fields of an entry, by known names or by the user's mapping."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -87,7 +87,7 @@ _SHAPES_KEPT: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnBinding:
+class FieldColumnMapping:
     """Mapping from the fields of a benchmark row to the columns of one table."""
 
     columns: Mapping[str, tuple[str, ...]]
@@ -106,12 +106,12 @@ class ColumnBinding:
 
     @property
     def tells_label(self) -> bool:
-        """Return whether a column contains the label."""
+        """Return whether the table has a column with the labels of the clips."""
         return "label" in self or "is_fake" in self
 
     @property
     def read(self) -> Mapping[str, str]:
-        """Return the field of each column that is read; unread columns are omitted."""
+        """Return the field of each column that is read from the table; ignored columns are omitted."""
         found: dict[str, str] = {}
         for field, names in self.columns.items():
             column = next((name for name in names if name in self.present), None)
@@ -141,14 +141,14 @@ class ColumnBinding:
         return {field: row[name] for field, name in places}
 
 
-def bind_columns(
+def map_fields_to_columns(
     source: str,
     columns: Iterable[str],
     mapping: Mapping[str, str] | None = None,
     *,
     outside: bool = False,
-) -> ColumnBinding:
-    """Match the fields of a row to the columns of the table `source`.
+) -> FieldColumnMapping:
+    """Find the column of the table `source` for each field of a benchmark entry.
 
     A field's column is the one in `mapping`, else one of its known names.
 
@@ -171,7 +171,7 @@ def bind_columns(
         if column not in present:
             remedy = suggest_names(column, sorted(present))
             raise UnreadableSourceError(source, f"no column {column!r} for {field}", remedy)
-    return ColumnBinding(
+    return FieldColumnMapping(
         KNOWN | {field: (column,) for field, column in given.items()}, present, outside
     )
 
@@ -183,10 +183,10 @@ def find_nearest_column_name(column: str) -> str:
     return close[0] if close else ""
 
 
-def guess_columns(
+def guess_field_columns(
     rows: Iterable[Cells], columns: Iterable[str], known: Mapping[str, Callable[[object], bool]]
 ) -> dict[str, str]:
-    """Guess the column of each field in `known`: by column name, else by the content of the cells."""
+    """Guess the column of each field in `known`: by the column's name, else by its cells."""
     shown = list(islice(rows, _ROWS_LOOKED_AT))
     guessed: dict[str, str] = {}
     for field, looks_like in known.items():

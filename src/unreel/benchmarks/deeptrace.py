@@ -1,4 +1,4 @@
-"""DeepTraceReward as distributed: `all_data.json`, one row per annotation.
+"""Reader of DeepTraceReward as it is distributed: `all_data.json`, with one row per annotation.
 
 Several rows of one video become the traces of one entry, in row order. A box is in pixels of
 the original frame and is clipped to the frame. A trace starts at first frame / frame rate and
@@ -14,9 +14,9 @@ from typing import Final
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.cells import DOCUMENT_BYTES
-from unreel.benchmarks.columns import ColumnBinding
+from unreel.benchmarks.columns import FieldColumnMapping
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.records import get_row_name, parse_entry
+from unreel.benchmarks.table_entries import get_row_name, parse_entry
 from unreel.benchmarks.tables import Cells
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -54,7 +54,7 @@ READ: Final = {
     ),
 }
 """Its columns, and their meaning."""
-COLUMNS: Final = ColumnBinding(
+COLUMNS: Final = FieldColumnMapping(
     {field: (column,) for field, column in FIELDS.items()}, frozenset(FIELDS.values())
 )
 SPLITS: Final = frozenset({"train", "val", "test"})
@@ -92,7 +92,7 @@ def read_deeptrace_benchmark(root: Path) -> Iterator[Row]:
     places: dict[str, str] = {}
     for number, row in enumerate(load_deeptrace_rows(root), start=1):
         try:
-            entry = parse_annotation_row(row)
+            entry = parse_deeptrace_row(row)
             _require_consistent_video(entry, videos.get(entry.location), places.get(entry.name))
         except InvalidValueError as error:
             name = f"row {number}"
@@ -124,7 +124,7 @@ def load_deeptrace_rows(root: Path) -> list[object]:
     return rows
 
 
-def parse_annotation_row(row: object) -> Entry:
+def parse_deeptrace_row(row: object) -> Entry:
     """Parse one annotation row into an entry with one trace, or no trace for a real video.
 
     Raises:
@@ -139,7 +139,7 @@ def parse_annotation_row(row: object) -> Entry:
         cells.raise_invalid_cell("split", entry.split, "Write train, val or test")
     if entry.label is Label.REAL:
         return entry
-    return replace(entry, traces=(_parse_trace(row, entry),))
+    return replace(entry, traces=(_parse_deeptrace_trace(row, entry),))
 
 
 def parse_trace_categories(tags: object) -> frozenset[Category]:
@@ -157,7 +157,7 @@ def parse_trace_categories(tags: object) -> frozenset[Category]:
     )
 
 
-def _parse_trace(row: Cells, entry: Entry) -> Trace:
+def _parse_deeptrace_trace(row: Cells, entry: Entry) -> Trace:
     rate = entry.facts.rate
     if rate is None:
         cells.raise_invalid_cell(
@@ -168,7 +168,7 @@ def _parse_trace(row: Cells, entry: Entry) -> Trace:
     span = TimeSpan(
         convert_to_microseconds(first / rate), convert_to_microseconds((last + 1) / rate)
     )
-    box = _parse_box(row.get("faketrace_bbox"), entry)
+    box = _parse_pixel_box(row.get("faketrace_bbox"), entry)
     return Trace(
         span=span,
         track=() if box is None else (BoxAt(span.start_us, box),),
@@ -179,7 +179,7 @@ def _parse_trace(row: Cells, entry: Entry) -> Trace:
     )
 
 
-def _parse_box(value: object, entry: Entry) -> Box | None:
+def _parse_pixel_box(value: object, entry: Entry) -> Box | None:
     if value is None:
         return None
     if not isinstance(value, Mapping):
@@ -194,14 +194,14 @@ def _parse_box(value: object, entry: Entry) -> Box | None:
         for side in ("left", "top", "width", "height")
     )
     return Box(
-        _compute_clipped_fraction(left, frame_width),
-        _compute_clipped_fraction(top, frame_height),
-        _compute_clipped_fraction(left + width, frame_width),
-        _compute_clipped_fraction(top + height, frame_height),
+        _convert_pixels_to_fraction(left, frame_width),
+        _convert_pixels_to_fraction(top, frame_height),
+        _convert_pixels_to_fraction(left + width, frame_width),
+        _convert_pixels_to_fraction(top + height, frame_height),
     )
 
 
-def _compute_clipped_fraction(pixels: Fraction, size: int) -> float:
+def _convert_pixels_to_fraction(pixels: Fraction, size: int) -> float:
     return min(max(float(pixels / size), 0.0), 1.0)
 
 

@@ -60,7 +60,10 @@ class Entry:
 
     @property
     def n_units(self) -> int:
-        """Return the number of annotation rows, the unit that `trace` scores: one per trace, at least 1."""
+        """Return the number of rows of the entry that the protocol `trace` scores.
+
+        A row is one trace; an entry without traces has one row.
+        """
         return max(1, len(self.traces))
 
 

@@ -1,4 +1,4 @@
-"""Human scores on a benchmark in the metrics of its protocols, stored next to its table."""
+"""Human scores on a benchmark in the metrics of its protocols, stored in the benchmark's folder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from unreel.benchmarks.folders import find_contained_file
+from unreel.benchmarks.folder_layout import find_file_inside_folder
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Estimate, Measured, Scorecard, Unmeasured
 from unreel.core.input_files import read_limited_bytes
@@ -62,7 +62,7 @@ _FILE: Final = TypeAdapter(HumanScores)
 def build_human_score_row(
     name: str, kind: Literal["annotator", "majority"], card: Scorecard, *, against: Against
 ) -> HumanScoreRow:
-    """Return the row of a person with `card`; metrics of parts of the benchmark are omitted."""
+    """Return the scores of a person or the majority from `card`, without metrics of benchmark parts."""
     return HumanScoreRow(
         name=name,
         kind=kind,
@@ -85,7 +85,7 @@ def read_human_scores(root: Path) -> HumanScores | None:
     Raises:
         UnreadableSourceError: The file exists and cannot be read.
     """
-    path = find_contained_file(root if root.is_dir() else root.parent, PEOPLE)
+    path = find_file_inside_folder(root if root.is_dir() else root.parent, PEOPLE)
     if path is None:
         return None
     try:

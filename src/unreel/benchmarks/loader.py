@@ -1,4 +1,4 @@
-"""Opening of benchmarks: the layout is detected, or named by the user."""
+"""Opening of benchmarks, in the layout that is detected or that the user names."""
 
 import re
 import shlex
@@ -9,38 +9,39 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
-from unreel.benchmarks import deeptrace, reality
+from unreel.benchmarks import deeptrace, video_reality_test
 from unreel.benchmarks.cells import is_url
-from unreel.benchmarks.columns import bind_columns, guess_columns
+from unreel.benchmarks.columns import guess_field_columns, map_fields_to_columns
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.folders import (
+from unreel.benchmarks.folder_layout import (
     GENERATED,
     REAL,
     VIDEO_SUFFIXES,
-    find_contained_file,
+    find_file_inside_folder,
     read_folder_benchmark,
     reject_outside_links,
 )
 from unreel.benchmarks.layout import BenchmarkLayout
-from unreel.benchmarks.localisation.activity_forensics import read_activity_forensics
-from unreel.benchmarks.localisation.formats import find_truth_layouts
-from unreel.benchmarks.localisation.lav_df import read_lav_df
-from unreel.benchmarks.localisation.vif_cot import read_vif_cot
-from unreel.benchmarks.realism import read_realism_table
-from unreel.benchmarks.records import LABELS, has_score_columns, read_clip_table
-from unreel.benchmarks.tables import TABLE_SUFFIXES, read_column_names, read_table
+from unreel.benchmarks.localisation.activity_forensics import read_activity_forensics_entries
+from unreel.benchmarks.localisation.format_detection import detect_segment_file_layouts
+from unreel.benchmarks.localisation.lav_df import read_lav_df_entries
+from unreel.benchmarks.localisation.vif_cot import read_vif_cot_entries
+from unreel.benchmarks.table_entries import LABELS, has_score_columns, read_clip_table
+from unreel.benchmarks.tables import TABLE_SUFFIXES, read_table_column_names, read_table_rows
 from unreel.benchmarks.unique_names import reject_repeated_names
 from unreel.benchmarks.video_folder import METADATA, find_metadata_tables, read_video_folder
+from unreel.benchmarks.video_real_bench import read_realism_table
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 
 SHOW: Final = "`unreel benchmarks` shows the layouts"
 
 
 @contextmanager
-def suggest_other_layout(fitting: Callable[[], Sequence[str]]) -> Iterator[None]:
-    """Add another layout that fits to the error of the code in this context, if there is one.
+def add_layout_hint_to_errors(fitting: Callable[[], Sequence[str]]) -> Iterator[None]:
+    """Add another fitting layout as advice to an `UnreadableSourceError` of the `with` block.
 
-    `fitting` returns the names of the other layouts that fit.
+    `fitting` returns the names of the other layouts that fit; if there are none, the error stays
+    unchanged.
     """
     try:
         yield
@@ -58,13 +59,13 @@ def build_unknown_layout_error(
     if path.is_dir() or path.suffix.lower() not in TABLE_SUFFIXES:
         remedy = f"Lay it out as one of {', '.join(layouts)}, or name a table of clips. {SHOW}"
         return UnreadableSourceError(str(path), "no benchmark that unreel knows", remedy)
-    columns = read_column_names(path)
-    binding = bind_columns(str(path), columns, mapping)
+    columns = read_table_column_names(path)
+    binding = map_fields_to_columns(str(path), columns, mapping)
     wanted = {field: looks for field, looks in _LOOKS.items() if field not in binding}
     if binding.tells_label:
         wanted.pop("label", None)
-    rows = (row for row in read_table(path) if not isinstance(row, Rejected))
-    guessed = guess_columns(rows, [c for c in columns if c not in binding.read], wanted)
+    rows = (row for row in read_table_rows(path) if not isinstance(row, Rejected))
+    guessed = guess_field_columns(rows, [c for c in columns if c not in binding.read], wanted)
     named = [f"--map {field}={shlex.quote(guessed.get(field, 'COLUMN'))}" for field in wanted]
     problem = f"no column holds the {' or the '.join(wanted)} (it has {', '.join(columns)})"
     remedy = f"Name the column: {' '.join(named)}. {SHOW}"
@@ -92,7 +93,7 @@ MANIFESTS: Final = tuple(f"manifest{suffix}" for suffix in TABLE_SUFFIXES)
 
 _TABLES: Final[Mapping[BenchmarkLayout, tuple[str, ...]]] = {
     BenchmarkLayout.DEEPTRACE: (deeptrace.TABLE,),
-    BenchmarkLayout.REALITY: (reality.TABLE,),
+    BenchmarkLayout.REALITY: (video_reality_test.TABLE,),
     BenchmarkLayout.FOLDERS: (),
     BenchmarkLayout.VIDEO_FOLDER: METADATA,
 }
@@ -139,7 +140,7 @@ class Benchmark:
 
 @lru_cache(maxsize=8)
 def _format_path_prefix(root: Path) -> str:
-    """Return the prefix of the name of a file of `root`: "" for the current folder."""
+    """Return the text that precedes a file name in paths below `root`: "" for the current folder."""
     return str(root / "x").removesuffix("x")
 
 
@@ -175,7 +176,7 @@ def open_benchmark(
         setting = "mapping"
         problem = f"layout {chosen.value} has fixed columns"
         raise InvalidSettingError(setting, problem, "Leave the mapping out")
-    with suggest_other_layout(lambda: _list_other_layouts(path, chosen, mapping)):
+    with add_layout_hint_to_errors(lambda: _list_other_layouts(path, chosen, mapping)):
         return _build_benchmark(path, chosen, mapping, outside=outside)
 
 
@@ -184,15 +185,15 @@ def find_matching_layouts(path: Path, mapping: Columns | None = None) -> list[Be
     if not path.is_dir():
         return _list_file_layouts(path, mapping)
     found = []
-    if find_contained_file(path, deeptrace.TABLE):
+    if find_file_inside_folder(path, deeptrace.TABLE):
         found.append(BenchmarkLayout.DEEPTRACE)
-    if reality.is_reality_benchmark(path):
+    if video_reality_test.is_reality_benchmark(path):
         found.append(BenchmarkLayout.REALITY)
     if find_metadata_tables(path):
         found.append(BenchmarkLayout.VIDEO_FOLDER)
     if (path / REAL).is_dir() and (path / GENERATED).is_dir():
         found.append(BenchmarkLayout.FOLDERS)
-    manifests = [table for name in MANIFESTS if (table := find_contained_file(path, name))]
+    manifests = [table for name in MANIFESTS if (table := find_file_inside_folder(path, name))]
     found.extend(layout for table in manifests for layout in _list_table_layouts(table, mapping))
     return found
 
@@ -202,15 +203,17 @@ def _list_file_layouts(path: Path, mapping: Columns | None) -> list[BenchmarkLay
         return [BenchmarkLayout.DEEPTRACE]
     if path.name in METADATA:
         return [BenchmarkLayout.VIDEO_FOLDER]
-    if path.name == reality.TABLE and reality.is_reality_benchmark(path.parent):
+    if path.name == video_reality_test.TABLE and video_reality_test.is_reality_benchmark(
+        path.parent
+    ):
         return [BenchmarkLayout.REALITY]
     if path.suffix.lower() in TABLE_SUFFIXES:
         return _list_table_layouts(path, mapping)
-    return find_truth_layouts(path)
+    return detect_segment_file_layouts(path)
 
 
 def _list_table_layouts(table: Path, mapping: Columns | None) -> list[BenchmarkLayout]:
-    binding = bind_columns(str(table), read_column_names(table), mapping)
+    binding = map_fields_to_columns(str(table), read_table_column_names(table), mapping)
     if "location" not in binding:
         return []
     if binding.tells_label:
@@ -246,11 +249,11 @@ def _build_benchmark(
     )
     readers: dict[BenchmarkLayout, Callable[[], Iterator[Row]]] = {
         BenchmarkLayout.DEEPTRACE: partial(deeptrace.read_deeptrace_benchmark, root),
-        BenchmarkLayout.REALITY: partial(reality.read_reality_benchmark, root),
+        BenchmarkLayout.REALITY: partial(video_reality_test.read_reality_benchmark, root),
         BenchmarkLayout.FOLDERS: partial(read_folder_benchmark, root),
-        BenchmarkLayout.LAV_DF: partial(read_lav_df, path),
-        BenchmarkLayout.ACTIVITY_FORENSICS: partial(read_activity_forensics, path),
-        BenchmarkLayout.VIF_COT: partial(read_vif_cot, path),
+        BenchmarkLayout.LAV_DF: partial(read_lav_df_entries, path),
+        BenchmarkLayout.ACTIVITY_FORENSICS: partial(read_activity_forensics_entries, path),
+        BenchmarkLayout.VIF_COT: partial(read_vif_cot_entries, path),
         BenchmarkLayout.VIDEO_FOLDER: partial(read_video_folder, root, mapping, outside=outside),
         BenchmarkLayout.LIST: partial(read_clip_table, table, mapping, outside=outside),
         BenchmarkLayout.REALISM: partial(read_realism_table, table, mapping, outside=outside),
@@ -264,7 +267,7 @@ def _build_benchmark(
 def _iter_benchmark_rows(
     read: Callable[[], Iterator[Row]], inside: Path | None, others: Callable[[], Sequence[str]]
 ) -> Iterator[Row]:
-    with suggest_other_layout(others):
+    with add_layout_hint_to_errors(others):
         yield from read() if inside is None else reject_outside_links(read(), inside)
 
 
@@ -278,7 +281,7 @@ def find_benchmark_table(path: Path) -> Path:
     """Return the table at `path`, or the manifest in the directory `path`."""
     if not path.is_dir():
         return path
-    tables = [table for name in MANIFESTS if (table := find_contained_file(path, name))]
+    tables = [table for name in MANIFESTS if (table := find_file_inside_folder(path, name))]
     if len(tables) == 1:
         return tables[0]
     remedy = f"Name the table itself, or call it one of {', '.join(MANIFESTS)}"

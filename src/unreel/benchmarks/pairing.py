@@ -7,8 +7,8 @@ from typing import Final
 
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.core.clip import ClipId
+from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.errors import InvalidValueError
-from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label, Pair
 from unreel.core.verdict import Position
 
@@ -47,7 +47,7 @@ BETWEEN: Final = " | "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedEntries:
-    """Two entries of one group in the order shown, and the position of the real entry."""
+    """A real and a generated entry of one scene in the order shown, and which one is real."""
 
     first: Entry
     second: Entry
@@ -80,7 +80,7 @@ def format_pair_name(*names: str) -> str:
     return BETWEEN.join(names)
 
 
-def pair_entries(
+def pair_real_and_generated_clips(
     clips: Iterable[tuple[Entry, ClipId]], *, seed: int
 ) -> Iterator[PairedEntries | Rejected]:
     """Yield each generated clip paired with the real clip of its group, and clips without a partner.
@@ -128,7 +128,7 @@ def _iter_clip_pairs(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedPairs:
-    """Pairs of a benchmark, each with the name that requested it."""
+    """Pairs of a benchmark, each with the name in the answers that requested it, and unusable names."""
 
     pairs: tuple[tuple[PairedEntries, str | None], ...]
     """In the order of the benchmark, one for each order asked for; None where a pair was not."""
@@ -139,7 +139,7 @@ class RequestedPairs:
 
 
 def find_requested_pairs(entries: Sequence[Entry], names: Collection[str]) -> RequestedPairs:
-    """Find the pairs that `names` request, and the pairs within groups that no name requests."""
+    """Find the pairs of entries that `names` request, and the pairs that no name requests."""
     asked: dict[tuple[str, str], tuple[PairedEntries, str]] = {}
     unknown: list[str] = []
     rejected: list[Rejected] = []

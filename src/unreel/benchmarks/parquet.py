@@ -206,7 +206,7 @@ def _build_column_size_bound(
 ) -> _ColumnSizeBound:
     referring = [page for page in pages if page.refers]
     plain = [page for page in pages if not (page.refers or page.is_dictionary)]
-    value_bytes = _find_value_bytes(schema)
+    value_bytes = _get_fixed_value_size(schema)
     if value_bytes is None:
         longest = (
             find_longest_dictionary_value(raw, page, chunk.compression)
@@ -225,7 +225,7 @@ def _build_column_size_bound(
     )
 
 
-def _find_value_bytes(schema: Any) -> int | None:
+def _get_fixed_value_size(schema: Any) -> int | None:
     """Return the size of one value in bytes; `None` if the size varies."""
     match schema.physical_type:
         case "BYTE_ARRAY":

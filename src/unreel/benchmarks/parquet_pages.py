@@ -48,7 +48,7 @@ class ParquetPageHeader:
 
     @property
     def refers(self) -> bool:
-        """Return whether the page's values are indices into the dictionary."""
+        """Return whether the values of the page are indices into the dictionary of its column."""
         return self.encoding in _BY_DICTIONARY and not self.is_dictionary
 
 

@@ -1,4 +1,4 @@
-"""Build the questions of a benchmark: the same questions in the same order for every caller."""
+"""Questions of a benchmark: the same questions in the same order for every caller."""
 
 import typing
 from collections.abc import Iterable, Iterator
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.pairing import format_pair_name, pair_entries
+from unreel.benchmarks.pairing import format_pair_name, pair_real_and_generated_clips
 from unreel.benchmarks.statistics import build_no_question_error
 from unreel.core.clip import ClipFacts, ClipId, Origin
+from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
-from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import build_question_subject
 from unreel.core.question import Condition, Instrument, Question
 from unreel.core.span import convert_to_microseconds
@@ -21,7 +21,7 @@ _UNKNOWN_US: Final = 1
 """Placeholder for the length of an unreadable clip: its rows are failures and do not use it."""
 
 
-class KnownClip(typing.Protocol):
+class ClipWithId(typing.Protocol):
     """Interface of a clip with its id and, if they were read, the properties of its file."""
 
     @property
@@ -35,7 +35,7 @@ class KnownClip(typing.Protocol):
         ...
 
 
-C = TypeVar("C", bound=KnownClip)
+C = TypeVar("C", bound=ClipWithId)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class PlannedQuestion(Generic[C]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableClip:
-    """A clip that cannot be read: its question under each of these conditions is a failure."""
+    """A clip that cannot be read; its question under each of `conditions` is a failure."""
 
     name: str
     subject: ClipId
@@ -86,8 +86,8 @@ class UnreadableClip:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionScope:
-    """Protocol and conditions under which every clip or pair is asked about."""
+class ProtocolWithConditions:
+    """Protocol and conditions of the questions about every clip or pair of a benchmark."""
 
     instrument: Instrument
     conditions: tuple[Condition, ...]
@@ -96,23 +96,22 @@ class QuestionScope:
 
     @property
     def protocol(self) -> Protocol[Any, Any]:
-        """Return the complete protocol object."""
+        """Return the protocol with its prompts, parser and metrics."""
         return get_protocol(self.instrument.protocol)
 
     @property
     def shows_cleaned(self) -> bool:
-        """Return whether clips without watermark are shown."""
+        """Return whether a condition shows the copies of clips without watermark."""
         return any(condition.watermark == "removed" for condition in self.conditions)
 
 
 def plan_questions(
-    found: Iterable[ProbedEntry[C] | Rejected], scope: QuestionScope
+    found: Iterable[ProbedEntry[C] | Rejected], scope: ProtocolWithConditions
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
-    """Yield every question about the probed entries, unreadable clips, and entries without truth.
+    """Yield the questions about all probed entries, and the clips and rows without a question.
 
-    No question is planned with sound about a clip without sound, or without watermark about a clip
-    without such a copy. For pairs, unreadable clips and rejected
-    rows come last.
+    These are unreadable clips and rejected rows; for pairs they come last. No question is planned
+    with sound about a clip without sound, or without watermark about a clip without such a copy.
     """
     if scope.protocol.subject == "pair":
         yield from _plan_pair_questions(found, scope)
@@ -130,11 +129,11 @@ def plan_questions(
 
 def require_some_question(
     planned: Iterable[PlannedQuestion[C] | UnreadableClip | Rejected],
-    scope: QuestionScope,
+    scope: ProtocolWithConditions,
     *,
     source: str,
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
-    """Yield the planned items of `source`; raise at the end if no question was among them.
+    """Yield the planned questions of the benchmark `source`; raise at the end if there were none.
 
     Raises:
         UnreadableSourceError: There was no question.
@@ -152,7 +151,9 @@ def require_some_question(
         raise build_no_question_error(source, scope.protocol, first)
 
 
-def find_entries_without_truth(entries: Iterable[Entry], scope: QuestionScope) -> list[Rejected]:
+def find_entries_without_truth(
+    entries: Iterable[Entry], scope: ProtocolWithConditions
+) -> list[Rejected]:
     """Return the entries without the ground truth that the protocol needs, with the reasons.
 
     Files are not opened. The result is empty for protocols about pairs.
@@ -166,7 +167,7 @@ def find_entries_without_truth(entries: Iterable[Entry], scope: QuestionScope) -
     return truthless
 
 
-def _group_conditions_by_file(scope: QuestionScope) -> list[tuple[Condition, ...]]:
+def _group_conditions_by_file(scope: ProtocolWithConditions) -> list[tuple[Condition, ...]]:
     """Group the conditions by the file of an entry that they show: original, or without watermark."""
     shown = [
         tuple(c for c in scope.conditions if c.watermark == mark) for mark in ("kept", "removed")
@@ -175,7 +176,10 @@ def _group_conditions_by_file(scope: QuestionScope) -> list[tuple[Condition, ...
 
 
 def _plan_file_questions(
-    entry: Entry, clip: C | Failure, conditions: tuple[Condition, ...], scope: QuestionScope
+    entry: Entry,
+    clip: C | Failure,
+    conditions: tuple[Condition, ...],
+    scope: ProtocolWithConditions,
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
     duration_us = entry.facts.duration_us or _get_duration_us(clip)
     try:
@@ -196,7 +200,7 @@ def _build_planned_question(
     clips: tuple[C, ...],
     truths: tuple[Any, ...],
     condition: Condition,
-    scope: QuestionScope,
+    scope: ProtocolWithConditions,
 ) -> PlannedQuestion[C]:
     subject = build_question_subject(*[clip.id for clip in clips])
     return PlannedQuestion(
@@ -210,13 +214,13 @@ def _build_planned_question(
     )
 
 
-def _get_duration_us(clip: KnownClip | Failure) -> int | None:
+def _get_duration_us(clip: ClipWithId | Failure) -> int | None:
     if isinstance(clip, Failure):
         return _UNKNOWN_US
     return None if clip.facts is None else convert_to_microseconds(clip.facts.video.duration_s)
 
 
-def _has_required_audio(clips: tuple[KnownClip, ...], condition: Condition) -> bool:
+def _has_required_audio(clips: tuple[ClipWithId, ...], condition: Condition) -> bool:
     return condition.audio == "off" or all(clip.facts and clip.facts.audio for clip in clips)
 
 
@@ -236,7 +240,7 @@ def _build_unreadable_clip(
 
 
 def _plan_pair_questions(
-    found: Iterable[ProbedEntry[C] | Rejected], scope: QuestionScope
+    found: Iterable[ProbedEntry[C] | Rejected], scope: ProtocolWithConditions
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
     known: dict[ClipId, ProbedEntry[C]] = {}
     unusable: list[UnreadableClip | Rejected] = []
@@ -255,7 +259,7 @@ def _plan_pair_questions(
                 known.setdefault(each.clip.id, each)
                 yield each.entry, each.clip.id
 
-    for paired in pair_entries(readable(), seed=scope.seed):
+    for paired in pair_real_and_generated_clips(readable(), seed=scope.seed):
         if isinstance(paired, Rejected):
             yield paired
             continue

@@ -1,4 +1,4 @@
-"""Statistics of a benchmark while it is read: its identity, a sample of clips, and reasons for an empty result."""
+"""Statistics of a benchmark while it is read, samples of clips, and errors for an empty result."""
 
 import difflib
 import json
@@ -10,15 +10,15 @@ from itertools import chain, zip_longest
 from typing import Any, Final
 
 from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected, Row
-from unreel.benchmarks.records import entry_to_record
+from unreel.benchmarks.table_entries import convert_entry_to_record
 from unreel.core.clip import Generated
+from unreel.core.content_ids import digest
 from unreel.core.errors import (
     InvalidSettingError,
     UnknownNameError,
     UnreadableSourceError,
     UnreelError,
 )
-from unreel.core.identity import digest
 from unreel.protocols.protocol import Protocol
 
 _LOOKED_THROUGH: Final = 10_000
@@ -28,7 +28,7 @@ _PAIRED: Final = (
 )
 
 
-def build_no_entry_error(
+def build_no_usable_entry_error(
     source: str, rejected: Sequence[Rejected], *, n_rejected: int
 ) -> UnreelError:
     """Build the error for a benchmark without a usable row."""
@@ -40,7 +40,7 @@ def build_no_entry_error(
     return UnreadableSourceError(source, "it holds no clip", remedy)
 
 
-def build_no_split_error(split: str, known: Collection[str]) -> UnreelError:
+def build_unknown_split_error(split: str, known: Collection[str]) -> UnreelError:
     """Build the error for a split without an entry."""
     if named := sorted({*known} - {""}):
         kind = "split"
@@ -55,7 +55,7 @@ def build_no_question_error(
 ) -> UnreelError:
     """Return the error for a benchmark that gives no question of `protocol`.
 
-    `rejected` are entries that lack the data for it.
+    `rejected` are entries without the ground truth that the protocol needs.
     """
     name = protocol.instrument.protocol
     problem = f"no question of {name} can be put about its clips"
@@ -68,7 +68,9 @@ def build_no_question_error(
     return UnreadableSourceError(source, problem, remedy)
 
 
-def build_no_answer_error(source: str, unknown: Sequence[str], names: Sequence[str]) -> UnreelError:
+def build_no_matching_answer_error(
+    source: str, unknown: Sequence[str], names: Sequence[str]
+) -> UnreelError:
     """Build the error for an answers file in which no answer matches a name in `names`.
 
     `unknown` lists the names in the answers file.
@@ -89,8 +91,8 @@ _Lot = tuple[str, int, Entry]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SampleCounts:
-    """Size of a sample, in total and by label, and the number of rows that it is drawn from."""
+class BenchmarkSampleCounts:
+    """Size of a sample of a benchmark, in total and by label, and the number of rows to sample from."""
 
     n: int
     of: int
@@ -108,7 +110,7 @@ class SampledEntries:
     """The sampled entries, in benchmark order, and the counts of the sample."""
 
     entries: tuple[Entry, ...]
-    drawn: SampleCounts
+    drawn: BenchmarkSampleCounts
 
 
 def sample_balanced_entries(entries: Iterable[Entry], n: int, *, seed: int) -> SampledEntries:
@@ -133,7 +135,9 @@ def sample_balanced_entries(entries: Iterable[Entry], n: int, *, seed: int) -> S
     ]
     chosen = sorted([*_iter_round_robin([generated, real])][:n], key=lambda one: one[1])
     made = sum(isinstance(entry.origin, Generated) for _, _, entry in chosen)
-    drawn = SampleCounts(n=len(chosen), of=of, seed=seed, real=len(chosen) - made, generated=made)
+    drawn = BenchmarkSampleCounts(
+        n=len(chosen), of=of, seed=seed, real=len(chosen) - made, generated=made
+    )
     return SampledEntries(tuple(entry for _, _, entry in chosen), drawn)
 
 
@@ -174,7 +178,7 @@ class BenchmarkStats:
         self.n_rejected = 0
         self.rejected: list[Rejected] = []
         """The first rows that cannot be used."""
-        self.drawn: SampleCounts | None = None
+        self.drawn: BenchmarkSampleCounts | None = None
         """Counts of the sample, if not all rows are used."""
         self.splits: set[str] = set()
         """Those that entries name; of very many, the first."""
@@ -206,10 +210,10 @@ class BenchmarkStats:
         return BenchmarkIdentity(fingerprint=f"{_SCHEME}-{total:064x}", n_entries=self.n_entries)
 
     def nothing(self, source: str, split: str | None) -> UnreelError:
-        """Return the error for a benchmark or split without a usable entry, with advice."""
+        """Return the error for a benchmark or split without a usable entry, with advice for the user."""
         if self.n_entries and split is not None:
-            return build_no_split_error(split, self.splits)
-        return build_no_entry_error(source, self.rejected, n_rejected=self.n_rejected)
+            return build_unknown_split_error(split, self.splits)
+        return build_no_usable_entry_error(source, self.rejected, n_rejected=self.n_rejected)
 
     def _note(self, entry: Entry) -> None:
         self.n_entries += 1
@@ -240,6 +244,6 @@ def _compute_entry_digest(entry: Entry) -> bytes:
         entry.cleaned is not None,
     ]
     if entry.traces or entry.rating or entry.ratings or entry.votes:
-        record = entry_to_record(entry, file_name="")
+        record = convert_entry_to_record(entry, file_name="")
         told.append({name: record[name] for name in _JUDGED if record[name]})
     return blake2b(_SPELL(told).encode(), digest_size=_BYTES).digest()

@@ -22,7 +22,7 @@ TABLE_SUFFIXES: Final = (*DELIMITERS, ".jsonl", ".parquet")
 Cells = Mapping[str, object]
 
 
-def read_table(path: Path) -> Iterator[Cells | Rejected]:
+def read_table_rows(path: Path) -> Iterator[Cells | Rejected]:
     """Return the rows of `path` in order; a damaged row is a `Rejected` named after its row number.
 
     Raises:
@@ -31,9 +31,9 @@ def read_table(path: Path) -> Iterator[Cells | Rejected]:
     """
     match path.suffix.lower():
         case ".csv" | ".tsv":
-            return _iter_nonblank_rows(path, _read_csv(path))
+            return _iter_nonblank_rows(path, _read_csv_rows(path))
         case ".jsonl":
-            return _iter_nonblank_rows(path, _read_jsonl(path))
+            return _iter_nonblank_rows(path, _read_jsonl_rows(path))
         case ".parquet":
             return _iter_nonblank_rows(path, read_parquet_rows(path))
         case _:
@@ -41,7 +41,7 @@ def read_table(path: Path) -> Iterator[Cells | Rejected]:
             raise UnreadableSourceError(str(path), "not a table", remedy)
 
 
-def read_column_names(path: Path) -> tuple[str, ...]:
+def read_table_column_names(path: Path) -> tuple[str, ...]:
     """Return the column names of `path`; in JSONL, the keys of the first valid row."""
     match path.suffix.lower():
         case ".csv" | ".tsv":
@@ -50,7 +50,7 @@ def read_column_names(path: Path) -> tuple[str, ...]:
         case ".parquet":
             return read_parquet_column_names(path)
         case _:
-            rows = read_table(path)
+            rows = read_table_rows(path)
             return next((tuple(row) for row in rows if not isinstance(row, Rejected)), ())
 
 
@@ -67,7 +67,7 @@ def _iter_nonblank_rows(
             yield row
 
 
-def _read_csv(path: Path) -> Iterator[Cells | Rejected | None]:
+def _read_csv_rows(path: Path) -> Iterator[Cells | Rejected | None]:
     with _open_text(path) as file:
         lines = _BoundedLines(path, file)
         reader = _build_csv_reader(path, lines)
@@ -123,7 +123,7 @@ def _build_long_row_error(path: Path) -> UnreadableSourceError:
     return UnreadableSourceError(str(path), f"a row of more than {ROW_BYTES} bytes", remedy)
 
 
-def _read_jsonl(path: Path) -> Iterator[Cells | Rejected | None]:
+def _read_jsonl_rows(path: Path) -> Iterator[Cells | Rejected | None]:
     with _open_binary(path) as file:
         number = 0
         while line := file.readline(ROW_BYTES + 1):

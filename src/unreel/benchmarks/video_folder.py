@@ -11,13 +11,13 @@ from typing import Final, Literal
 
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.folders import find_contained_file
-from unreel.benchmarks.records import entry_to_record, read_clip_table
+from unreel.benchmarks.folder_layout import find_file_inside_folder
+from unreel.benchmarks.table_entries import convert_entry_to_record, read_clip_table
 from unreel.benchmarks.tables import TABLE_SUFFIXES
 from unreel.benchmarks.unique_names import SeenNameSet
 from unreel.core.errors import UnreadableSourceError
-from unreel.core.names import get_safe_suffix
 from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_names import get_safe_suffix
 
 METADATA: Final = tuple(f"metadata{suffix}" for suffix in TABLE_SUFFIXES)
 # `datasets` reads a split out of words such as "test" in a path, so written names hold none.
@@ -45,17 +45,17 @@ def read_video_folder(
         folder = table.parent.relative_to(root).as_posix()
         prefix = "" if folder == "." else f"{folder}/"
         for row in read_clip_table(table, mapping, outside=outside):
-            yield _prefix_row(prefix, row) if prefix else row
+            yield _prefix_row_paths(prefix, row) if prefix else row
 
 
 def find_metadata_tables(root: Path) -> tuple[Path, ...]:
     """Return the metadata tables of `root`; if none, the metadata tables of its direct subdirectories."""
-    at_root = tuple(table for name in METADATA if (table := find_contained_file(root, name)))
+    at_root = tuple(table for name in METADATA if (table := find_file_inside_folder(root, name)))
     if at_root:
         return at_root
     folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.is_symlink())
     found = (
-        find_contained_file(root, f"{folder.name}/{name}")
+        find_file_inside_folder(root, f"{folder.name}/{name}")
         for folder in folders
         for name in METADATA
     )
@@ -94,7 +94,7 @@ def write_video_folder(
     n_entries = 0
     with folder.create_text("metadata.jsonl") as file:
         for row in rows:
-            entry = _reject_missing_file(row, root=root, names=names)
+            entry = _reject_unwritable_row(row, root=root, names=names)
             if isinstance(entry, Rejected):
                 refused.append(entry)
                 continue
@@ -104,13 +104,13 @@ def write_video_folder(
                 cleaned = _format_media_name(n_entries, entry.cleaned, mark="-cleaned")
                 _link_or_copy_file(root / entry.cleaned, folder, cleaned, media=media)
                 entry = replace(entry, cleaned=cleaned)
-            record = {**entry_to_record(entry, file_name=place), **more(entry)}
+            record = {**convert_entry_to_record(entry, file_name=place), **more(entry)}
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
             n_entries += 1
     return VideoFolderWriteResult(n_entries=n_entries, refused=tuple(refused))
 
 
-def _prefix_row(prefix: str, row: Row) -> Row:
+def _prefix_row_paths(prefix: str, row: Row) -> Row:
     if isinstance(row, Rejected):
         return Rejected(prefix + row.name, row.why)
     place, cleaned = _prefix_location(prefix, row.location), row.cleaned
@@ -127,7 +127,7 @@ def _prefix_location(prefix: str, location: str) -> str:
     return location if is_url(location) or location.startswith("/") else prefix + location
 
 
-def _reject_missing_file(row: Row, *, root: Path, names: SeenNameSet) -> Row:
+def _reject_unwritable_row(row: Row, *, root: Path, names: SeenNameSet) -> Row:
     if isinstance(row, Rejected):
         return row
     if is_url(row.location):

@@ -9,16 +9,21 @@ from typing import Final
 import numpy as np
 
 from unreel.benchmarks import cells
-from unreel.benchmarks.answers import NAME_COLUMNS, VOTER, parse_clip_name, require_known_split
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.entry import Row as Record
-from unreel.benchmarks.records import LABELS
-from unreel.benchmarks.statistics import build_no_answer_error
-from unreel.benchmarks.tables import Cells, read_table
+from unreel.benchmarks.imported_answers import (
+    NAME_COLUMNS,
+    VOTER,
+    parse_clip_name_cell,
+    require_known_split,
+)
+from unreel.benchmarks.statistics import build_no_matching_answer_error
+from unreel.benchmarks.table_entries import LABELS
+from unreel.benchmarks.tables import Cells, read_table_rows
 from unreel.core.clip import Origin
+from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Measured, Scorecard
-from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label, Vote
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
 from unreel.protocols.protocol import ScoredQuestion
@@ -50,7 +55,7 @@ class JoinedVotes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteScores:
-    """Scores of people's votes in the metrics of `reality`."""
+    """Scores of people's votes in the metrics of `reality`: all votes, majorities and each voter."""
 
     votes: Scorecard
     """Every vote counts once."""
@@ -62,7 +67,9 @@ class VoteScores:
     """Krippendorff's alpha, nominal: how far voters agree beyond chance."""
 
 
-def join_votes(rows: Iterable[Record], path: Path, *, split: str | None = None) -> JoinedVotes:
+def join_votes_with_entries(
+    rows: Iterable[Record], path: Path, *, split: str | None = None
+) -> JoinedVotes:
     """Join the entries of `rows`, of one split or all, with the votes in the file `path`.
 
     Each vote has the name of its clip (in the same columns as an answer), its `voter`, and its
@@ -93,7 +100,9 @@ def join_votes(rows: Iterable[Record], path: Path, *, split: str | None = None) 
         else:
             said[names[name]][vote.voter] = vote
     if not said:
-        raise build_no_answer_error(str(path), tuple(unknown), [entry.name for entry in entries])
+        raise build_no_matching_answer_error(
+            str(path), tuple(unknown), [entry.name for entry in entries]
+        )
     return JoinedVotes(
         ballots=tuple(
             (entry, tuple(said.get(entry.name, {}).values()))
@@ -116,11 +125,11 @@ def score_votes(ballots: Sequence[Ballot], *, seed: int) -> VoteScores:
     every: list[VoteRow] = []
     for entry, votes in asked:
         for vote in votes:
-            row = _build_vote_row(entry, vote.label)
+            row = _build_scored_vote(entry, vote.label)
             by_voter.setdefault(vote.voter, []).append(replace(row, difficulty=""))
             # Another person would vote otherwise, as another creator's clips would be judged otherwise.
             every.append(replace(row, creator=f"voter {vote.voter}"))
-    majority = [_build_vote_row(entry, _compute_majority_label(votes)) for entry, votes in asked]
+    majority = [_build_scored_vote(entry, _compute_majority_label(votes)) for entry, votes in asked]
     return VoteScores(
         votes=REALITY.score(every, seed=seed),
         majority=REALITY.score(majority, seed=seed),
@@ -129,7 +138,7 @@ def score_votes(ballots: Sequence[Ballot], *, seed: int) -> VoteScores:
     )
 
 
-def _build_vote_row(entry: Entry, label: Label | Unparsed) -> VoteRow:
+def _build_scored_vote(entry: Entry, label: Label | Unparsed) -> VoteRow:
     return ScoredQuestion(
         subject=compute_placeholder_clip_id("entry", entry.name),
         truth=entry.origin,
@@ -165,12 +174,12 @@ def _read_votes(path: Path, rejected: list[Rejected]) -> Iterator[tuple[str, Vot
     """
     damaged: list[Rejected] = []
     n_votes = 0
-    for number, row in enumerate(read_table(path), start=1):
+    for number, row in enumerate(read_table_rows(path), start=1):
         if isinstance(row, Rejected):
             damaged.append(row)
             continue
         try:
-            named = parse_clip_name(row), _parse_vote(row)
+            named = parse_clip_name_cell(row), _parse_vote(row)
         except InvalidValueError as error:
             damaged.append(Rejected(f"row {number}", str(error)))
             continue

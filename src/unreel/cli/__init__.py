@@ -2,9 +2,9 @@
 
 Where to look:
     `main.py`: the table of commands.
-    `lazy_group.py`: groups that load a command on use.
+    `lazy_group.py`: groups that import a command at its first use.
     `options.py`: options with one meaning in all commands.
     `output.py`: stdout, stderr and `--json`.
     `progress.py`: progress lines.
-    `process.py`: Ctrl-C, signals and memory settings.
+    `process_signals.py`: Ctrl-C, stop signals and memory settings.
 """

@@ -31,7 +31,7 @@ from unreel.core.settings import read_environment_settings
 from unreel.stats.power import DISCORDANT
 
 if TYPE_CHECKING:
-    from unreel.benchmarks.check import BenchmarkCheckResult, RejectionReason
+    from unreel.benchmarks.check import BenchmarkCheckResult, RejectionReasonCount
 
 _NAMES_SHOWN: Final = 8
 _REASONS_SHOWN: Final = 10
@@ -102,7 +102,7 @@ def masks(folder: Path, *, trusted: bool) -> None:
     FOLDER/manifest.jsonl. Exits with status 1 if a clip or a mask cannot be used.
     """
     read_masked_clips = LazyImport("unreel.benchmarks.localisation.masks:read_masked_clips").load()
-    to_record = LazyImport("unreel.benchmarks.records:entry_to_record").load()
+    to_record = LazyImport("unreel.benchmarks.table_entries:convert_entry_to_record").load()
     media_reader = LazyImport("unreel.media.access:open_media_reader").load()
     n_rejected = 0
     with media_reader(read_environment_settings(), trusted=trusted) as reader:
@@ -212,7 +212,7 @@ def _format_name_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(shown) + (f" and {rest} more" if rest else "") if shown else "none named"
 
 
-def _build_rejection_rows(reasons: "tuple[RejectionReason, ...]") -> list[dict[str, object]]:
+def _build_rejection_rows(reasons: "tuple[RejectionReasonCount, ...]") -> list[dict[str, object]]:
     return [
         {
             "rows": reason.n,

@@ -1,4 +1,4 @@
-"""Shell completion of models, benchmarks and runs; docs/reference/commands.md explains its set-up."""
+"""Shell completion for models, runs and files; docs/reference/commands.md explains its set-up."""
 
 from pathlib import Path
 from typing import Final
@@ -10,11 +10,11 @@ _RUNS: Final = "runs"
 """Default folder of the runs of `unreel eval`."""
 
 
-def complete_models(
+def list_model_completions(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Complete the names of baselines, `recorded`, and `provider/`."""
-    from unreel.reviewers.endpoint.providers import PROVIDERS
+    """Return shell completions for a model: names of baselines, `recorded`, and `PROVIDER/`."""
+    from unreel.reviewers.endpoint.model_address import PROVIDERS
     from unreel.reviewers.registry import ENDPOINT, REVIEWERS
 
     names = [name for name in REVIEWERS.names() if name != ENDPOINT]
@@ -22,18 +22,21 @@ def complete_models(
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-def complete_runs(
+def list_run_completions(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Complete the runs in the default directory; if none matches, complete directories."""
+    """Return shell completions for a run: the runs in the folder `runs`.
+
+    If no run there matches the typed text, the shell completes folders instead.
+    """
     folders = sorted(Path(_RUNS).iterdir()) if Path(_RUNS).is_dir() else []
     runs = [str(folder) for folder in folders if folder.is_dir()]
     found = [CompletionItem(run) for run in runs if run.startswith(incomplete)]
     return found or [CompletionItem(incomplete, type="dir")]
 
 
-def complete_paths(
+def list_path_completions(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Complete files and directories with the shell's own completion."""
+    """Return a completion item that lets the shell complete files and folders itself."""
     return [CompletionItem(incomplete, type="file")]

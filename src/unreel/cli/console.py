@@ -1,4 +1,4 @@
-"""Console for colours, and the layout of tables on it; loaded only if needed."""
+"""Rich console for coloured output, and the layout of tables on it; loaded only if needed."""
 
 import re
 import sys
@@ -21,7 +21,10 @@ _ANY_WIDTH: Final = 10_000
 def build_terminal_table(
     heads: Sequence[str], lines: Sequence[Sequence[str]], *, title: str, console: Console
 ) -> RenderableType:
-    """Build a table with cells that wrap at spaces; if words would be cut, build a block for each row."""
+    """Build a table for a terminal; if it is too narrow, build one block of lines per row instead.
+
+    Cells wrap at spaces. A terminal is too narrow if words would be cut.
+    """
     head = Text(title) if title else None
     table = Table(title=head, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in heads:
@@ -36,7 +39,10 @@ def build_terminal_table(
 
 
 def _format_row_block(heads: Sequence[str], cells: Sequence[str]) -> Text:
-    """Build a block: the first cell as heading, then the other non-empty cells with their column names."""
+    """Format a table row as lines: the first cell as heading, then one line per non-empty cell.
+
+    Each line begins with the name of its column.
+    """
     first, *others = cells
     told = [f"  {name}: {cell}" for name, cell in zip(heads[1:], others, strict=True) if cell]
     return Text("\n").join([Text(first, style="bold"), *map(Text, told), Text("")])
@@ -74,7 +80,10 @@ class _UnpaddedStream:
 
 
 def open_console(*, stderr: bool = False, pipe_width: int | None = None) -> Console:
-    """Open the console for messages; without a terminal it has no colours, no padding and the given width."""
+    """Open a rich console on stdout or stderr; without a terminal it has no colours and no padding.
+
+    `pipe_width` is the line width without a terminal.
+    """
     file = get_raw_stream(sys.stderr if stderr else sys.stdout)
     console = _SanitisingConsole(file=file, highlight=False)
     if console.is_terminal:

@@ -1,16 +1,16 @@
-"""Messages about the hosts that will be contacted, and their keys."""
+"""Messages about the servers, services and programs that a command will use, and their API keys."""
 
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from unreel.cli.output import print_message
-from unreel.core.server_keys import find_key_variable, parse_server_url
+from unreel.core.server_keys import find_server_key_variable, parse_server_url
 from unreel.core.settings import EnvironmentSettings
-from unreel.creators.config import CreatorSection
+from unreel.creators.config import CreatorRecipeSection
 from unreel.creators.endpoint.config import EndpointCreatorConfig
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.endpoint.providers import is_server_model
+from unreel.reviewers.endpoint.model_address import is_server_model
 from unreel.reviewers.endpoint.servers import (
     is_server_listening,
     list_model_endpoints,
@@ -20,7 +20,7 @@ from unreel.reviewers.external.bubblewrap import (
     find_program_readable_paths,
     require_program_sandbox,
 )
-from unreel.reviewers.external.command import resolve_command_files
+from unreel.reviewers.external.detector_program import resolve_command_files
 
 
 def print_model_servers(models: Sequence[str], settings: EnvironmentSettings) -> None:
@@ -33,20 +33,20 @@ def print_model_servers(models: Sequence[str], settings: EnvironmentSettings) ->
 def print_external_reviewers(
     sections: Iterable[ReviewerSection], settings: EnvironmentSettings
 ) -> None:
-    """Print one line on stderr for each program that will run and each service that will be contacted.
+    """Print one line to stderr for each reviewer that is a program to run or a service to contact.
 
     Raises:
         MachineError: This machine cannot sandbox a program.
-        InvalidSettingError: A program's folder contains other files.
+        InvalidSettingError: The folder of a program contains other files.
     """
     for section in sections:
         if section.command:
-            _print_program_notice(section, settings)
+            _print_reviewer_program_notice(section, settings)
         if section.url is not None:
             print_message(_format_endpoint_notice(section.url, section.model, settings))
 
 
-def _print_program_notice(section: ReviewerSection, settings: EnvironmentSettings) -> None:
+def _print_reviewer_program_notice(section: ReviewerSection, settings: EnvironmentSettings) -> None:
     what = f"runs {shlex.join(section.command)} as {section.model}"
     if settings.weak_cage:
         print_message(f"{what}, in a weak cage: it can read all that you can read")
@@ -61,7 +61,7 @@ def _print_program_notice(section: ReviewerSection, settings: EnvironmentSetting
 
 
 def print_creator_services(
-    creators: Iterable[CreatorSection], settings: EnvironmentSettings
+    creators: Iterable[CreatorRecipeSection], settings: EnvironmentSettings
 ) -> None:
     """Print one line to stderr for each service of `creators`; raise if a key would be sent unencrypted."""
     for creator in creators:
@@ -75,7 +75,7 @@ def print_creator_services(
 def _format_endpoint_notice(url: str, model: str, settings: EnvironmentSettings) -> str:
     server = parse_server_url(url)
     silent = "" if is_server_listening(server) else "; nothing listens there now"
-    return f"asks {server} as {model}, {_format_key_variable(find_key_variable(server, settings.key_hosts))}{silent}"
+    return f"asks {server} as {model}, {_format_key_variable(find_server_key_variable(server, settings.key_hosts))}{silent}"
 
 
 def _format_key_variable(variable: str | None) -> str:
@@ -83,10 +83,11 @@ def _format_key_variable(variable: str | None) -> str:
 
 
 def require_reachable_model(models: Sequence[str], settings: EnvironmentSettings) -> None:
-    """Raise if none of `models` can answer, because all are local servers that do not listen.
+    """Raise an error if no model in `models` can answer because no local server is listening.
 
     Raises:
-        InvalidSettingError: No server listens; the message names the first one.
+        InvalidSettingError: All models are on local servers, and none of the servers listens. The
+            message names the first one.
     """
     served = list_model_endpoints(models, key_hosts=settings.key_hosts)
     if all(map(is_server_model, models)) and not any(is_server_listening(c.server) for c in served):

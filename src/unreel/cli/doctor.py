@@ -20,11 +20,11 @@ from unreel.core.server_keys import parse_server_url
 from unreel.core.settings import (
     EnvironmentSettings,
     read_environment_settings,
-    read_secret,
+    read_secret_variable,
     read_storage_options,
 )
 from unreel.media.sandbox import LAYERS, REMEDIES, FileSandbox
-from unreel.reviewers.endpoint.providers import PROVIDERS
+from unreel.reviewers.endpoint.model_address import PROVIDERS
 from unreel.reviewers.endpoint.servers import is_server_listening, list_server_models
 from unreel.reviewers.external.bubblewrap import (
     find_program_sandbox_problem,
@@ -68,21 +68,21 @@ class PackageExtraStatus:
 
     @property
     def remedy(self) -> str:
-        """Return the command that installs the extra; empty if nothing is missing."""
+        """Return the `pip` command that installs an extra; empty if none of its packages is missing."""
         return f"pip install 'unreel[{self.name}]'" if self.missing else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectStoreStatus:
-    """An object store from the settings or from `--store`, and its problem."""
+    """Result of testing an object store: its location, and the problem; "" if it is usable."""
 
     place: str
     problem: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderStatus:
-    """A model provider, whether its key is set, and whether its local server answers."""
+class ModelProviderStatus:
+    """Status of a model provider: whether its API key is set, and whether its local server answers."""
 
     provider: str
     variable: str | None
@@ -95,7 +95,7 @@ class ProviderStatus:
 
     @property
     def is_open(self) -> bool:
-        """Return whether a model of it is usable now, as far as can be checked locally."""
+        """Return whether models of a provider seem usable: its local server answers, or its key is set."""
         return self.answers if self.address else self.has_key
 
     def __str__(self) -> str:
@@ -149,7 +149,7 @@ def doctor(*, store: str | None, as_json: bool) -> None:
 def _print_doctor_report(
     layers: frozenset[str],
     extras: list[PackageExtraStatus],
-    ways: list[ProviderStatus],
+    ways: list[ModelProviderStatus],
     store: ObjectStoreStatus | None,
 ) -> None:
     echo(f"unreel {version('unreel')}, Python {platform.python_version()}")
@@ -208,7 +208,7 @@ def _is_package_installed(package: str) -> bool:
     return True
 
 
-def _iter_provider_statuses() -> Iterator[ProviderStatus]:
+def _iter_provider_statuses() -> Iterator[ModelProviderStatus]:
     for name, provider in PROVIDERS.items():
         variable, url = provider.key_variable, provider.base_url
         is_local = url is not None and parse_server_url(url).is_loopback
@@ -216,10 +216,10 @@ def _iter_provider_statuses() -> Iterator[ProviderStatus]:
             continue  # any server at all, by its address
         address = url if is_local else None
         answers = address is not None and is_server_listening(parse_server_url(address))
-        yield ProviderStatus(
+        yield ModelProviderStatus(
             provider=name,
             variable=variable,
-            has_key=variable is not None and read_secret(variable) is not None,
+            has_key=variable is not None and read_secret_variable(variable) is not None,
             address=address,
             answers=answers,
             models=list_server_models(address) if address and answers else (),
@@ -232,7 +232,7 @@ def _check_object_store(
     storage = read_storage_options(settings)
     if named is not None:
         try:
-            LazyImport("unreel.cli.doctor_store:require_usable_store", extra="eval").load()(
+            LazyImport("unreel.cli.doctor_store:require_usable_object_store", extra="eval").load()(
                 named, storage
             )
         except UnreelError as error:
@@ -241,10 +241,10 @@ def _check_object_store(
     endpoint = storage.get("aws_endpoint")
     if endpoint is None:
         return None
-    return ObjectStoreStatus(place=endpoint, problem=_get_connection_problem(endpoint))
+    return ObjectStoreStatus(place=endpoint, problem=_find_connection_problem(endpoint))
 
 
-def _get_connection_problem(endpoint: str) -> str:
+def _find_connection_problem(endpoint: str) -> str:
     """Return the reason why the endpoint cannot be reached; empty if it can be reached."""
     address = urlsplit(endpoint)
     if not address.hostname:

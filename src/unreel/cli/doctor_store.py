@@ -6,6 +6,6 @@ from unreel.engine.location import require_conditional_puts
 from unreel.engine.resolve_location import resolve_location
 
 
-def require_usable_store(named: str, storage: Mapping[str, str]) -> None:
-    """Raise if tables cannot be stored safely in the folder or bucket `named`."""
+def require_usable_object_store(named: str, storage: Mapping[str, str]) -> None:
+    """Raise an error if the folder or bucket `named` lacks the conditional writes that tables need."""
     require_conditional_puts(resolve_location(named, storage))

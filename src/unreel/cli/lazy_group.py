@@ -29,7 +29,7 @@ class _NarrowHelpContext(click.Context):
 
 
 def fit_help_to_terminal(command: click.Command) -> click.Command:
-    """Make the help of `command` and its subcommands fit a narrow terminal; return `command`."""
+    """Let the help of `command` and its subcommands adapt to a narrow terminal; return `command`."""
     command.context_class = _NarrowHelpContext
     for below in command.commands.values() if isinstance(command, click.Group) else ():
         fit_help_to_terminal(below)
@@ -45,13 +45,13 @@ def build_unknown_command_error(
     )
 
 
-def is_misspelt(typed: str, known: Iterable[str]) -> bool:
-    """Return whether `typed` is nearly one of the `known` names."""
+def is_near_known_name(typed: str, known: Iterable[str]) -> bool:
+    """Return whether `typed` is similar to one of the `known` names."""
     return bool(get_close_matches(typed, [*known], n=1))
 
 
-def add_nearest_choice(error: click.ClickException) -> click.ClickException:
-    """Return `error`; if it rejects a choice, add the nearest valid choice to the message."""
+def suggest_nearest_choice(error: click.ClickException) -> click.ClickException:
+    """Return `error`; if it rejects a value of a choice option, name the nearest valid value in it."""
     if not isinstance(error, click.BadParameter) or error.param is None:
         return error
     refused, kind = _REFUSED.match(error.message), error.param.type
@@ -74,8 +74,8 @@ class LazyCommand:
     line: str
 
 
-class LazyGroup(click.Group):
-    """Group that imports a command at its first use; `words` are its commands by name."""
+class LazyCommandGroup(click.Group):
+    """Click group that imports a command at its first use; `words` are its commands by name."""
 
     def __init__(self, *, words: Mapping[str, LazyCommand], **options: Any) -> None:
         super().__init__(**options)

@@ -6,9 +6,9 @@ from typing import Final
 
 import click
 
-from unreel.cli.lazy_group import LazyCommand, LazyGroup, add_nearest_choice
+from unreel.cli.lazy_group import LazyCommand, LazyCommandGroup, suggest_nearest_choice
 from unreel.cli.output import SILENCE, print_message
-from unreel.cli.process import StopSignal, install_signal_handlers
+from unreel.cli.process_signals import StopSignalReceived, install_signal_handlers
 from unreel.cli.safe_streams import sanitise_std_streams
 from unreel.core.errors import MachineError, convert_to_unreel_error
 from unreel.core.registry import LazyImport
@@ -45,11 +45,11 @@ COMMANDS: Final = {
         "Export a benchmark or a run for another tool.",
     ),
     "frames": LazyCommand(
-        LazyImport("unreel.cli.review.frames:frames"),
+        LazyImport("unreel.cli.frames:frames"),
         "Write the frames of a sampling plan as JPEG.",
     ),
     "probe": LazyCommand(
-        LazyImport("unreel.cli.review.probe:probe"), "Print exact properties of video files."
+        LazyImport("unreel.cli.probe:probe"), "Print exact properties of video files."
     ),
     "published": LazyCommand(
         LazyImport("unreel.cli.published:published"), "Print or recompute the papers' figures."
@@ -79,7 +79,7 @@ COMMANDS: Final = {
 
 
 @click.command(
-    cls=LazyGroup, words=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=LazyCommandGroup, words=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(package_name="unreel", prog_name="unreel")
 def unreel() -> None:
@@ -101,19 +101,19 @@ def _require_address_space() -> None:
 
 
 def main() -> None:
-    """Run the command line; print an error as a message with a remedy."""
+    """Run the command line of unreel; print errors as messages with a remedy."""
     sanitise_std_streams()
     install_signal_handlers()
     SILENCE.start()
     try:
         sys.exit(unreel(standalone_mode=False))
     except click.ClickException as error:
-        add_nearest_choice(error).show(file=sys.stderr)
+        suggest_nearest_choice(error).show(file=sys.stderr)
         sys.exit(error.exit_code)
     except click.Abort:
         print_message("Aborted!")
         sys.exit(1)
-    except StopSignal as stopped:
+    except StopSignalReceived as stopped:
         _print_exit_message(stopped, stopped)
         sys.exit(stopped.status)
     except Exception as error:

@@ -25,7 +25,7 @@ def layout_option(command: F) -> F:
 
 
 def column_map_option(command: F) -> F:
-    """Add `--map` to a command that reads a benchmark; it arrives as `mapping`."""
+    """Add `--map`, which assigns table columns to fields, to a command; its value is called `mapping`."""
     return click.option(
         "--map",
         "mapping",
@@ -123,7 +123,7 @@ class ProtocolParamType(click.Choice[str]):
 
     @property
     def choices(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Return all valid names."""
+        """Return the names of all protocols that the option accepts."""
         return list_protocol_names(self._subject)
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -142,7 +142,7 @@ _MEDIA: Final = {
 
 
 def box_space_option(command: F) -> F:
-    """Add `--box-space` to a command that reads boxes of a model."""
+    """Add `--box-space`, the coordinate space of a model's boxes, to a command."""
     return click.option(
         "--box-space",
         metavar="SPACE",
@@ -152,7 +152,10 @@ def box_space_option(command: F) -> F:
 
 
 def condition_option(*, multiple: bool) -> Callable[[F], F]:
-    """Add `--condition` to a command that asks models; several arrive as `conditions`."""
+    """Return a decorator that adds `--condition` to a command; with `multiple` it can be repeated.
+
+    Its value is called `conditions` if it can be repeated.
+    """
     return click.option(
         "--condition",
         *(("conditions",) if multiple else ()),

@@ -17,12 +17,12 @@ import click
 
 from unreel.cli.safe_streams import OUTPUT, is_stream_unwritten
 from unreel.core.safe_text import sanitise_line
-from unreel.core.sheet import build_csv_table, build_latex_table
-from unreel.core.span import add_second_fields
+from unreel.core.span import add_seconds_fields
+from unreel.core.table_formats import build_csv_table, build_latex_table
 
 
 def format_rerun_command(*more: str) -> str:
-    """Format the current command for a shell, with the options `more` appended."""
+    """Format the command that the user typed as a shell command, with the options `more` appended."""
     typed = [part for part in sys.argv[1:] if part not in more]
     return f"`{shlex.join(['unreel', *typed, *more])}`"
 
@@ -74,7 +74,7 @@ def print_json(value: object) -> None:
     from pydantic_core import to_jsonable_python
 
     is_unicode = sys.stdout.encoding.lower().startswith("utf")
-    document = add_second_fields(to_jsonable_python(value))
+    document = add_seconds_fields(to_jsonable_python(value))
     text = json.dumps(document, indent=2, ensure_ascii=not is_unicode)
     lines = (_escape_control_characters(line) for line in text.split("\n"))
     click.echo("\n".join(lines), file=sys.stdout)
@@ -107,7 +107,7 @@ def print_table(
 
 
 def is_stdout_terminal() -> bool:
-    """Return whether stdout is a terminal; a pipe receives one table with all rows."""
+    """Return whether stdout is a terminal and not a pipe or file."""
     from unreel.cli.console import open_console
 
     return open_console().is_terminal
@@ -154,12 +154,12 @@ class IdleOutputNotifier:
         self._ended = threading.Event()
 
     def start(self) -> None:
-        """Start watching until the program ends or `stop` is called, if stderr is a terminal."""
+        """Start the thread that prints "working ..." if nothing is printed; only if stderr is a terminal."""
         if sys.stderr.isatty():
             threading.Thread(target=self._watch, daemon=True).start()
 
     def stop(self) -> None:
-        """Print no further message, for example because a server waits for requests."""
+        """Stop printing "working ...", for example because a server now waits for requests."""
         self._ended.set()
 
     def _watch(self) -> None:

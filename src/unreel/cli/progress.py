@@ -1,4 +1,4 @@
-"""Progress of a run: one rewritten line on a terminal, an occasional line elsewhere."""
+"""Progress display of a command: one rewritten line on a terminal, an occasional line elsewhere."""
 
 import threading
 import time
@@ -56,17 +56,17 @@ class ProgressMeter(ProgressLine):
         self._open.close()
 
     def tell(self, phase: str) -> None:
-        """Begin an activity of unknown length."""
+        """Show the name of an activity whose length is unknown."""
         super().tell(phase)
         self._refresh()
 
     def expect(self, part: str, due: int) -> None:
-        """Begin a part with that number of rows."""
+        """Show the beginning of a part of the work that has `due` rows."""
         super().expect(part, due)
         self._refresh()
 
     def step(self, part: str, progress: Progress) -> None:
-        """Update the progress of a part after its rows were committed."""
+        """Show the progress of a part of the work; call it after rows were committed."""
         super().step(part, progress)
         if self._live is None and self._is_time():
             self._say()
@@ -99,7 +99,10 @@ class ProgressMeter(ProgressLine):
 
 @contextmanager
 def show_video_copy_progress(n_frames: int) -> Iterator[Callable[[int], None]]:
-    """Show the progress of an annotated video copy; yield a callback for the number of done frames."""
+    """Show the progress of writing an annotated copy of a video with `n_frames` frames.
+
+    Yields a callback that receives the number of finished frames.
+    """
     with ProgressMeter() as meter:
         meter.expect(_COPY, n_frames)
         yield lambda done: meter.step(_COPY, Progress(done=done))

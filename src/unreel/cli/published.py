@@ -1,13 +1,13 @@
-"""`unreel published`: show and recompute the figures of the papers."""
+"""`unreel published`: show the tables of the three papers, and recompute their numbers."""
 
 import sys
 
 import click
 
-from unreel.benchmarks.published.check import check_published_figures as recalculate
-from unreel.benchmarks.published.misprints import PrintedFigureCheck
-from unreel.benchmarks.published.tables import SOURCES, PublishedTable
-from unreel.benchmarks.published.tables import read_published_table as read_table
+from unreel.benchmarks.published.check import check_published_numbers as recalculate
+from unreel.benchmarks.published.misprints import PrintedNumberCheckResult
+from unreel.benchmarks.published.printed_tables import SOURCES, PublishedTable
+from unreel.benchmarks.published.printed_tables import read_published_table as read_table
 from unreel.cli.output import Form, echo, json_option, print_json, print_table, table_format_option
 from unreel.core.registry import LazyImport
 
@@ -64,8 +64,12 @@ def make(table: str, *, scores: tuple[str, ...], form: Form, as_json: bool) -> N
     Available: reality_creators (table 3), reality_think (4), reality_preference (5) and
     reality_human (16). NAME is the model's name; by default the file's.
     """
-    make_table = LazyImport("unreel.benchmarks.published.paper_tables:build_paper_table").load()
-    read_scored = LazyImport("unreel.benchmarks.published.paper_tables:read_scorecard_file").load()
+    make_table = LazyImport(
+        "unreel.benchmarks.published.paper_style_tables:build_paper_style_table"
+    ).load()
+    read_scored = LazyImport(
+        "unreel.benchmarks.published.paper_style_tables:read_scorecard_file"
+    ).load()
     made = make_table(table, [scored for named in scores for scored in read_scored(named)])
     title = f"As {made.source.table} of {made.source.paper}"
     _print_published_table(made, title, form, as_json=as_json)
@@ -78,11 +82,14 @@ def _print_published_table(table: PublishedTable, title: str, form: Form, *, as_
         print_table(table.columns, table.rows, title=title, form=form)
 
 
-def _build_figure_check_row(check: PrintedFigureCheck) -> dict[str, object]:
-    return {"ok": check.ok, **{name: getattr(check, name) for name in PrintedFigureCheck.__slots__}}
+def _build_figure_check_row(check: PrintedNumberCheckResult) -> dict[str, object]:
+    return {
+        "ok": check.ok,
+        **{name: getattr(check, name) for name in PrintedNumberCheckResult.__slots__},
+    }
 
 
-def _print_figure_check(check: PrintedFigureCheck, *, quiet: bool) -> None:
+def _print_figure_check(check: PrintedNumberCheckResult, *, quiet: bool) -> None:
     echo(check)
     if quiet:
         return

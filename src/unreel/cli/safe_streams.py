@@ -17,7 +17,7 @@ def sanitise_std_streams() -> None:
 
 
 class LastOutputTime:
-    """Time of the last output of this program."""
+    """Time at which this program last wrote to stdout or stderr."""
 
     def __init__(self) -> None:
         self.last_s = time.monotonic()
@@ -31,12 +31,15 @@ OUTPUT: Final = LastOutputTime()
 
 
 def get_raw_stream(stream: TextIO) -> TextIO:
-    """Return the stream below a guarded one, for callers that sanitise text themselves and add colours."""
+    """Return the stream that a sanitised stream writes to; other streams are returned unchanged.
+
+    Callers must sanitise their text themselves; they need it to write colours.
+    """
     return stream.below if isinstance(stream, _SanitisedStream) else stream
 
 
 def is_stream_unwritten(stream: TextIO) -> bool:
-    """Return whether nothing was written to a guarded stream yet."""
+    """Return whether nothing was written to a sanitised stream yet; true for other streams."""
     return not isinstance(stream, _SanitisedStream) or stream.is_fresh
 
 

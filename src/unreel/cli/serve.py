@@ -1,4 +1,4 @@
-"""`unreel serve`: runs vLLM's server with a checkpoint until the command is stopped."""
+"""`unreel serve`: run a vLLM server with a checkpoint until the command is stopped."""
 
 import shlex
 import sys
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from unreel.cli.output import SILENCE, echo, json_option, print_json, print_message
-from unreel.cli.process import StopSignal
+from unreel.cli.process_signals import StopSignalReceived
 from unreel.cli.progress import ProgressMeter
 from unreel.core.errors import InvalidSettingError
 
 if TYPE_CHECKING:
-    from unreel.reviewers.local.server import VllmInstallation
-    from unreel.reviewers.local.serving import ServedModel, ServingPlan
+    from unreel.reviewers.local.vllm_plan import ServedModel, VllmServerPlan
+    from unreel.reviewers.local.vllm_server import VllmInstallation
 
 
 @click.command()
@@ -77,34 +77,39 @@ def serve(  # noqa: PLR0913  one parameter for each option
     Downloads nothing, runs no code of the checkpoint, and listens on loopback. Runs until Ctrl-C or
     SIGTERM, then exits with status 0 and leaves no process behind.
     """
-    from unreel.reviewers.local.server import find_vllm_installation, require_serving_address
-    from unreel.reviewers.local.serving import ServingAddress, plan_serving
+    from unreel.reviewers.local.vllm_plan import VllmServerSettings, plan_vllm_server
+    from unreel.reviewers.local.vllm_server import (
+        find_vllm_installation,
+        require_safe_serving_address,
+    )
 
-    place = ServingAddress(host=host, port=port, gpus=gpus, max_length=max_length)
-    plan = plan_serving(checkpoint, place=place, adapters=_parse_adapter_options(adapters))
+    place = VllmServerSettings(host=host, port=port, gpus=gpus, max_length=max_length)
+    plan = plan_vllm_server(checkpoint, place=place, adapters=_parse_adapter_options(adapters))
     engine = find_vllm_installation(python, plan)
-    require_serving_address(place)
+    require_safe_serving_address(place)
     for remark in plan.remarks:
         print_message(f"unreel: {remark}")
     _run_vllm_server(plan, engine, as_json=as_json)
 
 
-def _run_vllm_server(plan: "ServingPlan", engine: "VllmInstallation", *, as_json: bool) -> None:
-    from unreel.reviewers.local.server import start_vllm
+def _run_vllm_server(plan: "VllmServerPlan", engine: "VllmInstallation", *, as_json: bool) -> None:
+    from unreel.reviewers.local.vllm_server import run_vllm_server
 
     with ExitStack() as held:
         with ProgressMeter() as meter:
             meter.tell(f"starting vLLM {engine.version}")
-            server = held.enter_context(start_vllm(plan, engine, tell=meter.tell))
+            server = held.enter_context(run_vllm_server(plan, engine, tell=meter.tell))
         try:
             _print_served_models(plan, engine, as_json=as_json)
             SILENCE.stop()
             server.wait()
-        except StopSignal:
+        except StopSignalReceived:
             print_message("unreel: ending the server")
 
 
-def _print_served_models(plan: "ServingPlan", engine: "VllmInstallation", *, as_json: bool) -> None:
+def _print_served_models(
+    plan: "VllmServerPlan", engine: "VllmInstallation", *, as_json: bool
+) -> None:
     if as_json:
         served = [
             {
@@ -133,12 +138,15 @@ def _print_served_models(plan: "ServingPlan", engine: "VllmInstallation", *, as_
                 echo(f"--model {_format_model_address(model, plan)} --show {form}{boxes}{words}")
 
 
-def _format_model_address(model: "ServedModel", plan: "ServingPlan") -> str:
+def _format_model_address(model: "ServedModel", plan: "VllmServerPlan") -> str:
     return f"vllm/{model.name}@{plan.place.url}/v1"
 
 
 def _iter_protocol_options(model: "ServedModel") -> Iterator[str]:
-    """Yield the training protocols of the model as options; none for a model that unreel did not train."""
+    """Yield command-line options for each protocol that a model was trained on.
+
+    Yields one empty text for a model that unreel did not train.
+    """
     if model.taught is None or not model.taught.instruments:
         yield ""
         return

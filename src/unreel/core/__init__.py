@@ -8,13 +8,13 @@ Where to look:
     `estimate.py`: numbers with an interval and n (`Unmeasured` without).
     `errors.py`: all errors that unreel raises, with advice.
     `output_files.py`: the only module that writes files.
-    `names.py`: file names and ids from untrusted text.
+    `safe_names.py`: file names and ids from untrusted text.
     `safe_text.py`: text without control characters.
     `settings.py`: environment variables.
     `server_keys.py`: the API key of each server.
     `retry.py`: backoff and retry budget.
     `address_check.py`: addresses that may be connected to.
     `managed_process.py`: child processes that never outlive their parent.
-    `registry.py`: names that people choose, loaded on use.
-    `sheet.py`: tables as CSV, LaTeX, Markdown and HTML.
+    `registry.py`: objects that people choose by name, loaded on use.
+    `table_formats.py`: tables as CSV, LaTeX, Markdown and HTML.
 """

@@ -110,10 +110,12 @@ def require_allowed_addresses(host: str, addresses: list[str]) -> None:
 
 
 def resolve_host(host: str, port: int) -> list[Peer]:
-    """Return the addresses of `host`, all of them checked. Connect to these and do not resolve `host` again.
+    """Resolve `host` and return its checked addresses.
+
+    Connect to these addresses, and do not resolve `host` again.
 
     Raises:
-        RefusedAddressError: One of them is rejected.
+        RefusedAddressError: unreel must not connect to one of the addresses.
         OSError: The name cannot be resolved.
     """
     rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

@@ -34,9 +34,9 @@ class Reply:
     @property
     def digest(self) -> str:
         """Return the hash of the text, which is stored next to it."""
-        return digest_text(self.text)
+        return digest_reply_text(self.text)
 
 
-def digest_text(text: str) -> str:
+def digest_reply_text(text: str) -> str:
     """Return the hash of a reply's text: 128 bits of BLAKE2b in hexadecimal."""
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""Boxes in a frame, in parts of its width and height."""
+"""Boxes in a frame, as fractions of its width and height."""
 
 import math
 from dataclasses import dataclass

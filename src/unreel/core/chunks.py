@@ -1,4 +1,4 @@
-"""Sizes of the chunks in which rows and files are read."""
+"""Sizes of the chunks in which rows and files are read, and splitting of items into chunks."""
 
 import itertools
 from collections.abc import Iterable, Iterator

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Final, NewType
 
 from unreel.core.errors import InvalidValueError
-from unreel.core.sheet import build_html_table
+from unreel.core.table_formats import build_html_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class Generated:
 Origin = Real | Generated
 
 
-def get_creator(*origins: Origin) -> str:
+def get_first_creator(*origins: Origin) -> str:
     """Return the creator of the first generated clip; "" if all are real."""
     for origin in origins:
         if isinstance(origin, Generated):
@@ -101,7 +101,7 @@ def get_creator(*origins: Origin) -> str:
     return ""
 
 
-def get_creator_setting(*origins: Origin) -> str:
+def get_first_creator_setting(*origins: Origin) -> str:
     """Return the setting of the first generated clip; "" if all are real, or it is unknown."""
     for origin in origins:
         if isinstance(origin, Generated):
@@ -110,14 +110,16 @@ def get_creator_setting(*origins: Origin) -> str:
 
 
 def list_creator_names(creator: str, setting: str) -> tuple[str, ...]:
-    """Return the names under which a clip counts: its creator, and `creator/setting`; () if real."""
+    """Return the names under which a clip is counted: `creator` and `creator/setting`; () if real."""
     whole = (creator,) if creator else ()
     return (*whole, f"{creator}/{setting}") if setting else whole
 
 
-def get_creator_with_setting(origin: Origin) -> str:
+def format_creator_with_setting(origin: Origin) -> str:
     """Return the leaderboard name of a clip's creator, with the setting if known; "" for a real clip."""
-    return (list_creator_names(get_creator(origin), get_creator_setting(origin)) or ("",))[-1]
+    return (
+        list_creator_names(get_first_creator(origin), get_first_creator_setting(origin)) or ("",)
+    )[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

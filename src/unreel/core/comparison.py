@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from unreel.core.estimate import Measured
 from unreel.core.question import Instrument
 from unreel.core.safe_text import sanitise_line
-from unreel.core.sheet import build_html_table
+from unreel.core.table_formats import build_html_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

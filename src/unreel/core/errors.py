@@ -162,10 +162,10 @@ class MediaError(UnreelError, RuntimeError):
         return str(self.failure)
 
 
-def raise_machine_error(error: BaseException) -> None:
+def raise_if_machine_error(error: BaseException) -> None:
     """Raise a `MachineError` if the machine caused `error`, directly or through its chain of causes.
 
-    For code that converts an error to a failure: a full disk is not the fault of a clip.
+    Call it before an error becomes the failure of an item: a full disk is not the fault of a clip.
 
     Raises:
         MachineError: The chain has one, the disk is full or read-only, or too many files are open.
@@ -192,7 +192,7 @@ def require_disk_space(folder: Path, needed_bytes: int) -> None:
         raise MachineError(problem, MAKE_ROOM)
 
 
-def raise_rejected_key(failure: Failure) -> None:
+def raise_if_key_rejected(failure: Failure) -> None:
     """Raise if the reason of `failure` is a rejected key, which makes every other item fail too.
 
     Raises:
@@ -206,7 +206,7 @@ def raise_rejected_key(failure: Failure) -> None:
 def convert_to_unreel_error(error: Exception) -> UnreelError | None:
     """Return `error` as an `UnreelError` with a remedy; `None` if it is a bug."""
     try:
-        raise_machine_error(error)
+        raise_if_machine_error(error)
     except MachineError as refusal:
         return refusal
     if isinstance(error, UnreelError):

@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 from unreel.core.errors import InvalidValueError, UnknownNameError
 from unreel.core.question import Instrument
 from unreel.core.safe_text import sanitise_line
-from unreel.core.sheet import build_html_table
+from unreel.core.table_formats import build_html_table
 
 
 class RowCluster(NamedTuple):

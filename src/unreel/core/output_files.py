@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Final, NoReturn, TextIO
 
 from unreel.core.errors import UnsafeTargetError
-from unreel.core.names import require_relative_name
+from unreel.core.safe_names import require_relative_path
 
 PART: Final = ".unreel-"
 """Begins the name of a file that is not whole yet; what a kill leaves behind has it."""
@@ -169,7 +169,7 @@ class OutputDirectory:
     def rename(self, name: str, to: str) -> None:
         """Rename the file or folder `name` to `to`, in the same folder."""
         with self._parent(name, make=False) as (parent, last):
-            os.rename(last, require_relative_name(to), src_dir_fd=parent, dst_dir_fd=parent)
+            os.rename(last, require_relative_path(to), src_dir_fd=parent, dst_dir_fd=parent)
 
     def size(self, name: str) -> int | None:
         """Return the size of the file `name` in bytes; None if it is missing or not a regular file."""
@@ -227,7 +227,7 @@ class OutputDirectory:
 
         Missing directories are created if `make` is true.
         """
-        *folders, last = require_relative_name(name).split("/")
+        *folders, last = require_relative_path(name).split("/")
         try:
             if make:
                 self.root.mkdir(parents=True, exist_ok=True)

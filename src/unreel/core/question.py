@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from unreel.core.clip import ClipId
-from unreel.core.identity import digest
+from unreel.core.content_ids import digest
 from unreel.core.judgement import Pair, list_subject_clips
 
 Marks = Literal["default", "off", "on"]
@@ -54,7 +54,7 @@ def _format_condition(condition: Condition) -> str:
     return " ".join(f"{name}={value}" for name, value in condition.written().items())
 
 
-def list_differing_fields(conditions: Sequence[Condition]) -> tuple[str, ...]:
+def list_differing_condition_fields(conditions: Sequence[Condition]) -> tuple[str, ...]:
     """List the fields whose values differ between `conditions`."""
     return tuple(
         field.name

@@ -43,7 +43,7 @@ class LazyImport:
 
 
 def require_extra(modules: Sequence[str], extra: str) -> None:
-    """Raise if a package of `extra` is missing, without importing any.
+    """Check that all packages of the optional `extra` are installed, without importing them.
 
     Raises:
         MissingExtraError: One of `modules` is not installed.
@@ -54,8 +54,8 @@ def require_extra(modules: Sequence[str], extra: str) -> None:
 
 
 @dataclass(frozen=True)  # with slots, `Registry[T](...)` would fail
-class NameRegistry(Generic[T]):
-    """A table of names; the error for an unknown name lists the known names.
+class NamedObjectRegistry(Generic[T]):
+    """Registry of objects by name, loaded on request; an unknown name gives an error with all names.
 
     A package adds a name through an entry point of the `group`. It cannot replace a built-in name,
     because the meaning of built-in names must not depend on installed packages.

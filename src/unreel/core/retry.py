@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError
-from unreel.core.identity import digest
 
 LONGEST_BACKOFF_S: Final = 30.0
 LONGEST_WAIT_S: Final = 86_400.0
@@ -25,7 +25,7 @@ TRICKLE_PER_S: Final = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """Timeouts of a question with all its requests and waits, and of one request."""
+    """Timeouts of one question and of one request, and the first delay before a retry."""
 
     deadline_s: float = 180.0
     attempt_s: float = 80.0

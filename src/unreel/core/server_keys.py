@@ -69,14 +69,14 @@ class ServerAddress:
         return host if self.uses_usual_port else f"{host}:{self.port}"
 
 
-def drop_server_address(name: str) -> str:
+def remove_server_from_model_name(name: str) -> str:
     """Return the name of a model without its server: `vllm/good` for `vllm/good@http://host:8000/v1`."""
     return _AT_SERVER.sub("", name)
 
 
 def hide_server_addresses(text: str) -> str:
     """Return `text` for publication: without model servers, and with `[address]` for other addresses."""
-    return _WRITTEN.sub("[address]", drop_server_address(text))
+    return _WRITTEN.sub("[address]", remove_server_from_model_name(text))
 
 
 def parse_server_url(url: str) -> ServerAddress:
@@ -101,7 +101,7 @@ def normalise_host(text: str) -> str | None:
         return None
 
 
-def find_key_variable(server: ServerAddress, key_hosts: str) -> str | None:
+def find_server_key_variable(server: ServerAddress, key_hosts: str) -> str | None:
     """Return the variable whose key may be sent to `server`; `None` if `key_hosts` omits the server.
 
     `key_hosts` is the setting of that name.

@@ -95,7 +95,7 @@ def _parse_variable(variable: str, text: str, *, number: bool) -> int | str:
     return int(text)
 
 
-def read_secret(variable: str, environment: Mapping[str, str] | None = None) -> str | None:
+def read_secret_variable(variable: str, environment: Mapping[str, str] | None = None) -> str | None:
     """Read the key in `variable`; `None` if it is not set. Never store or print the key."""
     given = os.environ if environment is None else environment
     return given.get(variable) or None
@@ -162,7 +162,7 @@ def read_storage_options(
         "aws_region": region or ("us-east-1" if endpoint else ""),
         "allow_http": "true" if endpoint.startswith("http://") else "",
     }
-    options |= {name.lower(): read_secret(name, given) or "" for name in _SECRETS}
+    options |= {name.lower(): read_secret_variable(name, given) or "" for name in _SECRETS}
     options["aws_skip_signature"] = "false" if settings.s3_role else ""
     return {name: value for name, value in options.items() if value}
 

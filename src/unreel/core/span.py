@@ -1,4 +1,4 @@
-"""Time spans in whole microseconds."""
+"""Time spans in integer microseconds, and conversion between seconds and microseconds."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,15 +22,15 @@ def format_seconds(at_us: int) -> str:
     return f"{at_us / MICROSECONDS:.2f} s"
 
 
-def add_second_fields(value: Any) -> Any:
+def add_seconds_fields(value: Any) -> Any:
     """Return a JSON document with a field such as `start_s` added for each field such as `start_us`."""
     if isinstance(value, list):
-        return [add_second_fields(part) for part in value]
+        return [add_seconds_fields(part) for part in value]
     if not isinstance(value, dict):
         return value
     found: dict[str, Any] = {}
     for key, part in value.items():
-        found[key] = add_second_fields(part)
+        found[key] = add_seconds_fields(part)
         seconds = f"{key[:-3]}_s"
         if key.endswith("_us") and type(part) is int and seconds not in value:
             found[seconds] = part / MICROSECONDS

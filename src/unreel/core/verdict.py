@@ -21,7 +21,7 @@ class UnparsedReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unparsed:
-    """A part that the text does not hold, or holds in a form that cannot be read."""
+    """Part of an answer that the text does not contain, or contains in an unreadable form."""
 
     reason: UnparsedReason
     found: str = ""

@@ -1,4 +1,4 @@
-"""`[[creator]]` sections of a recipe: name, kind and inputs of each creator."""
+"""`[[creator]]` sections of a recipe: name, kind, inputs and further keys of each creator."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from typing import Any, Final
 from pydantic import ConfigDict, model_validator
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.registry import LazyImport, NameRegistry
+from unreel.core.registry import LazyImport, NamedObjectRegistry
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.contract import ClipClass, Creator, CreatorInput, Given
 from unreel.creators.kind import CreatorEnvironment, CreatorKeys
-from unreel.recipes.check import validate_recipe_sections
 from unreel.recipes.section import Line, RecipeSection, Seed, Text
+from unreel.recipes.validation import validate_recipe_sections
 
 
 class FrozenCreatorConfig(CreatorKeys):
@@ -40,16 +40,16 @@ class FrozenCreatorConfig(CreatorKeys):
 FROZEN: Final = "frozen"
 """Clips of the benchmark itself: they are not generated."""
 
-CREATORS: Final[NameRegistry[type[CreatorKeys]]] = NameRegistry(
+CREATORS: Final[NamedObjectRegistry[type[CreatorKeys]]] = NamedObjectRegistry(
     "kind of creator",
     {
         "degrade": LazyImport("unreel.creators.edited_clips:DegradeCreatorConfig"),
         "diffusers": LazyImport("unreel.creators.diffusers:DiffusersCreatorConfig"),
-        "encoded": LazyImport("unreel.arena.run.injected:EncodedKeys"),
+        "encoded": LazyImport("unreel.arena.run.injection_creators:EncodedControlKeys"),
         "endpoint": LazyImport("unreel.creators.endpoint.config:EndpointCreatorConfig"),
         "folder": LazyImport("unreel.creators.folder:FolderCreatorConfig"),
         FROZEN: LazyImport("unreel.creators.config:FrozenCreatorConfig"),
-        "inject": LazyImport("unreel.arena.run.injected:InjectKeys"),
+        "inject": LazyImport("unreel.arena.run.injection_creators:InjectCreatorKeys"),
     },
     group="unreel.creators",
 )
@@ -57,7 +57,7 @@ CREATORS: Final[NameRegistry[type[CreatorKeys]]] = NameRegistry(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatorFactory:
-    """Factory of a creator: stable name, constructor and requested inputs."""
+    """Factory that opens a creator: stable name, constructor and requested inputs."""
 
     name: str
     title: str
@@ -77,7 +77,7 @@ class CreatorFactory:
         return self.build()
 
 
-class CreatorSection(RecipeSection):
+class CreatorRecipeSection(RecipeSection):
     """`[[creator]]` section of a recipe: the common keys below, and the keys of its kind."""
 
     model_config = ConfigDict(extra="allow")
@@ -91,7 +91,7 @@ class CreatorSection(RecipeSection):
     seed: Seed = 0
 
     @model_validator(mode="after")
-    def _keys_are_of_its_kind(self) -> "CreatorSection":
+    def _keys_are_of_its_kind(self) -> "CreatorRecipeSection":
         can = self.keys.can
         beyond = [each.value for each in self.settings if each not in can]
         if beyond or len(set(self.settings)) < len(self.settings):
@@ -103,7 +103,7 @@ class CreatorSection(RecipeSection):
 
     @property
     def keys(self) -> CreatorKeys:
-        """Return the parsed keys of the creator's kind.
+        """Parse and return the keys of the section that belong to the creator's kind.
 
         Raises:
             InvalidSettingError: A key is unknown for this kind, or its value is invalid.
@@ -116,16 +116,19 @@ class CreatorSection(RecipeSection):
 
     @property
     def held(self) -> str | None:
-        """Return the creator's name in the benchmark that contains its clips; `None` if clips are made."""
+        """Return the creator's name in the benchmark if its clips are in there; `None` if they are made."""
         keys = self.keys
         return (keys.creator or self.name) if isinstance(keys, FrozenCreatorConfig) else None
 
     @property
     def stable_name(self) -> str:
-        """Return the stable name without opening the creator; it changes with parameters and checkpoint."""
+        """Return the creator's stable name, which changes with parameters and checkpoint.
+
+        The creator is not opened for this.
+        """
         return self.keys.stable_name(self.kind, self.name)
 
-    def beside(self, base: Path) -> "CreatorSection":
+    def beside(self, base: Path) -> "CreatorRecipeSection":
         """Return the section with its paths resolved against the recipe directory `base`."""
         return type(self).model_validate(self.model_dump() | self.keys.beside(base))
 
@@ -154,5 +157,5 @@ class CreatorSection(RecipeSection):
         return dict(self.model_extra or {})
 
 
-def _open_creator(section: CreatorSection, name: str, around: CreatorEnvironment) -> Creator:
+def _open_creator(section: CreatorRecipeSection, name: str, around: CreatorEnvironment) -> Creator:
     return section.keys.open(name, around)

@@ -1,4 +1,4 @@
-"""Interface of a creator: request and result. `unreel.testing.creators` tests implementations."""
+"""Interface of a creator, its request and its result. `unreel.testing.creators` tests creators."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from unreel.core.failure import Failure
 
 
 class CreatorInput(StrEnum):
-    """Input that a creator starts from: image, text or both."""
+    """Kind of input from which a creator makes a clip: image, text or both."""
 
     IMAGE_AND_TEXT = "image+text"
     IMAGE = "image"
@@ -33,7 +33,7 @@ class ClipClass(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipBrief:
-    """Request for one clip: the scene of a real one, given by its first frame, a text or both."""
+    """Request to a creator for one clip of a real clip's scene, given by first frame, text or both."""
 
     id: str
     """Of the scene; with creator, setting and seed it names the clip."""
@@ -69,7 +69,7 @@ class GeneratedClip:
 
 
 class CreatorContext(Protocol):
-    """Context for one brief: a folder, persistent notes, and a safe download."""
+    """Context of a creator for one brief: a folder, persistent notes, and a safe download."""
 
     @property
     def folder(self) -> Path:
@@ -77,11 +77,14 @@ class CreatorContext(Protocol):
         ...
 
     def recall(self, what: str) -> str | None:
-        """Return the text stored under the key `what` for this brief, also by an earlier process."""
+        """Return the note stored under the key `what` for this brief, also by an earlier process."""
         ...
 
     def note(self, what: str, text: str) -> None:
-        """Store `text` under the key `what`, on disk before this returns, for example a paid job's id."""
+        """Store `text` as a note under the key `what`, for example the id of a paid job.
+
+        The note is on disk before this returns.
+        """
         ...
 
     async def fetch(self, url: str, into: Path) -> Failure | None:
@@ -93,16 +96,16 @@ class CreatorContext(Protocol):
 
 
 class Creator(Protocol):
-    """Generator of clips; many clips may be made concurrently in one event loop."""
+    """Interface of a creator, which makes clips; one event loop may make many clips concurrently."""
 
     @property
     def name(self) -> str:
-        """Return the stable name: equal names mean equal weights and equal parameters."""
+        """Return the creator's stable name: equal names mean equal weights and equal parameters."""
         ...
 
     @property
     def side(self) -> ClipClass:
-        """Return the class of the creator's clips."""
+        """Return the class of the creator's clips: generated, or edited real clips as a control."""
         ...
 
     @property

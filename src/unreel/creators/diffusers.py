@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NoRe
 
 from pydantic import Field, field_serializer, model_validator
 
-from unreel.core.errors import InvalidSettingError, raise_machine_error
+from unreel.core.content_ids import digest
+from unreel.core.errors import InvalidSettingError, raise_if_machine_error
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import digest
 from unreel.core.input_files import INDEX_FILES, require_safe_weight_index
 from unreel.core.output_files import OutputDirectory
 from unreel.core.registry import require_extra
@@ -31,14 +31,14 @@ from unreel.creators.contract import (
     CreatorInput,
     GeneratedClip,
 )
-from unreel.creators.families import (
+from unreel.creators.kind import CreatorEnvironment, CreatorKeys
+from unreel.creators.pipeline_families import (
     FAMILIES,
     FamilyName,
     PipelineFamily,
     fit_frame_count,
     fit_frame_size,
 )
-from unreel.creators.kind import CreatorEnvironment, CreatorKeys
 from unreel.recipes.section import Exact, Text
 
 if TYPE_CHECKING:  # arrays are handed over by whoever loads torch
@@ -201,7 +201,7 @@ class DiffusersCreator:
         return await to_thread(self._make, brief, OutputDirectory(workplace.folder))
 
     async def close(self) -> None:
-        """Release the weights."""
+        """Release the weights of the loaded pipelines."""
         with self._alone:
             self._pipelines.clear()
 
@@ -210,7 +210,7 @@ class DiffusersCreator:
             try:
                 return self._run(brief, into)
             except Exception as error:  # noqa: BLE001  what a pipeline raises costs one clip
-                raise_machine_error(error)
+                raise_if_machine_error(error)
                 reason = FailureReason.STAGE_FAILED
                 if "out of memory" in str(error).lower():
                     reason = FailureReason.OUT_OF_MEMORY
@@ -242,7 +242,7 @@ class DiffusersCreator:
             try:
                 self._pipelines[kind] = _load_pipeline(kind, self._keys, self._family)
             except Exception as error:  # noqa: BLE001  a checkpoint that is not of its family
-                raise_machine_error(error)
+                raise_if_machine_error(error)
                 detail = f"{kind} of {self._keys.label('')!a} cannot be loaded ({error})"
                 self._broken = Failure(FailureReason.STAGE_FAILED, detail[:_MOST_DETAIL])
         return self._broken or self._pipelines[kind]

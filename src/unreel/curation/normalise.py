@@ -1,4 +1,4 @@
-"""Normalisation of pieces: cut, cropped and encoded files in one format, stored under the hash of their bytes."""
+"""Rendering of segments as files of one format, which are stored under the hash of their bytes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,36 +12,41 @@ from pydantic import TypeAdapter
 
 from unreel.core.box import Box
 from unreel.core.clip import Clip, ClipFacts, ClipId
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.failure import Failure
-from unreel.core.identity import compute_clip_id
-from unreel.core.names import read_clip_id
+from unreel.core.safe_names import read_clip_id
 from unreel.core.span import TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Trace
-from unreel.curation.piece import ClipSegment, ExcludedSegment, build_hashed_path
-from unreel.curation.pieces import (
+from unreel.curation.segment import ClipSegment, ExcludedSegment, build_hashed_path
+from unreel.curation.segment_table import (
     CurationStepResult,
     ReiterableStream,
     SegmentTable,
     deduplicate_segments,
 )
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import Given, StepRequest, VersionedStep, to_json_values
+from unreel.curation.step_execution import (
+    CurationStepRequest,
+    Given,
+    VersionedCurationStep,
+    to_json_values,
+)
 from unreel.engine.location import StorageLocation
 from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.reader import MediaReader
-from unreel.media.render import WHOLE, FrameRange, PixelCrop
+from unreel.media.render import WHOLE, CroppedFrameRange, PixelCrop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredClip:
-    """Clip file that a step wrote, as recorded in the table of the step."""
+    """Clip file that a curation step wrote: hash, file name and stream properties, as in its table."""
 
     made: ClipId
     name: str
     facts: ClipFacts
 
     def below(self, media: StorageLocation) -> Clip:
-        """Return the stored file in the media directory as a clip."""
+        """Return the stored file as a clip; `media` is the folder that contains it."""
         clip = read_clip_id(self.made, media.uri)
         location = (media / build_hashed_path(clip, ".mp4")).uri
         return Clip(id=clip, location=location, facts=self.facts)
@@ -69,14 +74,18 @@ FRAME: Final = Box(0, 0, 1, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FrameMapping:
-    """Mapping from an old frame to a new one: the visible window in each, as fractions."""
+class FrameCoordinateMapping:
+    """Mapping of box coordinates from an old frame to a new one, after a crop and a change of size.
+
+    `window` is the visible part of the old frame and `shown_in` its place in the new one, as
+    fractions.
+    """
 
     window: Box = FRAME
     shown_in: Box = FRAME
 
     def map(self, box: Box) -> Box | None:
-        """Return `box` of the old frame in the new frame; `None` if no part of `box` is visible."""
+        """Convert `box` from the old to the new frame; `None` if no part of `box` is visible there."""
         x0, x1 = (
             _compute_relative_position(x, self.window.x0, self.window.x1) for x in (box.x0, box.x1)
         )
@@ -96,9 +105,9 @@ class FrameMapping:
 
 
 def map_traces_to_segment(
-    traces: Sequence[Trace], *, span: TimeSpan, view: FrameMapping
+    traces: Sequence[Trace], *, span: TimeSpan, view: FrameCoordinateMapping
 ) -> tuple[Trace, ...]:
-    """Return `traces` in the time and coordinates of the segment that shows `view` during `span`.
+    """Convert `traces` to the times and coordinates of a segment, given its `span` and frame mapping.
 
     Traces outside the segment are dropped.
     """
@@ -109,7 +118,9 @@ def map_traces_to_segment(
     )
 
 
-def _map_trace_to_segment(trace: Trace, span: TimeSpan, view: FrameMapping) -> Trace | None:
+def _map_trace_to_segment(
+    trace: Trace, span: TimeSpan, view: FrameCoordinateMapping
+) -> Trace | None:
     shared_us = trace.span.overlap_us(span)
     if not shared_us:
         return None
@@ -129,7 +140,7 @@ def _compute_relative_position(place: float, first: float, last: float) -> float
 
 
 def compute_fitted_window(width: int, height: int, form: NormalisedClipFormat) -> PixelCrop:
-    """Return the window of the `form` frame where `fit_picture_inside` puts a picture of this size."""
+    """Return the pixels that a picture of this size covers when it is fitted into a frame of `form`."""
     scale = min(Fraction(form.width, width), Fraction(form.height, height))
     wide, high = (max(1, round(side * scale)) for side in (width, height))
     return PixelCrop(
@@ -138,12 +149,12 @@ def compute_fitted_window(width: int, height: int, form: NormalisedClipFormat) -
 
 
 RENDER: Final = "render"
-_CUT: Final = TypeAdapter(FrameRange)
+_CUT: Final = TypeAdapter(CroppedFrameRange)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentRenderSettings:
-    """Output format of segments; without a format, segments are only cut."""
+    """Settings for rendering segments as files; without an output format, segments are only cut."""
 
     form: NormalisedClipFormat | None
     step: str = RENDER
@@ -153,7 +164,7 @@ class SegmentRenderSettings:
 def run_render_step(
     rendering: SegmentRenderSettings, work: CurationJob, state: CurationState
 ) -> CurationState:
-    """Render every segment as a separate file, and return the new state."""
+    """Render every segment as a separate file in the output format, and return the new state."""
     return state.after(render_segments(work, state.pieces, rendering))
 
 
@@ -165,10 +176,10 @@ def render_segments(
     Without an output format, a segment that is a whole clip keeps its file.
     """
     form, media = rendering.form, work.bench.media
-    step = VersionedStep(
+    step = VersionedCurationStep(
         name=RENDER,
         version=1,
-        settings={"form": _build_normal_form_settings(form)},
+        settings={"form": _build_clip_format_settings(form)},
         finds=TypeAdapter(StoredClip),
     )
     look = partial(_render_clip, form=form, media=media)
@@ -190,8 +201,8 @@ def _needs_rendering(piece: ClipSegment, form: NormalisedClipFormat | None) -> b
 
 def _iter_render_requests(
     pieces: Iterable[ClipSegment], form: NormalisedClipFormat | None
-) -> Iterator[StepRequest]:
-    """Yield the request for each segment to render, followed by the request for its cleaned copy."""
+) -> Iterator[CurationStepRequest]:
+    """Yield the request to render each segment, followed by that for its copy without watermarks."""
     for piece in pieces:
         if not _needs_rendering(piece, form):
             continue
@@ -225,7 +236,7 @@ def _iter_render_results(
 def _select_render_result(
     own: StoredClip | Failure, copy: StoredClip | Failure | None
 ) -> StoredClip | Failure:
-    """Return the rendered clip, or a failure if the clip or its cleaned copy failed."""
+    """Return the rendered clip, or the failure of the clip or of its copy without watermarks."""
     return copy if isinstance(copy, Failure) and not isinstance(own, Failure) else own
 
 
@@ -241,7 +252,7 @@ def _render_clip(
     return data if isinstance(data, Failure) else store_clip_by_hash(data, media, reader=reader)
 
 
-def _build_normal_form_settings(form: NormalisedClipFormat | None) -> dict[str, Any] | None:
+def _build_clip_format_settings(form: NormalisedClipFormat | None) -> dict[str, Any] | None:
     if form is None:
         return None
     return {
@@ -267,7 +278,9 @@ def _build_rendered_segment(
     return replace(piece.remade(made), entry=replace(piece.entry, traces=traces))
 
 
-def build_frame_mapping(piece: ClipSegment, form: NormalisedClipFormat | None) -> FrameMapping:
+def build_frame_mapping(
+    piece: ClipSegment, form: NormalisedClipFormat | None
+) -> FrameCoordinateMapping:
     """Return the mapping from the frames of the segment's file to its frames in the format `form`."""
     crop, video = piece.cut.crop, piece.clip.facts.video
     width, height = video.width, video.height
@@ -277,9 +290,9 @@ def build_frame_mapping(piece: ClipSegment, form: NormalisedClipFormat | None) -
         window = Box(crop.left / width, crop.top / height, right / width, bottom / height)
         width, height = crop.width, crop.height
     if form is None:
-        return FrameMapping(window=window)
+        return FrameCoordinateMapping(window=window)
     place = compute_fitted_window(width, height, form)
-    return FrameMapping(
+    return FrameCoordinateMapping(
         window=window,
         shown_in=Box(
             place.left / form.width,

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 from scenedetect import FrameTimecode, SceneDetector
 
-from unreel.curation.split import THRESHOLD, compute_colour_distances
+from unreel.curation.shots import THRESHOLD, compute_colour_distances
 from unreel.media.picture import scale_down_picture
 from unreel.media.scan import SMALL_SIDE, compute_colour_histogram
 

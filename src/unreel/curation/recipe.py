@@ -1,4 +1,4 @@
-"""Settings of a curation: defaults, overridden by a TOML file and by options.
+"""Recipe of a curation: all settings, from defaults, a TOML file and options.
 
 Unknown keys are rejected. A step whose section is missing is not run.
 """
@@ -15,39 +15,39 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.input_files import read_toml_file
 from unreel.core.judgement import Label
 from unreel.core.trace import Category
-from unreel.curation.state import RecipeGlobalSettings
+from unreel.curation.state import CurationGlobalSettings
 from unreel.media.normalise import NormalisedClipFormat
-from unreel.recipes.check import apply_recipe_change, validate_recipe_sections
 from unreel.recipes.section import (
     MOST_PARTS,
     Count,
     Deadline,
     Exact,
     MaxTokens,
-    NumberUnit,
+    RecipeNumberUnit,
     RecipeSection,
     Seconds,
     Text,
 )
+from unreel.recipes.validation import apply_recipe_change, validate_recipe_sections
 from unreel.reviewers.config import ReviewerSection
 
 
-class AuditSection(RecipeSection):
+class AuditRecipeSection(RecipeSection):
     """`[audit]`: tests whether file properties reveal the labels; a leak prevents the freeze."""
 
     texts: bool = True
     """Read texts on clips whose marks no earlier step looked for."""
 
 
-class ClusterSection(RecipeSection):
+class ClusterRecipeSection(RecipeSection):
     """`[cluster]`: groups descriptions by meaning and keeps equally many clips of each group."""
 
 
-class CropSection(RecipeSection):
+class CropRecipeSection(RecipeSection):
     """`[crop]`: crops the filled borders of clips."""
 
 
-class DescribeSection(ReviewerSection):
+class DescribeRecipeSection(ReviewerSection):
     """`[describe]`: a vision model describes each real clip from 8 frames."""
 
     max_tokens: MaxTokens = 1024
@@ -56,7 +56,7 @@ class DescribeSection(ReviewerSection):
     """For one question, retries included."""
 
 
-class DuplicatesSection(RecipeSection):
+class DuplicatesRecipeSection(RecipeSection):
     """`[duplicates]`: finds clips with the same content, also re-encoded, scaled or with overlays."""
 
     near: Literal["drop", "keep"] = "drop"
@@ -68,7 +68,7 @@ Share = Annotated[int, Field(ge=0, le=1_000_000)]
 Year = Annotated[int, Field(ge=1900, le=9999)]
 
 
-class CitationSection(RecipeSection):
+class CitationRecipeSection(RecipeSection):
     """`[freeze.citation]`: citation of the benchmark; the card lists missing fields."""
 
     authors: Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)] = ()
@@ -83,12 +83,12 @@ class CitationSection(RecipeSection):
     """A whole entry, in place of the one that is made from the other keys."""
 
 
-class FreezeSection(RecipeSection):
+class FreezeRecipeSection(RecipeSection):
     """`[freeze]`: content of the frozen benchmark."""
 
     version: Text = "0.1.0"
     """Of the benchmark."""
-    shares: Annotated[tuple[Share, Share, Share], NumberUnit("parts")] = (8, 1, 1)
+    shares: Annotated[tuple[Share, Share, Share], RecipeNumberUnit("parts")] = (8, 1, 1)
     """Parts of train, val and test; a split with 0 is not made."""
     labels: Annotated[tuple[Label, ...], Field(max_length=len(Label))] = tuple(Label)
     """What every split must hold; a set of one label says so here."""
@@ -98,7 +98,7 @@ class FreezeSection(RecipeSection):
     """`in_place` copies nothing: the manifest names where the files lie, for sets too large to hold twice."""
     about: Text = ""
     """A paragraph for the data card."""
-    citation: CitationSection | None = None
+    citation: CitationRecipeSection | None = None
     """How it is to be cited."""
 
     @property
@@ -107,7 +107,7 @@ class FreezeSection(RecipeSection):
         return self.media == "in_place"
 
     @model_validator(mode="after")
-    def _something_is_shared(self) -> "FreezeSection":
+    def _something_is_shared(self) -> "FreezeRecipeSection":
         if not sum(self.shares):
             setting, problem = "freeze.shares", "no split gets anything"
             raise InvalidSettingError(setting, problem, "Give parts such as [8, 1, 1]")
@@ -117,10 +117,10 @@ class FreezeSection(RecipeSection):
 CATEGORIES: Final = tuple(category for category in Category if category is not Category.OTHER)
 
 
-class InjectSection(RecipeSection):
+class InjectRecipeSection(RecipeSection):
     """`[inject]`: adds, for real clips, a twin with one known trace."""
 
-    share: Annotated[float, Field(gt=0, le=1), NumberUnit("part")] = 1.0
+    share: Annotated[float, Field(gt=0, le=1), RecipeNumberUnit("part")] = 1.0
     """Of the real clips, that gain a twin."""
     categories: Annotated[tuple[Category, ...], Field(min_length=1, max_length=MOST_PARTS)] = (
         CATEGORIES
@@ -130,25 +130,25 @@ class InjectSection(RecipeSection):
     """How plain the trace is: 1 is seen at once."""
 
     @model_validator(mode="after")
-    def _categories_can_be_injected(self) -> "InjectSection":
+    def _categories_can_be_injected(self) -> "InjectRecipeSection":
         if Category.OTHER in self.categories:
             setting, problem = "inject.categories", "nothing is injected as 'other'"
             raise InvalidSettingError(setting, problem, f"Known: {', '.join(CATEGORIES)}")
         return self
 
 
-class LengthsSection(RecipeSection):
+class LengthsRecipeSection(RecipeSection):
     """`[lengths]`: trims real clips to the lengths of generated clips."""
 
 
-class NormaliseSection(RecipeSection):
+class NormaliseRecipeSection(RecipeSection):
     """`[normalise]`: one format for every clip, so that the encoding does not reveal its origin."""
 
-    width: Annotated[int, NumberUnit("pixels")] = 1280
+    width: Annotated[int, RecipeNumberUnit("pixels")] = 1280
     """Even; the picture is fitted inside and centred on black."""
-    height: Annotated[int, NumberUnit("pixels")] = 720
+    height: Annotated[int, RecipeNumberUnit("pixels")] = 720
     """Even."""
-    rate: Annotated[Exact, NumberUnit("frames a second")] = Fraction(24)
+    rate: Annotated[Exact, RecipeNumberUnit("frames a second")] = Fraction(24)
     """Such as 24 or "30000/1001"."""
     crf: int = 18
     """Quality of x264, 0 (best) to 51."""
@@ -156,7 +156,7 @@ class NormaliseSection(RecipeSection):
     """`kept` gives every clip a track, silent where the clip was mute."""
 
     @model_validator(mode="after")
-    def _form_can_be_encoded(self) -> "NormaliseSection":
+    def _form_can_be_encoded(self) -> "NormaliseRecipeSection":
         _ = self.form
         return self
 
@@ -172,7 +172,7 @@ class NormaliseSection(RecipeSection):
         )
 
 
-class ScreenSection(RecipeSection):
+class ScreenRecipeSection(RecipeSection):
     """`[screen]`: removes segments that cannot be judged; human decisions take precedence."""
 
     screens: dict[str, dict[str, Any]] = Field(default={"motion": {}}, max_length=MOST_PARTS)
@@ -181,7 +181,7 @@ class ScreenSection(RecipeSection):
     """JSONL of people's decisions, lines of `queue.jsonl`; relative to the recipe's file."""
 
 
-class SourceSection(RecipeSection):
+class SourceRecipeSection(RecipeSection):
     """`[source]` or `[[source]]`: a source of clips, and default values for its clips.
 
     `label`, `creator`, `licence`, `source` and `group` are fallbacks for values that are missing in
@@ -206,11 +206,11 @@ class SourceSection(RecipeSection):
     """Where they were found, such as an address."""
     group: Text = ""
     """Clips of one group show the same scene and share a split."""
-    limit: Annotated[Count, NumberUnit("clips")] | None = None
+    limit: Annotated[Count, RecipeNumberUnit("clips")] | None = None
     """The first clips only."""
 
     @model_validator(mode="after")
-    def _fields_are_known(self) -> "SourceSection":
+    def _fields_are_known(self) -> "SourceRecipeSection":
         for field in self.columns:
             if field not in KNOWN:
                 setting, problem = "columns", f"no field of a clip is named {field!r}"
@@ -223,13 +223,13 @@ class SpliceSection(RecipeSection):
 
     length_s: Annotated[Seconds, Field(ge=1, le=3600)] = Fraction(180)
     """Of each video."""
-    segments: Annotated[Count, Field(le=100), NumberUnit("segments")] = 3
+    segments: Annotated[Count, Field(le=100), RecipeNumberUnit("segments")] = 3
     """At most so many generated segments in a video."""
-    share: Annotated[float, Field(gt=0, le=1), NumberUnit("part")] = 0.5
+    share: Annotated[float, Field(gt=0, le=1), RecipeNumberUnit("part")] = 0.5
     """Of the videos, that get generated segments; the others are made of real clips alone."""
 
 
-class SplitSection(RecipeSection):
+class ShotSplitRecipeSection(RecipeSection):
     """`[split]`: cuts clips into shots, where the colours of two consecutive frames differ too much."""
 
     detector: Literal["colour", "transnetv2"] = "colour"
@@ -240,7 +240,7 @@ class SplitSection(RecipeSection):
     """Shorter pieces are excluded."""
 
 
-class WatermarkSection(RecipeSection):
+class WatermarkRecipeSection(RecipeSection):
     """`[watermark]`: finds and records overlaid texts and logos."""
 
     texts: bool = True
@@ -253,45 +253,45 @@ def _wrap_in_list(value: object) -> object:
     return [value] if isinstance(value, Mapping) else value
 
 
-class CurateRecipe(RecipeGlobalSettings):
+class CurationRecipe(CurationGlobalSettings):
     """Complete recipe of a curation: all settings that determine its result."""
 
     source: Annotated[
-        tuple[SourceSection, ...],
+        tuple[SourceRecipeSection, ...],
         Field(min_length=1, max_length=MOST_PARTS),
         BeforeValidator(_wrap_in_list),
     ]
-    duplicates: DuplicatesSection | None = None
-    split: SplitSection | None = None
-    crop: CropSection | None = None
-    screen: ScreenSection | None = None
-    lengths: LengthsSection | None = None
-    watermark: WatermarkSection | None = None
-    inject: InjectSection | None = None
+    duplicates: DuplicatesRecipeSection | None = None
+    split: ShotSplitRecipeSection | None = None
+    crop: CropRecipeSection | None = None
+    screen: ScreenRecipeSection | None = None
+    lengths: LengthsRecipeSection | None = None
+    watermark: WatermarkRecipeSection | None = None
+    inject: InjectRecipeSection | None = None
     splice: SpliceSection | None = None
-    normalise: NormaliseSection | None = None
-    describe: DescribeSection | None = None
-    cluster: ClusterSection | None = None
-    audit: AuditSection | None = None
-    freeze: FreezeSection | None = None
+    normalise: NormaliseRecipeSection | None = None
+    describe: DescribeRecipeSection | None = None
+    cluster: ClusterRecipeSection | None = None
+    audit: AuditRecipeSection | None = None
+    freeze: FreezeRecipeSection | None = None
 
     @model_validator(mode="after")
-    def _stories_come_before_groups(self) -> "CurateRecipe":
+    def _stories_come_before_groups(self) -> "CurationRecipe":
         if self.cluster is not None and self.describe is None:
             setting, problem = "cluster", "there are no stories to group"
             raise InvalidSettingError(setting, problem, "Add [describe] with a model")
         return self
 
     @model_validator(mode="after")
-    def _spliced_videos_have_a_format(self) -> "CurateRecipe":
+    def _spliced_videos_have_a_format(self) -> "CurationRecipe":
         if self.splice is not None and self.normalise is None:
             setting, problem = "splice", "the videos have no format"
             raise InvalidSettingError(setting, problem, "Add [normalise]")
         return self
 
 
-def read_curation_recipe(file: Path, changes: Sequence[str] = ()) -> CurateRecipe:
-    """Read a recipe from `file`, over the defaults, and apply `changes`.
+def read_curation_recipe(file: Path, changes: Sequence[str] = ()) -> CurationRecipe:
+    """Read the curation recipe in `file`, fill in defaults, and apply `changes`.
 
     Each change is `section.key=VALUE` with the value in TOML syntax.
     """
@@ -301,10 +301,10 @@ def read_curation_recipe(file: Path, changes: Sequence[str] = ()) -> CurateRecip
     return parse_curation_recipe(values)
 
 
-def parse_curation_recipe(values: object) -> CurateRecipe:
+def parse_curation_recipe(values: object) -> CurationRecipe:
     """Parse `values` as a curation recipe.
 
     Raises:
         InvalidSettingError: A key is unknown or a value is invalid.
     """
-    return validate_recipe_sections(CurateRecipe, values, typed=lambda key: f"--set {key}=VALUE")
+    return validate_recipe_sections(CurationRecipe, values, typed=lambda key: f"--set {key}=VALUE")

@@ -1,4 +1,4 @@
-"""New recipes: sources guessed from a folder, sample clips, and a template that documents every setting."""
+"""New curation recipes: sources guessed from a folder, sample clips, and a documented template."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -6,27 +6,27 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
-from unreel.benchmarks.columns import bind_columns
+from unreel.benchmarks.columns import map_fields_to_columns
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.folders import walk_videos
+from unreel.benchmarks.folder_layout import walk_videos
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.loader import find_matching_layouts
-from unreel.benchmarks.records import LABELS
-from unreel.benchmarks.tables import TABLE_SUFFIXES, read_column_names
+from unreel.benchmarks.table_entries import LABELS
+from unreel.benchmarks.tables import TABLE_SUFFIXES, read_table_column_names
 from unreel.core.errors import UnknownNameError, UnreadableSourceError
 from unreel.core.judgement import Label
 from unreel.core.output_files import OutputDirectory
-from unreel.core.sheet import build_csv_table
+from unreel.core.table_formats import build_csv_table
+from unreel.curation.clip_screens import SCREENS
 from unreel.curation.freeze.step import require_empty_folder, require_new_path
-from unreel.curation.recipe import CurateRecipe
-from unreel.curation.screen import SCREENS
+from unreel.curation.recipe import CurationRecipe
 from unreel.media.access import read_sample_clip
 from unreel.recipes.documentation import (
     RecipeKeyDescription,
     RecipeSectionDescription,
-    build_key_description,
+    build_recipe_key_description,
     format_toml_value,
-    iter_section_descriptions,
+    iter_recipe_section_descriptions,
     read_field_docstrings,
 )
 from unreel.recipes.section import MOST_PARTS
@@ -37,7 +37,7 @@ def describe_recipe_sections() -> Iterator[RecipeSectionDescription]:
 
     The screens follow the section `[screen]`.
     """
-    for section in iter_section_descriptions(CurateRecipe):
+    for section in iter_recipe_section_descriptions(CurationRecipe):
         yield section
         if section.name == "screen":
             yield from map(_describe_screen_settings, sorted(SCREENS.entries))
@@ -64,7 +64,7 @@ def _describe_screen_settings(name: str) -> RecipeSectionDescription:
     screen: Any = SCREENS.load(name)
     kinds, notes = get_type_hints(screen, include_extras=True), read_field_docstrings(screen)
     keys = tuple(
-        build_key_description(
+        build_recipe_key_description(
             own.name,
             kinds[own.name],
             default=format_toml_value(own.default),
@@ -119,8 +119,8 @@ def _guess_table_source(path: Path, shown: str) -> RecipeSourceGuess:
     if path.suffix.lower() not in TABLE_SUFFIXES:
         remedy = f"Name a folder, or a table: {', '.join(TABLE_SUFFIXES)}"
         raise UnreadableSourceError(str(path), "no table of clips", remedy)
-    columns = read_column_names(path)
-    binding = bind_columns(path.name, columns)
+    columns = read_table_column_names(path)
+    binding = map_fields_to_columns(path.name, columns)
     unsaid = [field for field in ("location", "label") if field not in binding]
     has = ", ".join(sorted(columns))
     questions = [
@@ -186,7 +186,7 @@ _WIDTH: Final = 44
 
 
 def format_recipe_template(values: Mapping[str, Any], *, head: str) -> str:
-    """Return `values` as TOML below the comment `head`; unused sections are commented out."""
+    """Format `values` as a TOML recipe below the comment `head`; unused sections are commented out."""
     blocks = [[f"# {line}".rstrip() for line in head.splitlines()]]
     for section in describe_recipe_sections():
         held = _find_dotted_value(section.name, values)
@@ -256,10 +256,10 @@ _CHOSEN: Final[dict[str, Any]] = {
 
 
 def write_folder_recipe(path: Path, *, recipe: Path) -> RecipeSourceGuess:
-    """Write a recipe for the data at `path` to the file `recipe`; return guesses and open points.
+    """Write a recipe for the data at `path` to the file `recipe`; return the guesses and questions.
 
     Raises:
-        InvalidSettingError: The file exists already.
+        InvalidSettingError: The file `recipe` exists already.
         UnreadableSourceError: There is no possible source at `path`.
     """
     require_new_path(recipe, "--out")
@@ -306,7 +306,7 @@ _COLUMNS: Final = ("file", "label", "creator", "licence", "source")
 
 
 def write_sample_curation(folder: Path) -> tuple[Path, int]:
-    """Write the clips into `folder`, with their table and their recipe; return the recipe and the count.
+    """Write the sample clips, their table and a recipe into `folder`; return the recipe and the count.
 
     Raises:
         InvalidSettingError: The folder is not empty.

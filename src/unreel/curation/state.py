@@ -1,4 +1,4 @@
-"""State of a curation, and the context that each step gets besides its settings."""
+"""State of a curation between its steps, and the recipe and context that each step gets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from typing import Any
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
-from unreel.curation.piece import (
+from unreel.curation.segment import (
     CONTRADICTION,
     GIVE_LICENCE,
     NO_LICENCE,
@@ -16,13 +16,18 @@ from unreel.curation.piece import (
     REJECTED,
     SegmentExclusions,
 )
-from unreel.curation.pieces import NO_PIECES, CurationStepResult, SegmentTable, SegmentWorkDirectory
-from unreel.curation.step import CurationContext
+from unreel.curation.segment_table import (
+    NO_PIECES,
+    CurationStepResult,
+    SegmentTable,
+    SegmentWorkDirectory,
+)
+from unreel.curation.step_execution import CurationContext
 from unreel.recipes.section import RecipeSection, Seed, Text
 
 
-class RecipeGlobalSettings(RecipeSection):
-    """Global settings of a curation recipe, above its sections."""
+class CurationGlobalSettings(RecipeSection):
+    """Settings at the top of a curation recipe, which apply to all steps."""
 
     name: Text
     """Of the benchmark."""
@@ -34,9 +39,9 @@ class RecipeGlobalSettings(RecipeSection):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurationJob:
-    """Recipe and context of a curation, as each step gets them."""
+    """Curation as its steps see it: the global settings, the context and the folder of the recipe."""
 
-    recipe: RecipeGlobalSettings
+    recipe: CurationGlobalSettings
     """The whole recipe; a step has settings of its own and goes by no other section's."""
     root: Path
     """Relative paths of the recipe start here."""
@@ -45,13 +50,13 @@ class CurationJob:
 
     @property
     def shelf(self) -> SegmentWorkDirectory:
-        """Return the work directory for segments between two steps."""
+        """Return the directory that stores the segments of the curation between two steps."""
         return SegmentWorkDirectory.of(self.bench)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSummary:
-    """Result of the label audit as text for the card and as a JSON document."""
+    """Result of the label audit for the benchmark: a text for the data card, and a JSON document."""
 
     text: str
     document: Mapping[str, Any]
@@ -60,7 +65,7 @@ class AuditSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenBenchmark:
-    """Location, number of clips and digest of a written benchmark."""
+    """Result of writing a frozen benchmark: location, numbers of clips and digest."""
 
     place: str
     clips: Mapping[str, int]
@@ -81,14 +86,14 @@ class CurationState:
     """The steps that were taken."""
 
     def after(self, sifted: CurationStepResult) -> "CurationState":
-        """Return the state after a step: its remaining segments, and its exclusions added."""
+        """Return the state after a step: the remaining segments, and all exclusions so far."""
         return replace(self, pieces=sifted.pieces, left_out=self.left_out + sifted.left_out)
 
     def require_pieces(self, step: str) -> None:
-        """Raise if no segment is left for `step`, a step that needs at least one.
+        """Raise if no segment is left for the step `step`, which needs at least one.
 
         Raises:
-            InvalidSettingError: No segment is left.
+            InvalidSettingError: All segments were excluded, or there were none.
         """
         if not self.pieces:
             told = ", ".join(f"{n} {reason}" for reason, n in self.reasons.items())
@@ -98,7 +103,7 @@ class CurationState:
 
     @property
     def reasons(self) -> Mapping[str, int]:
-        """Return the number of exclusions by step and reason."""
+        """Return the number of excluded segments by step and reason."""
         tally = {f"{step}: {reason}": n for (step, reason), n in self.left_out.counts.items()}
         return dict(sorted(tally.items()))
 

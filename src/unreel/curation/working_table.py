@@ -1,4 +1,4 @@
-"""Rows on disk between two steps: tables read in batches, and lines sorted in runs and merged."""
+"""Tables and sorted lists on disk between two curation steps, which are read in batches."""
 
 import heapq
 import json
@@ -24,7 +24,7 @@ Line = tuple[Any, ...]
 
 
 class SortedRunWriter:
-    """Writer that stores lines, added in any order, as sorted run files in a folder."""
+    """Writer for external sorting: it stores lines, added in any order, in sorted files (runs)."""
 
     def __init__(self, folder: OutputDirectory, name: str) -> None:
         self._folder, self._name = folder, name
@@ -39,7 +39,7 @@ class SortedRunWriter:
             self._sort()
 
     def end(self) -> tuple[str, ...]:
-        """Write the remaining lines and return the names of the run files.
+        """Write the remaining lines and return the names of the sorted files.
 
         Files are merged until at most 16 remain, because a reader opens all of them at once.
         """
@@ -65,7 +65,7 @@ class SortedRunWriter:
 
 
 def merge_sorted_runs(folder: OutputDirectory, files: Sequence[str]) -> Iterator[Line]:
-    """Yield the lines of all run files in one sorted order."""
+    """Merge the sorted files in `folder` and yield their lines in one sorted order."""
     with ExitStack() as stack:
         runs = [stack.enter_context(folder.read(name)) for name in files]
         yield from heapq.merge(*(map(_parse_json_line, run) for run in runs))
@@ -84,7 +84,7 @@ _CACHE_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WorkingTable:
-    """Rows of a Lance file in a given order; without a file, the table is empty."""
+    """Table on disk between two steps: rows of a Lance file in a given order; empty without a file."""
 
     file: Path | None = None
     n_rows: int = 0
@@ -119,14 +119,14 @@ class WorkingTable:
         return _read_rows_at(LanceFileReader(str(self.file), columns=[*columns]), own)
 
     def column(self, name: str) -> Any:
-        """Return one column as a chunked Arrow array."""
+        """Return the table's column `name` as a chunked Arrow array."""
         import pyarrow as pa
 
         found = [batch.column(0) for batch in self.batches([name], rows=_OF_ONE_COLUMN)]
         return pa.chunked_array(found) if found else pa.chunked_array([], pa.string())
 
     def digests(self, name: str) -> NDArray[np.bytes_]:
-        """Return a column of 32-byte values as an array that can be compared and sorted."""
+        """Return the column `name` of 32-byte hashes as an array that can be compared and sorted."""
         packed = b"".join(
             b"".join(batch.column(0).to_pylist())
             for batch in self.batches([name], rows=_OF_ONE_COLUMN)
@@ -134,16 +134,16 @@ class WorkingTable:
         return np.frombuffer(packed, "S32")
 
     def where(self, kept: NDArray[np.bool_]) -> "WorkingTable":
-        """Return the rows that the mask `kept` selects."""
+        """Return a table of the rows that the boolean mask `kept` selects."""
         return self.reordered(np.flatnonzero(kept))
 
     def reordered(self, order: NDArray[np.intp]) -> "WorkingTable":
-        """Return the rows at the indices `order`, in that order."""
+        """Return a table of the rows at the indices `order`, in that order."""
         own = order if self.places is None else self.places[order]
         return replace(self, places=own.astype(np.int64))
 
     def by_name(self) -> "WorkingTable":
-        """Return the rows sorted by name; rows of equal name keep their order."""
+        """Return the table sorted by name; rows of equal name keep their order."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -162,7 +162,7 @@ NO_ROWS: Final = WorkingTable()
 
 
 def format_digest_hex(packed: bytes) -> str:
-    """Return 32 bytes of a column in hexadecimal, with the trailing zeros that NumPy removes."""
+    """Return a 32-byte hash in hexadecimal; trailing zero bytes, which NumPy removes, are restored."""
     return packed.ljust(32, b"\0").hex()
 
 

@@ -1,19 +1,21 @@
-"""Web application for people: clips become cases with evidence, notes, verdicts and custody bundles.
+"""Web application where people turn clips into cases with evidence, verdicts and custody bundles.
 
 Where to look:
     `settings.py`: the file `desk.toml`.
-    `cases.py`: cases on disk, with an append-only log.
-    `answers.py`: answers of a case in a run table, so that no committed question is asked twice.
+    `case_store.py`: cases on disk, with an append-only log.
+    `case_state.py`: the state of a case, from the events of its log.
+    `case_answers.py`: answers of a case in a run table, so that no committed question is asked twice.
     `reviewer_sets.py`: models and questions of a set, and the cost of a clip.
-    `folders.py`: clips in allowed folders of this machine.
-    `review_case.py`: the work on one case, with the functions of `unreel review`.
+    `allowed_folders.py`: clips in allowed folders of this machine.
+    `review_case.py`: the review of one case, with the functions of `unreel review`.
     `keyframes.py`: shot boundaries and distinct frames as pictures.
     `worker.py`: queue of cases, progress and remaining time.
     `access.py`: sessions, the user header of a proxy, checks of requests.
-    `bundle.py`: custody bundles, written and verified.
+    `custody_bundle.py`: custody bundles, written and verified.
     `signature.py`: signatures of bundles by ssh-keygen.
     `pages.py`: the pages as HTML.
-    `service.py`: the open parts of a desk.
-    `case_routes.py`: routes of a case: forms, files, bundle.
+    `service.py`: the open components of a desk.
+    `form_routes.py`: routes of forms.
+    `download_routes.py`: routes of files.
     `app.py`: the FastAPI application.
 """

@@ -1,4 +1,4 @@
-"""Access to the desk: sessions from one-time tokens, or the user header of a proxy; checks of forms."""
+"""Access control of the desk: sessions from one-time tokens or a proxy's user header; form checks."""
 
 import hashlib
 import hmac
@@ -13,10 +13,10 @@ from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from unreel.core.safe_text import sanitise_line
-from unreel.desk.pages import render_refusal
+from unreel.desk.pages import render_refusal_page
 from unreel.desk.settings import DeskSettings, ProxySettings
-from unreel.webapp.gate import BoundedGate
 from unreel.webapp.refusals import RequestRefusedError
+from unreel.webapp.request_limits import RequestLimitMiddleware
 from unreel.webapp.tokens import TokenSettings
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ _HEADERS: Final = {
 }
 
 
-class DeskAccess:
-    """Decides which person sends a request.
+class DeskAuthenticator:
+    """Authenticator that finds out which person sends a request to the desk.
 
     Args:
         proxy: Proxy that signs people in; without it a one-time token opens a session.
@@ -55,11 +55,11 @@ class DeskAccess:
 
     @property
     def link(self) -> str:
-        """Return the path that opens the desk once; the start page behind a proxy."""
+        """Return the path of the one-time login link; behind a proxy, the path of the start page."""
         return "/" if self._proxy else f"{LOGIN}?token={self._token}"
 
     def open_session(self, token: str) -> str | None:
-        """Return a new session for the one-time token; `None` if it is unknown or used."""
+        """Open a session with the one-time token and return its id; `None` for an unknown or used token."""
         expected = self._token.encode()
         if self._proxy or not hmac.compare_digest(token.encode("utf-8", "replace"), expected):
             return None
@@ -70,7 +70,7 @@ class DeskAccess:
         return session
 
     def identify(self, scope: "Scope", headers: dict[bytes, str]) -> tuple[str, str] | None:
-        """Return the name and the identity of the person of a request; `None` if there is none."""
+        """Return the name and the identity of the person who sends a request; `None` if it has no person."""
         if self._proxy is not None:
             peer = (scope.get("client") or ("",))[0]
             header = self._proxy.user_header.lower().encode()
@@ -79,35 +79,35 @@ class DeskAccess:
             if peer != self._proxy.address or not name or not is_single:
                 return None
             return sanitise_line(name)[:_LONGEST_USER], f"user {name}"
-        session = cookie_parser(headers.get(b"cookie", "")).get(name_cookie(scope), "")
+        session = cookie_parser(headers.get(b"cookie", "")).get(get_session_cookie_name(scope), "")
         if session not in self._sessions:
             return None
         return self._local_user, f"session {session}"
 
     def make_form_token(self, identity: str) -> str:
-        """Return the token that every form of this person carries."""
+        """Return the anti-forgery token that every form of the person with this `identity` contains."""
         return hmac.new(self._secret, identity.encode(), hashlib.sha256).hexdigest()
 
     def require_form_token(self, identity: str, token: object) -> None:
-        """Refuse a form without the token of its person.
+        """Raise an error unless a form has the anti-forgery token of the person who sends it.
 
         Raises:
-            RequestRefusedError: The token is missing or of another person.
+            RequestRefusedError: The token is missing, or it belongs to another person.
         """
         if not hmac.compare_digest(str(token).encode(), self.make_form_token(identity).encode()):
             message = "The form is out of date. Reload the page and send it again"
             raise RequestRefusedError(403, "form-token", message)
 
 
-class DeskGate(BoundedGate):
-    """Request gate of the desk: no person, no request; no form of another site; bounded bodies."""
+class DeskMiddleware(RequestLimitMiddleware):
+    """Middleware of the desk that rejects unknown people, forms of other sites, and large bodies."""
 
-    def __init__(self, app: "ASGIApp", access: DeskAccess, settings: DeskSettings) -> None:
+    def __init__(self, app: "ASGIApp", access: DeskAuthenticator, settings: DeskSettings) -> None:
         super().__init__(app, settings)
         self._access = access
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Pass the request on, and add the security headers to its response."""
+        """Pass a request on if it is allowed, and add the security headers to its response."""
 
         async def send_protected(message: "Message") -> None:
             if message["type"] == "http.response.start":
@@ -134,14 +134,14 @@ class DeskGate(BoundedGate):
     async def _refuse(
         self, refusal: RequestRefusedError, scope: "Scope", receive: "Receive", send: "Send"
     ) -> None:
-        await build_refusal(scope, refusal)(scope, receive, send)
+        await build_refusal_response(scope, refusal)(scope, receive, send)
 
 
 def require_same_site(headers: dict[bytes, str]) -> None:
-    """Refuse a form that another site sends.
+    """Require that the browser sent a form from a page of this site.
 
     Raises:
-        RequestRefusedError: The browser names another site, or none.
+        RequestRefusedError: The headers name another site, or no site.
     """
     site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
     is_same = site == "same-origin"
@@ -151,17 +151,20 @@ def require_same_site(headers: dict[bytes, str]) -> None:
         raise RequestRefusedError(403, "cross-site", "The form came from another site")
 
 
-def build_refusal(scope: "Scope", refusal: RequestRefusedError) -> Response:
-    """Return a refusal as a page for a browser, and as JSON for other clients."""
+def build_refusal_response(scope: "Scope", refusal: RequestRefusedError) -> Response:
+    """Return the response to a refused request: a page for a browser, JSON for other clients."""
     headers = {name.lower(): value for name, value in scope["headers"]}
     own = {name: text for name, text in refusal.headers.items() if name != "www-authenticate"}
     if b"text/html" in headers.get(b"accept", b""):
-        return HTMLResponse(render_refusal(refusal), refusal.status, own)
+        return HTMLResponse(render_refusal_page(refusal), refusal.status, own)
     return JSONResponse(refusal.document, refusal.status, own)
 
 
-def name_cookie(scope: "Scope") -> str:
-    """Return the name of the session cookie: browsers share cookies between the ports of a host."""
+def get_session_cookie_name(scope: "Scope") -> str:
+    """Return the name of the session cookie, which contains the port of the server.
+
+    Browsers share cookies between the ports of a host, so two desks need two names.
+    """
     return f"unreel-desk-{(scope.get('server') or ('', 0))[1]}"
 
 

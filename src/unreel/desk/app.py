@@ -17,15 +17,20 @@ from starlette.exceptions import HTTPException
 
 from unreel.core.errors import UnreelError
 from unreel.core.settings import EnvironmentSettings, read_environment_settings
-from unreel.desk.access import LOGIN, DeskGate, build_refusal, name_cookie
-from unreel.desk.case_routes import add_case_files, add_case_forms, stream_bundle
-from unreel.desk.cases import CaseFilter, CaseRecord
-from unreel.desk.folders import list_folders, open_clips
-from unreel.desk.pages import STATIC_FILES, render_cases
-from unreel.desk.service import SEE_OTHER, DeskService, refuse_absent, refuse_invalid
+from unreel.desk.access import (
+    LOGIN,
+    DeskMiddleware,
+    build_refusal_response,
+    get_session_cookie_name,
+)
+from unreel.desk.allowed_folders import iter_folder_clips, list_clip_folders
+from unreel.desk.case_routes import add_case_file_route, add_case_form_routes, stream_bundle
+from unreel.desk.case_store import CaseFilter, CaseRecord
+from unreel.desk.pages import STATIC_FILES, render_case_list_page
+from unreel.desk.service import SEE_OTHER, DeskService, raise_invalid_request, raise_not_found
 from unreel.desk.settings import DeskSettings
-from unreel.desk.worker import CaseWorker
-from unreel.pages.page import read_static_file
+from unreel.desk.worker import CaseReviewWorker
+from unreel.pages.html_page import read_static_file
 from unreel.webapp.refusals import RequestRefusedError
 
 _POLL_S: Final = 0.5
@@ -35,14 +40,14 @@ _MOST_STREAMS: Final = 50
 """Streams of progress of one person."""
 
 
-def create_desk(
+def create_desk_app(
     settings: DeskSettings,
     *,
     environment: EnvironmentSettings | None = None,
     trusted: bool = False,
     on_link: Callable[[str], None] = lambda _path: None,
 ) -> FastAPI:
-    """Return the application; its work begins and ends with its lifespan.
+    """Return the FastAPI application of the desk; reviews start and stop with its lifespan.
 
     Args:
         settings: Content of `desk.toml`.
@@ -64,15 +69,21 @@ def create_desk(
         title="unreel desk", lifespan=live, docs_url=None, redoc_url=None, openapi_url=None
     )
     app.state.desk = service
-    app.add_middleware(DeskGate, access=service.access, settings=settings)
-    for add_routes in (_add_errors, _add_entrance, _add_lists, _add_clip_form, _add_progress):
+    app.add_middleware(DeskMiddleware, access=service.access, settings=settings)
+    for add_routes in (
+        _add_error_handlers,
+        _add_login_and_static_routes,
+        _add_page_routes,
+        _add_clip_form,
+        _add_progress,
+    ):
         add_routes(app, service)
-    add_case_forms(app, service)
-    add_case_files(app, service)
+    add_case_form_routes(app, service)
+    add_case_file_route(app, service)
     return app
 
 
-def _add_entrance(app: FastAPI, service: DeskService) -> None:
+def _add_login_and_static_routes(app: FastAPI, service: DeskService) -> None:
     @app.get(LOGIN)
     async def open_session(request: Request, token: str = "") -> Response:
         """Exchange the one-time token for a session cookie."""
@@ -85,7 +96,11 @@ def _add_entrance(app: FastAPI, service: DeskService) -> None:
             message = "The link was used before. `unreel desk` has printed a new one"
             raise RequestRefusedError(401, "unauthorised", message)
         response.set_cookie(
-            name_cookie(request.scope), session, httponly=True, samesite="strict", path="/"
+            get_session_cookie_name(request.scope),
+            session,
+            httponly=True,
+            samesite="strict",
+            path="/",
         )
         return response
 
@@ -93,13 +108,13 @@ def _add_entrance(app: FastAPI, service: DeskService) -> None:
     async def read_static(name: str) -> Response:
         """Return a style or a script of the pages."""
         if name not in STATIC_FILES:
-            refuse_absent("There is no such file")
+            raise_not_found("There is no such file")
         kind = "text/css" if name.endswith(".css") else "text/javascript"
         headers = {"cache-control": "max-age=300"}
         return Response(str(read_static_file(name)), media_type=kind, headers=headers)
 
 
-def _add_lists(app: FastAPI, service: DeskService) -> None:
+def _add_page_routes(app: FastAPI, service: DeskService) -> None:
     @app.get("/")
     def show_list(
         request: Request,
@@ -112,20 +127,20 @@ def _add_lists(app: FastAPI, service: DeskService) -> None:
         """Return the start page."""
         chosen = CaseFilter(
             text=text.strip(),
-            since=_read_date(since),
-            until=_read_date(until),
+            since=_parse_date(since),
+            until=_parse_date(until),
             verdict=verdict,
             person=person,
         )
         cases = service.store.select()
-        page = render_cases(
+        page = render_case_list_page(
             "list",
             list(filter(chosen.matches, cases)),
             service.worker,
             chosen=chosen,
             people=sorted(set().union(*(case.people for case in cases))),
             sets=[*service.sets.values()],
-            folders=list_folders(service.settings.roots),
+            folders=list_clip_folders(service.settings.roots),
             batch="",
             **service.build_page_values(request),
         )
@@ -136,7 +151,7 @@ def _add_lists(app: FastAPI, service: DeskService) -> None:
         """Return the page of a batch."""
         values = service.build_page_values(request) | {"batch": batch}
         return HTMLResponse(
-            render_cases("batch", service.list_batch(batch), service.worker, **values)
+            render_case_list_page("batch", service.list_batch(batch), service.worker, **values)
         )
 
     @app.get("/batches/{batch}/bundle.zip")
@@ -159,11 +174,11 @@ def _add_clip_form(app: FastAPI, service: DeskService) -> None:
         parts = [part for part in form.getlist("clips") if isinstance(part, UploadFile)]
         uploads = [(part.filename, part.file) for part in parts if part.filename]
         if reviewers not in service.sets or not (uploads or folder):
-            refuse_invalid("Choose a reviewer set and at least one video file")
+            raise_invalid_request("Choose a reviewer set and at least one video file")
         batch = secrets.token_hex(8) if folder or len(uploads) > 1 else ""
         facts = {"reviewers": reviewers, "person": person, "batch": batch}
         path = f"/batches/{batch}/"
-        on_disk = open_clips(service.settings.roots, folder, most=_MOST_CLIPS)
+        on_disk = iter_folder_clips(service.settings.roots, folder, most=_MOST_CLIPS)
         for name, file in chain(on_disk, uploads):
             with file:
                 case = service.store.add(name, file, **facts)
@@ -184,7 +199,7 @@ def _add_progress(app: FastAPI, service: DeskService) -> None:
             chosen = service.store.select()
         if n_streams[request.state.identity] >= _MOST_STREAMS:
             raise RequestRefusedError(429, "busy", "Close other pages of the desk first")
-        events = count_stream(request.state.identity, _iter_events(service.worker, chosen))
+        events = count_stream(request.state.identity, _iter_progress_events(service.worker, chosen))
         return StreamingResponse(events, media_type="text/event-stream")
 
     async def count_stream(identity: str, events: AsyncIterator[str]) -> AsyncIterator[str]:
@@ -196,8 +211,10 @@ def _add_progress(app: FastAPI, service: DeskService) -> None:
             n_streams[identity] -= 1
 
 
-async def _iter_events(worker: CaseWorker, cases: list[CaseRecord]) -> AsyncIterator[str]:
-    """Yield the progress of the cases that changed, until all have ended."""
+async def _iter_progress_events(
+    worker: CaseReviewWorker, cases: list[CaseRecord]
+) -> AsyncIterator[str]:
+    """Yield server-sent events with the progress of each changed case, until all cases have ended."""
     known: dict[str, Any] = {}
     silent_s = 0.0
     while True:
@@ -220,21 +237,21 @@ async def _iter_events(worker: CaseWorker, cases: list[CaseRecord]) -> AsyncIter
         await asyncio.sleep(_POLL_S)
 
 
-def _add_errors(app: FastAPI, _service: DeskService) -> None:
+def _add_error_handlers(app: FastAPI, _service: DeskService) -> None:
     @app.exception_handler(UnreelError)
     async def refuse(request: Request, error: UnreelError) -> Response:
         if not isinstance(error, RequestRefusedError):
             error = RequestRefusedError(500, "failed", str(error))
-        return build_refusal(request.scope, error)
+        return build_refusal_response(request.scope, error)
 
     @app.exception_handler(HTTPException)
     async def refuse_http(request: Request, error: HTTPException) -> Response:
         refusal = RequestRefusedError(error.status_code, "http", str(error.detail))
-        return build_refusal(request.scope, refusal)
+        return build_refusal_response(request.scope, refusal)
 
 
-def _read_date(text: str) -> date | None:
+def _parse_date(text: str) -> date | None:
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
-        refuse_invalid("Write the date as YYYY-MM-DD")
+        raise_invalid_request("Write the date as YYYY-MM-DD")

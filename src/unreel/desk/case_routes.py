@@ -15,20 +15,20 @@ from fastapi.responses import (
 from unreel.core.errors import InvalidValueError, UnsafeTargetError
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_lines
-from unreel.desk.bundle import write_bundle
-from unreel.desk.cases import VERDICTS, CaseRecord
+from unreel.desk.case_store import VERDICTS, CaseRecord
+from unreel.desk.custody_bundle import iter_custody_bundle_bytes
 from unreel.desk.keyframes import KEYFRAMES, THUMB
-from unreel.desk.pages import render_case
+from unreel.desk.pages import render_case_page
 from unreel.desk.review_case import EVIDENCE
 from unreel.desk.service import (
     LONGEST_TEXT,
     SEE_OTHER,
     DeskService,
-    refuse_absent,
-    refuse_invalid,
+    raise_invalid_request,
+    raise_not_found,
 )
 from unreel.report.review.browser_pdf import PDF, print_page_as_pdf
-from unreel.report.review.evidence import PAGE
+from unreel.report.review.evidence_page import PAGE
 
 _TYPES: Final = {
     "html": "text/html; charset=utf-8",
@@ -42,7 +42,7 @@ _NO_SCRIPTS: Final = {"content-security-policy": "sandbox; default-src 'none'; m
 """Policy of files that are no pages."""
 
 
-def add_case_forms(app: FastAPI, service: DeskService) -> None:
+def add_case_form_routes(app: FastAPI, service: DeskService) -> None:
     """Add the routes of the forms on the page of a case."""
 
     @app.post("/cases/{case_id}/entries")
@@ -54,7 +54,7 @@ def add_case_forms(app: FastAPI, service: DeskService) -> None:
         text = sanitise_lines(text.replace("\r\n", "\n").strip())[:LONGEST_TEXT]
         verdict = verdict if verdict in VERDICTS else ""
         if not text and not verdict:
-            refuse_invalid("Write a note, or choose a verdict")
+            raise_invalid_request("Write a note, or choose a verdict")
         facts = {"text": text, "verdict": verdict}
         await asyncio.to_thread(service.store.record, case, "entry", request.state.person, **facts)
         return RedirectResponse(f"/cases/{case.id}/#case-file", SEE_OTHER)
@@ -78,14 +78,14 @@ def add_case_forms(app: FastAPI, service: DeskService) -> None:
         return RedirectResponse("/", SEE_OTHER)
 
 
-def add_case_files(app: FastAPI, service: DeskService) -> None:
+def add_case_file_route(app: FastAPI, service: DeskService) -> None:
     """Add the routes of the page and the files of a case; the last one matches every path."""
 
     @app.get("/cases/{case_id}/")
     def show_case(request: Request, case_id: str) -> Response:
         """Return the page of a case."""
         values = service.build_page_values(request) | {"has_browser": service.browser is not None}
-        return HTMLResponse(render_case(service.find(case_id), service.worker, **values))
+        return HTMLResponse(render_case_page(service.find(case_id), service.worker, **values))
 
     @app.get("/cases/{case_id}/bundle.zip")
     def download_bundle(request: Request, case_id: str) -> Response:
@@ -99,11 +99,11 @@ def add_case_files(app: FastAPI, service: DeskService) -> None:
         page = case.folder / EVIDENCE / PAGE
         async with service.printing:
             if service.browser is None or case.stage != "done" or not page.is_file():
-                refuse_absent("No PDF can be made here. Print the page in your browser")
+                raise_not_found("No PDF can be made here. Print the page in your browser")
             if not page.with_name(PDF).is_file():
                 problem = await asyncio.to_thread(print_page_as_pdf, page, browser=service.browser)
                 if problem:
-                    refuse_absent(f"No PDF: {problem}. Print the page in your browser")
+                    raise_not_found(f"No PDF: {problem}. Print the page in your browser")
         return FileResponse(page.with_name(PDF), filename=PDF, media_type="application/pdf")
 
     @app.get("/cases/{case_id}/original")
@@ -117,7 +117,7 @@ def add_case_files(app: FastAPI, service: DeskService) -> None:
     def read_file(case_id: str, path: str) -> Response:
         """Return a file of the evidence, a keyframe, the thumbnail or the playable clip."""
         own = path in {THUMB, "clip.mp4", "clip.webm"} or path.startswith(f"{KEYFRAMES}/")
-        return _send_file(service.find(case_id), "" if own else EVIDENCE, path)
+        return _build_file_response(service.find(case_id), "" if own else EVIDENCE, path)
 
 
 def stream_bundle(
@@ -125,15 +125,15 @@ def stream_bundle(
 ) -> Response:
     """Return the bundle of ended cases as a download, and log it in each case."""
     if not all(case.is_ended for case in cases):
-        refuse_invalid("The bundle can be downloaded when the review has ended")
+        raise_invalid_request("The bundle can be downloaded when the review has ended")
     for case in cases:
         service.store.record(case, "bundle", request.state.person)
     headers = {"content-disposition": f'attachment; filename="{name}.zip"'}
-    chunks = write_bundle(cases, service.sign)
+    chunks = iter_custody_bundle_bytes(cases, service.sign)
     return StreamingResponse(chunks, media_type="application/zip", headers=headers)
 
 
-def _send_file(case: CaseRecord, below: str, path: str) -> Response:
+def _build_file_response(case: CaseRecord, below: str, path: str) -> Response:
     """Return a file below a folder of the case; links and paths that lead out are refused."""
     folder = case.folder / below
     try:
@@ -142,6 +142,6 @@ def _send_file(case: CaseRecord, below: str, path: str) -> Response:
         is_file = False
     kind = _TYPES.get(path.rpartition(".")[2])
     if not is_file or kind is None:
-        refuse_absent("There is no such file")
+        raise_not_found("There is no such file")
     headers = {} if path == PAGE else _NO_SCRIPTS
     return FileResponse(folder / path, media_type=kind, headers=headers)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from unreel.core.failure import Failure
 from unreel.core.output_files import OutputDirectory
 from unreel.core.span import convert_to_microseconds, format_seconds
-from unreel.curation.split import find_colour_cuts
+from unreel.curation.shots import find_colour_cuts
 from unreel.media.picture import encode_jpeg, scale_down_picture
 from unreel.media.reader import MediaReader
 from unreel.media.scan import FULL
@@ -23,11 +23,7 @@ _THUMB_SIDE: Final = 240
 
 
 def write_keyframes(clip: Path, out: Path, *, reader: MediaReader) -> list[dict[str, Any]]:
-    """Write the keyframes of `clip` and a thumbnail into `out`.
-
-    Returns:
-        File, index, time and whether a shot begins, for each; none if the clip cannot be scanned.
-    """
+    """Write the keyframes of `clip` and a thumbnail into `out`; nothing if the clip cannot be read."""
     folder = OutputDirectory(out)
     folder.remove_folder(KEYFRAMES)
     scan = reader.scan(clip)
@@ -52,9 +48,9 @@ def write_keyframes(clip: Path, out: Path, *, reader: MediaReader) -> list[dict[
 
 
 def select_distinct_frames(histograms: NDArray[np.uint8], cuts: list[int]) -> list[int]:
-    """Return up to 8 frames, by the Hellinger distance of their colours.
+    """Return the indices of up to 8 frames with distinct colours (Hellinger distance), sorted.
 
-    Each is the one that is farthest from those before it: first among the `cuts`, then among all.
+    Each frame is the one that is farthest from those before it: first among the `cuts`, then among all.
     """
     roots = histograms.astype(np.float32) / FULL
     roots /= np.maximum(np.linalg.norm(roots, axis=1, keepdims=True), np.finfo(np.float32).tiny)

@@ -7,11 +7,11 @@ from markupsafe import Markup
 
 from unreel.core.input_files import parse_json_object
 from unreel.core.output_files import OutputDirectory
-from unreel.desk.cases import VERDICTS, CaseRecord, sort_for_triage
+from unreel.desk.case_store import VERDICTS, CaseRecord, group_cases_for_triage
 from unreel.desk.review_case import EVIDENCE, PAGE_PARTS
-from unreel.desk.worker import CaseWorker
-from unreel.pages.page import BASE, PRINT, build_html_page, render_template
-from unreel.report.review.evidence import RESULT, SCRIPTS, STYLES
+from unreel.desk.worker import CaseReviewWorker
+from unreel.pages.html_page import BASE, PRINT, build_html_page, render_template
+from unreel.report.review.evidence_page import RESULT, SCRIPTS, STYLES
 from unreel.report.review.opinion_text import NO_PROOF
 from unreel.webapp.refusals import RequestRefusedError
 
@@ -29,14 +29,14 @@ _ENGINES: Final = {
 """Reverse image search engines, which a person opens and gives a picture."""
 
 
-def render_cases(
-    template: str, cases: Sequence[CaseRecord], worker: CaseWorker, **values: object
+def render_case_list_page(
+    template: str, cases: Sequence[CaseRecord], worker: CaseReviewWorker, **values: object
 ) -> str:
-    """Return the page `list` or `batch`: cases in triage order, each with its progress."""
+    """Return the HTML of the page `list` or `batch`: cases in triage order, each with its progress."""
     shown = cases[:_MOST_LISTED]
     body = render_template(
         f"unreel.desk:{template}.html",
-        groups=sort_for_triage(shown),
+        groups=group_cases_for_triage(shown),
         progress={case.id: worker.describe(case) for case in shown},
         n_cases=len(cases),
         n_hidden=len(cases) - len(shown),
@@ -45,37 +45,40 @@ def render_cases(
         no_proof=NO_PROOF,
         **values,
     )
-    return _make_page("unreel desk", body)
+    return _build_desk_page("unreel desk", body)
 
 
-def render_case(case: CaseRecord, worker: CaseWorker, **values: object) -> str:
-    """Return the page of a case: its evidence page with the case file before the end of its content."""
+def render_case_page(case: CaseRecord, worker: CaseReviewWorker, **values: object) -> str:
+    """Return the HTML of the page of a case: the evidence page with notes, keyframes and forms.
+
+    A case without evidence yet has a page that shows its progress.
+    """
     folder = OutputDirectory(case.folder)
     parts: Mapping[str, Any] = {}
     if case.stage in {"shown", "done"} and folder.size(PAGE_PARTS) is not None:
-        parts = _read_json(folder, PAGE_PARTS)
-        values["facts"] = _read_json(folder, f"{EVIDENCE}/{RESULT}")["facts"]
+        parts = _read_json_file(folder, PAGE_PARTS)
+        values["facts"] = _read_json_file(folder, f"{EVIDENCE}/{RESULT}")["facts"]
     values |= {"case": case, "verdicts": VERDICTS, "progress": worker.describe(case)}
     values["has_evidence"] = bool(parts)
     file = render_template("unreel.desk:case_file.html", engines=_ENGINES, **values)
     bar = render_template("unreel.desk:bar.html", **values)
     if not parts:
         body = bar + render_template("unreel.desk:waiting.html", case_file=file, **values)
-        return _make_page(f"{case.name}: unreel desk", body)
+        return _build_desk_page(f"{case.name}: unreel desk", body)
     before, end, after = parts["body"].rpartition(_MAIN_END)
     body = bar + Markup(before) + file + Markup(end + after)  # noqa: S704  stored by `review_case`
-    return _make_page(parts["title"], body, data=parts["data"])
+    return _build_desk_page(parts["title"], body, data=parts["data"])
 
 
-def render_refusal(refusal: RequestRefusedError) -> str:
-    """Return the page of a refused request."""
+def render_refusal_page(refusal: RequestRefusedError) -> str:
+    """Return the HTML of the page that explains why a request was refused."""
     body = render_template(
         "unreel.desk:refusal.html", status=refusal.status, message=refusal.message
     )
-    return _make_page("unreel desk", body)
+    return _build_desk_page("unreel desk", body)
 
 
-def _make_page(title: str, body: Markup, data: Mapping[str, Any] | None = None) -> str:
+def _build_desk_page(title: str, body: Markup, data: Mapping[str, Any] | None = None) -> str:
     return build_html_page(
         title=title,
         body=body,
@@ -87,6 +90,6 @@ def _make_page(title: str, body: Markup, data: Mapping[str, Any] | None = None) 
     )
 
 
-def _read_json(folder: OutputDirectory, name: str) -> Mapping[str, Any]:
+def _read_json_file(folder: OutputDirectory, name: str) -> Mapping[str, Any]:
     with folder.read(name) as file:
         return parse_json_object(file.read())

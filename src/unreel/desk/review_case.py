@@ -1,4 +1,4 @@
-"""Work on one case: the clip is read, reviewed and shown with the functions of `unreel review`."""
+"""Review of one case: its clip is probed, reviewed and presented as `unreel review` does."""
 
 import asyncio
 import base64
@@ -12,20 +12,24 @@ from typing import Any, Final
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import read_environment_settings
-from unreel.desk.answers import CaseAnswers
-from unreel.desk.cases import CaseRecord, CaseStore
+from unreel.desk.case_answers import CaseAnswerTable
+from unreel.desk.case_store import CaseRecord, CaseStore
 from unreel.desk.keyframes import write_keyframes
 from unreel.desk.reviewer_sets import OpenReviewerSet
 from unreel.evaluation.review import Review, probe_clip_file, review_clip
 from unreel.media.reader import MediaReader
 from unreel.pages.player import SPEC_ID
-from unreel.report.review.evidence import EvidencePageContext, EvidenceParts, write_evidence
-from unreel.report.review.index_page import (
-    ReviewIndexEntry,
-    build_failed_index_entry,
-    build_review_index_entry,
+from unreel.report.review.evidence_page import (
+    EvidencePageContext,
+    EvidencePageParts,
+    write_evidence_files,
 )
-from unreel.report.review.origin import FileOriginChecks, check_file_origin
+from unreel.report.review.file_origin import FileOriginChecks, check_file_origin
+from unreel.report.review.index_page import (
+    ReviewIndexPageClip,
+    build_failed_index_page_clip,
+    build_index_page_clip,
+)
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.factory import OpenedReviewer
 
@@ -38,8 +42,8 @@ OnStep = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaseTools:
-    """Open tools that all cases of a desk share."""
+class CaseReviewTools:
+    """Open case store, media reader and dispatcher, which the reviews of all cases share."""
 
     store: CaseStore
     reader: MediaReader
@@ -48,16 +52,16 @@ class CaseTools:
 
 async def review_case(
     case: CaseRecord,
-    tools: CaseTools,
+    tools: CaseReviewTools,
     chosen: OpenReviewerSet,
     reviewers: Sequence[OpenedReviewer],
     on_step: OnStep,
 ) -> None:
-    """Review the clip of a case, and write its evidence; a failed clip is a failed case."""
+    """Review the clip of a case, and write its evidence; an unreadable clip makes a failed case."""
     on_step("Reading the file")
     clip = await asyncio.to_thread(probe_clip_file, case.original, tools.reader)
     if isinstance(clip, Failure):
-        record_failure(case, tools.store, clip)
+        record_case_failure(case, tools.store, clip)
         return
     n_questions = len(reviewers) * len(chosen.questions.protocols)
     n_answers = itertools.count()
@@ -65,7 +69,7 @@ async def review_case(
     def report_answer(_opinion: object = None) -> None:
         on_step(f"Asking reviewers: {next(n_answers)} of {n_questions} answers")
 
-    answers = CaseAnswers(case.folder, asks_again=case.asks_again)
+    answers = CaseAnswerTable(case.folder, asks_again=case.asks_again)
     if n_questions:
         report_answer()
     asked = asyncio.create_task(
@@ -87,27 +91,29 @@ async def review_case(
         drawn=False,
     )
     review = await asked
-    await asyncio.to_thread(_write_case, case, tools, chosen, review, origin, on_step)
+    await asyncio.to_thread(_write_case_evidence, case, tools, chosen, review, origin, on_step)
 
 
-def record_failure(case: CaseRecord, store: CaseStore, failure: Failure) -> None:
-    """End a case with the reason why its clip was not reviewed."""
+def record_case_failure(case: CaseRecord, store: CaseStore, failure: Failure) -> None:
+    """Mark a case as failed, with the reason why its clip was not reviewed."""
     facts = {"reason": failure.reason.value, "detail": failure.detail}
     if failure.reason is FailureReason.UNDECODABLE:  # the detail is a message of FFmpeg
         failure = replace(failure, detail="the file is damaged, or it is not a video")
-    _record_entry(case, store, "failed", build_failed_index_entry(case.original, failure), **facts)
+    _record_entry(
+        case, store, "failed", build_failed_index_page_clip(case.original, failure), **facts
+    )
 
 
-def _write_case(
+def _write_case_evidence(
     case: CaseRecord,
-    tools: CaseTools,
+    tools: CaseReviewTools,
     chosen: OpenReviewerSet,
     review: Review,
     origin: FileOriginChecks,
     on_step: OnStep,
 ) -> None:
     folder = OutputDirectory(case.folder)
-    entry = build_review_index_entry(review, origin, folder="", has_pdf=False)
+    entry = build_index_page_clip(review, origin, folder="", has_pdf=False)
     n_frames = review.clip.facts.video.n_frames
     on_step("Writing the evidence page")
 
@@ -117,7 +123,7 @@ def _write_case(
         rows = write_keyframes(case.original, case.folder, reader=tools.reader)
         tools.store.record(case, "keyframes", rows=rows)
 
-    write_evidence(
+    write_evidence_files(
         review,
         folder.make(EVIDENCE),
         reader=tools.reader,
@@ -125,21 +131,24 @@ def _write_case(
             origin=origin, made_at=datetime.now(UTC), note=chosen.note, records=chosen.records
         ),
         on_page=show_page,
-        on_parts=lambda parts: _store_parts(parts, folder),
+        on_parts=lambda parts: _store_page_parts(parts, folder),
         on_frames=lambda n: on_step(f"Drawing the annotated copy: {n} of {n_frames} frames"),
     )
     tools.store.record(case, "finished")
 
 
 def _record_entry(
-    case: CaseRecord, store: CaseStore, event: str, entry: ReviewIndexEntry, **facts: Any
+    case: CaseRecord, store: CaseStore, event: str, entry: ReviewIndexPageClip, **facts: Any
 ) -> None:
     facts |= {"attention": entry.attention, "sentence": entry.sentence}
     store.record(case, event, claims=list(entry.claims), **facts)
 
 
-def _store_parts(parts: EvidenceParts, folder: OutputDirectory) -> None:
-    """Store the parts of the page; an inline clip becomes a file, which browsers read in pieces."""
+def _store_page_parts(parts: EvidencePageParts, folder: OutputDirectory) -> None:
+    """Store the parts of the evidence page as JSON, and its inline clip as a separate file.
+
+    Browsers can read a separate file in ranges.
+    """
     data = dict(parts.data)
     spec = data.get(SPEC_ID)
     if spec is not None and spec["src"].startswith("data:"):

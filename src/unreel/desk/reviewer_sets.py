@@ -1,4 +1,4 @@
-"""Reviewer sets, ready to be asked: questions, models, records, and the cost of a clip."""
+"""Reviewer sets with checked settings: questions, reviewers, accuracy records and cost of a clip."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,13 +19,13 @@ from unreel.evaluation.review import (
 )
 from unreel.evaluation.run_lookup import open_named_run
 from unreel.protocols.protocol import REVIEWED, get_protocol
-from unreel.recipes.check import drop_unset_keys, validate_recipe_sections
-from unreel.report.review.record import ReviewerRecord
-from unreel.report.review.record_run import read_reviewer_records
+from unreel.recipes.validation import drop_unset_keys, validate_recipe_sections
+from unreel.report.review.reviewer_accuracy import ReviewerAccuracyRecord
+from unreel.report.review.run_accuracy import read_reviewer_records
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.endpoint.families import detect_model_family
-from unreel.reviewers.endpoint.providers import parse_model_address
-from unreel.reviewers.endpoint.tokens import estimate_request_tokens
+from unreel.reviewers.endpoint.model_address import parse_model_address
+from unreel.reviewers.endpoint.model_families import detect_model_family
+from unreel.reviewers.endpoint.token_estimate import estimate_request_tokens
 from unreel.reviewers.factory import ReviewerFactory
 
 _VIDEO: Final = VideoFacts(
@@ -53,7 +53,7 @@ class OpenReviewerSet:
     name: str
     questions: ReviewQuestions
     factories: tuple[ReviewerFactory, ...]
-    records: tuple[ReviewerRecord, ...]
+    records: tuple[ReviewerAccuracyRecord, ...]
     note: str
     """Sentence for the evidence page, for example that answers are recorded."""
     titles: tuple[str, ...]
@@ -93,12 +93,12 @@ def open_reviewer_set(chosen: ReviewerSet, settings: EnvironmentSettings) -> Ope
         ),
         note=" ".join(filter(None, notes)),
         titles=tuple(get_protocol(name).title for name in questions.protocols),
-        cost=_format_cost([each for each in sections if each.is_served], questions),
+        cost=_format_clip_cost([each for each in sections if each.is_served], questions),
     )
 
 
-def _format_cost(sections: list[ReviewerSection], questions: ReviewQuestions) -> str:
-    """Return the highest cost of a clip of 10 s at 1280 x 720 as text."""
+def _format_clip_cost(sections: list[ReviewerSection], questions: ReviewQuestions) -> str:
+    """Return a sentence with the maximum cost of reviewing one clip of 10 s at 1280 x 720 pixels."""
     total = Decimal()
     for section in sections:
         if section.price is None or section.show != "frames":

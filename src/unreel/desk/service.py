@@ -1,4 +1,4 @@
-"""Open parts of one desk, for its routes."""
+"""Open components of one desk: settings, cases, worker and access control, for its routes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -10,14 +10,14 @@ from fastapi import Request
 from starlette.datastructures import FormData
 
 from unreel.core.settings import EnvironmentSettings
-from unreel.desk.access import DeskAccess
-from unreel.desk.cases import CaseFilter, CaseRecord, CaseStore
+from unreel.desk.access import DeskAuthenticator
+from unreel.desk.case_store import CaseFilter, CaseRecord, CaseStore
 from unreel.desk.reviewer_sets import open_reviewer_set
 from unreel.desk.settings import DeskSettings
 from unreel.desk.signature import sign_manifest
-from unreel.desk.worker import CaseWorker
+from unreel.desk.worker import CaseReviewWorker
 from unreel.media.access import open_media_reader
-from unreel.report.review.browser_pdf import find_browser
+from unreel.report.review.browser_pdf import find_chromium_browser
 from unreel.webapp.refusals import RequestRefusedError
 
 SEE_OTHER: Final = 303
@@ -26,7 +26,7 @@ LONGEST_TEXT: Final = 10_000
 
 
 class DeskService:
-    """Open parts of one desk."""
+    """Open components of one desk that its routes share: settings, cases, worker and access control."""
 
     def __init__(
         self,
@@ -42,27 +42,27 @@ class DeskService:
         self.sign = None if key is None else partial(sign_manifest, key=key)
         if self.sign is not None:
             self.sign(b"")
-        self.access = DeskAccess(settings.proxy, on_link)
+        self.access = DeskAuthenticator(settings.proxy, on_link)
         self.store = CaseStore(settings.cases)
         reading = partial(
             open_media_reader, environment, trusted=trusted, at_once=("probe", "frames")
         )
-        self.worker = CaseWorker(self.store, self.sets, settings, reading)
-        self.browser = find_browser()
+        self.worker = CaseReviewWorker(self.store, self.sets, settings, reading)
+        self.browser = find_chromium_browser()
         self.printing = asyncio.Lock()
 
     def find(self, case_id: str) -> CaseRecord:
-        """Return a case; refuse an id without one."""
+        """Return the case with the id `case_id`; refuse the request if there is no such case."""
         case = self.store.find(case_id)
         if case is None:
-            refuse_absent("There is no such case. It may have been deleted")
+            raise_not_found("There is no such case. It may have been deleted")
         return case
 
     def list_batch(self, batch: str) -> list[CaseRecord]:
-        """Return the cases of a batch; refuse one without cases."""
+        """Return the cases that were added together as `batch`; refuse the request if there are none."""
         cases = self.store.select(CaseFilter(batch=batch)) if batch else []
         if not cases:
-            refuse_absent("There is no such batch. Its cases may have been deleted")
+            raise_not_found("There is no such batch. Its cases may have been deleted")
         return cases
 
     @asynccontextmanager
@@ -79,16 +79,16 @@ class DeskService:
         return {"person": request.state.person, "form_token": token, "settings": self.settings}
 
     def close(self) -> None:
-        """Stop the work, and let another process open the cases."""
+        """Stop the worker, and release the folder of cases for another process."""
         self.worker.close()
         self.store.close()
 
 
-def refuse_absent(message: str) -> NoReturn:
-    """Refuse a request for something that does not exist."""
+def raise_not_found(message: str) -> NoReturn:
+    """Raise the error for a request for something that does not exist (HTTP status 404)."""
     raise RequestRefusedError(404, "not-found", message)
 
 
-def refuse_invalid(message: str) -> NoReturn:
-    """Refuse a request with unusable values."""
+def raise_invalid_request(message: str) -> NoReturn:
+    """Raise the error for a request with invalid values (HTTP status 422)."""
     raise RequestRefusedError(422, "invalid", message)

@@ -10,12 +10,12 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.input_files import read_toml_file
 from unreel.core.server_keys import ServerAddress
 from unreel.protocols.protocol import Mode
-from unreel.recipes.check import validate_recipe_sections
 from unreel.recipes.section import Connections, Count, Deadline, Line, RecipeSection, Text
+from unreel.recipes.validation import validate_recipe_sections
 
 
 class ReviewerSet(RecipeSection):
-    """Named choice of models and questions on the page."""
+    """Named set of models and questions that a person can choose on the page."""
 
     name: Line
     models: tuple[Text, ...] = ()
@@ -69,21 +69,23 @@ class DeskSettings(RecipeSection):
 
     @property
     def max_request_bytes(self) -> int:
-        """Return the largest upload in bytes."""
+        """Return the maximum size of one upload in bytes."""
         return self.max_mb << 20
 
     @property
     def max_held_bytes(self) -> int:
-        """Return the limit of all uploads under way together; they are held in temporary files."""
+        """Return the maximum size of all concurrent uploads together, which are in temporary files."""
         return 4 * self.max_request_bytes
 
 
 def read_desk_settings(path: Path | None, cases: Path | None) -> DeskSettings:
-    """Return the settings of the file at `path`, or the defaults; `cases` overrides its folder.
+    """Read the settings of the desk from the file at `path`; the defaults if it is `None`.
+
+    `cases`, if given, replaces the folder of cases.
 
     Raises:
         UnreadableSourceError: The file cannot be read.
-        InvalidSettingError: A key is unknown, or a value cannot be used.
+        InvalidSettingError: A key is unknown, or a value is invalid.
     """
     file = validate_recipe_sections(
         DeskSettings, {} if path is None else read_toml_file(path, "desk file")
@@ -98,19 +100,19 @@ def read_desk_settings(path: Path | None, cases: Path | None) -> DeskSettings:
             setting, problem = "roots", f"{root} is no folder"
             raise InvalidSettingError(setting, problem, "Name a folder that exists")
     reviewers = tuple(
-        each.model_copy(update=_resolve(base, recorded=each.recorded, prices=each.prices))
+        each.model_copy(update=_resolve_paths(base, recorded=each.recorded, prices=each.prices))
         for each in file.reviewers
     )
-    paths = _resolve(base, signing_key=file.signing_key)
+    paths = _resolve_paths(base, signing_key=file.signing_key)
     folder = (cases or base / file.cases).resolve()
     return file.model_copy(update={"cases": folder, "roots": roots, "reviewers": reviewers} | paths)
 
 
-def require_proxy(settings: DeskSettings, host: str) -> None:
-    """Refuse to listen beyond this machine without a proxy that signs people in.
+def require_sign_in_proxy(settings: DeskSettings, host: str) -> None:
+    """Require a proxy that signs people in, if other machines can reach the server at `host`.
 
     Raises:
-        InvalidSettingError: It would.
+        InvalidSettingError: `host` is not a loopback address, and the settings have no proxy.
     """
     is_loopback = ServerAddress(scheme="http", host=host, port=1).is_loopback
     if settings.proxy is None and not is_loopback:
@@ -119,5 +121,5 @@ def require_proxy(settings: DeskSettings, host: str) -> None:
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _resolve(base: Path, **paths: Path | None) -> dict[str, Path | None]:
+def _resolve_paths(base: Path, **paths: Path | None) -> dict[str, Path | None]:
     return {name: path and base / path for name, path in paths.items()}

@@ -1,4 +1,4 @@
-"""Signatures of manifests, made and checked by ssh-keygen."""
+"""Signatures of the manifests of custody bundles, made and checked by ssh-keygen."""
 
 import re
 import subprocess
@@ -18,12 +18,12 @@ _KEY: Final = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 
 
 def sign_manifest(data: bytes, key: Path) -> bytes:
-    """Return the signature of `data` by the private key in the file `key`.
+    """Return the SSH signature of the manifest `data`, made with the private key in the file `key`.
 
     Raises:
-        InvalidSettingError: ssh-keygen cannot sign with it.
+        InvalidSettingError: ssh-keygen cannot sign with this key.
     """
-    status, signature, reason = _run("sign", "-n", NAMESPACE, "-f", str(key), data=data)
+    status, signature, reason = _run_ssh_keygen("sign", "-n", NAMESPACE, "-f", str(key), data=data)
     if status:
         remedy = "Name a private SSH key without a passphrase, or one that ssh-agent holds"
         setting, problem = "signing_key", f"{key} cannot sign ({reason})"
@@ -32,26 +32,22 @@ def sign_manifest(data: bytes, key: Path) -> bytes:
 
 
 def check_signature(data: bytes, signature: bytes, signers: Path | None) -> str:
-    """Check the signature of `data`, and with a file of allowed signers also its signer.
+    """Check the SSH signature of the manifest `data`.
 
-    Returns:
-        The result as a sentence.
-
-    Raises:
-        InvalidValueError: The signature does not fit, or the signer is not allowed.
+    With a file of allowed `signers`, the identity of the signer is checked too.
     """
     with tempfile.TemporaryDirectory(prefix="unreel-") as folder:
         file = str(OutputDirectory(Path(folder)).write("signature", signature))
         action, identity = ["check-novalidate"], "the identity of the signer was not checked"
         if signers is not None:
-            status, people, _ = _run("find-principals", "-s", file, "-f", str(signers))
+            status, people, _ = _run_ssh_keygen("find-principals", "-s", file, "-f", str(signers))
             if status:
                 msg = "The signer is not an allowed signer."
                 raise InvalidValueError(msg)
             person = people.splitlines()[0]
             action = ["verify", "-f", str(signers), "-I", person]
             identity = f"signed by {sanitise_line(person)}"
-        status, output, reason = _run(*action, "-n", NAMESPACE, "-s", file, data=data)
+        status, output, reason = _run_ssh_keygen(*action, "-n", NAMESPACE, "-s", file, data=data)
     if status:
         msg = f"The signature does not fit the manifest ({reason})."
         raise InvalidValueError(msg)
@@ -59,8 +55,8 @@ def check_signature(data: bytes, signature: bytes, signers: Path | None) -> str:
     return f"The signature is valid (key {key[0] if key else 'unknown'}); {identity}."
 
 
-def _run(action: str, *arguments: str, data: bytes = b"") -> tuple[int, str, str]:
-    """Return the status, the output and the reason of a failure of ssh-keygen without a terminal."""
+def _run_ssh_keygen(action: str, *arguments: str, data: bytes = b"") -> tuple[int, str, str]:
+    """Run ssh-keygen without a terminal; the exit status is 1 if it cannot be run or times out."""
     try:
         done = subprocess.run(  # noqa: S603  a program of this machine
             [_PROGRAM, "-Y", action, *arguments],

@@ -1,4 +1,4 @@
-"""Queue of cases: a few at a time are reviewed in the event loop of a separate thread."""
+"""Worker that reviews the queued cases of a desk, a few at a time, in a separate thread."""
 
 import asyncio
 import threading
@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.desk.cases import CaseRecord, CaseStore
-from unreel.desk.review_case import CaseTools, record_failure, review_case
+from unreel.desk.case_store import CaseRecord, CaseStore
+from unreel.desk.review_case import CaseReviewTools, record_case_failure, review_case
 from unreel.desk.reviewer_sets import OpenReviewerSet
 from unreel.desk.settings import DeskSettings
 from unreel.engine.stage import convert_error_to_failure
@@ -29,20 +29,22 @@ _LONG_S: Final = 90.0
 
 @dataclass(frozen=True, slots=True)
 class CaseProgress:
-    """Present state of a case, for a page."""
+    """Current stage of a case, and a sentence about its progress, for a page."""
 
     stage: str
     text: str
 
 
-class CaseWorker:
-    """Worker of one desk. `start` and `close` it in one thread; other methods may be called anywhere.
+class CaseReviewWorker:
+    """Worker that reviews the queued cases of one desk in the event loop of a separate thread.
+
+    Call `start` and `close` in one thread; other methods may be called in any thread.
 
     Args:
-        store: Cases; unfinished ones are taken up again.
+        store: Store of the cases; reviews of unfinished cases are resumed.
         sets: Reviewer sets by name.
         settings: Limits, and the age at which cases are deleted.
-        reading: Opens the reader of clips.
+        reading: Function that opens the media reader.
     """
 
     def __init__(
@@ -65,20 +67,20 @@ class CaseWorker:
         self._thread = threading.Thread(target=self._run, name="desk-worker", daemon=True)
 
     def start(self) -> None:
-        """Begin to work, first on the cases that an earlier process left."""
+        """Start the thread, and queue the unfinished cases of an earlier process."""
         self._thread.start()
         for case in reversed(self._store.select()):
             if not case.is_ended:
                 self.add(case)
 
     def add(self, case: CaseRecord) -> None:
-        """Put a case at the end of the queue."""
+        """Append a case to the queue."""
         self._waiting[case.id] = self._n_added
         self._n_added += 1
         self._loop.call_soon_threadsafe(self._queue.put_nowait, case)
 
     def delete(self, case: CaseRecord, person: str) -> None:
-        """Hide a case now and delete its files; those of a case in progress when its work ends."""
+        """Hide a case now, and delete its files; if it is under review, when the review ends."""
         case.is_deleted = True
         with suppress(OSError):  # a full disk allows no entry in the log, which is deleted too
             self._store.record(case, "deleted", person)
@@ -87,7 +89,7 @@ class CaseWorker:
             self._store.remove(case)
 
     def describe(self, case: CaseRecord) -> CaseProgress:
-        """Return the progress of a case as text."""
+        """Return the stage of a case, and its progress as text."""
         if (number := self._waiting.get(case.id)) is not None:
             ahead = max(0, number - self._n_taken) + len(self._steps)
             before = "1 case before it" if ahead == 1 else f"{ahead} cases before it"
@@ -101,7 +103,7 @@ class CaseWorker:
         return CaseProgress("working", f"{step}{self._format_rest(0)}.")
 
     def close(self) -> None:
-        """Stop; cases in progress are taken up again by the next start."""
+        """Stop the thread; the next start resumes the cases that are under review."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stopped.set)
             self._thread.join(_STOP_S)
@@ -126,7 +128,7 @@ class CaseWorker:
 
     async def _work(self) -> None:
         with self._reading() as reader, closing(ReviewDispatcher(reader)) as dispatcher:
-            tools = CaseTools(store=self._store, reader=reader, dispatcher=dispatcher)
+            tools = CaseReviewTools(store=self._store, reader=reader, dispatcher=dispatcher)
             async with ReviewerPool() as pool:
                 jobs = [self._take_cases(tools, pool) for _ in range(self._settings.at_once)]
                 tasks = [asyncio.create_task(job) for job in (*jobs, self._delete_old_cases())]
@@ -135,7 +137,7 @@ class CaseWorker:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _take_cases(self, tools: CaseTools, pool: ReviewerPool) -> None:
+    async def _take_cases(self, tools: CaseReviewTools, pool: ReviewerPool) -> None:
         while True:
             case = await self._queue.get()
             self._n_taken += 1
@@ -154,8 +156,8 @@ class CaseWorker:
             if case.is_deleted:
                 await asyncio.to_thread(self._store.remove, case)
 
-    async def _review(self, case: CaseRecord, tools: CaseTools, pool: ReviewerPool) -> None:
-        """Review a case; whatever it raises is the failure of this case."""
+    async def _review(self, case: CaseRecord, tools: CaseReviewTools, pool: ReviewerPool) -> None:
+        """Review one case; an exception becomes the failure of this case."""
 
         def set_step(step: str) -> None:
             self._steps[case.id] = step
@@ -165,12 +167,12 @@ class CaseWorker:
             chosen = self._sets.get(case.reviewers)
             if chosen is None:
                 detail = f"desk.toml has no reviewer set named {case.reviewers!r}"
-                record_failure(case, self._store, Failure(FailureReason.STOPPED, detail))
+                record_case_failure(case, self._store, Failure(FailureReason.STOPPED, detail))
                 return
             reviewers = [pool.open(factory) for factory in chosen.factories]
             await review_case(case, tools, chosen, reviewers, set_step)
         except Exception as error:  # noqa: BLE001  a failed clip is a failed case, whatever it raised
-            record_failure(case, self._store, convert_error_to_failure(error))
+            record_case_failure(case, self._store, convert_error_to_failure(error))
 
     async def _delete_old_cases(self) -> None:
         while self._settings.retain_days is not None:

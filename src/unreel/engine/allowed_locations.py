@@ -23,7 +23,7 @@ _SETTING: Final = "UNREEL_FETCH_FROM"
 
 @dataclass(frozen=True, slots=True)
 class AllowedLocation:
-    """An allowed bucket or host, with the path prefix of its files."""
+    """An S3 bucket or web host from which files may be fetched, with the path prefix of the files."""
 
     scheme: str
     host: str
@@ -48,7 +48,7 @@ def parse_allowed_locations(text: str) -> tuple[str, ...]:
     found = tuple(word for word in (part.strip() for part in text.split(",")) if word)
     for word in found:
         try:
-            _parse_location(word)
+            _parse_remote_location(word)
         except InvalidValueError as error:
             remedy = "Write s3://bucket/prefix or https://host, with commas between them"
             raise InvalidSettingError(_SETTING, f"cannot use {word!r} ({error})", remedy) from error
@@ -61,8 +61,8 @@ def require_allowed_location(location: str, named: Iterable[str]) -> None:
     Raises:
         InvalidValueError: The location is not allowed, or is not a URL that can be fetched.
     """
-    wanted = _parse_location(location)
-    if not any(_parse_location(place).covers(wanted) for place in named):
+    wanted = _parse_remote_location(location)
+    if not any(_parse_remote_location(place).covers(wanted) for place in named):
         shown = f"{wanted.scheme}://{wanted.host}"
         msg = f"nothing is fetched from {shown}, which is not allowed"
         raise InvalidValueError(msg)
@@ -88,9 +88,10 @@ def resolve_allowed_host(host: str, port: int) -> list[Peer]:
 
 
 def require_public_addresses(peers: Iterable[Peer]) -> None:
-    """Raise if an address is not public: loopback, link-local or in a private network.
+    """Raise if one of the network addresses `peers` is not public.
 
-    It protects internal servers from URLs that come from an untrusted source.
+    Loopback, link-local and private addresses are not public. The check protects internal servers
+    from URLs that come from an untrusted source.
 
     Raises:
         InvalidValueError: One of the addresses is not public.
@@ -108,7 +109,7 @@ def get_url_origin(location: str) -> str:
     Raises:
         InvalidValueError: `location` is not an HTTP or HTTPS URL.
     """
-    place = _parse_location(location)
+    place = _parse_remote_location(location)
     if place.scheme not in _PORTS:
         msg = f"{place.scheme} is no scheme of the web"
         raise InvalidValueError(msg)
@@ -116,7 +117,7 @@ def get_url_origin(location: str) -> str:
     return f"{place.scheme}://{host}:{place.port}"
 
 
-def _parse_location(address: str) -> AllowedLocation:
+def _parse_remote_location(address: str) -> AllowedLocation:
     scheme, _, rest = address.partition("://")
     if scheme not in SCHEMES:
         shown = scheme if scheme.isalnum() and rest else "this"

@@ -1,4 +1,4 @@
-"""The only writer of a table in a run: collects finished rows from any thread and commits them."""
+"""Committer of a run, the only writer of its table: it collects finished rows from any thread."""
 
 import math
 import threading
@@ -13,7 +13,7 @@ from typing import Any, Final
 from unreel.core.errors import (
     InvalidValueError,
     MachineError,
-    raise_machine_error,
+    raise_if_machine_error,
     require_disk_space,
 )
 from unreel.engine.location import require_conditional_puts
@@ -47,7 +47,7 @@ _LOOK_S: Final = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitPace:
-    """Rules for commits by number and age of rows; unset values adapt to the rate.
+    """Rules for when rows are committed, by number and age; unset values adapt to the rate.
 
     The first answers, and those of a slow reviewer, are visible within two seconds. At high rates
     commits grow: one may be as large as all before it together, up to 100,000 rows or 32 MiB, and
@@ -100,7 +100,7 @@ class _PendingCommit:
 
 
 class TableCommitter:
-    """Context manager that holds the table's lock; leaving it commits all offered rows.
+    """Context manager that holds a table's lock and commits rows; leaving it commits all offered rows.
 
     Args:
         table: Target table. Rows with `attempt` above 1 replace existing rows; others are added.
@@ -161,7 +161,7 @@ class TableCommitter:
                 raise self._with_loss(self._error) from error
 
     def offer(self, row: Row) -> bool:
-        """Add the row to the buffer; return `False` if the buffer is full.
+        """Add the row to the buffer of the next commit; return `False` if the buffer is full.
 
         Raises:
             UnreelError: An earlier commit failed, so that the run cannot continue.
@@ -201,7 +201,7 @@ class TableCommitter:
             require_disk_space(self._table.place.path, _SPARE_BYTES + 2 * n_bytes)
 
     def add(self, row: Row) -> None:
-        """Add the row to the buffer; wait while the buffer is full."""
+        """Add the row to the buffer of the next commit; wait while the buffer is full."""
         while not self.offer(row):
             time.sleep(0.002)
 
@@ -216,13 +216,13 @@ class TableCommitter:
         return len(self._buffer) >= self._portion or self._buffer_bytes >= _ROOM_BYTES
 
     def _keep_pace(self) -> None:
-        """Update the maximum rows of the next commit, of the buffer and of the next Arrow conversion."""
+        """Update the maximum number of rows in the next commit, the buffer and the next Arrow conversion."""
         self._most = self._pace.rows_after(self.progress.done + self.progress.failed)
         self._room = min(_ROOM_ROWS, 2 * self._most)
         self._portion = min(_PORTION_ROWS, self._most - self._n_drafted)
 
     def _left_s(self) -> float:
-        """Return the remaining wait of the oldest row."""
+        """Return the seconds after which the oldest buffered row must be committed."""
         n_waiting = self._n_drafted + len(self._buffer)
         may_wait_s = self._pace.seconds_for(
             n_waiting, commit_s=self._commit_s, is_dear=self._is_dear
@@ -309,7 +309,7 @@ class TableCommitter:
         """Return the error of a commit, with the number of finished rows that were lost."""
         n_lost = self._n_offered - self.progress.done - self.progress.failed
         try:
-            raise_machine_error(error)
+            raise_if_machine_error(error)
         except MachineError as refusal:
             if n_lost:
                 problem = f"{refusal.problem}; {n_lost} results came and could not be stored"

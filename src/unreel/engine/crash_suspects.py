@@ -35,7 +35,7 @@ from typing import Any, Final
 
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine.stage import Row, Stage, to_failed_row
+from unreel.engine.stage import Row, Stage, convert_to_failed_row
 from unreel.engine.stage_worker import StageChain
 
 DEATHS_ALONE: Final = 5
@@ -52,8 +52,8 @@ class WorkerCrash:
 
 
 @dataclass(frozen=True, slots=True)
-class IsolatedRetry:
-    """Suspect row, and the number of its consecutive crashes in isolation."""
+class CrashSuspectRow:
+    """Row that may crash its worker, and the number of its consecutive crashes in isolation."""
 
     row: Row
     deaths: int = 0
@@ -63,7 +63,7 @@ class CrashSuspectQueue:
     """Queue of rows that wait to run in isolation, with their crash counts."""
 
     def __init__(self) -> None:
-        self._waiting: deque[IsolatedRetry] = deque()
+        self._waiting: deque[CrashSuspectRow] = deque()
         self._false_starts = 0
 
     def __len__(self) -> int:
@@ -71,13 +71,13 @@ class CrashSuspectQueue:
 
     def add(self, row: Row) -> None:
         """Add a row to the end of the queue."""
-        self._waiting.append(IsolatedRetry(row))
+        self._waiting.append(CrashSuspectRow(row))
 
-    def take(self) -> IsolatedRetry:
+    def take(self) -> CrashSuspectRow:
         """Remove and return the next suspect row from the queue."""
         return self._waiting.popleft()
 
-    def judge(self, trial: IsolatedRetry, outcome: Row | WorkerCrash) -> Row | None:
+    def judge(self, trial: CrashSuspectRow, outcome: Row | WorkerCrash) -> Row | None:
         """Return the finished or quarantined row; `None` if the row must run in isolation again.
 
         Raises:
@@ -105,10 +105,10 @@ class CrashSuspectQueue:
             raise InvalidSettingError(setting, problem, remedy)
 
 
-def _build_quarantined_row(trial: IsolatedRetry, died: WorkerCrash) -> Row:
-    """Return the row as a failure that is not retried automatically."""
+def _build_quarantined_row(trial: CrashSuspectRow, died: WorkerCrash) -> Row:
+    """Return the crashed row of `trial` as a failure that is not retried automatically."""
     detail = f"{trial.deaths} workers that ran nothing else died of it, the last by {died.how}"
-    return to_failed_row(trial.row, Failure(FailureReason.QUARANTINED, detail))
+    return convert_to_failed_row(trial.row, Failure(FailureReason.QUARANTINED, detail))
 
 
 _BEGAN, _DONE = "began", "done"

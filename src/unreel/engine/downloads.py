@@ -51,7 +51,7 @@ def download_public_file(location: str, into: IO[bytes], *, max_bytes: int, seco
         named = (get_url_origin(location),)
     except InvalidValueError as error:
         shown = location.partition("?")[0][:_READABLE]
-        raise _build_media_error(FailureReason.NOT_NAMED, f"{shown}: {error}") from error
+        raise _build_download_error(FailureReason.NOT_NAMED, f"{shown}: {error}") from error
     reach = DownloadPolicy(named=named, max_bytes=max_bytes, seconds=seconds, public=True)
     download_file(location, into, reach=reach, storage={})
 
@@ -74,7 +74,7 @@ def download_file(
             raise TimeoutError  # a line that was cut looks like an end
     except (MediaError, InvalidValueError, OSError, http.client.HTTPException) as error:
         late = time.monotonic() > until_s
-        raise _convert_to_media_error(error, location, late=late, reach=reach) from error
+        raise _convert_to_download_error(error, location, late=late, reach=reach) from error
 
 
 def _write_within_limits(pieces: Iterable[Any], file: IO[bytes], reach: DownloadPolicy) -> None:
@@ -83,7 +83,9 @@ def _write_within_limits(pieces: Iterable[Any], file: IO[bytes], reach: Download
     for piece in pieces:
         left -= len(piece)
         if left < 0:
-            raise _build_media_error(FailureReason.TOO_LARGE, f"more than {reach.max_bytes} bytes")
+            raise _build_download_error(
+                FailureReason.TOO_LARGE, f"more than {reach.max_bytes} bytes"
+            )
         if time.monotonic() > until_s:
             raise TimeoutError
         file.write(piece)
@@ -102,7 +104,7 @@ def _iter_s3_pieces(
 ) -> Generator[Any, None, None]:
     from obstore.exceptions import BaseError
 
-    from unreel.engine.location import StorageLocation, raise_store_unavailable
+    from unreel.engine.location import StorageLocation, raise_if_store_unavailable
 
     bucket, _, key = location.removeprefix("s3://").partition("/")
     options = {**storage, "timeout": f"{reach.seconds}s"}
@@ -110,10 +112,10 @@ def _iter_s3_pieces(
         store = StorageLocation(f"s3://{bucket}", options).objects(patience_s=reach.seconds)
         found = store.get(key)
         if found.meta["size"] > reach.max_bytes:
-            raise _build_media_error(FailureReason.TOO_LARGE, f"{found.meta['size']} bytes")
+            raise _build_download_error(FailureReason.TOO_LARGE, f"{found.meta['size']} bytes")
         yield from found.stream(min_chunk_size=READ_BYTES)
     except BaseError as error:
-        raise_store_unavailable(error, location)
+        raise_if_store_unavailable(error, location)
         raise OSError(str(error)) from error
 
 
@@ -129,7 +131,7 @@ def _iter_http_pieces(location: str, reach: DownloadPolicy) -> Generator[bytes, 
             msg = f"the server answers with status {reply.status}"
             raise OSError(msg)
         if (reply.length or 0) > reach.max_bytes:
-            raise _build_media_error(FailureReason.TOO_LARGE, f"{reply.length} bytes")
+            raise _build_download_error(FailureReason.TOO_LARGE, f"{reply.length} bytes")
         while piece := reply.read1(READ_BYTES):
             yield piece
         if reply.length:
@@ -223,20 +225,20 @@ def _resolve_redirect(location: str, target: str, reach: DownloadPolicy) -> str:
     return moved
 
 
-def _build_media_error(reason: FailureReason, detail: str) -> MediaError:
+def _build_download_error(reason: FailureReason, detail: str) -> MediaError:
     return MediaError(Failure(reason, detail))
 
 
-def _convert_to_media_error(
+def _convert_to_download_error(
     error: Exception, location: str, *, late: bool, reach: DownloadPolicy
 ) -> MediaError:
     shown = location.partition("?")[0]  # what follows may be a signature
     if isinstance(error, MediaError):
         failure = error.failure
-        return _build_media_error(failure.reason, f"{shown}: {failure.detail}")
+        return _build_download_error(failure.reason, f"{shown}: {failure.detail}")
     if isinstance(error, InvalidValueError):
-        return _build_media_error(FailureReason.NOT_NAMED, f"{shown}: {error}")
+        return _build_download_error(FailureReason.NOT_NAMED, f"{shown}: {error}")
     if late or isinstance(error, TimeoutError):
         words = f"{shown} took longer than {reach.seconds:g} s"
-        return _build_media_error(FailureReason.OUT_OF_TIME, words)
-    return _build_media_error(FailureReason.NOT_A_FILE, f"cannot fetch {shown}: {error}")
+        return _build_download_error(FailureReason.OUT_OF_TIME, words)
+    return _build_download_error(FailureReason.NOT_A_FILE, f"cannot fetch {shown}: {error}")

@@ -39,7 +39,7 @@ _DIGITS: Final = 2 * STAMP_BYTES
 
 
 def hash_key_to_int(key: str) -> int:
-    """Return an 8-byte hash of a key as an integer, equal in every process.
+    """Return an 8-byte hash of a row's key as an integer, equal in every process.
 
     It is used to check a table row by row.
     """
@@ -66,7 +66,7 @@ def iter_key_arrays(keys: Sequence[str]) -> Iterator[Any]:
 
 
 def find_duplicate_keys(dataset: Any) -> list[str]:
-    """Return the keys with more than one row, sorted."""
+    """Return the keys that have more than one row in a Lance dataset, sorted."""
     return KeyIndex().follow(dataset).doubled(dataset)
 
 
@@ -80,7 +80,7 @@ def _parse_hex_digits(digits: bytes) -> bytes:
 
 
 class KeyHasher:
-    """Hasher that computes stamps and marks of texts; two hashers give different results."""
+    """Hasher of keys to stamps (32 bytes) and marks (8 bytes); two hashers give different results."""
 
     def __init__(self) -> None:
         # Secret on purpose, and no figure depends on it: a seed that is known could be prepared for.
@@ -127,7 +127,7 @@ class KeyHasher:
 
 @dataclass(frozen=True, eq=False)
 class KeyHashIndex:
-    """Sorted marks, each with the slot (row number) of its key."""
+    """Sorted 8-byte hashes (marks) of keys, each with the slot (row number) of its key."""
 
     marks: NDArray[np.uint64]
     slots: NDArray[np.uint32]
@@ -139,7 +139,7 @@ class KeyHashIndex:
         return cls(marks[order], slots[order])
 
     def find(self, marks: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
-        """Return pairs of an index into `marks` and a slot with that mark, in no particular order."""
+        """Return pairs of an index into `marks` and a slot whose key has that mark, in any order."""
         order = np.argsort(marks)
         wanted = marks[order]
         first = self._first(wanted)
@@ -164,7 +164,7 @@ class KeyHashIndex:
         return max(1, len(self.marks).bit_length() - 3)
 
     def _first(self, wanted: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """Return the insertion index of each mark, like `searchsorted`, with fewer cache misses."""
+        """Return the insertion index of each wanted mark, like `searchsorted`, with fewer cache misses."""
         leading = (wanted >> np.uint64(_MARK_BITS - self._n_leading)).astype(np.intp)
         low, high = self._heads[leading], self._heads[leading + 1]
         for _ in range(int((high - low).max(initial=0)).bit_length()):
@@ -186,7 +186,7 @@ class KeyHashIndex:
         return KeyHashIndex(marks[order], slots[order])
 
     def twins(self) -> NDArray[np.uint32]:
-        """Return the slots of marks that occur more than once."""
+        """Return the slots of keys whose mark occurs more than once."""
         same = self.marks[1:] == self.marks[:-1]
         is_twin = np.zeros(len(self.marks), dtype=np.bool_)
         is_twin[1:] |= same
@@ -219,7 +219,7 @@ class KeyIndex:
         return int(self.starts[-1])
 
     def follow(self, dataset: Any) -> "KeyIndex":
-        """Return the index of `dataset`; only fragments that are missing in this index are read.
+        """Return the key index of the version `dataset`; only fragments that this index lacks are read.
 
         All fragments are read again if fewer than half of the slots would be used.
         """
@@ -317,7 +317,7 @@ class KeyIndex:
             yield from found.to_batches(SCAN_ROWS)
 
     def doubled(self, dataset: Any) -> list[str]:
-        """Return the keys with more than one row, sorted."""
+        """Return the keys of the table that have more than one row, sorted."""
         tally: Counter[str] = Counter()
         for batch in self.take(dataset, self.marks.twins(), ["key"]):
             tally.update(batch.column("key").to_pylist())

@@ -35,7 +35,10 @@ class LocalRunner:
     def run(
         self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: RowSink, ledger: Path
     ) -> None:
-        """Run every row through the stages into the sink; after an interrupt it has the finished rows."""
+        """Run every row through the stages in this process, and pass finished rows to `sink`.
+
+        After an interrupt the sink has all rows that were finished.
+        """
         with ItemStartLog(ledger) as book:
             job = _LocalJob(iter(rows), stages, sink=sink, ledger=book)
             thread = threading.Thread(target=job.main, name="local-runner", daemon=True)
@@ -144,7 +147,10 @@ class _LocalJob:
                 await self._deliver(row)
 
     async def _walk(self, row: Row) -> None:
-        """Run `row` through all workers and deliver it; the first worker's permit is already held."""
+        """Run `row` through the workers of all stages and pass it to the sink.
+
+        The caller already holds a permit of the first worker.
+        """
         item, here = format_start_log_item(row), self._workers[0]
         self._ledger.begin(item)
         try:

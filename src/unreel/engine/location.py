@@ -1,4 +1,4 @@
-"""Location of tables: a local folder, or an S3-compatible store; its errors as messages."""
+"""Storage locations: a local folder, or an S3-compatible store whose errors become messages."""
 
 import time
 import uuid
@@ -20,8 +20,8 @@ from obstore.exceptions import (
 
 from unreel.core.errors import GO_ON, MachineError, UnreadableSourceError, format_library_error
 from unreel.core.input_files import build_too_large_error
-from unreel.core.names import require_relative_name
 from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_names import require_relative_path
 
 _REMEDY: Final = f"Check that it runs, its keys and this machine's clock. {GO_ON}"
 
@@ -40,8 +40,8 @@ def translate_store_errors() -> Iterator[None]:
         raise UnreadableSourceError(source, format_library_error(error), _REMEDY) from error
 
 
-def raise_store_unavailable(error: BaseError, uri: str) -> None:
-    """Raise if the store itself failed, so that all other objects would fail too.
+def raise_if_store_unavailable(error: BaseError, uri: str) -> None:
+    """Raise if `error` means that the object store itself failed, so that all reads would fail.
 
     Raises:
         MachineError: The error is not one of missing permission or of invalid keys.
@@ -95,7 +95,7 @@ class StorageLocation:
         return Path(self.uri)
 
     def __truediv__(self, name: str) -> "StorageLocation":
-        below = f"{self.uri.rstrip('/')}/{require_relative_name(name)}"
+        below = f"{self.uri.rstrip('/')}/{require_relative_path(name)}"
         return StorageLocation(below, self.options, self.root or self.uri)
 
     def inside(self, name: str = "") -> tuple[OutputDirectory, str]:
@@ -107,20 +107,26 @@ class StorageLocation:
         return OutputDirectory(Path(self.root or self.uri)), "/".join(filter(None, (above, name)))
 
     def beside(self, ending: str) -> tuple[OutputDirectory, str]:
-        """Return the same as `inside` for the file with the name of this location plus `ending`."""
+        """Return the directory and relative path of the file next to this location.
+
+        Its name is the name of this location plus `ending`. Valid only if `is_local`.
+        """
         folder, below = self.inside()
         if below:
             return folder, below + ending
         return OutputDirectory(self.path.parent), self.path.name + ending
 
     def require_plain(self, *, whole: bool = False) -> None:
-        """Raise for a link below the named folder in the path, or in it; `whole`: at any depth."""
+        """Raise if the path from the named folder to this location contains a symbolic link.
+
+        The files in this location are checked too; with `whole` at any depth.
+        """
         if self.is_local:
             folder, below = self.inside()
             folder.require_plain(below, whole=whole)
 
     def put(self, name: str, data: bytes | Path, *, published: bool = False) -> None:
-        """Store `data`, or the content of that file, atomically under `name`."""
+        """Store `data`, bytes or the content of a file, atomically under `name` in this location."""
         if not self.is_local:
             self.objects().put(name, data)
             return
@@ -132,7 +138,7 @@ class StorageLocation:
             folder.write(below, data)
 
     def read(self, name: str, *, most: int | None = None) -> bytes:
-        """Return the bytes under `name`.
+        """Return the bytes of the file `name` in this location.
 
         Raises:
             FileNotFoundError: `name` is missing.
@@ -157,14 +163,14 @@ class StorageLocation:
         return data
 
     def names(self) -> list[str]:
-        """Return the names of all files below; a link is included, its target is not."""
+        """Return the names of all files below this location; a link is included, its target is not."""
         if not self.is_local:
             return [entry["path"] for chunk in self.objects().list() for entry in chunk]
         folder, below = self.inside()
         return folder.files(below)
 
     def size(self, name: str) -> int | None:
-        """Return the number of bytes under `name`; `None` if `name` is missing."""
+        """Return the number of bytes of the file `name` in this location; `None` if it is missing."""
         if self.is_local:
             folder, below = self.inside(name)
             return folder.size(below)
@@ -174,7 +180,7 @@ class StorageLocation:
             return None
 
     def remove(self, name: str) -> None:
-        """Delete the file or folder `name`."""
+        """Delete the file or folder `name` in this location."""
         if self.is_local:
             folder, below = self.inside(name)
             folder.remove(below)
@@ -225,7 +231,7 @@ def read_object_tag(location: StorageLocation) -> str:
     except FileNotFoundError:
         return ""
     except BaseError as error:
-        raise_store_unavailable(error, location.uri)
+        raise_if_store_unavailable(error, location.uri)
         return ""
     return f"{found['size']} {found['e_tag']}"
 

@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(slots=True)
 class Progress:
-    """Counts of the rows that this run has committed."""
+    """Counts of the rows that a run has committed so far."""
 
     done: int = 0
     failures: Counter[str] = field(default_factory=Counter)
@@ -84,11 +84,11 @@ class ProgressLine:
         self._progress, self._n_of_part = None, {}
 
     def tell(self, phase: str) -> None:
-        """Begin the activity `phase`, whose number of rows is unknown."""
+        """Show that the activity `phase` begins, whose number of rows is unknown."""
         self._phase, self._part, self._began_s = phase, "", self._clock()
 
     def expect(self, part: str, due: int) -> None:
-        """Begin the part `part` with `due` rows."""
+        """Show that the part `part` of the job begins, with `due` rows to do."""
         self._part, self._due, self._began_s = part, due, self._clock()
         self._progress = None
 
@@ -124,7 +124,7 @@ class ProgressLine:
         return min(1.0, (progress.done + progress.failed) / self._due)
 
     def text(self, *, with_time: bool = True) -> str:
-        """Return the line; `with_time` adds the seconds of a phase whose length is unknown."""
+        """Return the progress line; `with_time` adds the seconds of a phase whose length is unknown."""
         seconds = self._clock() - self._began_s
         if not self._part:
             passed = f", {format_duration(seconds)}" if with_time and seconds >= 1 else ""

@@ -30,7 +30,14 @@ import ray.data
 import ray.exceptions
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from unreel.engine.cluster_size import (
+from unreel.engine.crash_suspects import CrashSuspectQueue, CrashSuspectRow, WorkerCrash
+from unreel.engine.private_ray import connect_to_ray
+from unreel.engine.runner import RowSink, format_start_log_item
+from unreel.engine.stage import Row, Stage, drop_scratch_columns, is_failed_row
+from unreel.engine.stage_worker import StageChain, StageWorker
+from unreel.engine.start_log import ItemStartLog
+from unreel.engine.table_questions import DueTableQuestions, TableQuestionLoader
+from unreel.engine.worker_pool_size import (
     BLOCK_BYTES,
     BLOCKS_AT_WORK,
     BLOCKS_PER_WORKER,
@@ -40,13 +47,6 @@ from unreel.engine.cluster_size import (
     compute_rows_per_block,
     plan_worker_pools,
 )
-from unreel.engine.crash_suspects import CrashSuspectQueue, IsolatedRetry, WorkerCrash
-from unreel.engine.private_ray import connect_to_ray
-from unreel.engine.runner import RowSink, format_start_log_item
-from unreel.engine.stage import Row, Stage, drop_scratch_columns, is_failed_row
-from unreel.engine.stage_worker import StageChain, StageWorker
-from unreel.engine.start_log import ItemStartLog
-from unreel.engine.stored_rows import LoadedQuestions, QuestionLoader
 
 WINDOW_ROWS: Final = 100_000
 WINDOW_BYTES: Final = 64 * 2**20
@@ -83,15 +83,18 @@ class RayRunner:
     def run(
         self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: RowSink, ledger: Path
     ) -> None:
-        """Run every row through the stages into the sink; after an interrupt it has the finished rows."""
+        """Run every row through the stages on Ray, and pass finished rows to `sink`.
+
+        After an interrupt the sink has all rows that were finished.
+        """
         if not ray.is_initialized():
             self._ours.enter_context(connect_to_ray())
         try:
-            book = _start_log_actor(ledger)
+            book = _create_start_log_actor(ledger)
             try:
-                fetch = rows.fetch() if isinstance(rows, LoadedQuestions) else None
+                fetch = rows.fetch() if isinstance(rows, DueTableQuestions) else None
                 for window in _iter_row_windows(
-                    rows.addresses if isinstance(rows, LoadedQuestions) else rows
+                    rows.addresses if isinstance(rows, DueTableQuestions) else rows
                 ):
                     suspects = CrashSuspectQueue()
                     team = _plan_stage_pools(stages, self._workers)
@@ -142,7 +145,7 @@ def _iter_row_windows(rows: Iterable[Row]) -> Iterator[list[bytes]]:
 
 
 def _iter_finished_rows(
-    window: list[bytes], team: Sequence[_StagePool], book: Any, fetch: QuestionLoader | None
+    window: list[bytes], team: Sequence[_StagePool], book: Any, fetch: TableQuestionLoader | None
 ) -> Iterator[Row]:
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
@@ -203,7 +206,7 @@ def _iter_isolated_retries(
 class _IsolatedActor:
     """Ray actor that is started for one suspect row and killed after it."""
 
-    def __init__(self, trial: IsolatedRetry, team: Sequence[_StagePool]) -> None:
+    def __init__(self, trial: CrashSuspectRow, team: Sequence[_StagePool]) -> None:
         self.trial = trial
         self.number: int = trial.row[_SUSPECT_AT]
         rest = team[self.number :]
@@ -218,7 +221,7 @@ class _IsolatedActor:
         self.done = self._actor.take.remote(trial.row)
 
     def outcome(self) -> Row | WorkerCrash:
-        """Return the finished row or the worker's crash; call it when `done` is ready."""
+        """Return the finished row, or the crash of its worker; call it when `done` is ready."""
         try:
             row: Row = ray.get(self.done)
         except ray.exceptions.RayTaskError:
@@ -248,7 +251,7 @@ class _StartLogActor:
         self._ledger = ItemStartLog(Path(path))
 
     def suspects(self, items: list[str]) -> list[bool]:
-        """Return for each of `items` whether it must run in isolation."""
+        """Return for each of `items` whether it must run in isolation, because it may crash its worker."""
         return [self._ledger.is_suspect(item) for item in items]
 
     def begin(self, items: list[str]) -> None:
@@ -268,7 +271,7 @@ class _StageActor:
     """Ray actor that runs one stage, with one event loop for all its blocks."""
 
     def __init__(
-        self, post: _StagePool, number: int, book: Any, fetch: QuestionLoader | None
+        self, post: _StagePool, number: int, book: Any, fetch: TableQuestionLoader | None
     ) -> None:
         self._number, self._book, self._fetch = number, book, fetch
         self._pen = _StartLogWriter(book)
@@ -315,7 +318,7 @@ class _StageActor:
 
 
 class _StartLogWriter:
-    """Batched sender of starts and finishes to the actor with the start log."""
+    """Sender of starts and finishes of rows to the actor with the start log, in batches."""
 
     def __init__(self, book: Any) -> None:
         self._book = book
@@ -342,7 +345,7 @@ class _StartLogWriter:
         self._book.finish.remote(items)
 
 
-def _start_log_actor(path: Path) -> Any:
+def _create_start_log_actor(path: Path) -> Any:
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
     actor = ray.remote(_StartLogActor).options(scheduling_strategy=here, **options)

@@ -1,15 +1,15 @@
-"""Resolve the locations of jobs' tables: a local folder, or a prefix of an object store."""
+"""Locations of a job's tables from the user's text: a local folder, or an object store prefix."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 from unicodedata import category
 
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError
-from unreel.core.identity import digest
 from unreel.core.settings import EnvironmentSettings, read_storage_options
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 
 S3: Final = "s3://"
 
@@ -44,9 +44,9 @@ def get_local_state_folder(location: StorageLocation, settings: EnvironmentSetti
     return settings.state_folder / "runs" / digest("place", location.uri)[:16]
 
 
-def build_storage_access(
+def build_clip_access_settings(
     settings: EnvironmentSettings, *, trusted: bool = False, outside: bool = False
-) -> StorageAccess:
-    """Return the access settings for clips, with the store from the environment."""
+) -> ClipAccessSettings:
+    """Return the settings to open clips, with the object store from the environment."""
     storage = read_storage_options(settings)
-    return StorageAccess(settings=settings, trusted=trusted, outside=outside, storage=storage)
+    return ClipAccessSettings(settings=settings, trusted=trusted, outside=outside, storage=storage)

@@ -1,7 +1,7 @@
-"""Hash in each row over its other values, to detect later changes.
+"""Seal of each stored row: a hash over its other values, which reveals later changes.
 
 Lance has no checksums for its pages, so a flipped bit in a text would be read as the reviewer's
-answer. The hash detects accidental changes, not an attacker who writes a new hash.
+answer. The seal reveals accidental changes, not an attacker who writes a new seal.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ def compute_row_seal(row: Mapping[str, Any]) -> int:
 
 
 def has_wrong_seal(row: Mapping[str, Any]) -> bool:
-    """Return whether a stored row differs from the written one; old rows have no seal."""
+    """Return whether the seal of a stored row does not match its values; old rows have no seal."""
     seal = row.get(COLUMN)
     return seal is not None and seal != compute_row_seal(row)
 

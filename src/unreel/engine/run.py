@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
-from unreel.core.registry import LazyImport, NameRegistry
+from unreel.core.registry import LazyImport, NamedObjectRegistry
 from unreel.engine.stage import Row, Stage
-from unreel.engine.stored_rows import LoadedQuestions, TableQuestionSource
+from unreel.engine.table_questions import DueTableQuestions, TableQuestionSource
 
 if TYPE_CHECKING:
     from unreel.engine.committer import AddUp, CommitPace
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from unreel.engine.runner import StageRunner
     from unreel.engine.table import LanceTable
 
-ENGINES: "Final[NameRegistry[Callable[..., StageRunner]]]" = NameRegistry(
+ENGINES: "Final[NamedObjectRegistry[Callable[..., StageRunner]]]" = NamedObjectRegistry(
     "engine",
     {
         "local": LazyImport("unreel.engine.local_runner:LocalRunner"),
@@ -32,14 +32,14 @@ ALL_FAILURES: Final = frozenset(reason.value for reason in FailureReason)
 
 _COMMITTER: Final = LazyImport("unreel.engine.committer:TableCommitter", extra="eval")
 _PACE: Final = LazyImport("unreel.engine.committer:CommitPace", extra="eval")
-_DUE: Final = LazyImport("unreel.engine.pending:PendingQuestionFilter", extra="eval")
+_DUE: Final = LazyImport("unreel.engine.pending_questions:PendingQuestionFilter", extra="eval")
 
 T = TypeVar("T")
 _AHEAD: Final = 4096
 
 
 class PrefetchedIterator(Generic[T]):
-    """Iterator that reads its first items immediately; it can be iterated once."""
+    """Iterator that reads its first items when it is created; it can be iterated once."""
 
     def __init__(self, items: Iterable[T]) -> None:
         self._source = iter(items)
@@ -52,8 +52,8 @@ class PrefetchedIterator(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunSummary:
-    """Counts and duration of one run of a job."""
+class JobRunSummary:
+    """Counts and duration of one call that ran the pending rows of a job."""
 
     already: int
     """Questions that had a row before, or came twice."""
@@ -87,7 +87,7 @@ def run_pending_questions(  # noqa: PLR0913  two things to run, one place to kee
     most_due: int | None = None,
     on_progress: "Callable[[Progress], None]" = lambda _progress: None,
     observe: Callable[[str, int], None] = lambda _step, _rows: None,
-) -> RunSummary:
+) -> JobRunSummary:
     """Run every question that has no row in `table` through `stages`, and commit each result once.
 
     Questions are rows with a unique `key`; they are read as they are needed, so the stream may be
@@ -133,9 +133,9 @@ def run_pending_questions(  # noqa: PLR0913  two things to run, one place to kee
             if ahead.is_whole or most_due is not None:
                 on_due(len(ahead.first) if ahead.is_whole else max(len(ahead.first), most_due or 0))
         if isinstance(questions, TableQuestionSource):
-            rows = LoadedQuestions(rows, questions)
+            rows = DueTableQuestions(rows, questions)
         runner.run(rows, stages, sink=sink, ledger=book)
-    return RunSummary(
+    return JobRunSummary(
         already=due.already,
         done=committer.progress.done,
         failures=dict(committer.progress.failures),

@@ -8,7 +8,7 @@ from unreel.engine.stage import Row, Stage
 
 
 class RowSink(Protocol):
-    """Target of finished rows; thread-safe."""
+    """Interface of the thread-safe target of finished rows."""
 
     def offer(self, row: Row) -> bool:
         """Accept the row; return `False` if the sink is full."""
@@ -24,12 +24,15 @@ class RowSink(Protocol):
 
 
 class StageRunner(Protocol):
-    """Engine that runs every row once through all stages into the sink, in any order."""
+    """Interface of an engine that runs every row once through all stages into the sink, in any order."""
 
     def run(
         self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: RowSink, ledger: Path
     ) -> None:
-        """Run every row through the stages into the sink; after an interrupt it has the finished rows."""
+        """Run every row through the stages, and pass finished rows to `sink`.
+
+        After an interrupt the sink has all rows that were finished.
+        """
         ...
 
 

@@ -1,4 +1,4 @@
-"""Copy of a damaged table from all its intact rows; the damaged one is only read."""
+"""Salvage of a damaged table: its intact rows are copied to a new table; the old one is only read."""
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +14,7 @@ from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row, is_failed_row
 from unreel.engine.table import LanceTable
 from unreel.engine.table_check import (
-    FragmentContents,
+    FragmentCheckResult,
     Judge,
     Piece,
     TableChecker,
@@ -31,8 +31,8 @@ SetAside = Callable[[Row, str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SalvageResult:
-    """Result of salvaging the rows of one table."""
+class TableSalvageResult:
+    """Result of the salvage of a damaged table: numbers of kept, unreadable and excluded rows."""
 
     kept: int
     """Rows of the new table."""
@@ -53,15 +53,15 @@ def salvage_table(
     examiner: TableChecker,
     judge: Judge,
     set_aside: SetAside,
-) -> SalvageResult:
+) -> TableSalvageResult:
     """Copy the intact rows of the checked table `found` to the new table `into`.
 
     Of two rows with one key an answer is preferred to a failure, then the later attempt. Data files
     that no version references (after a lost manifest or a killed run) are searched for answers with
     a missing key. Only rows with a valid seal are taken from them.
     """
-    readable = [fragment for fragment, how in found.pieces if isinstance(how, FragmentContents)]
-    rescue = _FragmentSalvage(found.table, judge, set_aside)
+    readable = [fragment for fragment, how in found.pieces if isinstance(how, FragmentCheckResult)]
+    rescue = _SalvagedRowReader(found.table, judge, set_aside)
     with build_writer_lock(into.place) as lock:
         writer = TableWriter(into, lock=lock, observe=lambda _step, _rows: None)
         _append_rows(writer, into.schema, rescue.right(readable))
@@ -69,11 +69,11 @@ def salvage_table(
         loose = (
             file
             for file in found.loose
-            if isinstance(examiner.read(found.table, file, judge), FragmentContents)
+            if isinstance(examiner.read(found.table, file, judge), FragmentCheckResult)
         )
         _append_rows(writer, into.schema, rescue.missing(loose))
         writer.join()
-    return SalvageResult(
+    return TableSalvageResult(
         kept=into.count(),
         found_again=len(rescue.found_again),
         unreadable=sum(fragment.n_rows for fragment, _ in found.unreadable),
@@ -82,7 +82,7 @@ def salvage_table(
     )
 
 
-class _FragmentSalvage:
+class _SalvagedRowReader:
     def __init__(self, table: LanceTable, judge: Judge, set_aside: SetAside) -> None:
         self._table, self._judge, self._set_aside = table, judge, set_aside
         self._kept = array("Q")
@@ -90,7 +90,7 @@ class _FragmentSalvage:
         self.found_again: set[int] = set()
 
     def right(self, pieces: Iterable[Piece]) -> Iterator[Row]:
-        """Yield the valid rows of `pieces`; pass invalid rows to the `set_aside` callback."""
+        """Yield the valid rows of the fragments `pieces`; pass invalid rows to the `set_aside` callback."""
         for row in self._rows(pieces):
             fault = find_row_fault(row, self._table, self._judge)
             if fault is None:

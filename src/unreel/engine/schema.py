@@ -9,7 +9,7 @@ import pyarrow as pa
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 from unreel.engine import row_seal
-from unreel.engine.stage import DETAIL_CHARACTERS, Row, is_failed_row, to_failed_row
+from unreel.engine.stage import DETAIL_CHARACTERS, Row, convert_to_failed_row, is_failed_row
 
 _NOT_OURS: Final = "Something else wrote this table: name another, or make it again"
 _EVERY_TABLE: Final = (
@@ -84,13 +84,13 @@ class TableSchema:
             raise InvalidValueError(msg) from error
 
     def portions(self, rows: Sequence[Row]) -> list[list[Row]]:
-        """Split the rows, in order, into lists that each fit into one batch.
+        """Split the rows, in order, into lists that each fit into one Arrow batch.
 
         A row that fits into no batch becomes a failure row and keeps every value that its column can
         hold. A row that had already failed keeps its failure reason.
 
         Raises:
-            InvalidValueError: A row has an unknown column: no row of its stage would fit.
+            InvalidValueError: A row has an unknown column, so that no row of its stage would fit.
         """
         self._require_known_columns(rows)
         return self._split([row if self._holds([row]) else self._give_up(row) for row in rows])
@@ -109,7 +109,7 @@ class TableSchema:
             return kept | {"failure_detail": detail[:DETAIL_CHARACTERS]}
         lost = ", ".join(f"{name} ({type(row[name]).__name__})" for name in row if name not in kept)
         detail = f"the table of {self.name} cannot hold its {lost}"
-        return to_failed_row(bare | kept, Failure(FailureReason.STAGE_FAILED, detail))
+        return convert_to_failed_row(bare | kept, Failure(FailureReason.STAGE_FAILED, detail))
 
     def _holds(self, rows: Sequence[Row]) -> bool:
         try:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Protocol, Self
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 from unreel.media.access import open_media_reader
 
 Row = dict[str, Any]
@@ -22,7 +22,7 @@ DETAIL_CHARACTERS: Final = 2_000
 """A failure's detail is cut here: some libraries put whole bodies into their messages."""
 
 
-class InFlightLimit(StrEnum):
+class InFlightLimitScope(StrEnum):
     """Scope of a stage's limit of rows in flight: per worker, per machine or for all workers."""
 
     WORKER = "worker"
@@ -35,8 +35,8 @@ class InFlightLimit(StrEnum):
     """One worker only, with that many rows in flight: it tracks the budget."""
 
 
-class StageClient(Protocol):
-    """Client of a service that a stage queries, as seen by its workers."""
+class StageServiceClient(Protocol):
+    """Interface of a stage's service client: its GPUs, and whether it has a budget."""
 
     @property
     def gpus(self) -> float: ...
@@ -52,18 +52,18 @@ class WorkerResources:
     cpus: float = 1.0
     gpus: float = 0.0
     in_flight: int = 1
-    limit: InFlightLimit = InFlightLimit.WORKER
+    limit: InFlightLimitScope = InFlightLimitScope.WORKER
 
     @classmethod
-    def asking(cls, whom: StageClient, in_flight: int) -> Self:
+    def asking(cls, whom: StageServiceClient, in_flight: int) -> Self:
         """Return the resources of a worker that queries the client `whom`.
 
         The limit of rows in flight applies to a single worker if the client is metered, else to all
         workers together; a client that uses GPUs has the limit per worker.
         """
-        limit = InFlightLimit.ALONE if whom.is_metered else InFlightLimit.SERVICE
+        limit = InFlightLimitScope.ALONE if whom.is_metered else InFlightLimitScope.SERVICE
         if whom.gpus:
-            limit = InFlightLimit.WORKER
+            limit = InFlightLimitScope.WORKER
         return cls(gpus=whom.gpus, in_flight=in_flight, limit=limit)
 
     def __post_init__(self) -> None:
@@ -86,17 +86,17 @@ class Stage:
     resources: WorkerResources = WorkerResources()
 
     def setup(self) -> None:
-        """Prepare the stage, once in each worker before its first row; an error here ends the job."""
+        """Prepare the stage in a worker before its first row; an error here ends the job."""
 
     def __call__(self, row: Row) -> Any:
         """Return the new row, or an awaitable of the new row."""
         raise NotImplementedError
 
     def close(self) -> Any:
-        """Release resources, once in each worker that ends normally; may be async."""
+        """Release the resources of the stage in a worker that ends normally; may be async."""
 
 
-def to_failed_row(row: Row, failure: Failure) -> Row:
+def convert_to_failed_row(row: Row, failure: Failure) -> Row:
     """Return the row as a failure, without its scratch columns."""
     detail = failure.detail[:DETAIL_CHARACTERS]
     return drop_scratch_columns(row) | {
@@ -136,7 +136,7 @@ class MediaStage(Stage):
     opened: ClassVar[frozenset[str]] = frozenset({"_open", "_reader"})
     """What `setup` opens, by attribute; a subclass that opens more says so."""
 
-    def __init__(self, access: StorageAccess, resources: WorkerResources) -> None:
+    def __init__(self, access: ClipAccessSettings, resources: WorkerResources) -> None:
         self.resources = resources
         self._access = access
 

@@ -7,9 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
 
-from unreel.core.errors import raise_machine_error, raise_rejected_key
+from unreel.core.errors import raise_if_key_rejected, raise_if_machine_error
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine.stage import Row, Stage, convert_error_to_failure, is_failed_row, to_failed_row
+from unreel.engine.stage import (
+    Row,
+    Stage,
+    convert_error_to_failure,
+    convert_to_failed_row,
+    is_failed_row,
+)
 
 
 class StageWorker:
@@ -44,7 +50,7 @@ class StageWorker:
             await closing
 
     async def enter(self) -> None:
-        """Wait for a permit to run one row; the caller returns it with `leave`."""
+        """Wait for a permit to run one row through the stage; the caller returns it with `leave`."""
         await self._permits.acquire()
 
     def leave(self) -> None:
@@ -60,18 +66,18 @@ class StageWorker:
             if not isinstance(done, dict) or done.get("key") != row["key"]:
                 name = type(self._stage).__name__
                 detail = f"{name} must return a dict with the key it was given; it did not"
-                return to_failed_row(row, Failure(FailureReason.STAGE_FAILED, detail))
+                return convert_to_failed_row(row, Failure(FailureReason.STAGE_FAILED, detail))
             # Whether a row is new or takes the place of another is not for a stage to say.
             if "attempt" in row:
                 done = done | {"attempt": row["attempt"]}
             if not is_failed_row(done):
                 return done
             failure = _parse_row_failure(done)
-            raise_rejected_key(failure)
-            return to_failed_row(done, failure)
+            raise_if_key_rejected(failure)
+            return convert_to_failed_row(done, failure)
         except Exception as error:  # noqa: BLE001  a failed item is a row, whatever it raised
-            raise_machine_error(error)
-            return to_failed_row(row, convert_error_to_failure(error))
+            raise_if_machine_error(error)
+            return convert_to_failed_row(row, convert_error_to_failure(error))
 
     async def _call(self, row: Row) -> Any:
         if self._threads is None:
@@ -86,14 +92,14 @@ def _parse_row_failure(row: Row) -> Failure:
 
 
 class StageChain:
-    """Sequence of stages that runs one row at a time, for a worker that runs one suspect row."""
+    """Sequence of stages for a worker that runs a single suspect row."""
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self._loop = asyncio.new_event_loop()
         self._workers = [self._wait(StageWorker(stage).__aenter__()) for stage in stages]
 
     def ready(self) -> None:
-        """Return when the stages are set up: after this call the row may be the cause of a crash."""
+        """Do nothing: the reply shows that the stages are set up, so that only the row can cause a crash."""
 
     def take(self, row: Row) -> Row:
         """Return the row after all stages."""

@@ -1,4 +1,4 @@
-"""Append-only file of starts and finishes, which shows the items in flight during a crash.
+"""Append-only log of started and finished items, which shows the items in flight during a crash.
 
 A line is one `write`, so it survives kill -9 of the writer without the cost of `fsync`. A start
 without a finish is a crash. The first one may have any cause, so the item runs again together
@@ -32,7 +32,10 @@ class _ItemCrashCount:
 
 
 class ItemStartLog:
-    """Log that counts the crashes of each item; in memory are only items in flight and suspects."""
+    """Log of started and finished items that counts the crashes of each item.
+
+    Only items in flight and suspects are in memory.
+    """
 
     def __init__(self, path: Path) -> None:
         self._folder, self._name = OutputDirectory(path.parent), path.name
@@ -75,7 +78,7 @@ class ItemStartLog:
         self._write(_FINISH, item)
 
     def withdraw(self) -> None:
-        """Delete the starts without a finish: their worker was stopped on purpose."""
+        """Delete the starts without a finish from the log, because their worker was stopped on purpose."""
         self._records = {item: record for item, record in self._records.items() if not record.open}
         # Made shorter and not longer: this must work on a full disk, or its innocents are dead.
         os.ftruncate(self._file, 0)
@@ -117,7 +120,7 @@ class ItemStartLog:
                     yield line[0], line[1:-1]
 
     def _rewrite(self) -> int:
-        """Replace the file by a shortened one with the same counts; return its open descriptor."""
+        """Replace the log file by a shorter one with the same crash counts; return its open descriptor."""
         fresh = f"{self._name}.new"
         file = self._folder.open_fresh(fresh, os.O_WRONLY | os.O_APPEND)
         self._write_records(file)

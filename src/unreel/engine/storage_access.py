@@ -1,4 +1,4 @@
-"""Access of workers to a clip's bytes: a local file, or an object in a store."""
+"""Access of workers to the bytes of clips: a local file, or an object in a store."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Final
 
-from unreel.core.errors import InvalidValueError, raise_machine_error
+from unreel.core.content_ids import compute_clip_id, digest
+from unreel.core.errors import InvalidValueError, raise_if_machine_error
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import compute_clip_id, digest
 from unreel.core.settings import EnvironmentSettings
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ _ASKED_AT_ONCE: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StorageAccess:
-    """Settings with which a worker opens clips; pickled to workers and never stored."""
+class ClipAccessSettings:
+    """Settings with which a worker opens clips; they are pickled to workers and never stored."""
 
     settings: EnvironmentSettings
     trusted: bool = False
@@ -35,7 +35,7 @@ class StorageAccess:
 
     @property
     def reach(self) -> "DownloadPolicy":
-        """Return the allowed locations and limits of downloads."""
+        """Return the locations from which clips may be downloaded, and the limits of downloads."""
         from unreel.engine.allowed_locations import parse_allowed_locations
         from unreel.engine.downloads import DownloadPolicy
 
@@ -48,7 +48,10 @@ class StorageAccess:
 
 
 def compute_file_identity(location: str) -> str:
-    """Return a hash of the file's location, size and modification time, to identify its version."""
+    """Return a hash of the file's location, size and modification time, which identifies its version.
+
+    For a URL or a missing file, only the location is hashed.
+    """
     try:
         found = os.stat(location)  # noqa: PTH116  a URL is no path and has no such facts
     except OSError:
@@ -57,7 +60,7 @@ def compute_file_identity(location: str) -> str:
 
 
 def compute_file_name_key(location: str) -> str:
-    """Return the key of a file from its name in the benchmark, independent of the folder."""
+    """Return the table key of a clip file from its name in the benchmark, independent of the folder."""
     return digest("file of a benchmark", location)
 
 
@@ -70,7 +73,7 @@ def read_size_and_mtime(path: str) -> str:
     return f"{found.st_size} {found.st_mtime_ns}"
 
 
-def read_object_tags(locations: Sequence[str], access: StorageAccess) -> dict[str, str]:
+def read_object_tags(locations: Sequence[str], access: ClipAccessSettings) -> dict[str, str]:
     """Return the size and ETag of each object, which change if it is replaced; "" if it is missing.
 
     Objects in locations that are not allowed are not queried and get "".
@@ -95,7 +98,7 @@ def read_object_tags(locations: Sequence[str], access: StorageAccess) -> dict[st
 
 
 def find_clip_change(clip: str, file: Path) -> Failure | None:
-    """Return a failure if the bytes at `file` are no longer those of the id `clip`; else `None`.
+    """Return a failure if the bytes at `file` are no longer those of the clip id `clip`; else `None`.
 
     Call it after the file was used: then the result belongs to the clip, or this failure replaces
     it.
@@ -103,7 +106,7 @@ def find_clip_change(clip: str, file: Path) -> Failure | None:
     try:
         same = file.is_file() and compute_clip_id(file) == clip
     except OSError as error:
-        raise_machine_error(error)
+        raise_if_machine_error(error)
         same = False
     if same:
         return None
@@ -111,8 +114,8 @@ def find_clip_change(clip: str, file: Path) -> Failure | None:
 
 
 @contextmanager
-def open_local_copy(location: str, access: StorageAccess) -> Iterator[Path]:
-    """Provide the clip as a local file: the file itself, or a temporary copy from its object store.
+def provide_local_clip_file(location: str, access: ClipAccessSettings) -> Iterator[Path]:
+    """Yield the path of the clip as a local file: its own, or a temporary copy from its object store.
 
     Raises:
         MediaError: The location is not allowed, or the clip cannot be fetched.

@@ -17,9 +17,9 @@ from unreel.core.errors import (
     UnreadableSourceError,
     UnreelError,
     format_library_error,
-    raise_machine_error,
+    raise_if_machine_error,
 )
-from unreel.core.names import read_clip_id
+from unreel.core.safe_names import read_clip_id
 from unreel.engine import row_seal
 from unreel.engine.key_index import KeyIndex
 from unreel.engine.location import StorageLocation
@@ -41,7 +41,7 @@ _FILE: Final = re.compile(r"_versions/\d+\.manifest|data/[^/]+\.lance")
 
 @dataclass(frozen=True, slots=True)
 class StoredKeyState:
-    """State of a key in a table."""
+    """State of a key's row in a table: its attempt number, and its failure reason if it failed."""
 
     attempt: int
     reason: str | None
@@ -67,7 +67,7 @@ def _iter_column_rows(columns: Mapping[str, list[Any]]) -> Iterator[Row]:
     return (dict(zip(names, cells, strict=True)) for cells in zip(*columns.values(), strict=True))
 
 
-class _AbsentTableError(UnreadableSourceError):
+class _MissingTableError(UnreadableSourceError):
     """Error for a location without a table, as opposed to a table of an unknown writer."""
 
 
@@ -91,7 +91,7 @@ class LanceTable:
         return self._find() is not None
 
     def count(self, where: str | None = None) -> int:
-        """Return the number of rows, or of those that satisfy `where`."""
+        """Return the number of rows of the table, or of those that satisfy the filter `where`."""
         dataset = self._find()
         with self.reading():
             return 0 if dataset is None else int(dataset.count_rows(where))
@@ -123,7 +123,7 @@ class LanceTable:
                 yield whole if columns is None else {name: whole[name] for name in columns}
 
     def held(self, keys: Sequence[str]) -> Mapping[str, StoredKeyState]:
-        """Return the stored state of each of `keys`; keys without a row are omitted."""
+        """Return the attempt and failure reason of the stored row of each key; missing keys are omitted."""
         found = self._look_up(keys, columns=["key", "attempt", "failure_reason"])
         return {row["key"]: StoredKeyState(row["attempt"], row["failure_reason"]) for row in found}
 
@@ -139,7 +139,7 @@ class LanceTable:
         return [row for batch in batches for row in self._whole_rows(batch)]
 
     def _whole_rows(self, batch: Any) -> list[Row]:
-        """Return the rows of `batch` as this release knows them.
+        """Return the complete rows of `batch`, checked and upgraded to this release.
 
         Raises:
             UnreadableSourceError: A cell is too large or cannot be read, a row was changed after it was written,
@@ -182,7 +182,7 @@ class LanceTable:
                 raise self._damaged(problem)
 
     def _look_up(self, keys: Sequence[str], *, columns: list[str] | None) -> Iterator[Row]:
-        """Return the rows of `keys`: complete and checked, or with `columns` alone."""
+        """Return the stored rows of `keys`: complete and checked, or with only `columns` if given."""
         dataset = self._find() if keys else None
         if dataset is None:
             return
@@ -214,7 +214,7 @@ class LanceTable:
         return self._index
 
     def check(self) -> None:
-        """Raise when a key is in the table twice, or a row is of a later release."""
+        """Raise if a key is in the table twice, or a row was written by a later release."""
         dataset = self._find()
         if dataset is not None:
             self._require_unique_keys(dataset)
@@ -239,11 +239,11 @@ class LanceTable:
                 metadata_cache_size_bytes=_CACHE_BYTES,
             )
         except (ValueError, OSError, RuntimeError) as error:
-            raise_machine_error(error)
+            raise_if_machine_error(error)
             if self.files():
                 raise self._damaged(error) from error
             remedy = "Check the path; a run writes it with its first commit"
-            raise _AbsentTableError(
+            raise _MissingTableError(
                 self.place.uri, f"no {self.schema.name} table: {error}", remedy
             ) from error
         self.schema.require(dataset.schema, self.place.uri)
@@ -255,10 +255,14 @@ class LanceTable:
             return [name for name in self.place.names() if _FILE.fullmatch(name)]
 
     def _find(self) -> Any:
-        """Return the dataset; `None` if nothing was ever committed. Raise an error for a damaged table."""
+        """Return the Lance dataset of the table; `None` if nothing was ever committed.
+
+        Raises:
+            UnreadableSourceError: The table is damaged.
+        """
         try:
             return self.open()
-        except _AbsentTableError:
+        except _MissingTableError:
             return None
 
     def scan(self, dataset: Any, **options: Any) -> Iterator[Any]:
@@ -277,7 +281,7 @@ class LanceTable:
         except UnreelError:
             raise
         except (BaseError, OSError, ValueError, RuntimeError) as error:
-            raise_machine_error(error)
+            raise_if_machine_error(error)
             raise self._damaged(error) from error
 
     def _damaged(self, problem: object) -> UnreadableSourceError:

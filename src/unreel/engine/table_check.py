@@ -1,4 +1,4 @@
-"""Check of a table: reads all its files in a child process, which may crash.
+"""Check of a stored table: all its files are read in a child process, which may crash.
 
 A flipped byte in a data file can end the process that decodes it (Lance aborts on some
 impossible lengths). So files are read in a child, one at a time, and a file that ends it is
@@ -48,7 +48,7 @@ Judge = Callable[[Row], str | None]
 
 @dataclass(frozen=True, slots=True)
 class TableCheckRule:
-    """Schema of a table, and the check of its rows."""
+    """Rules for the check of a table: its schema, and a function that checks a row."""
 
     schema: TableSchema
     judge: Judge
@@ -60,8 +60,8 @@ def is_sha256_hex(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedFragment:
-    """One Lance fragment: rows that were committed or compacted together."""
+class FragmentReference:
+    """Reference to one Lance fragment of a table: rows that were committed or compacted together."""
 
     version: int
     """A version of the table that it belongs to."""
@@ -76,17 +76,17 @@ class CheckedFragment:
 
 @dataclass(frozen=True, slots=True)
 class UnreferencedFile:
-    """Data file that the checked version does not reference."""
+    """Data file of a table that the checked version does not reference."""
 
     path: str
 
 
-Piece = CheckedFragment | UnreferencedFile
+Piece = FragmentReference | UnreferencedFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FragmentContents:
-    """Key hashes and row errors of a fragment that was read completely."""
+class FragmentCheckResult:
+    """Result of the check of a fragment that could be read: its key hashes and row errors."""
 
     marks: NDArray[np.uint64] = field(repr=False)
     """Of its keys: see `hash_key_to_int`."""
@@ -95,7 +95,7 @@ class FragmentContents:
 
     @property
     def n_rows(self) -> int:
-        """Return the number of rows in the piece."""
+        """Return the number of rows of the fragment."""
         return len(self.marks)
 
 
@@ -108,14 +108,14 @@ class UnreadableFragment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableCheckResult:
-    """Result of the check of one table."""
+    """Result of the check of one table: its version, its fragments and the problems."""
 
     table: LanceTable
     version: int | None
     """The latest version that can be opened; None if there is none."""
     problems: tuple[str, ...]
     """Errors of later versions."""
-    pieces: tuple[tuple[CheckedFragment, FragmentContents | UnreadableFragment], ...]
+    pieces: tuple[tuple[FragmentReference, FragmentCheckResult | UnreadableFragment], ...]
     """The fragments of `version`."""
     whole_version: int | None
     """The latest version without any damage."""
@@ -137,10 +137,12 @@ class TableCheckResult:
     @property
     def n_rows(self) -> int:
         """Return the number of readable rows."""
-        return sum(found.n_rows for _, found in self.pieces if isinstance(found, FragmentContents))
+        return sum(
+            found.n_rows for _, found in self.pieces if isinstance(found, FragmentCheckResult)
+        )
 
     @property
-    def unreadable(self) -> tuple[tuple[CheckedFragment, str], ...]:
+    def unreadable(self) -> tuple[tuple[FragmentReference, str], ...]:
         """Return the unreadable fragments, each with the reason."""
         found = (
             (fragment, how) for fragment, how in self.pieces if isinstance(how, UnreadableFragment)
@@ -152,7 +154,7 @@ class TableCheckResult:
         """Count invalid rows by error."""
         tally: Counter[str] = Counter()
         for _, found in self.pieces:
-            if isinstance(found, FragmentContents):
+            if isinstance(found, FragmentCheckResult):
                 tally.update(found.faults)
         return dict(sorted(tally.items()))
 
@@ -160,17 +162,17 @@ class TableCheckResult:
     def n_doubled(self) -> int:
         """Count the keys that have more than one row."""
         return count_duplicate_keys(
-            [found for _, found in self.pieces if isinstance(found, FragmentContents)]
+            [found for _, found in self.pieces if isinstance(found, FragmentCheckResult)]
         )
 
     @property
     def is_whole(self) -> bool:
-        """Return whether nothing is damaged."""
+        """Return whether the table has no damage."""
         return not (self.problems or self.unreadable or self.faults or self.n_doubled)
 
 
-def count_duplicate_keys(contents: Sequence[FragmentContents]) -> int:
-    """Return the number of keys that these parts contain more than once."""
+def count_duplicate_keys(contents: Sequence[FragmentCheckResult]) -> int:
+    """Return the number of keys that occur more than once in the checked fragments."""
     if not contents:
         return 0
     marks = np.sort(np.concatenate([part.marks for part in contents]))
@@ -178,7 +180,7 @@ def count_duplicate_keys(contents: Sequence[FragmentContents]) -> int:
 
 
 class TableChecker:
-    """Reader of table fragments in a child process, which is restarted if a fragment crashes it."""
+    """Checker of table fragments in a child process, which is restarted if a fragment crashes it."""
 
     def __enter__(self) -> "TableChecker":
         self._start()
@@ -189,18 +191,18 @@ class TableChecker:
 
     def read(
         self, table: LanceTable, piece: Piece, judge: Judge
-    ) -> FragmentContents | UnreadableFragment:
+    ) -> FragmentCheckResult | UnreadableFragment:
         """Read the complete fragment and check each row; return its contents, or why it is unreadable."""
-        found: FragmentContents | UnreadableFragment = self._call(
+        found: FragmentCheckResult | UnreadableFragment = self._call(
             partial(_read_fragment, table, piece, judge)
         )
         return found
 
     def fragments(
         self, table: LanceTable, version: int
-    ) -> tuple[CheckedFragment, ...] | UnreadableFragment:
-        """Return the fragments of a version."""
-        found: tuple[CheckedFragment, ...] | UnreadableFragment = self._call(
+    ) -> tuple[FragmentReference, ...] | UnreadableFragment:
+        """Return the fragments of a version of the table, or why the version is unreadable."""
+        found: tuple[FragmentReference, ...] | UnreadableFragment = self._call(
             partial(_read_version_fragments, table, version)
         )
         return found
@@ -219,7 +221,7 @@ class TableChecker:
 
 
 def check_stored_table(table: LanceTable, examiner: TableChecker, judge: Judge) -> TableCheckResult:
-    """Check `table`: its latest version completely, earlier ones if it is damaged.
+    """Check the latest version of `table` completely; if it is damaged, check earlier ones too.
 
     Raises:
         UnreadableSourceError: The store of the table cannot be reached.
@@ -230,10 +232,10 @@ def check_stored_table(table: LanceTable, examiner: TableChecker, judge: Judge) 
         reverse=True,
     )
     problems = _list_lost_versions(table, versions)
-    known: dict[tuple[tuple[str, ...], str], FragmentContents | UnreadableFragment] = {}
+    known: dict[tuple[tuple[str, ...], str], FragmentCheckResult | UnreadableFragment] = {}
     version: int | None = None
     whole: int | None = None
-    pieces: list[tuple[CheckedFragment, FragmentContents | UnreadableFragment]] = []
+    pieces: list[tuple[FragmentReference, FragmentCheckResult | UnreadableFragment]] = []
     named: set[str] = set()
     for candidate in versions:
         fragments = examiner.fragments(table, candidate)
@@ -271,7 +273,7 @@ def check_stored_table(table: LanceTable, examiner: TableChecker, judge: Judge) 
 
 def iter_fragment_rows(table: LanceTable, piece: Piece) -> Iterator[Row]:
     """Yield the stored rows of a fragment, unchecked; this may raise any error or end the process."""
-    if isinstance(piece, CheckedFragment):
+    if isinstance(piece, FragmentReference):
         fragment = table.open(piece.version).get_fragment(piece.id)
         batches = fragment.scanner(batch_size=SCAN_ROWS).to_batches()
     else:
@@ -294,8 +296,8 @@ def find_row_fault(row: Row, table: LanceTable, judge: Judge) -> str | None:
     return judge(row)
 
 
-def _are_fragments_intact(found: Sequence[FragmentContents | UnreadableFragment]) -> bool:
-    contents = [how for how in found if isinstance(how, FragmentContents)]
+def _are_fragments_intact(found: Sequence[FragmentCheckResult | UnreadableFragment]) -> bool:
+    contents = [how for how in found if isinstance(how, FragmentCheckResult)]
     if len(contents) < len(found) or any(part.faults for part in contents):
         return False
     return count_duplicate_keys(contents) == 0
@@ -319,7 +321,7 @@ def _parse_manifest_version(path: str) -> int:
 
 def _read_fragment(
     table: LanceTable, piece: Piece, judge: Judge
-) -> FragmentContents | UnreadableFragment:
+) -> FragmentCheckResult | UnreadableFragment:
     faults: Counter[str] = Counter()
     marks: list[int] = []
     try:
@@ -330,12 +332,12 @@ def _read_fragment(
                 faults[fault] += 1
     except (UnreelError, OSError, ValueError, RuntimeError, LookupError) as error:
         return UnreadableFragment(format_library_error(error))
-    return FragmentContents(marks=np.array(marks, dtype=np.uint64), faults=dict(faults))
+    return FragmentCheckResult(marks=np.array(marks, dtype=np.uint64), faults=dict(faults))
 
 
 def _read_version_fragments(
     table: LanceTable, version: int
-) -> tuple[CheckedFragment, ...] | UnreadableFragment:
+) -> tuple[FragmentReference, ...] | UnreadableFragment:
     try:
         fragments = table.open(version).get_fragments()
         return tuple(_build_checked_fragment(fragment, version) for fragment in fragments)
@@ -343,10 +345,10 @@ def _read_version_fragments(
         return UnreadableFragment(format_library_error(error))
 
 
-def _build_checked_fragment(fragment: Any, version: int) -> CheckedFragment:
+def _build_checked_fragment(fragment: Any, version: int) -> FragmentReference:
     metadata = fragment.metadata
     gone = metadata.deletion_file
-    return CheckedFragment(
+    return FragmentReference(
         version=version,
         id=fragment.fragment_id,
         files=tuple(f"data/{file.path}" for file in metadata.files),

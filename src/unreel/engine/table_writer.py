@@ -1,4 +1,4 @@
-"""Operations of the single committer on a Lance table with one row per key.
+"""Writer of a Lance table with one row per key, used by the single committer of a run.
 
 A retried failure *replaces* its row: one commit removes the old row and adds the new row. So a
 reader of any version, in any tool, sees one row per key, and `attempt` is the attempt number.
@@ -34,7 +34,7 @@ _MOST_GONE: Final = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFragment:
-    """One fragment of a table, from its manifest."""
+    """One fragment of a Lance table as its manifest describes it: id and numbers of rows."""
 
     id: int
     rows: int
@@ -45,7 +45,7 @@ class TableFragment:
 
     @property
     def is_full(self) -> bool:
-        """Return whether the fragment is large enough to be excluded from joins."""
+        """Return whether the fragment is so large that it is not joined with others."""
         return self.rows >= FULL_ROWS or self.n_bytes >= FULL_BYTES
 
 
@@ -121,7 +121,7 @@ class TableWriter:
         self._began = datetime.now(UTC), time.monotonic()
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Add rows whose keys are not in the table."""
+        """Add `rows` to the table; their keys must not be in it."""
         self.add([self._table.schema.batch(rows)])
 
     def add(self, batches: Sequence[Any]) -> None:
@@ -163,7 +163,7 @@ class TableWriter:
         self.let_go(keep=keep)
 
     def let_go(self, *, keep: timedelta = KEEP_VERSIONS) -> None:
-        """Delete versions older than `keep`, and files that no version references."""
+        """Delete versions of the table older than `keep`, and files that no version references."""
         # Data without a manifest is what a killed committer left: only the holder of the lock writes.
         # Rewriting may have taken longer than a lease lasts, and this would delete the next one's.
         self._lock.verify()
@@ -203,7 +203,10 @@ class TableWriter:
         return max(timedelta(), datetime.now(UTC) - began - passed)
 
     def mend(self) -> int:
-        """Keep one row of each duplicate key, preferably an answer; return the number of deleted rows."""
+        """Delete all rows but one of each duplicate key, and return the number of deleted rows.
+
+        An answer is kept rather than a failure, then the latest attempt.
+        """
         doubled = set(find_duplicate_keys(self._dataset))
         if not doubled:
             return 0

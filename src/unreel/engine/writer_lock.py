@@ -32,14 +32,14 @@ _guard = threading.Lock()
 
 
 class WriterLock(Protocol):
-    """Lock that the only writer of a table holds during the `with` block."""
+    """Interface of the lock that the only writer of a table holds during the `with` block."""
 
     def __enter__(self) -> "WriterLock": ...
 
     def __exit__(self, *_: object) -> None: ...
 
     def verify(self) -> None:
-        """Raise if the lock was lost, so that nothing may be committed."""
+        """Raise if the table's lock was lost, so that nothing may be committed."""
         ...
 
 
@@ -52,7 +52,7 @@ def build_writer_lock(location: StorageLocation, *, lease_s: float = LEASE_S) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockHolder:
-    """Owner of a lock, as seen without acquiring it."""
+    """Owner of a table's lock, as seen by a process that does not hold it."""
 
     name: str
     """Its process and machine."""

@@ -1,4 +1,4 @@
-"""Baselines that are fitted on the benchmark before they answer about it."""
+"""Fitting of baseline reviewers on the benchmark before they answer questions about it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from unreel.core.clip import Clip, Origin
 from unreel.core.failure import Failure
 from unreel.core.question import Condition
-from unreel.engine.storage_access import StorageAccess, open_local_copy
+from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_file
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.media.access import open_media_reader
 from unreel.reviewers.ask import build_clip_input
@@ -16,12 +16,12 @@ from unreel.reviewers.factory import ReviewerFactory, wrap_open_reviewer
 from unreel.reviewers.registry import REVIEWERS
 
 if TYPE_CHECKING:  # the learners take a second to load
-    from unreel.reviewers.baselines.fitting import TrainingClip
+    from unreel.reviewers.baselines.fitting import BaselineTrainingClip
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledClip:
-    """A clip with its origin and group, for fitting a baseline."""
+    """Clip with its origin and its group of related clips, for fitting a baseline."""
 
     clip: Clip
     origin: Origin
@@ -29,9 +29,12 @@ class LabelledClip:
 
 
 def build_reviewer_factory(
-    recipe: EvalRecipe, *, access: StorageAccess, learn_from: Callable[[], Iterator[LabelledClip]]
+    recipe: EvalRecipe,
+    *,
+    access: ClipAccessSettings,
+    learn_from: Callable[[], Iterator[LabelledClip]],
 ) -> ReviewerFactory:
-    """Return the reviewer factory of `recipe`; a baseline is first fitted on `learn_from`."""
+    """Return the reviewer factory of `recipe`; a baseline is fitted on the clips of `learn_from`."""
     section = recipe.reviewer
     section.require_taught([recipe.protocol])
     if not section.learns:
@@ -49,19 +52,19 @@ def build_reviewer_factory(
 
 def _iter_training_clips(
     clips: Iterator[LabelledClip],
-    access: StorageAccess,
+    access: ClipAccessSettings,
     *,
     condition: Condition,
     wants: frozenset[InputKind],
-) -> Iterator["TrainingClip"]:
-    from unreel.reviewers.baselines.fitting import TrainingClip
+) -> Iterator["BaselineTrainingClip"]:
+    from unreel.reviewers.baselines.fitting import BaselineTrainingClip
 
     with open_media_reader(access.settings, trusted=access.trusted) as reader:
         for found in clips:
-            with open_local_copy(found.clip.location, access) as file:
+            with provide_local_clip_file(found.clip.location, access) as file:
                 exhibit = build_clip_input(
                     found.clip, file, reader=reader, condition=condition, wants=wants
                 )
             if isinstance(exhibit, Failure):
                 continue  # it has no features; its question ends as a failure of its own
-            yield TrainingClip(exhibit=exhibit, origin=found.origin, group=found.group)
+            yield BaselineTrainingClip(exhibit=exhibit, origin=found.origin, group=found.group)

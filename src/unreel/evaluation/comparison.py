@@ -1,4 +1,4 @@
-"""Compare each pair of reviewers on the clips that both judged: differences and their significance."""
+"""Paired comparison of reviewers on the clips that both judged: differences and significance."""
 
 import itertools
 import math
@@ -14,23 +14,23 @@ from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.judgement import list_subject_clips
-from unreel.core.question import Condition, list_differing_fields
+from unreel.core.question import Condition, list_differing_condition_fields
 from unreel.core.verdict import Unparsed
-from unreel.evaluation.explanation_scores import ExplanationJudges, build_stored_judge
+from unreel.evaluation.explanation_scores import ExplanationJudges, build_stored_rulings_judge
 from unreel.evaluation.run_job import EvalRun
-from unreel.evaluation.scored_columns import InternedTexts, ScoredQuestionColumns
+from unreel.evaluation.scored_columns import InternedTextColumn, ScoredQuestionColumns
 from unreel.evaluation.scoring import iter_scored_rows
-from unreel.protocols.figures import ALL_CLIPS
-from unreel.protocols.groups import SelectedRows
+from unreel.protocols.group_metrics import SelectedRows
+from unreel.protocols.metric_definitions import ALL_CLIPS
 from unreel.protocols.protocol import Mode, Protocol, ScoredQuestion
 from unreel.stats.jackknife_values import JackknifeGroups, jackknife_context
 from unreel.stats.paired_differences import (
-    DifferenceInterval,
-    PairedRows,
+    DifferenceTestResult,
+    PairedRowIndices,
     Places,
     adjust_p_values_by_holm,
     estimate_paired_difference,
-    pair_rows,
+    pair_rows_by_clip,
 )
 
 Rows = Sequence[ScoredQuestion[Any, Any]]
@@ -59,7 +59,7 @@ def compare_runs(
     parser: Mode | None = None,
     judge: str | None = None,
 ) -> Comparisons:
-    """Compare each two conditions of `runs` by their stored answers. No question is sent.
+    """Compare each pair of conditions in `runs` by the stored answers; no question is sent.
 
     Args:
         runs: Runs of `unreel eval`, over the same clips with the same protocol.
@@ -84,8 +84,8 @@ def compare_runs(
 def read_compared_reviewers(
     run: EvalRun, *, parser: Mode | None = None, judge: str | None = None
 ) -> list[ComparedReviewer]:
-    """Return one `ComparedReviewer` for each condition of `run`."""
-    names = {condition: InternedTexts() for condition in run.scope.conditions}
+    """Read the scored answers of `run`: one `ComparedReviewer` for each of its conditions."""
+    names = {condition: InternedTextColumn() for condition in run.scope.conditions}
     packed = run.recipe.instrument.packed if judge is None else None
     rows = {condition: ScoredQuestionColumns(packed) for condition in run.scope.conditions}
     # Of a copy, so that where keys lie in its tables is forgotten before figures are made.
@@ -97,7 +97,7 @@ def read_compared_reviewers(
             rows[condition].append(row)
     score_texts: Callable[[Rows], Rows] | None = None
     if judge is not None and "explanation" in run.recipe.instrument.figures:
-        score_texts = ExplanationJudges([build_stored_judge(judge, run)], run.recipe.seed)
+        score_texts = ExplanationJudges([build_stored_rulings_judge(judge, run)], run.recipe.seed)
     return [
         ComparedReviewer(
             reviewer=run.reviewer_name(),
@@ -145,7 +145,7 @@ def compare_reviewers(
 
 def disambiguate_reviewers(sides: Sequence[tuple[str, Condition]]) -> list[str]:
     """Return unique reviewer names: with the condition fields that differ, and a number if still equal."""
-    telling = list_differing_fields([condition for _, condition in sides])
+    telling = list_differing_condition_fields([condition for _, condition in sides])
     names = [" · ".join([reviewer, *condition.words(telling)]) for reviewer, condition in sides]
     taken = {name for name in names if names.count(name) == 1}
     told = []
@@ -159,7 +159,7 @@ def disambiguate_reviewers(sides: Sequence[tuple[str, Condition]]) -> list[str]:
 
 def _add_corrected_p_values(
     comparison: Comparison,
-    tests: Sequence[DifferenceInterval | None],
+    tests: Sequence[DifferenceTestResult | None],
     corrected: Iterator[float],
     *,
     alpha: float,
@@ -181,10 +181,10 @@ def _compare_reviewer_pair(
     other: tuple[ComparedReviewer, str],
     *,
     metrics: Sequence[str],
-) -> tuple[Comparison, list[DifferenceInterval | None]]:
+) -> tuple[Comparison, list[DifferenceTestResult | None]]:
     (first, first_name), (second, second_name) = one, other
     by_name = first.condition.watermark != second.condition.watermark
-    pairing = pair_rows(
+    pairing = pair_rows_by_clip(
         _get_clip_ids(first, by_name=by_name), _get_clip_ids(second, by_name=by_name)
     )
     if not len(pairing.ours):
@@ -220,7 +220,7 @@ def _compare_reviewer_pair(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PairedMetrics:
-    """Metrics of two sides over the same clips."""
+    """Metrics of two compared reviewers, computed over the clips that both judged."""
 
     ours: dict[str, Measured]
     theirs: dict[str, Measured]
@@ -228,12 +228,12 @@ class _PairedMetrics:
 
     @property
     def names(self) -> list[str]:
-        """Return the metrics that both sides have."""
+        """Return the names of the metrics that both reviewers have."""
         return [name for name in self.ours if name in self.theirs]
 
     def difference(
         self, metric: str, *, reach: float
-    ) -> tuple[Difference, DifferenceInterval | None]:
+    ) -> tuple[Difference, DifferenceTestResult | None]:
         """Test the difference of `metric`, first reviewer minus second; `reach` is the width of its range."""
         ours, theirs = self.ours[metric], self.theirs[metric]
         first, second = (
@@ -249,7 +249,7 @@ class _PairedMetrics:
 
 
 def _compute_paired_metrics(
-    first: ComparedReviewer, second: ComparedReviewer, pairs: PairedRows
+    first: ComparedReviewer, second: ComparedReviewer, pairs: PairedRowIndices
 ) -> _PairedMetrics:
     groups = JackknifeGroups()
     ours = _compute_reviewer_metrics(first, SelectedRows(first.rows, pairs.ours), groups)
@@ -264,7 +264,10 @@ def _is_all_clips_metric(metric: str) -> bool:
 
 
 def _get_clip_ids(side: ComparedReviewer, *, by_name: bool) -> Iterable[str]:
-    """Return clip hashes, or entry names if only one reviewer saw clips without watermark."""
+    """Return the key of each row by which two reviewers are paired: clip hashes, or entry names.
+
+    Names are used if only one reviewer saw clips without watermark, whose hashes differ.
+    """
     if by_name:
         return side.names
     rows = side.rows
@@ -277,7 +280,7 @@ def _get_clip_ids(side: ComparedReviewer, *, by_name: bool) -> Iterable[str]:
 
 
 class _AlignedRows(Sequence[ScoredQuestion[Any, Any]]):
-    """Rows of one side with the subject, the source and the creator of their counterparts."""
+    """Rows of one reviewer, with subject, source and creator copied from the other reviewer's rows."""
 
     def __init__(self, rows: Rows, places: Places, others: Rows, other_places: Places) -> None:
         self._rows, self._others = SelectedRows(rows, places), SelectedRows(others, other_places)
@@ -301,7 +304,7 @@ def _copy_clip_identity(
 
 
 def _require_equal_truths(
-    first: ComparedReviewer, second: ComparedReviewer, pairing: PairedRows
+    first: ComparedReviewer, second: ComparedReviewer, pairing: PairedRowIndices
 ) -> None:
     ours, theirs = _get_truth_lookup(first.rows), _get_truth_lookup(second.rows)
     for our, their in zip(pairing.ours.tolist(), pairing.theirs.tolist(), strict=True):

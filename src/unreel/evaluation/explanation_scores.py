@@ -1,4 +1,4 @@
-"""Scores of explanations against people's: judged in `trace`, and by similarity of sentences in `realism`."""
+"""Scores of explanations against people's: by a judge in `trace`, by similarity in `realism`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,11 +24,11 @@ from unreel.evaluation.judge import (
 from unreel.evaluation.judge_rulings import JudgeRulingStore
 from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.scoring import Rows
-from unreel.evaluation.tables import RULINGS
+from unreel.evaluation.table_schemas import RULINGS
 from unreel.protocols.protocol import ScoredQuestion
-from unreel.recipes.check import validate_recipe_sections
+from unreel.recipes.validation import validate_recipe_sections
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.endpoint.providers import parse_model_address
+from unreel.reviewers.endpoint.model_address import parse_model_address
 from unreel.reviewers.endpoint.reviewer import ModelIOFormat, format_endpoint_model_name
 from unreel.reviewers.sentence_embeddings import MiniLmEncoder, SentenceEncoder, embed_sentences
 
@@ -47,7 +47,7 @@ NO_TRUTH, NO_PREDICTION, NO_DIRECTION = "no-truth", "no-prediction", "no-directi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonPair:
-    """A person's reasons for the score of one clip, and a reviewer's: see `join_reasons`."""
+    """Reasons for the realism score of one clip: those of a person and those of a reviewer."""
 
     clip: str
     truth: str
@@ -56,7 +56,7 @@ class ReasonPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonCosine:
-    """Cosine similarity of two reasons, from -1 to 1, or the reason for its absence."""
+    """Cosine similarity of one pair of reasons, from -1 to 1, or why there is none."""
 
     clip: str
     score: float | None
@@ -67,20 +67,20 @@ class ReasonCosine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonCosines:
-    """Cosine similarities in the order of the pairs, and the name of the encoder's checkpoint."""
+    """Cosine similarities of all pairs of reasons, in order, and the name of the encoder's checkpoint."""
 
     checkpoint: str
     similarities: tuple[ReasonCosine, ...]
 
 
 def join_reasons(problem: str | Unparsed, adherence: str | Unparsed) -> str:
-    """Return problem description and standard adherence as one text; empty if both are missing."""
+    """Join problem description and standard adherence to one text; empty if both are missing."""
     parts = (part.strip() for part in (problem, adherence) if isinstance(part, str))
     return " ".join(part for part in parts if part)
 
 
 def compare_reasons(reasoned: Sequence[ReasonPair], encoder: SentenceEncoder) -> ReasonCosines:
-    """Compute the cosine of each pair of reasons, in order; each text is encoded once."""
+    """Compute the cosine similarity of each pair of reasons, in order; each text is encoded once."""
     pairs = [pair for pair in reasoned if not _explain_missing_text(pair)]
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.truth, pair.predicted)))
     vectors = dict(zip(texts, embed_sentences(texts, encoder), strict=True))
@@ -115,10 +115,10 @@ Judge = Callable[[Sequence[ExplanationPair]], JudgeRulings]
 
 
 def build_explanation_judge(model: str, kept: JudgeRulingStore, *, key_hosts: str) -> Judge:
-    """Return a function that sends explanations without a stored ruling in `kept` to a judge model.
+    """Return a function that gets the rulings of a judge model on explanations.
 
-    `model` is `provider/name`. `key_hosts` is the setting with the hosts that may receive your own
-    key.
+    Only explanations without a stored ruling in `kept` are sent. `model` is `provider/name`.
+    `key_hosts` is the setting with the hosts that may receive your own key.
     """
     parse_model_address(model)
     section = validate_recipe_sections(ReviewerSection, {"model": model})
@@ -126,7 +126,7 @@ def build_explanation_judge(model: str, kept: JudgeRulingStore, *, key_hosts: st
     return partial(judge_explanations, opener=opener, kept=kept, in_flight=section.max_connections)
 
 
-def build_stored_judge(model: str, run: EvalRun) -> Judge:
+def build_stored_rulings_judge(model: str, run: EvalRun) -> Judge:
     """Return a function that reads the stored rulings of judge `model` in `run`; it sends nothing."""
     return partial(
         read_stored_rulings,
@@ -136,14 +136,14 @@ def build_stored_judge(model: str, run: EvalRun) -> Judge:
 
 
 def open_run_rulings(run: EvalRun) -> JudgeRulingStore:
-    """Return the store of the rulings of `run`."""
+    """Return the store of the judges' rulings on the explanations in `run`."""
     return JudgeRulingStore(table=run.rulings, ledgers=run.ledgers)
 
 
 def open_answer_file_rulings(
     answers: Path, out: str | None, settings: EnvironmentSettings
 ) -> JudgeRulingStore:
-    """Return the store of the rulings on a file of answers.
+    """Return the store of the judges' rulings on the explanations in a file of answers.
 
     The rulings are in the directory or prefix `out`; by default in `ANSWERS.rulings` next to the
     file.
@@ -155,7 +155,7 @@ def open_answer_file_rulings(
 
 @dataclass(slots=True)
 class ExplanationJudges:
-    """Judges of the explanations of `trace`, with their rulings by condition.
+    """Judges that score the explanations of `trace` answers, with their rulings by condition.
 
     The first judge scores. A second one gets the same texts, only to measure the agreement.
     """
@@ -180,7 +180,7 @@ class ExplanationJudges:
 
 @dataclass(slots=True)
 class ReasonSimilarityScorer:
-    """Scorer of the `realism` reasons by sentence similarity, with a sentence encoder."""
+    """Scorer of the reasons in `realism` answers, by their sentence similarity to a person's reasons."""
 
     encoder: SentenceEncoder
 

@@ -9,7 +9,7 @@ from typing import IO, Any, Final, Literal
 from pydantic import TypeAdapter
 
 from unreel.benchmarks.questions import PlannedQuestion, UnreadableClip
-from unreel.benchmarks.truth import format_truths_json
+from unreel.benchmarks.truth_json import format_truths_json
 from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip, Generated, Real
 from unreel.core.errors import UnreadableSourceError
@@ -17,7 +17,7 @@ from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Condition, Instrument
-from unreel.core.sheet import iter_csv_lines
+from unreel.core.table_formats import iter_csv_lines
 from unreel.core.verdict import Verdict, is_answer_correct
 from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.scoring import iter_questions_with_answers, parse_stored_answer

@@ -1,4 +1,4 @@
-"""Forecast of an eval: its questions and cost, without sending anything."""
+"""Forecast of an evaluation: its questions and its cost, without sending anything."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
@@ -9,16 +9,16 @@ from functools import partial
 from tempfile import TemporaryDirectory
 
 from unreel.benchmarks.questions import PlannedQuestion
-from unreel.benchmarks.statistics import SampleCounts
+from unreel.benchmarks.statistics import BenchmarkSampleCounts
 from unreel.core.answer import Usage
 from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip
+from unreel.engine.clip_facts import CLIPS, ClipProbeStage, StoredClipFacts, iter_clip_file_rows
 from unreel.engine.location import StorageLocation, translate_store_errors
-from unreel.engine.pending import PendingQuestionFilter
+from unreel.engine.pending_questions import PendingQuestionFilter
 from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
 from unreel.engine.run import PrefetchedIterator
 from unreel.engine.run import run_pending_questions as run_stages
-from unreel.engine.survey import CLIPS, ClipProbeStage, StoredClipFacts, iter_clip_file_rows
 from unreel.engine.table import LanceTable, StoredKeyState
 from unreel.evaluation.review_stage import SkippedQuestionCounts
 from unreel.evaluation.run_job import (
@@ -28,9 +28,9 @@ from unreel.evaluation.run_job import (
     identify_current_benchmark,
 )
 from unreel.evaluation.stored_recipe import StoredRecipe, find_run_recipe
-from unreel.reviewers.endpoint.families import detect_model_family
-from unreel.reviewers.endpoint.providers import parse_model_address
-from unreel.reviewers.endpoint.tokens import (
+from unreel.reviewers.endpoint.model_address import parse_model_address
+from unreel.reviewers.endpoint.model_families import detect_model_family
+from unreel.reviewers.endpoint.token_estimate import (
     CHARACTERS,
     estimate_request_tokens,
     get_image_token_rule,
@@ -39,7 +39,7 @@ from unreel.reviewers.endpoint.tokens import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostForecast:
-    """Tokens and cost of the due questions. `None` means unknown."""
+    """Expected tokens and cost of the questions that a run would send; `None` means unknown."""
 
     n_frames: int
     input_tokens: int | None
@@ -53,7 +53,7 @@ class CostForecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalForecast:
-    """Forecast of a call of `evaluate`."""
+    """Forecast of an evaluation: counts of clips and questions, and the expected cost."""
 
     reviewer: str
     n_clips: int
@@ -65,7 +65,7 @@ class EvalForecast:
     """Questions that failed before and would not be put again, by reason."""
     unreadable: Mapping[str, int]
     n_rejected: int
-    drawn: SampleCounts | None
+    drawn: BenchmarkSampleCounts | None
     bill: CostForecast | None
     """`None` for a reviewer that counts no tokens."""
 
@@ -78,7 +78,7 @@ def forecast_eval(
     retry_failed: Collection[str] = (),
     callbacks: JobCallbacks = NO_CALLBACKS,
 ) -> EvalForecast:
-    """Return the forecast of `evaluate`. Clips are probed as in a run; nothing is written to the run.
+    """Return the forecast of `evaluate` for `run`; clips are probed, and the run is not changed.
 
     Properties of new clips are stored in the table `aside`: see `open_temporary_clip_table`.
     """
@@ -112,7 +112,7 @@ def forecast_eval(
 
 @contextmanager
 def open_temporary_clip_table() -> Iterator[LanceTable]:
-    """Provide a temporary table for properties of clips, shared by several forecasts."""
+    """Open a temporary table for the properties of clips, which several forecasts can share."""
     with TemporaryDirectory(prefix="unreel-") as folder:
         yield LanceTable(StorageLocation(folder) / "clips.lance", CLIPS)
 
@@ -164,7 +164,7 @@ class _ForecastCounts:
         self._family = None
         if section.is_served:
             self._family = detect_model_family(parse_model_address(section.model), section.family)
-        self._means = _compute_mean_tokens(run) if section.is_served else {}
+        self._means = _sum_tokens_by_condition(run) if section.is_served else {}
         self.clips: set[str] = set()
         self.n_questions = self.n_answered = self.n_due = 0
         self.failed: Counter[str] = Counter()
@@ -235,7 +235,7 @@ def _build_output_usage(tokens: int) -> Usage:
 
 
 def _get_reviewer_name(run: EvalRun) -> str:
-    """Return the reviewer's name in answers; a fitted baseline has it only after fitting."""
+    """Return the reviewer's name as answers store it; a fitted baseline has it only after fitting."""
     section = run.recipe.reviewer
     if section.is_served:
         return section.served_name
@@ -245,8 +245,8 @@ def _get_reviewer_name(run: EvalRun) -> str:
     return section.opener(key_hosts=run.access.settings.key_hosts, seed=run.recipe.seed).name
 
 
-def _compute_mean_tokens(run: EvalRun) -> Mapping[str, _TokenTotals]:
-    """Return the number of answers and the sums of their tokens per condition."""
+def _sum_tokens_by_condition(run: EvalRun) -> Mapping[str, _TokenTotals]:
+    """Return, for each condition, the number of stored answers and the sums of their tokens."""
     means: defaultdict[str, _TokenTotals] = defaultdict(_TokenTotals)
     if run.answers.exists():
         columns = ("condition", "input_tokens", "output_tokens")

@@ -1,4 +1,4 @@
-"""Our protocols as a task of inspect_ai, with its models and our scorers.
+"""Task of inspect_ai that asks the questions of unreel's protocols, with unreel's scorers.
 
     inspect eval unreel/review -T benchmark=PATH -T protocol=reality --model openai/...
 
@@ -18,15 +18,19 @@ import anyio.to_thread
 from pydantic import TypeAdapter
 
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.export.item import (
+from unreel.benchmarks.export.exported_question import (
     BenchmarkExportRecipe,
     ExportedQuestion,
-    list_scorecard_metrics,
+    flatten_scorecard_metrics,
     parse_exported_question,
     parse_exported_reply,
     score_exported_replies,
 )
-from unreel.benchmarks.export.questions import Part, build_question_parts, iter_exported_questions
+from unreel.benchmarks.export.question_writer import (
+    Part,
+    build_question_media_parts,
+    iter_exported_questions,
+)
 from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.core.errors import InvalidValueError, MissingExtraError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
@@ -88,7 +92,7 @@ def review(  # noqa: PLR0913  each is a flag of `inspect eval -T`
     layout: str | None = None,
     seed: int = 0,
 ) -> Task:
-    """Ask the questions of `protocol` about the clips of the benchmark at the path `benchmark`."""
+    """Return the task that asks the questions of `protocol` about the clips of a benchmark."""
     recipe = BenchmarkExportRecipe(
         name="review",
         protocol=protocol,
@@ -121,7 +125,7 @@ def show_clips(media: str) -> Solver:
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001  inspect's shape
         recipe, item = _parse_sample_metadata(state.metadata)
         look = partial(
-            build_question_parts, recipe, item, media=Path(media), reader=_open_media_reader()
+            build_question_media_parts, recipe, item, media=Path(media), reader=_open_media_reader()
         )
         shown = await anyio.to_thread.run_sync(look)
         if isinstance(shown, Failure):
@@ -138,7 +142,7 @@ def show_clips(media: str) -> Solver:
 
 @metric(scores="unreduced")
 def scorecard() -> Metric:
-    """Return the metric with all scorecard figures: confidence interval, n, coverage, and failure counts.
+    """Return the metric that computes all scorecard values: intervals, n, coverage and failure counts.
 
     Answers that could not be parsed are counted too.
     """
@@ -162,7 +166,7 @@ def scorecard() -> Metric:
 
 @scorer(metrics=[scorecard()])
 def verdict() -> Scorer:
-    """Return the scorer that parses each reply: whether a reply exists, whether it is valid, its verdict."""
+    """Return the scorer that parses each reply into a verdict, and records missing or invalid replies."""
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001  the truth is in the metadata
         recipe, item = _parse_sample_metadata(state.metadata)
@@ -272,7 +276,7 @@ def _compute_scorecard_values(scores: Sequence[SampleScore]) -> dict[str, float]
         (item, _parse_stored_reply(score.score.metadata or {}))
         for (_, item), score in zip(asked, scores, strict=True)
     ]
-    return list_scorecard_metrics(score_exported_replies(asked[0][0], replies))
+    return flatten_scorecard_metrics(score_exported_replies(asked[0][0], replies))
 
 
 def _parse_stored_reply(metadata: Mapping[str, Any]) -> str | Failure:

@@ -6,24 +6,34 @@ from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
 from unreel.core.answer import Usage
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Measured
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import digest
 from unreel.core.question import Condition, Instrument
 from unreel.core.verdict import Unparsed
 from unreel.engine.committer import CommitPace
 from unreel.engine.run import ALL_FAILURES, run_pending_questions
-from unreel.engine.stage import InFlightLimit, Row, Stage, WorkerResources, to_failed_row
+from unreel.engine.stage import (
+    InFlightLimitScope,
+    Row,
+    Stage,
+    WorkerResources,
+    convert_to_failed_row,
+)
 from unreel.evaluation.judge_rulings import (
     JudgeRuling,
     JudgeRulingStore,
     build_ruling_columns,
     sum_token_usages,
 )
-from unreel.evaluation.tables import build_token_columns
+from unreel.evaluation.table_schemas import build_token_columns
 from unreel.protocols.answer_text import strip_thinking
-from unreel.protocols.trace.judge import build_judge_prompt, parse_judge_score, quote_explanation
+from unreel.protocols.trace.explanation_judge import (
+    build_judge_prompt,
+    parse_judge_score,
+    quote_explanation_for_judge,
+)
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.endpoint.budget import RequestBudget, SpendingSummary
 from unreel.reviewers.factory import ReviewerFactory
@@ -44,7 +54,7 @@ _NOT_KEPT: Final = JudgeRuling(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplanationPair:
-    """A person's explanation of one clip, and a reviewer's."""
+    """Explanations of one clip: that of a person and that of a reviewer."""
 
     clip: str
     truth: str
@@ -53,7 +63,7 @@ class ExplanationPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplanationRuling:
-    """The ruling on one clip's explanation."""
+    """Ruling of a judge on the explanation of one clip."""
 
     clip: str
     ruling: JudgeRuling
@@ -97,7 +107,7 @@ class JudgeRulings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAgreement:
-    """Agreement of two judges beyond chance, over the explanations that both scored."""
+    """Agreement of two judges beyond chance (Cohen's kappa), over the explanations that both scored."""
 
     kappa: Measured
     n_both: int
@@ -107,7 +117,7 @@ class JudgeAgreement:
 
 @runtime_checkable
 class MeteredReviewer(Protocol):
-    """A reviewer that tracks its requests, tokens and cost."""
+    """Interface of a reviewer that counts its requests, tokens and cost."""
 
     @property
     def spending(self) -> SpendingSummary:
@@ -116,10 +126,10 @@ class MeteredReviewer(Protocol):
 
 
 class JudgeStage(Stage):
-    """Stage that gets the judge's score for a row's pair of texts, in at most `TRIES` attempts."""
+    """Stage that asks the judge for the score of a row's pair of texts, at most `TRIES` times."""
 
     def __init__(self, opener: ReviewerFactory, *, in_flight: int) -> None:
-        self.resources = WorkerResources(in_flight=in_flight, limit=InFlightLimit.ALONE)
+        self.resources = WorkerResources(in_flight=in_flight, limit=InFlightLimitScope.ALONE)
         self.spent: SpendingSummary | None = RequestBudget(price=opener.price).spending()
         """What this process asked, once the stage is closed; `None`: the judge keeps no account."""
         self.n_rows = 0
@@ -136,7 +146,9 @@ class JudgeStage(Stage):
             outcome = await self._judge.answer(_build_judge_request(row, attempt))
             if isinstance(outcome, Failure):
                 usages.append(outcome.usage)
-                return to_failed_row(row | build_token_columns(sum_token_usages(usages)), outcome)
+                return convert_to_failed_row(
+                    row | build_token_columns(sum_token_usages(usages)), outcome
+                )
             usages.append(outcome.usage)
             score = parse_judge_score(strip_thinking(outcome.text))
             if not isinstance(score, Unparsed):
@@ -164,7 +176,7 @@ def judge_explanations(
     in_flight: int = IN_FLIGHT,
     pace: CommitPace | None = None,
 ) -> JudgeRulings:
-    """Return rulings on all of `explained`, in order; rulings in `kept` are not requested again.
+    """Return the rulings on all pairs in `explained`, in order; only missing ones are requested.
 
     An answer other than 0, 0.5 and 1 is requested again, `TRIES` times in total, then the pair
     stays unscored. A failed request leaves its pair unscored with its cause, and the next call
@@ -197,7 +209,7 @@ def judge_explanations(
 def read_stored_rulings(
     explained: Sequence[ExplanationPair], judge: str, *, kept: JudgeRulingStore
 ) -> JudgeRulings:
-    """Return the stored rulings of `judge` on `explained`, in order; nothing is sent."""
+    """Return the stored rulings of `judge` on the pairs in `explained`, in order; nothing is sent."""
     rulings = kept.stored(_select_complete_pairs(explained, judge))
     spent = RequestBudget().spending()
     return _build_judge_rulings(judge, explained, rulings, cached=rulings.keys(), spent=spent)
@@ -208,7 +220,7 @@ def compute_judge_agreement(
 ) -> JudgeAgreement:
     """Compute Cohen's kappa of two judges over the explanations that both scored.
 
-    Bootstrap resamples draw whole clips.
+    The bootstrap resamples clips.
 
     Raises:
         InvalidValueError: The judges did not judge the same explanations, or are the same judge.
@@ -290,12 +302,12 @@ def _build_explanation_ruling(
 
 
 def _explain_missing_text(pair: ExplanationPair) -> str:
-    """Return why a pair is not sent to a judge: a text is missing; empty if both texts exist."""
-    if not quote_explanation(pair.truth).strip():
+    """Return which text of a pair is missing, so that no judge gets it; empty if both exist."""
+    if not quote_explanation_for_judge(pair.truth).strip():
         return NO_TRUTH
-    return "" if quote_explanation(pair.predicted).strip() else NO_PREDICTION
+    return "" if quote_explanation_for_judge(pair.predicted).strip() else NO_PREDICTION
 
 
 def _compute_ruling_key(judge: str, pair: ExplanationPair) -> str:
-    texts = quote_explanation(pair.truth), quote_explanation(pair.predicted)
+    texts = quote_explanation_for_judge(pair.truth), quote_explanation_for_judge(pair.predicted)
     return digest("judge", judge, PROMPT_VERSION, *texts)

@@ -1,4 +1,4 @@
-"""Stored rulings of judges about explanations. The texts are not stored."""
+"""Stored rulings of judges on explanations; the texts themselves are not stored."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from unreel.core.output_files import OutputDirectory
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.stage import Row, is_failed_row
 from unreel.engine.table import LanceTable
-from unreel.evaluation.tables import build_token_columns
+from unreel.evaluation.table_schemas import build_token_columns
 
 _SCORES: Final = (0.0, 0.5, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeRuling:
-    """Ruling of a judge about two texts: a score, or the reason for its absence."""
+    """Ruling of a judge on a pair of explanations: a score, or why there is none."""
 
     score: float | None
     """0, 0.5 or 1; `None` is unscored, which is never 0."""
@@ -45,7 +45,7 @@ class JudgeRuling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeRulingStore:
-    """Table of the judges' rulings on a run or a file of answers."""
+    """Stored rulings of judges on the explanations in a run or in a file of answers."""
 
     table: LanceTable
     ledgers: Path
@@ -98,6 +98,6 @@ def _build_failed_ruling(failure: Failure, usage: Usage | None) -> JudgeRuling:
 
 
 def sum_token_usages(usages: Iterable[Usage | None]) -> Usage | None:
-    """Return the sum of the reported tokens; `None` if there are none."""
+    """Return the sum of the reported token usages; `None` if none is reported."""
     told = [usage for usage in usages if usage is not None]
     return reduce(add, told) if told else None

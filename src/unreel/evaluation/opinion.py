@@ -11,13 +11,13 @@ from unreel.core.verdict import TraceVerdict, Unparsed, Verdict
 from unreel.media.perturb import ClipVariant, VariantName
 from unreel.protocols.answer_text import is_refusal
 from unreel.protocols.protocol import Mode, ProtocolTexts, get_protocol
-from unreel.reviewers.ask import ReviewResult
+from unreel.reviewers.ask import AskedQuestionResult
 from unreel.reviewers.contract import ClipInput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opinion(ReviewResult):
-    """One question to one reviewer: the input, the reply, and the parsed verdict."""
+class Opinion(AskedQuestionResult):
+    """Opinion of one reviewer about one clip: the question, the input, the reply and its verdict."""
 
     verdict: Verdict | None
     """What the text says; `None` without a text."""
@@ -29,22 +29,22 @@ class Opinion(ReviewResult):
 
     @property
     def is_readable(self) -> bool:
-        """Return whether the answer gives a label or a score; otherwise there is no verdict."""
+        """Return whether a label or a score could be parsed from the answer."""
         return self.verdict is not None and not isinstance(self.decision, Unparsed)
 
     @property
     def wording(self) -> ProtocolTexts[Any, Any]:
-        """Return the texts of the opinion's protocol."""
+        """Return the display texts of the opinion's protocol."""
         return get_protocol(self.question.instrument.protocol).wording
 
     @property
     def decision(self) -> Any:
-        """Return the protocol's main answer as far as it was parsed; `None` without a text."""
+        """Return the label or score of the answer, or why it is unparsed; `None` without an answer."""
         return None if self.verdict is None else self.wording.decision(self.verdict)
 
     @property
     def is_refusal(self) -> bool:
-        """Return whether the reviewer refused to answer: as its server reports, or in its text."""
+        """Return whether the reviewer refused to answer: reported by its server, or stated in its text."""
         if isinstance(self.outcome, Failure):
             return self.outcome.reason is FailureReason.REFUSED
         return not self.is_readable and is_refusal(self.outcome.text)
@@ -58,7 +58,7 @@ class Opinion(ReviewResult):
 
     @property
     def problem(self) -> str | None:
-        """Return the reason for a missing verdict; `None` if there is one."""
+        """Return the reason why there is no verdict; `None` if there is one."""
         if isinstance(self.outcome, Failure):
             return sanitise_line(str(self.outcome))
         if self.verdict is None or self.is_readable:
@@ -74,7 +74,7 @@ class Opinion(ReviewResult):
 
     @property
     def details(self) -> tuple[tuple[str, str], ...]:
-        """Return the other contents of a readable answer besides label or score; missing parts are named."""
+        """Return the contents of a readable answer besides label or score, as pairs of name and text."""
         if self.verdict is None or not self.is_readable:
             return ()
         return tuple(self.wording.details(self.verdict))
@@ -85,8 +85,8 @@ class Opinion(ReviewResult):
         return "\n".join([head, *(f"  {line}" for line in filter(None, [*told, self.problem]))])
 
 
-def build_opinion(asked: ReviewResult, mode: Mode) -> Opinion:
-    """Return `asked` with the verdict parsed from its reply."""
+def build_opinion(asked: AskedQuestionResult, mode: Mode) -> Opinion:
+    """Build the opinion for the question and reply in `asked`, with the parsed verdict."""
     return Opinion(
         reviewer=asked.reviewer,
         question=asked.question,
@@ -108,8 +108,8 @@ _GRADES_APART: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VariantTrial:
-    """Answers about one variant of a clip: opinions in the order of the opinions about the clip."""
+class ClipVariantOpinions:
+    """Opinions of all reviewers about one variant of a clip, in the order of those about the clip."""
 
     variant: ClipVariant
     opinions: tuple[Opinion, ...]
@@ -123,8 +123,8 @@ class VariantTrial:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VariantAnswer:
-    """Answer of a reviewer about one variant, with its answer about the clip."""
+class ComparedVariantAnswer:
+    """Answer of a reviewer about one variant of a clip, compared with its answer about the clip."""
 
     variant: ClipVariant
     headline: str
@@ -151,10 +151,10 @@ class VariantAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpinionStability:
-    """Stability of one opinion under small changes of the clip."""
+    """Stability of one opinion: whether its verdict stays the same under small changes of the clip."""
 
     opinion: Opinion
-    retrials: tuple[VariantAnswer, ...]
+    retrials: tuple[ComparedVariantAnswer, ...]
 
     @property
     def state(self) -> State:
@@ -193,23 +193,25 @@ def format_perturbed_question_count(n_questions: int) -> str:
 
 
 def compute_opinion_stabilities(
-    opinions: Sequence[Opinion], trials: Sequence[VariantTrial]
+    opinions: Sequence[Opinion], trials: Sequence[ClipVariantOpinions]
 ) -> tuple[OpinionStability, ...]:
-    """Return the stability of each opinion in order; empty if no variant was asked about."""
+    """Return the stability of each opinion, in order; empty if no variant was reviewed."""
     if not trials:
         return ()
     return tuple(
         OpinionStability(
             opinion=opinion,
-            retrials=tuple(_build_variant_answer(opinion, trial, place) for trial in trials),
+            retrials=tuple(_compare_variant_answer(opinion, trial, place) for trial in trials),
         )
         for place, opinion in enumerate(opinions)
     )
 
 
-def _build_variant_answer(first: Opinion, trial: VariantTrial, index: int) -> VariantAnswer:
+def _compare_variant_answer(
+    first: Opinion, trial: ClipVariantOpinions, index: int
+) -> ComparedVariantAnswer:
     if trial.failure is not None:
-        return VariantAnswer(
+        return ComparedVariantAnswer(
             variant=trial.variant,
             headline="no answer",
             problem=f"the clip could not be changed so: {trial.failure}",
@@ -218,7 +220,7 @@ def _build_variant_answer(first: Opinion, trial: VariantTrial, index: int) -> Va
             cost_usd=None,
         )
     again = trial.opinions[index]
-    return VariantAnswer(
+    return ComparedVariantAnswer(
         variant=trial.variant,
         headline=again.headline,
         problem=again.problem,

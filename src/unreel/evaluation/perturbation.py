@@ -1,4 +1,4 @@
-"""Repeated review of a clip on slightly changed variants of it."""
+"""Repeated review of a clip on slightly changed variants, to measure the stability of verdicts."""
 
 import asyncio
 import tempfile
@@ -8,9 +8,9 @@ from pathlib import Path
 
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure
-from unreel.core.names import make_safe_file_name
 from unreel.core.output_files import OutputDirectory
-from unreel.evaluation.opinion import VariantTrial
+from unreel.core.safe_names import make_safe_file_name
+from unreel.evaluation.opinion import ClipVariantOpinions
 from unreel.evaluation.review import Review, ReviewQuestions, probe_clip_file, review_clip
 from unreel.media.perturb import ClipVariant, plan_clip_variants
 from unreel.media.reader import MediaReader
@@ -27,12 +27,12 @@ async def review_clip_variants(
     reader: MediaReader,
     on_variant: Callable[[ClipVariant], None] = lambda _variant: None,
 ) -> Review:
-    """Return `review` with the opinions of the same reviewers about each variant of its clip.
+    """Return `review` with the same reviewers' opinions about each variant of its clip added.
 
-    A variant that cannot be made becomes a trial with the failure. The callback `on_variant` is
+    A variant that cannot be made has a failure instead of opinions. The callback `on_variant` is
     called before each variant is made.
     """
-    trials: list[VariantTrial] = []
+    trials: list[ClipVariantOpinions] = []
     with tempfile.TemporaryDirectory(prefix="unreel-") as folder:
         for variant in plan_clip_variants(review.clip):
             on_variant(variant)
@@ -40,10 +40,10 @@ async def review_clip_variants(
                 _write_clip_variant, variant, review.clip, Path(folder), reader
             )
             if isinstance(clip, Failure):
-                trials.append(VariantTrial(variant=variant, opinions=(), failure=clip))
+                trials.append(ClipVariantOpinions(variant=variant, opinions=(), failure=clip))
                 continue
             again = await review_clip(clip, reviewers, inquiry=inquiry, desk=desk)
-            trials.append(VariantTrial(variant=variant, opinions=again.opinions))
+            trials.append(ClipVariantOpinions(variant=variant, opinions=again.opinions))
     return replace(review, trials=tuple(trials))
 
 

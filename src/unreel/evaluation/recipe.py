@@ -1,4 +1,4 @@
-"""Settings of a run: defaults, then a TOML file, then options; unknown keys are rejected."""
+"""Settings of a run, from defaults, a TOML file and options; unknown keys are rejected."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +10,9 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.input_files import read_toml_file
 from unreel.core.question import Condition
 from unreel.protocols.protocol import Protocol, get_protocol
-from unreel.recipes.check import drop_unset_keys, validate_recipe_sections
 from unreel.recipes.section import MOST_PARTS, Count, RecipeSection, Seed, Text
-from unreel.reviewers.condition import ConditionSection
+from unreel.recipes.validation import drop_unset_keys, validate_recipe_sections
+from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.config import ReviewerSection
 
 _REVIEWER: Final = "reviewer"
@@ -98,7 +98,11 @@ class EvalRecipe(RecipeSection):
         return tuple(dict.fromkeys(section.as_condition() for section in self.condition))
 
     def stored(self) -> dict[str, Any]:
-        """Return the recipe as stored: the reviewer's keys at the top level; unset new keys are omitted."""
+        """Return the recipe in the form that a run stores.
+
+        The keys of the reviewer are at the top level. Keys that earlier releases do not know are omitted
+        unless they are set.
+        """
         unused = {"choice"} if self.limit is None else set()
         kept = self.model_dump(mode="json", exclude={_REVIEWER, *unused})
         described = self.reviewer.model_dump(mode="json")
@@ -107,13 +111,16 @@ class EvalRecipe(RecipeSection):
 
 
 def resolve_eval_recipe(file: Path | None, flags: Mapping[str, Any]) -> EvalRecipe:
-    """Build the recipe: `file` overrides defaults, `flags` override `file`; a flag of `None` is unset."""
+    """Build the recipe of a run: `flags` override the TOML `file`, which overrides defaults.
+
+    A flag of `None` is unset.
+    """
     written = {} if file is None else read_toml_file(file, "recipe")
-    return check_eval_recipe(written | drop_unset_keys(flags))
+    return validate_eval_recipe(written | drop_unset_keys(flags))
 
 
-def check_eval_recipe(values: object) -> EvalRecipe:
-    """Return the recipe for `values`; raise an error for the first invalid value."""
+def validate_eval_recipe(values: object) -> EvalRecipe:
+    """Build the recipe from `values`, and raise an error for the first invalid value."""
     return validate_recipe_sections(EvalRecipe, values, typed=_format_cli_option)
 
 

@@ -1,4 +1,4 @@
-"""Ask reviewers about one clip immediately, without engine or table; replies are not stored.
+"""Review of one clip by several reviewers, without engine or table; replies are not stored.
 
 The questions are the same as in `unreel eval`: same prompt, same frames, same key.
 """
@@ -13,29 +13,34 @@ from typing import Any, Final
 from unreel.core.answer import Reply
 from unreel.core.box import Box
 from unreel.core.clip import Clip
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
-from unreel.core.identity import compute_clip_id
 from unreel.core.question import Condition, Question
 from unreel.core.safe_text import sanitise_line
 from unreel.core.settings import EnvironmentSettings
-from unreel.core.sheet import build_html_table
 from unreel.core.span import convert_to_microseconds
+from unreel.core.table_formats import build_html_table
 from unreel.core.verdict import TraceVerdict, Unparsed, Verdict
+from unreel.evaluation.long_clip_review import (
+    SCANNED,
+    needs_window_search,
+    search_clip_with_reviewer,
+    select_frame_reviewers,
+)
 from unreel.evaluation.opinion import (
+    ClipVariantOpinions,
     Opinion,
     OpinionStability,
-    VariantTrial,
     build_opinion,
     compute_opinion_stabilities,
 )
-from unreel.evaluation.scan import SearchLimits
-from unreel.evaluation.scan_review import SCANNED, list_scanners, needs_scan, scan_clip
+from unreel.evaluation.window_search import WindowSearchLimits
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import PROTOCOLS, REVIEWED, Mode, get_protocol, list_protocol_names
-from unreel.recipes.check import drop_unset_keys, validate_recipe_sections
+from unreel.recipes.validation import drop_unset_keys, validate_recipe_sections
 from unreel.reviewers.ask import ReviewDispatcher
-from unreel.reviewers.condition import ConditionSection
+from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.contract import ClipInput, InputKind, ShownFrame
 from unreel.reviewers.factory import OpenedReviewer, ReviewerFactory
@@ -46,7 +51,10 @@ _BOX: Final = "position:absolute;border:2px solid #d00;box-sizing:border-box"
 
 
 def format_opinion_html(opinion: Opinion) -> str:
-    """Return HTML with the verdict and its details, or the problem, and up to 4 frames with the named box."""
+    """Return the HTML of an opinion: verdict and details, or the problem, and up to 4 frames.
+
+    The box of the verdict is drawn on the frames.
+    """
     rows = [("verdict", opinion.headline), *opinion.details]
     if opinion.problem is not None:
         rows.append(("problem", opinion.problem))
@@ -66,7 +74,7 @@ def _format_frame_strip(opinion: Opinion) -> str:
 
 
 def _find_box_at_frame(frame: ShownFrame, verdict: Verdict | None) -> Box | None:
-    """Return the box of the verdict if the frame is at or after the named onset; else `None`."""
+    """Return the verdict's box if it has one and the frame is at or after the onset; else `None`."""
     if not isinstance(verdict, TraceVerdict) or isinstance(verdict.box, Unparsed):
         return None
     begun = isinstance(verdict.start_us, Unparsed) or verdict.start_us <= convert_to_microseconds(
@@ -95,13 +103,13 @@ def _format_box_style(box: Box) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewQuestions:
-    """Questions that every reviewer answers about every clip."""
+    """Protocols and condition of the questions that every reviewer answers about every clip."""
 
     protocols: tuple[str, ...] = REVIEWED
     condition: Condition = field(default_factory=Condition)
     mode: Mode = "strict"
     """How answers are read."""
-    scan: SearchLimits | None = None
+    scan: WindowSearchLimits | None = None
     """Limits of the search of long clips; `None`: long clips are asked about like others."""
 
     def __post_init__(self) -> None:
@@ -120,7 +128,7 @@ class Review:
     opinions: tuple[Opinion, ...]
     mode: Mode = "strict"
     """How the answers were read."""
-    trials: tuple[VariantTrial, ...] = ()
+    trials: tuple[ClipVariantOpinions, ...] = ()
     """Answers about variants of the clip; empty without `perturb`."""
 
     def __str__(self) -> str:
@@ -139,7 +147,7 @@ class Review:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether every question has a readable answer."""
+        """Return whether every question about the clip and its variants has a readable answer."""
         answered = all(opinion.is_readable for opinion in self.opinions)
         return answered and all(trial.is_complete for trial in self.trials)
 
@@ -152,11 +160,10 @@ def build_review_questions(
     models: Sequence[str] = (),
     n_scan: int = 0,
 ) -> ReviewQuestions:
-    """Return the questions under a condition as typed by a user; unknown settings are rejected.
+    """Build the questions of a review from a condition as typed by a user, and check its settings.
 
     All questions have the same input: the training input of a checkpoint among `models`, otherwise
-    8 frames unless a sampling is named, regardless of the clip's length. With the default protocols
-    or `locate`, a long clip is searched with `n_scan` questions.
+    8 frames unless a sampling is named, regardless of the clip's length.
     """
     taught = _get_training_condition(models, protocols)
     section = validate_recipe_sections(
@@ -166,12 +173,12 @@ def build_review_questions(
     names = tuple(dict.fromkeys(protocols))
     shared = replace(resolved[0].as_condition(), marks=section.marks)
     searched = n_scan and (names == REVIEWED or SCANNED in names)
-    scan = SearchLimits(n_questions=n_scan) if searched else None
+    scan = WindowSearchLimits(n_questions=n_scan) if searched else None
     return ReviewQuestions(protocols=names, condition=shared, mode=mode, scan=scan)
 
 
 def get_trained_protocols(models: Sequence[str]) -> tuple[str, ...]:
-    """Return the training protocols of the first checkpoint among `models`; none without a checkpoint."""
+    """Return the protocols on which the first checkpoint among `models` was trained; empty if none is."""
     for model in models:
         taught = validate_recipe_sections(ReviewerSection, {"model": model}).taught
         if taught is not None:
@@ -180,7 +187,7 @@ def get_trained_protocols(models: Sequence[str]) -> tuple[str, ...]:
 
 
 def _get_training_condition(models: Sequence[str], protocols: Sequence[str]) -> dict[str, Any]:
-    """Return the training condition of the checkpoints among `models`; empty if there is none."""
+    """Return the condition under which checkpoints among `models` were trained; empty if none is."""
     ways = {
         str(way): way
         for model in models
@@ -203,7 +210,7 @@ def build_reviewer_factories(
     settings: EnvironmentSettings,
     **keys: object,
 ) -> tuple[ReviewerFactory, ...]:
-    """Return one reviewer factory for each distinct model, with names and settings of `unreel eval`.
+    """Return one reviewer factory for each distinct model, named and configured as in `unreel eval`.
 
     `keys` are further keys of `[reviewer]`; None means unset.
     """
@@ -223,7 +230,7 @@ def build_reviewer_factories(
 def format_box_space_note(
     models: Sequence[str], inquiry: ReviewQuestions, *, box_space: str | None = None
 ) -> str:
-    """Return a sentence that names models whose boxes are assumed to be in pixels; empty if none."""
+    """Return a note that names the models whose boxes are assumed to be in pixels; empty if none is."""
     if not any(get_protocol(name).needs_box_space for name in inquiry.protocols):
         return ""
     keys = drop_unset_keys({"box_space": box_space})
@@ -240,7 +247,7 @@ def format_box_space_note(
 
 
 def probe_clip_file(file: Path, reader: MediaReader) -> Clip | Failure:
-    """Return the clip at `file` with the hash of its bytes and the facts of its streams, or the failure."""
+    """Probe the video file `file`, and return its clip with hash and facts, or the failure."""
     facts = reader.probe(file)
     if isinstance(facts, Failure):
         return facts
@@ -255,7 +262,11 @@ async def review_clip(
     desk: ReviewDispatcher,
     on_opinion: Callable[[Opinion], None] = lambda _opinion: None,
 ) -> Review:
-    """Send every question to every reviewer concurrently; `on_opinion` is called with each opinion."""
+    """Send every question about `clip` to every reviewer concurrently, and return the review.
+
+    `on_opinion` is called with each opinion. A long clip is searched in windows if `inquiry.scan` is
+    set.
+    """
     looks: dict[frozenset[InputKind], asyncio.Task[tuple[ClipInput, ...] | Failure]] = {}
 
     def look(wants: frozenset[InputKind]) -> asyncio.Task[tuple[ClipInput, ...] | Failure]:
@@ -272,9 +283,9 @@ async def review_clip(
         on_opinion(opinion)
         return opinion
 
-    async def search(asked: OpenedReviewer, settings: SearchLimits) -> Opinion:
+    async def search(asked: OpenedReviewer, settings: WindowSearchLimits) -> Opinion:
         condition, mode = inquiry.condition, inquiry.mode
-        opinion = await scan_clip(
+        opinion = await search_clip_with_reviewer(
             clip, asked, condition=condition, mode=mode, desk=desk, settings=settings
         )
         on_opinion(opinion)
@@ -282,8 +293,8 @@ async def review_clip(
 
     names = inquiry.protocols
     searches = []
-    if inquiry.scan is not None and needs_scan(clip, inquiry.scan):
-        searches = [search(asked, inquiry.scan) for asked in list_scanners(reviewers)]
+    if inquiry.scan is not None and needs_window_search(clip, inquiry.scan):
+        searches = [search(asked, inquiry.scan) for asked in select_frame_reviewers(reviewers)]
         names = tuple(name for name in names if name != SCANNED) if searches else names
     questions = [*(hear(asked, name) for name in names for asked in reviewers), *searches]
     opinions = tuple(await asyncio.gather(*questions))

@@ -1,4 +1,4 @@
-"""Stage that shows a clip to a reviewer and stores the reply, and the streaming counters of an eval."""
+"""Stage that asks a reviewer about a clip and stores the reply; counters of an evaluation."""
 
 import json
 from collections import Counter
@@ -10,19 +10,23 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.questions import PlannedQuestion, QuestionScope, UnreadableClip
+from unreel.benchmarks.questions import PlannedQuestion, ProtocolWithConditions, UnreadableClip
 from unreel.benchmarks.statistics import BenchmarkStats
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.judgement import build_question_subject
 from unreel.core.question import Condition, Instrument, Question
+from unreel.engine.clip_facts import FACTS
 from unreel.engine.run import PrefetchedIterator
-from unreel.engine.stage import MediaStage, Row, WorkerResources, to_failed_row
-from unreel.engine.storage_access import StorageAccess, find_clip_change, open_local_copy
-from unreel.engine.survey import FACTS
+from unreel.engine.stage import MediaStage, Row, WorkerResources, convert_to_failed_row
+from unreel.engine.storage_access import (
+    ClipAccessSettings,
+    find_clip_change,
+    provide_local_clip_file,
+)
 from unreel.evaluation.run_cost import ESTIMATED, build_cost_columns
-from unreel.reviewers.ask import ReviewDispatcher, ReviewResult
+from unreel.reviewers.ask import AskedQuestionResult, ReviewDispatcher
 from unreel.reviewers.factory import ReviewerFactory
 
 CLIP_CLOCK: Final = "first frame"
@@ -59,7 +63,7 @@ def add_row_costs(rows: Sequence[Row], totals: dict[str, float]) -> None:
 
 
 class ReviewStage(MediaStage):
-    """Stage that sends a row's question and stores the answer and its inputs.
+    """Stage that sends the question of a row to a reviewer, and stores the answer with its inputs.
 
     Args:
         opener: Factory of the reviewer, called once in each worker; it must pickle.
@@ -69,7 +73,9 @@ class ReviewStage(MediaStage):
 
     opened = MediaStage.opened | {"_desk", "_reviewer"}
 
-    def __init__(self, opener: ReviewerFactory, access: StorageAccess, *, in_flight: int) -> None:
+    def __init__(
+        self, opener: ReviewerFactory, access: ClipAccessSettings, *, in_flight: int
+    ) -> None:
         super().__init__(access, WorkerResources.asking(opener, in_flight))
         self._opener = opener
 
@@ -77,7 +83,7 @@ class ReviewStage(MediaStage):
         super().setup()
         self._desk = ReviewDispatcher(
             self._reader,
-            open_file=partial(open_local_copy, access=self._access),
+            open_file=partial(provide_local_clip_file, access=self._access),
             find_change=find_clip_change,
         )
         self._open.callback(self._desk.close)
@@ -94,7 +100,7 @@ class ReviewStage(MediaStage):
         noted = row | ({"notes": json.dumps(_build_answer_notes(asked))} if asked.exhibits else {})
         noted |= build_cost_columns(asked.outcome.usage, asked.cost_usd, row.get("_paid"))
         if isinstance(asked.outcome, Failure):
-            return to_failed_row(noted, asked.outcome)
+            return convert_to_failed_row(noted, asked.outcome)
         return noted | {
             "text": asked.outcome.text,
             "latency_us": asked.outcome.latency_us,
@@ -107,7 +113,7 @@ class ReviewStage(MediaStage):
         super().close()
 
 
-def _build_answer_notes(asked: ReviewResult) -> dict[str, Any]:
+def _build_answer_notes(asked: AskedQuestionResult) -> dict[str, Any]:
     return {
         "box_space": asked.box_space,
         "clock": CLIP_CLOCK,
@@ -150,7 +156,7 @@ class CountedEntryStream:
 
 
 class SkippedQuestionCounts:
-    """Counts of skipped questions, collected while streaming."""
+    """Counts of questions that a run skips, by reason, collected while it plans its questions."""
 
     def __init__(self) -> None:
         self.unreadable: Counter[str] = Counter()
@@ -177,8 +183,8 @@ class SkippedQuestionCounts:
                 self.reading.reject(planned)
 
 
-def require_cleaned_copies(scope: QuestionScope, roll: CountedEntryStream) -> None:
-    """Raise for `watermark=removed` where no entry has a copy without its watermark."""
+def require_watermark_free_copies(scope: ProtocolWithConditions, roll: CountedEntryStream) -> None:
+    """Require a copy without watermark of at least one entry, if `watermark=removed` is requested."""
     if scope.shows_cleaned and not roll.has_cleaned:
         setting, problem = "watermark", "no clip of the benchmark has a copy without its watermark"
         remedy = "Ask with watermark=kept, or name such copies in a column `cleaned`"

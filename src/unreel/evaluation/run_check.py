@@ -1,4 +1,4 @@
-"""Check a run: its recipe, all rows of its tables, its start logs, and its present writer."""
+"""Check of a stored run: its recipe, all rows of its tables, its start logs, its current writer."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from typing import Final
 
 from obstore.exceptions import BaseError
 
-from unreel.core.answer import digest_text
+from unreel.core.answer import digest_reply_text
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.question import Instrument, compute_question_key
+from unreel.engine.clip_facts import CLIPS
 from unreel.engine.location import StorageLocation
 from unreel.engine.stage import Row, is_failed_row
 from unreel.engine.start_log import SIGNS
-from unreel.engine.survey import CLIPS
 from unreel.engine.table import LanceTable
 from unreel.engine.table_check import (
     LATER,
@@ -28,14 +28,14 @@ from unreel.engine.table_check import (
 from unreel.engine.writer_lock import LockHolder, find_lock_holder
 from unreel.evaluation.judge_rulings import parse_ruling_row
 from unreel.evaluation.stored_recipe import StoredRecipe, UnusableRecipe, find_run_recipe
-from unreel.evaluation.tables import ANSWERS, RULINGS
+from unreel.evaluation.table_schemas import ANSWERS, RULINGS
 
 WRONG_TEXT: Final = "a text that is not the reply that was received"
 WRONG_RULING: Final = "neither a score nor a reason why there is none"
 
 
 def find_answer_fault(row: Row) -> str | None:
-    """Return the fault of a stored answer, or None: its key must match its fields."""
+    """Return the fault of a stored answer, such as a key that does not match its fields, or `None`."""
     shown = [clip for clip in (row["clip"], row["second"]) if clip is not None]
     if not shown or not all(map(is_sha256_hex, shown)):
         return WRONG_CLIP
@@ -47,7 +47,9 @@ def find_answer_fault(row: Row) -> str | None:
     if key != row["key"]:
         return WRONG_KEY
     text, digest = row["text"], row.get("reply_digest")
-    return WRONG_TEXT if text is not None and digest not in (None, digest_text(text)) else None
+    return (
+        WRONG_TEXT if text is not None and digest not in (None, digest_reply_text(text)) else None
+    )
 
 
 def find_clip_fault(row: Row) -> str | None:
@@ -58,7 +60,7 @@ def find_clip_fault(row: Row) -> str | None:
 
 
 def find_ruling_fault(row: Row) -> str | None:
-    """Return the fault of a stored ruling, or None: its key is a hash of texts that are not stored."""
+    """Return the fault of a stored ruling: an invalid key, or no score and no reason; else `None`."""
     if not is_sha256_hex(row["key"]):
         return WRONG_KEY
     return None if is_failed_row(row) or parse_ruling_row(row).is_settled else WRONG_RULING
@@ -72,7 +74,7 @@ _ANSWERS: Final = "answers.lance"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecipeCheck:
+class RunRecipeCheck:
     """Result of the check of a run's recipe."""
 
     reviewer: str = ""
@@ -84,7 +86,7 @@ class RecipeCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableCheck:
+class RunTableCheck:
     """Result of the check of one table of a run."""
 
     name: str
@@ -109,7 +111,7 @@ class TableCheck:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether nothing is damaged."""
+        """Return whether nothing in the table is damaged."""
         return not (self.problems or self.unreadable or self.faults or self.n_doubled)
 
     @property
@@ -134,21 +136,21 @@ class RunCheck:
     """Result of the check of a run: its recipe, tables and start logs."""
 
     run: str
-    recipe: RecipeCheck | None
+    recipe: RunRecipeCheck | None
     """None for a folder of tables that is no run."""
-    tables: tuple[TableCheck, ...]
+    tables: tuple[RunTableCheck, ...]
     ledgers: tuple[StartLogCheck, ...]
 
     @property
     def is_whole(self) -> bool:
-        """Return whether nothing is damaged; torn lines are skipped by readers."""
+        """Return whether nothing in the run is damaged; cut-off lines of start logs do not count."""
         recipe = "" if self.recipe is None else self.recipe.problem
         ledgers = any(ledger.problem for ledger in self.ledgers)
         return not recipe and not ledgers and all(table.is_whole for table in self.tables)
 
     @property
     def is_curation(self) -> bool:
-        """Return whether these are the steps of a curation, which can be repeated."""
+        """Return whether the tables are steps of a curation, which can be repeated."""
         return are_curation_tables([f"{table.name}.lance" for table in self.tables])
 
     @property
@@ -159,8 +161,8 @@ class RunCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredRun:
-    """Location of a run or curation, and its local start logs."""
+class StoredRunLocation:
+    """Location of a stored run or curation, and the local folder of its start logs."""
 
     place: StorageLocation
     ledgers: Path
@@ -168,15 +170,15 @@ class StoredRun:
     """For tables that are none of a run: the steps of a curation."""
 
     def rule(self, name: str) -> TableCheckRule:
-        """Return the rule for the table of that name."""
+        """Return the check rule for the table `name`."""
         return _RULES.get(name, self.steps)
 
     def open(self, name: str) -> LanceTable:
-        """Return the table with that name."""
+        """Open the table `name` of the run."""
         return LanceTable(self.place / name, self.rule(name).schema)
 
 
-def check_run(run: StoredRun, examiner: TableChecker) -> RunCheck:
+def check_run(run: StoredRunLocation, examiner: TableChecker) -> RunCheck:
     """Check the recipe, tables and start logs of a run or a curation; nothing is changed.
 
     Raises:
@@ -186,20 +188,20 @@ def check_run(run: StoredRun, examiner: TableChecker) -> RunCheck:
     return build_run_check(run, check_run_tables(run, examiner))
 
 
-def check_run_tables(run: StoredRun, examiner: TableChecker) -> dict[str, TableCheckResult]:
-    """Read and check every table of the run completely; return the results by path relative to the run."""
+def check_run_tables(run: StoredRunLocation, examiner: TableChecker) -> dict[str, TableCheckResult]:
+    """Read and check every table of the run completely; return the results by table path."""
     return {
         name: check_stored_table(run.open(name), examiner, run.rule(name).judge)
         for name in find_run_tables(run.place)
     }
 
 
-def build_run_check(run: StoredRun, tables: Mapping[str, TableCheckResult]) -> RunCheck:
-    """Return the combined check of the run's tables, recipe and start logs."""
+def build_run_check(run: StoredRunLocation, tables: Mapping[str, TableCheckResult]) -> RunCheck:
+    """Combine the checks of the run's tables with checks of its recipe and start logs."""
     place = run.place
-    recipe = check_recipe_file(place)
+    recipe = check_run_recipe_file(place)
     if recipe is None and _ANSWERS in tables:
-        recipe = RecipeCheck(problem="is lost")
+        recipe = RunRecipeCheck(problem="is lost")
     if recipe is None and not tables:
         setting, problem = "run", f"{place.uri} holds no run"
         remedy = "Name a folder that `unreel eval --out` or `unreel curate` wrote"
@@ -207,7 +209,7 @@ def build_run_check(run: StoredRun, tables: Mapping[str, TableCheckResult]) -> R
     return RunCheck(
         run=place.uri,
         recipe=recipe,
-        tables=tuple(build_table_check(found, name) for name, found in tables.items()),
+        tables=tuple(build_run_table_check(found, name) for name, found in tables.items()),
         ledgers=tuple(check_start_log(file) for file in find_start_logs(run.ledgers)),
     )
 
@@ -229,13 +231,13 @@ def find_run_tables(location: StorageLocation) -> list[str]:
 
 
 def are_curation_tables(tables: Collection[str]) -> bool:
-    """Return whether tables with these names belong to a curation."""
+    """Return whether tables with the names `tables` belong to a curation instead of a run."""
     return not set(tables) <= set(_RULES)
 
 
-def build_table_check(found: TableCheckResult, name: str) -> TableCheck:
-    """Return the table check with the counts of `found`."""
-    return TableCheck(
+def build_run_table_check(found: TableCheckResult, name: str) -> RunTableCheck:
+    """Build the check of the run's table `name` from the detailed result `found`."""
+    return RunTableCheck(
         name=name.removesuffix(".lance"),
         version=found.version,
         n_rows=found.n_rows,
@@ -252,15 +254,15 @@ def build_table_check(found: TableCheckResult, name: str) -> TableCheck:
     )
 
 
-def check_recipe_file(location: StorageLocation) -> RecipeCheck | None:
-    """Check the recipe at `location`; `None` if it is missing, as in a run that was killed early."""
+def check_run_recipe_file(location: StorageLocation) -> RunRecipeCheck | None:
+    """Check the recipe of the run at `location`; `None` if it is missing, as after an early kill."""
     match find_run_recipe(location):
         case None:
             return None
         case UnusableRecipe(problem=problem, other_release=other_release):
-            return RecipeCheck(problem=problem, is_later=other_release)
+            return RunRecipeCheck(problem=problem, is_later=other_release)
         case StoredRecipe(reviewer=reviewer, instrument=instrument):
-            return RecipeCheck(reviewer=reviewer, instrument=str(instrument))
+            return RunRecipeCheck(reviewer=reviewer, instrument=str(instrument))
 
 
 def _location_exists(location: StorageLocation) -> bool:
@@ -273,7 +275,7 @@ def find_start_logs(folder: Path) -> list[Path]:
 
 
 def check_start_log(file: Path) -> StartLogCheck:
-    """Return the number of lines of a start log, and of those that were cut off or are invalid."""
+    """Count the lines of a start log, and those that were cut off or are invalid."""
     n_lines = n_torn = 0
     try:
         with file.open("rb") as lines:

@@ -1,4 +1,4 @@
-"""Cost of a run's questions: read from its answers, and carried over to later attempts."""
+"""Cost of a run's questions: read from its answers, and added to the cost of later attempts."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from decimal import Decimal
@@ -10,7 +10,7 @@ from unreel.core.output_files import OutputDirectory
 from unreel.engine.progress import Progress
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
-from unreel.evaluation.tables import build_token_columns
+from unreel.evaluation.table_schemas import build_token_columns
 from unreel.reviewers.endpoint.budget import (
     EarlierSpending,
     compact_spending_log,
@@ -41,7 +41,7 @@ def sum_run_cost_usd(answers: LanceTable, ledgers: Path) -> Decimal | None:
 def add_earlier_run_cost(
     opener: ReviewerFactory, answers: LanceTable, ledgers: Path
 ) -> ReviewerFactory:
-    """Return the reviewer factory with a cost limit that includes the earlier cost of the run.
+    """Return the reviewer factory with the run's earlier cost counted towards its cost limit.
 
     Call this while no other process sends questions for the run.
     """
@@ -57,10 +57,10 @@ def add_earlier_run_cost(
     return opener.after(before)
 
 
-def add_earlier_payments(
+def add_earlier_question_costs(
     questions: Iterable[Row], answers: LanceTable, *, retry: Collection[str]
 ) -> Iterator[Row]:
-    """Yield the questions; a retried question carries the tokens and cost of its earlier attempts."""
+    """Yield the questions; a retried one gets the tokens and cost of its earlier attempts."""
     paid = _read_paid_failures(answers, retry)
     for question in questions:
         before = paid.get(question["key"])
@@ -80,10 +80,10 @@ def build_cost_columns(usage: Usage | None, cost_usd: Decimal | None, before: Ro
     return columns
 
 
-def report_estimated_costs(
+def add_estimate_note_to_progress(
     on_progress: Callable[[Progress], None], on_note: Callable[[str], None]
 ) -> Callable[[Progress], None]:
-    """Return an `on_progress` that also calls `on_note` once, when the first estimated cost is stored."""
+    """Return a progress callback that also calls `on_note` once, at the first estimated cost."""
     waiting = [ESTIMATE_NOTE]
 
     def look_at(progress: Progress) -> None:

@@ -1,4 +1,4 @@
-"""A run: a folder or a prefix of a store with its recipe, its clips and its answers."""
+"""Evaluation run: a folder or store prefix with its recipe, clips and answers; its execution."""
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -11,7 +11,7 @@ from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.benchmarks.questions import (
     PlannedQuestion,
-    QuestionScope,
+    ProtocolWithConditions,
     UnreadableClip,
     find_entries_without_truth,
     plan_questions,
@@ -19,8 +19,8 @@ from unreel.benchmarks.questions import (
 )
 from unreel.benchmarks.statistics import (
     BenchmarkIdentity,
+    BenchmarkSampleCounts,
     BenchmarkStats,
-    SampleCounts,
     build_no_question_error,
     compute_benchmark_identity,
     sample_balanced_entries,
@@ -30,20 +30,20 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Instrument
-from unreel.engine.committer import CommitPace
-from unreel.engine.location import StorageLocation, require_conditional_puts, translate_store_errors
-from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
-from unreel.engine.run import RunSummary, open_shared_runner
-from unreel.engine.run import run_pending_questions as run_stages
-from unreel.engine.stage import Row, Stage
-from unreel.engine.storage_access import StorageAccess
-from unreel.engine.survey import (
+from unreel.engine.clip_facts import (
     CLIPS,
     ClipProbeStage,
     StoredClipFacts,
     iter_clip_file_rows,
     reuse_stored_clip_facts,
 )
+from unreel.engine.committer import CommitPace
+from unreel.engine.location import StorageLocation, require_conditional_puts, translate_store_errors
+from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
+from unreel.engine.run import JobRunSummary, open_shared_runner
+from unreel.engine.run import run_pending_questions as run_stages
+from unreel.engine.stage import Row, Stage
+from unreel.engine.storage_access import ClipAccessSettings
 from unreel.engine.table import LanceTable
 from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.baseline_fitting import LabelledClip, build_reviewer_factory
@@ -53,20 +53,20 @@ from unreel.evaluation.review_stage import (
     ReviewStage,
     SkippedQuestionCounts,
     add_row_costs,
-    require_cleaned_copies,
+    require_watermark_free_copies,
 )
 from unreel.evaluation.run_cost import (
-    add_earlier_payments,
+    add_earlier_question_costs,
     add_earlier_run_cost,
-    report_estimated_costs,
+    add_estimate_note_to_progress,
 )
-from unreel.evaluation.run_store import RunRecipeStore, read_run_recipe
+from unreel.evaluation.run_recipe_store import RunRecipeStore, read_run_recipe
 from unreel.evaluation.stored_recipe import (
     StoredBenchmarkReference,
     StoredRecipe,
     require_unchanged_benchmark,
 )
-from unreel.evaluation.tables import ANSWERS, RULINGS
+from unreel.evaluation.table_schemas import ANSWERS, RULINGS
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.factory import ReviewerFactory, wrap_open_reviewer
 
@@ -78,11 +78,11 @@ DRIVER: Final = "run"
 
 @dataclass(frozen=True, kw_only=True)
 class EvalRun:
-    """One run: its location, recipe and questions; its tables cache their key indexes."""
+    """Evaluation run with its location, recipe and tables, which cache their key indexes."""
 
     place: StorageLocation
     recipe: EvalRecipe
-    access: StorageAccess
+    access: ClipAccessSettings
     ledgers: Path
     """A local folder for the ledgers of starts; the next try on this machine finds it again."""
     asked: Instrument | None = None
@@ -112,11 +112,13 @@ class EvalRun:
         return LanceTable(self.place / "rulings.lance", RULINGS)
 
     @property
-    def scope(self) -> QuestionScope:
-        """Return the protocol and conditions of the questions."""
+    def scope(self) -> ProtocolWithConditions:
+        """Return the protocol and conditions of the run's questions."""
         recipe = self.recipe
         instrument = self.asked or recipe.instrument.instrument
-        return QuestionScope(instrument=instrument, conditions=recipe.conditions, seed=recipe.seed)
+        return ProtocolWithConditions(
+            instrument=instrument, conditions=recipe.conditions, seed=recipe.seed
+        )
 
     @property
     def benchmark_path(self) -> Path:
@@ -164,7 +166,7 @@ class EvalRun:
         yield from itertools.chain([first], chosen)
 
     def survey(self, benchmark: Benchmark, *tables: LanceTable) -> StoredClipFacts:
-        """Return the stored properties of the run's clips; `tables` take precedence over its own table."""
+        """Return the stored properties of the run's clips; `tables` are searched before its own table."""
         typed = Path(self.recipe.benchmark)
         if benchmark.root != self.benchmark_path:
             typed = typed.parent
@@ -173,7 +175,7 @@ class EvalRun:
     def plan(
         self, survey: StoredClipFacts | None = None
     ) -> Iterator[PlannedQuestion[Clip] | UnreadableClip | Rejected]:
-        """Yield the questions of the run, after its clips were surveyed.
+        """Yield the questions of the run; the properties of its clips must be stored before.
 
         Raises:
             InvalidSettingError: The benchmark has changed since the run sent its questions.
@@ -191,17 +193,17 @@ class EvalRun:
             )
 
     def reviewer_name(self) -> str:
-        """Return the reviewer name that the run's answers store."""
+        """Return the reviewer name that is stored with the run's answers."""
         return _require_stored_recipe(self.place).reviewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalOutcome:
-    """Result of one call of `evaluate`."""
+    """Result of one evaluation of a run: counts of clips, answers, and skipped or rejected rows."""
 
     reviewer: str
-    clips: RunSummary
-    answers: RunSummary
+    clips: JobRunSummary
+    answers: JobRunSummary
     unreadable: Mapping[str, int] = field(default_factory=dict)
     """Clips that no question could be put about, by reason."""
     first_unreadable: str = ""
@@ -210,7 +212,7 @@ class EvalOutcome:
     """Rows of the benchmark that cannot be used, or lack the truth to compare with."""
     rejected: tuple[Rejected, ...] = ()
     """The first of them."""
-    drawn: SampleCounts | None = None
+    drawn: BenchmarkSampleCounts | None = None
     """Sample counts of a limit; `None` without one, or if it takes the first rows."""
 
 
@@ -258,7 +260,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         table: LanceTable,
         retry: Collection[str],
         most_due: int | None = None,
-    ) -> RunSummary:
+    ) -> JobRunSummary:
         return run_stages(
             rows,
             [stage],
@@ -270,7 +272,9 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             add_up=add_row_costs,
             most_due=most_due,
             on_due=partial(callbacks.on_due, part),
-            on_progress=report_estimated_costs(partial(callbacks.on_step, part), callbacks.on_note),
+            on_progress=add_estimate_note_to_progress(
+                partial(callbacks.on_step, part), callbacks.on_note
+            ),
             observe=lambda step, n_rows: callbacks.observe(f"{part}-{step}", n_rows),
         )
 
@@ -287,7 +291,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             clips = reuse_stored_clip_facts(clips, surveyed)
         survey = ClipProbeStage(run.access)
         looked_at = put("clips", clips, survey, table=run.clips, retry=retry_failed)
-        require_cleaned_copies(run.scope, roll)
+        require_watermark_free_copies(run.scope, roll)
         if opener is None:
             callbacks.on_phase(f"{run.recipe.reviewer.model} learns from the clips")
             learn_from = partial(_iter_learnable_clips, run, benchmark, roll.kept)
@@ -299,7 +303,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             run.access,
             in_flight=run.recipe.reviewer.max_connections,
         )
-        questions: Iterable[Row] = add_earlier_payments(
+        questions: Iterable[Row] = add_earlier_question_costs(
             filter(wanted, left_out.sift(run.plan(), opener.name)), run.answers, retry=again
         )
         most = roll.n_entries * len(run.scope.conditions) - run.answers.count()
@@ -319,7 +323,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
 def identify_current_benchmark(
     run: EvalRun, benchmark: Benchmark, reading: BenchmarkStats, before: StoredRecipe
 ) -> BenchmarkIdentity | None:
-    """Return the present identity of the run's benchmark, from the given reading or read again."""
+    """Return the current identity of the run's benchmark, from `reading` or by reading it again."""
     if before.outside != run.access.outside:
         access = replace(run.access, outside=before.outside)
         return compute_benchmark_identity(replace(run, access=access).benchmark())
@@ -347,7 +351,7 @@ def _get_reviewer_factory(run: EvalRun, reviewer: Reviewer | None) -> ReviewerFa
 
 def open_run(
     location: StorageLocation,
-    access: StorageAccess,
+    access: ClipAccessSettings,
     *,
     ledgers: Path,
     moved_to: Path | None = None,
@@ -383,8 +387,8 @@ def _require_stored_recipe(location: StorageLocation) -> StoredRecipe:
 
 
 def _require_any_question(run: EvalRun, roll: CountedEntryStream) -> None:
-    """Raise before the first clip is opened if no question can be asked or scored."""
-    require_cleaned_copies(run.scope, roll)
+    """Require, before the first clip is opened, that at least one question can be asked and scored."""
+    require_watermark_free_copies(run.scope, roll)
     truthless = find_entries_without_truth(roll.ahead.first, run.scope)
     if len(truthless) == len(roll.ahead.first):
         raise build_no_question_error(str(run.benchmark_path), run.scope.protocol, truthless)

@@ -1,4 +1,4 @@
-"""Lookup of runs: a new run, a run by its location, or all runs below a folder or prefix."""
+"""Finding and opening of runs: a new run, one at a location, or all below a folder or prefix."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -9,11 +9,11 @@ from obstore.exceptions import BaseError
 
 from unreel.benchmarks.tables import TABLE_SUFFIXES
 from unreel.core.errors import UnreadableSourceError
-from unreel.core.names import make_safe_file_name
+from unreel.core.safe_names import make_safe_file_name
 from unreel.core.settings import EnvironmentSettings, read_storage_options
 from unreel.engine.location import StorageLocation
 from unreel.engine.resolve_location import (
-    build_storage_access,
+    build_clip_access_settings,
     get_local_state_folder,
     resolve_location,
 )
@@ -35,8 +35,8 @@ def build_eval_run(
     outside: bool = False,
     accept_changed: bool = False,
 ) -> EvalRun:
-    """Return the run of `recipe` at the directory or prefix `out`; by default below `runs/`, by name."""
-    access = build_storage_access(settings, trusted=trusted, outside=outside)
+    """Build the run of `recipe` at the directory or prefix `out`; by default at a name below `runs/`."""
+    access = build_clip_access_settings(settings, trusted=trusted, outside=outside)
     place = resolve_location(
         str(out or find_run_location(recipe, "runs", settings)), access.storage
     )
@@ -60,7 +60,7 @@ def build_run_name(recipe: EvalRecipe, *, keep_ending: bool = False) -> str:
 
 
 def find_run_location(recipe: EvalRecipe, parent: str, settings: EnvironmentSettings) -> str:
-    """Return the location of a run below `parent`: by its name, or by its name in earlier releases.
+    """Return the location of the run of `recipe` below `parent`, by its current or earlier name.
 
     Earlier releases kept the suffix of a benchmark's table, for example `.csv`, in the name.
     """
@@ -92,7 +92,7 @@ def open_named_run(
     place = resolve_location(text, read_storage_options(settings))
     return open_run(
         place,
-        build_storage_access(settings, outside=outside),
+        build_clip_access_settings(settings, outside=outside),
         ledgers=get_local_state_folder(place, settings),
         moved_to=moved_to,
         accept_changed=accept_changed,
@@ -100,7 +100,7 @@ def open_named_run(
 
 
 def resolve_run_names(texts: Iterable[str], settings: EnvironmentSettings) -> list[str]:
-    """Return the locations of runs for `texts`: each text is one run, or a folder of runs."""
+    """Return the locations of the runs that `texts` name: each is one run, or a folder of runs."""
     storage = read_storage_options(settings)
     return [
         name

@@ -11,7 +11,7 @@ from typing import IO, Final
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError, UnreelError
 from unreel.core.output_files import OutputDirectory
 from unreel.engine.location import StorageLocation, require_conditional_puts
-from unreel.engine.salvage import SalvageResult, SetAside, salvage_table
+from unreel.engine.salvage import SetAside, TableSalvageResult, salvage_table
 from unreel.engine.stage import Row
 from unreel.engine.start_log import ItemStartLog
 from unreel.engine.table_check import TableChecker, TableCheckResult
@@ -19,9 +19,9 @@ from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.run_check import (
     TAKE_AGAIN,
     RunCheck,
-    StoredRun,
+    StoredRunLocation,
     build_run_check,
-    check_recipe_file,
+    check_run_recipe_file,
     check_run_tables,
     find_run_tables,
     find_start_logs,
@@ -34,18 +34,18 @@ SET_ASIDE: Final = "set-aside.jsonl"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRepairResult:
-    """Result of the repair of a run."""
+    """Result of the repair of a run: its earlier check, and counts of copied and lost rows by table."""
 
     run: str
     out: str
     check: RunCheck
     """The damaged run, before."""
-    tables: dict[str, SalvageResult]
+    tables: dict[str, TableSalvageResult]
     """By name: what became of the rows."""
 
 
 def repair_run(
-    run: StoredRun, out: StoredRun, examiner: TableChecker
+    run: StoredRunLocation, out: StoredRunLocation, examiner: TableChecker
 ) -> RunRepairResult | RunCheck:
     """Copy the intact part of `run` to the new location `out`; write nothing if the run is undamaged.
 
@@ -64,7 +64,7 @@ def repair_run(
         _require_unused_location(out.place)
         require_conditional_puts(out.place)
         tables = _salvage_tables(found, out, examiner)
-        _copy_ledgers(run.ledgers, out.ledgers)
+        _copy_start_logs(run.ledgers, out.ledgers)
         _copy_recipe(run.place, out.place)
     return RunRepairResult(run=run.place.uri, out=out.place.uri, check=check, tables=tables)
 
@@ -81,8 +81,8 @@ def _require_repairable_run(check: RunCheck) -> None:
 
 
 def _salvage_tables(
-    found: Mapping[str, TableCheckResult], out: StoredRun, examiner: TableChecker
-) -> dict[str, SalvageResult]:
+    found: Mapping[str, TableCheckResult], out: StoredRunLocation, examiner: TableChecker
+) -> dict[str, TableSalvageResult]:
     with _open_invalid_rows_file(out.place) as file:
         return {
             name.removesuffix(".lance"): salvage_table(
@@ -105,7 +105,7 @@ def _require_unused_location(location: StorageLocation) -> None:
 
 @contextmanager
 def _open_invalid_rows_file(out: StorageLocation) -> Iterator[IO[bytes]]:
-    """Provide a temporary file for invalid rows; copy it to `out` if it is not empty."""
+    """Open a temporary file for invalid rows, which is copied to `out` if it is not empty."""
     with NamedTemporaryFile(prefix="unreel-") as file:
         yield file
         if file.tell():
@@ -122,14 +122,17 @@ def _build_fault_writer(file: IO[bytes], table: str) -> SetAside:
 
 
 def _copy_recipe(run: StorageLocation, out: StorageLocation) -> None:
-    """Copy the recipe unchanged; an unusable one is rewritten by the next `unreel eval`."""
-    recipe = check_recipe_file(run)
+    """Copy the recipe of the run unchanged.
+
+    An unusable recipe is not copied: the next `unreel eval` writes it again.
+    """
+    recipe = check_run_recipe_file(run)
     if recipe is not None and not recipe.problem:
         out.put(RECIPE_FILE, run.read(RECIPE_FILE))
 
 
-def _copy_ledgers(run: Path, out: Path) -> None:
-    """Copy the start logs without their torn lines."""
+def _copy_start_logs(run: Path, out: Path) -> None:
+    """Copy the start logs of the run, without cut-off lines."""
     into = OutputDirectory(out)
     for file in find_start_logs(run):
         try:

@@ -1,4 +1,4 @@
-"""Scored questions stored as columns, which take much less memory than one object for each."""
+"""Scored questions stored in columns, which take much less memory than one object per question."""
 
 import itertools
 from array import array
@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, TypeVar, overload
 
 from unreel.core.clip import ClipId
 from unreel.core.judgement import Pair, build_question_subject, list_subject_clips
-from unreel.core.names import read_clip_id
+from unreel.core.safe_names import read_clip_id
 from unreel.protocols.protocol import ScoredQuestion
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ _HEX: Final = 2 * _ID_BYTES
 
 
 class ScoredQuestionColumns(Sequence[ScoredQuestion[Any, Any]]):
-    """Sequence of rows that are created from columns on access.
+    """Sequence of scored questions that are stored in columns and created on access.
 
     Args:
         packed: Function that creates the columns of truths and outcomes, used if their texts need
@@ -31,7 +31,7 @@ class ScoredQuestionColumns(Sequence[ScoredQuestion[Any, Any]]):
 
     def __init__(self, packed: Callable[[], tuple[Any, Any]] | None = None) -> None:
         self._subjects = _ClipIdColumn()
-        self._sources = InternedTexts()
+        self._sources = InternedTextColumn()
         columns: tuple[Any, Any] = (
             packed() if packed else (InternedValueColumn[Any](), InternedValueColumn[Any]())
         )
@@ -50,7 +50,7 @@ class ScoredQuestionColumns(Sequence[ScoredQuestion[Any, Any]]):
         return len(self._truths.codes)
 
     def __iter__(self) -> Iterator[ScoredQuestion[Any, Any]]:
-        """Yield the rows in order, several times faster than by index."""
+        """Yield the scored questions in order, several times faster than by index."""
         made = zip(
             self._subjects, self._truths, self._outcomes, self._sources, self._makers, strict=True
         )
@@ -66,15 +66,15 @@ class ScoredQuestionColumns(Sequence[ScoredQuestion[Any, Any]]):
             )
 
     def subjects(self) -> Iterator[ClipId | Pair]:
-        """Iterate over the clip or pair of each row."""
+        """Return an iterator over the clip or pair of each scored question."""
         return iter(self._subjects)
 
     def outcome(self, index: int) -> Any:
-        """Return the outcome of one row."""
+        """Return the verdict or failure of the scored question at `index`."""
         return self._outcomes[index]
 
     def truth_mark(self, index: int) -> Any:
-        """Return a value that is equal for two rows if, and only if, their ground truths are equal."""
+        """Return a comparison key of a ground truth: equal if, and only if, the ground truths are equal."""
         return self._truths.mark(index)
 
     @overload
@@ -126,11 +126,11 @@ class InternedValueColumn(Generic[T]):
         return map(self._values.__getitem__, self.codes)
 
     def mark(self, index: int) -> T:
-        """Return the value itself, which serves as its comparison key."""
+        """Return the value at `index`, which serves as its own comparison key."""
         return self[index]
 
 
-class InternedTexts:
+class InternedTextColumn:
     """Column of texts in one buffer; the first 65,536 distinct texts are stored once each."""
 
     def __init__(self) -> None:

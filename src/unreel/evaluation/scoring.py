@@ -1,4 +1,4 @@
-"""Scorecards from a run's stored answers, which are parsed again; no question is sent."""
+"""Scorecards of a run from its stored answers, which are parsed again; no question is sent."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.questions import PlannedQuestion, UnreadableClip
-from unreel.core.answer import digest_text
+from unreel.core.answer import digest_reply_text
 from unreel.core.chunks import iter_chunks
-from unreel.core.clip import Clip, get_creator, get_creator_setting
+from unreel.core.clip import Clip, get_first_creator, get_first_creator_setting
 from unreel.core.errors import UnreelError
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure, build_damaged_row_failure, parse_stored_failure
@@ -29,10 +29,10 @@ _USUAL_NOTES: Final = 512
 def iter_questions_with_answers(
     run: EvalRun,
 ) -> Iterator[tuple[PlannedQuestion[Clip] | UnreadableClip, Mapping[str, Any] | None]]:
-    """Yield the planned questions with their stored answers; texts are released chunk by chunk.
+    """Yield each planned question of `run` with its stored answer, if any; texts are read in chunks.
 
     Raises:
-        UnreadableSourceError: The table holds a key twice.
+        UnreadableSourceError: The table of answers contains a key twice.
     """
     answers = run.answers
     answers.check()
@@ -52,13 +52,13 @@ def iter_questions_with_answers(
 def parse_stored_answer(
     planned: PlannedQuestion[Clip], answer: Mapping[str, Any], *, mode: Mode
 ) -> Verdict | Failure:
-    """Return the verdict in the stored answer to `planned`, or the failure."""
+    """Parse the stored answer to the question `planned`; return its verdict, or the failure."""
     if answer["failure_reason"] is not None:
         return parse_stored_failure(answer["failure_reason"], answer["failure_detail"])
     question = planned.question
     if answer["text"] is None:
         return build_damaged_row_failure("no text of an answer")
-    if answer.get("reply_digest") not in (None, digest_text(answer["text"])):
+    if answer.get("reply_digest") not in (None, digest_reply_text(answer["text"])):
         return build_damaged_row_failure("its text is not the reply that was received")
     instrument = get_protocol(question.instrument.protocol)
     try:
@@ -97,7 +97,7 @@ _MOST_NAMES: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionScore:
-    """One condition of a run: its scorecard, and the number of questions that were never sent."""
+    """Scorecard of a run under one condition, and the number of questions that were never sent."""
 
     condition: Condition
     scorecard: Scorecard
@@ -150,7 +150,7 @@ def iter_scored_rows(
     mode: Mode,
     on_answer: Callable[[Condition, Mapping[str, Any]], None] = lambda _condition, _answer: None,
 ) -> Iterator[tuple[str, Condition, ScoredQuestion[Any, Any] | None]]:
-    """Yield the scored rows in plan order, with the name of the entry and the condition.
+    """Yield each scored question of `run` in plan order, with its entry name and condition.
 
     A question that was never sent is yielded once, with `None`. `on_answer` gets each answer.
     """
@@ -173,7 +173,10 @@ def iter_scored_rows(
 def _iter_scored_questions(
     planned: PlannedQuestion[Any] | UnreadableClip, subject: Any, outcome: Any
 ) -> Iterator[ScoredQuestion[Any, Any]]:
-    creator, setting = get_creator(*planned.origins), get_creator_setting(*planned.origins)
+    creator, setting = (
+        get_first_creator(*planned.origins),
+        get_first_creator_setting(*planned.origins),
+    )
     for truth in planned.truths:
         yield ScoredQuestion(
             subject=subject,

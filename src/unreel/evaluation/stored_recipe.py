@@ -17,16 +17,16 @@ from unreel.core.errors import (
 from unreel.core.input_files import RECIPE_BYTES, parse_json_object
 from unreel.core.question import Instrument
 from unreel.engine.location import StorageLocation
-from unreel.evaluation.recipe import EvalRecipe, check_eval_recipe
-from unreel.recipes.check import validate_recipe_sections
+from unreel.evaluation.recipe import EvalRecipe, validate_eval_recipe
 from unreel.recipes.section import Count, RecipeSection, Text
+from unreel.recipes.validation import validate_recipe_sections
 
 _SHOWN: Final = 10
 """Of a fingerprint: two that differ differ in these."""
 
 
 class StoredBenchmarkReference(RecipeSection):
-    """Reference of a run to its benchmark: paths, fingerprint and number of entries."""
+    """Stored reference of a run to its benchmark: paths, fingerprint and number of entries."""
 
     at: Annotated[Text, Field(min_length=1)]
     """Where it lay, from the root of the machine."""
@@ -44,7 +44,7 @@ class StoredBenchmarkReference(RecipeSection):
         return BenchmarkIdentity(fingerprint=self.fingerprint, n_entries=self.n_entries)
 
     def places(self, run: StorageLocation) -> list[Path]:
-        """Return the existing paths of the benchmark, most likely first."""
+        """Return the stored paths at which the benchmark exists now, most likely first."""
         beside = [run.path / self.from_run] if run.is_local and self.from_run else []
         found = [path for path in (*beside, Path(self.at)) if os.path.exists(path)]  # noqa: PTH110  no error for odd names
         return list({os.path.realpath(path): path for path in reversed(found)}.values())[::-1]
@@ -65,7 +65,7 @@ class StoredBenchmarkReference(RecipeSection):
 def build_benchmark_reference(
     path: Path, run: StorageLocation, identity: BenchmarkIdentity | None
 ) -> StoredBenchmarkReference:
-    """Return the reference that the run at `run` stores to its benchmark at `path`."""
+    """Build the reference to the benchmark at `path` that the run at `run` stores."""
     at = os.path.abspath(path)  # noqa: PTH100  links stay as the person named them
     from_run = None
     if run.is_local:
@@ -79,7 +79,7 @@ def build_benchmark_reference(
 
 
 def format_benchmark_change(before: BenchmarkIdentity, now: BenchmarkIdentity) -> str:
-    """Return how a benchmark differs from its earlier state; empty if it is equal or not comparable."""
+    """Return a text on how a benchmark has changed; empty if it has not, or if that is unknown."""
     schemes = {each.fingerprint.partition("-")[0] for each in (before, now)}
     if before.fingerprint == now.fingerprint or len(schemes) > 1:
         return ""
@@ -93,7 +93,7 @@ def format_benchmark_change(before: BenchmarkIdentity, now: BenchmarkIdentity) -
 def require_unchanged_benchmark(
     kept: StoredBenchmarkReference, now: BenchmarkIdentity, *, path: Path, run: StorageLocation
 ) -> None:
-    """Raise an error if the benchmark of a run has changed since its questions were sent.
+    """Require that the benchmark of a run has not changed since its questions were sent.
 
     Raises:
         InvalidSettingError: The benchmark at `path` differs from the one of the run.
@@ -146,14 +146,14 @@ class StoredRecipe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnusableRecipe:
-    """Result for a recipe file that is damaged or that another release wrote."""
+    """Reason why a run's recipe file cannot be used: it is damaged, or another release wrote it."""
 
     problem: str
     other_release: bool
     """Whether it can be read, so that another release may know what it means."""
 
     def error(self, run: str) -> UnreadableSourceError:
-        """Return the problem as an error with a remedy."""
+        """Return the error for the unusable recipe of `run`, with a remedy."""
         remedy = f"See what is left with `unreel runs check {run}`"
         if self.other_release:
             remedy = "Use the release that wrote it: upgrade unreel where that is a later one"
@@ -161,7 +161,7 @@ class UnusableRecipe:
 
 
 def find_run_recipe(run: StorageLocation) -> StoredRecipe | UnusableRecipe | None:
-    """Return the recipe of the run at that location, or its error; None if it is missing."""
+    """Read the recipe file of `run`; return its content, its problem, or `None` if it is missing."""
     try:
         text = run.read(RECIPE_FILE, most=RECIPE_BYTES)
     except UnreadableSourceError as error:
@@ -180,7 +180,7 @@ def _parse_stored_recipe(text: bytes) -> StoredRecipe | UnusableRecipe:
             words = f"{error.setting}: {error.problem}"
         return UnusableRecipe(problem=f"no recipe of a run: {words}", other_release=False)
     try:
-        recipe = check_eval_recipe(_BEFORE | stored.recipe)
+        recipe = validate_eval_recipe(_BEFORE | stored.recipe)
     except UnreelError as error:
         problem = f"this release cannot use it ({error})"
         return UnusableRecipe(problem=problem, other_release=True)

@@ -7,7 +7,7 @@ Where to look:
     `timeline.py`: the time of every frame.
     `fingerprint.py`: fingerprints that survive re-encoding.
     `near_duplicates.py`: clips with the same content.
-    `bands.py`: candidate pairs among millions of clips.
+    `hash_bands.py`: candidate pairs among millions of clips.
     `render.py`: cutting and cropping.
     `normalise.py`: re-encoding into one format.
     `overlay.py`: drawing on frames.

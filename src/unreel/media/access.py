@@ -1,4 +1,4 @@
-"""Access to media: a reader, sandboxed by default and in process for trusted clips, and the shipped samples."""
+"""Opening of media readers, sandboxed by default or in this process, and the shipped sample clips."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.span import MICROSECONDS
-from unreel.media.messages import OnPart, TaskPayload
+from unreel.media.messages import OnPart, TaskReplyPayload
 from unreel.media.sandbox import FileSandbox, SandboxLimits
 
 if TYPE_CHECKING:
@@ -33,17 +33,23 @@ def open_file_sandbox(
     tasks: str = "unreel.media.tasks:TASKS",
     needs: Iterable[str] = (),
 ) -> FileSandbox:
-    """Return a sandbox with the limits of `settings`, which warms up the tasks that `needs` names."""
+    """Return a sandbox for untrusted files with the limits of `settings`.
+
+    Args:
+        settings: Limits of time and memory.
+        tasks: Import path of the table of tasks.
+        needs: Names of tasks that the sandbox process warms up when it starts.
+    """
     limits = SandboxLimits(seconds=settings.media_seconds, memory_mb=settings.media_mb)
     without_seccomp = bool(settings.media_without_seccomp)
     return FileSandbox(limits, tasks=tasks, needs=needs, without_seccomp=without_seccomp)
 
 
 def require_sandbox_protection(settings: EnvironmentSettings, *, trusted: bool) -> None:
-    """Require, before a long job, that this machine can open files safely.
+    """Require that this machine can open untrusted files safely, before a long job starts.
 
     Raises:
-        SandboxError: Untrusted files cannot be opened safely here.
+        SandboxError: Files are not trusted, and the sandbox cannot be started or confined.
     """
     if not trusted:
         with open_file_sandbox(settings, tasks="unreel.media.sandbox.child:NO_TASKS") as sandbox:
@@ -67,20 +73,20 @@ def open_media_reader(
             sandbox.wake()
         from unreel.media.reader import MediaReader, run_trusted_task  # a third of a second
 
-        run = run_trusted_task if trusted else _TimedSandbox(sandbox, settings.annotate_pace)
+        run = run_trusted_task if trusted else _TimeLimitedSandbox(sandbox, settings.annotate_pace)
         yield MediaReader(run, settings.media_pixels)
 
 
 @dataclass(frozen=True, slots=True)
-class _TimedSandbox:
-    """Task runner that runs tasks in the sandbox, with a time limit for each kind of task."""
+class _TimeLimitedSandbox:
+    """Task runner in the sandbox that gives each kind of task its own time limit."""
 
     sandbox: FileSandbox
     annotate_pace: int
 
     def __call__(
         self, task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
-    ) -> TaskPayload | Failure:
+    ) -> TaskReplyPayload | Failure:
         limits = self.sandbox.limits
         seconds = limits.seconds * PATIENCE.get(task, 1)
         if task == "annotate":

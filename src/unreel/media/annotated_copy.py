@@ -1,4 +1,4 @@
-"""Copy of a clip with drawn annotations, in its own size and speed and with its sound.
+"""Copy of a clip with annotations drawn on it, in the clip's size and speed and with its sound.
 
 Memory does not grow with the clip: pictures and sound are read in parallel, and output is streamed.
 """
@@ -23,7 +23,7 @@ from unreel.media.messages import MAX_PIXELS
 from unreel.media.normalise import CHANNELS, MAX_FRAMES
 from unreel.media.overlay import OverlayCommentary, OverlayPainter
 from unreel.media.probe import get_clockwise_rotation
-from unreel.media.sound import iter_sound_parts
+from unreel.media.sound import iter_sound_blocks
 from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
 _PIECE_BYTES: Final = 1 << 20
@@ -37,7 +37,7 @@ OPTIONS: Final = {"crf": "20", "preset": "superfast", "bf": "0", "g": "48"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotatedCopyChunk:
-    """Bytes of the annotated copy at offset `at`, written after `n_frames` frames."""
+    """Chunk of an annotated copy: bytes at the offset `at` of its file, and the frames written so far."""
 
     at: int
     data: bytes
@@ -55,9 +55,9 @@ class AnnotatedCopySummary:
 def iter_annotated_copy(
     file: BinaryIO, commentary: OverlayCommentary, *, max_pixels: int = MAX_PIXELS
 ) -> Generator[AnnotatedCopyChunk, None, AnnotatedCopySummary]:
-    """Yield the annotated copy as chunks of an mp4 file; a chunk may overwrite earlier bytes.
+    """Yield a copy of the clip with `commentary` drawn on it, as chunks of an mp4 file.
 
-    The generator returns the size of the copy and its number of frames.
+    A chunk may overwrite earlier bytes. The generator returns the size and frames of the copy.
     """
     timeline = read_frame_timeline(file, max_pixels=max_pixels)
     if timeline.n_frames > MAX_FRAMES:
@@ -93,7 +93,7 @@ def iter_annotated_copy(
 
 
 class _MuxerBuffer:
-    """Output file of a muxer that buffers the bytes until they are taken."""
+    """Output file of a muxer that buffers the written bytes until `take` is called."""
 
     def __init__(self) -> None:
         self._at = self.size = self.n_bytes = 0
@@ -117,7 +117,7 @@ class _MuxerBuffer:
         return self._at
 
     def take(self, n_frames: int) -> Iterator[AnnotatedCopyChunk]:
-        """Yield all buffered bytes in the order in which they were written, and empty the buffer."""
+        """Yield all buffered bytes as chunks, in the order of writing, and empty the buffer."""
         held, self._held, self.n_bytes = self._held, [], 0
         yield from (
             AnnotatedCopyChunk(at=at, data=bytes(data), n_frames=n_frames) for at, data in held
@@ -150,7 +150,7 @@ def _open_independent_reader(file: BinaryIO) -> BinaryIO:
 
 
 class _SoundReader:
-    """Reader of the clip's sound from `from_s` in container time; it stops at the first damaged part."""
+    """Reader of a clip's stereo sound from the time `from_s`; it stops at the first damaged part."""
 
     def __init__(self, file: BinaryIO, *, from_s: Fraction, max_pixels: int) -> None:
         self._parts = _iter_stereo_samples(
@@ -163,7 +163,7 @@ class _SoundReader:
         self.is_there = self._refill()
 
     def until(self, end_s: Fraction) -> Iterator[NDArray[np.int16]]:
-        """Yield the samples from the end of the last call to `end_s`, in blocks."""
+        """Yield the sound samples between the end of the last call and the time `end_s`, in blocks."""
         end = int(end_s * SOUND_RATE_HZ)
         while self._done < end and (len(self._left) or self._refill()):
             piece, self._left = np.split(self._left, [end - self._done])
@@ -181,10 +181,10 @@ class _SoundReader:
 def _iter_stereo_samples(
     file: BinaryIO, *, from_s: Fraction, max_pixels: int
 ) -> Iterator[NDArray[np.int16]]:
-    """Yield blocks of stereo samples; if the sound begins after `from_s`, silence comes first."""
+    """Yield blocks of a clip's stereo samples; silence comes first if its sound begins after `from_s`."""
     late: int | None = None
     with open_clip(file, max_pixels=max_pixels) as clip:
-        for part in iter_sound_parts(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
+        for part in iter_sound_blocks(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
             if late is None:
                 late = round((part.start_s - from_s) * SOUND_RATE_HZ)
                 while late > 0:
@@ -200,7 +200,7 @@ def _iter_stereo_samples(
 def _iter_visible_frames(
     file: BinaryIO, timeline: FrameTimeline, *, aspect: Fraction, max_pixels: int
 ) -> Iterator[tuple[int, Rgb]]:
-    """Yield each visible frame with its index; of several frames at one time, only the last."""
+    """Yield each visible frame with its index; only the last of several frames with the same time."""
     last = {tick: index for index, tick in enumerate(timeline.ticks)}
     frames = decode_frames(file, timeline, indices=list(last.values()), max_pixels=max_pixels)
     for frame in frames:

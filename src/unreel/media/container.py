@@ -1,4 +1,4 @@
-"""Opening of untrusted video files with allowed formats and decoders, and a reason per rejection.
+"""Opening of untrusted video files with allowed formats and decoders; each rejection has a reason.
 
 A file is opened twice. The first time no decoder may run, and the declared container, codec and
 frame size are checked. The second time only the listed decoders may run, and no decoder may
@@ -118,7 +118,7 @@ def open_clip(file: BinaryIO, *, max_pixels: int) -> Iterator[OpenClip]:
 
 @contextmanager
 def translate_media_errors() -> Iterator[None]:
-    """Convert the exceptions of PyAV for damaged or hostile files to `MediaError`."""
+    """Convert the exceptions that PyAV raises for damaged or hostile files to `MediaError`."""
     try:
         yield
     except UnreelError:

@@ -41,7 +41,7 @@ def decode_frames(
     max_pixels: int,
     clip: OpenClip | None = None,
 ) -> Iterator[DecodedFrame]:
-    """Yield the frames of `timeline` at `indices` (rising), each at exactly its timestamp.
+    """Yield the frames of the clip at `indices` (rising), each checked to have its exact timestamp.
 
     Every frame from the decoder must be the next one of the timeline; otherwise `MediaError` names
     it. The decoder seeks only if that skips frames, that is if there is a key frame between it and
@@ -49,8 +49,8 @@ def decode_frames(
 
     Args:
         file: The file of the clip.
-        timeline: Its frames.
-        indices: Frames to yield.
+        timeline: Display times of the clip's frames.
+        indices: Indices of the frames to yield.
         max_pixels: Pixels of a frame above which the clip is rejected.
         clip: The clip as already opened from `file`, which saves opening it again.
     """
@@ -99,7 +99,7 @@ class _VerifyingDecoder:
         self.jumped = False
 
     def to(self, index: int) -> VideoFrame:
-        """Decode up to frame `index` and return this frame, which must be after the current position."""
+        """Decode up to the frame `index`, which must be after the current position, and return it."""
         key = self._timeline.key_before(index)
         if self._may_jump and key > self.position:
             self._jump(key)
@@ -112,7 +112,7 @@ class _VerifyingDecoder:
                 return frame
 
     def rewind(self) -> None:
-        """Go back to the first frame."""
+        """Seek back to the first frame of the clip."""
         self._jump(0)
 
     def _jump(self, key: int) -> None:
@@ -121,7 +121,7 @@ class _VerifyingDecoder:
         self.position, self.jumped, self._landing = key, True, True
 
     def _step(self) -> VideoFrame:
-        """Decode and return the next frame of the timeline."""
+        """Decode the next frame, check that it is the next one of the timeline, and return it."""
         planned_s = self._timeline.presented_s(self.position)
         for frame in self._frames:
             at_s = _get_frame_time_s(frame)

@@ -1,6 +1,7 @@
-"""Encoding of clips whose bytes depend only on their content, and mp4 files with their index first.
+"""Encoding of clips to deterministic bytes, and the index at the start of mp4 files.
 
-The files have no tags, encoder name or timestamps of creation; encoding uses one thread.
+The bytes depend only on the content: the files have no tags, encoder name or creation time, and
+encoding uses one thread.
 """
 
 import io
@@ -177,7 +178,7 @@ class ClipWriter:
         self._output.mux(self._sound.encode(frame))
 
     def finish(self) -> bytes:
-        """Finish the file and return its bytes; empty if they were written to `into`."""
+        """Finish the encoded clip and return its bytes; empty if they were written to `into`."""
         self._write_video(None)
         if self._sound is not None:
             self._output.mux(self._sound.encode(None))

@@ -1,4 +1,4 @@
-"""Fingerprint of a clip, stable under re-encoding, scaling, cropping and logos, and its uniform borders.
+"""Fingerprint of a clip, stable under re-encoding, scaling, cropping and logos; its border bars.
 
 Each frame is hashed with PDQ after its borders are removed. A plain PDQ hash changes too much
 after a crop of 5%, so each frame is hashed complete and with its edges trimmed in several ways.
@@ -39,7 +39,7 @@ STEP_SHARE: Final = 0.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BorderWidths:
-    """Widths of the border bars in pixels of the displayed clip; 0 for a side without a bar."""
+    """Widths of a clip's border bars, in pixels of the displayed frame; 0 for a side without a bar."""
 
     left: int = 0
     top: int = 0
@@ -50,7 +50,7 @@ class BorderWidths:
         return any((self.left, self.top, self.right, self.bottom))
 
     def content(self, *, width: int, height: int) -> Box:
-        """Return the picture inside the bars, as fractions of a frame of `width` x `height` pixels."""
+        """Return the area inside the bars, as fractions of a frame of `width` x `height` pixels."""
         return Box(
             self.left / width,
             self.top / height,
@@ -60,12 +60,12 @@ class BorderWidths:
 
 
 def find_frame_borders(frames: Sequence[PickedFrame]) -> BorderWidths:
-    """Find the border bars that all `frames` of a shot share."""
+    """Find the uniform border bars that all `frames` of a clip share."""
     return BorderWidths(**{side.value: _count_border_lines(frames, side) for side in FrameSide})
 
 
 def _count_border_lines(frames: Sequence[PickedFrame], side: FrameSide) -> int:
-    """Return the width of the bar at `side` in lines; 0 if there is no clear bar."""
+    """Return the width in pixels of the border bar at `side`; 0 if there is no clear bar."""
     profiles = [frame.sides[side] for frame in frames if side in frame.sides]
     if not profiles or len(profiles) < len(frames):
         return 0
@@ -139,12 +139,12 @@ class ClipFingerprint:
             raise InvalidValueError(msg)
 
     def words(self) -> NDArray[np.uint64]:
-        """Return the hashes as an array with the axes trimming, frame and 64-bit word."""
+        """Return the frame hashes as an array with the axes trimming, frame and 64-bit word."""
         return np.frombuffer(self.hashes, "<u8").reshape(len(WAYS), N_PICKED, HASH_WORDS)
 
 
 def compute_clip_fingerprint(scan: ClipScan, borders: BorderWidths) -> ClipFingerprint:
-    """Compute the fingerprint of a clip from the picked frames of its scan, without the borders."""
+    """Compute the fingerprint of a clip from the picked frames of its scan, without border bars."""
     whole = [_extract_content_picture(frame, borders, scan=scan) for frame in scan.picked]
     grids = [_resize_to_square(picture, SKETCH_SIDE) for picture in whole]
     sketch = np.rint(np.mean(grids, axis=0)).astype(np.uint8)
@@ -152,7 +152,7 @@ def compute_clip_fingerprint(scan: ClipScan, borders: BorderWidths) -> ClipFinge
 
 
 def hash_picked_frames(scan: ClipScan, borders: BorderWidths) -> bytes:
-    """Return a 256-bit hash for each of `N_PICKED` frames, without borders and otherwise untrimmed."""
+    """Return 256-bit hashes of the `N_PICKED` frames of a scan, trimmed only by the border bars."""
     return _hash_trimmed_pictures(
         [_extract_content_picture(frame, borders, scan=scan) for frame in scan.picked], TRIMS[:1]
     )
@@ -197,7 +197,7 @@ Words = NDArray[np.uint64]
 
 
 class FingerprintSet(Protocol):
-    """Fingerprints of many clips: sketches in memory, hashes read when needed."""
+    """Interface of the fingerprints of many clips: sketches in memory, hashes read when needed."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -206,24 +206,24 @@ class FingerprintSet(Protocol):
 
     @property
     def sketches(self) -> NDArray[np.uint8]:
-        """Return the sketches: one row of 64 grey levels per clip."""
+        """Return the sketch of each clip: one row of 64 grey levels."""
         ...
 
     def words(self, places: Places) -> Words:
-        """Return the hashes of the clips at the indices `places`."""
+        """Return the frame hashes of the clips at the indices `places`."""
         ...
 
 
 class LargeFingerprintSet(FingerprintSet, Protocol):
-    """Fingerprints of a large set of clips, which can also be read in blocks."""
+    """Interface of the fingerprints of a large set of clips, which can also be read in blocks."""
 
     def blocks(self) -> Iterator[tuple[Places, Words]]:
-        """Yield the indices and hashes of all clips in blocks, in the order that is fastest to read."""
+        """Yield the indices and frame hashes of all clips in blocks, in the fastest order of reading."""
         ...
 
 
 class InMemoryFingerprints:
-    """Fingerprints that are all in memory."""
+    """Set of clip fingerprints that are all in memory."""
 
     def __init__(self, prints: Sequence[tuple[str, ClipFingerprint]]) -> None:
         self.names = [name for name, _ in prints]
@@ -232,11 +232,11 @@ class InMemoryFingerprints:
         self._own = [own for _, own in prints]
 
     def words(self, places: Places) -> Words:
-        """Return the hashes of the clips at the indices `places`."""
+        """Return the frame hashes of the clips at the indices `places`."""
         return np.stack([self._own[place].words() for place in places.tolist()])
 
     def blocks(self) -> Iterator[tuple[Places, Words]]:
-        """Yield the indices and hashes of all clips in blocks, in order."""
+        """Yield the indices and frame hashes of all clips in blocks, in order."""
         for start in range(0, len(self._own), _READ_AT_ONCE):
             places = np.arange(start, min(start + _READ_AT_ONCE, len(self._own)))
             yield places, self.words(places)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.messages import TaskPayload
+from unreel.media.messages import TaskReplyPayload
 
 if TYPE_CHECKING:
     from unreel.media.decode import Rgb
@@ -51,7 +51,7 @@ class SampledFrame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledFrames:
-    """Frames sampled from a clip of `n_clip_frames` frames, in display order."""
+    """Frames sampled from one clip, in display order, and the number of all its frames."""
 
     sampling: str
     n_clip_frames: int
@@ -83,9 +83,9 @@ class FrameCollector:
         self._frames: list[SampledFrame] = []
         self._room = MAX_FRAMES_BYTES
 
-    def add(self, part: TaskPayload) -> None:
+    def add(self, part: TaskReplyPayload) -> None:
         """Check the frame in `part`, encode it if requested, and store it."""
-        from unreel.media.wire import FrameReplyHeader
+        from unreel.media.task_schemas import FrameReplyHeader
 
         header, wanted = FrameReplyHeader.model_validate(part.header), self._wanted
         width, height = header.width, header.height
@@ -119,9 +119,9 @@ class FrameCollector:
         frame = SampledFrame(header.index, header.at_s, width, height, wanted.encoding, data)
         self._frames.append(frame)
 
-    def finish(self, last: TaskPayload) -> SampledFrames:
-        """Check the final message `last` and return all frames."""
-        from unreel.media.wire import FramesReplyHeader
+    def finish(self, last: TaskReplyPayload) -> SampledFrames:
+        """Check the final message `last` of the reply, and return all collected frames."""
+        from unreel.media.task_schemas import FramesReplyHeader
 
         header = FramesReplyHeader.model_validate(last.header)
         _require_valid_reply(not last.blobs, "frames end without blobs")

@@ -1,4 +1,4 @@
-"""Messages between the process that opens a file and its caller: bounds, requests and payloads.
+"""Messages between a caller and the process that opens its file: limits, requests and payloads.
 
 They contain only JSON and raw bytes. A child process that a hostile file has taken over can
 send wrong data, but no code, and nothing that its caller would need a decoder for.
@@ -101,7 +101,7 @@ Fields = TypeVar("Fields", ClipReadRequest, SampledFramesRequest, TimestampFrame
 
 
 def parse_request_fields(shape: type[Fields], request: Mapping[str, Any]) -> Fields:
-    """Convert the fields of `request` to the request class `shape`.
+    """Build a request of the class `shape` from the fields of `request`, and check them.
 
     Raises:
         InvalidSettingError: A field is unknown, missing or invalid.
@@ -128,30 +128,30 @@ def _raise_invalid_field(field: str, value: object, problem: str) -> NoReturn:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskPayload:
-    """Result of a media task, or a part of it: a JSON object and binary data."""
+class TaskReplyPayload:
+    """Reply of a media task, or one part of it: a JSON object and binary data."""
 
     header: dict[str, Any]
     blobs: tuple[bytes, ...] = ()
 
 
-Parts = Generator[TaskPayload, None, TaskPayload]
+Parts = Generator[TaskReplyPayload, None, TaskReplyPayload]
 """A result that would be long as a whole: parts on the way, what remains to be said at the end."""
-Task = Callable[[BinaryIO, Mapping[str, Any]], TaskPayload | Parts]
+Task = Callable[[BinaryIO, Mapping[str, Any]], TaskReplyPayload | Parts]
 """Work on one opened file. It raises `MediaError` where the file is at fault."""
-OnPart = Callable[[TaskPayload], None]
+OnPart = Callable[[TaskReplyPayload], None]
 """Hears each part as it arrives; what it raises ends the task."""
 
 
-def finish_task_result(result: TaskPayload | Parts, on_part: OnPart) -> TaskPayload:
+def deliver_task_result(result: TaskReplyPayload | Parts, on_part: OnPart) -> TaskReplyPayload:
     """Pass each part of a task's result to `on_part`, and return the final payload."""
-    if isinstance(result, TaskPayload):
+    if isinstance(result, TaskReplyPayload):
         return result
     while True:
         try:
             part = next(result)
         except StopIteration as end:
-            last: TaskPayload = end.value
+            last: TaskReplyPayload = end.value
             return last
         on_part(part)
 
@@ -165,8 +165,8 @@ class MediaTaskRunner(Protocol):
         path: Path,
         request: Mapping[str, Any],
         on_part: OnPart | None = None,
-    ) -> TaskPayload | Failure:
-        """Return the task's payload, or the failure; a faulty file never raises an exception.
+    ) -> TaskReplyPayload | Failure:
+        """Run `task` on the file and return its payload, or the failure that the file caused.
 
         If `on_part` is `None`, a reply in parts is a failure.
         """

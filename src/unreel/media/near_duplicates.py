@@ -1,10 +1,10 @@
-"""Near-duplicate clips: the same content, even if re-encoded, scaled, cropped or with a logo.
+"""Search of near-duplicate clips, even if re-encoded, scaled, cropped or with a logo.
 
 Two clips match if, for one combination of trimmings, the median distance of their frames is at
 most `MOST_BITS`, and if their sketches of 64 grey levels are similar.
 
 In a set of thousands all pairs are compared. In a set of millions only pairs whose hashes agree
-in random bits are compared (`bands`), because copies differ in about 10 of 256 bits for the
+in random bits are compared (`hash_bands`), because copies differ in about 10 of 256 bits for the
 best trimming. Decision 0042 gives the number of missed pairs.
 """
 
@@ -20,26 +20,26 @@ from typing import IO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from unreel.media.bands import (
+from unreel.media.fingerprint import HASH_WORDS, TRIMS, WAYS, FingerprintSet, LargeFingerprintSet
+from unreel.media.hash_bands import (
     CROWD,
     ClipIndexPairs,
-    HashedFrames,
+    FrameHashMatcher,
     Hashes,
-    compute_band_bits,
+    compute_band_bit_count,
     sample_hash_band,
 )
-from unreel.media.fingerprint import HASH_WORDS, TRIMS, WAYS, FingerprintSet, LargeFingerprintSet
 
 
 class DuplicateClipFamilies:
-    """Union-find structure of clips: each clip is a family of its own until families are joined."""
+    """Union-find structure of clips: families of near-duplicates, at first one family per clip."""
 
     def __init__(self, n_clips: int) -> None:
         self._above = np.arange(n_clips)
         self._sizes = np.ones(n_clips, np.intp)
 
     def of(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the representative clip of the family of each clip index in `places`."""
+        """Return, for each clip index in `places`, the clip that represents its family."""
         tops = self._above[places]
         while (higher := self._above[tops] != tops).any():
             tops[higher] = self._above[tops[higher]]
@@ -47,7 +47,7 @@ class DuplicateClipFamilies:
         return tops
 
     def sizes(self, tops: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the sizes of the families with the representatives `tops`."""
+        """Return the number of clips in each family with the representatives `tops`."""
         return self._sizes[tops]
 
     def join(self, one: int, other: int) -> None:
@@ -81,7 +81,7 @@ class FrameHashFile:
             start += len(places)
 
     def read(self, frame: int, way: int) -> Hashes:
-        """Return the hashes of one frame for one trimming, in the order of the clips."""
+        """Return the hashes of the frame `frame` of all clips, under the trimming `way`."""
         self._file.seek(self._offset(frame, way))
         lying = np.frombuffer(self._file.read(self._n_clips * _HASH_BYTES), np.uint64)
         hashes = np.empty((self._n_clips, HASH_WORDS), np.uint64)
@@ -96,7 +96,7 @@ class FrameHashFile:
 def open_frame_hash_file(
     prints: LargeFingerprintSet, frames: Sequence[int], inside: Path | None
 ) -> Iterator[FrameHashFile]:
-    """Provide the hashes of `frames` of all clips in a temporary file in the directory `inside`.
+    """Write the hashes of `frames` of all clips to a temporary file, and open it.
 
     If `inside` is `None`, the file is in the system's temporary directory.
     """
@@ -123,8 +123,8 @@ _PAIRS_AT_ONCE: Final = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClipMatch:
-    """Two clips with the same content, and the median distance of their frame hashes in bits."""
+class NearDuplicateClipPair:
+    """Pair of clips with the same content, with the median distance of their frame hashes in bits."""
 
     first: str
     second: str
@@ -138,18 +138,18 @@ def find_near_duplicates(
     seed: int = 0,
     every: bool = False,
     inside: Path | None = None,
-) -> list[ClipMatch]:
-    """Return pairs of clips with the same content, in the order of `prints`.
+) -> list[NearDuplicateClipPair]:
+    """Return the pairs of clips with the same content, in the order of `prints`.
 
     In a set of up to 16,384 clips all pairs are compared; in a larger one only pairs that agree in
-    random bits of a frame, see `bands`. A family of more than 64 clips has enough pairs to connect
-    it, not all of them.
+    random bits of a frame, see `hash_bands`. A family of more than 64 clips has enough pairs to
+    connect it, not all of them.
 
     Args:
-        prints: The clips to compare.
+        prints: Fingerprints of the clips to compare.
         known: Number of first clips that were compared before: pairs among them are skipped.
         seed: Seed of the random bits.
-        every: Compare all pairs and return each match, regardless of the size.
+        every: Whether all pairs are compared and each match is returned, regardless of the size.
         inside: Folder for the temporary file of a large set; the system's folder by default.
     """
     n_clips = len(prints.sketches)
@@ -167,7 +167,7 @@ def find_near_duplicates(
 
 
 class _ClipPairMatcher:
-    """Matcher that compares candidate pairs of clips, each pair once, and stores the matches."""
+    """Matcher that compares candidate pairs of clips by their frame hashes, and stores the matches."""
 
     def __init__(self, prints: FingerprintSet, known: int, *, crowd: int) -> None:
         self._prints = prints
@@ -197,11 +197,11 @@ class _ClipPairMatcher:
         fresh = fresh[self._are_alike(fresh)]
         self.compare(ClipIndexPairs(fresh // self.n_clips, fresh % self.n_clips))
 
-    def matches(self) -> list[ClipMatch]:
+    def matches(self) -> list[NearDuplicateClipPair]:
         """Return all matching pairs found so far."""
         names = self._prints.names
         return [
-            ClipMatch(
+            NearDuplicateClipPair(
                 first=names[code // self.n_clips], second=names[code % self.n_clips], bits=bits
             )
             for code, bits in sorted(self._matched.items())
@@ -238,7 +238,7 @@ class _ClipPairMatcher:
 
 
 class _CachedFingerprints:
-    """Fingerprints whose hashes are all read once and cached."""
+    """Set of clip fingerprints whose hashes are all read at the start and kept in memory."""
 
     def __init__(self, prints: FingerprintSet) -> None:
         self.names, self.sketches = prints.names, prints.sketches
@@ -250,7 +250,7 @@ class _CachedFingerprints:
 
 
 def _iter_similar_pairs(grids: NDArray[np.uint8], known: int) -> Iterator[ClipIndexPairs]:
-    """Yield the pairs with similar sketches, each pair once; pairs of two known clips are skipped."""
+    """Yield the pairs of clips with similar sketches, each once; pairs of two known clips are skipped."""
     sketches = _normalise_sketches(grids)
     rows = max(1, _ALIKE_AT_ONCE // max(1, len(sketches)))
     for start in range(0, len(sketches), rows):
@@ -261,7 +261,7 @@ def _iter_similar_pairs(grids: NDArray[np.uint8], known: int) -> Iterator[ClipIn
 
 
 def _normalise_sketches(grids: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Normalise the sketches to mean 0 and length 1; uniform sketches become equal unit vectors."""
+    """Scale each sketch to mean 0 and length 1; all uniform sketches become the same vector."""
     sketches = grids.astype(np.float32)
     sketches -= sketches.mean(axis=1, keepdims=True)
     # A picture without any structure is like every other one of its kind.
@@ -276,10 +276,10 @@ def _compare_band_pairs(planes: FrameHashFile, judge: _ClipPairMatcher, seed: in
     Both frames are trimmed in the same way, or only one of the two is trimmed.
     """
     draw = np.random.default_rng(seed)
-    n_bits = compute_band_bits(judge.n_clips)
+    n_bits = compute_band_bit_count(judge.n_clips)
     with ThreadPoolExecutor(_THREADS, "bands") as pool:
         for sides in _iter_trimmed_hashes(planes):
-            hashed = HashedFrames(sides=sides, known=judge.known, most_bits=NEAR_BITS)
+            hashed = FrameHashMatcher(sides=sides, known=judge.known, most_bits=NEAR_BITS)
             bands = [sample_hash_band(draw, n_bits) for _ in range(_BANDS)]
             for pairs, crowded in pool.map(hashed.meet, bands):
                 judge.compare_once(pairs)
@@ -288,7 +288,7 @@ def _compare_band_pairs(planes: FrameHashFile, judge: _ClipPairMatcher, seed: in
 
 
 def _iter_trimmed_hashes(planes: FrameHashFile) -> Iterator[tuple[Hashes, ...]]:
-    """Yield the hashes of each frame for each trimming, with the untrimmed ones to compare with."""
+    """Yield, for each frame and trimming, the hashes of all clips that are compared with each other."""
     for frame in _FRAMES:
         plain = planes.read(frame, 0)
         yield (plain,)
@@ -306,7 +306,7 @@ def _find_near_pairs(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> N
     one_way = _compute_median_distance(first[:, :1, None], second[:, None, :trims])
     other_way = _compute_median_distance(first[:, :trims, None], second[:, None, :1])
     return (
-        np.minimum(np.minimum(one_way, other_way), _compute_unstamped_distance(first, second))
+        np.minimum(np.minimum(one_way, other_way), _compute_distance_without_logos(first, second))
         <= NEAR_BITS
     )
 
@@ -314,13 +314,16 @@ def _find_near_pairs(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> N
 def _compute_min_distance(
     first: NDArray[np.uint64], second: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
-    """Return for each pair the minimum of the median distance over all combinations of trimmings."""
+    """Return the smallest distance of each pair of clips over all combinations of trimmings.
+
+    The distance is the median over frames of the number of different bits.
+    """
     trims = len(TRIMS)
     trimmed = _compute_median_distance(first[:, :trims, None], second[:, None, :trims])
-    return np.minimum(trimmed, _compute_unstamped_distance(first, second))
+    return np.minimum(trimmed, _compute_distance_without_logos(first, second))
 
 
-def _compute_unstamped_distance(
+def _compute_distance_without_logos(
     first: NDArray[np.uint64], second: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
     trims = len(TRIMS)
@@ -330,7 +333,7 @@ def _compute_unstamped_distance(
 def _compute_median_distance(
     first: NDArray[np.uint64], second: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
-    """Return for each pair the median distance over frames, minimised over combinations of trimmings.
+    """Return the distance of each pair of clips: median over frames, smallest over the trimmings.
 
     The axes of the inputs are pairs, trimmings, trimmings, frames, words.
     """

@@ -16,7 +16,7 @@ from unreel.media.container import open_clip
 from unreel.media.decode import Rgb, decode_frames
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
 from unreel.media.messages import MAX_PIXELS
-from unreel.media.sound import iter_sound_parts
+from unreel.media.sound import iter_sound_blocks
 from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
 LONGEST_WITH_SOUND_S: Final = 900
@@ -34,7 +34,7 @@ _FASTEST: Final = 240
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormalisedClipFormat:
-    """Common format of all clips: H.264 in mp4, the picture scaled to fit and centred on black.
+    """Format that all clips are re-encoded in: H.264 in mp4, the picture fitted and centred on black.
 
     `sound="kept"` gives every clip a stereo AAC track, silent if the clip has no sound, so that the
     presence of a track reveals nothing.
@@ -74,7 +74,7 @@ def normalise_clip(
     clip, so the duration differs by at most one frame of the output.
     """
     timeline = read_frame_timeline(file, max_pixels=max_pixels)
-    shown = compute_frames_at_rate(timeline, form.rate)
+    shown = select_frames_at_rate(timeline, form.rate)
     sound = _read_matching_sound(
         file, timeline, n_frames=len(shown), form=form, max_pixels=max_pixels
     )
@@ -90,8 +90,8 @@ def normalise_clip(
         return writer.finish()
 
 
-def compute_frames_at_rate(timeline: FrameTimeline, rate: Fraction) -> list[int]:
-    """Return the index of the visible frame at 0, 1/`rate`, 2/`rate`, ... seconds after the first frame."""
+def select_frames_at_rate(timeline: FrameTimeline, rate: Fraction) -> list[int]:
+    """Return the indices of the frames that are visible 0, 1/`rate`, 2/`rate`, ... s after the first."""
     n_frames = max(1, -(-timeline.duration_s * rate // 1))
     if n_frames > MAX_FRAMES:
         detail = f"the clip would have {n_frames} frames, more than {MAX_FRAMES}"
@@ -132,7 +132,7 @@ def _iter_output_pictures(
     form: NormalisedClipFormat,
     max_pixels: int,
 ) -> Iterator[tuple[int, Rgb]]:
-    """Yield each output tick with its picture; a frame shown for several ticks is decoded once."""
+    """Yield each tick of the output with its picture; a frame shown for several ticks is decoded once."""
     ticks = enumerate(shown)
     runs = [[tick for tick, _ in run] for _, run in groupby(ticks, key=lambda pair: pair[1])]
     frames = decode_frames(
@@ -179,7 +179,7 @@ def read_stereo_samples(
     samples = np.zeros((n_samples, CHANNELS), np.int16)
     place = 0
     with open_clip(file, max_pixels=max_pixels) as clip:
-        for part in iter_sound_parts(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
+        for part in iter_sound_blocks(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
             offset = round((part.start_s - from_s) * SOUND_RATE_HZ)
             _copy_samples_at(samples, part.samples, offset + place)
             place += len(part.samples)
@@ -187,7 +187,7 @@ def read_stereo_samples(
 
 
 def _copy_samples_at(samples: NDArray[np.int16], part: NDArray[np.int16], index: int) -> None:
-    """Copy `part` to `samples` from `index` on, as far as it is inside."""
+    """Copy `part` into `samples` from `index` on; samples outside the array are dropped."""
     first, last = max(0, index), min(len(samples), index + len(part))
     if first < last:
         samples[first:last] = part[first - index : last - index]

@@ -69,8 +69,8 @@ class OverlayTrace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimelineLane:
-    """Text and traces of one reviewer; `colour` is an index into the palette, which repeats."""
+class ReviewerOverlayLane:
+    """One reviewer's text and traces in the panel; `colour` is an index into the palette."""
 
     says: str
     """Who it is and what it says, also where it marks nothing or gave no answer."""
@@ -80,16 +80,16 @@ class TimelineLane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverlayCommentary:
-    """All annotations to draw on a clip of the given duration and in the panel below it."""
+    """All annotations of one clip: boxes to draw on its picture, and text for the panel below."""
 
-    lanes: tuple[TimelineLane, ...]
+    lanes: tuple[ReviewerOverlayLane, ...]
     duration_us: int
     notes: tuple[str, ...] = ()
     """Sentences at the very bottom."""
 
 
 class OverlayPainter:
-    """Painter of a commentary on pictures of one size; `size` is the size of the output."""
+    """Painter of the annotations of one clip on its frames; `size` is the size of its output."""
 
     def __init__(self, commentary: OverlayCommentary, *, width: int, height: int) -> None:
         self._commentary = commentary
@@ -140,7 +140,7 @@ class OverlayPainter:
 def draw_box_outline(
     rgb: Rgb, box: Box, colour: Colour, *, line: int | None = None, dashed: bool = False
 ) -> None:
-    """Draw the outline of `box` on `rgb` in place, outside the box as far as the picture reaches."""
+    """Draw the outline of `box` on the picture `rgb` in place, around the area of the box."""
     height, width, _ = rgb.shape
     line = line or OverlayPen(width, height).line
     left, top = int(box.x0 * width) - line, int(box.y0 * height) - line
@@ -176,7 +176,7 @@ def _iter_line_strokes(
 
 
 def add_caption_panel(rgb: Rgb, sentences: Sequence[str]) -> Rgb:
-    """Return `rgb` above a panel with `sentences`, each on a new line."""
+    """Return the picture `rgb` with a panel below it that shows `sentences`, each on a new line."""
     height, width, _ = rgb.shape
     pen = OverlayPen(width, height)
     wide = max(width, NARROWEST)
@@ -194,7 +194,7 @@ def add_caption_panel(rgb: Rgb, sentences: Sequence[str]) -> Rgb:
 
 @dataclass(frozen=True, slots=True)
 class _TimeAxis:
-    """Mapping of times in a clip to pixel columns."""
+    """Horizontal time axis of the panel, which maps times in the clip to pixel columns."""
 
     left: int
     right: int
@@ -207,7 +207,7 @@ class _TimeAxis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _CaptionPanel:
-    """Static panel below the picture, with the text and time bars of all lanes."""
+    """Panel below the picture, drawn once, with the text and time bar of every lane."""
 
     rgb: Rgb
     bar: _TimeAxis
@@ -238,7 +238,7 @@ class OverlayPen:
         brush.text(at, text, fill=colour, font=self._font)
 
     def stamp(self, text: str) -> Rgb:
-        """Return `text` as a separate picture."""
+        """Draw `text` as a picture of its own."""
         picture = Image.new("RGB", (round(self.length(text)) + 2, self.row), _BAR)
         self.write(ImageDraw.Draw(picture), (1, 0), text, _PAPER)
         return np.asarray(picture)
@@ -311,7 +311,7 @@ def _draw_caption_panel(
 
 
 def _draw_colour_swatch(
-    brush: ImageDraw.ImageDraw, lane: TimelineLane, *, left: int, top: int, side: int
+    brush: ImageDraw.ImageDraw, lane: ReviewerOverlayLane, *, left: int, top: int, side: int
 ) -> None:
     """Draw a square in the lane's colour: filled if the lane has traces, else only the outline."""
     colour = get_palette_colour(lane.colour)
@@ -324,7 +324,7 @@ def _draw_colour_swatch(
 
 
 def _draw_lane_spans(
-    brush: ImageDraw.ImageDraw, bar: _TimeAxis, lane: TimelineLane, *, top: int, deep: int
+    brush: ImageDraw.ImageDraw, bar: _TimeAxis, lane: ReviewerOverlayLane, *, top: int, deep: int
 ) -> None:
     brush.rectangle((bar.left, top, bar.right, top + deep), fill=_GROOVE)
     for mark in lane.marks:

@@ -11,7 +11,7 @@ from unreel.core.clip import Clip, ClipFacts
 from unreel.core.failure import Failure
 from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.reader import MediaReader
-from unreel.media.render import OWN_CRF, FrameRange, PixelCrop
+from unreel.media.render import OWN_CRF, CroppedFrameRange, PixelCrop
 
 VariantName = Literal["recompressed", "scaled", "cropped"]
 
@@ -27,7 +27,7 @@ _SLOWEST: Final = Fraction(1, 1000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipVariant:
-    """A changed version of a clip with all its parameters; the same clip and seed give the same bytes."""
+    """Changed version of a clip and the parameters of the change; it always gives the same bytes."""
 
     name: VariantName
     size: tuple[int, int]
@@ -52,12 +52,12 @@ class ClipVariant:
                 assert_never(never)
 
     def make(self, file: str | Path, reader: MediaReader) -> bytes | Failure:
-        """Return the changed clip as the bytes of an mp4 file, or the failure."""
+        """Make the variant of the clip `file`, as the bytes of an mp4 file, or return the failure."""
         match self.way:
             case NormalisedClipFormat() as form:
                 return reader.normalise(file, form)
             case PixelCrop() as crop:
-                return reader.render(file, FrameRange(crop=crop))
+                return reader.render(file, CroppedFrameRange(crop=crop))
             case _ as never:
                 assert_never(never)
 
@@ -76,7 +76,10 @@ class ClipVariant:
 
 
 def plan_clip_variants(clip: Clip) -> tuple[ClipVariant, ...]:
-    """Return the variants of `clip`; the random choices depend only on the clip's id."""
+    """Return the variants of `clip`: recompressed, scaled and cropped.
+
+    The position of the crop depends only on the clip's id.
+    """
     size = clip.size
     seed = int(clip.id[:8] or "0", 16)
     return (

@@ -132,7 +132,7 @@ def get_clockwise_rotation(frame: VideoFrame) -> int:
 
 
 def find_constant_frame_rate(timeline: FrameTimeline, declared: DeclaredTiming) -> Fraction | None:
-    """Return the constant frame rate; `None` if the intervals between frames differ."""
+    """Return the constant frame rate of a clip; `None` if the intervals between its frames differ."""
     ticks = timeline.ticks
     steps = {after - now for now, after in pairwise(ticks)}
     if len(steps) == 1 and (step := steps.pop() * timeline.time_base) * FASTEST >= 1:
@@ -144,7 +144,7 @@ def find_constant_frame_rate(timeline: FrameTimeline, declared: DeclaredTiming) 
 
 
 def _fits_constant_rate(timeline: FrameTimeline, rate: Fraction) -> bool:
-    """Return whether every frame is at its time for `rate`, within the rounding of the container."""
+    """Return whether every frame is at its time for `rate`, apart from the container's rounding."""
     slack_s = max(timeline.time_base, min(_ROUNDING_S, 1 / rate / 4))
     slack = slack_s / timeline.time_base
     # Whole numbers throughout: a long clip has millions of frames.

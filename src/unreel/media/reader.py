@@ -20,7 +20,7 @@ from unreel.core.errors import (
     MediaError,
     SandboxError,
     UnknownNameError,
-    raise_machine_error,
+    raise_if_machine_error,
 )
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.frame_collector import (
@@ -38,19 +38,19 @@ from unreel.media.messages import (
     SAMPLE_RATE_HZ,
     MediaTaskRunner,
     OnPart,
-    TaskPayload,
-    finish_task_result,
+    TaskReplyPayload,
+    deliver_task_result,
     format_fraction,
 )
-from unreel.media.sandbox.wire import sanitise_reply_text
+from unreel.media.sandbox.reply_format import sanitise_reply_text
 
 if TYPE_CHECKING:  # Each task loads its own part: probing needs neither numbers nor a decoder here.
     from pydantic import ValidationError
 
-    from unreel.media.annotated_copy_wire import AnnotatedCopyHeader, OnFrames
+    from unreel.media.annotated_copy_messages import AnnotatedCopyReplyHeader, OnFrames
     from unreel.media.normalise import NormalisedClipFormat
     from unreel.media.overlay import OverlayCommentary
-    from unreel.media.render import FrameRange
+    from unreel.media.render import CroppedFrameRange
     from unreel.media.scan import ClipScan
     from unreel.media.sound import ClipSound, NoSound
 
@@ -64,13 +64,13 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class MediaReader:
-    """Reader of clips by path; `run` decides in which process a file is opened."""
+    """Reader of facts, frames and sound of clips; `run` decides in which process a file is opened."""
 
     run: MediaTaskRunner
     max_pixels: int = MAX_PIXELS
 
     def probe(self, path: str | Path) -> ClipFacts | Failure:
-        """Return the facts of the clip's streams, or the failure."""
+        """Return the facts of the clip at `path`: container, streams and timing; or the failure."""
         return self._ask("probe", path, {}, lambda payload: _parse_facts_reply(payload, Path(path)))
 
     def frames(
@@ -83,7 +83,7 @@ class MediaReader:
         longest_side: int | None = None,
         most_pixels: int | None = None,
     ) -> SampledFrames | Failure:
-        """Return the frames that `sampling` selects, or the failure.
+        """Return the frames of the clip at `path` that `sampling` selects, or the failure.
 
         Raises:
             UnreelError: `sampling` is unknown or out of range.
@@ -106,7 +106,7 @@ class MediaReader:
         return self._ask("frames", path, request, gathering.finish, on_part=gathering.add)
 
     def frames_at(self, path: str | Path, at_us: Sequence[int]) -> SampledFrames | Failure:
-        """Return the frames shown at the times `at_us`, each once, as raw pixels in original size."""
+        """Return the clip's frames shown at the times `at_us`, each once, as pixels in original size."""
         gathering = FrameCollector(
             FrameRequestSettings(
                 sampling=INSTANTS,
@@ -121,7 +121,7 @@ class MediaReader:
         return self._ask("instants", path, request, gathering.finish, on_part=gathering.add)
 
     def sound(self, path: str | Path) -> "ClipSound | NoSound | Failure":
-        """Return the clip's sound at 16 kHz."""
+        """Return the clip's sound at 16 kHz in one channel, or the failure."""
         return self._ask("sound", path, {}, _parse_sound_reply)
 
     def normalise(self, path: str | Path, form: "NormalisedClipFormat") -> bytes | Failure:
@@ -131,7 +131,7 @@ class MediaReader:
     def render(
         self,
         path: str | Path,
-        cut: "FrameRange",
+        cut: "CroppedFrameRange",
         *,
         form: "NormalisedClipFormat | None" = None,
         speed: Fraction = Fraction(1),
@@ -154,17 +154,23 @@ class MediaReader:
         *,
         into: IO[bytes],
         on_frames: "OnFrames" = lambda _n_frames: None,
-    ) -> "AnnotatedCopyHeader | Failure":
-        """Write a copy of the clip with `commentary` drawn on it to the file `into`."""
-        from unreel.media.annotated_copy_wire import AnnotatedCopyReceiver, build_commentary_request
+    ) -> "AnnotatedCopyReplyHeader | Failure":
+        """Write a copy of the clip with `commentary` drawn on it to the file `into`.
+
+        `on_frames` is called with the number of written frames.
+        """
+        from unreel.media.annotated_copy_messages import (
+            AnnotatedCopyReceiver,
+            build_annotate_task_fields,
+        )
 
         taker = AnnotatedCopyReceiver(into, duration_us=commentary.duration_us, on_frames=on_frames)
-        request = build_commentary_request(commentary)
+        request = build_annotate_task_fields(commentary)
         return self._ask("annotate", path, request, taker.finish, on_part=taker.add)
 
     def scan(self, path: str | Path) -> "ClipScan | Failure":
-        """Return measurements of every frame, and eight evenly spaced frames as pictures."""
-        from unreel.media.scan_wire import parse_scan_payload
+        """Return measurements of every frame of the clip, and eight evenly spaced frames as pictures."""
+        from unreel.media.scan_payload import parse_scan_payload
 
         return self._ask("scan", path, {}, parse_scan_payload)
 
@@ -173,7 +179,7 @@ class MediaReader:
         task: str,
         path: str | Path,
         request: Mapping[str, Any],
-        read: Callable[[TaskPayload], Value],
+        read: Callable[[TaskReplyPayload], Value],
         *,
         on_part: OnPart | None = None,
     ) -> Value | Failure:
@@ -185,7 +191,7 @@ class MediaReader:
         except (InvalidSettingError, MachineError, SandboxError, UnknownNameError):
             raise  # The asker's mistake or the machine's lack, whatever the file.
         except Exception as error:  # noqa: BLE001  what a file leads to is that file's failure
-            raise_machine_error(error)
+            raise_if_machine_error(error)
             return _convert_error_to_failure(task, error)
 
 
@@ -225,8 +231,8 @@ def _build_format_request(form: "NormalisedClipFormat") -> dict[str, Any]:
 
 def run_trusted_task(
     task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
-) -> TaskPayload | Failure:
-    """Run the media task `task` in this process, for trusted files; symbolic links are followed."""
+) -> TaskReplyPayload | Failure:
+    """Run the media task `task` on a trusted file in this process; symbolic links are followed."""
     from unreel.media.tasks import TASKS
 
     if task not in TASKS:
@@ -238,7 +244,7 @@ def run_trusted_task(
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return Failure(FailureReason.NOT_A_FILE, "not a regular file")
-            return finish_task_result(TASKS[task](file, request), on_part or _ignore_reply_part)
+            return deliver_task_result(TASKS[task](file, request), on_part or _ignore_reply_part)
     except MediaError as error:
         return error.failure
     except MemoryError:
@@ -247,12 +253,12 @@ def run_trusted_task(
         return Failure(FailureReason.NOT_A_FILE, error.strerror or type(error).__name__)
 
 
-def _ignore_reply_part(_part: TaskPayload) -> None:
-    """Ignore a part of a reply that was not requested."""
+def _ignore_reply_part(_part: TaskReplyPayload) -> None:
+    """Do nothing: callback for parts of a reply that the caller does not want."""
 
 
-def _parse_facts_reply(payload: TaskPayload, path: Path) -> ClipFacts:
-    from unreel.media.wire import ProbeReplyHeader
+def _parse_facts_reply(payload: TaskReplyPayload, path: Path) -> ClipFacts:
+    from unreel.media.task_schemas import ProbeReplyHeader
 
     _require_valid_reply(not payload.blobs, "facts come without blobs")
     facts = ProbeReplyHeader.model_validate(payload.header).as_facts()
@@ -261,11 +267,11 @@ def _parse_facts_reply(payload: TaskPayload, path: Path) -> ClipFacts:
     return facts
 
 
-def _parse_sound_reply(payload: TaskPayload) -> "ClipSound | NoSound":
+def _parse_sound_reply(payload: TaskReplyPayload) -> "ClipSound | NoSound":
     import numpy as np
 
     from unreel.media.sound import ClipSound, NoSound
-    from unreel.media.wire import SoundReplyHeader
+    from unreel.media.task_schemas import SoundReplyHeader
 
     sound = SoundReplyHeader.model_validate(payload.header).sound
     if sound is None:
@@ -279,8 +285,8 @@ def _parse_sound_reply(payload: TaskPayload) -> "ClipSound | NoSound":
     return ClipSound(samples, sound.start_s)
 
 
-def _parse_mp4_reply(payload: TaskPayload) -> bytes:
-    from unreel.media.wire import Mp4ReplyHeader
+def _parse_mp4_reply(payload: TaskReplyPayload) -> bytes:
+    from unreel.media.task_schemas import Mp4ReplyHeader
 
     size_bytes = Mp4ReplyHeader.model_validate(payload.header).size_bytes
     _require_valid_reply(

@@ -44,8 +44,8 @@ class PixelCrop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FrameRange:
-    """Part of a clip: frames `first_frame` to `end_frame` (exclusive; None: all), and a crop."""
+class CroppedFrameRange:
+    """Part of a clip to render: frames `first_frame` to `end_frame` (exclusive; `None`: all) and crop."""
 
     first_frame: int = 0
     end_frame: int | None = None
@@ -54,12 +54,12 @@ class FrameRange:
     crop: PixelCrop | None = None
 
 
-WHOLE: Final = FrameRange()
+WHOLE: Final = CroppedFrameRange()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ScheduledPicture:
-    """One picture of the rendered segment, with its output tick and the index of its source frame."""
+    """Picture of a rendered segment, with its tick in the output and the index of its source frame."""
 
     tick: int
     index: int
@@ -70,7 +70,7 @@ class _ScheduledPicture:
 
 def render_clip_segment(
     file: BinaryIO,
-    cut: FrameRange,
+    cut: CroppedFrameRange,
     *,
     form: NormalisedClipFormat | None = None,
     speed: Fraction = OWN_SPEED,
@@ -83,7 +83,7 @@ def render_clip_segment(
     segment; the pitch of the sound changes with it.
     """
     timeline = read_frame_timeline(file, max_pixels=max_pixels)
-    first, end = _require_frame_range(cut, timeline)
+    first, end = _resolve_frame_range(cut, timeline)
     start_s, end_s = timeline.at_s(first), _get_frame_start_s(timeline, end)
     if cut.length_s is not None and start_s + cut.length_s < end_s:
         end_s = start_s + cut.length_s
@@ -128,7 +128,7 @@ def render_clip_segment(
         return writer.finish()
 
 
-def _require_frame_range(cut: FrameRange, timeline: FrameTimeline) -> tuple[int, int]:
+def _resolve_frame_range(cut: CroppedFrameRange, timeline: FrameTimeline) -> tuple[int, int]:
     end = timeline.n_frames if cut.end_frame is None else cut.end_frame
     if not 0 <= cut.first_frame < end <= timeline.n_frames:
         detail = f"no frames {cut.first_frame} to {end}: the clip has {timeline.n_frames}"
@@ -194,11 +194,11 @@ def _iter_output_pictures(
     timeline: FrameTimeline,
     shown: Sequence[_ScheduledPicture],
     *,
-    cut: FrameRange,
+    cut: CroppedFrameRange,
     form: NormalisedClipFormat | None,
     max_pixels: int,
 ) -> Iterator[Rgb]:
-    """Yield the picture of each output tick. A frame that is shown for several ticks is decoded once."""
+    """Yield the picture of each tick of the output; a frame shown for several ticks is decoded once."""
     runs = [list(run) for _, run in groupby(shown, key=lambda showing: showing.index)]
     indices = [run[0].index for run in runs]
     frames = decode_frames(file, timeline, indices=indices, max_pixels=max_pixels)
@@ -249,7 +249,7 @@ def _has_sound(file: BinaryIO, max_pixels: int) -> bool:
 def _resample_to_speed(
     heard: NDArray[np.int16], *, n_samples: int, speed: Fraction
 ) -> NDArray[np.int16]:
-    """Resample the sound to `speed`; a higher speed raises the pitch."""
+    """Resample the sound samples `heard` to play at `speed`; a higher speed raises the pitch."""
     if speed == OWN_SPEED:
         return heard
     places = np.arange(n_samples) * float(speed)

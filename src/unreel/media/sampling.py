@@ -1,4 +1,4 @@
-"""Selection of a clip's frames from its timeline, before any pixel is decoded.
+"""Samplings: rules that select frames of a clip from its timeline, before any pixel is decoded.
 
 A sampling is a rule with a name, such as `uniform-8`; a `Condition` stores the name. The rule and a
 timeline give a `FramePlan`, the same on every machine. Every frame is planned at most once, so a
@@ -8,8 +8,8 @@ clip with too few frames is planned completely.
 |---|---|
 | `uniform-N` | displayed in the middle of each of N equal parts of the clip's duration |
 | `fps-F` | displayed 0, 1/F, 2/F, ... seconds after the first; F such as 2, 0.5 or 1/2 |
-| `window-S-E-N` | displayed in the middle of each of N equal parts of the time from S to E seconds |
 | `fps-F-max-N` | the same; if that is more than N frames, `uniform-N` |
+| `window-S-E-N` | displayed in the middle of each of N equal parts of the time from S to E seconds |
 | `paper-8` | 0, k, 2k, ... 7k with k = frames // 8, like Video Reality Test: without the end |
 | `vlmevalkit-N` | like VLMEvalKit, N frames for models with picture input |
 | `vlmevalkit-fps-F` | like VLMEvalKit, F frames per second for them |
@@ -74,7 +74,7 @@ class UniformSampling:
 
 @dataclass(frozen=True, slots=True)
 class WindowSampling:
-    """The middle of each of `n` equal shares of the time from `start_s` to `end_s`."""
+    """Sampling of the middle frames of `n` equal parts of the time from `start_s` to `end_s`."""
 
     start_s: Fraction
     end_s: Fraction
@@ -84,7 +84,7 @@ class WindowSampling:
         return f"window-{_format_seconds(self.start_s)}-{_format_seconds(self.end_s)}-{self.n}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the frames to take, possibly with repeats."""
+        """Return the indices of the sampled frames, possibly with repeats."""
         half_share_s = (self.end_s - self.start_s) / (2 * self.n)
         middles = (self.start_s + (2 * i + 1) * half_share_s for i in range(self.n))
         return (timeline.shown_at(middle) for middle in middles)
@@ -266,7 +266,7 @@ Sampling = (
 
 
 def _iter_present_indices(places: NDArray[np.float64], timeline: "FrameTimeline") -> Iterable[int]:
-    """Convert `places` to frame indices, without indices after the last frame."""
+    """Yield the integer frame indices of `places` that the clip has."""
     return (int(place) for place in places if place < timeline.n_frames)
 
 
@@ -326,7 +326,7 @@ def parse_sampling(name: str) -> Sampling:
 
 
 def plan_frames(sampling: Sampling, timeline: "FrameTimeline") -> FramePlan:
-    """Return the frames that `sampling` selects from a clip with this `timeline`: at least one frame."""
+    """Return the plan of the frames that `sampling` selects from a clip: at least one frame."""
     indices = tuple(sorted(set(sampling.choose(timeline))))
     at_s = tuple(timeline.at_s(index) for index in indices)
     return FramePlan(sampling=str(sampling), indices=indices, at_s=at_s)
@@ -341,7 +341,7 @@ def _parse_frame_count(text: str) -> int:
     return count
 
 
-def _build_window(start: str, end: str, n: str) -> WindowSampling:
+def _build_window_sampling(start: str, end: str, n: str) -> WindowSampling:
     if not Fraction(start) < Fraction(end):
         problem = f"a window from {start} to {end} s holds no time"
         raise InvalidSettingError(_SETTING, problem, "Give its start before its end")
@@ -373,7 +373,7 @@ _RULES: Final[dict[re.Pattern[str], Callable[..., Sampling]]] = {
     re.compile(f"fps-{_F}-max-{_N}"): lambda f, n: PerSecondSampling(
         _parse_frame_rate(f), _parse_frame_count(n)
     ),
-    re.compile(f"window-{_S}-{_S}-{_N}"): _build_window,
+    re.compile(f"window-{_S}-{_S}-{_N}"): _build_window_sampling,
     re.compile("paper-8"): lambda: VideoRealityTestSampling(8),
     re.compile(f"vlmevalkit-{_N}"): lambda n: VlmEvalKitCountSampling(_parse_frame_count(n)),
     re.compile(f"vlmevalkit-fps-{_F}"): lambda f: VlmEvalKitRateSampling(_parse_frame_rate(f)),

@@ -68,7 +68,7 @@ class FrameSide(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class FrameSideProfile:
-    """Content of a frame's lines from one flat side to the middle, for border detection."""
+    """Profile of one flat side of a frame: how much content each line has, for border detection."""
 
     level: int
     """Grey level of the outermost line."""
@@ -78,7 +78,7 @@ class FrameSideProfile:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PickedFrame:
-    """One of the evenly spaced frames of a scan: a small picture, and measurements at full size."""
+    """One of the evenly spaced frames of a scan, as a small picture with full-size measurements."""
 
     index: int
     at_s: Fraction
@@ -93,18 +93,21 @@ class PickedFrame:
 
     @property
     def width(self) -> int:
-        """Return the width of the picture."""
+        """Return the width of the small picture in pixels."""
         return int(self.rgb.shape[1])
 
     @property
     def height(self) -> int:
-        """Return the height of the picture."""
+        """Return the height of the small picture in pixels."""
         return int(self.rgb.shape[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ClipScan:
-    """All measurements of one pass over a clip. `width` and `height` are the displayed size."""
+    """Result of the scan of a clip: measurements of every frame, and a few frames as pictures.
+
+    `width` and `height` are the displayed size.
+    """
 
     width: int
     height: int
@@ -139,7 +142,7 @@ class ClipScan:
 
 
 def scan_clip(file: BinaryIO, *, max_pixels: int) -> ClipScan:
-    """Measure every frame of the clip in `file`.
+    """Measure every frame of the clip in `file` in one decoding pass.
 
     Raises:
         MediaError: The clip cannot be decoded, or it has more than 200,000 frames.
@@ -149,7 +152,7 @@ def scan_clip(file: BinaryIO, *, max_pixels: int) -> ClipScan:
         detail = f"the clip has {timeline.n_frames} frames, more than {MAX_SCANNED}"
         raise MediaError(Failure(FailureReason.TOO_LONG, detail))
     wanted = frozenset(plan_frames(parse_sampling(PICKED_PLAN), timeline).indices)
-    meter = FrameMeter(timeline.n_frames)
+    meter = FrameMeasurementCollector(timeline.n_frames)
     picked: list[PickedFrame] = []
     shape = (0, 0)
     for index, frame in _iter_verified_frames(file, timeline, max_pixels=max_pixels):
@@ -173,8 +176,8 @@ def scan_clip(file: BinaryIO, *, max_pixels: int) -> ClipScan:
     )
 
 
-class FrameMeter:
-    """Accumulator of the measurements of a clip's frames, which are added one by one."""
+class FrameMeasurementCollector:
+    """Collector of the measurements of a clip's frames, which are added one by one."""
 
     def __init__(self, n_frames: int) -> None:
         self.histograms = np.zeros((n_frames, HISTOGRAM_BINS), np.uint8)
@@ -207,7 +210,10 @@ class FrameMeter:
 
 
 def compute_colour_histogram(rgb: Rgb) -> NDArray[np.uint8]:
-    """Return the square roots of the shares of `HISTOGRAM_BINS` colours in a picture, times `FULL`."""
+    """Return the colour histogram of a picture with `HISTOGRAM_BINS` bins.
+
+    Values are square roots of the fractions of pixels, times `FULL`.
+    """
     coarse = (rgb // (256 // LEVELS)).astype(np.int16)
     bins = (coarse[..., 0] * LEVELS + coarse[..., 1]) * LEVELS + coarse[..., 2]
     counts = np.bincount(bins.ravel(), minlength=HISTOGRAM_BINS)
@@ -223,7 +229,7 @@ def compute_grey_levels(rgb: Rgb) -> NDArray[np.int16]:
 
 
 def measure_picked_frame(frame: VideoFrame, *, index: int, at_s: Fraction) -> PickedFrame:
-    """Build the picked frame of `frame`: a small, rotated picture and measurements at full size."""
+    """Build the small, rotated picture of a frame, and measure the frame at full size."""
     turns = get_clockwise_rotation(frame) // 90
     width, height = _compute_limited_size(frame.width, frame.height, PICKED_SIDE)
     small = np.rot90(_scale_frame(VideoReformatter(), frame, width=width, height=height), -turns)
@@ -282,7 +288,7 @@ def _orient_lines_inwards(picture: Luma, side: FrameSide) -> Luma:
 def _iter_verified_frames(
     file: BinaryIO, timeline: FrameTimeline, *, max_pixels: int
 ) -> Iterator[tuple[int, VideoFrame]]:
-    """Yield every frame of `timeline` with its index.
+    """Yield every frame of the clip with its index, checked against `timeline`.
 
     Raises:
         MediaError: A frame is damaged, is missing, or has another time than in `timeline`.

@@ -58,8 +58,8 @@ class NoSound:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SoundPart:
-    """A block of samples, one row per sample. Each part begins at the end of the previous part."""
+class SoundSampleBlock:
+    """Block of a clip's sound samples, one row per sample, which follows the previous block."""
 
     samples: NDArray[np.int16]
     start_s: Fraction
@@ -72,10 +72,10 @@ def read_mono_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipSoun
     Raises:
         MediaError: The sound cannot be decoded, or it is longer than an hour.
     """
-    parts: list[SoundPart] = []
+    parts: list[SoundSampleBlock] = []
     n_samples = 0
     with open_clip(file, max_pixels=max_pixels) as clip:
-        for part in iter_sound_parts(clip, rate_hz=SAMPLE_RATE_HZ, layout="mono"):
+        for part in iter_sound_blocks(clip, rate_hz=SAMPLE_RATE_HZ, layout="mono"):
             n_samples += len(part.samples)
             if n_samples > MAX_SAMPLES:
                 detail = f"the sound is longer than {MAX_SAMPLES // SAMPLE_RATE_HZ} s"
@@ -89,9 +89,9 @@ def read_mono_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipSoun
     return ClipSound(np.concatenate([part.samples[:, 0] for part in parts]), start_s)
 
 
-def iter_sound_parts(
+def iter_sound_blocks(
     clip: OpenClip, *, rate_hz: int, layout: Literal["mono", "stereo"]
-) -> Iterator[SoundPart]:
+) -> Iterator[SoundSampleBlock]:
     """Yield the first sound stream of `clip` at `rate_hz` in blocks; nothing if there is no sound."""
     start_s: Fraction | None = None
     resampler = AudioResampler(format="s16", layout=layout, rate=rate_hz)
@@ -102,7 +102,7 @@ def iter_sound_parts(
             start_s = (frame.pts or 0) * (frame.time_base or Fraction(0))
         for piece in resampler.resample(frame):
             flat = piece.to_ndarray().astype(np.int16, copy=False)
-            yield SoundPart(flat.reshape(piece.samples, -1), start_s)
+            yield SoundSampleBlock(flat.reshape(piece.samples, -1), start_s)
 
 
 def _iter_audio_frames(clip: OpenClip) -> Iterator[AudioFrame]:

@@ -17,7 +17,7 @@ from unreel.media.messages import (
     Parts,
     SampledFramesRequest,
     Task,
-    TaskPayload,
+    TaskReplyPayload,
     TimestampFramesRequest,
     format_fraction,
     parse_request_fields,
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from unreel.media.decode import DecodedFrame, Rgb
 
 
-def run_probe_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
-    """Run the task `run_probe_task`: return the facts of the clip."""
+def run_probe_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
+    """Run the task `probe`: return the facts of the clip in `file`."""
     from unreel.media.probe import probe_clip
 
     asked = parse_request_fields(ClipReadRequest, request)
     facts = probe_clip(file, max_pixels=asked.max_pixels)
-    return TaskPayload({"facts": _convert_to_json_value(asdict(facts))})
+    return TaskReplyPayload({"facts": _convert_to_json_value(asdict(facts))})
 
 
 def run_frames_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
-    """Run the task `run_frames_task`: yield the sampled frames, each as one part with rgb24 pixels."""
+    """Run the task `frames`: yield the sampled frames of a clip, each as one part with rgb24 pixels."""
     from unreel.media.container import open_clip
     from unreel.media.decode import decode_frames
     from unreel.media.picture import scale_down_picture
@@ -57,11 +57,11 @@ def run_frames_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
             rgb = scale_down_picture(frame.rgb, asked.longest_side, most_pixels=asked.most_pixels)
             yield _build_frame_payload(frame, rgb)
     counts = {"n_clip_frames": timeline.n_frames, "n_frames": len(plan.indices)}
-    return TaskPayload({"sampling": plan.sampling, **counts})
+    return TaskReplyPayload({"sampling": plan.sampling, **counts})
 
 
 def run_instants_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
-    """Run the task `run_instants_task`: yield the frames at the requested times, each once, in original size."""
+    """Run the task `instants`: yield the frames at the requested times, each once, in original size."""
     from unreel.media.decode import decode_frames
     from unreel.media.timeline import read_frame_timeline
 
@@ -73,20 +73,20 @@ def run_instants_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
     for frame in decode_frames(file, timeline, indices=indices, max_pixels=asked.max_pixels):
         yield _build_frame_payload(frame, frame.rgb)
     counts = {"n_clip_frames": timeline.n_frames, "n_frames": len(indices)}
-    return TaskPayload({"sampling": INSTANTS, **counts})
+    return TaskReplyPayload({"sampling": INSTANTS, **counts})
 
 
-def _build_frame_payload(frame: "DecodedFrame", rgb: "Rgb") -> TaskPayload:
+def _build_frame_payload(frame: "DecodedFrame", rgb: "Rgb") -> TaskReplyPayload:
     import numpy as np
 
     height, width, _ = rgb.shape
     at_s = format_fraction(frame.at_s)
     header = {"index": frame.index, "at_s": at_s, "width": width, "height": height}
-    return TaskPayload(header, (np.ascontiguousarray(rgb).tobytes(),))
+    return TaskReplyPayload(header, (np.ascontiguousarray(rgb).tobytes(),))
 
 
-def run_sound_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
-    """Run the task `run_sound_task`: return the samples as 16-bit little-endian numbers.
+def run_sound_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
+    """Run the task `sound`: return the clip's sound samples as 16-bit little-endian numbers.
 
     A clip without sound gives no blob.
     """
@@ -95,35 +95,37 @@ def run_sound_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
     asked = parse_request_fields(ClipReadRequest, request)
     heard = read_mono_sound(file, max_pixels=asked.max_pixels)
     if isinstance(heard, NoSound):
-        return TaskPayload({"sound": None})
+        return TaskReplyPayload({"sound": None})
     described = {
         "rate_hz": heard.rate_hz,
         "start_s": format_fraction(heard.start_s),
         "n_samples": len(heard.samples),
     }
-    return TaskPayload({"sound": described}, (heard.samples.astype("<i2", copy=False).tobytes(),))
+    return TaskReplyPayload(
+        {"sound": described}, (heard.samples.astype("<i2", copy=False).tobytes(),)
+    )
 
 
-def run_normalise_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
-    """Run the task `run_normalise_task`: return the clip re-encoded in a common format, as an mp4 file."""
+def run_normalise_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
+    """Run the task `normalise`: return the clip re-encoded in a common format, as an mp4 file."""
     from unreel.media.normalise import NormalisedClipFormat, normalise_clip
-    from unreel.media.wire import NormaliseRequest, parse_task_request
+    from unreel.media.task_schemas import NormaliseTaskRequest, parse_task_request
 
-    asked = parse_task_request(NormaliseRequest, request)
+    asked = parse_task_request(NormaliseTaskRequest, request)
     form = NormalisedClipFormat(**{name: value for name, value in asked if name != "max_pixels"})
     data = normalise_clip(file, form, max_pixels=asked.max_pixels)
-    return TaskPayload({"size_bytes": len(data)}, (data,))
+    return TaskReplyPayload({"size_bytes": len(data)}, (data,))
 
 
-def run_render_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
-    """Run the task `run_render_task`: return a part of the clip, as an mp4 file."""
+def run_render_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
+    """Run the task `render`: return a part of the clip as an mp4 file."""
     from unreel.media.normalise import NormalisedClipFormat
-    from unreel.media.render import FrameRange, PixelCrop
+    from unreel.media.render import CroppedFrameRange, PixelCrop
     from unreel.media.render import render_clip_segment as render_clip
-    from unreel.media.wire import RenderRequest, parse_task_request
+    from unreel.media.task_schemas import RenderTaskRequest, parse_task_request
 
-    asked = parse_task_request(RenderRequest, request)
-    cut = FrameRange(
+    asked = parse_task_request(RenderTaskRequest, request)
+    cut = CroppedFrameRange(
         first_frame=asked.first_frame,
         end_frame=asked.end_frame,
         length_s=asked.length_s,
@@ -131,30 +133,30 @@ def run_render_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
     )
     form = None if asked.form is None else NormalisedClipFormat(**dict(asked.form))
     data = render_clip(file, cut, form=form, speed=asked.speed, max_pixels=asked.max_pixels)
-    return TaskPayload({"size_bytes": len(data)}, (data,))
+    return TaskReplyPayload({"size_bytes": len(data)}, (data,))
 
 
 def run_annotate_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
-    """Run the task `run_annotate_task`: yield the clip with drawn annotations, as chunks of an mp4 file."""
+    """Run the task `annotate`: yield the clip with drawn annotations, as chunks of an mp4 file."""
     from unreel.media.annotated_copy import iter_annotated_copy as annotate_clip
-    from unreel.media.annotated_copy_wire import AnnotateRequest
-    from unreel.media.wire import parse_task_request
+    from unreel.media.annotated_copy_messages import AnnotateTaskRequest
+    from unreel.media.task_schemas import parse_task_request
 
-    asked = parse_task_request(AnnotateRequest, request)
+    asked = parse_task_request(AnnotateTaskRequest, request)
     copy = annotate_clip(file, asked.as_commentary(), max_pixels=asked.max_pixels)
     while True:
         try:
             piece = next(copy)
         except StopIteration as end:
             made: AnnotatedCopySummary = end.value
-            return TaskPayload(asdict(made))
-        yield TaskPayload({"at": piece.at, "n_frames": piece.n_frames}, (piece.data,))
+            return TaskReplyPayload(asdict(made))
+        yield TaskReplyPayload({"at": piece.at, "n_frames": piece.n_frames}, (piece.data,))
 
 
-def run_scan_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
-    """Run the task `run_scan_task`: return measurements of every frame, and a few frames as pictures."""
+def run_scan_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
+    """Run the task `scan`: return measurements of every frame, and a few frames as pictures."""
     from unreel.media.scan import scan_clip
-    from unreel.media.scan_wire import build_scan_payload
+    from unreel.media.scan_payload import build_scan_payload
 
     asked = parse_request_fields(ClipReadRequest, request)
     return build_scan_payload(scan_clip(file, max_pixels=asked.max_pixels))

@@ -77,7 +77,7 @@ class FrameTimeline:
 
     @property
     def n_frames(self) -> int:
-        """Return the number of shown frames."""
+        """Return the number of shown frames of the clip."""
         return len(self.ticks)
 
     @property
@@ -161,7 +161,7 @@ def read_frame_timeline(
 def read_open_clip_timeline(
     clip: OpenClip, file: BinaryIO, *, max_pixels: int, max_packets: int = MAX_PACKETS
 ) -> FrameTimeline:
-    """Read the display time of every frame of the open `clip`, and leave the clip at its end.
+    """Read the display time of every frame of the open `clip`, which is at its end afterwards.
 
     `file` is the file from which `clip` was opened.
     """

@@ -1,4 +1,4 @@
-"""Video of a clip that browsers can play: the file itself, or a re-encoded copy if necessary."""
+"""Video of a clip for the player of a page: the file itself, or a copy that browsers can play."""
 
 import base64
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ class PlayerVideo:
     """True for a re-encoded copy, because browsers do not play the clip's own form."""
 
     def instants_us(self) -> Iterator[int]:
-        """Yield when each frame appears, in microseconds after the first frame.
+        """Yield the time of each frame, in microseconds after the first frame.
 
         Yields nothing if the frame rate varies or the clip has more than 20,000 frames.
         """
@@ -60,7 +60,7 @@ class PlayerVideo:
 def prepare_player_video(
     clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int = INLINE_BYTES
 ) -> PlayerVideo | Failure:
-    """Prepare the clip for a page in the directory `out`.
+    """Prepare the clip for the player of a page in the directory `out`; re-encode it if necessary.
 
     A clip of more than `inline_bytes` bytes is written to `out`; a smaller clip is embedded.
     """
@@ -111,7 +111,7 @@ def _make_playable_copy(
 
 
 def _select_normal_form(video: VideoFacts, *, keeps_sound: bool) -> NormalisedClipFormat:
-    """Return a form with the clip's aspect ratio, so that relative box coordinates stay valid."""
+    """Return the format of a playable copy; it keeps the aspect ratio, so that boxes stay valid."""
     scale = min(Fraction(1), Fraction(_LONGEST_SIDE, max(video.width, video.height)))
     width, height = (max(16, round(side * scale / 2) * 2) for side in (video.width, video.height))
     return NormalisedClipFormat(

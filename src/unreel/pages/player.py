@@ -1,4 +1,4 @@
-"""The player: a clip with boxes that follow the playhead, and its typed configuration.
+"""Configuration of the player, which shows a clip with boxes that follow the playhead.
 
 A `PlayerSpec` is the JSON that `player.js` reads, field by field: `dataclasses.asdict` converts it.
 Callers make tracks for a clip of a reviewer or an annotator; the player does the rest.
@@ -28,7 +28,7 @@ _ANSWER_COLOURS: Final = (0, 2, 3, 4, 5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayerBoxSpec:
-    """Box at one timestamp, as fractions of the frame."""
+    """Box of a fault at one timestamp, as fractions of the frame."""
 
     at_us: int
     x0: float
@@ -38,17 +38,17 @@ class PlayerBoxSpec:
 
     @classmethod
     def of(cls, mark: BoxAt) -> Self:
-        """Build the box of `mark` at its instant."""
+        """Convert a `BoxAt`, a box with its timestamp, to a box of the player."""
         return cls(at_us=mark.at_us, **asdict(mark.box))
 
     def mark(self) -> BoxAt:
-        """Return the same box as a `BoxAt`."""
+        """Convert the box of the player to a `BoxAt`, a box with its timestamp."""
         return BoxAt(self.at_us, Box(self.x0, self.y0, self.x1, self.y1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayerTraceSpec:
-    """One fault on the timeline. The start or end is `None` if the source did not name it."""
+    """Fault on the timeline of the player; start or end is `None` if the source did not name it."""
 
     start_us: int | None
     end_us: int | None
@@ -61,7 +61,7 @@ class PlayerTraceSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayerTrackSpec:
-    """All faults from one source, a reviewer or the ground truth, on one line of the timeline."""
+    """Line of the player's timeline: all faults from one source, a reviewer or the ground truth."""
 
     name: str
     kind: Literal["truth", "answer"]
@@ -101,7 +101,10 @@ def build_player_spec(
     shown_us: Iterable[int] = (),
     tracks: Iterable[PlayerTrackSpec] = (),
 ) -> PlayerSpec:
-    """Return the player configuration of `footage` and `tracks`; it opens at an answer's first onset."""
+    """Build the player configuration of `footage` and `tracks`.
+
+    The player opens at the first onset that an answer names.
+    """
     tracks = tuple(tracks)
     found = [trace for track in tracks if track.kind == "answer" for trace in track.traces]
     return PlayerSpec(
@@ -130,7 +133,7 @@ def iter_track_colours(tracks: Iterable[PlayerTrackSpec]) -> Iterator[int]:
 
 
 def iter_overlay_marks(track: PlayerTrackSpec, *, duration_us: int) -> Iterator[OverlayTrace]:
-    """Yield each trace of a track as a moving overlay mark."""
+    """Convert each fault of a track to a moving mark of the overlay, and yield the marks."""
     for trace in track.traces:
         start_us = trace.start_us or 0
         end_us = trace.end_us or max(duration_us, start_us + SHORTEST_US)

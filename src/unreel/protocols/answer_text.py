@@ -1,4 +1,4 @@
-"""Text of an answer: parsing to a verdict, its pieces in linear time, and the effect of its clauses on others."""
+"""Text of a model's answer: parsing into a verdict, and its thoughts, markup, tags and clauses."""
 
 # ruff: noqa: RUF001  words of other languages
 
@@ -11,8 +11,8 @@ from typing import Any, Final, Literal, TypeVar
 
 from unreel.core.verdict import Unparsed, UnparsedReason, Verdict
 from unreel.protocols import claim_words
+from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.protocol import AnswerContext, Mode, Protocol
-from unreel.protocols.space import parse_box_space
 
 _AND: Final = (
     r"and\s(?=(?:it|its|this|that|these|the|i|we|my|so|thus|therefore|hence|looks?|appears?|seems?|is|feels|was|must|should|reads|comes|conclude|believe"
@@ -47,7 +47,7 @@ _TURNS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TextClause:
-    """One clause of a sentence."""
+    """One clause of a sentence in an answer, and how it is separated from the previous clause."""
 
     text: str
     asks: bool
@@ -56,7 +56,7 @@ class TextClause:
 
 
 def split_clauses(text: str) -> Iterator[TextClause]:
-    """Yield the non-blank clauses of `text` in order."""
+    """Split a text into clauses, and yield those that are not blank."""
     start = 0
     opens: Literal["sentence", "turn", "clause"] = "sentence"
     for end in _CLAUSE_ENDS.finditer(text):
@@ -73,17 +73,17 @@ def split_clauses(text: str) -> Iterator[TextClause]:
 
 
 def is_contradicting_clause(clause: str) -> bool:
-    """Return whether the clause begins with a contradiction or conclusion, such as `yet` or `hence`."""
+    """Return whether a clause begins with a contradiction or conclusion, such as `yet` or `hence`."""
     return _TURNS.match(clause) is not None
 
 
 def is_hypothetical_clause(clause: str) -> bool:
-    """Return whether the clause makes the rest of its sentence hypothetical, such as `if`."""
+    """Return whether a clause begins with a word such as `if`, which makes its sentence hypothetical."""
     return _SUPPOSES.match(clause) is not None
 
 
 def is_first_impression_clause(clause: str) -> bool:
-    """Return whether the clause describes a first impression."""
+    """Return whether a clause describes a first impression, which the answer may revise later."""
     return any(
         form.search(clause) for form in (claim_words.FIRST_THOUGHT, claim_words.FIRST_GLYPHS)
     )
@@ -98,7 +98,7 @@ def parse_answer_text(
     box_space: str | None,
     size: tuple[int, int],
 ) -> Verdict:
-    """Parse the text of an answer to a verdict of the protocol `instrument`.
+    """Parse the text of an answer into a verdict of the protocol `instrument`.
 
     Args:
         text: Text of the answer.
@@ -175,14 +175,17 @@ _NO_ANSWER: Final = re.compile(
 )
 
 
-def build_unparsed(reason: UnparsedReason, found: str = "") -> Unparsed:
-    """Return an `Unparsed` with this reason and the text `found`, shortened to `READABLE` characters."""
+def build_unparsed_result(reason: UnparsedReason, found: str = "") -> Unparsed:
+    """Return the result for a part of an answer that could not be parsed: the reason and its text.
+
+    The text `found` is shortened to `READABLE` characters.
+    """
     seen = found.strip()
     return Unparsed(reason, seen if len(seen) <= READABLE else seen[: READABLE - 1] + "…")
 
 
 def strip_thinking(text: str) -> str:
-    """Return the answer without the model's thoughts, for the thinking tags of all model families.
+    """Return an answer without the model's thoughts, for the thinking tags of all model families.
 
     A second opening tag closes the first, as in the example in Video Reality Test. A thought
     without an end contains no answer, unless the text ends with an `<answer>`.
@@ -206,7 +209,7 @@ def strip_thinking(text: str) -> str:
 
 
 def strip_markup(text: str) -> str:
-    """Return `text` with normalised characters and digits, without markup around answers."""
+    """Return the text of an answer without markup around it, with normalised characters and digits."""
     plain = unicodedata.normalize("NFKC", text)
     return _WRAPPING.sub(
         r"\g<boxed>", plain if plain.isascii() else plain.translate(_build_digit_table())
@@ -225,12 +228,12 @@ def _build_digit_table() -> dict[int, str | None]:
 
 
 def is_refusal_or_error(text: str) -> bool:
-    """Return whether `text` begins as a refusal or as a server's error message."""
+    """Return whether an answer begins like a refusal or like a server's error message."""
     return _NO_ANSWER.match(text.lstrip()[:SHORT]) is not None
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether the answer after the thoughts begins with a refusal.
+    """Return whether an answer, without its thoughts, begins with a refusal.
 
     A text that says that it cannot decide is not a refusal.
     """
@@ -272,10 +275,10 @@ def _compile_tag_pattern(name: str, mode: Mode) -> re.Pattern[str]:
     return re.compile(rf"<\s{{0,3}}(/?)\s{{0,3}}{name}\s{{0,3}}>", re.IGNORECASE | re.ASCII)
 
 
-def choose_first_parsed(attempts: Iterable[R | Unparsed]) -> R | Unparsed:
-    """Return the first result that is parsed; otherwise the `Unparsed` of the best attempt.
+def choose_first_parsed_result(attempts: Iterable[R | Unparsed]) -> R | Unparsed:
+    """Return the first of several parse results that is not `Unparsed`.
 
-    The best attempt is the one that understood most of the text, judged by its reason.
+    If all are `Unparsed`, return the one that understood most of the text, judged by its reason.
     """
     best = Unparsed(UnparsedReason.MISSING)
     for result in attempts:

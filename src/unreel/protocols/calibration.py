@@ -1,4 +1,4 @@
-"""Calibration of a reviewer's labels against the truth, and of its realism scores."""
+"""Calibration of a reviewer: its labels against the truth, its realism scores against people's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.realism.scorer import RealismRow
-from unreel.protocols.trace.truth import TraceTruth
+from unreel.protocols.trace.ground_truth import TraceTruth
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.detection import ProbabilityCalibration, measure_probability_calibration
+from unreel.stats.detection_metrics import ProbabilityCalibration, measure_probability_calibration
 
 _SCALE = (1.0, 5.0)
 
@@ -27,7 +27,7 @@ class RealismCalibrationBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealismCalibrationTable:
-    """Comparison of a reviewer's realism scores with people's scores."""
+    """Calibration of a reviewer's realism scores: people's mean score for each score that it gave."""
 
     leniency: Measured
     """Mean of the reviewer's score less people's: above 0, it finds clips more realistic."""
@@ -35,10 +35,10 @@ class RealismCalibrationTable:
     """From the lowest score given to the highest."""
 
 
-def calibrate_labels(
+def measure_label_calibration(
     rows: Sequence[ScoredQuestion[Any, Any]], *, seed: int
 ) -> ProbabilityCalibration:
-    """Compute the calibration of `trace` or `reality` labels, as probabilities of 0 or 1.
+    """Measure the calibration of `trace` or `reality` labels, read as probabilities of 0 or 1.
 
     A reported confidence is ignored, so there are at most two bins: the clips called real and the
     clips called generated. A clip counts once, regardless of the number of its annotation rows.

@@ -1,4 +1,4 @@
-"""Words by which prose claims, denies, doubts and counts, in the languages that reviewers answer in."""
+"""Patterns of words that claim, deny, doubt or count, in the languages that reviewers answer in."""
 
 # ruff: noqa: RUF001  words of other languages
 
@@ -11,7 +11,7 @@ LETTER: Final = r"0-9A-Za-z_\u00c0-\u024f\u0400-\u04ff\u0600-\u06ff"
 
 
 def compile_phrase_pattern(*phrases: Sequence[str] | str) -> re.Pattern[str]:
-    """Compile a pattern that matches any of `phrases` as whole words; a blank is any white space."""
+    """Compile a pattern that matches any of `phrases` as whole words; a space matches any white space."""
     words = "|".join(
         phrase.replace(" ", r"\s") for table in phrases for phrase in _list_phrases(table)
     )

@@ -98,21 +98,21 @@ class AnswerField:
 
     @property
     def is_last_word(self) -> bool:
-        """Return whether the field's name calls it final, so that it takes precedence."""
+        """Return whether the name of a field calls its answer final, so that it takes precedence."""
         return _LAST.search(self.name) is not None
 
     @property
     def is_first_thought(self) -> bool:
-        """Return whether the field's name calls it preliminary."""
+        """Return whether the name of a field calls its answer preliminary."""
         return _FIRST.search(self.name) is not None
 
 
 @lru_cache(maxsize=4)
 def parse_answer_fields(text: str) -> tuple[AnswerField, ...]:
-    """Return the named fields of an answer in order; of several JSON objects, only the first counts."""
+    """Return the named fields of an answer in order; of several JSON objects, only the first is read."""
     if len(text) > _LONGEST:
         return ()
-    if given := find_json_object(text):
+    if given := find_first_json_object(text):
         return tuple(_iter_object_fields(given))
     rows = parse_markdown_tables(text)
     lines = "\n".join("" if _is_table_row(line) else line for line in text.splitlines())
@@ -124,7 +124,10 @@ def parse_answer_fields(text: str) -> tuple[AnswerField, ...]:
 
 
 def get_field_values(found: Sequence[AnswerField], *kinds: Kind) -> list[str]:
-    """Return the values of the fields of these kinds; fields named final take precedence."""
+    """Return the values of an answer's fields of these kinds, such as "label".
+
+    If fields are named final, only their values are returned; preliminary ones are excluded.
+    """
     said = [field for field in found if field.kind in kinds and field.value]
     final = [field for field in said if field.is_last_word]
     return [
@@ -132,7 +135,7 @@ def get_field_values(found: Sequence[AnswerField], *kinds: Kind) -> list[str]:
     ]
 
 
-def find_json_object(text: str) -> Mapping[str, Any]:
+def find_first_json_object(text: str) -> Mapping[str, Any]:
     """Return the first JSON object in `text`; empty if there is none.
 
     An object with syntax errors is read as far as its name-value pairs can be found.
@@ -178,7 +181,7 @@ def _format_tag_as_line(tag: re.Match[str]) -> str:
 
 
 def get_field_kind(name: str) -> Kind | None:
-    """Return the kind of answer field that `name` means; `None` if the name is unknown."""
+    """Return the kind of answer field, such as "label", that a field name means; `None` if unknown."""
     found = _HEAD.match(f"{_strip_decoration(name.replace('_', ' ')).strip()}:")
     return _find_field_kind(found["name"]) if found and found.end() > len(name.strip()) else None
 
@@ -228,9 +231,9 @@ def _iter_line_fields(text: str) -> Iterator[AnswerField]:
 
 
 def _is_field_heading(head: re.Match[str]) -> bool:
-    """Return whether a match is a field name: with a colon, or else as a heading or in bold.
+    """Return whether a match of the heading pattern is the name of a field.
 
-    A name without a colon must be alone on its line.
+    It is if a colon or another sign follows. Without one, it must be a heading or in bold.
     """
     if head["sign"].strip():
         return True

@@ -32,11 +32,11 @@ _MARKER: Final = re.compile(r"(?<=<)(?=[^\s\d=<-])|(?<=\[)(?=/?[A-Z_]{2,20}\])")
 """After the bracket of what may be a tag, or a model's own mark such as `<|im_end|>` and `[INST]`."""
 
 
-def quote_for_prompt(text: str) -> str:
-    """Return `text` for a prompt: one line of at most `LONGEST` characters, without turn markers.
+def quote_text_for_prompt(text: str) -> str:
+    """Return `text` in a form that is safe to quote in a prompt: one line without turn markers.
 
-    Line breaks, direction marks and invisible characters become spaces. Other texts are unchanged,
-    so that earlier questions stay the same.
+    Line breaks, direction marks and invisible characters become spaces, and the text is cut to
+    `LONGEST` characters. Other texts are unchanged, so that earlier questions stay the same.
     """
     cut = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
     return _MARKER.sub(" ", _NOT_ON_A_LINE.sub(" ", cut))
@@ -56,7 +56,7 @@ _PLACE: Final = re.compile(r"(?:<video ?>)+(?! )")
 def sample_shown_frames(
     reader: "MediaReader", file: Path, *, sampling: str, max_pixels: int | None
 ) -> "SampledFrames | Failure":
-    """Return the sampled frames of `file`, in the size in which reviewers see them."""
+    """Read the frames of a video that a sampling plan selects, scaled to the size shown to reviewers."""
     return reader.frames(file, sampling=sampling, longest_side=LONGEST_SIDE, most_pixels=max_pixels)
 
 
@@ -67,9 +67,9 @@ def split_prompt_at_clips(prompt: str) -> tuple[str, str]:
 
 
 def shows_frame_times(instrument: str, marks: Marks = "default") -> bool:
-    """Return whether each frame is shown with its time in questions of the protocol `instrument`.
+    """Return whether questions of the protocol `instrument` show the time of each frame.
 
-    `marks` is the condition's setting. An unknown name has no times by default.
+    `marks` is the condition's setting. By default the protocol decides; an unknown one has no times.
     """
     if marks != "default":
         return marks == "on"

@@ -2,6 +2,6 @@
 
 Where to look:
     `section.py`: base class of sections.
-    `check.py`: reading and validation, and changes from the command line.
+    `validation.py`: validation of recipes, and changes from the command line.
     `documentation.py`: documentation of every key.
 """

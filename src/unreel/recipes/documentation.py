@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from unreel.recipes.section import LARGEST, NumberUnit, RecipeSection
+from unreel.recipes.section import LARGEST, RecipeNumberUnit, RecipeSection
 
 _KINDS: Final = {
     bool: "true or false",
@@ -51,7 +51,7 @@ class RecipeSectionDescription:
     """Whether it may stand several times, as `[[name]]`."""
 
 
-def iter_section_descriptions(
+def iter_recipe_section_descriptions(
     shape: type[RecipeSection], name: str = ""
 ) -> Iterator[RecipeSectionDescription]:
     """Yield the description of the section `shape`, then of its nested sections, in field order."""
@@ -60,7 +60,7 @@ def iter_section_descriptions(
         key: own for key, field in shape.model_fields.items() if (own := _find_field_section(field))
     }
     keys = tuple(
-        build_key_description(
+        build_recipe_key_description(
             key,
             _get_declared_type(field),
             default=_format_default_value(field),
@@ -72,15 +72,15 @@ def iter_section_descriptions(
     yield RecipeSectionDescription(name=name, about=_format_section_summary(shape), keys=keys)
     for key, own in inner.items():
         below = f"{name}.{key}" if name else key
-        first, *others = iter_section_descriptions(own, below)
+        first, *others = iter_recipe_section_descriptions(own, below)
         yield replace(first, many=get_origin(shape.model_fields[key].annotation) is tuple)
         yield from others
 
 
-def build_key_description(
+def build_recipe_key_description(
     key: str, annotation: Any, *, default: str | None, meaning: str
 ) -> RecipeKeyDescription:
-    """Describe one key by its declared type."""
+    """Build the description of one recipe key from its declared type, default and meaning."""
     return RecipeKeyDescription(
         key=key,
         kind=_format_allowed_values(annotation),
@@ -158,12 +158,14 @@ def _iter_annotation_parts(annotation: Any) -> Iterator[Any]:
 
 def _iter_unit_names(annotation: Any) -> Iterator[str]:
     return (
-        part.name for part in _iter_annotation_parts(annotation) if isinstance(part, NumberUnit)
+        part.name
+        for part in _iter_annotation_parts(annotation)
+        if isinstance(part, RecipeNumberUnit)
     )
 
 
 def _format_allowed_values(annotation: Any) -> str:
-    """Return the allowed values as text."""
+    """Return the values that a recipe key allows, as text."""
     given = get_args(annotation)
     match get_origin(annotation):
         case None if annotation in _KINDS:

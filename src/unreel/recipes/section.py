@@ -23,7 +23,7 @@ LARGEST: Final = 10**12
 
 
 @dataclass(frozen=True, slots=True)
-class NumberUnit:
+class RecipeNumberUnit:
     """Unit of a number in a recipe, for its documentation."""
 
     name: str
@@ -41,7 +41,7 @@ class RecipeSection(BaseModel):
 
 
 def _parse_exact_number(value: object) -> Fraction:
-    """Return the exact number as written: 0.1 is a tenth, 30000/1001 is a fraction."""
+    """Parse a number exactly as written in a recipe: 0.1 is a tenth, 30000/1001 is a fraction."""
     text = str(value) if isinstance(value, int | float | str | Fraction) else ""
     # An exponent would let a few letters stand for a number of a gigabyte.
     if isinstance(value, bool) or len(text) > _LONGEST_NUMBER or "e" in text.lower():
@@ -66,8 +66,10 @@ Line = Annotated[Text, Field(min_length=1), AfterValidator(_require_single_line)
 """A name as boards and tables show it."""
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
-MaxTokens = Annotated[int, Field(ge=1, le=10_000_000), NumberUnit("tokens")]
+MaxTokens = Annotated[int, Field(ge=1, le=10_000_000), RecipeNumberUnit("tokens")]
 Connections = Annotated[int, Field(ge=1, le=1024)]
-Deadline = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False), NumberUnit("seconds")]
+Deadline = Annotated[
+    float, Field(gt=0, le=86_400, allow_inf_nan=False), RecipeNumberUnit("seconds")
+]
 Exact = Annotated[Fraction, BeforeValidator(_parse_exact_number)]
-Seconds = Annotated[Exact, Field(ge=0, le=LARGEST), NumberUnit("seconds")]
+Seconds = Annotated[Exact, Field(ge=0, le=LARGEST), RecipeNumberUnit("seconds")]

@@ -1,11 +1,11 @@
-"""HTML pages from stored answers. They open from disk.
+"""HTML pages about stored answers. The pages open from disk, without a web server.
 
 Where to look:
     `site.py`: the report of runs.
-    `entrants.py`: a run as pages need it.
+    `entrants.py`: the data of a run for its pages.
     `boards/`: panels, charts and tables.
     `clips/`: the browser of clips.
-    `mistakes.py`: the page of one reviewer.
+    `reviewer_page.py`: the page of one reviewer.
     `review/`: the evidence page of one clip.
     `season/`: the pages of a season.
 """

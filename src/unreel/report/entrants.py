@@ -1,4 +1,4 @@
-"""A run for pages: every question with its ground truth, its answer and the parsed verdict."""
+"""Data of a run for report pages: each question with its ground truth, answer and parsed verdict."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,17 +10,17 @@ import numpy as np
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.statistics import BenchmarkStats
 from unreel.core.clip import Clip
+from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure
-from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.input_files import parse_json_object
 from unreel.core.judgement import list_subject_clips
 from unreel.core.question import Condition
-from unreel.evaluation.explanation_scores import ExplanationJudges, build_stored_judge
+from unreel.evaluation.explanation_scores import ExplanationJudges, build_stored_rulings_judge
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.run_job import EvalRun
-from unreel.evaluation.scored_columns import InternedTexts, InternedValueColumn
+from unreel.evaluation.scored_columns import InternedTextColumn, InternedValueColumn
 from unreel.evaluation.scoring import Rows, score_run
 from unreel.protocols.protocol import Protocol, ScoredQuestion
 from unreel.reviewers.registry import FLOORS
@@ -28,15 +28,15 @@ from unreel.stats.label_digests import LabelDigestList, digest_label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportSubject:
-    """A clip of a benchmark, and the properties of its file."""
+class ReportClip:
+    """Clip of a benchmark in a report, and the properties of its file or the failure to read it."""
 
     entry: Entry
     clip: Clip | Failure
 
 
 class StoredAnswerColumns:
-    """Columns of the table of answers that a report needs, for one condition.
+    """Compact copy of the stored answers for one condition, with the columns that a report needs.
 
     Texts are stored as bytes; equal values of other columns are stored once.
     """
@@ -52,13 +52,13 @@ class StoredAnswerColumns:
 
     def __init__(self) -> None:
         self._shown = bytearray()
-        self.columns: dict[str, InternedTexts | InternedValueColumn[Any]] = {
-            name: InternedTexts() for name in self.TEXTS
+        self.columns: dict[str, InternedTextColumn | InternedValueColumn[Any]] = {
+            name: InternedTextColumn() for name in self.TEXTS
         }
         self.columns |= {name: InternedValueColumn[Any]() for name in self.NUMBERS}
 
     def append(self, shown: str, row: Mapping[str, Any]) -> None:
-        """Add an answer about a clip id, or about both ids of a pair joined with `+`."""
+        """Add a stored answer; `shown` is the clip id, or both ids of a pair joined with `+`."""
         self._shown += digest_label(shown)
         for name in self.TEXTS:
             self.columns[name].append(row[name] or "")
@@ -78,7 +78,7 @@ class StoredAnswerColumns:
 
 
 class StoredAnswerRow(Mapping[str, Any]):
-    """One row of `StoredAnswerColumns`; its values are read from the columns on access."""
+    """Stored answer as a mapping, whose values are read from `StoredAnswerColumns` on access."""
 
     __slots__ = ("_answers", "_place")
 
@@ -101,7 +101,7 @@ class AnsweredQuestion:
 
     key: str
     """Id of the clip, or both of a pair joined with `+`."""
-    subjects: tuple[ReportSubject, ...]
+    subjects: tuple[ReportClip, ...]
     rows: Rows
     """One for each truth; all have the same outcome."""
     stored: Mapping[str, Any]
@@ -109,12 +109,12 @@ class AnsweredQuestion:
 
     @property
     def outcome(self) -> Any:
-        """Return the verdict, or the failure."""
+        """Return the parsed verdict of the answer, or the failure."""
         return self.rows[0].outcome
 
     @property
     def creator(self) -> str | None:
-        """Return the creator of the generated clip; `None` if only real ones are shown."""
+        """Return the creator of the question's generated clip; `None` if all its clips are real."""
         for subject in self.subjects:
             creator: str | None = getattr(subject.entry.origin, "creator", None)
             if creator is not None:
@@ -124,7 +124,7 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportEntrant:
-    """One reviewer of one run under one condition, with all that it answered."""
+    """Reviewer of one run under one condition, with its questions, answers and scorecard."""
 
     reviewer: str
     is_floor: bool
@@ -147,12 +147,12 @@ class ReportEntrant:
 
     @property
     def rows(self) -> list[ScoredQuestion[Any, Any]]:
-        """Return the rows of all items."""
+        """Return the scored rows of all questions of the entrant."""
         return [row for item in self.items for row in item.rows]
 
     @property
     def protocol(self) -> str:
-        """Name of the protocol."""
+        """Return the name of the entrant's protocol."""
         return self.instrument.instrument.protocol
 
 
@@ -167,7 +167,7 @@ def read_report_entrants(run: EvalRun, *, judge: str | None = None) -> tuple[Rep
         run, score_texts=partial(_judge_and_append_rows, read, _find_explanation_judges(run, judge))
     )
     reading = BenchmarkStats()
-    subjects = _index_subjects(run, reading)
+    subjects = _index_report_clips(run, reading)
     stored = _group_stored_answers(run)
     recipe = run.recipe
     known = reading.identity
@@ -197,7 +197,7 @@ def _judge_and_append_rows(read: list[Rows], judges: ExplanationJudges | None, r
 
 
 def _iter_run_items(
-    rows: Rows, subjects: Mapping[str, ReportSubject], stored: StoredAnswerColumns
+    rows: Rows, subjects: Mapping[str, ReportClip], stored: StoredAnswerColumns
 ) -> Iterator[AnsweredQuestion]:
     by_key: dict[str, tuple[ScoredQuestion[Any, Any], ...]] = {}
     for row in rows:
@@ -211,10 +211,10 @@ def _iter_run_items(
         yield AnsweredQuestion(key=key, subjects=shown, rows=group, stored=answer)
 
 
-def _index_subjects(run: EvalRun, reading: BenchmarkStats) -> dict[str, ReportSubject]:
-    """Return every clip by the id in its rows; of two entries with the same bytes, the first is kept."""
+def _index_report_clips(run: EvalRun, reading: BenchmarkStats) -> dict[str, ReportClip]:
+    """Return every clip of the run by its id; of two entries with the same bytes, the first is kept."""
     benchmark = run.benchmark()
-    subjects: dict[str, ReportSubject] = {}
+    subjects: dict[str, ReportClip] = {}
     entries = run.entries(benchmark, reading)
     cleaned = run.scope.shows_cleaned
     for surveyed in run.survey(benchmark).find_files(benchmark, entries, cleaned=cleaned):
@@ -226,7 +226,7 @@ def _index_subjects(run: EvalRun, reading: BenchmarkStats) -> dict[str, ReportSu
                     if isinstance(clip, Failure)
                     else clip.id
                 )
-                subjects.setdefault(key, ReportSubject(entry=entry, clip=clip))
+                subjects.setdefault(key, ReportClip(entry=entry, clip=clip))
     return subjects
 
 
@@ -258,7 +258,7 @@ def _format_benchmark_part(recipe: EvalRecipe) -> str:
 def _find_explanation_judges(run: EvalRun, model: str | None) -> ExplanationJudges | None:
     if model is None or "explanation" not in run.recipe.instrument.figures:
         return None
-    return ExplanationJudges([build_stored_judge(model, run)], run.recipe.seed)
+    return ExplanationJudges([build_stored_rulings_judge(model, run)], run.recipe.seed)
 
 
 def parse_answer_notes(item: AnsweredQuestion) -> Mapping[str, Any]:

@@ -9,10 +9,10 @@ from typing import Final
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 from unreel.evaluation.run_job import EvalRun
 from unreel.pages import player
-from unreel.pages.page import build_html_page, render_template
+from unreel.pages.html_page import build_html_page, render_template
 from unreel.report.boards.bias_and_calibration import (
     build_bias_panel,
     build_calibration_panel,
@@ -23,30 +23,30 @@ from unreel.report.boards.board import (
     BoardPanel,
     ReportBoard,
     add_distinct_board_names,
-    build_board_without_panels,
     build_contender_names,
+    build_unfilled_report_board,
 )
-from unreel.report.boards.coverage_and_cost import build_cost_panel, build_coverage_panel
-from unreel.report.boards.detail_panels import (
+from unreel.report.boards.breakdown_panels import (
     build_categories_panel,
     build_creators_panel,
     build_other_metrics_panel,
     iter_benchmark_part_panels,
 )
-from unreel.report.boards.downloads import FOLDER as TABLES
-from unreel.report.boards.downloads import (
+from unreel.report.boards.coverage_and_cost import build_cost_panel, build_coverage_panel
+from unreel.report.boards.differences_panel import build_differences_panel
+from unreel.report.boards.ranking_panels import build_difficulty_panel, build_leaderboard_panel
+from unreel.report.boards.table_downloads import FOLDER as TABLES
+from unreel.report.boards.table_downloads import (
     add_table_file_names,
-    build_latex_page_data,
+    build_latex_downloads,
     build_table_files,
     format_clips_csv,
 )
-from unreel.report.boards.pairwise import build_differences_panel
-from unreel.report.boards.ranking import build_difficulty_panel, build_leaderboard_panel
-from unreel.report.clips.browser import ClipBrowserData, build_clip_browser
+from unreel.report.clips.clip_browser import ClipBrowserData, build_clip_browser
 from unreel.report.clips.clip_files import FOLDER as BOOK
-from unreel.report.clips.clip_files import Media, MediaFolder, format_clip_page_path
+from unreel.report.clips.clip_files import Media, ReportMediaFolder, format_clip_page_path
 from unreel.report.entrants import ReportEntrant, group_entrants_by_questions, read_report_entrants
-from unreel.report.mistakes import build_reviewer_page_files
+from unreel.report.reviewer_page import build_reviewer_page_files
 
 PAGE: Final = "index.html"
 _OURS: Final = re.compile(r"\d+\.html|(board|reviewer)-\d+[a-z0-9-]*\.(csv|tex)")
@@ -65,8 +65,8 @@ SCRIPTS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportResult:
-    """Counts and location of a report."""
+class WrittenReport:
+    """Result of writing a report: the page, its size, and counts."""
 
     page: Path
     size_bytes: int
@@ -81,13 +81,13 @@ class ReportResult:
 
 def write_report(
     runs: Sequence[EvalRun], out: Path, *, media: Media = "link", judge: str | None = None
-) -> ReportResult:
-    """Write the report of `runs` to the folder `out`. Sends nothing; an existing page is replaced.
+) -> WrittenReport:
+    """Write the report of `runs` to the folder `out`; an existing report is replaced. Send nothing.
 
     Args:
         runs: Runs of `unreel eval`; those over the same questions share a board.
-        out: A folder, created if missing.
-        media: `link` puts hard or symbolic links to clips into the folder, `copy` copies.
+        out: Folder, created if missing.
+        media: `link` puts hard or symbolic links to clips into the folder, `copy` copies the clips.
         judge: Model whose stored rulings score explanations: see `unreel score --judge`.
     """
     setting = "runs"
@@ -104,7 +104,7 @@ def write_report(
     boards = [_add_board_panels(board, named[place + 1 :]) for place, board in enumerate(named)]
     names = build_contender_names(boards)
     folder = OutputDirectory(out, published=True)
-    media_folder = MediaFolder(out=folder, media=media, access=_get_storage_access(runs))
+    media_folder = ReportMediaFolder(out=folder, media=media, access=_get_storage_access(runs))
     pages: set[str] = set()
 
     def put(name: str, text: str) -> None:
@@ -120,7 +120,7 @@ def write_report(
         tables |= build_table_files(table)
     _replace_report_files(folder, tables | _build_reviewer_files(boards, names, browser))
     page = folder.write(PAGE, _render_report_page(boards, browser, tables).encode())
-    return ReportResult(
+    return WrittenReport(
         page=page,
         size_bytes=page.stat().st_size,
         n_boards=len(boards),
@@ -168,7 +168,7 @@ def _replace_report_files(folder: OutputDirectory, files: Mapping[str, str]) -> 
 def _iter_report_boards(entrants: Sequence[ReportEntrant]) -> Iterator[ReportBoard]:
     for number, shared in enumerate(group_entrants_by_questions(entrants)):
         places = [_find_entrant_index(entrant, entrants) for entrant in shared]
-        yield build_board_without_panels(shared, places, number=number)
+        yield build_unfilled_report_board(shared, places, number=number)
 
 
 def _find_entrant_index(wanted: ReportEntrant, entrants: Sequence[ReportEntrant]) -> int:
@@ -199,7 +199,7 @@ def _iter_board_panels(
     yield build_cost_panel(board)
 
 
-def _get_storage_access(runs: Sequence[EvalRun]) -> StorageAccess:
+def _get_storage_access(runs: Sequence[EvalRun]) -> ClipAccessSettings:
     return runs[0].access
 
 
@@ -227,7 +227,7 @@ def _render_report_page(
         pages=[format_clip_page_path(number) for number in range(len(browser.index["pages"]))],
     )
     data: dict[str, object] = {"report-charts": charts, "report-index": browser.index}
-    data |= build_latex_page_data(tables)
+    data |= build_latex_downloads(tables)
     data["report-clips-0"] = browser.packed
     return build_html_page(
         title="unreel report",

@@ -38,7 +38,7 @@ def build_clip_input(
     condition: Condition,
     wants: frozenset[InputKind],
 ) -> ClipInput | Failure:
-    """Build the reviewer's input from `clip`: the kinds in `wants` that `condition` allows.
+    """Build the input of a reviewer from `clip`: the input kinds in `wants` that `condition` allows.
 
     Return a failure if the file cannot be decoded, or if `condition` cannot be satisfied. The
     clip's bytes are read from `file`.
@@ -92,17 +92,17 @@ FindChange = Callable[[ClipId, Path], Failure | None]
 
 
 @contextmanager
-def open_local_file(location: str) -> Iterator[Path]:
-    """Yield the local file at `location`."""
+def provide_local_path(location: str) -> Iterator[Path]:
+    """Yield the path of a clip whose location is already a local path."""
     yield Path(location)
 
 
-def _skip_change_check(_clip: ClipId, _file: Path) -> Failure | None:
+def _report_no_clip_change(_clip: ClipId, _file: Path) -> Failure | None:
     return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewResult:
+class AskedQuestionResult:
     """Result of one question to one reviewer: the clip inputs that were sent, and the reply."""
 
     reviewer: str
@@ -137,18 +137,18 @@ class ReviewResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipInputLoader:
-    """Loader of the clip inputs for a condition, for questions and for training alike."""
+    """Loader of a reviewer's inputs from clips under a condition, for questions and for training."""
 
     reader: MediaReader
-    open_file: OpenFile = open_local_file
+    open_file: OpenFile = provide_local_path
     """How a clip's location becomes a file."""
-    find_change: FindChange = _skip_change_check
+    find_change: FindChange = _report_no_clip_change
     """Looks at a file again after it was shown."""
 
     def show(
         self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]
     ) -> tuple[ClipInput, ...] | Failure:
-        """Return the clips with the input kinds in `wants`, or the failure of the first unusable clip."""
+        """Load the input kinds `wants` of each clip; return the failure of the first unusable clip."""
         exhibits: list[ClipInput] = []
         for clip in clips:
             with self.open_file(clip.location) as file:
@@ -198,8 +198,8 @@ class ReviewDispatcher:
         self,
         reader: MediaReader,
         *,
-        open_file: OpenFile = open_local_file,
-        find_change: FindChange = _skip_change_check,
+        open_file: OpenFile = provide_local_path,
+        find_change: FindChange = _report_no_clip_change,
     ) -> None:
         self._showing = ClipInputLoader(reader=reader, open_file=open_file, find_change=find_change)
         # Decoding is work for processors, asking is waiting: only as many decode as can work.
@@ -213,10 +213,10 @@ class ReviewDispatcher:
         *,
         prompt: str = "",
         name: str = "",
-    ) -> ReviewResult:
-        """Load `clips`, send `question`, and wait for the reply.
+    ) -> AskedQuestionResult:
+        """Load `clips`, send `question` about them to the reviewer `asked`, and return the result.
 
-        `prompt` is the text for a question without a protocol, `name` the clips' name in a
+        `prompt` is the text for a question without a protocol. `name` is the name of the clips in a
         benchmark.
         """
         shown = await self.show(clips, question.condition, asked.reviewer.wants)
@@ -225,7 +225,7 @@ class ReviewDispatcher:
     async def show(
         self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]
     ) -> tuple[ClipInput, ...] | Failure:
-        """Return the clips with the input kinds in `wants`, or the failure of the first unusable clip."""
+        """Load the input kinds `wants` of each clip; return the failure of the first unusable clip."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
             self._decoders, self._showing.show, clips, condition, wants
@@ -239,7 +239,7 @@ class ReviewDispatcher:
         *,
         prompt: str = "",
         name: str = "",
-    ) -> ReviewResult:
+    ) -> AskedQuestionResult:
         """Send `question` with the loaded inputs `shown`, and return the result.
 
         If `shown` is a failure, nothing is sent and the failure is the outcome.
@@ -255,7 +255,7 @@ class ReviewDispatcher:
         else:
             space = reviewer.box_space(shown[0])
             outcome = await reviewer.answer(sheet)
-        return ReviewResult(
+        return AskedQuestionResult(
             reviewer=reviewer.name,
             question=question,
             prompt=sheet.prompt,

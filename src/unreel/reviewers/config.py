@@ -16,41 +16,41 @@ from unreel.core.errors import InvalidSettingError, UnreelError, suggest_names
 from unreel.core.question import Instrument
 from unreel.core.registry import LazyImport, require_extra
 from unreel.core.server_keys import parse_server_url
+from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.protocol import Mode, Protocol, get_protocol
-from unreel.protocols.space import parse_box_space
 from unreel.recipes.section import (
     MOST_PARTS,
     Connections,
     Count,
     Deadline,
     MaxTokens,
-    NumberUnit,
+    RecipeNumberUnit,
     RecipeSection,
     Text,
 )
-from unreel.reviewers.condition import ConditionSection
+from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.endpoint.budget import EarlierSpending, TokenPrice, read_token_prices
-from unreel.reviewers.endpoint.families import (
+from unreel.reviewers.endpoint.model_address import LOCAL, is_server_model, parse_model_address
+from unreel.reviewers.endpoint.model_families import (
     RESIZED,
     ModelFamily,
     Switch,
-    build_thinking_fields,
+    build_thinking_request_fields,
     detect_model_family,
     get_model_family,
 )
-from unreel.reviewers.endpoint.providers import LOCAL, is_server_model, parse_model_address
 from unreel.reviewers.endpoint.servers import ModelEndpoint, find_model_endpoint
-from unreel.reviewers.external.command import ExternalProgramSettings
+from unreel.reviewers.external.detector_program import ExternalProgramSettings
+from unreel.reviewers.external.detector_scores import DetectorScoreInterpretation, ScoreMeans
 from unreel.reviewers.external.factory import (
     COMMAND,
     HTTP,
     ExternalServiceConfig,
     build_program_factory,
     build_service_factory,
-    require_external_name,
+    require_external_reviewer_name,
 )
-from unreel.reviewers.external.scores import ScoreInterpretation, ScoreMeans
 from unreel.reviewers.factory import ReviewerFactory, wrap_open_reviewer
 from unreel.reviewers.local.checkpoint import read_checkpoint
 from unreel.reviewers.local.input_format import CheckpointInputSpec, read_checkpoint_input_spec
@@ -91,11 +91,13 @@ class ReviewerSection(RecipeSection):
     """Questions that are with the server at once."""
     max_requests: Count | None = None
     """Most requests in one call."""
-    max_cost_usd: Annotated[Decimal, Field(gt=0, le=10**9), NumberUnit("US dollars")] | None = None
+    max_cost_usd: (
+        Annotated[Decimal, Field(gt=0, le=10**9), RecipeNumberUnit("US dollars")] | None
+    ) = None
     """Most money, failures included; an eval or a season counts all its calls. It needs a price."""
     prices: Text | None = None
     """A TOML file of prices, needed for a cap on cost."""
-    gpus: Annotated[float, Field(ge=0, le=64), NumberUnit("graphics cards")] = 0.0
+    gpus: Annotated[float, Field(ge=0, le=64), RecipeNumberUnit("graphics cards")] = 0.0
     """What each worker takes on a cluster, for a model that runs there; above 0 a program may open them."""
     command: Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)] = ()
     """The program of a model `command:NAME` and its arguments: it is given a clip's path and writes a score."""
@@ -109,7 +111,7 @@ class ReviewerSection(RecipeSection):
     @model_validator(mode="before")
     @classmethod
     def _shown_as_taught(cls, values: Any) -> Any:
-        """Set `show` to the input format of a checkpoint's training if it is not set."""
+        """Set the option `show`, if missing, to the input form that a local checkpoint was trained on."""
         if isinstance(values, dict) and "show" not in values:
             taught = _find_training_input_spec(str(values.get("model")))
             return values if taught is None else {**values, "show": taught.input}
@@ -119,7 +121,7 @@ class ReviewerSection(RecipeSection):
     @classmethod
     def _model_is_known(cls, model: str) -> str:
         if model.startswith((COMMAND, HTTP)):
-            return require_external_name(model)
+            return require_external_reviewer_name(model)
         if model.startswith(LOCAL):
             return model  # whoever opens it looks for the folder: a stored run is read without
         if is_server_model(model) and not model.startswith(OBJECT):
@@ -164,9 +166,9 @@ class ReviewerSection(RecipeSection):
 
     @property
     def assumes_box_space(self) -> bool:
-        """Return whether the box coordinates of a served model are assumed to be pixels.
+        """Return whether the boxes of a served model are assumed to be in pixels.
 
-        That is so if neither its family nor its box space is known.
+        They are if neither the model's family nor its box space is known.
         """
         own = self._family() if self.is_served and self.box_space is None else None
         return own is not None and own.name == "unknown" and self.family is None
@@ -177,12 +179,12 @@ class ReviewerSection(RecipeSection):
         return self.model in FITTED
 
     def opener(self, *, key_hosts: str, seed: int = 0, weak_cage: bool = False) -> ReviewerFactory:
-        """Return the factory of the reviewer.
+        """Return the factory that opens the reviewer of this section.
 
         Args:
-            key_hosts: Setting of this name: hosts that may receive your own API key.
+            key_hosts: Hosts that may receive the user's own API key (environment setting `key_hosts`).
             seed: Seed of the backoff between attempts.
-            weak_cage: Setting of this name: whether programs may run in a weaker sandbox.
+            weak_cage: Whether programs may run in a weaker sandbox (environment setting `weak_cage`).
 
         Raises:
             InvalidSettingError: A required setting is missing, or the reviewer is fitted on a
@@ -209,7 +211,10 @@ class ReviewerSection(RecipeSection):
         return wrap_open_reviewer(reviewer)
 
     def resolve(self, asked: ConditionSection, instrument: Protocol[Any, Any]) -> ConditionSection:
-        """Return the resolved condition; a checkpoint's training condition replaces unset values."""
+        """Return the condition `asked` with all values set.
+
+        For a trained checkpoint, unset values are those of its training.
+        """
         name = instrument.instrument.protocol
         taught = None if self.taught is None else self.taught.condition(name)
         if taught is not None:
@@ -245,13 +250,16 @@ class ReviewerSection(RecipeSection):
             raise InvalidSettingError(setting, problem, remedy)
 
     def thinking_problem(self, thinking: Switch, *, asked: bool) -> str | None:
-        """Return the reason why thinking cannot be switched; `asked`: whether the prompt asks for thoughts."""
+        """Return why the reviewer cannot think as `thinking` requires; `None` if it can.
+
+        `asked` is whether the prompt asks for thoughts.
+        """
         if self.model == RECORDED or self.model.startswith(OBJECT):
             return None  # whoever recorded the answers, or wrote the program, knows
         own = self._family()
         if own is None:
             return f"{self.model} does not think" if thinking == "on" else None
-        switched = build_thinking_fields(own, thinking, asked=asked)
+        switched = build_thinking_request_fields(own, thinking, asked=asked)
         return switched if isinstance(switched, str) else None
 
     def _family(self) -> ModelFamily | None:
@@ -266,7 +274,9 @@ class ReviewerSection(RecipeSection):
             return None
 
     def _outside(self, key_hosts: str, seed: int, *, weak_cage: bool) -> ReviewerFactory:
-        reading = ScoreInterpretation(score_means=self.score_means, threshold=self.threshold)
+        reading = DetectorScoreInterpretation(
+            score_means=self.score_means, threshold=self.threshold
+        )
         if self.url is None:
             terms = ExternalProgramSettings(
                 seconds=self.deadline_s,
@@ -333,7 +343,7 @@ class ReviewerSection(RecipeSection):
 
     @property
     def manner(self) -> "ModelIOFormat":
-        """Return the input and output format."""
+        """Return the input and output format of the model: shown input, token limit, family and box space."""
         from unreel.reviewers.endpoint.reviewer import ModelIOFormat
 
         return ModelIOFormat(
@@ -345,7 +355,7 @@ class ReviewerSection(RecipeSection):
 
     @property
     def patience(self) -> "RetryPolicy":
-        """Return a retry policy whose deadline allows two full attempts.
+        """Return the retry policy of requests, whose deadline allows two full attempts.
 
         An outage is waited for at most half of the deadline, and at most 60 s.
         """

@@ -97,7 +97,7 @@ class Reviewer(Protocol):
         ...
 
     def box_space(self, exhibit: ClipInput) -> str:
-        """Return the coordinate space of the boxes in the answers.
+        """Return the coordinate space of the boxes in the reviewer's answers about the clip `exhibit`.
 
         `protocols.space.parse_box_space` defines the notation.
         """

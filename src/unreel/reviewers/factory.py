@@ -7,7 +7,7 @@ from functools import partial
 from types import TracebackType
 
 from unreel.core.answer import Reply
-from unreel.core.errors import raise_machine_error
+from unreel.core.errors import raise_if_machine_error
 from unreel.core.failure import Failure, FailureReason
 from unreel.reviewers.contract import ClipInput, InputKind, Reviewer, ReviewRequest
 from unreel.reviewers.endpoint.budget import EarlierSpending, TokenPrice
@@ -36,7 +36,7 @@ class ReviewerFactory:
     max_cost_usd: Decimal | None = None
 
     def after(self, before: EarlierSpending) -> "ReviewerFactory":
-        """Return the factory with the cost `before` counted towards the cost limit.
+        """Return the factory of the same reviewer, with the cost `before` counted towards its cost limit.
 
         Without a limit, return this factory.
         """
@@ -51,7 +51,7 @@ class ReviewerFactory:
 
 @dataclass(frozen=True, slots=True)
 class _BorrowedReviewer:
-    """Reviewer owned by another object, which closes it."""
+    """Wrapper of a reviewer that another object owns and closes; its own `close` does nothing."""
 
     reviewer: Reviewer
 
@@ -70,7 +70,7 @@ class _BorrowedReviewer:
         try:
             answered: object = await self.reviewer.answer(sheet)
         except Exception as error:  # noqa: BLE001  somebody's mistake costs one answer
-            raise_machine_error(error)
+            raise_if_machine_error(error)
             return Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
         if not isinstance(answered, Reply | Failure):
             detail = f"answer gave {type(answered).__name__}, and not a Reply or a Failure"

@@ -38,7 +38,7 @@ class FrameTiming:
 
 
 def compute_exact_frame_timing(frames: Sequence[ShownFrame]) -> FrameTiming:
-    """Compute exact frame times, at the common denominator of the times as the frame rate."""
+    """Compute the exact times of `frames`; the frame rate is the common denominator of the times."""
     rate = math.lcm(*(frame.at_s.denominator for frame in frames))
     return FrameTiming(Fraction(rate), tuple(int(frame.at_s * rate) for frame in frames))
 
@@ -93,15 +93,15 @@ Showing = Literal["frames", "video", "clip"]
 
 
 @dataclass(frozen=True, slots=True)
-class PromptText:
-    """A message part with text."""
+class TextPart:
+    """A message part that is text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ImagePart:
-    """A message part with one frame as an image."""
+    """A message part that is one frame as an image."""
 
     frame: ShownFrame
 
@@ -127,7 +127,7 @@ class AudioPart:
     wav: bytes = field(repr=False)
 
 
-Part = PromptText | ImagePart | VideoPart | ClipFilePart | AudioPart
+Part = TextPart | ImagePart | VideoPart | ClipFilePart | AudioPart
 
 
 def build_message_parts(
@@ -135,35 +135,35 @@ def build_message_parts(
 ) -> tuple[Part, ...] | Failure:
     """Return the message parts of the request `sheet`, or a failure if an input is missing.
 
-    Each single frame follows the text of its time if the protocol or the condition requires it.
+    The time of each single frame precedes it as text, if the protocol or the condition requires it.
     `times` is the format of that text.
     """
     if not sheet.exhibits:
-        return (PromptText(sheet.prompt),)
+        return (TextPart(sheet.prompt),)
     marked = shows_frame_times(sheet.instrument.protocol, sheet.condition.marks)
     parts: list[Part] = []
     for number, exhibit in enumerate(sheet.exhibits, start=1):
         if len(sheet.exhibits) > 1:
-            parts.append(PromptText(format_clip_heading(number)))
+            parts.append(TextPart(format_clip_heading(number)))
         shown = list(_iter_clip_parts(exhibit, form=form, times=times if marked else None))
         if not shown:
             missing = "clip" if form == "clip" else "frames"
-            return build_request_rejection(
+            return build_rejected_request_failure(
                 f"no {missing} of clip {exhibit.clip.id[:12]} came with the sheet"
             )
         parts += shown
         if sheet.condition.audio == "on":
             if exhibit.sound_wav is None:
-                return build_request_rejection(f"clip {exhibit.clip.id[:12]} has no sound")
+                return build_rejected_request_failure(f"clip {exhibit.clip.id[:12]} has no sound")
             parts.append(AudioPart(exhibit.sound_wav))
     before, after = (
-        [PromptText(said)] if said else [] for said in split_prompt_at_clips(sheet.prompt)
+        [TextPart(said)] if said else [] for said in split_prompt_at_clips(sheet.prompt)
     )
     return (*before, *parts, *after)
 
 
-def build_request_rejection(reason: str) -> Failure:
-    """Return the failure of a question that is not sent, with the reason."""
+def build_rejected_request_failure(reason: str) -> Failure:
+    """Return the failure of a question that is not sent to the reviewer, with the reason."""
     return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {reason}")
 
 
@@ -180,5 +180,5 @@ def _iter_clip_parts(
         case "frames":
             for frame in exhibit.frames:
                 if times is not None:
-                    yield PromptText(format_frame_time(frame.at_s, times))
+                    yield TextPart(format_frame_time(frame.at_s, times))
                 yield ImagePart(frame)

@@ -11,9 +11,14 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from unreel.benchmarks.answers import FORM, ImportedAnswer, parse_imported_answer, read_answer_file
 from unreel.benchmarks.cells import ROW_BYTES
 from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.imported_answers import (
+    FORM,
+    ImportedAnswer,
+    parse_imported_answer,
+    read_answer_file,
+)
 from unreel.benchmarks.pairing import BETWEEN
 from unreel.core.answer import Reply
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -29,8 +34,8 @@ _AND: Final = "\n"
 _HELD: Final = (".csv", ".tsv", ".parquet")
 
 
-class RecordedOutcomes(Protocol):
-    """Lookup of recorded replies and failures by key: a dict, or an indexed file."""
+class RecordedOutcomeLookup(Protocol):
+    """Interface that looks up recorded replies and failures by key: a dict, or an indexed file."""
 
     def get(self, handle: str, /) -> Reply | Failure | None:
         """Return the recorded outcome of the key `handle`; `None` if it is missing."""
@@ -47,7 +52,7 @@ class RecordedReviewer:
     """
 
     name: str
-    outcomes: RecordedOutcomes = field(repr=False)
+    outcomes: RecordedOutcomeLookup = field(repr=False)
     declared_space: str = "pixel"
     """The space of the boxes in the recorded texts."""
 
@@ -88,7 +93,7 @@ class RecordedAnswersFile:
 
         Return a failure if the file changed after it was indexed.
         """
-        mark = np.uint64(_hash_answer_key(handle))
+        mark = np.uint64(_hash_recorded_answer_key(handle))
         first = int(np.searchsorted(self._marks, mark, side="left"))
         last = int(np.searchsorted(self._marks, mark, side="right"))
         for place in range(first, last):
@@ -97,7 +102,7 @@ class RecordedAnswersFile:
             except (OSError, InvalidValueError) as error:
                 detail = f"{self.path.name} changed while its answers were replayed ({error})"
                 return Failure(FailureReason.NOT_RECORDED, detail)
-            if _get_answer_key(given) == handle:
+            if _get_recorded_answer_key(given) == handle:
                 return given.outcome
         return None
 
@@ -108,8 +113,8 @@ class RecordedAnswersFile:
             UnreadableSourceError: The file has two answers to one question.
         """
         for place in np.flatnonzero(self._marks[1:] == self._marks[:-1]):
-            handle = _get_answer_key(self._read_at(int(place)))
-            if handle == _get_answer_key(self._read_at(int(place) + 1)):
+            handle = _get_recorded_answer_key(self._read_at(int(place)))
+            if handle == _get_recorded_answer_key(self._read_at(int(place) + 1)):
                 raise _build_duplicate_answer_error(self.path, handle)
 
     def _read_at(self, index: int) -> ImportedAnswer:
@@ -118,7 +123,7 @@ class RecordedAnswersFile:
             return parse_imported_answer(parse_json_object(file.readline(LINE_BYTES)))
 
 
-def read_recorded(path: Path, *, name: str) -> RecordedReviewer:
+def open_recorded_reviewer(path: Path, *, name: str) -> RecordedReviewer:
     """Open a file of recorded answers as a reviewer.
 
     The file is JSONL, CSV, TSV or Parquet, as for `unreel score`.
@@ -132,7 +137,7 @@ def read_recorded(path: Path, *, name: str) -> RecordedReviewer:
     marks, offsets = array("Q"), array("Q")
     try:
         for offset, handle in _iter_line_keys(path):
-            marks.append(_hash_answer_key(handle))
+            marks.append(_hash_recorded_answer_key(handle))
             offsets.append(offset)
     except OSError as error:
         if isinstance(error, UnreadableSourceError):
@@ -155,7 +160,7 @@ def _load_recorded_outcomes(path: Path) -> dict[str, Reply | Failure]:
     for given in read_answer_file(path):
         if isinstance(given, Rejected):
             raise UnreadableSourceError(str(path), f"no recorded answer in {given}", FORM)
-        if (handle := _get_answer_key(given)) in outcomes:
+        if (handle := _get_recorded_answer_key(given)) in outcomes:
             raise _build_duplicate_answer_error(path, handle)
         outcomes[handle] = given.outcome
     return outcomes
@@ -167,7 +172,11 @@ def _build_duplicate_answer_error(path: Path, handle: str) -> UnreadableSourceEr
 
 
 def _iter_line_keys(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the byte offset and the answer key of each line; raise for an invalid line."""
+    """Yield the byte offset and the answer key of each line of the recorded file `path`.
+
+    Raises:
+        UnreadableSourceError: A line is invalid.
+    """
     offset = 0
     with path.open("rb") as lines:
         for number in itertools.count(1):
@@ -179,14 +188,17 @@ def _iter_line_keys(path: Path) -> Iterator[tuple[int, str]]:
                 raise UnreadableSourceError(str(path), problem, FORM)
             if line.strip():
                 try:
-                    yield offset, _get_answer_key(parse_imported_answer(parse_json_object(line)))
+                    yield (
+                        offset,
+                        _get_recorded_answer_key(parse_imported_answer(parse_json_object(line))),
+                    )
                 except InvalidValueError as error:
                     problem = f"line {number} holds no recorded answer ({error})"
                     raise UnreadableSourceError(str(path), problem, FORM) from error
             offset += len(line)
 
 
-def _get_answer_key(given: ImportedAnswer) -> str:
+def _get_recorded_answer_key(given: ImportedAnswer) -> str:
     return given.key or _format_clip_key(given.name, given.protocol)
 
 
@@ -219,5 +231,5 @@ def _get_clip_file_name(exhibit: ClipInput) -> str:
     return PurePosixPath(exhibit.clip.location).name
 
 
-def _hash_answer_key(handle: str) -> int:
+def _hash_recorded_answer_key(handle: str) -> int:
     return int.from_bytes(blake2b(handle.encode(), digest_size=8).digest(), "big")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from unreel.core.registry import LazyImport, NameRegistry
+from unreel.core.registry import LazyImport, NamedObjectRegistry
 
 ENDPOINT: Final = "endpoint"
 RECORDED: Final = "recorded"
@@ -12,16 +12,18 @@ FITTED: Final = ("metadata", "motion")
 FLOORS: Final = frozenset({"always-generated", "always-real", "coin", *FITTED})
 """Reviewers that know nothing of the picture, or next to nothing: what every other one must beat."""
 
-REVIEWERS: Final[NameRegistry[Callable[..., Any]]] = NameRegistry(
+REVIEWERS: Final[NamedObjectRegistry[Callable[..., Any]]] = NamedObjectRegistry(
     "reviewer",
     {
-        "always-generated": LazyImport("unreel.reviewers.baselines.constant:always_generated"),
-        "always-real": LazyImport("unreel.reviewers.baselines.constant:always_real"),
+        "always-generated": LazyImport(
+            "unreel.reviewers.baselines.constant:build_always_generated_reviewer"
+        ),
+        "always-real": LazyImport("unreel.reviewers.baselines.constant:build_always_real_reviewer"),
         "coin": LazyImport("unreel.reviewers.baselines.constant:CoinReviewer"),
         ENDPOINT: LazyImport("unreel.reviewers.endpoint.reviewer:EndpointReviewer"),
-        "metadata": LazyImport("unreel.reviewers.baselines.metadata:fit_metadata"),
-        "motion": LazyImport("unreel.reviewers.baselines.motion:fit_motion"),
-        RECORDED: LazyImport("unreel.reviewers.recorded:read_recorded"),
+        "metadata": LazyImport("unreel.reviewers.baselines.metadata:fit_metadata_baseline"),
+        "motion": LazyImport("unreel.reviewers.baselines.motion:fit_motion_baseline"),
+        RECORDED: LazyImport("unreel.reviewers.recorded:open_recorded_reviewer"),
     },
     group="unreel.reviewers",
 )

@@ -1,4 +1,4 @@
-"""Sentence embeddings for measuring how similar two texts are in meaning."""
+"""Sentence embeddings, which measure how similar two texts are in meaning."""
 
 import hashlib
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class SentenceEncoder(Protocol):
 
 
 class MiniLmEncoder:
-    """`all-MiniLM-L6-v2` from its package, on the processor, without any download.
+    """Sentence encoder `all-MiniLM-L6-v2` from its Python package, on the CPU, without a download.
 
     It reads the first 256 word pieces of a text. Its name ends with the hash of its weights.
 

@@ -5,7 +5,7 @@ Where to look:
     `formula.py`: the formula `reward@1`.
     `result.py`: the reward, its parts and its map.
     `calibration.py`: calibration of the probability of real on a stored run.
-    `answers.py`: the cache of answers.
+    `answer_store.py`: the interface of the answer cache.
     `service/`: the HTTP service.
     `trainers/`: the APIs of UniRL, Flow-Factory and pickle clients.
     `client/`: the one-file client for trainers.

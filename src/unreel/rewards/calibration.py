@@ -1,4 +1,4 @@
-"""Calibration of the probability of real on a stored run, cross-fitted by scene."""
+"""Calibration of a reviewer's probability of real on a stored run, cross-fitted by scene."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from unreel.core.input_files import parse_json_object, read_limited_bytes
 from unreel.core.output_files import OutputDirectory
 from unreel.protocols.calibration import is_generated_truth
 from unreel.protocols.protocol import Mode
-from unreel.rewards.formula import real_probability
+from unreel.rewards.formula import get_real_probability
 from unreel.stats.bootstrap import bootstrap_mean
 
 if TYPE_CHECKING:  # the table format is an extra
@@ -30,8 +30,8 @@ _NEAREST: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FittedCalibration:
-    """Parameters of a calibration, and its Brier scores on held-out scenes."""
+class CalibrationFit:
+    """Fitted parameters of a calibration, and its Brier scores on held-out scenes."""
 
     stated: tuple[float, ...]
     """Isotonic: stated probabilities, rising. Platt: slope and intercept of the logit."""
@@ -44,8 +44,8 @@ class FittedCalibration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RewardCalibration(FittedCalibration):
-    """Fitted correction of one reviewer's probability of real."""
+class RewardCalibration(CalibrationFit):
+    """Calibration of the probability of real that one reviewer states under one protocol."""
 
     reviewer: str
     protocol: str
@@ -59,25 +59,25 @@ class RewardCalibration(FittedCalibration):
 
     @property
     def subject(self) -> str:
-        """Return the reviewer and the questions that it holds for."""
+        """Return a text with the reviewer, protocol, condition and parser that the calibration is for."""
         return f"{self.reviewer}, {self.protocol}, {self.condition}, parser {self.parser}"
 
     def apply(self, probability: float, /) -> float:
-        """Return the corrected probability, 0 to 1."""
+        """Return the calibrated value of a stated `probability` of real, from 0 to 1."""
         stated = np.array([probability])
-        return float(_predict_probability(self.method, self.stated, self.corrected, stated)[0])
+        return float(_correct_probabilities(self.method, self.stated, self.corrected, stated)[0])
 
     def write(self, path: Path) -> None:
-        """Write the calibration as JSON."""
+        """Write the calibration as JSON to the file `path`."""
         text = json.dumps(asdict(self), indent=2) + "\n"
         OutputDirectory(path.parent, published=True).write(path.name, text.encode())
 
 
 def read_calibration(path: Path) -> RewardCalibration:
-    """Return the calibration in the JSON file at `path`.
+    """Read the calibration in the JSON file at `path`.
 
     Raises:
-        UnreadableSourceError: It is none.
+        UnreadableSourceError: The file is not a calibration of `unreel reward calibrate`.
     """
     from pydantic import TypeAdapter, ValidationError
 
@@ -91,10 +91,10 @@ def read_calibration(path: Path) -> RewardCalibration:
         raise UnreadableSourceError(str(path), f"no calibration ({error})", remedy) from error
 
 
-def calibrate_run(
+def fit_calibration_on_run(
     run: "EvalRun", *, method: Method = "isotonic", mode: Mode = "lenient", seed: int = 0
 ) -> RewardCalibration:
-    """Fit the probability of real on the stored answers of `run`. Sends nothing.
+    """Calibrate the reviewer's probability of real on the stored answers of `run`; nothing is sent.
 
     Raises:
         InvalidSettingError: The run has several conditions, or no labels to calibrate against.
@@ -107,10 +107,12 @@ def calibrate_run(
     rows = {
         str(row.subject): (probability, float(not is_generated_truth(row.truth)), row.cluster.scene)
         for _, _, row in iter_scored_rows(run, mode=mode)
-        if row is not None and (probability := real_probability(row.outcome)) is not None
+        if row is not None and (probability := get_real_probability(row.outcome)) is not None
     }
     stated, real, scenes = zip(*rows.values(), strict=True) if rows else ((), (), ())
-    fitted = fit_calibration(np.array(stated), np.array(real), scenes, method=method, seed=seed)
+    fitted = cross_fit_calibration(
+        np.array(stated), np.array(real), scenes, method=method, seed=seed
+    )
     return RewardCalibration(
         reviewer=run.reviewer_name(),
         protocol=str(run.scope.instrument),
@@ -123,18 +125,20 @@ def calibrate_run(
     )
 
 
-def fit_calibration(
+def cross_fit_calibration(
     stated: NDArray[np.float64],
     real: NDArray[np.float64],
     scenes: Sequence[str],
     *,
     method: Method,
     seed: int,
-) -> FittedCalibration:
-    """Fit `real` (0 or 1) on `stated`; the Brier score is that of folds by scene.
+) -> CalibrationFit:
+    """Fit a calibration of the `stated` probabilities of real to the labels `real` (0 or 1).
+
+    The Brier score comes from cross-fitting: no scene is both fitted and predicted.
 
     Raises:
-        InvalidSettingError: There are too few scenes, or clips of one label only.
+        InvalidSettingError: There are too few scenes with real or with generated clips.
     """
     from sklearn.model_selection import StratifiedGroupKFold  # type: ignore[import-untyped]
 
@@ -148,8 +152,8 @@ def fit_calibration(
     folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
     for known, held_out in folds.split(stated, real, scenes):
         if len({*real[known]}) > 1:
-            parameters = _fit_calibration(method, stated[known], real[known])
-            predicted[held_out] = _predict_probability(method, *parameters, stated[held_out])
+            parameters = _fit_calibration_parameters(method, stated[known], real[known])
+            predicted[held_out] = _correct_probabilities(method, *parameters, stated[held_out])
     judged = ~np.isnan(predicted)
     clusters = [scene for scene, is_judged in zip(scenes, judged, strict=True) if is_judged]
 
@@ -162,13 +166,13 @@ def fit_calibration(
         assert isinstance(score, Estimate)  # noqa: S101  for the type checker
         return (score.value, score.low, score.high)
 
-    knots, levels = _fit_calibration(method, stated, real)
-    return FittedCalibration(
+    knots, levels = _fit_calibration_parameters(method, stated, real)
+    return CalibrationFit(
         stated=knots, corrected=levels, brier=brier(predicted), brier_before=brier(stated)
     )
 
 
-def _fit_calibration(
+def _fit_calibration_parameters(
     method: Method, stated: NDArray[np.float64], real: NDArray[np.float64]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     if method == "isotonic":
@@ -182,7 +186,7 @@ def _fit_calibration(
     return (float(line.coef_[0, 0]), float(line.intercept_[0])), ()
 
 
-def _predict_probability(
+def _correct_probabilities(
     method: Method,
     stated: Sequence[float],
     corrected: Sequence[float],

@@ -1,4 +1,4 @@
-"""Formula `reward@1`: from the verdicts about a clip to its reward (docs/decisions/0047)."""
+"""Formula `reward@1`: computes the reward of a clip from its verdicts (docs/decisions/0047)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
@@ -21,7 +21,7 @@ from unreel.core.verdict import (
 )
 from unreel.protocols.locate import LOCATE
 from unreel.protocols.trace import TRACE
-from unreel.rewards.result import MapTrace, ReviewerVerdict, Reward, RewardMap
+from unreel.rewards.result import ReviewerVerdict, Reward, RewardMap, RewardMapTrace
 
 WEIGHTS: Final[Mapping[str, float]] = {"real_probability": 2, "realism": 1, "traced_volume": 1}
 """Weights in the value. `agreement` is reported and has no weight."""
@@ -40,18 +40,18 @@ def compute_reward(
 
     One failed or unreadable verdict makes the value `None`: values over different verdicts are not comparable.
     """
-    failure = next(iter(_iter_failures(verdicts)), None)
+    failure = next(iter(_iter_verdict_failures(verdicts)), None)
     parts, duration_us = {}, convert_to_microseconds(clip.facts.video.duration_s)
-    sides = [(v, p) for v in verdicts if (p := real_probability(v.outcome)) is not None]
+    sides = [(v, p) for v in verdicts if (p := get_real_probability(v.outcome)) is not None]
     if sides:
         parts["real_probability"] = fmean(
             calibrators[key](p) if (key := (v.reviewer, v.protocol)) in calibrators else p
             for v, p in sides
         )
-    scores = [(v, s) for v in verdicts if (s := _compute_realism(v.outcome)) is not None]
+    scores = [(v, s) for v in verdicts if (s := _compute_realism_part(v.outcome)) is not None]
     if scores:
         parts["realism"] = fmean(score for _, score in scores)
-    reward_map = _build_map(verdicts, clip, duration_us)
+    reward_map = _build_reward_map(verdicts, clip, duration_us)
     if reward_map is not None and reward_map.traces:
         parts["traced_volume"] = fmean(
             _compute_covered_fraction(t, duration_us) for t in reward_map.traces
@@ -65,7 +65,7 @@ def compute_reward(
         parts["agreement"] = fmean(pairs)
     calibrated = bool(sides) and all((v.reviewer, v.protocol) in calibrators for v, _ in sides)
     return Reward(
-        value=None if failure else combine_parts(parts),
+        value=None if failure else combine_reward_parts(parts),
         failure=failure,
         parts=parts,
         verdicts=tuple(verdicts),
@@ -74,8 +74,8 @@ def compute_reward(
     )
 
 
-def combine_parts(parts: Mapping[str, float]) -> float:
-    """Return the weighted mean of the parts that are measured, each turned so that 1 is real."""
+def combine_reward_parts(parts: Mapping[str, float]) -> float:
+    """Return the weighted mean of the measured parts of a reward; 1 means that the clip looks real."""
     weighted = [
         (weight, 1 - parts[name] if name == "traced_volume" else parts[name])
         for name, weight in WEIGHTS.items()
@@ -85,8 +85,11 @@ def combine_parts(parts: Mapping[str, float]) -> float:
     return min(1.0, max(0.0, mean))
 
 
-def real_probability(outcome: Verdict | Failure) -> float | None:
-    """Return the probability of real that a verdict states, 0 or 1 for a bare label; `None` if it states none."""
+def get_real_probability(outcome: Verdict | Failure) -> float | None:
+    """Return the probability of real that a verdict states; `None` if it states none.
+
+    A verdict with only a label has probability 0 or 1.
+    """
     match outcome:
         case RealityVerdict(confidence=float()):
             stated = outcome.p_generated
@@ -101,24 +104,27 @@ def real_probability(outcome: Verdict | Failure) -> float | None:
             return None
 
 
-def _compute_realism(outcome: Verdict | Failure) -> float | None:
+def _compute_realism_part(outcome: Verdict | Failure) -> float | None:
     if not isinstance(outcome, RealismVerdict) or isinstance(outcome.score, Unparsed):
         return None
     return (outcome.score - _LOWEST) / (_HIGHEST - _LOWEST)
 
 
-def _build_map(
+def _build_reward_map(
     verdicts: Iterable[ReviewerVerdict], clip: Clip, duration_us: int
 ) -> RewardMap | None:
-    """Return the map of all traces; `None` if no trace was asked for or one cannot be read."""
-    traces: list[MapTrace | None] = []
-    tubes: list[tuple[MapTrace, ...]] = []
+    """Build the reward map of all traces in `verdicts`.
+
+    The result is `None` if no `trace` question was asked, or if one of its answers is unreadable.
+    """
+    traces: list[RewardMapTrace | None] = []
+    tubes: list[tuple[RewardMapTrace, ...]] = []
     for verdict in verdicts:
         match verdict.outcome:
             case TraceVerdict(label=Label.REAL):
                 traces.append(None)
             case TraceVerdict(label=Label(), box=Box() as box, start_us=int() as start_us):
-                traces.append(MapTrace(box, start_us))
+                traces.append(RewardMapTrace(box, start_us))
             case LocateVerdict(segments=tuple() as segments):
                 tubes.append(tuple(trace for own in segments for trace in _iter_tube(own.trace)))
             case _ if verdict.protocol in _MAPPED:
@@ -137,23 +143,23 @@ def _build_map(
     )
 
 
-def _iter_tube(trace: Trace) -> Iterator[MapTrace]:
+def _iter_tube(trace: Trace) -> Iterator[RewardMapTrace]:
     """Yield each box of a segment until the next one; the whole frame for a segment without boxes."""
     if not trace.track:
-        yield MapTrace(_FRAME, trace.span.start_us, trace.span.end_us)
+        yield RewardMapTrace(_FRAME, trace.span.start_us, trace.span.end_us)
     starts = [trace.span.start_us, *(mark.at_us for mark in trace.track[1:]), trace.span.end_us]
     for mark, (start_us, end_us) in zip(trace.track, pairwise(starts), strict=False):
-        yield MapTrace(mark.box, start_us, end_us)
+        yield RewardMapTrace(mark.box, start_us, end_us)
 
 
-def _compute_covered_fraction(trace: MapTrace | None, duration_us: int) -> float:
-    """Return the fraction of area x time that the trace covers."""
+def _compute_covered_fraction(trace: RewardMapTrace | None, duration_us: int) -> float:
+    """Return the fraction of the clip's area x time that the trace covers; 0 without a trace."""
     if trace is None:
         return 0.0
     return trace.box.area * max(0.0, 1 - trace.start_us / duration_us)
 
 
-def _iter_failures(verdicts: Iterable[ReviewerVerdict]) -> Iterator[Failure]:
+def _iter_verdict_failures(verdicts: Iterable[ReviewerVerdict]) -> Iterator[Failure]:
     for verdict in verdicts:
         who = f"{verdict.reviewer}, {verdict.protocol}"
         if isinstance(verdict.outcome, Failure):
@@ -164,7 +170,7 @@ def _iter_failures(verdicts: Iterable[ReviewerVerdict]) -> Iterator[Failure]:
 
 
 def _find_unparsed_part(verdict: Verdict) -> str:
-    """Return the name of the part that the formula needs and the answer lacks; "" if there is none."""
+    """Return the name of the first part that the formula needs and the verdict lacks; "" if none."""
     needed: dict[str, object]
     match verdict:
         case TraceVerdict(label=Label.REAL):

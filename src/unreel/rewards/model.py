@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 from unreel.core.clip import Clip, ClipId
+from unreel.core.content_ids import compute_clip_id, digest
 from unreel.core.errors import InvalidSettingError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import compute_clip_id, digest
 from unreel.core.judgement import Pair
 from unreel.core.question import Question
 from unreel.core.settings import EnvironmentSettings, read_environment_settings
@@ -23,7 +23,7 @@ from unreel.protocols.protocol import REVIEWED, Mode, get_protocol
 from unreel.protocols.realism import REALISM
 from unreel.protocols.reality import REALITY
 from unreel.protocols.trace import TRACE
-from unreel.recipes.check import drop_unset_keys
+from unreel.recipes.validation import drop_unset_keys
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, Reviewer
 from unreel.reviewers.factory import (
@@ -32,7 +32,7 @@ from unreel.reviewers.factory import (
     ReviewerPool,
     wrap_open_reviewer,
 )
-from unreel.rewards.answers import AnswerStore, CachedAnswer, ClaimState
+from unreel.rewards.answer_store import AnswerStore, CachedAnswer, QuestionClaimState
 from unreel.rewards.calibration import RewardCalibration
 from unreel.rewards.formula import compute_reward
 from unreel.rewards.result import FORMULA, ReviewerVerdict, Reward
@@ -44,20 +44,21 @@ _POLL_S: Final = 0.1
 
 
 class RewardModel:
-    """Reviewers that score clips. Close the model, or use it as a context manager.
+    """Open reviewers that compute rewards of clips; a context manager.
 
     All questions are asked in one separate event loop, so that connections stay open between calls.
     The methods may be called from several threads.
 
     Args:
-        models: names as `--model` takes them, or reviewer objects.
-        protocols: protocols about one clip; each reviewer must answer each protocol.
-        condition: input settings of the questions, for example `{"sampling": "uniform-16"}`.
+        models: Names as `--model` takes them, or reviewer objects.
+        protocols: Protocols about one clip; each reviewer must answer each protocol.
+        condition: Input settings of the questions, for example `{"sampling": "uniform-16"}`.
         parser: `strict` accepts only the requested form; `lenient` also accepts usual variations.
-        trusted: decode files in this process, without the sandbox.
-        calibration: fitted corrections; each pair of reviewer and protocol needs a correction.
-        answers: cache of answers.
-        reviewer: further keys of `[reviewer]`, for example `deadline_s=30`.
+        trusted: Whether files are decoded in this process, without the sandbox.
+        calibration: Fitted corrections, each for one reviewer and protocol of this model.
+        answers: Cache of answers.
+        settings: Settings of the environment; read if missing.
+        reviewer: Further keys of `[reviewer]`, for example `deadline_s=30`.
     """
 
     def __init__(  # noqa: PLR0913  one parameter for each option
@@ -102,7 +103,7 @@ class RewardModel:
 
     @property
     def identity(self) -> str:
-        """Return a digest of all settings that affect a reward: equal digests give comparable rewards."""
+        """Return a digest of all settings that affect a reward; models with one digest are comparable."""
         fitted = [f"{key} {calibrator}" for key, calibrator in sorted(self._calibrators.items())]
         instruments = [str(get_protocol(name).instrument) for name in self._inquiry.protocols]
         reviewers = [factory.name for factory in self._factories]
@@ -112,7 +113,7 @@ class RewardModel:
 
     @property
     def part_names(self) -> tuple[str, ...]:
-        """Return the names of the parts that its rewards have."""
+        """Return the names of the parts that rewards of this model have."""
         asked = self._inquiry.protocols
         measured = {
             "real_probability": {TRACE.instrument.protocol, REALITY.instrument.protocol} & {*asked},
@@ -132,7 +133,7 @@ class RewardModel:
     def score_batch(
         self, clips: Sequence[str | Path], prompts: Sequence[str | None] | None = None
     ) -> list[Reward]:
-        """Return the rewards of several files, scored concurrently, in order."""
+        """Compute the rewards of several video files concurrently, and return them in order."""
         texts = prompts or [None] * len(clips)
         pairs = zip(clips, texts, strict=True)
         futures = [self._run(self._score(Path(clip), None, text)) for clip, text in pairs]
@@ -141,17 +142,17 @@ class RewardModel:
     async def score_async(
         self, clip: Path, prompt: str | None = None, *, content: ClipId | None = None
     ) -> Reward:
-        """Return the reward of the file; `content` is its id if the caller has hashed it."""
+        """Compute the reward of the video file `clip`; `content` is its id if the caller has hashed it."""
         return await asyncio.wrap_future(self._run(self._score(clip, content, prompt)))
 
     async def compare_async(
         self, first: Path, second: Path, contents: tuple[ClipId, ClipId]
     ) -> float | Failure:
-        """Return the fraction of answers, in both orders, that take `first` for the real clip of the two."""
+        """Return the fraction of answers that call `first` the real clip of the two, in both orders."""
         return await asyncio.wrap_future(self._run(self._compare((first, second), contents)))
 
     def close(self) -> None:
-        """Close reviewers and decoders; harmless when called twice."""
+        """Close the reviewers and the media reader; a second call does nothing."""
         if self._loop.is_closed():
             return
         self._run(self._pool.close()).result()
@@ -262,7 +263,7 @@ class RewardModel:
         opened: OpenedReviewer,
         looks: Looks,
     ) -> CachedAnswer | Failure:
-        """Return the stored answer, or ask and store it; failures are not stored."""
+        """Return the stored answer, or ask the question and store its answer; failures are not stored."""
         store = self._answers
         if store is not None and (known := await asyncio.to_thread(store.find, key)):
             return known
@@ -272,10 +273,10 @@ class RewardModel:
         shown = await asyncio.shield(looks[wants])
         if store is not None:  # claimed as late as possible: a kill before it loses nothing
             claimed = await asyncio.to_thread(store.claim, key)
-            while claimed is ClaimState.BUSY:
+            while claimed is QuestionClaimState.BUSY:
                 await asyncio.sleep(_POLL_S)
                 claimed = await asyncio.to_thread(store.claim, key)
-            if claimed is ClaimState.INTERRUPTED:
+            if claimed is QuestionClaimState.INTERRUPTED:
                 detail = "the process that asked this question ended before it stored the answer"
                 return Failure(FailureReason.WORKER_DIED, detail)
             if isinstance(claimed, CachedAnswer):
@@ -320,7 +321,7 @@ class RewardModel:
         """Return the calibrations by reviewer and protocol.
 
         Raises:
-            InvalidSettingError: One was fitted on answers to other questions.
+            InvalidSettingError: A calibration is for another reviewer, protocol, condition or parser.
         """
         reviewers = {factory.name for factory in self._factories}
         instruments = {str(get_protocol(name).instrument): name for name in self._inquiry.protocols}

@@ -1,4 +1,4 @@
-"""Reward of one clip: a value with its parts and its map, or a failure."""
+"""Reward of one clip: a value with its parts and its reward map, or a failure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,8 +22,8 @@ _LONGEST_SIDE: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class MapTrace:
-    """Trace of one reviewer: a box from an onset to an end."""
+class RewardMapTrace:
+    """Trace of one reviewer in a reward map: a box from an onset to the end of the clip."""
 
     box: Box
     start_us: int
@@ -33,18 +33,18 @@ class MapTrace:
 
 @dataclass(frozen=True, kw_only=True)
 class RewardMap:
-    """Dense reward over time, height and width: 1 if no reviewer marks a cell, 0 if all do.
+    """Reward of each cell of a clip in time, height and width: 0 if all reviewers mark it, 1 if none.
 
-    A cell that a box covers in part counts in part. Without `tubes`, the mean of `array` is 1 less the part
-    `traced_volume`, which is that of `trace` answers alone.
+    A cell that a box covers partly counts partly, so the mean of `array` is 1 minus the part
+    `traced_volume`.
     """
 
-    traces: tuple[MapTrace | None, ...]
+    traces: tuple[RewardMapTrace | None, ...]
     """One for each reviewer; `None` for a reviewer that calls the clip real."""
     duration_us: int
     width: int
     height: int
-    tubes: tuple[tuple[MapTrace, ...], ...] = ()
+    tubes: tuple[tuple[RewardMapTrace, ...], ...] = ()
     """Boxes over time of each reviewer that located segments; where they overlap, they count once."""
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ class RewardMap:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Return the number of time steps, rows and columns."""
+        """Return the numbers of time steps, rows and columns of the map."""
         n_steps = round(self.duration_us / MICROSECONDS * _STEPS_PER_S)
         scale = min(1.0, _LONGEST_SIDE / max(self.width, self.height))
         sides = (max(1, round(side * scale)) for side in (self.height, self.width))
@@ -64,7 +64,7 @@ class RewardMap:
 
     @cached_property
     def array(self) -> NDArray[np.float32]:
-        """Return the map as time x height x width, float32, from 0 to 1, without NaN."""
+        """Return the map as a float32 array of time x height x width, from 0 to 1, without NaN."""
         marked = np.zeros(self.shape)
         for trace in filter(None, self.traces):
             marked += self._cover(trace)
@@ -72,13 +72,13 @@ class RewardMap:
             marked += self._cover_tube(tube)
         return np.clip(1 - marked / (len(self.traces) + len(self.tubes)), 0, 1).astype(np.float32)
 
-    def _cover_tube(self, tube: tuple[MapTrace, ...]) -> NDArray[np.float64]:
+    def _cover_tube(self, tube: tuple[RewardMapTrace, ...]) -> NDArray[np.float64]:
         covered = np.zeros(self.shape)
         for trace in tube:
             np.maximum(covered, self._cover(trace), out=covered)
         return covered
 
-    def _cover(self, trace: MapTrace) -> NDArray[np.float64]:
+    def _cover(self, trace: RewardMapTrace) -> NDArray[np.float64]:
         n_steps, n_rows, n_columns = self.shape
         end_us = self.duration_us if trace.end_us is None else trace.end_us
         onset, end = (min(1.0, at / self.duration_us) for at in (trace.start_us, end_us))
@@ -97,7 +97,7 @@ class RewardMap:
 
 @dataclass(frozen=True, slots=True)
 class ReviewerVerdict:
-    """Verdict of one reviewer under one protocol, or the failure in its place."""
+    """Verdict of one reviewer about a clip under one protocol, or the failure."""
 
     reviewer: str
     protocol: str
@@ -135,7 +135,7 @@ class Reward:
 
 
 def _compute_cell_coverage(n_cells: int, low: float, high: float) -> NDArray[np.float64]:
-    """Return the fraction of each of `n_cells` equal cells of [0, 1] between `low` and `high`."""
+    """Return for each of `n_cells` equal cells of [0, 1] the fraction between `low` and `high`."""
     first = np.arange(n_cells)
     covered = np.minimum(first + 1, high * n_cells) - np.maximum(first, low * n_cells)
     return np.asarray(np.clip(covered, 0, 1), np.float64)

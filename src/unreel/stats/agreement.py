@@ -1,4 +1,4 @@
-"""Agreement of raters beyond chance."""
+"""Agreement of raters beyond chance: Krippendorff's alpha, Cohen's kappa and Fleiss' kappa."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Literal, assert_never
@@ -11,7 +11,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.stats.bootstrap import StatisticLimits, bootstrap
 from unreel.stats.resampling import Statistic
-from unreel.stats.sample import Array, Clusters, IntArray, RowSample, weighted_sum
+from unreel.stats.row_sample import Array, Clusters, IntArray, RowSample, weighted_sum
 
 Scale = Literal["nominal", "ordinal", "interval"]
 
@@ -80,7 +80,7 @@ def fleiss_kappa(ratings: npt.ArrayLike, *, seed: int, level: float = 0.95) -> M
 
 
 def _build_rating_units(ratings: npt.ArrayLike) -> tuple[RowSample, IntArray, Array] | Unmeasured:
-    """Return the units with at least two ratings; each rating is an index into the sorted values."""
+    """Return the rated units with at least two ratings; ratings are indices into the sorted values."""
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2 or np.isinf(table).any():  # noqa: PLR2004  raters by units
         msg = f"ratings must be finite or NaN, raters by units, got shape {table.shape}. Pivot them"

@@ -21,14 +21,21 @@ import numpy.typing as npt
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.jackknife_values import JackknifeEstimate, JackknifeValues, get_jackknife_groups
-from unreel.stats.proportion import mid_p_interval, normal_quantile
+from unreel.stats.proportion import central_normal_quantile, mid_p_interval
 from unreel.stats.resampling import (
     MOST_UNDEFINED,
     Statistic,
     compute_min_clusters,
     resample_statistic,
 )
-from unreel.stats.sample import Array, Clusters, GroupCounts, RowSample, as_columns, weighted_sum
+from unreel.stats.row_sample import (
+    Array,
+    Clusters,
+    JackknifeGroupCounts,
+    RowSample,
+    require_float_columns,
+    weighted_sum,
+)
 
 # Spread below this share of the value is rounding.
 ROUNDING: Final = 1e-12
@@ -36,7 +43,7 @@ ROUNDING: Final = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class StatisticLimits:
-    """Range of a statistic, and the number of free observations that it is computed from."""
+    """Minimum and maximum of a statistic, and its effective number of independent observations."""
 
     low: float
     high: float
@@ -84,7 +91,9 @@ def _estimate_by_resampling(
         return _estimate_by_jackknife(statistic, sample, value, level=level)
     found = resample_statistic(statistic, sample, seed=seed, level=level)
     n_clusters = float(found.n_clusters)
-    ends = compute_interval(value, found.values, n_clusters=n_clusters, level=level, limits=limits)
+    ends = compute_bootstrap_interval(
+        value, found.values, n_clusters=n_clusters, level=level, limits=limits
+    )
     if isinstance(ends, Unmeasured):
         return ends
     n_rows, rests_on = sample.n_rows, int(n_clusters)
@@ -98,13 +107,13 @@ def _estimate_by_jackknife(
 ) -> JackknifeEstimate:
     # The rows are not held as long as the figure, only what its groups have of them.
     by_scene = sample.group_counts("scene")
-    others: tuple[GroupCounts, GroupCounts] | None = None
+    others: tuple[JackknifeGroupCounts, JackknifeGroupCounts] | None = None
     crossing = (0.0, 1.0, 1.0)
     if sample.ties.n_creators >= compute_min_clusters(level):
         others = sample.group_counts("creator"), sample.group_counts("cell")
         crossing = sample.crossing
 
-    def without(counts: GroupCounts) -> Array:
+    def without(counts: JackknifeGroupCounts) -> Array:
         return np.concatenate([statistic(block) for block in counts.without_each()])
 
     def leave_out() -> JackknifeValues:
@@ -139,7 +148,7 @@ def bootstrap_mean(
     `bounds` are the minimum and maximum of one value. With `bounds`, few clips or equal clips still
     get an interval; without `bounds`, the mean is then unmeasured.
     """
-    (column,) = as_columns(values)
+    (column,) = require_float_columns(values)
     sample = RowSample.of((column,), clusters)
     if bounds is None or sample.n_rows == 0:
         return bootstrap(_build_mean_statistic(sample), sample, seed=seed, level=level)
@@ -180,7 +189,7 @@ def _estimate_by_mid_p(
     )
 
 
-def compute_interval(
+def compute_bootstrap_interval(
     value: float,
     replicates: Array,
     *,
@@ -223,7 +232,7 @@ def _compute_bounded_interval(
     share = min(1.0, max(0.0, (value - limits.low) / reach))
     # Resampling k clips shows k - 1 parts of k of their variance.
     variance = float(replicates.var()) / reach**2 * n_clusters / (n_clusters - 1)
-    few = normal_quantile(level) / -float(stdtrit(n_clusters - 1, (1 - level) / 2))
+    few = central_normal_quantile(level) / -float(stdtrit(n_clusters - 1, (1 - level) / 2))
     n_trials = max(share * (1 - share), ROUNDING) / variance * few**2
     low, high = mid_p_interval(share, n_trials, level=level)
     return limits.low + low * reach, limits.low + high * reach

@@ -1,4 +1,4 @@
-"""Scene and creator index of every row, and groups of rows that are resampled."""
+"""Scene and creator of every row as numbers, and resampling of groups of rows."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -63,7 +63,10 @@ class LabelNumbering:
         return tuple(self._known if self._stand else sorted(self._known))
 
     def numbers(self) -> Numbers:
-        """Return the label number of every row."""
+        """Return the label number of every row; labels are numbered in sorted order, or as in `known`.
+
+        Too many labels to store as text are numbered by the order of their digests.
+        """
         if self._digests:
             return rank_digests(self._digests)
         if self._stand or not self._known:
@@ -91,7 +94,7 @@ class SharedLabelNumbering:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterIds:
-    """The scene and the creator of every row, by number."""
+    """Scene and creator of every row, as numbers."""
 
     scene: Numbers
     creator: Numbers
@@ -164,7 +167,7 @@ class ClusterIdBuilder:
             self._creators.add(creator)
 
     def ties(self) -> ClusterIds:
-        """Return the scene and creator of all added rows."""
+        """Return the scene and creator numbers of all rows that were added."""
         made = np.frombuffer(self._made, np.bool_)
         creator = np.full(len(made), NOBODY, np.int32)
         creator[made] = self._creators.numbers()
@@ -198,11 +201,11 @@ _BINOMIAL_COST: Final = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterResampler:
-    """Groups of rows that are sampled with replacement, as many as were observed."""
+    """Resampler that draws groups of rows, such as scenes, with replacement, as many as were observed."""
 
     sizes: IntArray
     """How many groups of each kind were observed."""
-    holders: "_RowHolders | None"
+    holders: "_RowGroupCounts | None"
     """Which kinds of group hold each distinct row; `None`: a group of kind i holds row i alone."""
     always: Array | float = 0.0
     """Weights of the distinct rows that are in every resample."""
@@ -218,7 +221,7 @@ class ClusterResampler:
             return cls(count_chosen_rows(drawn, starts).astype(np.int64), None, always)
         numbers = np.full(len(group), n_groups)
         numbers[drawn] = np.unique(labels, return_inverse=True)[1]
-        holders = _RowHolders.of(numbers, starts, n_groups=n_groups)
+        holders = _RowGroupCounts.of(numbers, starts, n_groups=n_groups)
         if n_groups <= MANY:
             return cls(np.ones(n_groups, dtype=np.int64), holders, always)
         return cls(*holders.merge_alike(), always)
@@ -229,7 +232,7 @@ class ClusterResampler:
         return int(self.sizes.sum())
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
-        """Sample `count` resamples; return the weights of the distinct rows, one resample per line."""
+        """Draw `count` resamples; return the weight of each distinct row, one resample per line."""
         kinds, n = len(self.sizes), self.n_groups
         if kinds * _BINOMIAL_COST < n:
             return self._spread(rng.multinomial(n, self.sizes / n, size=count).astype(np.float64))
@@ -247,8 +250,8 @@ class ClusterResampler:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _RowHolders:
-    """Groups that contain each distinct row, with counts: sorted by row, then by group."""
+class _RowGroupCounts:
+    """Counts of each distinct row in each group of rows; sorted by row, then by group."""
 
     group: IntArray
     """Rows of no group have the number after the last."""
@@ -258,7 +261,7 @@ class _RowHolders:
     n_groups: int
 
     @classmethod
-    def of(cls, numbers: IntArray, starts: IntArray, *, n_groups: int) -> "_RowHolders":
+    def of(cls, numbers: IntArray, starts: IntArray, *, n_groups: int) -> "_RowGroupCounts":
         """Build the table of groups per distinct row from `numbers`, the group number of each sorted row.
 
         `starts` holds the index at which each distinct row starts.
@@ -281,8 +284,8 @@ class _RowHolders:
         merged: Array = np.add.reduceat(rows, self.starts, axis=1)
         return merged
 
-    def merge_alike(self) -> "tuple[IntArray, _RowHolders]":
-        """Return the number of groups with equal rows, and the rows of each kind of group.
+    def merge_alike(self) -> "tuple[IntArray, _RowGroupCounts]":
+        """Merge groups that contain the same rows; return the size and the rows of each kind of group.
 
         A group is identified by the sum of random hashes of its rows: two of 64 bits for each row.
         """
@@ -311,12 +314,12 @@ class _RowHolders:
 
     def _only(
         self, chosen: BoolArray, row: IntArray, kind: IntArray, n_kinds: int
-    ) -> "_RowHolders":
+    ) -> "_RowGroupCounts":
         begins = np.flatnonzero(np.diff(row[chosen], prepend=-1))
-        return _RowHolders(kind[self.group[chosen]], self.times[chosen], begins, n_kinds)
+        return _RowGroupCounts(kind[self.group[chosen]], self.times[chosen], begins, n_kinds)
 
 
 def count_chosen_rows(chosen: BoolArray, starts: IntArray) -> Array:
-    """Return the number of chosen rows per distinct row."""
+    """Return, for each distinct row, how many of its occurrences are in the mask `chosen`."""
     counts: Array = np.add.reduceat(chosen, starts, dtype=np.float64)
     return counts

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 def group_connected_names(
     names: Sequence[str], pairs: Iterable[tuple[str, str]]
 ) -> list[list[str]]:
-    """Return `names` grouped by the connections in `pairs`; groups and members keep their order."""
+    """Group `names` that `pairs` connect, directly or through others; the order of names is kept."""
     place = {name: number for number, name in enumerate(names)}
     ends = np.array([(place[first], place[second]) for first, second in pairs], np.intp)
     rows, columns = ends.reshape(-1, 2).T

@@ -1,4 +1,4 @@
-"""Find pairs of people who agree more often than their accuracy explains.
+"""Detection of annotators whose answers agree more often than their accuracy explains.
 
 If people err independently, the agreement of two people beyond chance (Cohen's kappa) is the
 product of two factors, one per person. With four or more people, all other pairs predict the
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.core.errors import InvalidValueError
-from unreel.stats.sample import Array, IntArray
+from unreel.stats.row_sample import Array, IntArray
 
 
 def hypergeometric_probabilities(n: int, ours: int, theirs: int) -> Array:
@@ -53,8 +53,8 @@ _LEAST_SPREAD: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class CopiedPair:
-    """Two annotators by index, with the number of shared tasks, equal answers and expected ones."""
+class CopyingAnnotatorPair:
+    """Two annotators who seem to copy answers, with their shared tasks, equal and expected answers."""
 
     first: int
     second: int
@@ -64,10 +64,13 @@ class CopiedPair:
     """Same answers that their accuracy explains."""
 
 
-def find_copied_pairs(
+def find_copying_annotators(
     annotator: npt.ArrayLike, task: npt.ArrayLike, label: npt.ArrayLike, *, seed: int = 0
-) -> tuple[CopiedPair, ...] | None:
-    """Find annotators with copied answers in columns of integers; `None` if no pair could be tested."""
+) -> tuple[CopyingAnnotatorPair, ...] | None:
+    """Find pairs of annotators who seem to copy answers; `None` if no pair could be tested.
+
+    `annotator`, `task` and `label` are columns of integers, one row for each answer.
+    """
     who, what, said = (np.asarray(column) for column in (annotator, task, label))
     n_people, n_tasks = int(who.max()) + 1, int(what.max()) + 1
     if not FEWEST_PEOPLE <= n_people <= MOST_PEOPLE:
@@ -83,7 +86,7 @@ def find_copied_pairs(
         _compute_agreement(answers[:, rng.integers(n_tasks, size=n_tasks)]) for _ in range(_N_DRAWS)
     ]
     kappas = np.stack([agreement.kappa, *(draw.kappa for draw in draws)])
-    return tuple(_iter_copied_pairs(agreement, kappas, tested))
+    return tuple(_iter_copying_annotators(agreement, kappas, tested))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,12 +112,13 @@ def _compute_agreement(answers: Array) -> _AgreementMatrices:
     return _AgreementMatrices(n_shared, n_same, by_chance, kappa)
 
 
-def _iter_copied_pairs(
+def _iter_copying_annotators(
     agreement: _AgreementMatrices, kappas: Array, tested: IntArray
-) -> Iterator[CopiedPair]:
-    """Yield copied pairs, the surest first; each is then excluded from the fit of the others.
+) -> Iterator[CopyingAnnotatorPair]:
+    """Yield the pairs of annotators who seem to copy, the surest first.
 
-    `kappas[draw, i, j]` begins with the original tasks, followed by their resamples.
+    A found pair is excluded from the fit of the others. `kappas[draw, i, j]` begins with the original
+    tasks, followed by their resamples.
     """
     limit = -NormalDist().inv_cdf(_ALARM_RATE / len(tested))
     weights = agreement.n_shared * (1 - np.eye(len(agreement.kappa)))
@@ -133,7 +137,7 @@ def _iter_copied_pairs(
             return
         weights[i, j] = weights[j, i] = 0
         n, chance = int(agreement.n_shared[i, j]), float(agreement.by_chance[i, j])
-        yield CopiedPair(
+        yield CopyingAnnotatorPair(
             first=i,
             second=j,
             n_shared=n,

@@ -8,20 +8,20 @@ import numpy.typing as npt
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.stats.bootstrap import StatisticLimits, bootstrap
 from unreel.stats.resampling import Statistic
-from unreel.stats.sample import (
+from unreel.stats.row_sample import (
     Array,
     Clusters,
     IntArray,
     RowSample,
-    as_columns,
-    first_of_run,
+    find_run_starts,
+    require_float_columns,
     weighted_sum,
 )
 
 
 def count_ordered_pairs(human: npt.ArrayLike) -> int:
-    """Count the pairs of clips to which people gave different scores."""
-    (column,) = as_columns(human)
+    """Count the pairs of clips to which people gave different scores; `human` has a score per clip."""
+    (column,) = require_float_columns(human)
     _, tied = np.unique(column, return_counts=True)
     return int(len(column) ** 2 - (tied**2).sum()) // 2
 
@@ -34,12 +34,12 @@ def pair_consistency(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> Measured:
-    """Compute the share of strictly ordered pairs that `scores` order as people do.
+    """Compute the fraction of the pairs with different human scores that `scores` order as people do.
 
     A tie in `scores` counts as disagreement. The interval resamples clips, because the pairs of one
     clip are correlated; n counts rows.
     """
-    x, y = as_columns(human, scores)
+    x, y = require_float_columns(human, scores)
     if count_ordered_pairs(x) == 0:
         return Unmeasured("people order no pair of these clips")
     sample = RowSample.of((x, y), clusters)
@@ -49,17 +49,19 @@ def pair_consistency(
         counts = pairs.count(weights)
         return counts.same / counts.ordered
 
-    return bootstrap(share, sample, seed=seed, level=level, limits=build_pair_limits(sample, x))
+    return bootstrap(
+        share, sample, seed=seed, level=level, limits=build_ordered_pair_limits(sample, x)
+    )
 
 
-def build_pair_limits(sample: RowSample, truth: Array) -> StatisticLimits:
+def build_ordered_pair_limits(sample: RowSample, truth: Array) -> StatisticLimits:
     """Return the limits 0 and 1, with the number of ordered pairs that use no clip twice."""
     _, tied = np.unique(truth, return_counts=True)
     return StatisticLimits(0.0, 1.0, min(sample.n_free / 2, float(len(truth) - tied.max())))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PairCounts:
+class OrderedPairCounts:
     """Counts of pairs that the truth orders, that the scores order equally, and that the scores tie."""
 
     ordered: Array
@@ -78,18 +80,18 @@ class OrderedPairCounter:
 
     @classmethod
     def of(cls, truth: Array, scores: Array) -> "OrderedPairCounter":
-        """Prepare rows, sorted by `truth`, for counting.
+        """Prepare rows, sorted by `truth`, for counting pairs.
 
-        Two rows with different truths differ first in exactly one binary digit of their truths'
-        ranks. So each pair is met once: at that digit, in the block of rows that share the digits
-        above, between the block's lower and upper half.
+        Two rows with different truths differ first in exactly one binary digit of their truths' ranks. So
+        each pair is counted once: at that digit, in the block of rows that share the digits above,
+        between the block's lower and upper half.
         """
         distinct, rank = np.unique(truth, return_inverse=True)
         _, place = np.unique(scores, return_inverse=True)
         n_digits = (len(distinct) - 1).bit_length()
         return cls(rank, tuple(_RankDigitPairs.of(rank, place, digit) for digit in range(n_digits)))
 
-    def count(self, weights: Array) -> PairCounts:
+    def count(self, weights: Array) -> OrderedPairCounts:
         """Count pairs for each line of `weights`, which holds how often each row occurs."""
         starts = np.flatnonzero(np.diff(self.rank, prepend=-1))
         by_truth = np.add.reduceat(weights, starts, axis=1)
@@ -98,7 +100,7 @@ class OrderedPairCounter:
         same, tied = np.zeros(len(weights)), np.zeros(len(weights))
         for digit in self.digits:
             digit.add(weights, same=same, tied=tied)
-        return PairCounts(ordered, same, tied)
+        return OrderedPairCounts(ordered, same, tied)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +152,7 @@ def plcc(
     level: float = 0.95,
 ) -> Measured:
     """Compute Pearson's linear correlation with an interval clustered by clip; n counts rows."""
-    x, y = as_columns(human, scores)
+    x, y = require_float_columns(human, scores)
     flat = _explain_constant_scores(x, y)
     if flat:
         return Unmeasured(flat)
@@ -170,7 +172,7 @@ def srocc(
 
     Ties have their average rank.
     """
-    x, y = as_columns(human, scores)
+    x, y = require_float_columns(human, scores)
     flat = _explain_constant_scores(x, y)
     if flat:
         return Unmeasured(flat)
@@ -223,7 +225,7 @@ def _build_spearman_statistic(sample: RowSample) -> Statistic:
     x, y = sample.columns
     by_y = np.argsort(y, kind="stable")
     to_x = np.argsort(by_y)
-    x_runs, y_runs = first_of_run(x), first_of_run(y[by_y])
+    x_runs, y_runs = find_run_starts(x), find_run_starts(y[by_y])
 
     def correlate(weights: Array) -> Array:
         rx = _compute_centred_ranks(weights, x_runs)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from unreel.core.errors import InvalidValueError
-from unreel.stats.sample import Array, IntArray
+from unreel.stats.row_sample import Array, IntArray
 
 MOST_ROUNDS: Final = 200
 _STILL: Final = 1e-6
@@ -27,8 +27,8 @@ _RARELY: Final = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AnnotatorSkills:
-    """Probability of each label for each task, and the error rates of each annotator."""
+class DawidSkeneFit:
+    """Fit of Dawid and Skene's model: label probabilities of each task, and annotators' error rates."""
 
     posterior: Array
     """`[task, label]`: each line sums to 1."""
@@ -55,7 +55,7 @@ def dawid_skene(
     pull: float = 2.0,
     most_rounds: int = MOST_ROUNDS,
     shape: tuple[int, int] = (0, 0),
-) -> AnnotatorSkills:
+) -> DawidSkeneFit:
     """Estimate annotator skills and true labels from the labels `[i]`.
 
     `annotator`, `task` and `label` hold whole numbers from 0. The estimate starts at the label
@@ -86,7 +86,7 @@ def _run_expectation_maximisation(
     *,
     pull: float,
     most_rounds: int,
-) -> AnnotatorSkills:
+) -> DawidSkeneFit:
     """Alternate between estimating confusion tables and true labels until the labels stop changing.
 
     `given[annotator and label, task]` holds counts. At most `most_rounds` rounds are run.
@@ -99,7 +99,7 @@ def _run_expectation_maximisation(
         counts = np.asarray(given @ posterior).reshape(-1, n_labels, n_labels)
         confusion = _estimate_confusion_tables(counts.transpose(0, 2, 1), pull=pull)
         if moved <= _STILL or n_rounds >= most_rounds:
-            return AnnotatorSkills(
+            return DawidSkeneFit(
                 posterior, shares, confusion, n_rounds, settled=bool(moved <= _STILL)
             )
         logs = np.log(confusion).transpose(0, 2, 1).reshape(-1, n_labels)
@@ -168,8 +168,8 @@ _LEAST_SHARE: Final = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CrossFittedSkills:
-    """Likely truths of all tasks and the accuracy of all annotators."""
+class CrossFittedDawidSkene:
+    """Label probabilities of each task, accuracy of each annotator, and whether weights are justified."""
 
     posterior: Array
     """`[task, label]`: each line sums to 1."""
@@ -181,32 +181,40 @@ class CrossFittedSkills:
     """Whether Dawid-Skene converged; if not, people are not weighed."""
 
 
-def cross_fit_skills(
+def cross_fit_dawid_skene(
     annotator: npt.ArrayLike,
     task: npt.ArrayLike,
     label: npt.ArrayLike,
     *,
     shape: tuple[int, int] = (0, 0),
-) -> CrossFittedSkills:
-    """Fit annotator accuracies and true labels; the arguments are those of `dawid_skene`."""
+) -> CrossFittedDawidSkene:
+    """Fit Dawid-Skene, and weight annotators only if that predicts held-out answers better.
+
+    The strength of the prior is chosen by cross-validation, and each task's labels are then estimated
+    with error rates fitted on other tasks. With many tasks Dawid-Skene is used without
+    cross-validation; with few tasks, or if it does not converge, annotators have equal weight. The
+    arguments are those of `dawid_skene`.
+    """
     who, what, said = (np.asarray(column) for column in (annotator, task, label))
     shape = max(int(who.max()) + 1, shape[0]), max(int(said.max()) + 1, shape[1])
-    answers = _FoldAnswers(who, what, said, shape)
+    answers = _AnswerIndexColumns(who, what, said, shape)
     n_tasks = len(np.unique(what))
     if n_tasks >= MANY_TASKS:
         skills = answers.fit(PULLS[0])
         if skills.settled:
-            return CrossFittedSkills(skills.posterior, skills.accuracy, weighs=True, converged=True)
+            return CrossFittedDawidSkene(
+                skills.posterior, skills.accuracy, weighs=True, converged=True
+            )
     equal = answers.fit(EQUAL_PULL, most_rounds=0 if n_tasks < FEWEST_TASKS else _MOST_ROUNDS)
     if not FEWEST_TASKS <= n_tasks < MANY_TASKS:
-        return CrossFittedSkills(
+        return CrossFittedDawidSkene(
             equal.posterior, equal.accuracy, weighs=False, converged=n_tasks < FEWEST_TASKS
         )
     alike = _HeldOutFit.of(answers, EQUAL_PULL)
     best = max((_HeldOutFit.of(answers, pull) for pull in PULLS), key=lambda fit: fit.total)
     gain = best.log_likelihood - alike.log_likelihood
     weighs = best.converged and float(gain.sum()) > float(gain.std()) * len(gain) ** 0.5
-    return CrossFittedSkills(
+    return CrossFittedDawidSkene(
         posterior=(best if weighs else alike).posterior,
         accuracy=(answers.fit(best.pull) if weighs else equal).accuracy,
         weighs=weighs,
@@ -215,18 +223,18 @@ def cross_fit_skills(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _FoldAnswers:
+class _AnswerIndexColumns:
     who: IntArray
     task: IntArray
     said: IntArray
     shape: tuple[int, int]
 
-    def only(self, chosen: npt.NDArray[np.bool_]) -> "_FoldAnswers":
-        """Keep the chosen answers and number their tasks from 0."""
+    def only(self, chosen: npt.NDArray[np.bool_]) -> "_AnswerIndexColumns":
+        """Return the chosen answers, with their tasks numbered from 0."""
         _, task = np.unique(self.task[chosen], return_inverse=True)
-        return _FoldAnswers(self.who[chosen], task, self.said[chosen], self.shape)
+        return _AnswerIndexColumns(self.who[chosen], task, self.said[chosen], self.shape)
 
-    def fit(self, pull: float, *, most_rounds: int = _MOST_ROUNDS) -> AnnotatorSkills:
+    def fit(self, pull: float, *, most_rounds: int = _MOST_ROUNDS) -> DawidSkeneFit:
         return dawid_skene(
             self.who, self.task, self.said, pull=pull, most_rounds=most_rounds, shape=self.shape
         )
@@ -247,7 +255,7 @@ class _HeldOutFit:
         return float(self.log_likelihood.sum())
 
     @classmethod
-    def of(cls, answers: _FoldAnswers, pull: float) -> "_HeldOutFit":
+    def of(cls, answers: _AnswerIndexColumns, pull: float) -> "_HeldOutFit":
         n_labels = answers.shape[1]
         logs = np.zeros((int(answers.task.max()) + 1, n_labels))
         converged = True

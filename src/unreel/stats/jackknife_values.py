@@ -1,4 +1,4 @@
-"""Metric values without groups of clips, for the comparison of two reviewers.
+"""Values of a metric with each group of clips left out, for the comparison of two reviewers.
 
 Metrics that are computed inside `jackknife_context` also give their values without each group
 of clips. The formulas do not change: a metric is a function of weights, and an omitted clip has
@@ -31,7 +31,7 @@ class JackknifeGroups:
 
 @dataclass(frozen=True, slots=True)
 class JackknifeValues:
-    """Values of a metric without each group, by index; NaN if nothing remains to compute it from."""
+    """Values of a metric with each group left out, by group; NaN if too little remains to compute it."""
 
     scenes: npt.NDArray[np.float64]
     creators: npt.NDArray[np.float64] | None = None
@@ -42,7 +42,7 @@ class JackknifeValues:
     """How far creators and scenes cross, and how many of both: see `Sample.crossing`."""
 
     def less(self, other: "JackknifeValues", groups: JackknifeGroups) -> "JackknifeValues":
-        """Return these values minus `other`, for the groups that contain anything."""
+        """Return these values minus `other`, for the groups that contain a scene or a creator."""
         n_scenes, n_creators = len(groups.scenes), len(groups.creators)
         scenes = (self.scenes - other.scenes)[:n_scenes]
         if self.creators is None or other.creators is None:
@@ -72,7 +72,7 @@ class JackknifeEstimate(Estimate):
 
     @property
     def without(self) -> JackknifeValues:
-        """Return the value without each group."""
+        """Return the values of the metric with each group left out."""
         return self.leave_out().scaled(self.unit)
 
     def scaled(self, factor: float) -> "JackknifeEstimate":
@@ -86,7 +86,10 @@ _GROUPS: Final[ContextVar[JackknifeGroups | None]] = ContextVar("groups", defaul
 
 @contextmanager
 def jackknife_context(groups: JackknifeGroups) -> Iterator[None]:
-    """Make metrics inside this context `JackknifeEstimate`; all scored sets of rows share `groups`."""
+    """Make metrics computed in this `with` block return `JackknifeEstimate` instead of an interval.
+
+    All compared sets of rows share `groups`.
+    """
     before = _GROUPS.set(groups)
     try:
         yield
@@ -95,5 +98,5 @@ def jackknife_context(groups: JackknifeGroups) -> Iterator[None]:
 
 
 def get_jackknife_groups() -> JackknifeGroups | None:
-    """Return the groups to leave out; `None` if confidence intervals are wanted, the usual case."""
+    """Return the groups to leave out; `None` outside `jackknife_context`, where intervals are used."""
     return _GROUPS.get()

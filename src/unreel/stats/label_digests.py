@@ -1,4 +1,4 @@
-"""Numbering of labels by 16-byte digests, without a dictionary."""
+"""Numbers for labels by their 16-byte digests, which need less memory than a dictionary."""
 
 from hashlib import blake2b
 from typing import Final

@@ -25,8 +25,8 @@ FEWEST: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DifferenceInterval:
-    """Difference with its confidence interval, and the probability of one as large by chance."""
+class DifferenceTestResult:
+    """Difference of a metric between two reviewers, with its interval, p-value and standard error."""
 
     estimate: Estimate
     p: float
@@ -39,7 +39,7 @@ class DifferenceInterval:
     """The most that it can be, either way."""
 
     def detectable(self, alpha: float) -> float:
-        """Return the smallest true difference that a test at `alpha` would have found with 80 % power."""
+        """Return the smallest true difference that a test at level `alpha` finds with 80 % power."""
         return compute_detectable_difference(
             self.error,
             free=self.free,
@@ -65,7 +65,7 @@ def compute_difference_interval(
     few: int,
     reach: float = math.inf,
     level: float = 0.95,
-) -> DifferenceInterval | Unmeasured:
+) -> DifferenceTestResult | Unmeasured:
     """Compute the confidence interval of the difference `value` from its values without each group.
 
     The interval uses Student's t. Its degrees of freedom follow from the kurtosis of the groups
@@ -85,12 +85,12 @@ def compute_difference_interval(
         return Unmeasured(f"{why}; {bare}")
     doubt = _estimate_total_variance(left_out)
     if math.sqrt(doubt.variance) <= ROUNDING * max(1.0, abs(value)):
-        return _estimate_identical_clips(value, few, n=n, reach=reach, level=level)
+        return _estimate_constant_difference(value, few, n=n, reach=reach, level=level)
     from scipy.special import stdtr, stdtrit
 
     error = math.sqrt(doubt.variance)
     out = -float(stdtrit(doubt.free, (1 - level) / 2)) * error
-    return DifferenceInterval(
+    return DifferenceTestResult(
         estimate=_build_clipped_estimate(
             value, (value - out, value + out), n=n, few=few, reach=reach, level=level
         ),
@@ -123,17 +123,20 @@ def _estimate_group_variance(values: npt.NDArray[np.float64]) -> _VarianceEstima
     return _VarianceEstimate(variance, free)
 
 
-def _estimate_identical_clips(
+def _estimate_constant_difference(
     value: float, few: int, *, n: int, reach: float, level: float
-) -> DifferenceInterval | Unmeasured:
-    """Return the interval if no clip differs: the upper bound of a proportion with a count of zero."""
+) -> DifferenceTestResult | Unmeasured:
+    """Return the interval of a difference that is the same whichever clips are left out.
+
+    It is the upper bound of a proportion with a count of zero.
+    """
     if math.isinf(reach):
         return Unmeasured(f"all clips are alike; the bare value is {value:.4g}")
     share = 1 - (1 - level) ** (1 / few)
     low, high = value - share * (value + reach), value + share * (reach - value)
     estimate = _build_clipped_estimate(value, (low, high), n=n, few=few, reach=reach, level=level)
     p = 1.0 if value == 0 else 2.0 ** (1 - few)
-    return DifferenceInterval(estimate=estimate, p=p, error=0.0, free=few - 1.0, reach=reach)
+    return DifferenceTestResult(estimate=estimate, p=p, error=0.0, free=few - 1.0, reach=reach)
 
 
 def _build_clipped_estimate(
@@ -167,7 +170,7 @@ def adjust_p_values_by_holm(p_values: Sequence[float]) -> tuple[float, ...]:
 
 def estimate_paired_difference(
     ours: Measured, theirs: Measured, *, groups: JackknifeGroups, reach: float = math.inf
-) -> DifferenceInterval | Unmeasured:
+) -> DifferenceTestResult | Unmeasured:
     """Compute the first metric minus the second, both computed inside `jackknife_context(groups)`.
 
     Both must be computed on the same clips. `reach` is the maximum absolute difference.
@@ -188,8 +191,8 @@ Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PairedRows:
-    """Indexes of the paired rows of two reviewers about the same clip, in the order of the first."""
+class PairedRowIndices:
+    """Indices of the rows of two reviewers about the same clip, in the order of the first reviewer."""
 
     ours: Places
     theirs: Places
@@ -203,14 +206,14 @@ class PairedRows:
         """Count the distinct clips, or pairs of clips."""
         return len(np.unique(self.shown))
 
-    def at(self, chosen: npt.NDArray[np.bool_]) -> "PairedRows":
+    def at(self, chosen: npt.NDArray[np.bool_]) -> "PairedRowIndices":
         """Return the row pairs that the mask `chosen` selects."""
         return replace(
             self, ours=self.ours[chosen], theirs=self.theirs[chosen], shown=self.shown[chosen]
         )
 
 
-def pair_rows(ours: Iterable[str], theirs: Iterable[str]) -> PairedRows:
+def pair_rows_by_clip(ours: Iterable[str], theirs: Iterable[str]) -> PairedRowIndices:
     """Pair the rows of two reviewers by clip; pair repeated rows of a clip by their order."""
     labels = LabelNumbering(most=0)
     n_ours = 0
@@ -229,7 +232,7 @@ def pair_rows(ours: Iterable[str], theirs: Iterable[str]) -> PairedRows:
     order = np.argsort(at)
     alone = np.ones(len(number), np.bool_)
     alone[at] = alone[n_ours + behind] = False
-    return PairedRows(
+    return PairedRowIndices(
         ours=at[order],
         theirs=behind[order],
         shown=first[at[order]],

@@ -31,7 +31,7 @@ def compute_detectable_difference(
     return min(reach, max(measured, _compute_one_sided_difference(n_clusters, reach, alpha)))
 
 
-def plan_detectable_difference(
+def compute_detectable_accuracy_gap(
     n_clusters: int, *, discordant: float = DISCORDANT, alpha: float = 0.05
 ) -> float:
     """Return the smallest difference of two accuracies that `n_clusters` clips show with 80 % power.
@@ -47,7 +47,7 @@ def plan_detectable_difference(
 
 
 def _compute_power_factor(free: float, alpha: float) -> float:
-    """Return the detectable difference as a number of standard errors."""
+    """Return the detectable difference in units of its standard error."""
     from scipy.special import stdtrit
 
     return -float(stdtrit(free, alpha / 2)) + float(stdtrit(free, POWER))

@@ -38,7 +38,7 @@ def mid_p_interval(share: float, n: float, *, level: float) -> tuple[float, floa
     """
     from scipy.special import betainc  # a third of a second that a single review does not need
 
-    normal_quantile(level)  # refuses a level that cannot be
+    central_normal_quantile(level)  # refuses a level that cannot be
     tail, seen = (1 - level) / 2, share * n
 
     def chance_above(p: float) -> float:
@@ -61,8 +61,8 @@ def _bisect_for_level(
     return (low + high) / 2
 
 
-def normal_quantile(level: float) -> float:
-    """Return the half-width of the central interval `level` of a normal distribution, in deviations."""
+def central_normal_quantile(level: float) -> float:
+    """Return the number of standard deviations on each side that contain the fraction `level`."""
     if not 0 < level < 1:
         msg = f"a level must be between 0 and 1, got {level}. Use 0.95 for a 95 % interval"
         raise InvalidValueError(msg)
@@ -70,8 +70,8 @@ def normal_quantile(level: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WeightedShare:
-    """`weight` times the share of `successes` among `n` trials; no trial belongs to two shares."""
+class WeightedProportion:
+    """Weighted proportion: `weight` times `successes` / `n`; no trial belongs to two of them."""
 
     weight: float
     successes: int
@@ -86,8 +86,10 @@ class WeightedShare:
             raise InvalidValueError(msg)
 
 
-def sum_weighted_shares(shares: Sequence[WeightedShare], *, level: float = 0.95) -> Measured:
-    """Compute the sum of `shares` with its confidence interval; n counts the trials of all shares."""
+def sum_weighted_proportions(
+    shares: Sequence[WeightedProportion], *, level: float = 0.95
+) -> Measured:
+    """Compute the sum of weighted proportions with its confidence interval; n counts all trials."""
     if not shares or any(share.n == 0 for share in shares):
         return Unmeasured("nothing was counted")
     value = below = above = spread = doubt = 0.0

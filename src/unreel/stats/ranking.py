@@ -13,9 +13,9 @@ from scipy.sparse.csgraph import connected_components
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.registry import LazyImport
-from unreel.stats.bootstrap import compute_interval, explain_too_few_clusters
+from unreel.stats.bootstrap import compute_bootstrap_interval, explain_too_few_clusters
 from unreel.stats.resampling import Statistic, resample_statistic
-from unreel.stats.sample import Array, IntArray, RowSample
+from unreel.stats.row_sample import Array, IntArray, RowSample
 
 _BRADLEY_TERRY: Final = LazyImport("evalica:bradley_terry", extra="arena")
 _WINNER: Final = LazyImport("evalica:Winner", extra="arena")
@@ -121,7 +121,7 @@ class _BattleTable:
         return int(count), group.astype(np.int64)
 
     def why_loose(self, weights: Array) -> str:
-        """Return the reason why these results give no strengths; "" if they do."""
+        """Return the reason why these battle results determine no strengths; "" if they do."""
         count, group = self.groups(weights, connection="weak")
         if count > 1:
             apart = self._name(group == group[0]), self._name(group != group[0])
@@ -174,7 +174,9 @@ def _estimate_strengths(
     replicates = resample_statistic(strengths, sample, seed=seed, level=level)
     measured: list[Measured] = []
     for value, column, n in zip(values.tolist(), replicates.values.T, fought.tolist(), strict=True):
-        interval = compute_interval(value, column, n_clusters=sample.n_clusters, level=level)
+        interval = compute_bootstrap_interval(
+            value, column, n_clusters=sample.n_clusters, level=level
+        )
         if isinstance(interval, Unmeasured):
             measured.append(interval)
         else:

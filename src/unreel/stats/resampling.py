@@ -1,4 +1,4 @@
-"""A statistic on resampled rows, by scene, and by creator if creators vary too.
+"""Values of a statistic on resampled rows, by scene, and by creator if creators vary too.
 
 A statistic is a function of weights: it takes a block of resamples, one per row, where `weights[r,
 i]` is the count of the distinct row `i` of a `RowSample` in resample `r`, and returns one value per
@@ -19,8 +19,8 @@ from typing import Final
 import numpy as np
 
 from unreel.stats.jackknife_values import get_jackknife_groups
-from unreel.stats.proportion import normal_quantile
-from unreel.stats.sample import Array, ClusterIds, ClusterResampler, Clusters, RowSample
+from unreel.stats.proportion import central_normal_quantile
+from unreel.stats.row_sample import Array, ClusterIds, ClusterResampler, Clusters, RowSample
 
 Statistic = Callable[[Array], Array]
 
@@ -64,7 +64,7 @@ def compute_min_clusters(level: float) -> int:
     No resample leaves the range of the clusters, and the range of k clusters misses the median of all
     clusters once in 2 ** (k - 1) times.
     """
-    normal_quantile(level)  # refuses a level that cannot be
+    central_normal_quantile(level)  # refuses a level that cannot be
     return 1 + math.ceil(-math.log2(1 - level))
 
 

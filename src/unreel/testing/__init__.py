@@ -1,4 +1,4 @@
-"""Interfaces as tests, for our own reviewers and creators and for yours.
+"""Tests that every reviewer or creator must pass, for those of unreel and for yours.
 
 Where to look:
     `reviewers.py`: tests of a reviewer.

@@ -1,4 +1,4 @@
-"""The contract of `unreel.creators.contract.Creator` as tests, for our creators and yours.
+"""Contract tests that every `unreel.creators.contract.Creator` must pass, ours and yours.
 
 class TestMine(CreatorKit):
     @pytest.fixture
@@ -31,21 +31,21 @@ _ODD_IDS: Final = ("../escape", "/etc/passwd", "", "\0", "s" * 300)
 
 @dataclass(slots=True)
 class KitCreatorContext:
-    """A workplace for tests: a folder, notes in memory, and no way out."""
+    """Creator context for tests: a working folder, notes in memory, and no downloads."""
 
     folder: Path
     notes: dict[str, str] = field(default_factory=dict)
 
     def recall(self, what: str) -> str | None:
-        """Return the value noted under that key."""
+        """Return the note stored under the key `what`; `None` if missing."""
         return self.notes.get(what)
 
     def note(self, what: str, text: str) -> None:
-        """Keep it."""
+        """Store `text` in memory under the key `what`."""
         self.notes[what] = text
 
     async def fetch(self, url: str, into: Path) -> Failure | None:  # noqa: ARG002  nobody is asked
-        """Return a failure: tests fetch nothing."""
+        """Return a failure: creators under test cannot download files."""
         return Failure(FailureReason.NOT_NAMED, f"{url!a} is not fetched in tests")
 
 
@@ -80,7 +80,10 @@ def sample_frame() -> bytes:
 
 
 class CreatorKit:
-    """Inherit it and give a `creator` fixture: a fresh creator, made outside any event loop."""
+    """Base class of tests for a creator. Inherit it and define a fixture `creator`.
+
+    The fixture returns a new creator, made outside any event loop.
+    """
 
     repeatable: ClassVar[bool] = True
     """Whether the same brief and seed always give the same bytes."""
@@ -229,7 +232,7 @@ def _digest_outcome(outcome: GeneratedClip | Failure) -> str:
 
 
 def _digest_files(folder: Path) -> dict[tuple[str, ...], str]:
-    """Return the content of every file below the folder, by path parts."""
+    """Return the content of every file below a folder, by the parts of its path."""
     return {
         path.relative_to(folder).parts: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))

@@ -1,4 +1,4 @@
-"""The contract of `unreel.reviewers.contract.Reviewer` as tests, for our reviewers and yours.
+"""Contract tests that every `unreel.reviewers.contract.Reviewer` must pass, ours and yours.
 
 class TestMine(ReviewerKit):
     @pytest.fixture
@@ -18,11 +18,11 @@ from PIL import Image
 
 from unreel.core.answer import Reply
 from unreel.core.clip import AudioFacts, Clip, ClipFacts, VideoFacts
+from unreel.core.content_ids import compute_placeholder_clip_id, digest
 from unreel.core.failure import Failure
-from unreel.core.identity import compute_placeholder_clip_id, digest
 from unreel.core.question import Condition, Instrument
+from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.protocol import get_protocol, list_protocol_names
-from unreel.protocols.space import parse_box_space
 from unreel.reviewers.contract import ClipInput, InputKind, Reviewer, ReviewRequest, ShownFrame
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def sample_exhibit(name: str, *, n_frames: int = 4) -> ClipInput:
 
 
 def sample_sheets() -> list[ReviewRequest]:
-    """Return requests of every protocol, one of them about a pair."""
+    """Return sample review requests of every protocol, one of them about a pair of clips."""
     sheets = []
     for number in range(12):
         asked = get_protocol(list_protocol_names()[number % len(list_protocol_names())])
@@ -79,7 +79,10 @@ def sample_sheets() -> list[ReviewRequest]:
 
 
 class ReviewerKit:
-    """Inherit it and give a `reviewer` fixture: a fresh reviewer, made outside any event loop."""
+    """Base class of tests for a reviewer. Inherit it and define a fixture `reviewer`.
+
+    The fixture returns a new reviewer, made outside any event loop.
+    """
 
     secrets: ClassVar[tuple[str, ...]] = ()
     """Keys that the fixture hands to the reviewer."""

@@ -12,5 +12,5 @@ Where to look:
     `formats/`: export of examples to other trainers.
     `checkpoints.py`: atomic checkpoints.
     `manifest.py`: start settings, compared before a training resumes.
-    `card.py`: model card of a checkpoint.
+    `model_card.py`: model card of a checkpoint.
 """

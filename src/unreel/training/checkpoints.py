@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError, UnsafeTargetError
 from unreel.core.input_files import parse_json_object, read_limited_bytes
-from unreel.core.names import require_relative_name
 from unreel.core.output_files import PART, OutputDirectory, open_regular_user_file
+from unreel.core.safe_names import require_relative_path
 
 SEAL: Final = "seal.json"
 INNER: Final = "training"
@@ -28,13 +28,13 @@ _NAME: Final = re.compile(r"step-(\d{6,12})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingCheckpoint:
-    """A checkpoint folder with weights and a valid seal."""
+    """A checkpoint folder of a training with weights and a valid seal."""
 
     path: Path
     step: int
 
 
-class CheckpointFolder:
+class TrainingCheckpointStore:
     """The checkpoints and the final model in the directory of one training.
 
     Args:
@@ -50,16 +50,16 @@ class CheckpointFolder:
         return self._folder.root / _get_draft_path(name)
 
     def begin(self, name: str, *, inner: str = "") -> Path:
-        """Create an empty draft of the checkpoint `name` with the subdirectory `inner`; return its path.
+        """Create an empty draft directory of the checkpoint `name`, with the subdirectory `inner`.
 
-        A leftover draft of the same name is deleted.
+        Return the path of the draft. A leftover draft of the same name is deleted.
         """
         self._folder.remove_folder(_get_draft_path(name))
         self._folder.make(f"{_get_draft_path(name)}/{inner}".rstrip("/"))
         return self.draft(name)
 
     def finish(self, name: str, *, step: int) -> TrainingCheckpoint:
-        """Seal the draft of the checkpoint `name` and move it to its final path, replacing an older one."""
+        """Seal the draft of the checkpoint `name` and move it to its final path; an older one is replaced."""
         draft, place = _get_draft_path(name), _get_checkpoint_path(name)
         self._folder.settle(draft)
         files = self._folder.files(draft)
@@ -89,7 +89,7 @@ class CheckpointFolder:
         )
 
     def model(self) -> TrainingCheckpoint | None:
-        """Return the final model; `None` if it is missing or its seal is not valid."""
+        """Return the final model of the training; `None` if it is missing or its seal is not valid."""
         return read_sealed_checkpoint(self._folder.root / "model")
 
     def prune(self, *, keep: int, best: int | None) -> None:
@@ -133,7 +133,7 @@ def read_sealed_checkpoint(folder: Path) -> TrainingCheckpoint | None:
     try:
         seal = read_checkpoint_seal(folder)
         for name, said in seal["files"].items():
-            with open_regular_user_file(folder / require_relative_name(name)) as file:
+            with open_regular_user_file(folder / require_relative_path(name)) as file:
                 if hashlib.file_digest(file, "sha256").hexdigest() != said:
                     return None
         return TrainingCheckpoint(path=folder, step=int(seal["step"]))

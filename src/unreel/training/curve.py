@@ -27,7 +27,7 @@ Moment = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class PlotAxis:
-    """Linear mapping of values to pixel positions on an axis."""
+    """Axis of a plot: a linear mapping of values to pixel positions."""
 
     low: float
     high: float
@@ -35,12 +35,12 @@ class PlotAxis:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Return the position of `value` on the axis, in pixels."""
+        """Return the position of `value` on the plot axis, in pixels."""
         share = (value - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        """Return the values of the axis labels."""
+        """Return the values at which the plot axis has labels."""
         return [self.low + (self.high - self.low) * i / (_TICKS - 1) for i in range(_TICKS)]
 
 
@@ -51,7 +51,7 @@ def write_training_curve(moments: Sequence[Moment], folder: OutputDirectory) -> 
 
 
 def format_training_curve_csv(moments: Sequence[Moment]) -> str:
-    """Format the metrics as CSV with one line per step; a missing value is an empty cell."""
+    """Format a training's metrics as CSV, one line per step; a missing value is an empty cell."""
     names = {name: None for moment in moments for name in moment}
     columns = [*_FIRST, *(name for name in names if name not in _FIRST)]
     out = io.StringIO()
@@ -67,7 +67,7 @@ def draw_training_curve_svg(
     names: Sequence[str] = (LOSS, HELD_OUT),
     title: str = "Loss over the steps of a training",
 ) -> str:
-    """Draw the training loss and the held-out loss over the steps as SVG."""
+    """Draw the curves `names`, by default training and held-out loss, over the steps as SVG."""
     lines = {
         name: [(m["step"], m[name]) for m in moments if isfinite(m.get(name, inf))]
         for name in names

@@ -22,8 +22,8 @@ from unreel.protocols.presentation import (
     split_prompt_at_clips,
 )
 from unreel.protocols.protocol import get_protocol
-from unreel.reviewers.endpoint.families import ResizeRule
-from unreel.reviewers.endpoint.tokens import CHARACTERS
+from unreel.reviewers.endpoint.model_families import FrameResizeRule
+from unreel.reviewers.endpoint.token_estimate import CHARACTERS
 from unreel.reviewers.local.input_format import FamilyName, Form
 
 _TURNS: Final = 24
@@ -49,10 +49,12 @@ class VisionTokenRule:
     """What the processor writes before each stretch of a video, for an instant."""
 
     def seen(self, width: int, height: int, n_frames: int) -> tuple[int, int]:
-        """Return the frame size after the processor's resize, for `n_frames` of `width` x `height` pixels."""
+        """Return the size to which the processor resizes `n_frames` frames of `width` x `height` pixels."""
         side = self.patch * self.merge
         most = self.per_frame if self.in_all is None else self.in_all // max(1, n_frames)
-        rule = ResizeRule(multiple=side, min_pixels=4 * side**2, max_pixels=max(4, most) * side**2)
+        rule = FrameResizeRule(
+            multiple=side, min_pixels=4 * side**2, max_pixels=max(4, most) * side**2
+        )
         return rule.size(width, height)
 
 
@@ -72,7 +74,7 @@ SIGHT: Final[dict[tuple[FamilyName, Form], VisionTokenRule]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleStratum:
-    """A group of examples with the same cost: their number, and the properties of their clips."""
+    """A group of training examples with the same cost: their number, and properties of their clips."""
 
     examples: float
     seconds: Fraction
@@ -94,7 +96,7 @@ class ExampleStratum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleCost:
-    """Frames, tokens, patches and decoded pixels of one example."""
+    """Frames, tokens, patches and decoded pixels of one training example."""
 
     n_frames: int
     seen: tuple[int, int]
@@ -110,7 +112,7 @@ class ExampleCost:
 
     @property
     def tokens(self) -> int:
-        """Return the number of tokens that the language model receives."""
+        """Return the number of tokens of the example that the language model receives."""
         return self.prompt_tokens + self.vision_tokens + self.answer_tokens
 
 

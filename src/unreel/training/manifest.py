@@ -1,4 +1,4 @@
-"""Start settings of a training, compared before it resumes, and its result."""
+"""Start settings of a training, compared before it resumes, and the result of a training."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Measured
 from unreel.core.input_files import parse_json_object, read_limited_bytes
 from unreel.core.output_files import OutputDirectory
-from unreel.training.checkpoints import CheckpointFolder, TrainingCheckpoint
+from unreel.training.checkpoints import TrainingCheckpoint, TrainingCheckpointStore
 
 Ended = Literal["done", "early", "asked"]
 """End after all steps, by patience, or by a stop request."""
@@ -50,7 +50,7 @@ Going = Literal["resume", "fresh", "either"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingManifest:
-    """Settings and hashes that determine the result of a training."""
+    """Settings and hashes at the start of a training, which determine its result."""
 
     recipe: Mapping[str, Any]
     data: str
@@ -94,16 +94,16 @@ def read_training_manifest(folder: Path) -> TrainingManifest | None:
         raise UnreadableSourceError(str(path), "damaged", remedy) from error
 
 
-def open_training_folder(
+def prepare_training_folder(
     begun: TrainingManifest, folder: Path, *, going: Going
 ) -> TrainingCheckpoint | None:
-    """Prepare the directory of a training and return the checkpoint to resume from; `None` if new.
+    """Prepare the directory of a training; return the checkpoint to resume from, or `None` if new.
 
     Raises:
         UnreadableSourceError: There is no checkpoint to resume, the settings differ from those of
             the existing training, or the folder has files of another program. Nothing was changed.
     """
-    checkpoints = CheckpointFolder(folder)
+    checkpoints = TrainingCheckpointStore(folder)
     _require_no_foreign_files(folder)
     before = None if going == "fresh" else read_training_manifest(folder)
     newest = None if before is None else checkpoints.newest()
@@ -121,7 +121,7 @@ def open_training_folder(
 
 
 def _require_no_foreign_files(folder: Path) -> None:
-    """Require that the folder has no files of other programs that a training would delete."""
+    """Raise if the folder has files of other programs that a training would delete."""
     if (folder / FILE).exists():
         return
     for name in ("model", "checkpoints"):

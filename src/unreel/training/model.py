@@ -1,4 +1,4 @@
-"""Model of a training: its base, loading with frozen parts or adapters, and sampling of answers."""
+"""Model of a training: its base, loading for training, and sampling of its answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from typing import Any, Final
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 
+from unreel.core.content_ids import digest
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
-from unreel.core.identity import digest
 from unreel.reviewers.contract import ReviewRequest
-from unreel.reviewers.local.checkpoint import digest_weights, find_model_folder
+from unreel.reviewers.local.checkpoint import compute_weights_digest, find_model_folder
 from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.reviewers.local.input_format import CheckpointInputSpec, FamilyName
 from unreel.reviewers.local.loading import load_local_model
-from unreel.training.card import read_model_licence
-from unreel.training.recipe import ModelSection, TrainRecipe
+from unreel.training.model_card import read_model_licence
+from unreel.training.recipe import TrainedModelSection, TrainRecipe
 
 
 class AnswerSampler:
-    """Sampler of answers. The samples of a question depend only on the seed and that question.
+    """Sampler of a model's answers; samples depend only on the seed and the question.
 
     Args:
         model: A local model.
@@ -38,7 +38,7 @@ class AnswerSampler:
         self._max_tokens, self._temperature, self._seed = max_tokens, temperature, seed
 
     def draw(self, sheet: ReviewRequest, n: int) -> list[str] | Failure:
-        """Sample `n` answers to `sheet`; return a failure if the request cannot be encoded."""
+        """Sample `n` answers of the model to `sheet`; return a failure if the request cannot be encoded."""
         encoded = self._encoder.encode(sheet)
         if isinstance(encoded, Failure):
             return encoded
@@ -73,7 +73,7 @@ class BaseModelFolder:
     """As it declares it; "" where it does not."""
 
 
-def find_base_model(section: ModelSection) -> BaseModelFolder:
+def find_base_model(section: TrainedModelSection) -> BaseModelFolder:
     """Find the model that `section` names: a directory, or a model downloaded from a hub.
 
     Raises:
@@ -83,7 +83,7 @@ def find_base_model(section: ModelSection) -> BaseModelFolder:
     return BaseModelFolder(
         name=folder.absolute().name if Path(section.name).is_dir() else section.name,
         folder=folder,
-        digest=digest_weights(folder),
+        digest=compute_weights_digest(folder),
         licence=read_model_licence(folder),
     )
 
@@ -105,7 +105,7 @@ _EYES: Final[Mapping[FamilyName, tuple[str, ...]]] = {
 
 
 def load_trainable_model(
-    section: ModelSection, start: Path, *, adapter: Path | None, seed: int
+    section: TrainedModelSection, start: Path, *, adapter: Path | None, seed: int
 ) -> Any:
     """Load the model in `start` for training, with a new LoRA adapter or the given `adapter`."""
     dtype = torch.float32
@@ -124,7 +124,7 @@ def load_trainable_model(
     return get_peft_model(model, build_lora_config(section, model))
 
 
-def build_lora_config(section: ModelSection, model: Any) -> LoraConfig:
+def build_lora_config(section: TrainedModelSection, model: Any) -> LoraConfig:
     """Build the LoRA config for every trainable linear layer except the output layer.
 
     Raises:

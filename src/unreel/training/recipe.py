@@ -1,4 +1,4 @@
-"""Settings of a training: defaults, then a TOML file, then changes; unknown keys are rejected."""
+"""Recipe of a training: defaults, then a TOML file, then changes; unknown keys are rejected."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -13,23 +13,23 @@ from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.input_files import read_toml_file
 from unreel.core.question import Condition
 from unreel.protocols.protocol import Protocol, get_protocol
-from unreel.recipes.check import apply_recipe_change, validate_recipe_sections
 from unreel.recipes.section import (
     MOST_PARTS,
     Count,
     MaxTokens,
-    NumberUnit,
+    RecipeNumberUnit,
     RecipeSection,
     Seed,
     Text,
 )
-from unreel.reviewers.condition import ConditionSection
-from unreel.reviewers.endpoint.families import get_model_family
+from unreel.recipes.validation import apply_recipe_change, validate_recipe_sections
+from unreel.reviewers.condition_section import ConditionSection
+from unreel.reviewers.endpoint.model_families import get_model_family
 from unreel.reviewers.local.input_format import (
     CheckpointInputSpec,
     FamilyName,
     Form,
-    TrainedProtocol,
+    ProtocolTrainingCondition,
 )
 
 _SHIPPED: Final = files("unreel.training") / "recipes"
@@ -39,7 +39,7 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, le=10**9, allow_inf_nan=False)]
 
 
-class ModelSection(RecipeSection):
+class TrainedModelSection(RecipeSection):
     """`[model]`: the model to train."""
 
     name: Text
@@ -57,19 +57,19 @@ class ModelSection(RecipeSection):
 
 
 class ExpectedClipsSection(RecipeSection):
-    """`[[data.expected]]`: clips as the benchmark's makers count them, for a plan without the files."""
+    """`[[data.expected]]`: expected number and size of clips, for an estimate without the files."""
 
     examples: Count
     """Annotation rows, or clips where each is one question."""
     seconds: Positive
     """Of a clip."""
-    width: Annotated[Count, NumberUnit("pixels")]
-    height: Annotated[Count, NumberUnit("pixels")]
-    rate: Annotated[Positive, NumberUnit("frames a second")] = 24.0
-    answer_tokens: Annotated[MaxTokens, NumberUnit("tokens")] = 64
+    width: Annotated[Count, RecipeNumberUnit("pixels")]
+    height: Annotated[Count, RecipeNumberUnit("pixels")]
+    rate: Annotated[Positive, RecipeNumberUnit("frames a second")] = 24.0
+    answer_tokens: Annotated[MaxTokens, RecipeNumberUnit("tokens")] = 64
 
 
-class DataSection(RecipeSection):
+class TrainingDataSection(RecipeSection):
     """`[[data]]`: a benchmark with ground truth, and its questions."""
 
     benchmark: Text | None = None
@@ -130,7 +130,7 @@ class DataSection(RecipeSection):
 
     @property
     def asked(self) -> Condition:
-        """Return the condition of its questions."""
+        """Return the condition of the questions about this data."""
         return self.condition.as_condition()
 
 
@@ -181,7 +181,7 @@ class TrainingHoldoutSection(RecipeSection):
     once for that."""
 
 
-class OptimiseSection(RecipeSection):
+class OptimiserSection(RecipeSection):
     """`[optimise]`: settings of the optimiser."""
 
     epochs: Positive = 1.0
@@ -199,11 +199,11 @@ class OptimiseSection(RecipeSection):
     """Processes that decode while the model learns."""
 
 
-class WatchSection(RecipeSection):
+class ValidationSection(RecipeSection):
     """`[watch]`: validation during training."""
 
-    every: Annotated[Count, NumberUnit("steps")] = 100
-    save_every: Annotated[Count, NumberUnit("steps")] = 100
+    every: Annotated[Count, RecipeNumberUnit("steps")] = 100
+    save_every: Annotated[Count, RecipeNumberUnit("steps")] = 100
     keep: Count = 2
     """Checkpoints."""
     clips: Count = 64
@@ -213,7 +213,7 @@ class WatchSection(RecipeSection):
     log_to: Annotated[tuple[Literal["tensorboard", "wandb"], ...], Field(max_length=2)] = ()
 
 
-class RewardSection(RecipeSection):
+class AnswerRewardSection(RecipeSection):
     """`[reward]`: rewards of sampled answers, after supervised training."""
 
     method: Literal["grpo", "rejection"] = "grpo"
@@ -235,7 +235,7 @@ class RewardSection(RecipeSection):
     """Of rejection sampling: what the best answer to a question must earn to be learned."""
 
 
-class PublishedSection(RecipeSection):
+class PublishedResultSection(RecipeSection):
     """`[published]`: the published result that the recipe reproduces."""
 
     source: Text
@@ -248,7 +248,7 @@ class PublishedSection(RecipeSection):
     devices: Text | None = None
 
 
-class DevicesSection(RecipeSection):
+class TrainingDevicesSection(RecipeSection):
     """`[devices]`: distribution of the work over several devices."""
 
     strategy: Literal["single", "ddp", "fsdp"] = "single"
@@ -257,32 +257,32 @@ class DevicesSection(RecipeSection):
 
 
 class TrainRecipe(RecipeSection):
-    """All settings that determine the result of a training; stored with the checkpoint."""
+    """Recipe of a training: all settings that determine its result; stored with the checkpoint."""
 
     name: Text
     seed: Seed = 0
     input: Form = "frames"
     max_tokens: MaxTokens = 512
     """Of an answer."""
-    model: ModelSection
+    model: TrainedModelSection
     data: Annotated[
-        tuple[DataSection, ...],
+        tuple[TrainingDataSection, ...],
         Field(min_length=1, max_length=MOST_PARTS),
         BeforeValidator(_wrap_in_list),
     ]
     holdout: TrainingHoldoutSection = TrainingHoldoutSection()
-    optimise: OptimiseSection = OptimiseSection()
-    watch: WatchSection = WatchSection()
-    devices: DevicesSection = DevicesSection()
-    reward: RewardSection | None = None
+    optimise: OptimiserSection = OptimiserSection()
+    watch: ValidationSection = ValidationSection()
+    devices: TrainingDevicesSection = TrainingDevicesSection()
+    reward: AnswerRewardSection | None = None
     """Absent: supervised training alone."""
-    published: PublishedSection | None = None
+    published: PublishedResultSection | None = None
 
     @property
     def taught(self) -> CheckpointInputSpec:
-        """Return the input format of the trained model: that of its examples, each protocol once."""
+        """Return the input format of the model after this training, with each trained protocol once."""
         instruments = {
-            data.protocol: TrainedProtocol(
+            data.protocol: ProtocolTrainingCondition(
                 protocol=data.protocol,
                 version=data.instrument.instrument.version,
                 condition=data.condition,

@@ -1,4 +1,4 @@
-"""Training from recipe to model: inputs, rank of the process, stored files, resume and result."""
+"""Training from recipe to model: data, processes, stored files, resume and result."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -15,36 +15,45 @@ from transformers import AutoProcessor
 from unreel.core.output_files import OutputDirectory
 from unreel.engine.location import StorageLocation
 from unreel.engine.progress import OnStep
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 from unreel.engine.writer_lock import build_writer_lock
 from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.training.card import CheckpointCard, read_package_versions
-from unreel.training.checkpoints import INNER, CheckpointFolder, TrainingCheckpoint
+from unreel.training.checkpoints import INNER, TrainingCheckpoint, TrainingCheckpointStore
 from unreel.training.examples.order import ExampleOrder, compute_epoch_length, count_training_steps
-from unreel.training.examples.reading import ExampleSet, TrainingDataSummary, read_training_examples
+from unreel.training.examples.reading import (
+    TrainingDataSummary,
+    TrainingExampleSet,
+    read_training_examples,
+)
 from unreel.training.grpo.run import (
-    GrpoCallbacks,
+    GrpoQuestionDataset,
     GrpoResult,
-    PromptDataset,
-    find_start_checkpoint,
+    GrpoTrainerCallback,
+    find_grpo_start_checkpoint,
     require_grpo_support,
-    run_grpo,
+    run_grpo_training,
     save_grpo_model,
 )
-from unreel.training.manifest import Going, TrainingManifest, TrainingResult, open_training_folder
+from unreel.training.manifest import (
+    Going,
+    TrainingManifest,
+    TrainingResult,
+    prepare_training_folder,
+)
 from unreel.training.model import (
     BaseModelFolder,
     build_checkpoint_input_spec,
     find_base_model,
     load_trainable_model,
 )
-from unreel.training.recipe import RewardSection, TrainRecipe
-from unreel.training.rejection.collect_answers import build_rejection_examples
+from unreel.training.model_card import CheckpointModelCard, read_package_versions
+from unreel.training.recipe import AnswerRewardSection, TrainRecipe
+from unreel.training.rejection.collect_answers import build_rejection_sampling_examples
 from unreel.training.rewards.answer_key import group_examples_by_question
-from unreel.training.rewards.terms import compute_reward_terms
+from unreel.training.rewards.reward_settings import compute_answer_reward_settings
 from unreel.training.sft.batches import ExampleCollator
 from unreel.training.sft.early_stopping import EarlyStoppingState
-from unreel.training.sft.lru_cache import open_input_cache
+from unreel.training.sft.lru_cache import open_clip_input_cache
 from unreel.training.sft.trainer import (
     HISTORY,
     ResumableSftTrainer,
@@ -55,8 +64,8 @@ from unreel.training.sft.validation import HoldoutEvaluator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingProcess:
-    """Rank of one process of a training, and the number of all processes."""
+class TrainingProcessInfo:
+    """Number of processes of a training, whether this one is the first, and its number of devices."""
 
     n: int
     """How many there are, on all machines."""
@@ -66,11 +75,11 @@ class TrainingProcess:
     """Of this machine; 0 where only its processors can compute."""
 
 
-def read_process_rank() -> TrainingProcess:
-    """Return the rank of this process, as set by its launcher."""
+def read_training_process_info() -> TrainingProcessInfo:
+    """Return the place of this process among the processes of the training, as set by its launcher."""
     n_devices = torch.cuda.device_count()
     state = PartialState(cpu=n_devices == 0)
-    return TrainingProcess(
+    return TrainingProcessInfo(
         n=state.num_processes, is_first=state.is_main_process, n_devices=n_devices
     )
 
@@ -93,7 +102,7 @@ def train(
     recipe: TrainRecipe,
     folder: Path,
     *,
-    access: StorageAccess,
+    access: ClipAccessSettings,
     going: Going = "either",
     accept_leak: bool = False,
     spectator: TrainingCallbacks = TrainingCallbacks(),  # noqa: B008  a frozen value
@@ -108,9 +117,9 @@ def train(
     by_grpo = recipe.reward if recipe.reward and recipe.reward.method == "grpo" else None
     if by_grpo is not None:
         require_grpo_support(recipe)
-    process = read_process_rank()
+    process = read_training_process_info()
     with _lock_training_folder(folder) if process.is_first else contextlib.nullcontext():
-        examples: ExampleSet = _broadcast_from_first(
+        examples: TrainingExampleSet = _broadcast_from_first(
             process,
             lambda: _read_example_set(recipe, folder, access, spectator, accept_leak=accept_leak),
         )
@@ -122,7 +131,7 @@ def train(
             n_devices=process.n,
         )
         start = _broadcast_from_first(
-            process, lambda: open_training_folder(begun, folder, going=going)
+            process, lambda: prepare_training_folder(begun, folder, going=going)
         )
         job = _TrainingJob(recipe, folder, access, examples, base, begun, spectator)
         if by_grpo is not None:
@@ -134,8 +143,8 @@ def train(
 class _TrainingJob:
     recipe: TrainRecipe
     folder: Path
-    access: StorageAccess
-    examples: ExampleSet
+    access: ClipAccessSettings
+    examples: TrainingExampleSet
     base: BaseModelFolder
     begun: TrainingManifest
     spectator: TrainingCallbacks
@@ -150,7 +159,7 @@ class _TrainingJob:
             return self._end(vigil, start.step, n_steps, loss=None, start=start)
         self.spectator.on_start(0 if start is None else start.step, n_steps)
         n_workers = self.recipe.optimise.workers
-        with open_input_cache(GALLERY_BYTES, shared=n_workers > 0) as gallery:
+        with open_clip_input_cache(GALLERY_BYTES, shared=n_workers > 0) as gallery:
             teacher = self._teacher(start, vigil, n_steps=n_steps, gallery=gallery)
             teacher.train(resume_from_checkpoint=None if start is None else str(start.path))
         losses = [each["loss"] for each in teacher.state.log_history if "loss" in each]
@@ -195,7 +204,7 @@ class _TrainingJob:
         processor = AutoProcessor.from_pretrained(self.base.folder, local_files_only=True)
         return ResumableSftTrainer(model, desk, processor=processor, n_steps=n_steps, vigil=vigil)
 
-    def improve(self, reward: RewardSection) -> TrainingResult:
+    def improve(self, reward: AnswerRewardSection) -> TrainingResult:
         """Train by GRPO without checkpoints: a stopped training starts again from the beginning."""
         recipe = self.recipe
         asked = group_examples_by_question(self.examples.train)
@@ -203,24 +212,24 @@ class _TrainingJob:
         n_steps = count_training_steps(
             recipe.optimise, in_a_pass=compute_epoch_length(first, weights), n_devices=1
         )
-        done = CheckpointFolder(self.folder).model()
+        done = TrainingCheckpointStore(self.folder).model()
         if done is not None:
             return self._improved(done.path, done.step, n_steps)
-        start = find_start_checkpoint(recipe, self.base, self.folder)
+        start = find_grpo_start_checkpoint(recipe, self.base, self.folder)
         self.spectator.on_start(0, n_steps)
-        pace = GrpoCallbacks(self.spectator.on_step, self.spectator.should_stop)
-        with open_input_cache(GALLERY_BYTES, shared=False) as gallery:
+        pace = GrpoTrainerCallback(self.spectator.on_step, self.spectator.should_stop)
+        with open_clip_input_cache(GALLERY_BYTES, shared=False) as gallery:
             order = ExampleOrder(first, weights=weights, seed=recipe.seed)
             lessons = ExampleCollator(
                 order, encoder=start.encoder, access=self.access, gallery=gallery
             )
-            terms = compute_reward_terms(reward, [each.truths for each in asked])
+            terms = compute_answer_reward_settings(reward, [each.truths for each in asked])
             n = n_steps * recipe.optimise.batch_size * recipe.optimise.accumulate
-            model, improved = run_grpo(
+            model, improved = run_grpo_training(
                 recipe,
                 reward,
                 start,
-                puts=PromptDataset(order, asked, lessons, terms, n=n),
+                puts=GrpoQuestionDataset(order, asked, lessons, terms, n=n),
                 held_out=self.examples.held_out,
                 callback=pace,
             )
@@ -246,9 +255,9 @@ class _TrainingJob:
             gain=improved.gain if improved else None,
         )
 
-    def card(self, vigil: EarlyStoppingState, step: int) -> CheckpointCard:
+    def card(self, vigil: EarlyStoppingState, step: int) -> CheckpointModelCard:
         """Return the model card of the checkpoint of `step`."""
-        return CheckpointCard(
+        return CheckpointModelCard(
             name=self.recipe.name,
             step=step,
             recipe=self.begun.recipe,
@@ -285,7 +294,7 @@ class _TrainingJob:
         if vigil.ended:
             chosen = step if chosen is None else chosen
             model = self.folder / "model"
-            if read_process_rank().is_first:
+            if read_training_process_info().is_first:
                 write_final_model(self.folder, step=chosen)
         return TrainingResult(
             folder=self.folder,
@@ -302,7 +311,7 @@ class _TrainingJob:
 
 def write_final_model(folder: Path, *, step: int) -> None:
     """Write the checkpoint of `step` to `folder`/model, without the optimiser and trainer states."""
-    checkpoints, root = CheckpointFolder(folder), OutputDirectory(folder, published=True)
+    checkpoints, root = TrainingCheckpointStore(folder), OutputDirectory(folder, published=True)
     found, there = checkpoints.at(step), checkpoints.model()
     if found is None or (there is not None and there.step == step):
         return
@@ -317,11 +326,11 @@ def write_final_model(folder: Path, *, step: int) -> None:
 def _read_example_set(
     recipe: TrainRecipe,
     folder: Path,
-    access: StorageAccess,
+    access: ClipAccessSettings,
     spectator: TrainingCallbacks,
     *,
     accept_leak: bool,
-) -> ExampleSet:
+) -> TrainingExampleSet:
     examples = read_training_examples(
         recipe,
         access=access,
@@ -332,11 +341,14 @@ def _read_example_set(
     reward = recipe.reward
     if reward is None or reward.method == "grpo":
         return examples
-    return build_rejection_examples(recipe, reward, folder, access, examples)
+    return build_rejection_sampling_examples(recipe, reward, folder, access, examples)
 
 
 def _format_data_summary(data: TrainingDataSummary) -> str:
-    """Format a benchmark as its name and content hash, without its local path."""
+    """Format training data as text: benchmark, split, number of examples and content hash.
+
+    The local path is omitted.
+    """
     split = "" if data.split is None else f", split {data.split}"
     contents = "" if data.identity is None else f", contents {data.identity.fingerprint}"
     return f"{Path(data.benchmark).name}{split}: {data.n_examples:,} examples{contents}"
@@ -349,8 +361,8 @@ def _lock_training_folder(folder: Path) -> Iterator[None]:
         yield
 
 
-def _broadcast_from_first(process: TrainingProcess, find: Callable[[], Any]) -> Any:
-    """Call `find` in the first process only, and return its result in all processes."""
+def _broadcast_from_first(process: TrainingProcessInfo, find: Callable[[], Any]) -> Any:
+    """Call `find` in the first process of the training only, and return its result in all processes."""
     found = [find() if process.is_first else None]
     if process.n > 1:
         broadcast_object_list(found)

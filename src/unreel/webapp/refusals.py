@@ -44,12 +44,12 @@ class InvalidRequestError(RequestRefusedError):
         super().__init__(_INVALID, "invalid", message)
 
 
-def too_large(most: int) -> RequestRefusedError:
+def build_too_large_refusal(most: int) -> RequestRefusedError:
     """Return the refusal of a request above `most` bytes."""
     message = f"the request is larger than {most} bytes. Send fewer clips at a time"
     return RequestRefusedError(_TOO_LARGE, "too-large", message)
 
 
-def overloaded(message: str) -> RequestRefusedError:
+def build_overload_refusal(message: str) -> RequestRefusedError:
     """Return the refusal of a request for which there is no room now."""
     return RequestRefusedError(BUSY, "overloaded", message, 1.0)

@@ -13,8 +13,8 @@ from typing import Final, Literal
 from pydantic import Field
 
 from unreel.core.input_files import read_toml_file
-from unreel.recipes.check import validate_recipe_sections
 from unreel.recipes.section import RecipeSection
+from unreel.recipes.validation import validate_recipe_sections
 from unreel.webapp.refusals import BUSY, RequestRefusedError
 
 Scope = Literal["reward", "compare", "metrics"]
@@ -71,7 +71,7 @@ def find_token(header: str | None, tokens: Sequence[TokenSettings]) -> TokenSett
     return matches[0] if matches and secret else None
 
 
-class TokenLimiter:
+class TokenRateLimiter:
     """Rate and concurrency of each token, in this process."""
 
     def __init__(self) -> None:

@@ -22,8 +22,8 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Annotator,
+    BrowserClipCopy,
     Campaign,
-    ClipCopy,
     TaskAssignment,
 )
 from unreel.annotation.interfaces.screens import get_annotation_screen
@@ -32,8 +32,8 @@ from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.accounts import create_annotator_accounts, read_account_passwords
 from unreel.annotation.studio.client import LabelStudioClient
-from unreel.annotation.studio.projects import list_annotator_links
-from unreel.annotation.studio.pull import pull_campaign
+from unreel.annotation.studio.projects import list_annotator_project_links
+from unreel.annotation.studio.pull import pull_campaign_annotations
 from unreel.annotation.studio.push import AssignmentPushRequest, push_assignments
 from unreel.annotation.studio.settings import read_copy_name_key
 from unreel.core.box import Box
@@ -42,7 +42,7 @@ from unreel.core.judgement import Label
 from unreel.core.settings import read_environment_settings
 from unreel.core.trace import Category, Trace
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 from unreel.media.messages import MAX_PIXELS
 from unreel.media.timeline import read_frame_timeline
 
@@ -111,7 +111,7 @@ def room(
     """The three clips, in the order of their names, before one person."""
     place = StorageLocation(str(studio.media))
     wanted = [ClipCopyRequest(name, str(path)) for name, path in sources.items()]
-    access = StorageAccess(settings=read_environment_settings())
+    access = ClipAccessSettings(settings=read_environment_settings())
     key = read_copy_name_key(studio.folder)
     made = make_browser_copies(
         wanted, place=place, access=access, key=key, heard=lambda _one: None, workers=1
@@ -145,16 +145,16 @@ def room(
         find_urls=lambda task: build_clip_copy_urls(place, [copy.location for copy in task.copies]),
     )
     push_assignments(delivery, heard=lambda _n: None)
-    (link,) = list_annotator_links(ledger, "frames", address=studio.address)
+    (link,) = list_annotator_project_links(ledger, "frames", address=studio.address)
     return Room(tasks, link.url, read_account_passwords(studio.folder)[PERSON.email])
 
 
-def _task(name: str, copy: ClipCopy | Failure) -> AnnotationTask:
-    assert isinstance(copy, ClipCopy)
+def _task(name: str, copy: BrowserClipCopy | Failure) -> AnnotationTask:
+    assert isinstance(copy, BrowserClipCopy)
     return AnnotationTask(names=(name,), copies=(copy,))
 
 
-def mark(hands: Hands, copy: ClipCopy, place: int) -> Marked:
+def mark(hands: Hands, copy: BrowserClipCopy, place: int) -> Marked:
     """Draw the box of that place on the frame that the screen shows, and say what is wrong in it."""
     seen, frame = read_index(hands.picture(copy)), hands.frame()
     (key, kind), text = list(KINDS.items())[place], f"Wrong on frame {frame}."
@@ -164,7 +164,7 @@ def mark(hands: Hands, copy: ClipCopy, place: int) -> Marked:
     return Marked(frame, seen, BOXES[place], kind, text)
 
 
-def annotate(hands: Hands, copy: ClipCopy) -> list[Marked]:
+def annotate(hands: Hands, copy: BrowserClipCopy) -> list[Marked]:
     """Mark the first frame, one in the middle on which the clip was paused, and the last."""
     hands.wait_for_clip(copy.n_frames)
     marks = [mark(hands, copy, 0)]
@@ -180,7 +180,7 @@ def annotate(hands: Hands, copy: ClipCopy) -> list[Marked]:
     return marks
 
 
-def check(trace: Trace, marked: Marked, copy: ClipCopy, source: Path) -> None:
+def check(trace: Trace, marked: Marked, copy: BrowserClipCopy, source: Path) -> None:
     """The trace is where the box was drawn, and starts on the frame that was seen."""
     start = trace.track[0]
     assert start.at_us == trace.span.start_us == copy.at_us(marked.frame - 1)
@@ -199,14 +199,16 @@ def test_a_box_drawn_on_a_paused_frame_is_pulled_on_that_very_frame(
     hands.log_in(room.link, PERSON.email, room.password)
     hands.read_guidelines()
     done = {name: annotate(hands, task.copies[0]) for name, task in room.tasks.items()}
-    assert pull_campaign(client, ledger, "frames", heard=lambda _told: None).new == len(SOURCES)
+    assert pull_campaign_annotations(client, ledger, "frames", heard=lambda _told: None).new == len(
+        SOURCES
+    )
     records = {record.task: record for _, record in ledger.records("frames")}
     for name, task in room.tasks.items():
         _check_record(records[task.id], done[name], task.copies[0], sources[name])
 
 
 def _check_record(
-    record: AnnotationRecord, marks: list[Marked], copy: ClipCopy, source: Path
+    record: AnnotationRecord, marks: list[Marked], copy: BrowserClipCopy, source: Path
 ) -> None:
     assert isinstance(record.outcome, TraceAnswer), record.outcome
     assert record.outcome.label is Label.GENERATED

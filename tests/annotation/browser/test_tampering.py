@@ -13,26 +13,31 @@ from annotation.browser.annotator import Annotator as Hands
 from studio import Studio
 from studio_campaigns import PEOPLE, Prepared, invite_people, make_task, post, prepare, sign_in
 from synthesise import ClipRecipe, synthesise
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, StudyArm, TaskAssignment
-from unreel.annotation.campaign_state import read_campaign
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    PrefillStudyArm,
+    TaskAssignment,
+)
+from unreel.annotation.campaign_state import read_campaign_records
 from unreel.annotation.interfaces.label_studio_tasks import build_label_studio_results
-from unreel.annotation.judgements import QuarantinedSubmission, QuarantineReason, VoteAnswer
+from unreel.annotation.judgements import QuarantineReason, SubmissionQuarantine, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.accounts import read_account_passwords
-from unreel.annotation.studio.client import LabelStudioClient, iter_project_tasks
+from unreel.annotation.studio.client import LabelStudioClient, iter_studio_project_tasks
 from unreel.annotation.studio.project_state import (
     ProjectAlteration,
     hash_predictions,
     is_same_task_data,
-    read_project_states,
+    read_pushed_project_states,
 )
 from unreel.annotation.studio.projects import (
     LabelStudioProject,
-    list_annotator_links,
+    list_annotator_project_links,
     read_stored_projects,
 )
-from unreel.annotation.studio.pull import CampaignPullResult, pull_campaign
+from unreel.annotation.studio.pull import CampaignPullResult, pull_campaign_annotations
 from unreel.annotation.studio.push import AssignmentPushRequest, push_assignments
 from unreel.core.judgement import Label
 
@@ -150,7 +155,7 @@ def _prepare(ledger: Ledger) -> Prepared:
     ledger.add_tasks(NAME, tasks)
     for person in people:
         for place, task in enumerate(tasks):
-            arm = StudyArm.PREFILLED if place == MARKED else StudyArm.BLIND
+            arm = PrefillStudyArm.PREFILLED if place == MARKED else PrefillStudyArm.BLIND
             given = TaskAssignment(
                 annotator=person.name, task=task.id, batch=1, position=place, arm=arm
             )
@@ -159,19 +164,19 @@ def _prepare(ledger: Ledger) -> Prepared:
 
 
 def _read_room(client: LabelStudioClient, room: LabelStudioProject) -> list[Any]:
-    return list(iter_project_tasks(client, room.project, fields=("data", "predictions")))
+    return list(iter_studio_project_tasks(client, room.project, fields=("data", "predictions")))
 
 
 def _pull(
     client: LabelStudioClient, ledger: Ledger
 ) -> tuple[CampaignPullResult, dict[str, ProjectAlteration]]:
-    pulled = pull_campaign(client, ledger, NAME, heard=_hear)
+    pulled = pull_campaign_annotations(client, ledger, NAME, heard=_hear)
     return pulled, {each.room: each for each in pulled.altered}
 
 
 def _require_restored(client: LabelStudioClient, ledger: Ledger, room: LabelStudioProject) -> None:
     """All that is in the room is what was pushed."""
-    state = read_project_states(ledger, NAME)[room.key]
+    state = read_pushed_project_states(ledger, NAME)[room.key]
     assert state.changed_settings(client.get(f"/api/projects/{room.project}/")) == ()
     shown = _read_room(client, room)
     assert {str(task["id"]) for task in shown} == set(state.numbers)
@@ -201,7 +206,7 @@ def scene(studio: Studio, client: LabelStudioClient, ledger: Ledger) -> Iterator
     delivery = prepared.delivery(client, ledger, invite_people(studio, client))
     push_assignments(delivery, heard=_hear)
     rooms = {room.annotator: room for room in read_stored_projects(ledger, NAME).values()}
-    links = list_annotator_links(ledger, NAME, address=studio.address)
+    links = list_annotator_project_links(ledger, NAME, address=studio.address)
     with ExitStack() as held:
         yield Scene(
             delivery,
@@ -226,7 +231,7 @@ def test_forty_attempts_are_noticed_and_what_was_answered_meanwhile_counts_for_n
     for victim, spoiler in spoilers.items():
         owner = scene.delivery.accounts[victim]
         spoiler.spoil_tasks(rooms[victim], shown[victim], first[victim], owner)
-        for task in iter_project_tasks(victims[victim], rooms[victim].project, fields=()):
+        for task in iter_studio_project_tasks(victims[victim], rooms[victim].project, fields=()):
             if task["id"] != shown[victim][EDITED]["id"]:
                 post(victims[victim], int(task["id"]), REAL, lead_s=0)
     altered = _pull(client, ledger)[1]
@@ -257,14 +262,14 @@ def test_forty_attempts_are_noticed_and_what_was_answered_meanwhile_counts_for_n
     for place, lead_s in ((0, 3600), (1, 0)):
         post(victims["ben"], int(shown["ben"][place]["id"]), REAL, lead_s=lead_s)
     assert _pull(client, ledger)[1] == {}
-    standing = read_campaign(ledger, NAME).standing
+    standing = read_campaign_records(ledger, NAME).standing
     assert ("ben", scene.tasks[0].id) not in standing
     assert standing["ben", scene.tasks[1].id].outcome == VoteAnswer(label=Label.REAL)
 
 
 def _require_counted(ledger: Ledger, scene: Scene) -> None:
     """Honest answers to untouched tasks stand, and all others are kept with a reason."""
-    records = read_campaign(ledger, NAME)
+    records = read_campaign_records(ledger, NAME)
     counted = {scene.tasks[place].id for place in (5, EDITED, DOUBLED)}
     for name in scene.rooms:
         standing = {task: r.outcome for (who, task), r in records.standing.items() if who == name}
@@ -272,7 +277,7 @@ def _require_counted(ledger: Ledger, scene: Scene) -> None:
     reasons = Counter(
         record.outcome.reason
         for record in records.quarantined
-        if isinstance(record.outcome, QuarantinedSubmission)
+        if isinstance(record.outcome, SubmissionQuarantine)
     )
     assert reasons == {
         QuarantineReason.TAMPERED: 2 * (len(SPOILED) + 1),

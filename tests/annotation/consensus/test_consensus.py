@@ -17,7 +17,7 @@ from unreel.annotation.consensus.outcome import (
     NoConsensusReason,
     OpenTask,
     SettledTask,
-    SettlementMethod,
+    TaskSettlementMethod,
 )
 from unreel.annotation.consensus.trace_matching import get_trace_sort_key
 from unreel.annotation.judgements import (
@@ -29,11 +29,11 @@ from unreel.annotation.judgements import (
     TraceAnswer,
     VoteAnswer,
 )
-from unreel.annotation.opinion import UnstoredOpinion, get_short_answer
+from unreel.annotation.opinion import UnstoredOpinion, get_categorical_answer
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position
-from unreel.stats.sample import IntArray
+from unreel.stats.row_sample import IntArray
 
 KINDS: dict[AnnotationInterface, st.SearchStrategy[AnyValue]] = {
     AnnotationInterface.SCREENING: st.builds(ScreeningAnswer, keep=st.booleans()),
@@ -159,7 +159,7 @@ def test_dawid_skene_believes_the_one_who_is_otherwise_right() -> None:
     assert isinstance(other, SettledTask)
     assert (found.value, found.method) == (
         PassFailAnswer(passed=True),
-        SettlementMethod.DAWID_SKENE,
+        TaskSettlementMethod.DAWID_SKENE,
     )
     assert found.p_right is not None
     assert found.p_right > 0.9
@@ -212,7 +212,7 @@ def test_equal_people_in_a_small_campaign_are_counted_with_the_certainty_that_is
             id_ = task(f"{number:03}").id
             found = weighed.settled[id_]
             assert found.value == counted.settled[id_].value
-            true.append(get_short_answer(found.value) == ("real", "generated")[label])
+            true.append(get_categorical_answer(found.value) == ("real", "generated")[label])
             stated.append(found.p_right or 0)
     assert abs(np.mean(stated) - np.mean(true)) < 0.05
 

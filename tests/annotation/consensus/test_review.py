@@ -13,13 +13,13 @@ from unreel.annotation.consensus.outcome import (
     OpenTask,
     Outcome,
     SettledTask,
-    SettlementMethod,
+    TaskSettlementMethod,
 )
 from unreel.annotation.consensus.review import (
     ConsensusReview,
     ConsensusReviewDecision,
     hash_answer,
-    parse_review_notice,
+    parse_consensus_review,
 )
 from unreel.annotation.judgements import AnyValue
 from unreel.annotation.opinion import UnstoredOpinion
@@ -130,7 +130,11 @@ def test_a_reviewer_may_take_one_annotators_word_where_nothing_stands() -> None:
         _review("rea", ConsensusReviewDecision.TAKE, taken, "ann"), opinions=APART, need=1
     )
     assert isinstance(found, SettledTask)
-    assert (found.value, found.method, found.support) == (taken, SettlementMethod.REVIEW, ("ann",))
+    assert (found.value, found.method, found.support) == (
+        taken,
+        TaskSettlementMethod.REVIEW,
+        ("ann",),
+    )
     assert found.dissent == (("ben", APART[1].value),)
     stale = _review("rea", ConsensusReviewDecision.TAKE, APART[1].value, "ann")
     assert isinstance(_after(stale, opinions=APART), OpenTask)
@@ -138,13 +142,13 @@ def test_a_reviewer_may_take_one_annotators_word_where_nothing_stands() -> None:
 
 def test_a_review_survives_the_ledger() -> None:
     review = _review("rea", ConsensusReviewDecision.TAKE, rated(2), "ann")
-    assert parse_review_notice(_Notice(ID, "rea", review.said)) == review
+    assert parse_consensus_review(_Notice(ID, "rea", review.said)) == review
 
 
 @pytest.mark.parametrize("kept", ["", "[]", "{}", '{"verdict": "maybe"}', "null", "3"])
 def test_a_notice_that_is_no_review_is_refused(kept: str) -> None:
     with pytest.raises(InvalidValueError, match="Review the task again"):
-        parse_review_notice(_Notice(ID, "rea", kept))
+        parse_consensus_review(_Notice(ID, "rea", kept))
 
 
 def test_equal_values_have_one_key_whatever_the_order_of_their_categories() -> None:

@@ -11,7 +11,7 @@ from unreel.annotation.consensus.outcome import (
     OpenTask,
     Outcome,
     SettledTask,
-    SettlementMethod,
+    TaskSettlementMethod,
 )
 from unreel.annotation.judgements import RatingAnswer
 
@@ -26,7 +26,7 @@ def _decide(*scores: int | None, rule: ConsensusRule | None = None) -> Outcome:
 
 def _settled(
     *scores: int | None, rule: ConsensusRule | None = None
-) -> tuple[int | None, str, SettlementMethod]:
+) -> tuple[int | None, str, TaskSettlementMethod]:
     found = _decide(*scores, rule=rule)
     assert isinstance(found, SettledTask)
     assert isinstance(found.value, RatingAnswer)
@@ -54,12 +54,12 @@ def test_three_different_scores_become_the_rounded_mean_with_the_closest_rationa
     scores: tuple[int, int, int],
 ) -> None:
     score, closest = TRIPLES[scores]
-    assert _settled(*scores) == (score, f"by {closest}", SettlementMethod.ROUNDED_MEAN)
+    assert _settled(*scores) == (score, f"by {closest}", TaskSettlementMethod.ROUNDED_MEAN)
 
 
 @pytest.mark.parametrize("lone", [1, 2, 3, 4, 5])
 def test_two_of_three_settle_the_score(lone: int) -> None:
-    assert _settled(2, lone, 2) == (2, "by 2", SettlementMethod.MAJORITY)
+    assert _settled(2, lone, 2) == (2, "by 2", TaskSettlementMethod.MAJORITY)
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_two_of_three_settle_the_score(lone: int) -> None:
 )
 def test_a_mean_of_one_half_goes_to_the_even_score(scores: tuple[int, int], settled: int) -> None:
     score, _, way = _settled(*scores)
-    assert (score, way) == (settled, SettlementMethod.ROUNDED_MEAN)
+    assert (score, way) == (settled, TaskSettlementMethod.ROUNDED_MEAN)
     mirrored, *_ = _settled(*(6 - score for score in scores))
     assert mirrored == 6 - settled
 
 
 def test_two_answers_of_three_are_enough_and_one_is_not() -> None:
-    assert _settled(4, 4) == (4, "by 4", SettlementMethod.MAJORITY)
+    assert _settled(4, 4) == (4, "by 4", TaskSettlementMethod.MAJORITY)
     assert _settled(2, 4)[0] == 3
     found = _decide(4)
     assert isinstance(found, OpenTask)
@@ -81,19 +81,19 @@ def test_two_answers_of_three_are_enough_and_one_is_not() -> None:
     assert _settled(4, rule=ConsensusRule(min_overlap=1, quorum=1)) == (
         4,
         "by 4",
-        SettlementMethod.MAJORITY,
+        TaskSettlementMethod.MAJORITY,
     )
 
 
 def test_a_clip_that_most_would_discard_is_discarded() -> None:
-    assert _settled(None, 3, None) == (None, "", SettlementMethod.MAJORITY)
+    assert _settled(None, 3, None) == (None, "", TaskSettlementMethod.MAJORITY)
 
 
 def test_one_who_would_discard_dissents_and_the_others_scores_count() -> None:
-    assert _settled(None, 3, 3) == (3, "by 3", SettlementMethod.MAJORITY)
+    assert _settled(None, 3, 3) == (3, "by 3", TaskSettlementMethod.MAJORITY)
     found = _decide(None, 2, 4)
     assert isinstance(found, SettledTask)
-    assert (found.value.rating.score, found.method) == (3, SettlementMethod.ROUNDED_MEAN)  # type: ignore[union-attr]
+    assert (found.value.rating.score, found.method) == (3, TaskSettlementMethod.ROUNDED_MEAN)  # type: ignore[union-attr]
     assert ("p0", rated(None)) in found.dissent
 
 

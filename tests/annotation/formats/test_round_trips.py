@@ -11,10 +11,14 @@ from hypothesis import strategies as st
 
 from annotation.interfaces.drawn_boxes import box_on
 from marked_videos import tracks, videos
+from unreel.annotation.formats.annotated_video import (
+    AnnotatedVideo,
+    ObjectTrack,
+    VideoPropertyDefaults,
+)
 from unreel.annotation.formats.conversion import READERS, WRITERS, AnnotationFormat
-from unreel.annotation.formats.document import AnnotatedVideo, ObjectTrack, VideoPropertyDefaults
 from unreel.annotation.formats.untrusted_input import clip_box_to_frame
-from unreel.annotation.interfaces.screens import KeyFrame
+from unreel.annotation.interfaces.screens import ScreenKeyFrame
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
 from unreel.core.output_files import OutputDirectory
@@ -122,7 +126,7 @@ def test_written_key_frames_mean_on_a_screen_what_they_mean_here(track: ObjectTr
         (task,) = json.loads((Path(place) / "label-studio.json").read_text())
     value = task["annotations"][0]["result"][0]["value"]
     keys = [
-        KeyFrame(
+        ScreenKeyFrame(
             frame=key["frame"],
             enabled=key["enabled"],
             box=clip_box_to_frame(

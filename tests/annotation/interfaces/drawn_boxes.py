@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from unreel.annotation.interfaces.screens import KeyFrame
+from unreel.annotation.interfaces.screens import ScreenKeyFrame
 from unreel.core.box import Box
 
 
-def box_on(keys: Sequence[KeyFrame], frame: int) -> Box | None:
+def box_on(keys: Sequence[ScreenKeyFrame], frame: int) -> Box | None:
     """The box that a screen draws on a frame, counted from 1; nothing where it is not seen."""
     before = [key for key in keys if key.frame <= frame]
     if not before or not (before[-1].enabled or before[-1].frame == frame):
@@ -18,7 +18,7 @@ def box_on(keys: Sequence[KeyFrame], frame: int) -> Box | None:
     return before[-1].box
 
 
-def _between(left: KeyFrame, right: KeyFrame, frame: int) -> Box:
+def _between(left: ScreenKeyFrame, right: ScreenKeyFrame, frame: int) -> Box:
     share = (frame - left.frame) / (right.frame - left.frame)
     old, new = left.box, right.box
     return Box(

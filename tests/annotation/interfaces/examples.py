@@ -4,8 +4,8 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, ClipCopy
-from unreel.annotation.interfaces.screens import KeyFrame, convert_key_frames_to_traces
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, BrowserClipCopy
+from unreel.annotation.interfaces.screens import ScreenKeyFrame, convert_key_frames_to_traces
 from unreel.annotation.judgements import (
     PassFailAnswer,
     PreferenceAnswer,
@@ -16,7 +16,7 @@ from unreel.annotation.judgements import (
     VoteAnswer,
 )
 from unreel.core.box import Box
-from unreel.core.identity import compute_placeholder_clip_id
+from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.judgement import ErrorFamily, Label, Rating
 from unreel.core.safe_text import sanitise_lines
 from unreel.core.trace import Category, Trace
@@ -25,8 +25,10 @@ from unreel.core.verdict import Position
 RATES = (Fraction(24), Fraction(25), Fraction(30000, 1001), Fraction(24000, 1001), Fraction(60))
 
 
-def copy_of(name: str, *, rate: Fraction = Fraction(30000, 1001), n_frames: int = 61) -> ClipCopy:
-    return ClipCopy(
+def copy_of(
+    name: str, *, rate: Fraction = Fraction(30000, 1001), n_frames: int = 61
+) -> BrowserClipCopy:
+    return BrowserClipCopy(
         clip=compute_placeholder_clip_id(name),
         location=f"{compute_placeholder_clip_id(name)}.mp4",
         rate=rate,
@@ -62,17 +64,17 @@ texts = st.text(max_size=60).map(lambda text: sanitise_lines(text).strip())
 
 
 @st.composite
-def key_frames(draw: st.DrawFn, copy: ClipCopy) -> list[KeyFrame]:
+def key_frames(draw: st.DrawFn, copy: BrowserClipCopy) -> list[ScreenKeyFrame]:
     """Key frames as a screen can hold them, gaps and single frames among them."""
     frames = draw(st.sets(st.integers(1, copy.n_frames), min_size=1, max_size=6))
     return [
-        KeyFrame(frame=frame, box=draw(boxes), enabled=draw(st.booleans()))
+        ScreenKeyFrame(frame=frame, box=draw(boxes), enabled=draw(st.booleans()))
         for frame in sorted(frames)
     ]
 
 
 @st.composite
-def traces(draw: st.DrawFn, copy: ClipCopy) -> tuple[Trace, ...]:
+def traces(draw: st.DrawFn, copy: BrowserClipCopy) -> tuple[Trace, ...]:
     """The traces of one box."""
     categories = st.frozensets(st.sampled_from(Category), min_size=1)
     return convert_key_frames_to_traces(
@@ -81,7 +83,7 @@ def traces(draw: st.DrawFn, copy: ClipCopy) -> tuple[Trace, ...]:
 
 
 @st.composite
-def traced(draw: st.DrawFn, copy: ClipCopy) -> TraceAnswer:
+def traced(draw: st.DrawFn, copy: BrowserClipCopy) -> TraceAnswer:
     found = [trace for _ in range(draw(st.integers(0, 3))) for trace in draw(traces(copy))]
     label = Label.GENERATED if found else draw(st.sampled_from([Label.REAL, None]))
     return TraceAnswer(traces=tuple(found), label=label)

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from annotation.interfaces.drawn_boxes import box_on
 from annotation.interfaces.examples import copies, pair, plain_values, single, task_for, traced
 from pace import slowness
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, ClipCopy
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, BrowserClipCopy
 from unreel.annotation.interfaces.judgement_parser import parse_judgement
 from unreel.annotation.interfaces.label_studio_tasks import INTERFACE_OF, build_label_studio_results
 from unreel.annotation.interfaces.screens import convert_trace_to_key_frames, get_screen_controls
 from unreel.annotation.judgements import (
     VALUES,
     PreferenceAnswer,
-    QuarantinedSubmission,
     QuarantineReason,
     RatingAnswer,
+    SubmissionQuarantine,
     TraceAnswer,
     Value,
 )
@@ -80,7 +80,7 @@ def traces_of(*sequence: object, **value: object) -> list[dict[str, Any]]:
 
 def read(
     results: object, interface: AnnotationInterface = AnnotationInterface.TRACE
-) -> Value | QuarantinedSubmission:
+) -> Value | SubmissionQuarantine:
     return parse_judgement(interface, results, task_for(interface), swapped=False)
 
 
@@ -88,7 +88,7 @@ def reason(
     results: object, interface: AnnotationInterface = AnnotationInterface.TRACE
 ) -> QuarantineReason:
     found = read(results, interface)
-    assert isinstance(found, QuarantinedSubmission)
+    assert isinstance(found, SubmissionQuarantine)
     return found.reason
 
 
@@ -254,7 +254,7 @@ def test_results_that_are_no_judgement_are_quarantined_at_once(name: str) -> Non
 
 def test_a_quarantined_text_cannot_steer_a_terminal() -> None:
     found = read([said("verdict", "\x1b[2J" + "x" * 1000)])
-    assert isinstance(found, QuarantinedSubmission)
+    assert isinstance(found, SubmissionQuarantine)
     assert "\x1b" not in found.detail
     assert len(found.detail) < 200
 
@@ -301,7 +301,7 @@ def test_a_preference_is_told_in_the_order_of_the_names(*, swapped: bool) -> Non
 def test_any_json_gives_a_value_or_a_reason(document: object) -> None:
     for interface in AnnotationInterface:
         found = parse_judgement(interface, document, task_for(interface), swapped=False)
-        assert isinstance(found, QuarantinedSubmission)
+        assert isinstance(found, SubmissionQuarantine)
 
 
 def _mutated(draw: st.DrawFn, value: object) -> object:
@@ -324,7 +324,7 @@ def nearly_right(draw: st.DrawFn) -> object:
 @given(nearly_right())
 def test_a_damaged_annotation_gives_a_value_that_can_be_stored_or_a_reason(results: object) -> None:
     found = read(results)
-    if not isinstance(found, QuarantinedSubmission):
+    if not isinstance(found, SubmissionQuarantine):
         assert VALUES.validate_json(VALUES.dump_json(found)) == found
 
 
@@ -336,7 +336,7 @@ def test_a_value_is_read_back_as_it_was_written(value: Value, *, swapped: bool) 
     assert parse_judgement(interface, sent, task, swapped=swapped) == value
 
 
-def _same_boxes(one: Trace, other: Trace, copy: ClipCopy) -> None:
+def _same_boxes(one: Trace, other: Trace, copy: BrowserClipCopy) -> None:
     keys, back = convert_trace_to_key_frames(one, copy), convert_trace_to_key_frames(other, copy)
     for frame in range(1, copy.n_frames + 1):
         left, right = box_on(keys, frame), box_on(back, frame)

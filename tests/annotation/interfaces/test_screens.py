@@ -10,8 +10,8 @@ from annotation.interfaces.examples import copy_of, pair, single, task_for
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, TaskAssignment
 from unreel.annotation.interfaces.judgement_parser import parse_judgement
 from unreel.annotation.interfaces.label_studio_tasks import (
+    build_label_studio_task_data,
     build_prefilled_results,
-    build_task_data,
     format_frame_rate,
 )
 from unreel.annotation.interfaces.screens import (
@@ -96,7 +96,9 @@ def test_a_screen_tells_the_player_the_rate_of_every_clip(interface: AnnotationI
     videos = list(ET.fromstring(one.config).iter("Video"))
     task = task_for(interface)
     shown = TaskAssignment(annotator="ann", task=task.id, batch=1, position=0)
-    data = build_task_data(one, task, shown, [f"u{number}" for number in range(len(task.copies))])
+    data = build_label_studio_task_data(
+        one, task, shown, [f"u{number}" for number in range(len(task.copies))]
+    )
     for tag in videos:
         assert tag.attrib["value"].removeprefix("$") in data
         assert tag.attrib["framerate"].removeprefix("$") in data
@@ -150,7 +152,9 @@ def test_nothing_that_a_task_shows_tells_its_answer() -> None:
         prefill=TraceAnswer(traces=(TRACE,), label=Label.GENERATED),
     )
     shown = TaskAssignment(annotator="ann", task=secret.id, batch=1, position=4)
-    data = build_task_data(screen(AnnotationInterface.REALITY), secret, shown, ["/media/1.mp4"])
+    data = build_label_studio_task_data(
+        screen(AnnotationInterface.REALITY), secret, shown, ["/media/1.mp4"]
+    )
     assert data == {
         "video": "/media/1.mp4",
         "fps": "29.97002997003",
@@ -162,7 +166,9 @@ def test_nothing_that_a_task_shows_tells_its_answer() -> None:
 @pytest.mark.parametrize("swapped", [False, True])
 def test_the_clips_of_a_pair_stand_on_the_sides_that_were_drawn_for_them(*, swapped: bool) -> None:
     shown = TaskAssignment(annotator="ann", task=pair().id, batch=1, position=0, swapped=swapped)
-    data = build_task_data(screen(AnnotationInterface.PREFERENCE), pair(), shown, ["/one", "/two"])
+    data = build_label_studio_task_data(
+        screen(AnnotationInterface.PREFERENCE), pair(), shown, ["/one", "/two"]
+    )
     left, right = (("/two", "25"), ("/one", "24")) if swapped else (("/one", "24"), ("/two", "25"))
     assert (data["left"], data["fps_left"]) == left
     assert (data["right"], data["fps_right"]) == right
@@ -171,7 +177,9 @@ def test_the_clips_of_a_pair_stand_on_the_sides_that_were_drawn_for_them(*, swap
 def test_a_pair_does_not_fit_a_screen_for_one_clip() -> None:
     shown = TaskAssignment(annotator="ann", task=pair().id, batch=1, position=0)
     with pytest.raises(InvalidValueError, match="1 clip"):
-        build_task_data(screen(AnnotationInterface.REALITY), pair(), shown, ["/one", "/two"])
+        build_label_studio_task_data(
+            screen(AnnotationInterface.REALITY), pair(), shown, ["/one", "/two"]
+        )
 
 
 def test_the_rate_names_every_frame_of_a_long_clip() -> None:

@@ -10,12 +10,17 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from campaigns import ANN, BEN, CAMPAIGN, CAT, append_some, in_order, record_of, task_of, tasks_of
-from unreel.annotation.campaign import AnnotationInterface, Annotator, StudyArm, TaskAssignment
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    Annotator,
+    PrefillStudyArm,
+    TaskAssignment,
+)
 from unreel.annotation.judgements import (
     AnnotationRecord,
-    QuarantinedSubmission,
     QuarantineReason,
     RatingAnswer,
+    SubmissionQuarantine,
     TraceAnswer,
     VoteAnswer,
 )
@@ -102,7 +107,7 @@ def test_assignments_come_back_by_annotator_and_place(ledger: Ledger) -> None:
     tasks = tasks_of(3)
     ledger.add_tasks("votes", tasks)
     ann, ben = in_order("ann", tasks), in_order("ben", tasks)
-    ben[0] = replace(ben[0], arm=StudyArm.BLIND, swapped=True)
+    ben[0] = replace(ben[0], arm=PrefillStudyArm.BLIND, swapped=True)
     assert ledger.assign("votes", [*reversed(ben), *ann]) == 6
     assert ledger.assign("votes", [*ann, *ben]) == 0
     assert list(ledger.assignments("votes")) == [*ann, *ben]
@@ -131,7 +136,7 @@ def test_the_last_memory_stands(ledger: Ledger) -> None:
 
 def test_records_come_back_as_they_were_and_in_order(ledger: Ledger) -> None:
     outcomes = [TRACED, RATED, RatingAnswer(rating=None), VoteAnswer(label=Label.GENERATED)]
-    outcomes.append(QuarantinedSubmission(QuarantineReason.MALFORMED, "no\0text \ud800"))
+    outcomes.append(SubmissionQuarantine(QuarantineReason.MALFORMED, "no\0text \ud800"))
     given = [
         record_of(task_of(f"c{n}"), outcome=outcome, lead_us=None if n else 2**40)
         for n, outcome in enumerate(outcomes)

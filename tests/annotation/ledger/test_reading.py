@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from campaigns import ANN, BEN, CAMPAIGN, in_order, record_of, task_of, tasks_of
-from unreel.annotation.campaign import StudyArm
-from unreel.annotation.campaign_state import iter_valid_judgements, read_campaign
-from unreel.annotation.judgements import QuarantinedSubmission, QuarantineReason, VoteAnswer
+from unreel.annotation.campaign import PrefillStudyArm
+from unreel.annotation.campaign_state import iter_valid_judgements, read_campaign_records
+from unreel.annotation.judgements import QuarantineReason, SubmissionQuarantine, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.core.errors import UnknownNameError
 from unreel.core.judgement import Label
 
 REAL, FAKE = VoteAnswer(label=Label.REAL), VoteAnswer(label=Label.GENERATED)
-BROKEN = QuarantinedSubmission(QuarantineReason.MISSING, "no answer")
+BROKEN = SubmissionQuarantine(QuarantineReason.MISSING, "no answer")
 TASKS = tasks_of(2)
 
 
@@ -30,7 +30,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 def _said(ledger: Ledger) -> dict[tuple[str, str], Label]:
-    found = iter_valid_judgements(read_campaign(ledger, "votes"))
+    found = iter_valid_judgements(read_campaign_records(ledger, "votes"))
     return {(each.annotator, each.task.names[0]): each.value.label for each in found}
 
 
@@ -39,7 +39,7 @@ def test_the_newest_word_stands_whichever_arrives_last(ledger: Ledger) -> None:
     older = record_of(TASKS[0], outcome=REAL, raw="1", submitted_us=1)
     ledger.append([newer, older])
     assert _said(ledger) == {("ann", "c00000"): Label.GENERATED}
-    assert read_campaign(ledger, "votes").n_records == 2
+    assert read_campaign_records(ledger, "votes").n_records == 2
 
 
 def test_of_words_of_the_same_instant_the_last_that_arrived_stands(ledger: Ledger) -> None:
@@ -54,10 +54,10 @@ def test_a_broken_newest_word_leaves_nothing_standing_of_theirs(ledger: Ledger) 
     broken = record_of(TASKS[0], outcome=BROKEN, raw="2", submitted_us=2)
     ledger.append([broken])
     assert _said(ledger) == {}
-    assert read_campaign(ledger, "votes").quarantined == (broken,)
+    assert read_campaign_records(ledger, "votes").quarantined == (broken,)
     ledger.append([record_of(TASKS[0], outcome=FAKE, raw="3", submitted_us=3)])
     assert _said(ledger) == {("ann", "c00000"): Label.GENERATED}
-    assert read_campaign(ledger, "votes").quarantined == ()
+    assert read_campaign_records(ledger, "votes").quarantined == ()
 
 
 @pytest.mark.parametrize(
@@ -66,16 +66,16 @@ def test_a_broken_newest_word_leaves_nothing_standing_of_theirs(ledger: Ledger) 
 )
 def test_nobody_unsays_what_another_said(ledger: Ledger, reason: QuarantineReason) -> None:
     forged = record_of(
-        TASKS[0], outcome=QuarantinedSubmission(reason, "ben's"), raw="2", submitted_us=9
+        TASKS[0], outcome=SubmissionQuarantine(reason, "ben's"), raw="2", submitted_us=9
     )
     ledger.append([record_of(TASKS[0], submitted_us=1), forged])
     assert _said(ledger) == {("ann", "c00000"): Label.REAL}
-    assert read_campaign(ledger, "votes").quarantined == (forged,)
+    assert read_campaign_records(ledger, "votes").quarantined == (forged,)
 
 
 def test_a_word_on_no_task_of_the_campaign_is_shown_and_never_counted(ledger: Ledger) -> None:
     ledger.append([record_of(task_of("elsewhere"))])
-    read = read_campaign(ledger, "votes")
+    read = read_campaign_records(ledger, "votes")
     assert list(iter_valid_judgements(read)) == []
     assert [each.outcome.reason for each in read.quarantined] == [QuarantineReason.NOT_ASSIGNED]
 
@@ -84,7 +84,7 @@ def test_the_excluded_do_not_count_until_they_are_included_again(ledger: Ledger)
     ledger.append([record_of(TASKS[0]), record_of(TASKS[0], "ben", FAKE)])
     ledger.notice("votes", "exclusion", "ben", "lead", "always the same answer", 2)
     assert _said(ledger) == {("ann", "c00000"): Label.REAL}
-    excluded = read_campaign(ledger, "votes").excluded
+    excluded = read_campaign_records(ledger, "votes").excluded
     assert {name: notice.said for name, notice in excluded.items()} == {
         "ben": "always the same answer"
     }
@@ -95,11 +95,11 @@ def test_the_excluded_do_not_count_until_they_are_included_again(ledger: Ledger)
 
 def test_a_judgement_tells_its_arm_and_its_time(ledger: Ledger) -> None:
     ledger.append([record_of(TASKS[1], lead_us=7, submitted_us=8)])
-    (found,) = iter_valid_judgements(read_campaign(ledger, "votes"))
-    assert (found.arm, found.lead_us, found.submitted_us) == (StudyArm.PLAIN, 7, 8)
+    (found,) = iter_valid_judgements(read_campaign_records(ledger, "votes"))
+    assert (found.arm, found.lead_us, found.submitted_us) == (PrefillStudyArm.PLAIN, 7, 8)
     assert found.task == TASKS[1]
 
 
 def test_an_unknown_campaign_cannot_be_read(ledger: Ledger) -> None:
     with pytest.raises(UnknownNameError, match="votes"):
-        read_campaign(ledger, "vots")
+        read_campaign_records(ledger, "vots")

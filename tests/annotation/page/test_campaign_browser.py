@@ -11,12 +11,12 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from kept_campaign import CAMPAIGN, keep_campaign
 from report.reported import HOSTILE
-from unreel.annotation.campaign_state import CampaignRecords, read_campaign
+from unreel.annotation.campaign_state import CampaignRecords, read_campaign_records
 from unreel.annotation.consensus.outcome import ConsensusRule
-from unreel.annotation.judgements import QuarantinedSubmission, QuarantineReason, TraceAnswer
+from unreel.annotation.judgements import QuarantineReason, SubmissionQuarantine, TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.annotation.page.site import CampaignPageSettings, write_campaign_page
-from unreel.annotation.publishing.edition import build_campaign_edition
+from unreel.annotation.page.campaign_page import CampaignPageSettings, write_campaign_page
+from unreel.annotation.publishing.publishable_campaign import build_publishable_campaign
 
 pytestmark = pytest.mark.alone  # a page that shares its processors loses clicks
 
@@ -35,7 +35,7 @@ def _hostile(records: CampaignRecords) -> CampaignRecords:
         standing[by] = replace(record, outcome=outcome)
     broken = replace(
         next(iter(standing.values())),
-        outcome=QuarantinedSubmission(QuarantineReason.MALFORMED, HOSTILE),
+        outcome=SubmissionQuarantine(QuarantineReason.MALFORMED, HOSTILE),
     )
     tasks = {
         id_: replace(task, names=(f"{task.names[0]} </script>{HOSTILE}",))
@@ -53,9 +53,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("campaign")
     kept = keep_campaign(root, n_films=1, n_made=3)
     with open_ledger(str(kept.ledger)) as ledger:
-        records = read_campaign(ledger, CAMPAIGN)
+        records = read_campaign_records(ledger, CAMPAIGN)
     for name, told in (("page", records), ("hostile", _hostile(records))):
-        edition = build_campaign_edition(told, RULE)
+        edition = build_publishable_campaign(told, RULE)
         write_campaign_page(edition, told, root / name, CampaignPageSettings(media=kept.bench))
     return root
 

@@ -9,8 +9,8 @@ from unreel.annotation.campaign import AnnotationInterface, Campaign
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import AnyValue, PassFailAnswer, TraceAnswer, VoteAnswer
-from unreel.annotation.page.disputes import measure_disagreement, rank_disputes
-from unreel.annotation.publishing.edition import CampaignEdition
+from unreel.annotation.page.disputes import measure_disagreement, rank_task_disagreements
+from unreel.annotation.publishing.publishable_campaign import PublishableCampaign
 from unreel.core.judgement import Label
 
 COPY = task().copies[0]
@@ -58,7 +58,7 @@ def test_what_is_not_settled_comes_first_then_the_furthest_apart() -> None:
         *said({"ann": REAL, "bob": FAKE}, task("torn")),
     ]
     rule = ConsensusRule(quorum=2, min_overlap=2)
-    edition = CampaignEdition(
+    edition = PublishableCampaign(
         campaign=Campaign(
             name="votes",
             interface=AnnotationInterface.REALITY,
@@ -70,4 +70,4 @@ def test_what_is_not_settled_comes_first_then_the_furthest_apart() -> None:
         opinions=opinions,
         consensus=compute_consensus(opinions, rule, interface=AnnotationInterface.REALITY),
     )
-    assert [one.name for one in rank_disputes(edition)] == ["torn", "settled", "agreed"]
+    assert [one.name for one in rank_task_disagreements(edition)] == ["torn", "settled", "agreed"]

@@ -19,12 +19,12 @@ from pace import slowness
 from pages.specs import read_spec
 from unreel.annotation.agreement import CampaignAgreement
 from unreel.annotation.campaign import AnnotationInterface, Campaign
-from unreel.annotation.campaign_state import CampaignRecords, read_campaign
+from unreel.annotation.campaign_state import CampaignRecords, read_campaign_records
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import EXCLUSION, LedgerNotice, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.annotation.page.site import CampaignPageSettings, write_campaign_page
-from unreel.annotation.publishing.edition import build_campaign_edition
+from unreel.annotation.page.campaign_page import CampaignPageSettings, write_campaign_page
+from unreel.annotation.publishing.publishable_campaign import build_publishable_campaign
 from unreel.core.estimate import Estimate
 from unreel.core.judgement import Label
 
@@ -48,7 +48,7 @@ def _specs(text: str) -> list[list[dict[str, Any]]]:
 
 def _records(kept: Kept) -> CampaignRecords:
     with open_ledger(str(kept.ledger)) as ledger:
-        return read_campaign(ledger, CAMPAIGN)
+        return read_campaign_records(ledger, CAMPAIGN)
 
 
 def test_disagreements_come_with_their_clips_and_everyones_marks(
@@ -57,7 +57,7 @@ def test_disagreements_come_with_their_clips_and_everyones_marks(
     records = _records(kept)
     figure = Estimate(value=0.4, low=0.1, high=0.7, n=9)
     edition = replace(
-        build_campaign_edition(records, RULE),
+        build_publishable_campaign(records, RULE),
         agreement=CampaignAgreement(overall={"alpha": figure}),
     )
     link = "http://127.0.0.1:1/projects/3/data?task=4"
@@ -84,7 +84,7 @@ def test_disagreements_come_with_their_clips_and_everyones_marks(
 
 def test_a_page_without_copies_tells_the_words_alone(kept: Kept, tmp_path: Path) -> None:
     records = _records(kept)
-    edition = build_campaign_edition(records, RULE)
+    edition = build_publishable_campaign(records, RULE)
     written = write_campaign_page(
         edition, records, tmp_path, CampaignPageSettings(media=tmp_path / "nowhere")
     )
@@ -102,7 +102,7 @@ def test_a_copy_that_leads_out_of_the_media_is_not_taken(kept: Kept, tmp_path: P
     for task in kept.tasks:
         (media / task.copies[0].location).symlink_to(outside)
     records = _records(kept)
-    edition = build_campaign_edition(records, RULE)
+    edition = build_publishable_campaign(records, RULE)
     written = write_campaign_page(
         edition, records, tmp_path / "out", CampaignPageSettings(media=media)
     )
@@ -116,7 +116,7 @@ def test_an_excluded_annotator_is_shown_as_such_and_counts_for_nothing(
         seq=1, campaign=CAMPAIGN, kind=EXCLUSION, subject="cho", by="lead", said="guessed", at_us=1
     )
     records = replace(_records(kept), excluded={"cho": notice})
-    edition = build_campaign_edition(records, RULE)
+    edition = build_publishable_campaign(records, RULE)
     text = write_campaign_page(
         edition, records, tmp_path, CampaignPageSettings(media=None)
     ).page.read_text(encoding="utf-8")
@@ -153,7 +153,7 @@ def test_ten_thousand_tasks_stay_a_page_that_says_what_it_leaves_out(tmp_path: P
         n_records=len(standing),
     )
     started_s = time.monotonic()
-    edition = build_campaign_edition(records, RULE)
+    edition = build_publishable_campaign(records, RULE)
     written = write_campaign_page(edition, records, tmp_path, CampaignPageSettings(media=None))
     assert time.monotonic() - started_s < 120 * slowness()
     assert written.n_shown == 200

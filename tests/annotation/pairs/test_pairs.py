@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from unreel.annotation.campaign import AnnotationTask, ClipCopy, StudyArm
+from unreel.annotation.campaign import AnnotationTask, BrowserClipCopy, PrefillStudyArm
 from unreel.annotation.campaign_state import AnnotatorJudgement
 from unreel.annotation.judgements import PassFailAnswer, PreferenceAnswer, VoteAnswer
 from unreel.annotation.pairs import (
@@ -21,16 +21,16 @@ from unreel.annotation.pairs import (
     sample_clips_by_score,
     write_pair_file,
 )
+from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position
 
 
 def task(*names: str) -> AnnotationTask:
     copies = tuple(
-        ClipCopy(
+        BrowserClipCopy(
             clip=compute_placeholder_clip_id(n),
             location=n,
             rate=Fraction(25),
@@ -50,7 +50,7 @@ def judged(annotator: str, value: object, *names: str) -> AnnotatorJudgement:
         value=value,  # type: ignore[arg-type]
         lead_us=None,
         submitted_us=1,
-        arm=StudyArm.PLAIN,
+        arm=PrefillStudyArm.PLAIN,
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from unreel.annotation.polish.polish import (
+from unreel.annotation.polish.rationale_polishing import (
     OriginalRationales,
     PolishedTextFlag,
     build_polish_prompt,

@@ -6,13 +6,18 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, Campaign, ClipCopy
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    BrowserClipCopy,
+    Campaign,
+)
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import AnyValue
 from unreel.annotation.opinion import UnstoredOpinion
-from unreel.annotation.publishing.edition import CampaignEdition
-from unreel.core.identity import compute_clip_id
+from unreel.annotation.publishing.publishable_campaign import PublishableCampaign
+from unreel.core.content_ids import compute_clip_id
 
 RULE = ConsensusRule(quorum=2, min_overlap=2)
 
@@ -32,7 +37,7 @@ def lay_out(root: Path, names: tuple[str, ...]) -> Path:
 def task_of(root: Path, *names: str) -> AnnotationTask:
     """The task about these files, as they are now."""
     copies = tuple(
-        ClipCopy(
+        BrowserClipCopy(
             clip=compute_clip_id(root / f"{name}.mp4"),
             location=f"{name}.mp4",
             rate=Fraction(30),
@@ -61,14 +66,14 @@ def edition_of(
     interface: AnnotationInterface,
     said: Mapping[AnnotationTask, Mapping[str, AnyValue]],
     *idle: AnnotationTask,
-) -> CampaignEdition:
+) -> PublishableCampaign:
     """The campaign with what people said; nobody judged the `idle` tasks."""
     opinions = [
         UnstoredOpinion(annotator=who, task=task, value=value)
         for task, values in said.items()
         for who, value in values.items()
     ]
-    return CampaignEdition(
+    return PublishableCampaign(
         campaign=campaign_of(root, interface),
         tasks={task.id: task for task in (*said, *idle)},
         opinions=opinions,
@@ -76,6 +81,6 @@ def edition_of(
     )
 
 
-def renamed(edition: CampaignEdition, name: str) -> CampaignEdition:
+def renamed(edition: PublishableCampaign, name: str) -> PublishableCampaign:
     """The same under another name."""
     return replace(edition, campaign=replace(edition.campaign, name=name))

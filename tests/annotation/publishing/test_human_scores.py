@@ -13,7 +13,7 @@ from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import AnyValue, PreferenceAnswer, RatingAnswer, VoteAnswer
 from unreel.annotation.opinion import UnstoredOpinion
 from unreel.annotation.publishing.human_scores import (
-    CampaignScoringInput,
+    AnnotatorScoringInput,
     compute_consensus_of_others,
     score_annotators,
 )
@@ -37,14 +37,14 @@ def _entry(name: str) -> Entry:
 def _poll(
     interface: AnnotationInterface,
     said_of: Mapping[AnnotationTask, Mapping[str, AnyValue]] | Sequence[UnstoredOpinion],
-) -> CampaignScoringInput:
+) -> AnnotatorScoringInput:
     opinions = (
         [opinion for about, values in said_of.items() for opinion in said(values, about)]
         if isinstance(said_of, Mapping)
         else list(said_of)
     )
     names = {name for opinion in opinions for name in opinion.task.names}
-    return CampaignScoringInput(
+    return AnnotatorScoringInput(
         interface=interface,
         rule=RULE,
         opinions=opinions,
@@ -60,7 +60,7 @@ def _value(row: HumanScoreRow, metric: str) -> float:
     return found.value
 
 
-def _rows(poll: CampaignScoringInput, protocol: str) -> dict[str, HumanScoreRow]:
+def _rows(poll: AnnotatorScoringInput, protocol: str) -> dict[str, HumanScoreRow]:
     return {row.name: row for row in score_annotators(poll) if row.protocol == protocol}
 
 

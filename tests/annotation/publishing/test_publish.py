@@ -11,8 +11,11 @@ from opinions import rated, trace, traced
 from unreel.annotation.agreement import CampaignAgreement
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.judgements import PreferenceAnswer, ScreeningAnswer, VoteAnswer
-from unreel.annotation.publishing.edition import CampaignEdition, assign_annotator_aliases
-from unreel.annotation.publishing.publish import publish_campaign_edition
+from unreel.annotation.publishing.publish import publish_campaign_as_benchmark
+from unreel.annotation.publishing.publishable_campaign import (
+    PublishableCampaign,
+    assign_annotator_aliases,
+)
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.human_scores import read_human_scores
 from unreel.benchmarks.loader import open_benchmark
@@ -35,7 +38,7 @@ def _lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _traces(root: Path) -> CampaignEdition:
+def _traces(root: Path) -> PublishableCampaign:
     film, veo, torn = (task_of(root, name) for name in NAMES)
     return edition_of(
         root,
@@ -53,7 +56,7 @@ def test_settled_clips_are_in_the_benchmark_and_the_others_are_named_with_reason
 ) -> None:
     root = lay_out(tmp_path / "bench", NAMES)
     out = tmp_path / "out"
-    published = publish_campaign_edition(_traces(root), out)
+    published = publish_campaign_as_benchmark(_traces(root), out)
     found = _entries(out)
     assert set(found) == {"film-0", "veo-0"}
     assert len(found["veo-0"].traces) == 1
@@ -69,7 +72,7 @@ def test_settled_clips_are_in_the_benchmark_and_the_others_are_named_with_reason
 def test_nothing_that_was_said_is_lost(tmp_path: Path) -> None:
     root = lay_out(tmp_path / "bench", NAMES)
     edition = _traces(root)
-    publish_campaign_edition(edition, tmp_path / "out", named=True)
+    publish_campaign_as_benchmark(edition, tmp_path / "out", named=True)
     given = _lines(tmp_path / "out" / "annotations.jsonl")
     assert len(given) == len(edition.opinions)
     settled = {tuple(line["clips"]): line for line in _lines(tmp_path / "out" / "consensus.jsonl")}
@@ -80,7 +83,7 @@ def test_nothing_that_was_said_is_lost(tmp_path: Path) -> None:
 
 def test_people_stand_under_numbers_unless_their_names_are_asked_for(tmp_path: Path) -> None:
     root = lay_out(tmp_path / "bench", NAMES)
-    publish_campaign_edition(_traces(root), tmp_path / "out")
+    publish_campaign_as_benchmark(_traces(root), tmp_path / "out")
     written = "".join(
         path.read_text(encoding="utf-8")
         for path in (tmp_path / "out").rglob("*")
@@ -101,7 +104,7 @@ def test_the_numbers_do_not_follow_the_alphabet() -> None:
 
 def test_people_are_measured_on_the_very_benchmark_that_was_written(tmp_path: Path) -> None:
     root = lay_out(tmp_path / "bench", NAMES)
-    publish_campaign_edition(_traces(root), tmp_path / "out")
+    publish_campaign_as_benchmark(_traces(root), tmp_path / "out")
     people = read_human_scores(tmp_path / "out")
     known = compute_benchmark_identity(open_benchmark(tmp_path / "out"))
     assert people is not None
@@ -116,10 +119,10 @@ def test_a_file_that_was_changed_since_is_not_what_people_judged(tmp_path: Path)
     (root / "veo-0.mp4").write_bytes(b"another film")
     (root / "film-0.mp4").unlink()
     with pytest.raises(UnreadableSourceError, match="no clip is settled"):
-        publish_campaign_edition(edition, tmp_path / "out")
+        publish_campaign_as_benchmark(edition, tmp_path / "out")
     assert not (tmp_path / "out").exists()
     (root / "film-0.mp4").write_bytes(b"the bytes of film-0")
-    published = publish_campaign_edition(edition, tmp_path / "out")
+    published = publish_campaign_as_benchmark(edition, tmp_path / "out")
     assert published.n_clips == 1
     assert "not the one that people judged" in published.left_out[0].why
 
@@ -129,7 +132,7 @@ def test_a_clip_that_left_the_benchmark_is_told(tmp_path: Path) -> None:
     edition = _traces(root)
     table = root / "metadata.jsonl"
     table.write_text("\n".join(table.read_text().splitlines()[:2]), encoding="utf-8")
-    published = publish_campaign_edition(edition, tmp_path / "out")
+    published = publish_campaign_as_benchmark(edition, tmp_path / "out")
     assert [left.why for left in published.left_out] == ["not in the benchmark any more"]
 
 
@@ -139,7 +142,7 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     out.mkdir()
     (out / "mine.txt").write_text("mine")
     with pytest.raises(UnreadableSourceError, match="Name a new one"):
-        publish_campaign_edition(_traces(root), out)
+        publish_campaign_as_benchmark(_traces(root), out)
     assert [path.name for path in out.iterdir()] == ["mine.txt"]
 
 
@@ -148,7 +151,7 @@ def test_what_a_killed_publishing_left_is_taken_away(tmp_path: Path) -> None:
     left = tmp_path / ".unreel-publishing-out"
     left.mkdir()
     (left / "metadata.jsonl").write_text("{}")
-    publish_campaign_edition(_traces(root), tmp_path / "out")
+    publish_campaign_as_benchmark(_traces(root), tmp_path / "out")
     assert not left.exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bench", "out"]
 
@@ -157,7 +160,7 @@ def test_scores_and_votes_come_with_what_they_were_settled_from(tmp_path: Path) 
     root = lay_out(tmp_path / "bench", NAMES)
     veo = task_of(root, "veo-0")
     scores = {"ann": rated(2, "It floats."), "bob": rated(2, "It hovers."), "cho": rated(4)}
-    publish_campaign_edition(
+    publish_campaign_as_benchmark(
         edition_of(root, AnnotationInterface.REALISM, {veo: scores}), tmp_path / "scores"
     )
     entry = _entries(tmp_path / "scores")["veo-0"]
@@ -165,7 +168,7 @@ def test_scores_and_votes_come_with_what_they_were_settled_from(tmp_path: Path) 
     assert entry.rating.score == 2
     assert sorted(rating.score for rating in entry.ratings) == [2, 2, 4]
     votes = dict.fromkeys(("ann", "bob", "cho"), VoteAnswer(label=Label.REAL))
-    publish_campaign_edition(
+    publish_campaign_as_benchmark(
         edition_of(root, AnnotationInterface.REALITY, {veo: votes}), tmp_path / "votes"
     )
     entry = _entries(tmp_path / "votes")["veo-0"]
@@ -181,9 +184,11 @@ def test_undecided_clips_are_kept_on_request_with_what_their_makers_say(tmp_path
         task_of(root, "veo-0"): {"ann": real, "bob": fake},
     }
     edition = edition_of(root, AnnotationInterface.REALITY, said, task_of(root, "veo-1"))
-    assert publish_campaign_edition(edition, tmp_path / "without").n_clips == 1
+    assert publish_campaign_as_benchmark(edition, tmp_path / "without").n_clips == 1
     assert "undecided" not in _lines(tmp_path / "without" / "metadata.jsonl")[0]
-    published = publish_campaign_edition(replace(edition, keep_undecided=True), tmp_path / "out")
+    published = publish_campaign_as_benchmark(
+        replace(edition, keep_undecided=True), tmp_path / "out"
+    )
     assert (published.n_clips, published.n_undecided, published.left_out) == (3, 2, ())
     rows = {row["name"]: row["undecided"] for row in _lines(tmp_path / "out" / "metadata.jsonl")}
     assert rows == {"film-0": False, "veo-0": True, "veo-1": True}
@@ -207,7 +212,7 @@ def test_a_screened_set_holds_what_people_keep(tmp_path: Path) -> None:
         task_of(root, "veo-0"): {"ann": drop, "bob": drop},
     }
     edition = edition_of(root, AnnotationInterface.SCREENING, said, task_of(root, "veo-1"))
-    published = publish_campaign_edition(edition, tmp_path / "out")
+    published = publish_campaign_as_benchmark(edition, tmp_path / "out")
     assert set(_entries(tmp_path / "out")) == {"film-0"}
     assert [left.why for left in published.left_out] == [
         "people would not keep it",
@@ -220,7 +225,7 @@ def test_the_clips_of_pairs_are_published_with_the_preferences_beside_them(tmp_p
     root = lay_out(tmp_path / "bench", NAMES)
     first = dict.fromkeys(("ann", "bob"), PreferenceAnswer(better=Position.FIRST))
     pairs = {task_of(root, "film-0", "veo-0"): first, task_of(root, "veo-0", "veo-1"): first}
-    publish_campaign_edition(
+    publish_campaign_as_benchmark(
         edition_of(root, AnnotationInterface.PREFERENCE, pairs), tmp_path / "out"
     )
     assert set(_entries(tmp_path / "out")) == set(NAMES)
@@ -236,7 +241,7 @@ def test_the_card_tells_agreement_with_its_doubt_and_reasons_for_none(tmp_path: 
         "alpha of labels": Estimate(value=0.5, low=0.2, high=0.7, n=9, n_clusters=3),
         "box IoU | of <b>": Unmeasured("nobody marked the same"),
     }
-    publish_campaign_edition(
+    publish_campaign_as_benchmark(
         replace(_traces(root), agreement=CampaignAgreement(overall=agreement)), tmp_path / "out"
     )
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")

@@ -11,8 +11,8 @@ from unreel.annotation.judgements import (
     TraceAnswer,
     VoteAnswer,
 )
-from unreel.annotation.publishing.truth import (
-    build_settled_entry,
+from unreel.annotation.publishing.consensus_entries import (
+    build_consensus_entry,
     has_traces_on_real_clip,
     rate_traces_by_rubric,
 )
@@ -40,7 +40,7 @@ def _traced(share: float = 0.2, end_us: int = 400_000, text: str = "A hand melts
 def test_settled_traces_are_the_truth_and_the_rubric_scores_the_same_boxes() -> None:
     value = _traced()
     said = {"ann": _traced(), "bob": _traced(0.7), "cho": TraceAnswer(traces=(), label=None)}
-    entry = build_settled_entry(MADE, value, said, duration_us=LENGTH_US)
+    entry = build_consensus_entry(MADE, value, said, duration_us=LENGTH_US)
     assert isinstance(entry, Entry)
     assert entry.traces == value.traces
     assert entry.rating is not None
@@ -52,7 +52,7 @@ def test_settled_traces_are_the_truth_and_the_rubric_scores_the_same_boxes() -> 
 
 def test_a_filmed_clip_gets_no_traces_whatever_people_see_in_it() -> None:
     value = _traced()
-    entry = build_settled_entry(FILMED, value, {"ann": value}, duration_us=LENGTH_US)
+    entry = build_consensus_entry(FILMED, value, {"ann": value}, duration_us=LENGTH_US)
     assert isinstance(entry, Entry)
     assert entry.origin == Real()
     assert entry.traces == ()
@@ -69,7 +69,7 @@ def test_a_score_stands_with_those_that_it_was_settled_from() -> None:
         "bob": RatingAnswer(rating=Rating(score=3)),
         "cho": RatingAnswer(rating=None),
     }
-    entry = build_settled_entry(MADE, value, said, duration_us=LENGTH_US)
+    entry = build_consensus_entry(MADE, value, said, duration_us=LENGTH_US)
     assert isinstance(entry, Entry)
     assert entry.rating == value.rating
     assert [rating.score for rating in entry.ratings] == [2, 3]
@@ -79,7 +79,7 @@ def test_a_score_stands_with_those_that_it_was_settled_from() -> None:
 def test_a_clip_that_people_refuse_is_left_out_with_the_reason(
     value: ScreeningAnswer | RatingAnswer,
 ) -> None:
-    left = build_settled_entry(MADE, value, {}, duration_us=LENGTH_US)
+    left = build_consensus_entry(MADE, value, {}, duration_us=LENGTH_US)
     assert isinstance(left, Rejected)
     assert left.name == "made"
     assert left.why.startswith("people ")
@@ -87,7 +87,7 @@ def test_a_clip_that_people_refuse_is_left_out_with_the_reason(
 
 def test_votes_are_kept_and_do_not_turn_a_clip_into_what_they_say() -> None:
     said = {"ann": VoteAnswer(label=Label.REAL), "bob": VoteAnswer(label=Label.REAL)}
-    entry = build_settled_entry(MADE, said["ann"], said, duration_us=LENGTH_US)
+    entry = build_consensus_entry(MADE, said["ann"], said, duration_us=LENGTH_US)
     assert isinstance(entry, Entry)
     assert entry.label is Label.GENERATED
     assert [vote.voter for vote in entry.votes] == ["ann", "bob"]
@@ -95,7 +95,7 @@ def test_votes_are_kept_and_do_not_turn_a_clip_into_what_they_say() -> None:
 
 @pytest.mark.parametrize("value", [ScreeningAnswer(keep=True), PassFailAnswer(passed=False)])
 def test_other_answers_leave_the_clip_as_it_is(value: ScreeningAnswer | PassFailAnswer) -> None:
-    assert build_settled_entry(MADE, value, {"ann": value}, duration_us=LENGTH_US) == MADE
+    assert build_consensus_entry(MADE, value, {"ann": value}, duration_us=LENGTH_US) == MADE
 
 
 @given(share=st.floats(0.01, 1), end_us=st.integers(1, LENGTH_US))

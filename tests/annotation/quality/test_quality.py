@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from opinions import rated, said, task, trace, traced
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, StudyArm
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, PrefillStudyArm
 from unreel.annotation.judgements import AnyValue, PassFailAnswer, TraceAnswer, VoteAnswer
 from unreel.annotation.opinion import UnstoredOpinion
 from unreel.annotation.quality.alarms import (
     ALARM,
     AnswerDrift,
     estimate_annotator_informedness,
-    find_answer_drift,
     measure_annotator_speeds,
+    measure_answer_drift,
 )
 from unreel.annotation.quality.qualification import (
     measure_gold_accuracy,
@@ -35,7 +35,7 @@ class _Judgement:
     value: AnyValue
     lead_us: int | None = None
     submitted_us: int = 0
-    arm: StudyArm = StudyArm.PLAIN
+    arm: PrefillStudyArm = PrefillStudyArm.PLAIN
 
 
 def test_a_known_trace_is_found_by_a_mark_on_it_and_by_nothing_else() -> None:
@@ -108,7 +108,7 @@ def _later(values: list[AnyValue], known: AnyValue | None = None) -> list[Unstor
 
 
 def _drift(opinions: list[UnstoredOpinion]) -> dict[str, AnswerDrift]:
-    return {found.what: found for found in find_answer_drift(opinions, seed=1)["ann"]}
+    return {found.what: found for found in measure_answer_drift(opinions, seed=1)["ann"]}
 
 
 def test_somebody_who_turns_careless_raises_an_alarm() -> None:
@@ -131,7 +131,7 @@ def test_scores_that_move_up_raise_an_alarm_without_known_clips() -> None:
 
 
 def test_too_few_answers_raise_none() -> None:
-    assert find_answer_drift(_later([rated(1)] * 10 + [rated(5)] * 9), seed=1)["ann"] == ()
+    assert measure_answer_drift(_later([rated(1)] * 10 + [rated(5)] * 9), seed=1)["ann"] == ()
 
 
 def test_false_alarms_are_as_rare_as_is_said() -> None:
@@ -147,7 +147,7 @@ def test_false_alarms_are_as_rare_as_is_said() -> None:
         for who in range(200)
         for at in range(60)
     ]
-    found = find_answer_drift(opinions, seed=1)
+    found = measure_answer_drift(opinions, seed=1)
     accused = sum(drift.alarm for drifts in found.values() for drift in drifts)
     assert len(found) == 200
     assert accused <= 200 * ALARM + 6
@@ -178,7 +178,10 @@ def _armed(follows: float, shown: float, marks: TraceAnswer) -> list[_Judgement]
     for number in range(200):
         clip = task(str(number))
         clip = AnnotationTask(names=clip.names, copies=clip.copies, prefill=marks)
-        for who, arm, chance in (("a", StudyArm.BLIND, follows), ("b", StudyArm.PREFILLED, shown)):
+        for who, arm, chance in (
+            ("a", PrefillStudyArm.BLIND, follows),
+            ("b", PrefillStudyArm.PREFILLED, shown),
+        ):
             value = marks if rng.random() < chance else traced(trace(60, 80, CUP))
             found.append(_Judgement(who, clip, value, arm=arm))
     return found
@@ -197,7 +200,9 @@ def test_the_pull_of_marks_is_what_those_who_saw_them_follow_more() -> None:
 
 def test_without_a_blind_arm_no_pull_is_measured() -> None:
     judged = [
-        each for each in _armed(0.5, 0.8, traced(trace(0, 30))) if each.arm is StudyArm.PREFILLED
+        each
+        for each in _armed(0.5, 0.8, traced(trace(0, 30)))
+        if each.arm is PrefillStudyArm.PREFILLED
     ]
     assert isinstance(measure_prefill_bias(judged, seed=1), Unmeasured)
 

@@ -19,25 +19,25 @@ from studio_campaigns import (
     prepare,
     sign_in,
 )
-from unreel.annotation.campaign import AnnotationInterface, StudyArm, TaskAssignment
+from unreel.annotation.campaign import AnnotationInterface, PrefillStudyArm, TaskAssignment
 from unreel.annotation.interfaces.label_studio_tasks import build_label_studio_results
 from unreel.annotation.judgements import (
-    QuarantinedSubmission,
     QuarantineReason,
     ScreeningAnswer,
+    SubmissionQuarantine,
     VoteAnswer,
 )
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.client import LabelStudioClient, iter_project_tasks
+from unreel.annotation.studio.client import LabelStudioClient, iter_studio_project_tasks
 from unreel.annotation.studio.projects import (
     ROOM,
     find_marked_projects,
-    format_project_mark,
-    list_annotator_links,
+    format_project_marker,
+    list_annotator_project_links,
     read_stored_projects,
 )
-from unreel.annotation.studio.pull import SEEN, STRANGER, pull_campaign
+from unreel.annotation.studio.pull import SEEN, STRANGER, pull_campaign_annotations
 from unreel.annotation.studio.push import push_assignments
 from unreel.core.judgement import Label
 
@@ -82,8 +82,8 @@ def test_everything_said_arrives_once_and_a_second_push_and_pull_change_nothing(
     again = push_assignments(delivery, heard=hear)
     assert (again.sent, again.there, again.altered) == (0, 18, ())
     said = answer_all(studio, ledger, prepared)
-    assert pull_campaign(client, ledger, "once", heard=hear).new == 18
-    assert pull_campaign(client, ledger, "once", heard=hear).new == 0
+    assert pull_campaign_annotations(client, ledger, "once", heard=hear).new == 18
+    assert pull_campaign_annotations(client, ledger, "once", heard=hear).new == 0
     kept = {(r.annotator, r.task): r.outcome for _, r in ledger.records("once")}
     assert kept == said
     assert all(record.lead_us == 12_500_000 for _, record in ledger.records("once"))
@@ -97,7 +97,7 @@ def test_everybody_has_their_own_order(
     for room in read_stored_projects(ledger, "orders").values():
         shown = [
             t["data"]["unreel_task"]
-            for t in iter_project_tasks(client, room.project, fields=("data",))
+            for t in iter_studio_project_tasks(client, room.project, fields=("data",))
         ]
         given = ledger.assignments("orders", annotator=room.annotator)
         assert shown == [each.task for each in given]
@@ -111,14 +111,14 @@ def test_a_room_that_was_made_and_never_remembered_is_found_and_filled(
     accounts = invite_people(studio, client)
     push_assignments(prepared.delivery(client, ledger, accounts), heard=hear)
     first = read_stored_projects(ledger, "forgotten")["ada/1"]
-    number = next(iter_project_tasks(client, first.project, fields=()))["id"]
+    number = next(iter_studio_project_tasks(client, first.project, fields=()))["id"]
     client.delete(f"/api/tasks/{number}/")
     with open_ledger(str(tmp_path / "other.db")) as fresh:
         prepare(fresh, AnnotationInterface.REALITY, 5, name="forgotten", people=people)
         pushed = push_assignments(prepared.delivery(client, fresh, accounts), heard=hear)
         assert (pushed.sent, pushed.there) == (1, 4)
         assert read_stored_projects(fresh, "forgotten")["ada/1"].project == first.project
-    mark = format_project_mark("forgotten", "ada", 1)
+    mark = format_project_marker("forgotten", "ada", 1)
     assert find_marked_projects(client)[mark] == first.project
 
 
@@ -130,11 +130,13 @@ def test_tasks_that_a_killed_push_and_its_successor_both_sent_are_there_once(
     delivery = prepared.delivery(client, ledger, invite_people(studio, client))
     push_assignments(delivery, heard=hear)
     project = read_stored_projects(ledger, "twice")["ada/1"].project
-    doubled = [dict(t["data"]) for t in iter_project_tasks(client, project, fields=("data",))]
+    doubled = [
+        dict(t["data"]) for t in iter_studio_project_tasks(client, project, fields=("data",))
+    ]
     client.post(f"/api/projects/{project}/import", [{"data": data} for data in doubled])
-    assert len(list(iter_project_tasks(client, project, fields=()))) == 6
+    assert len(list(iter_studio_project_tasks(client, project, fields=()))) == 6
     assert push_assignments(delivery, heard=hear).there == 3
-    assert len(list(iter_project_tasks(client, project, fields=()))) == 3
+    assert len(list(iter_studio_project_tasks(client, project, fields=()))) == 3
 
 
 def test_marks_are_shown_in_the_arm_prefilled_alone(
@@ -144,7 +146,7 @@ def test_marks_are_shown_in_the_arm_prefilled_alone(
     marks = next(v for s in "abcdefgh" if (v := opinion(AnnotationInterface.TRACE, s)).traces)  # type: ignore[union-attr]
     task = replace(make_task(AnnotationInterface.TRACE, "arms-0"), prefill=marks)
     ledger.add_tasks("arms", [task])
-    for person, arm in (("ada", StudyArm.PREFILLED), ("ben", StudyArm.BLIND)):
+    for person, arm in (("ada", PrefillStudyArm.PREFILLED), ("ben", PrefillStudyArm.BLIND)):
         given = TaskAssignment(annotator=person, task=task.id, batch=1, position=0, arm=arm)
         ledger.assign("arms", [given])
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
@@ -164,15 +166,15 @@ def test_an_edited_answer_is_a_second_record_of_the_same_origin(
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
     ada = speak_as("ada")
     project = read_stored_projects(ledger, "edited")["ada/1"].project
-    (shown,) = iter_project_tasks(ada, project, fields=())
+    (shown,) = iter_studio_project_tasks(ada, project, fields=())
     first, second = (
         build_label_studio_results(VoteAnswer(label=label), prepared.tasks[0], swapped=False)
         for label in (Label.REAL, Label.GENERATED)
     )
     number = post(ada, int(shown["id"]), first)
-    pull_campaign(client, ledger, "edited", heard=hear)
+    pull_campaign_annotations(client, ledger, "edited", heard=hear)
     ada.patch(f"/api/annotations/{number}/", {"result": second})
-    assert pull_campaign(client, ledger, "edited", heard=hear).new == 1
+    assert pull_campaign_annotations(client, ledger, "edited", heard=hear).new == 1
     kept = [record for _, record in ledger.records("edited")]
     assert [record.outcome for record in kept] == [
         VoteAnswer(label=Label.REAL),
@@ -189,22 +191,22 @@ def test_answers_dated_before_others_that_were_pulled_are_pulled_too(
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
     ada = speak_as("ada")
     project = read_stored_projects(ledger, "clock")["ada/1"].project
-    places = [int(each["id"]) for each in iter_project_tasks(ada, project, fields=())]
+    places = [int(each["id"]) for each in iter_studio_project_tasks(ada, project, fields=())]
     real, fake = (
         build_label_studio_results(VoteAnswer(label=label), prepared.tasks[0], swapped=False)
         for label in (Label.REAL, Label.GENERATED)
     )
     edited, _ = (post(ada, place, real) for place in places[:2])
-    assert pull_campaign(client, ledger, "clock", heard=hear).new == 2
+    assert pull_campaign_annotations(client, ledger, "clock", heard=hear).new == 2
     for place in places[2:]:
         post(ada, place, real)
     ada.patch(f"/api/annotations/{edited}/", {"result": fake})
     _date_back(studio, [places[0], *places[2:]])
-    pulled = pull_campaign(client, ledger, "clock", heard=hear)
+    pulled = pull_campaign_annotations(client, ledger, "clock", heard=hear)
     assert (pulled.new, pulled.altered) == (3, ())
-    pulled = pull_campaign(client, ledger, "clock", heard=hear)
+    pulled = pull_campaign_annotations(client, ledger, "clock", heard=hear)
     assert (pulled.seen, pulled.new) == (0, 0), "what is known is not fetched"
-    pulled = pull_campaign(client, ledger, "clock", heard=hear, everything=True)
+    pulled = pull_campaign_annotations(client, ledger, "clock", heard=hear, everything=True)
     assert (pulled.seen, pulled.new) == (4, 0)
 
 
@@ -224,13 +226,13 @@ def test_a_ledger_that_lost_answers_gets_them_again(
     prepared = prepare(ledger, AnnotationInterface.REALITY, 2, name="lost", people=PEOPLE[:1])
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
     answer_all(studio, ledger, prepared)
-    assert pull_campaign(client, ledger, "lost", heard=hear).new == 2
+    assert pull_campaign_annotations(client, ledger, "lost", heard=hear).new == 2
     with open_ledger(str(tmp_path / "other.db")) as other:
         prepare(other, AnnotationInterface.REALITY, 2, name="lost", people=PEOPLE[:1])
         for kind in (ROOM, SEEN):
             for key, value in ledger.memories("lost", kind).items():
                 other.remember("lost", kind, key, value)
-        assert pull_campaign(client, other, "lost", heard=hear).new == 2
+        assert pull_campaign_annotations(client, other, "lost", heard=hear).new == 2
 
 
 def test_what_others_write_into_a_room_counts_for_nobody(
@@ -242,7 +244,7 @@ def test_what_others_write_into_a_room_counts_for_nobody(
     accounts = invite_people(studio, client)
     push_assignments(prepared.delivery(client, ledger, accounts), heard=hear)
     room = read_stored_projects(ledger, "strangers")["ada/1"]
-    (shown,) = iter_project_tasks(client, room.project, fields=())
+    (shown,) = iter_studio_project_tasks(client, room.project, fields=())
     ben = speak_as("ben")
     result = build_label_studio_results(
         ScreeningAnswer(keep=True), prepared.tasks[0], swapped=False
@@ -253,10 +255,10 @@ def test_what_others_write_into_a_room_counts_for_nobody(
     data = {"video": "x", "fps": "24", "unreel_task": prepared.tasks[0].id}
     smuggled = {"data": data, "annotations": [{"result": result, "completed_by": own}]}
     ben.post(f"/api/projects/{room.project}/import", [smuggled])
-    assert pull_campaign(client, ledger, "strangers", heard=hear).new == 3
+    assert pull_campaign_annotations(client, ledger, "strangers", heard=hear).new == 3
     for _, record in ledger.records("strangers"):
         assert record.annotator == STRANGER
-        assert isinstance(record.outcome, QuarantinedSubmission)
+        assert isinstance(record.outcome, SubmissionQuarantine)
         assert record.outcome.reason is QuarantineReason.NOT_THEIRS
 
 
@@ -266,15 +268,15 @@ def test_an_answer_that_somebody_else_edits_counts_no_more_and_is_still_kept(
     prepared = prepare(ledger, AnnotationInterface.SCREENING, 1, name="spoiled", people=PEOPLE[:2])
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
     room = read_stored_projects(ledger, "spoiled")["ada/1"]
-    (shown,) = iter_project_tasks(client, room.project, fields=())
+    (shown,) = iter_studio_project_tasks(client, room.project, fields=())
     keep, remove = (
         build_label_studio_results(ScreeningAnswer(keep=each), prepared.tasks[0], swapped=False)
         for each in (True, False)
     )
     number = post(speak_as("ada"), int(shown["id"]), keep)
-    pull_campaign(client, ledger, "spoiled", heard=hear)
+    pull_campaign_annotations(client, ledger, "spoiled", heard=hear)
     speak_as("ben").patch(f"/api/annotations/{number}/", {"result": remove})
-    pull_campaign(client, ledger, "spoiled", heard=hear)
+    pull_campaign_annotations(client, ledger, "spoiled", heard=hear)
     first, second = (record for _, record in ledger.records("spoiled"))
     assert (first.annotator, first.outcome) == ("ada", ScreeningAnswer(keep=True))
     assert second.annotator == STRANGER
@@ -296,7 +298,7 @@ def test_junk_is_kept_as_quarantined_and_stops_nothing(
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
     ada = speak_as("ada")
     project = read_stored_projects(ledger, "junk")["ada/1"].project
-    *places, last = (int(each["id"]) for each in iter_project_tasks(ada, project, fields=()))
+    *places, last = (int(each["id"]) for each in iter_studio_project_tasks(ada, project, fields=()))
     for place, result in zip(places, JUNK, strict=True):
         post(ada, place, result, lead_s=-5)
     post(
@@ -304,10 +306,10 @@ def test_junk_is_kept_as_quarantined_and_stops_nothing(
         last,
         build_label_studio_results(ScreeningAnswer(keep=True), prepared.tasks[0], swapped=False),
     )
-    pulled = pull_campaign(client, ledger, "junk", heard=hear)
+    pulled = pull_campaign_annotations(client, ledger, "junk", heard=hear)
     assert (pulled.new, pulled.quarantined) == (n + 1, n)
     *junk, good = (record for _, record in ledger.records("junk"))
-    assert all(isinstance(record.outcome, QuarantinedSubmission) for record in junk)
+    assert all(isinstance(record.outcome, SubmissionQuarantine) for record in junk)
     assert all(record.lead_us is None for record in junk)
     assert good.outcome == ScreeningAnswer(keep=True)
 
@@ -321,15 +323,15 @@ def test_a_task_of_nobodys_is_kept_apart(
     project = read_stored_projects(ledger, "smuggled")["ada/1"].project
     data = {"video": "x", "fps": "24", "unreel_task": "f" * 24}
     ada.post(f"/api/projects/{project}/import", [{"data": data}])
-    *_, smuggled = iter_project_tasks(ada, project, fields=())
+    *_, smuggled = iter_studio_project_tasks(ada, project, fields=())
     post(
         ada,
         int(smuggled["id"]),
         build_label_studio_results(ScreeningAnswer(keep=True), prepared.tasks[0], swapped=False),
     )
-    pull_campaign(client, ledger, "smuggled", heard=hear)
+    pull_campaign_annotations(client, ledger, "smuggled", heard=hear)
     ((_, record),) = ledger.records("smuggled")
-    assert isinstance(record.outcome, QuarantinedSubmission)
+    assert isinstance(record.outcome, SubmissionQuarantine)
     assert record.outcome.reason is QuarantineReason.NOT_ASSIGNED
 
 
@@ -338,7 +340,7 @@ def test_links_lead_each_annotator_to_their_own_room_and_hold_no_secret(
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.REALITY, 1, name="links")
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
-    links = list_annotator_links(ledger, "links", address=studio.address)
+    links = list_annotator_project_links(ledger, "links", address=studio.address)
     rooms = read_stored_projects(ledger, "links")
     assert [link.annotator for link in links] == ["ada", "ben", "cleo"]
     for link in links:
@@ -361,7 +363,7 @@ def test_a_room_whose_mark_was_edited_away_is_kept_and_a_deleted_one_is_told_and
     assert push_assignments(delivery, heard=hear).there == 4
     assert read_stored_projects(ledger, "vandals") == rooms
     ben.delete(f"/api/projects/{rooms['ada/1'].project}/")
-    assert pull_campaign(client, ledger, "vandals", heard=hear).gone == ("ada/1",)
+    assert pull_campaign_annotations(client, ledger, "vandals", heard=hear).gone == ("ada/1",)
     again = push_assignments(delivery, heard=hear)
     assert (again.sent, again.there) == (2, 2)
-    assert pull_campaign(client, ledger, "vandals", heard=hear).gone == ()
+    assert pull_campaign_annotations(client, ledger, "vandals", heard=hear).gone == ()

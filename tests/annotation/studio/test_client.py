@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from unreel.annotation.studio import client as calls
-from unreel.annotation.studio.client import LabelStudioClient, iter_project_tasks
+from unreel.annotation.studio.client import LabelStudioClient, iter_studio_project_tasks
 from unreel.annotation.studio.settings import LabelStudioConnection
 from unreel.core.errors import InvalidSettingError, KeyRejectedError, MachineError
 
@@ -124,7 +124,7 @@ def test_a_page_that_is_too_much_is_read_in_parts_and_one_task_alone_is_told_by_
     # 500, 62, 7 and 1 task at a time
     server.answers["/api/tasks/"] = [flood, flood, flood, flood, alone, rest]
     with open_client(server) as client:
-        assert list(iter_project_tasks(client, 1, fields=("data",))) == [{"id": 7}]
+        assert list(iter_studio_project_tasks(client, 1, fields=("data",))) == [{"id": 7}]
 
 
 def test_a_personal_token_asks_for_a_short_lived_one_and_again_when_it_ran_out(

@@ -17,7 +17,7 @@ from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, build_labe
 from unreel.annotation.judgements import ScreeningAnswer, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.studio.accounts import read_account_passwords
-from unreel.annotation.studio.client import iter_project_tasks
+from unreel.annotation.studio.client import iter_studio_project_tasks
 from unreel.annotation.studio.projects import read_stored_projects
 from unreel.core.judgement import Label
 
@@ -68,7 +68,7 @@ def test_a_campaign_is_pushed_answered_pulled_and_told(
         assert sum(task.known is not None for task in tasks.values()) == 1
         for room in read_stored_projects(opened, "told").values():
             with sign_in(studio, f"{room.annotator}@example.org") as own:
-                for shown in iter_project_tasks(own, room.project, fields=("data",)):
+                for shown in iter_studio_project_tasks(own, room.project, fields=("data",)):
                     text = json.dumps(shown["data"])
                     assert not any(word in text for word in ("secret-model", "clip0", "generated"))
                     _require_playable(studio, room.annotator, shown["data"]["video"])
@@ -131,7 +131,7 @@ def test_people_decide_the_queue_of_curate(studio: Studio, bench: Path, tmp_path
         assert {task.copies[0].n_frames for task in tasks.values()} == {4}
         (room,) = read_stored_projects(opened, "queue").values()
         with sign_in(studio, "ada@example.org") as own:
-            for shown in iter_project_tasks(own, room.project, fields=("data",)):
+            for shown in iter_studio_project_tasks(own, room.project, fields=("data",)):
                 task = tasks[shown["data"][TASK_KEY]]
                 value = ScreeningAnswer(keep=task.names == ("piece0",))
                 post(own, int(shown["id"]), build_label_studio_results(value, task, swapped=False))

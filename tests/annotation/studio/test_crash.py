@@ -24,9 +24,13 @@ from unreel.annotation.judgements import AnnotationRecord, Value
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio import push as pushing
-from unreel.annotation.studio.client import LabelStudioClient, LabelStudioReply, iter_project_tasks
+from unreel.annotation.studio.client import (
+    LabelStudioClient,
+    LabelStudioReply,
+    iter_studio_project_tasks,
+)
 from unreel.annotation.studio.projects import read_stored_projects
-from unreel.annotation.studio.pull import pull_campaign
+from unreel.annotation.studio.pull import pull_campaign_annotations
 from unreel.annotation.studio.push import push_assignments
 from unreel.core.errors import MachineError
 from unreel.core.settings import read_environment_settings
@@ -135,7 +139,7 @@ def in_rooms(
     """How often each task lies in each annotator's room."""
     found = Counter[tuple[str, str]]()
     for room in read_stored_projects(ledger, prepared.campaign.name).values():
-        for task in iter_project_tasks(client, room.project, fields=("data",)):
+        for task in iter_studio_project_tasks(client, room.project, fields=("data",)):
             found[room.annotator, str(task["data"][TASK_KEY])] += 1
     return found
 
@@ -223,7 +227,7 @@ def test_what_is_pulled_while_servers_are_killed_is_kept_once(
     for name, (kill, event) in zip(said, kills if SLOW else kills[:1], strict=False):
         with Disturbed(studio, kill, event) as client:
             # The reply is lost, and the next tries find the servers back.
-            pull_campaign(client, ledger, name, heard=hear)
+            pull_campaign_annotations(client, ledger, name, heard=hear)
             assert client.n_kills == 1
     # PostgreSQL dies while the ledger keeps a page.
     *_, last = said
@@ -233,12 +237,12 @@ def test_what_is_pulled_while_servers_are_killed_is_kept_once(
             killed_inside(address, "ledger_annotations", postgres.kill) as seen,
             pytest.raises(MachineError),
         ):
-            pull_campaign(client, ledger, last, heard=hear)
+            pull_campaign_annotations(client, ledger, last, heard=hear)
         assert seen, "nobody was killed"
         postgres.start()
         for name, answers in said.items():
-            pull_campaign(client, ledger, name, heard=hear)
-            assert pull_campaign(client, ledger, name, heard=hear).new == 0
+            pull_campaign_annotations(client, ledger, name, heard=hear)
+            assert pull_campaign_annotations(client, ledger, name, heard=hear).new == 0
             kept = [record for _, record in ledger.records(name)]
             assert len(kept) == len(answers), "lost or doubled"
             assert {(r.annotator, r.task): r.outcome for r in kept} == answers
@@ -262,7 +266,7 @@ def test_a_control_without_the_key_doubles(
         push_assignments(delivery, heard=hear)
         monkeypatch.setattr(AnnotationRecord, "key", property(lambda _record: secrets.token_hex(8)))
         for _ in range(2):
-            pull_campaign(client, fresh, name, heard=hear, everything=True)
+            pull_campaign_annotations(client, fresh, name, heard=hear, everything=True)
         assert len(list(fresh.records(name))) == 2 * len(answers)
         monkeypatch.setattr(pushing, "_delete_duplicate_tasks", lambda *_given: set[str]())
         push_assignments(delivery, heard=hear)

@@ -5,7 +5,7 @@ from typing import Any
 from unreel.annotation.studio.project_state import (
     ProjectDifferences,
     PushedProjectState,
-    build_project_state,
+    build_pushed_project_state,
     is_same_task_data,
 )
 
@@ -62,7 +62,7 @@ def test_a_task_that_a_killed_push_sent_becomes_known_by_its_data() -> None:
 
 def test_a_room_of_an_earlier_release_is_taken_as_it_is() -> None:
     project = {"label_config": "<View>changed</View>"}
-    state = build_project_state(project, [_task(7)])
+    state = build_pushed_project_state(project, [_task(7)])
     assert state.changed_settings(project) == ()
     assert state.find_change(_task(7)) == ""
     assert state.find_change(_task(7, DATA | {"fps": "5"})) == "its data was changed"

@@ -12,7 +12,7 @@ from unreel.annotation.studio.settings import (
     LabelStudioServerSettings,
     build_studio_database_url,
     build_studio_environment,
-    find_connection,
+    find_studio_connection,
     load_studio_secrets,
 )
 from unreel.core.errors import InvalidSettingError, MachineError, UnreadableSourceError
@@ -52,7 +52,7 @@ def test_no_secret_is_in_its_arguments_and_its_files_are_for_their_owner(studio:
 
 
 def test_other_commands_find_it_without_being_told(studio: Studio) -> None:
-    assert find_connection(studio.folder) == studio.connection
+    assert find_studio_connection(studio.folder) == studio.connection
     assert studio.token not in repr(studio.connection)
 
 
@@ -108,9 +108,9 @@ def test_no_server_and_no_token_are_told_with_what_to_do(
 ) -> None:
     monkeypatch.delenv("LABEL_STUDIO_API_KEY", raising=False)
     with pytest.raises(InvalidSettingError, match="unreel annotate up"):
-        find_connection(tmp_path)
+        find_studio_connection(tmp_path)
     with pytest.raises(InvalidSettingError, match="export LABEL_STUDIO_API_KEY"):
-        find_connection(tmp_path, url="https://labels.example.org")
+        find_studio_connection(tmp_path, url="https://labels.example.org")
     (tmp_path / "studio.json").write_text("[]")
     with pytest.raises(UnreadableSourceError, match="no JSON object"):
-        find_connection(tmp_path)
+        find_studio_connection(tmp_path)

@@ -26,9 +26,9 @@ from unreel.annotation.campaign import AnnotationTask
 from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, build_label_studio_results
 from unreel.annotation.judgements import TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.annotation.studio.client import iter_project_tasks
+from unreel.annotation.studio.client import iter_studio_project_tasks
 from unreel.annotation.studio.projects import read_stored_projects
-from unreel.annotation.studio.settings import find_connection
+from unreel.annotation.studio.settings import find_studio_connection
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.human_scores import read_human_scores
 from unreel.benchmarks.loader import open_benchmark
@@ -193,13 +193,13 @@ def _entries(folder: Path) -> dict[str, Entry]:
 def _judge(reader: _Reader, truth: Mapping[str, Entry]) -> int:
     """Everybody answers all their tasks through the server's API, as themselves."""
     n_sent = 0
-    studio = find_connection(reader.folder / "state" / "studio")
+    studio = find_studio_connection(reader.folder / "state" / "studio")
     with open_ledger(reader.environment["UNREEL_LEDGER"]) as opened:
         tasks = {task.id: task for task in opened.tasks("walk")}
         for room in read_stored_projects(opened, "walk").values():
             login = f"{room.annotator}@example.org"
             with sign_in_at(studio.address, reader.folder / "state" / "studio", login) as own:
-                for shown in iter_project_tasks(own, room.project, fields=("data",)):
+                for shown in iter_studio_project_tasks(own, room.project, fields=("data",)):
                     task = tasks[shown["data"][TASK_KEY]]
                     value = _see(room.annotator, task, truth[task.names[0]])
                     post(

@@ -9,10 +9,10 @@ import pytest
 from PIL import Image
 
 from unreel.benchmarks.entry import Entry, Row
-from unreel.benchmarks.export.item import (
+from unreel.benchmarks.export.exported_question import (
     BenchmarkExportRecipe,
-    list_reported_metrics,
-    list_scorecard_metrics,
+    flatten_scorecard_metrics,
+    list_exported_task_metrics,
     load_export_recipe,
     parse_exported_question,
     read_exported_rows,
@@ -102,8 +102,10 @@ def test_the_module_alone_scores_as_our_scorer_does_and_loads_nothing_heavy(
     config = config_of(tmp_path, "real-or-not")
     text, n_visuals, figures, heavy = run_module(tmp_path, config, REPLIES)
     items = [parse_exported_question(row) for row in read_exported_rows(tmp_path)]
-    ours = list_scorecard_metrics(score_exported_replies(REALITY, zip(items, REPLIES, strict=True)))
-    assert figures == {name: ours.get(name) for name, _ in list_reported_metrics("reality")}
+    ours = flatten_scorecard_metrics(
+        score_exported_replies(REALITY, zip(items, REPLIES, strict=True))
+    )
+    assert figures == {name: ours.get(name) for name, _ in list_exported_task_metrics("reality")}
     assert figures["real-accuracy"] == 100
     assert (figures["questions"], figures["answered"]) == (5, 4)
     assert text == get_protocol("reality").prompt("direct").text.removesuffix("<video >")

@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected, Row
-from unreel.benchmarks.export.item import (
+from unreel.benchmarks.export.exported_question import (
     BenchmarkExportRecipe,
     ExportedQuestion,
     parse_exported_reply,
     parse_exported_truths,
 )
-from unreel.benchmarks.export.questions import iter_exported_questions
+from unreel.benchmarks.export.question_writer import iter_exported_questions
 from unreel.benchmarks.loader import Benchmark
 from unreel.core.clip import Generated
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.errors import UnknownNameError
-from unreel.core.identity import compute_clip_id
 from unreel.core.judgement import Pair
 from unreel.core.verdict import Position
 from unreel.media.reader import MediaReader

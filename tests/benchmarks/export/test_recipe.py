@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from unreel.benchmarks.export.item import (
+from unreel.benchmarks.export.exported_question import (
     RECIPE_FILE,
     BenchmarkExportRecipe,
     load_export_recipe,

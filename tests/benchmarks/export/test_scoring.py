@@ -1,14 +1,14 @@
 import pytest
 
-from unreel.benchmarks.export.item import (
+from unreel.benchmarks.export.exported_question import (
     BenchmarkExportRecipe,
     ExportedQuestion,
-    list_reported_metrics,
-    list_scorecard_metrics,
+    flatten_scorecard_metrics,
+    list_exported_task_metrics,
     parse_exported_reply,
     score_exported_replies,
 )
-from unreel.benchmarks.export.questions import iter_exported_questions
+from unreel.benchmarks.export.question_writer import iter_exported_questions
 from unreel.benchmarks.loader import Benchmark
 from unreel.core.box import Box
 from unreel.core.failure import Failure, FailureReason
@@ -85,8 +85,8 @@ def test_every_headline_is_a_figure_of_its_scorecard(
     items = items_of(benchmark_, recipe, reader)
     card = score_exported_replies(recipe, [(item, GOOD[name]) for item in items])
     assert set(get_protocol(name).figures.exported) <= {metric.name for metric in card.metrics}
-    measured = set(list_scorecard_metrics(card)) & {
-        figure for figure, _ in list_reported_metrics(name)
+    measured = set(flatten_scorecard_metrics(card)) & {
+        figure for figure, _ in list_exported_task_metrics(name)
     }
     assert {"questions", "answered"} <= measured
 
@@ -97,7 +97,9 @@ def test_without_any_answer_there_are_counts_and_no_headline(
 ) -> None:
     recipe = RECIPES[name]
     items = items_of(benchmark_, recipe, reader)
-    figures = list_scorecard_metrics(score_exported_replies(recipe, [(item, "") for item in items]))
+    figures = flatten_scorecard_metrics(
+        score_exported_replies(recipe, [(item, "") for item in items])
+    )
     assert figures["questions"] == len(items)
     assert figures["answered"] == 0
     assert figures["failed: empty-reply"] == len(items)
@@ -110,7 +112,7 @@ def test_a_figure_carries_its_interval_its_n_and_its_coverage(
     recipe = RECIPES["reality"]
     items = items_of(benchmark_, recipe, reader)
     replies = ["<answer>1</answer>", "hm", "<answer>0</answer>", "<answer>1</answer>", ""]
-    figures = list_scorecard_metrics(
+    figures = flatten_scorecard_metrics(
         score_exported_replies(recipe, zip(items, replies, strict=True))
     )
     assert figures["fake-accuracy"] == 50

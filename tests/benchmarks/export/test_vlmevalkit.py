@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from unreel.benchmarks.export.item import (
+from unreel.benchmarks.export.exported_question import (
     BenchmarkExportRecipe,
-    list_scorecard_metrics,
+    flatten_scorecard_metrics,
     parse_exported_question,
     read_exported_rows,
     score_exported_replies,
@@ -111,7 +111,7 @@ def test_the_class_asks_and_scores_as_we_do(exported: Path, root: Path) -> None:
     said = run_class(exported, predictions)
     items = [parse_exported_question(row) for row in read_exported_rows(exported)]
     replies = [(item, text or "") for item, text in zip(items, REPLIES, strict=True)]
-    assert said["figures"] == list_scorecard_metrics(score_exported_replies(REALISM, replies))
+    assert said["figures"] == flatten_scorecard_metrics(score_exported_replies(REALISM, replies))
     assert (said["figures"]["questions"], said["figures"]["answered"]) == (5, 4)
     assert said["known"] == ["Rated"]
     assert said["nframe"] == 8

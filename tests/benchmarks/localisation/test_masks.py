@@ -9,8 +9,8 @@ import pytest
 from synthesise import ClipRecipe, synthesise
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.loader import open_benchmark
-from unreel.benchmarks.localisation.masks import read_masked_clips, trace_masks
-from unreel.benchmarks.records import entry_to_record
+from unreel.benchmarks.localisation.masks import convert_masks_to_traces, read_masked_clips
+from unreel.benchmarks.table_entries import convert_entry_to_record
 from unreel.core.box import Box
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.settings import EnvironmentSettings
@@ -28,12 +28,14 @@ def mask(*square: int) -> np.ndarray:
 
 def test_each_run_of_masks_is_a_trace_with_a_box_at_each_instant() -> None:
     masks = [mask(), mask(2, 1, 4, 5), mask(4, 1, 6, 5), mask(), mask(0, 0, 20, 10)]
-    first, last = trace_masks([(place * 100, each) for place, each in enumerate(masks)], 450)
+    first, last = convert_masks_to_traces(
+        [(place * 100, each) for place, each in enumerate(masks)], 450
+    )
     assert (first.span, last.span) == (TimeSpan(100, 300), TimeSpan(400, 450))
     assert [mark.at_us for mark in first.track] == [100, 200]
     assert first.track[0].box == Box(0.1, 0.1, 0.2, 0.5)
     assert last.track[0].box == Box(0, 0, 1, 1)
-    assert trace_masks([(0, mask())], 100) == ()
+    assert convert_masks_to_traces([(0, mask())], 100) == ()
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +62,8 @@ def test_a_folder_of_masks_becomes_a_table_that_is_read_back(folder: Path) -> No
     table = folder / "manifest.jsonl"
     table.write_text(
         "".join(
-            json.dumps(entry_to_record(row, file_name=row.location)) + "\n" for row in rows.values()
+            json.dumps(convert_entry_to_record(row, file_name=row.location)) + "\n"
+            for row in rows.values()
         )
     )
     found = {row.name: row for row in open_benchmark(table)}

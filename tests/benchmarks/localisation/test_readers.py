@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from unreel.api.score import score
-from unreel.benchmarks.answers import read_answer_file
 from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.imported_answers import read_answer_file
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.loader import open_benchmark
-from unreel.benchmarks.localisation import json_items
-from unreel.benchmarks.localisation.json_items import read_json_items
+from unreel.benchmarks.localisation import json_stream
+from unreel.benchmarks.localisation.json_stream import stream_json_items
 from unreel.core.box import Box
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Estimate
@@ -184,25 +184,25 @@ def test_an_endless_json_element_is_refused_in_bounded_memory(tmp_path: Path) ->
         for _ in range(100):
             file.write("[1,0,1]," * 100_000)
     with pytest.raises(UnreadableSourceError, match="an element of more than"):
-        list(read_json_items(path))
+        list(stream_json_items(path))
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 7, 1000])
 def test_elements_are_read_wherever_a_chunk_ends(
     chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_items, "_CHUNK", chunk)
+    monkeypatch.setattr(json_stream, "_CHUNK", chunk)
     listed = write(tmp_path, "l.json", json.dumps([12, "a,]", {"b": [1, 2]}, []], indent=1))
-    assert [value for _, value in read_json_items(listed)] == [12, "a,]", {"b": [1, 2]}, []]
+    assert [value for _, value in stream_json_items(listed)] == [12, "a,]", {"b": [1, 2]}, []]
     named = write(tmp_path, "o.json", '{"a": [1], "b:c" : {} }')
-    assert list(read_json_items(named)) == [("a", [1]), ("b:c", {})]
-    assert list(read_json_items(write(tmp_path, "e.json", " [ ] "))) == []
+    assert list(stream_json_items(named)) == [("a", [1]), ("b:c", {})]
+    assert list(stream_json_items(write(tmp_path, "e.json", " [ ] "))) == []
 
 
 @pytest.mark.parametrize("text", ["", "3", "[1", "[1 2]", '{"a" 1}', "[" * 100_000, '{"a": nul}'])
 def test_a_damaged_file_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(UnreadableSourceError):
-        list(read_json_items(write(tmp_path, "d.json", text)))
+        list(stream_json_items(write(tmp_path, "d.json", text)))
 
 
 def test_predictions_of_each_format_are_scored(tmp_path: Path) -> None:

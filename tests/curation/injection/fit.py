@@ -7,7 +7,7 @@ import numpy as np
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.trace import Trace
-from unreel.curation.inject.injection import PLAIN, find_changed_pixels
+from unreel.curation.inject.frame_injection import PLAIN, find_changed_pixels
 from unreel.media.decode import Rgb
 
 

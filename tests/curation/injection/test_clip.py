@@ -14,20 +14,20 @@ from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_environment_settings
 from unreel.core.trace import Category, Trace
-from unreel.curation.inject.clip import (
+from unreel.curation.inject.clip_injection import (
     JpegFrames,
     LoadedClip,
     encode_loaded_clip,
-    inject_clip,
+    inject_trace_into_clip,
     load_clip_frames,
-    write_twin,
+    write_clean_twin,
 )
-from unreel.curation.inject.injection import (
+from unreel.curation.inject.frame_injection import (
     CATEGORIES,
     PLAIN,
     UnsuitableClip,
     find_changed_pixels,
-    inject_trace,
+    inject_trace_into_frames,
 )
 from unreel.media.access import open_media_reader
 from unreel.media.decode import Rgb
@@ -65,7 +65,7 @@ def footage(frames, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def twin(footage: Path, reader: MediaReader) -> Path:
     path = footage.with_name("twin.mp4")
-    assert write_twin(footage, reader=reader, into=path) is None
+    assert write_clean_twin(footage, reader=reader, into=path) is None
     return path
 
 
@@ -88,7 +88,7 @@ def test_the_boxes_cover_what_differs_once_coded(
     footage, twin, reader, tmp_path, category, seed
 ) -> None:
     into = tmp_path / "injected.mp4"
-    trace = inject_clip(footage, reader=reader, category=category, seed=seed, into=into)
+    trace = inject_trace_into_clip(footage, reader=reader, category=category, seed=seed, into=into)
     assert isinstance(trace, Trace), str(trace)
     fit = fit_of(twin, into, trace, reader)
     assert fit.n_inside > 100
@@ -99,7 +99,7 @@ def test_the_boxes_cover_what_differs_once_coded(
 
 def test_before_the_span_not_a_single_pixel_differs(footage, twin, reader, tmp_path) -> None:
     into = tmp_path / "injected.mp4"
-    trace = inject_clip(
+    trace = inject_trace_into_clip(
         footage, reader=reader, category=Category.OBJECT_TRAJECTORY, seed=0, into=into
     )
     assert isinstance(trace, Trace)
@@ -117,7 +117,7 @@ def test_the_same_seed_gives_the_same_bytes(footage, reader, tmp_path) -> None:
     paths = [tmp_path / name for name in ("one.mp4", "same.mp4", "other.mp4")]
     for path, seed in zip(paths, (4, 4, 5), strict=True):
         assert isinstance(
-            inject_clip(
+            inject_trace_into_clip(
                 footage, reader=reader, category=Category.SUDDEN_BLURRING, seed=seed, into=path
             ),
             Trace,
@@ -131,7 +131,9 @@ def test_neither_length_nor_size_nor_key_frames_give_the_trace_away(
     footage, twin, reader, tmp_path
 ) -> None:
     into = tmp_path / "injected.mp4"
-    inject_clip(footage, reader=reader, category=Category.OBJECT_SPLITTING, seed=0, into=into)
+    inject_trace_into_clip(
+        footage, reader=reader, category=Category.OBJECT_SPLITTING, seed=0, into=into
+    )
     clean, changed = reader.probe(twin), reader.probe(into)
     assert clean.video == changed.video
     assert clean.audio == changed.audio
@@ -140,7 +142,7 @@ def test_neither_length_nor_size_nor_key_frames_give_the_trace_away(
 def test_the_sandbox_reads_the_clip_as_well(footage, tmp_path) -> None:
     into = tmp_path / "injected.mp4"
     with open_media_reader(read_environment_settings(), trusted=False) as confined:
-        trace = inject_clip(
+        trace = inject_trace_into_clip(
             footage, reader=confined, category=Category.SUDDEN_BLURRING, seed=0, into=into
         )
     assert isinstance(trace, Trace)
@@ -150,7 +152,7 @@ def test_the_sandbox_reads_the_clip_as_well(footage, tmp_path) -> None:
 def test_sound_is_passed_on_in_step_with_the_pictures(reader, tmp_path) -> None:
     path, into = tmp_path / "tone.mp4", tmp_path / "twin.mp4"
     path.write_bytes(synthesise(ClipRecipe(tone_hz=440, n_frames=24)))
-    assert write_twin(path, reader=reader, into=into) is None
+    assert write_clean_twin(path, reader=reader, into=into) is None
     before, after = reader.sound(path), reader.sound(into)
     assert isinstance(before, ClipSound)
     assert isinstance(after, ClipSound)
@@ -168,14 +170,16 @@ def test_uneven_instants_are_kept(reader, tmp_path) -> None:
     instants = tuple(Fraction(i * 10 - i % 3, 100) for i in range(20))
     path, into = tmp_path / "uneven.mp4", tmp_path / "twin.mp4"
     path.write_bytes(synthesise(ClipRecipe(n_frames=20, instants_s=instants)))
-    assert write_twin(path, reader=reader, into=into) is None
+    assert write_clean_twin(path, reader=reader, into=into) is None
     assert load(into, reader).instants_us == load(path, reader).instants_us
 
 
 def test_an_unfit_clip_writes_nothing(reader, tmp_path, frames) -> None:
     path, into = tmp_path / "still.mp4", tmp_path / "injected.mp4"
     path.write_bytes(synthesise(ClipRecipe(n_frames=7)))
-    result = inject_clip(path, reader=reader, category=Category.OBJECT_SPLITTING, seed=0, into=into)
+    result = inject_trace_into_clip(
+        path, reader=reader, category=Category.OBJECT_SPLITTING, seed=0, into=into
+    )
     assert isinstance(result, UnsuitableClip)
     assert not into.exists()
 
@@ -183,10 +187,12 @@ def test_an_unfit_clip_writes_nothing(reader, tmp_path, frames) -> None:
 def test_an_unreadable_clip_is_a_failure(reader, tmp_path) -> None:
     path, into = tmp_path / "junk.mp4", tmp_path / "injected.mp4"
     path.write_bytes(b"this is no clip")
-    result = inject_clip(path, reader=reader, category=Category.SUDDEN_BLURRING, seed=0, into=into)
+    result = inject_trace_into_clip(
+        path, reader=reader, category=Category.SUDDEN_BLURRING, seed=0, into=into
+    )
     assert isinstance(result, Failure)
     assert result.reason is FailureReason.FORMAT_REFUSED
-    assert isinstance(write_twin(path, reader=reader, into=into), Failure)
+    assert isinstance(write_clean_twin(path, reader=reader, into=into), Failure)
     assert not into.exists()
 
 
@@ -216,7 +222,9 @@ def test_traces_in_clips_of_the_world_fit_their_boxes(shared, reader, tmp_path, 
     clean = list(recoded(clip, list(clip.pictures), tmp_path / "clean.mp4", reader))
     n_done = 0
     for category in CATEGORIES:
-        done = inject_trace(clip.pictures, instants_us=clip.instants_us, category=category, seed=0)
+        done = inject_trace_into_frames(
+            clip.pictures, instants_us=clip.instants_us, category=category, seed=0
+        )
         if isinstance(done, UnsuitableClip):
             continue
         pictures = [done.frames.get(i, picture) for i, picture in enumerate(clip.pictures)]

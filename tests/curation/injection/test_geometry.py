@@ -7,26 +7,26 @@ from hypothesis import strategies as st
 
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
-from unreel.curation.inject.injection import (
+from unreel.curation.inject.frame_injection import (
     format_box_position,
     format_direction,
     name_median_colour,
 )
-from unreel.curation.inject.paint import (
+from unreel.curation.inject.image_operations import (
     blend_patches,
     compute_effect_strength,
     erase_region,
     paste_cutout,
     warp_ellipse,
 )
-from unreel.curation.inject.region import RegionCutout, build_ellipse_mask, inpaint_patch
-from unreel.curation.inject.shot import (
+from unreel.curation.inject.shot_analysis import (
     PixelWindow,
-    build_window,
+    build_pixel_window,
     estimate_camera_shift,
-    merge_windows,
-    pad_window,
+    merge_pixel_windows,
+    pad_pixel_window,
 )
+from unreel.curation.inject.tracked_regions import RegionCutout, build_ellipse_mask, inpaint_patch
 
 WIDTH, HEIGHT = 64, 48
 
@@ -50,7 +50,7 @@ def a_cut(frame: np.ndarray, window: PixelWindow) -> RegionCutout:
 
 @given(windows(), windows())
 def test_a_hull_holds_both_windows(one, two) -> None:
-    both = merge_windows((one, two))
+    both = merge_pixel_windows((one, two))
     assert both.left == min(one.left, two.left)
     assert both.area >= max(one.area, two.area)
     assert both.right == max(one.right, two.right)
@@ -58,10 +58,10 @@ def test_a_hull_holds_both_windows(one, two) -> None:
 
 @given(windows(), st.integers(0, 100))
 def test_padding_stays_in_the_frame_and_holds_the_window(window, by) -> None:
-    grown = pad_window(window, by, frame=(WIDTH, HEIGHT))
+    grown = pad_pixel_window(window, by, frame=(WIDTH, HEIGHT))
     assert grown.right <= WIDTH
     assert grown.bottom <= HEIGHT
-    assert merge_windows((grown, window)) == grown
+    assert merge_pixel_windows((grown, window)) == grown
 
 
 @given(windows())
@@ -72,7 +72,7 @@ def test_a_window_becomes_the_box_of_its_pixels(window) -> None:
 
 @given(st.floats(-100, 200), st.floats(-100, 200), st.floats(0.1, 100), st.floats(0.1, 100))
 def test_a_window_about_a_point_never_leaves_the_frame(x, y, width, height) -> None:
-    window = build_window((x, y), (width, height), frame=(WIDTH, HEIGHT))
+    window = build_pixel_window((x, y), (width, height), frame=(WIDTH, HEIGHT))
     if window is not None:
         assert window.right <= WIDTH
         assert window.bottom <= HEIGHT

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.trace import Category
-from unreel.curation.inject.injection import (
+from unreel.curation.inject.frame_injection import (
     CATEGORIES,
     SHORTEST,
     InjectedFrames,
     UnsuitableClip,
     find_changed_pixels,
     find_mask_bounds,
-    inject_trace,
+    inject_trace_into_frames,
 )
 
 SEEDS = (0, 1, 2)
@@ -23,7 +23,7 @@ SEEDS = (0, 1, 2)
 def test_all_nine_categories_and_no_other_can_be_injected(frames, instants_us) -> None:
     assert set(CATEGORIES) == set(Category) - {Category.OTHER}
     with pytest.raises(InvalidValueError, match="'other' cannot be injected"):
-        inject_trace(frames, instants_us=instants_us, category=Category.OTHER, seed=0)
+        inject_trace_into_frames(frames, instants_us=instants_us, category=Category.OTHER, seed=0)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -64,7 +64,7 @@ def test_a_seed_gives_the_same_trace_and_another_seed_another(
     put, frames, instants_us, category
 ) -> None:
     one, other = put(category, 1), put(category, 2)
-    same = inject_trace(frames, instants_us=instants_us, category=category, seed=1)
+    same = inject_trace_into_frames(frames, instants_us=instants_us, category=category, seed=1)
     assert isinstance(same, InjectedFrames)
     assert one.trace == same.trace
     assert all(np.array_equal(one.frames[i], same.frames[i]) for i in one.frames)
@@ -80,7 +80,7 @@ def coloured(frame: np.ndarray) -> np.ndarray:
 def test_an_object_before_a_moving_camera_vanishes_whole_or_not_at_all(panned, instants_us) -> None:
     n_done = 0
     for seed in range(4):
-        done = inject_trace(
+        done = inject_trace_into_frames(
             panned, instants_us=instants_us, category=Category.OBJECT_DISAPPEARANCE, seed=seed
         )
         if isinstance(done, InjectedFrames):
@@ -98,7 +98,7 @@ def test_places_are_found_before_a_moving_camera_too(panned, instants_us) -> Non
         Category.BACKGROUND_DISTORTION,
         Category.UNEXPECTED_MOVE,
     ):
-        done = inject_trace(panned, instants_us=instants_us, category=category, seed=0)
+        done = inject_trace_into_frames(panned, instants_us=instants_us, category=category, seed=0)
         assert isinstance(done, InjectedFrames)
 
 
@@ -106,7 +106,7 @@ def test_places_are_found_before_a_moving_camera_too(panned, instants_us) -> Non
 def test_the_input_frames_stay_as_they_are(frames, instants_us, category) -> None:
     for frame in frames:
         frame.flags.writeable = False
-    result = inject_trace(frames, instants_us=instants_us, category=category, seed=3)
+    result = inject_trace_into_frames(frames, instants_us=instants_us, category=category, seed=3)
     assert isinstance(result, InjectedFrames)
 
 
@@ -144,7 +144,7 @@ def test_more_strength_changes_more(put) -> None:
 )
 def test_a_clip_that_lends_itself_to_nothing_is_unfit(stage, category) -> None:
     frames = [stage(index) for index in range(24)]
-    result = inject_trace(
+    result = inject_trace_into_frames(
         frames, instants_us=[i * 40_000 for i in range(24)], category=category, seed=0
     )
     assert isinstance(result, UnsuitableClip)
@@ -165,15 +165,18 @@ def test_a_clip_that_lends_itself_to_nothing_is_unfit(stage, category) -> None:
 def test_a_still_picture_holds_no_moving_object(frames, instants_us, category) -> None:
     still = [frames[0]] * len(frames)
     assert isinstance(
-        inject_trace(still, instants_us=instants_us, category=category, seed=0), UnsuitableClip
+        inject_trace_into_frames(still, instants_us=instants_us, category=category, seed=0),
+        UnsuitableClip,
     )
 
 
 def test_a_clip_may_be_too_short_or_too_small(frames, instants_us) -> None:
     kind = {"category": Category.SUDDEN_BLURRING, "seed": 0}
     n = SHORTEST + 1
-    short = inject_trace(frames[:n], instants_us=instants_us[:n], **kind)
-    tiny = inject_trace([frame[:60] for frame in frames], instants_us=instants_us, **kind)
+    short = inject_trace_into_frames(frames[:n], instants_us=instants_us[:n], **kind)
+    tiny = inject_trace_into_frames(
+        [frame[:60] for frame in frames], instants_us=instants_us, **kind
+    )
     assert isinstance(short, UnsuitableClip)
     assert "fewer than" in str(short)
     assert isinstance(tiny, UnsuitableClip)
@@ -183,7 +186,7 @@ def test_a_clip_may_be_too_short_or_too_small(frames, instants_us) -> None:
 @pytest.mark.parametrize("strength", [0, -1, 1.01])
 def test_strength_lies_between_nothing_and_all(frames, instants_us, strength) -> None:
     with pytest.raises(InvalidValueError, match="strength"):
-        inject_trace(
+        inject_trace_into_frames(
             frames,
             instants_us=instants_us,
             category=Category.SUDDEN_BLURRING,
@@ -194,7 +197,9 @@ def test_strength_lies_between_nothing_and_all(frames, instants_us, strength) ->
 
 def test_every_frame_needs_its_instant(frames, instants_us) -> None:
     with pytest.raises(InvalidValueError, match="47 instants for 48 frames"):
-        inject_trace(frames, instants_us=instants_us[1:], category=Category.SUDDEN_BLURRING, seed=0)
+        inject_trace_into_frames(
+            frames, instants_us=instants_us[1:], category=Category.SUDDEN_BLURRING, seed=0
+        )
 
 
 def test_no_trace_lies_across_a_cut(frames, instants_us) -> None:
@@ -202,7 +207,7 @@ def test_no_trace_lies_across_a_cut(frames, instants_us) -> None:
     other = [255 - frame for frame in frames]
     joined = [*frames[:24], *other[24:]]
     for seed in range(6):
-        done = inject_trace(
+        done = inject_trace_into_frames(
             joined, instants_us=instants_us, category=Category.SUDDEN_BLURRING, seed=seed
         )
         if isinstance(done, InjectedFrames):
@@ -238,5 +243,7 @@ def test_a_shadow_is_no_object(instants_us) -> None:
         dark = 1 - 0.35 * np.clip((1 - away) * 4, 0, 1)
         frames.append(np.rint(wall * dark[..., None]).astype(np.uint8))
     for category in (Category.OBJECT_DISAPPEARANCE, Category.OBJECT_SPLITTING):
-        result = inject_trace(frames, instants_us=instants_us, category=category, seed=0)
+        result = inject_trace_into_frames(
+            frames, instants_us=instants_us, category=category, seed=0
+        )
         assert isinstance(result, UnsuitableClip)

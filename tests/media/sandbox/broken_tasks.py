@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
-from unreel.media.messages import Task, TaskPayload
+from unreel.media.messages import Task, TaskReplyPayload
 
 
-def fine(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
+def fine(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
     """Answer without reading."""
-    return TaskPayload({})
+    return TaskReplyPayload({})
 
 
-def broken(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
+def broken(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
     """Fail on every file, as a task does whose library is damaged."""
     raise ImportError
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.messages import Task, TaskPayload
+from unreel.media.messages import Task, TaskReplyPayload
 
 GIB = 1024**3
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -25,19 +25,21 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 def _task(act: Callable[[Mapping[str, Any]], object]) -> Task:
     """A task that ignores its file; what `act` returns is the header's `got`."""
 
-    def run(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
-        return TaskPayload({"got": act(request)})
+    def run(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
+        return TaskReplyPayload({"got": act(request)})
 
     return run
 
 
-def echo(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
+def echo(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
     """The well-behaved one."""
     file.seek(-3, os.SEEK_END)
     tail = file.read()
     file.seek(0)
     asked = request if len(str(request)) < 1000 else {name: len(request[name]) for name in request}
-    return TaskPayload({"asked": dict(asked), "named": hasattr(file, "name")}, (file.read(4), tail))
+    return TaskReplyPayload(
+        {"asked": dict(asked), "named": hasattr(file, "name")}, (file.read(4), tail)
+    )
 
 
 def _loop(request: Mapping[str, Any]) -> NoReturn:
@@ -224,7 +226,7 @@ def _raise(error: BaseException) -> Task:
     return run
 
 
-def _wrapped_memory_error(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
+def _wrapped_memory_error(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
     raise MediaError(Failure(FailureReason.UNDECODABLE, "damaged")) from MemoryError()
 
 
@@ -306,5 +308,5 @@ TASKS: Mapping[str, Task] = {
     "say-all-then-loop": _say(_whole(b"x" * 1000), then=lambda: time.sleep(60)),
     "say-all-then-more": _say(_whole(b"x" * 1000), then=_flood),
     "return-no-payload": _task(lambda _: object()),
-    "return-400-mb": lambda file, request: TaskPayload({}, (bytes(300 * 1024**2),)),
+    "return-400-mb": lambda file, request: TaskReplyPayload({}, (bytes(300 * 1024**2),)),
 }

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final, NoReturn
 
 from hostile_tasks import _framed, _pipe
 
-from unreel.media.messages import Parts, Task, TaskPayload
+from unreel.media.messages import Parts, Task, TaskReplyPayload
 
 MARK: Final = b"lie:"
 KIB: Final = 1024
@@ -21,7 +21,7 @@ HUGE: Final = "1" + 29 * "0" + "/1"
 NEVER: Final = "8589934592/1"
 """The last instant that is believed: 272 years."""
 
-Result = TaskPayload | Parts
+Result = TaskReplyPayload | Parts
 Lie = Callable[[Result], Result]
 
 
@@ -60,7 +60,7 @@ def in_header(change: Callable[[dict[str, Any]], object]) -> Lie:
     """The last header, changed."""
 
     def tell(result: Result) -> Result:
-        if isinstance(result, TaskPayload):
+        if isinstance(result, TaskReplyPayload):
             change(result.header)
             return result
         return _changed_end(result, change)
@@ -74,12 +74,12 @@ def _changed_end(parts: Parts, change: Callable[[dict[str, Any]], object]) -> Pa
     return last
 
 
-def in_frames(change: Callable[[list[TaskPayload]], object]) -> Lie:
+def in_frames(change: Callable[[list[TaskReplyPayload]], object]) -> Lie:
     """The parts, changed as a list."""
 
     def tell(result: Result) -> Parts:
-        assert not isinstance(result, TaskPayload)
-        kept: list[TaskPayload] = []
+        assert not isinstance(result, TaskReplyPayload)
+        kept: list[TaskReplyPayload] = []
         last = yield from keep_parts(result, kept)
         change(kept)
         yield from kept
@@ -88,12 +88,12 @@ def in_frames(change: Callable[[list[TaskPayload]], object]) -> Lie:
     return tell
 
 
-def keep_parts(parts: Parts, into: list[TaskPayload]) -> Parts:
+def keep_parts(parts: Parts, into: list[TaskReplyPayload]) -> Parts:
     while True:
         try:
             into.append(next(parts))
         except StopIteration as end:
-            last: TaskPayload = end.value
+            last: TaskReplyPayload = end.value
             return last
         if False:
             yield  # A generator that keeps to itself what it was given.
@@ -109,10 +109,10 @@ def in_last(**fields: Any) -> Lie:
 
 def in_blobs(change: Callable[[list[bytes]], object]) -> Lie:
     def tell(result: Result) -> Result:
-        assert isinstance(result, TaskPayload)
+        assert isinstance(result, TaskReplyPayload)
         blobs = list(result.blobs)
         change(blobs)
-        return TaskPayload(result.header, tuple(blobs))
+        return TaskReplyPayload(result.header, tuple(blobs))
 
     return tell
 
@@ -152,7 +152,7 @@ def honest_then(more: bytes) -> Lie:
     """The honest reply, byte for byte, and more behind it."""
 
     def tell(result: Result) -> NoReturn:
-        assert isinstance(result, TaskPayload)
+        assert isinstance(result, TaskReplyPayload)
         write(_framed({"header": result.header, "blobs": []}), more)
         os._exit(0)
 
@@ -160,8 +160,8 @@ def honest_then(more: bytes) -> Lie:
 
 
 def in_parts(result: Result) -> Parts:
-    yield TaskPayload({"a": 1})
-    assert isinstance(result, TaskPayload)
+    yield TaskReplyPayload({"a": 1})
+    assert isinstance(result, TaskReplyPayload)
     return result
 
 

@@ -5,7 +5,7 @@ from typing import Any, BinaryIO, Final
 
 from lies import Lie, Told, in_blobs, in_header, in_parts, lying_task, raw
 
-from unreel.media.messages import Task, TaskPayload
+from unreel.media.messages import Task, TaskReplyPayload
 
 
 def _manifest_lies() -> Iterator[tuple[str, Lie]]:
@@ -21,8 +21,8 @@ def _manifest_lies() -> Iterator[tuple[str, Lie]]:
 MANIFEST_LIES: Final = {name: Told("manifest", lie) for name, lie in _manifest_lies()}
 
 
-def _absent(_file: BinaryIO, _request: Mapping[str, Any]) -> TaskPayload:
-    return TaskPayload({"found": "absent"})
+def _absent(_file: BinaryIO, _request: Mapping[str, Any]) -> TaskReplyPayload:
+    return TaskReplyPayload({"found": "absent"})
 
 
 TASKS: Final[Mapping[str, Task]] = {"manifest": lying_task("manifest", _absent, MANIFEST_LIES)}

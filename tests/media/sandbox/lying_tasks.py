@@ -39,7 +39,7 @@ from lies import (
 )
 from lying_manifests import MANIFEST_LIES
 
-from unreel.media.messages import Parts, Task, TaskPayload
+from unreel.media.messages import Parts, Task, TaskReplyPayload
 from unreel.media.tasks import TASKS as HONEST
 
 
@@ -142,14 +142,17 @@ def _frames_lies() -> Iterator[tuple[str, Lie]]:
     yield "frame-wide", in_last(width=65_500)
     yield "frame-flat", in_last(height=0)
     yield "frame-huge", in_last(width=1 << 40, height=1 << 40)
-    yield "pixels-missing", in_frames(lambda parts: parts.append(TaskPayload(parts.pop().header)))
+    yield (
+        "pixels-missing",
+        in_frames(lambda parts: parts.append(TaskReplyPayload(parts.pop().header))),
+    )
     yield (
         "pixels-twice",
-        in_frames(lambda p: p.append(TaskPayload(p[-1].header, 2 * p.pop().blobs))),
+        in_frames(lambda p: p.append(TaskReplyPayload(p[-1].header, 2 * p.pop().blobs))),
     )
     yield (
         "jpeg",
-        in_frames(lambda parts: parts.append(TaskPayload(parts.pop().header, (PROGRESSIVE,)))),
+        in_frames(lambda parts: parts.append(TaskReplyPayload(parts.pop().header, (PROGRESSIVE,)))),
     )
     yield "frame-less", in_frames(lambda parts: parts.pop())
     yield "no-frames", in_frames(lambda parts: parts.clear())
@@ -172,8 +175,8 @@ def _quiet_frames_lies() -> Iterator[tuple[str, Lie]]:
 
 def _raw_after(result: Result) -> Parts:
     """The honest frames and their end, with more frames behind it."""
-    assert not isinstance(result, TaskPayload)
-    kept: list[TaskPayload] = []
+    assert not isinstance(result, TaskReplyPayload)
+    kept: list[TaskReplyPayload] = []
     last = yield from keep_parts(result, kept)
     yield from kept
     write(_framed({"header": last.header, "blobs": []}), *(_dot(n) for n in range(100)))
@@ -254,7 +257,7 @@ def _instants_lies() -> Iterator[tuple[str, Lie]]:
 def _annotated_lies() -> Iterator[tuple[str, Lie]]:
     yield (
         "film-no-mp4",
-        in_frames(lambda p: p.append(TaskPayload(p.pop(0).header, (b"GIF89a" * 9,)))),
+        in_frames(lambda p: p.append(TaskReplyPayload(p.pop(0).header, (b"GIF89a" * 9,)))),
     )
     yield "film-hole", in_last(at=1 << 40)
     yield "film-before", in_last(at=-1)
@@ -262,7 +265,7 @@ def _annotated_lies() -> Iterator[tuple[str, Lie]]:
     yield "film-frames", in_last(n_frames=1 << 63)
     yield (
         "film-two-blobs",
-        in_frames(lambda p: p.append(TaskPayload(p[-1].header, 2 * p.pop().blobs))),
+        in_frames(lambda p: p.append(TaskReplyPayload(p[-1].header, 2 * p.pop().blobs))),
     )
     yield "film-nothing", in_frames(lambda parts: parts.clear())
     yield "film-size", in_header(lambda header: header.update(size_bytes=1))

@@ -8,7 +8,7 @@ import av
 import av.subtitles.codeccontext
 import av.subtitles.stream
 
-from unreel.media.messages import Task, TaskPayload
+from unreel.media.messages import Task, TaskReplyPayload
 from unreel.media.tasks import TASKS as GUARDED
 
 PERMISSIVE = {
@@ -29,12 +29,12 @@ class _Named:
         self.read, self.seek, self.tell, self.name = file.read, file.seek, file.tell, name
 
 
-def naive(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
+def naive(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
     """Open by name or by content, follow everything, decode a little."""
     source = request["name"] if request["by_name"] else _Named(file, request["name"])
     with av.open(source, options=PERMISSIVE, timeout=3) as container:
         n = len(list(islice(container.demux(), 20)))
-        return TaskPayload({"format": container.format.name, "n": n})
+        return TaskReplyPayload({"format": container.format.name, "n": n})
 
 
 TASKS: Mapping[str, Task] = {**GUARDED, "naive": naive}

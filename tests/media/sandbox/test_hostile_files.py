@@ -25,7 +25,7 @@ from pace import slowness
 from stalls import Stalls
 from unreel.core.clip import ClipFacts
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.messages import TaskPayload
+from unreel.media.messages import TaskReplyPayload
 from unreel.media.reader import MediaReader, SampledFrames
 from unreel.media.sandbox import FileSandbox, SandboxCallOutcome
 
@@ -76,7 +76,7 @@ class Tally:
     def add(self, asked: "Asked") -> None:
         """Count one outcome."""
         result, usage = asked.outcome.result, asked.outcome.usage
-        assert isinstance(result, TaskPayload | Failure)
+        assert isinstance(result, TaskReplyPayload | Failure)
         self.outcomes[result.reason.value if isinstance(result, Failure) else "read"] += 1
         assert str(CANARY_WIDTH) not in re.findall(r"'width': (\d+)", str(asked.headers))
         self.longest_s = max(self.longest_s, asked.taken_s)
@@ -180,7 +180,7 @@ def _ask(sandbox: FileSandbox, jobs: Iterable[tuple[str, Path]]) -> Iterator[Ask
             request=FRAMES if task == "frames" else {},
             on_part=lambda part: headers.append(part.header),
         )
-        if isinstance(outcome.result, TaskPayload):
+        if isinstance(outcome.result, TaskReplyPayload):
             headers.append(outcome.result.header)
         return Asked(path.name, task, outcome, headers, time.monotonic() - started)
 
@@ -285,16 +285,16 @@ def test_the_sandbox_holds_even_where_a_task_guards_nothing(
 ) -> None:
     world.watch.noticed()
     for path, request in _naive_requests(world):
-        assert isinstance(sandbox("naive", path, request), TaskPayload | Failure)
+        assert isinstance(sandbox("naive", path, request), TaskReplyPayload | Failure)
     _assert_untouched(world)
 
 
 def test_the_zygote_is_the_same_after_all_of_that(sandbox: FileSandbox, world: World) -> None:
     """Children come and go; the process that forks them is not harmed by what they read."""
     honest = world.folder / "mkv-honest.mkv"
-    assert isinstance(sandbox("probe", honest, {}), TaskPayload)
+    assert isinstance(sandbox("probe", honest, {}), TaskReplyPayload)
     before = sandbox._zygote
     for asked in _ask(sandbox, [("frames", path) for path in _paths(world)[::7]]):
         assert isinstance(asked.outcome, SandboxCallOutcome)
-    assert isinstance(sandbox("probe", honest, {}), TaskPayload)
+    assert isinstance(sandbox("probe", honest, {}), TaskReplyPayload)
     assert sandbox._zygote is before

@@ -16,7 +16,7 @@ import pytest
 from pace import slowness
 from stalls import Stalls
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.messages import TaskPayload
+from unreel.media.messages import TaskReplyPayload
 from unreel.media.sandbox import LAYERS, FileSandbox, SandboxLimits
 
 REACHING_OUT = [
@@ -112,7 +112,7 @@ def test_a_well_behaved_task_reads_a_nameless_file_and_answers(
     hostile: FileSandbox, clip: Path
 ) -> None:
     result = hostile("echo", clip, {"a": [1, "b"]})
-    assert result == TaskPayload({"asked": {"a": [1, "b"]}, "named": False}, (b"head", b"ail"))
+    assert result == TaskReplyPayload({"asked": {"a": [1, "b"]}, "named": False}, (b"head", b"ail"))
 
 
 def test_none_of_10000_threads_starts(hostile: FileSandbox, clip: Path) -> None:
@@ -121,14 +121,16 @@ def test_none_of_10000_threads_starts(hostile: FileSandbox, clip: Path) -> None:
         for name in ("clone", "clone3")
     }
     result = hostile.with_limits(SandboxLimits(seconds=30))("threads", clip, numbers)
-    assert result == TaskPayload({"got": {"by_library": 0, "codes": [errno.EPERM, errno.ENOSYS]}})
+    assert result == TaskReplyPayload(
+        {"got": {"by_library": 0, "codes": [errno.EPERM, errno.ENOSYS]}}
+    )
 
 
 def test_of_all_advice_about_memory_the_kernel_hears_how_to_give_it_back(
     hostile: FileSandbox, clip: Path
 ) -> None:
     dont_need, free = 4, 8
-    assert hostile("advices", clip, {}) == TaskPayload({"got": [dont_need, free]})
+    assert hostile("advices", clip, {}) == TaskReplyPayload({"got": [dont_need, free]})
 
 
 def test_neither_a_child_nor_its_zygote_has_a_capability(hostile: FileSandbox, clip: Path) -> None:
@@ -160,7 +162,7 @@ def test_reaching_out_is_denied(hostile: FileSandbox, clip: Path, task: str) -> 
     assert isinstance(result, Failure)
     assert result.reason is FailureReason.WORKER_DIED
     assert "not permitted" in result.detail or "not allowed" in result.detail
-    assert isinstance(hostile("echo", clip, {}), TaskPayload)
+    assert isinstance(hostile("echo", clip, {}), TaskReplyPayload)
 
 
 @pytest.mark.parametrize("task", ["connect", "send-datagram"])
@@ -214,7 +216,7 @@ def test_the_kernel_refuses_every_call_that_decoding_does_not_need(
             numbers[name] = number
     assert len(numbers) > 60
     result = hostile("syscalls", clip, {"numbers": numbers})
-    assert isinstance(result, TaskPayload)
+    assert isinstance(result, TaskReplyPayload)
     assert {name: code for name, code in result.header["got"].items() if code != 1} == {}
 
 
@@ -233,7 +235,7 @@ def test_abuse_ends_in_a_failure_with_its_reason(
     assert outcome.usage.peak_mb < hostile.limits.memory_mb
     assert outcome.result.detail.isprintable()
     assert len(outcome.result.detail) <= 300
-    assert isinstance(hostile("echo", clip, {}), TaskPayload)
+    assert isinstance(hostile("echo", clip, {}), TaskReplyPayload)
 
 
 @pytest.mark.alone
@@ -242,7 +244,7 @@ def test_a_whole_reply_counts_and_what_follows_does_not(
     hostile: FileSandbox, clip: Path, task: str, stalls: Stalls
 ) -> None:
     started = time.monotonic()
-    assert hostile(task, clip, {}) == TaskPayload({"got": "all"}, (b"x" * 1000,))
+    assert hostile(task, clip, {}) == TaskReplyPayload({"got": "all"}, (b"x" * 1000,))
     assert time.monotonic() - started < slowness() + stalls.seconds()
 
 
@@ -257,5 +259,5 @@ def test_a_call_may_have_limits_of_its_own(
     assert time.monotonic() - started < 2 * slowness() + stalls.seconds()
     generous = SandboxLimits(memory_mb=1024, reply_bytes=400 * 1024**2, seconds=15)
     large = hostile.with_limits(generous)("return-400-mb", clip, {})
-    assert isinstance(large, TaskPayload)
+    assert isinstance(large, TaskReplyPayload)
     assert len(large.blobs[0]) == 300 * 1024**2

@@ -16,7 +16,7 @@ from pace import slowness
 from stalls import Stalls
 from unreel.core.errors import InvalidValueError, SandboxError, UnknownNameError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.messages import TaskPayload
+from unreel.media.messages import TaskReplyPayload
 from unreel.media.sandbox import FileSandbox, SandboxLimits
 
 HERE = Path(__file__).parent
@@ -89,7 +89,7 @@ def test_nothing_runs_before_the_first_call_and_after_the_last(
 ) -> None:
     with FileSandbox(tasks="hostile_tasks:TASKS") as sandbox:
         assert sandbox._zygote is None
-        assert isinstance(sandbox("echo", clip, {}), TaskPayload)
+        assert isinstance(sandbox("echo", clip, {}), TaskReplyPayload)
         pid = _zygote_pid(sandbox)
         assert _runs(pid)
     assert not _runs(pid)
@@ -100,7 +100,7 @@ def test_a_woken_sandbox_is_up_before_its_first_call_and_ends_with_its_block(cli
         sandbox.wake()
         assert _soon(lambda: sandbox._zygote is not None, seconds=30)
         pid = _zygote_pid(sandbox)
-        assert isinstance(sandbox("echo", clip, {}), TaskPayload)
+        assert isinstance(sandbox("echo", clip, {}), TaskReplyPayload)
         assert _zygote_pid(sandbox) == pid
     assert not _runs(pid)
 
@@ -115,16 +115,16 @@ def test_a_sandbox_that_cannot_wake_says_so_at_its_first_call(clip: Path) -> Non
 def test_a_closed_sandbox_starts_again(clip: Path, hostile: FileSandbox) -> None:
     sandbox = FileSandbox(tasks="hostile_tasks:TASKS")
     for _ in range(2):
-        assert isinstance(sandbox("echo", clip, {}), TaskPayload)
+        assert isinstance(sandbox("echo", clip, {}), TaskReplyPayload)
         sandbox.close()
 
 
 def test_a_zygote_killed_between_calls_is_replaced(hostile: FileSandbox, clip: Path) -> None:
     for _ in range(3):
-        assert isinstance(hostile("echo", clip, {}), TaskPayload)
+        assert isinstance(hostile("echo", clip, {}), TaskReplyPayload)
         lost = _zygote_pid(hostile)
         os.kill(lost, signal.SIGKILL)
-        assert isinstance(hostile("echo", clip, {}), TaskPayload)
+        assert isinstance(hostile("echo", clip, {}), TaskReplyPayload)
         assert _zygote_pid(hostile) != lost
         assert not _runs(lost)
 
@@ -132,7 +132,7 @@ def test_a_zygote_killed_between_calls_is_replaced(hostile: FileSandbox, clip: P
 def test_a_zygote_killed_during_a_call_takes_its_child_along(
     hostile: FileSandbox, clip: Path
 ) -> None:
-    assert isinstance(hostile("echo", clip, {}), TaskPayload)
+    assert isinstance(hostile("echo", clip, {}), TaskReplyPayload)
     zygote = _zygote_pid(hostile)
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(hostile, "sleep", clip, {})
@@ -143,15 +143,15 @@ def test_a_zygote_killed_during_a_call_takes_its_child_along(
     assert isinstance(result, Failure)
     assert result.reason is FailureReason.WORKER_DIED
     assert _soon(lambda: not _runs(child))
-    assert isinstance(hostile("echo", clip, {}), TaskPayload)
+    assert isinstance(hostile("echo", clip, {}), TaskReplyPayload)
 
 
 @pytest.mark.slow
 def test_a_zygote_that_hangs_is_replaced(hostile: FileSandbox, clip: Path) -> None:
-    assert isinstance(hostile("echo", clip, {}), TaskPayload)
+    assert isinstance(hostile("echo", clip, {}), TaskReplyPayload)
     stuck = _zygote_pid(hostile)
     os.kill(stuck, signal.SIGSTOP)
-    assert isinstance(hostile("echo", clip, {}), TaskPayload)
+    assert isinstance(hostile("echo", clip, {}), TaskReplyPayload)
     assert not _runs(stuck)
 
 
@@ -215,7 +215,7 @@ def test_calls_from_several_threads_run_at_once_and_are_not_mixed_up(
         path = tmp_path / f"{number}.mp4"
         path.write_bytes(f"{number:04d}".encode())
         got = hostile("echo", path, {"number": number})
-        return isinstance(got, TaskPayload) and (got.header["asked"], got.blobs[0]) == (
+        return isinstance(got, TaskReplyPayload) and (got.header["asked"], got.blobs[0]) == (
             {"number": number},
             f"{number:04d}".encode(),
         )
@@ -226,7 +226,7 @@ def test_calls_from_several_threads_run_at_once_and_are_not_mixed_up(
         naps = [
             pool.submit(hostile, "nap", tmp_path / f"{n}.mp4", {"seconds": 1}) for n in range(8)
         ]
-        assert all(isinstance(nap.result(), TaskPayload) for nap in naps)
+        assert all(isinstance(nap.result(), TaskReplyPayload) for nap in naps)
         assert time.monotonic() - started < 4 * slowness() + stalls.seconds()
 
 
@@ -237,7 +237,7 @@ def test_a_zygote_outlives_the_thread_that_started_it(clip: Path, hostile: FileS
         starter.join()
         pid = _zygote_pid(sandbox)
         time.sleep(0.2)
-        assert isinstance(sandbox("echo", clip, {}), TaskPayload)
+        assert isinstance(sandbox("echo", clip, {}), TaskReplyPayload)
         assert _zygote_pid(sandbox) == pid
 
 
@@ -280,7 +280,7 @@ def test_a_child_inherits_neither_environment_nor_descriptors(
     monkeypatch.setenv("A_SECRET", "token")
     with FileSandbox(tasks="hostile_tasks:TASKS") as sandbox:
         result = sandbox("surroundings", clip, {})
-    assert isinstance(result, TaskPayload)
+    assert isinstance(result, TaskReplyPayload)
     got = result.header["got"]
     assert "token" not in str(got)
     assert len(got["descriptors"]) == 5  # three times /dev/null, the file, the pipe
@@ -289,7 +289,7 @@ def test_a_child_inherits_neither_environment_nor_descriptors(
 def test_a_request_may_be_long(hostile: FileSandbox, clip: Path) -> None:
     request = {"instants": list(range(500_000))}
     result = hostile("echo", clip, request)
-    assert isinstance(result, TaskPayload)
+    assert isinstance(result, TaskReplyPayload)
     assert result.header["asked"] == {"instants": 500_000}
 
 
@@ -325,7 +325,7 @@ def test_a_machine_without_a_layer_works_if_it_may_and_says_what_is_missing(
     limits, tasks = SandboxLimits(seconds=1), "hostile_tasks:TASKS"
     with FileSandbox(limits, tasks=tasks, without_seccomp=True) as sandbox:
         assert sandbox.protection().missing == (layer.removeprefix("py"),)
-        assert isinstance(sandbox("echo", clip, {}), TaskPayload)
+        assert isinstance(sandbox("echo", clip, {}), TaskReplyPayload)
         for task in ["read-passwd", "unix-socket", "list-root", "allocate-2-gb", "loop"]:
             assert isinstance(sandbox(task, clip, {}), Failure), task
 
@@ -360,7 +360,7 @@ def test_without_a_filter_even_forked_processes_end_with_their_child(
     unfiltered: FileSandbox, clip: Path
 ) -> None:
     result = unfiltered("fork", clip, {})
-    if isinstance(result, TaskPayload):  # root, whom RLIMIT_NPROC does not bind
+    if isinstance(result, TaskReplyPayload):  # root, whom RLIMIT_NPROC does not bind
         assert _soon(lambda: not _runs(result.header["got"]))
 
 

@@ -17,23 +17,27 @@ from synthesise import ClipRecipe, synthesise
 from unreel.core.clip import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.normalise import NormalisedClipFormat
-from unreel.media.overlay import OverlayCommentary, TimelineLane
+from unreel.media.overlay import OverlayCommentary, ReviewerOverlayLane
 from unreel.media.reader import MediaReader
-from unreel.media.render import FrameRange
+from unreel.media.render import CroppedFrameRange
 from unreel.media.sandbox import FileSandbox, SandboxLimits
 from unreel.report.review import provenance
-from unreel.report.review.provenance import ManifestState, ProvenanceResult, read_c2pa_manifest
+from unreel.report.review.provenance import C2paManifestState, C2paReadResult, read_c2pa_manifest
 
 SECONDS = 2
 MOST_GROWTH_KB = 1 << 20
 
-_SAID = OverlayCommentary(lanes=(TimelineLane(says="somebody: real"),), duration_us=1_000_000)
+_SAID = OverlayCommentary(
+    lanes=(ReviewerOverlayLane(says="somebody: real"),), duration_us=1_000_000
+)
 ASK: dict[str, Callable[[MediaReader, Path], object]] = {
     "probe": lambda reader, path: reader.probe(path),
     "frames": lambda reader, path: reader.frames(path, sampling="uniform-4", longest_side=64),
     "sound": lambda reader, path: reader.sound(path),
     "scan": lambda reader, path: reader.scan(path),
-    "render": lambda reader, path: reader.render(path, FrameRange(first_frame=0, end_frame=4)),
+    "render": lambda reader, path: reader.render(
+        path, CroppedFrameRange(first_frame=0, end_frame=4)
+    ),
     "instants": lambda reader, path: reader.frames_at(path, [0, 100_000, 200_000, 300_000]),
     "annotate": lambda reader, path: reader.annotate(path, _SAID, into=io.BytesIO()),
     "manifest": lambda _, path: _read_manifest(path),
@@ -43,10 +47,10 @@ ASK: dict[str, Callable[[MediaReader, Path], object]] = {
 }
 
 
-def _read_manifest(path: Path) -> ProvenanceResult | Failure:
+def _read_manifest(path: Path) -> C2paReadResult | Failure:
     pytest.importorskip("c2pa", reason="c2pa-python is not installed: unreel[provenance]")
     found = read_c2pa_manifest(path)
-    if found.state is ManifestState.UNREADABLE:
+    if found.state is C2paManifestState.UNREADABLE:
         return Failure(FailureReason.WORKER_DIED, found.says)
     return found
 

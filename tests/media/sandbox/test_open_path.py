@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.messages import TaskPayload
+from unreel.media.messages import TaskReplyPayload
 from unreel.media.sandbox import FileSandbox
-from unreel.media.sandbox.runner import open_regular_file
+from unreel.media.sandbox.file_sandbox import open_regular_file
 
 
 def _fifo(folder: Path) -> Path:
@@ -90,7 +90,7 @@ def test_folders_above_the_file_may_be_links(hostile: FileSandbox, tmp_path: Pat
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "clip.mp4").write_bytes(b"head and tail")
     (tmp_path / "linked").symlink_to("real")
-    assert isinstance(hostile("echo", tmp_path / "linked" / "clip.mp4", {}), TaskPayload)
+    assert isinstance(hostile("echo", tmp_path / "linked" / "clip.mp4", {}), TaskReplyPayload)
 
 
 def test_refused_paths_leave_no_descriptor_open(tmp_path: Path) -> None:

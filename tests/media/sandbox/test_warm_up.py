@@ -11,7 +11,7 @@ from test_cost import DECODERS
 from tiny_clips import MP4, make
 
 from unreel.core.errors import SandboxError
-from unreel.media.messages import TaskPayload
+from unreel.media.messages import TaskReplyPayload
 from unreel.media.sandbox import FileSandbox
 from unreel.media.tasks import TASKS
 
@@ -20,7 +20,7 @@ WATCHED = """
 import io, json, sys
 from pathlib import Path
 from unreel.core.errors import MediaError
-from unreel.media.messages import finish_task_result
+from unreel.media.messages import deliver_task_result
 from unreel.media.sandbox.zygote import _REQUESTS, warm_up_task
 from unreel.media.tasks import TASKS
 
@@ -34,7 +34,7 @@ before, found = loaded(), {}
 for path in sorted(folder.iterdir()):
     for request in (*_REQUESTS[name], *others):
         try:
-            finish_task_result(TASKS[name](io.BytesIO(path.read_bytes()), request), lambda part: None)
+            deliver_task_result(TASKS[name](io.BytesIO(path.read_bytes()), request), lambda part: None)
         except MediaError:
             pass
     if new := loaded() - before:
@@ -107,7 +107,7 @@ def test_a_task_that_cannot_be_warmed_up_is_a_fault_of_the_installation(tmp_path
     clip = tmp_path / "clip.mp4"
     clip.write_bytes(make(MP4))
     with FileSandbox(tasks="broken_tasks:TASKS") as sandbox:
-        assert isinstance(sandbox("fine", clip, {}), TaskPayload)
+        assert isinstance(sandbox("fine", clip, {}), TaskReplyPayload)
         with pytest.raises(SandboxError, match="did not start: ImportError"):
             sandbox("probe", clip, {})
-        assert isinstance(sandbox("fine", clip, {}), TaskPayload)
+        assert isinstance(sandbox("fine", clip, {}), TaskReplyPayload)

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.safe_text import sanitise_line
-from unreel.media.messages import TaskPayload
-from unreel.media.sandbox.wire import (
+from unreel.media.messages import TaskReplyPayload
+from unreel.media.sandbox.reply_format import (
     MAGIC,
     MOST_BLOBS,
     MOST_HEADER_BYTES,
-    MalformedReplyError,
-    OversizedReplyError,
-    ReplyPart,
-    decode_reply,
-    encode_reply,
+    MalformedSandboxReplyError,
+    OversizedSandboxReplyError,
+    SandboxReplyPart,
+    decode_sandbox_reply,
+    encode_sandbox_reply,
     sanitise_reply_text,
 )
 
@@ -38,7 +38,9 @@ class _ShortError(Exception):
     pass
 
 
-def _decode(data: bytes, *, reply_bytes: int = 2**20) -> TaskPayload | ReplyPart | Failure:
+def _decode(
+    data: bytes, *, reply_bytes: int = 2**20
+) -> TaskReplyPayload | SandboxReplyPart | Failure:
     stream = io.BytesIO(data)
 
     def take(size: int) -> bytes:
@@ -47,14 +49,16 @@ def _decode(data: bytes, *, reply_bytes: int = 2**20) -> TaskPayload | ReplyPart
             raise _ShortError
         return piece
 
-    return decode_reply(take, reply_bytes=reply_bytes)
+    return decode_sandbox_reply(take, reply_bytes=reply_bytes)
 
 
 @given(st.dictionaries(WORDS, JSON, max_size=4), st.lists(st.binary(max_size=100), max_size=4))
 def test_a_payload_arrives_as_it_was_sent(header: dict[str, object], blobs: list[bytes]) -> None:
-    payload = TaskPayload(header, tuple(blobs))
-    assert _decode(b"".join(encode_reply(payload))) == payload
-    assert _decode(b"".join(encode_reply(ReplyPart(payload)))) == ReplyPart(payload)
+    payload = TaskReplyPayload(header, tuple(blobs))
+    assert _decode(b"".join(encode_sandbox_reply(payload))) == payload
+    assert _decode(b"".join(encode_sandbox_reply(SandboxReplyPart(payload)))) == SandboxReplyPart(
+        payload
+    )
 
 
 OF_FILES = [
@@ -66,11 +70,11 @@ OF_FILES = [
 @pytest.mark.parametrize("reason", FailureReason)
 def test_a_failure_arrives_as_it_was_sent_if_a_file_can_have_it(reason: FailureReason) -> None:
     failure = Failure(reason, "why it is so")
-    data = b"".join(encode_reply(failure))
+    data = b"".join(encode_sandbox_reply(failure))
     if reason.value in OF_FILES:
         assert _decode(data) == failure
     else:  # Such as `rate-limited`, which would have the run ask again and again.
-        with pytest.raises(MalformedReplyError, match="reason"):
+        with pytest.raises(MalformedSandboxReplyError, match="reason"):
             _decode(data)
 
 
@@ -107,38 +111,40 @@ REFUSED = {
 
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED.keys())
 def test_a_header_that_no_task_sends_is_refused(text: bytes) -> None:
-    with pytest.raises(MalformedReplyError):
+    with pytest.raises(MalformedSandboxReplyError):
         _decode(_framed(text))
 
 
 @given(st.binary(max_size=200))
 def test_random_bytes_are_refused(data: bytes) -> None:
-    with pytest.raises((MalformedReplyError, _ShortError)):
+    with pytest.raises((MalformedSandboxReplyError, _ShortError)):
         _decode(data)
 
 
 @given(st.data())
 def test_a_damaged_reply_is_read_or_refused_and_nothing_else(data: st.DataObject) -> None:
-    sound = b"".join(encode_reply(TaskPayload({"a": [1, {"b": "c"}]}, (b"12345", b""))))
+    sound = b"".join(
+        encode_sandbox_reply(TaskReplyPayload({"a": [1, {"b": "c"}]}, (b"12345", b"")))
+    )
     where = data.draw(st.integers(0, len(sound) - 1))
     damaged = sound[:where] + data.draw(st.binary(max_size=4)) + sound[where + 1 :]
     try:
         result = _decode(damaged)
-    except (MalformedReplyError, OversizedReplyError, _ShortError):
+    except (MalformedSandboxReplyError, OversizedSandboxReplyError, _ShortError):
         return
-    assert isinstance(result, TaskPayload | ReplyPart | Failure)
+    assert isinstance(result, TaskReplyPayload | SandboxReplyPart | Failure)
 
 
 def test_a_reply_of_exactly_the_limit_passes_and_one_more_byte_does_not() -> None:
-    data = b"".join(encode_reply(TaskPayload({"a": 1}, (b"12345",))))
-    assert isinstance(_decode(data, reply_bytes=len(data)), TaskPayload)
-    with pytest.raises(OversizedReplyError):
+    data = b"".join(encode_sandbox_reply(TaskReplyPayload({"a": 1}, (b"12345",))))
+    assert isinstance(_decode(data, reply_bytes=len(data)), TaskReplyPayload)
+    with pytest.raises(OversizedSandboxReplyError):
         _decode(data, reply_bytes=len(data) - 1)
 
 
 def test_a_value_that_json_does_not_know_is_refused_when_sent() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
-        encode_reply(TaskPayload({"a": float("nan")}))
+        encode_sandbox_reply(TaskReplyPayload({"a": float("nan")}))
 
 
 @given(st.text())

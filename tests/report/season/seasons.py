@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 
 from arena.plays import lineup, play
-from unreel.arena.answers.play import SAID_GENERATED, AnswerTable
-from unreel.arena.boards.standings import LeaderboardRow, ReviewerCreatorCell, SeasonLeaderboard
+from unreel.arena.answers.answer_table import SAID_GENERATED, SeasonAnswerTable
+from unreel.arena.boards.leaderboard_types import (
+    LeaderboardRow,
+    ReviewerCreatorCell,
+    SeasonLeaderboard,
+)
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.report.season.clip_answers import AnswerMatrix, build_answer_matrix
-from unreel.report.season.view import SeasonClipDetails, SeasonPageData
+from unreel.report.season.clip_answers import ReviewerByClipAnswers, index_answers_by_clip
+from unreel.report.season.page_data import SeasonClipDetails, SeasonPageData
 
 HOSTILE = "\"><img src=x onerror=alert(1)><script>alert(2)</script>\u202e' {{7*7}} $--accent"
 LONG = "name-of-three-hundred-letters-" * 10
@@ -61,9 +65,9 @@ def told_of(clip: str) -> SeasonClipDetails:
     return SeasonClipDetails(facts=facts, cost_usd=Decimal("0.05"), took_us=12_500_000)
 
 
-def stand(played: AnswerTable) -> SeasonLeaderboard:
+def stand(played: SeasonAnswerTable) -> SeasonLeaderboard:
     """Both boards by plain shares, with intervals of the textbook."""
-    heard = build_answer_matrix(played)
+    heard = index_answers_by_clip(played)
     makers = {name: heard.clips_of(name) for name in played.lineup.sources}
     creators = [(name, makers[name]) for name in played.lineup.creators]
     reviewers = [_reviewer(heard, place) for place in range(len(played.reviewers))]
@@ -100,7 +104,7 @@ def share(hits: np.ndarray, of: np.ndarray) -> Measured:
     )
 
 
-def _reviewer(heard: AnswerMatrix, place: int) -> LeaderboardRow:
+def _reviewer(heard: ReviewerByClipAnswers, place: int) -> LeaderboardRow:
     name = heard.play.reviewers[place]
     made = heard.truth == SAID_GENERATED
     read, right, said = heard.read[place], heard.right[place], heard.said[place]
@@ -122,19 +126,21 @@ def _reviewer(heard: AnswerMatrix, place: int) -> LeaderboardRow:
     )
 
 
-def _creator(heard: AnswerMatrix, name: str, clips: np.ndarray) -> LeaderboardRow:
+def _creator(heard: ReviewerByClipAnswers, name: str, clips: np.ndarray) -> LeaderboardRow:
     said, read = heard.said[:, clips], heard.read[:, clips]
     fakeness = share(said == SAID_GENERATED, read)
     return LeaderboardRow(name=name, kind="creator", figures={"fakeness": fakeness})
 
 
-def _control(heard: AnswerMatrix, name: str, clips: np.ndarray) -> LeaderboardRow:
+def _control(heard: ReviewerByClipAnswers, name: str, clips: np.ndarray) -> LeaderboardRow:
     said, read = heard.said[:, clips], heard.read[:, clips]
     figures = {"called-generated": share(said == SAID_GENERATED, read)}
     return LeaderboardRow(name=name, kind="control", figures=figures)
 
 
-def _cell(heard: AnswerMatrix, place: int, creator: str, clips: np.ndarray) -> ReviewerCreatorCell:
+def _cell(
+    heard: ReviewerByClipAnswers, place: int, creator: str, clips: np.ndarray
+) -> ReviewerCreatorCell:
     asked = heard.asked(place)[clips]
     said, read = heard.said[place, clips], heard.read[place, clips]
     return ReviewerCreatorCell(

@@ -15,11 +15,11 @@ from footage import film, write_clip
 from pdf import words_of
 from report.season.seasons import ABILITIES, CREATORS, HOSTILE, LONG, season
 from report.test_report_print import CUT, TOLD
-from unreel.arena.boards.ablations import measure_ablations
-from unreel.arena.boards.bias import measure_reviewer_biases
+from unreel.arena.boards.ablations import measure_ablation_effects
+from unreel.arena.boards.reviewer_bias import measure_reviewer_biases
 from unreel.pages.player import PlayerSpec
+from unreel.report.season.page_data import SeasonClipDetails, SeasonPageData, get_entrant_page_name
 from unreel.report.season.site import write_season_site
-from unreel.report.season.view import SeasonClipDetails, SeasonPageData, get_entrant_page_name
 
 pytestmark = pytest.mark.alone  # a page that shares its processors loses clicks
 
@@ -35,7 +35,7 @@ def everything(name: str = "spring", **told: Any) -> SeasonPageData:
     shown = season(name, n_scenes=5, **more, **told)
     return replace(
         shown,
-        ablations=measure_ablations(shown.plays),
+        ablations=measure_ablation_effects(shown.plays),
         leanings=measure_reviewer_biases(shown.plays[0]),
     )
 
@@ -85,7 +85,10 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for clip in play.lineup.clips
     }
     told = replace(
-        shown, words=words, facts=((HOSTILE, HOSTILE),), ablations=measure_ablations(shown.plays)
+        shown,
+        words=words,
+        facts=((HOSTILE, HOSTILE),),
+        ablations=measure_ablation_effects(shown.plays),
     )
     root = tmp_path_factory.mktemp("attacked")
     return write_season_site([season(LONG, n_scenes=4), told], root).page

@@ -11,14 +11,14 @@ import pytest
 pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
 
 from report.season.seasons import ABILITIES, CREATORS, HOSTILE, LONG, season
-from unreel.arena.boards.ablations import measure_ablations
-from unreel.arena.boards.bias import measure_reviewer_biases
+from unreel.arena.boards.ablations import measure_ablation_effects
 from unreel.arena.boards.ranking import rank_season_entrants
-from unreel.arena.submission.log import EntryState, SeasonLogEvent
+from unreel.arena.boards.reviewer_bias import measure_reviewer_biases
+from unreel.arena.submission.season_log import EntryState, SeasonLogEvent
 from unreel.core.errors import InvalidSettingError, InvalidValueError
-from unreel.report.season.exports import HubListing
+from unreel.report.season.exports import HuggingFaceListing
+from unreel.report.season.page_data import SeasonPageData, get_entrant_page_name
 from unreel.report.season.site import write_season_site
-from unreel.report.season.view import SeasonPageData, get_entrant_page_name
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -46,7 +46,7 @@ def out(told: SeasonPageData, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its pages, with a season before it."""
     folder = tmp_path_factory.mktemp("season")
     before = season("winter", abilities={**ABILITIES, "old-timer": 0.9})
-    listing = HubListing(dataset="lab/arena", url="https://arena.example/spring")
+    listing = HuggingFaceListing(dataset="lab/arena", url="https://arena.example/spring")
     return write_season_site([before, told], folder, listing=listing).page.parent
 
 
@@ -181,7 +181,7 @@ def test_the_hub_finds_its_files_as_its_own_library_reads_them(out: Path) -> Non
 )
 def test_a_listing_that_the_hub_would_not_take_is_refused(dataset: str, url: str) -> None:
     with pytest.raises(InvalidSettingError, match="Write it"):
-        HubListing(dataset=dataset, url=url)
+        HuggingFaceListing(dataset=dataset, url=url)
 
 
 def test_a_badge_is_a_picture_whatever_its_season_is_called(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_page_shows_what_ranking_and_ablations_find(tmp_path: Path) -> None:
         name="ranked",
         plays=shown.plays,
         standings=tuple(rank_season_entrants(play, seed=0, resamples=200) for play in shown.plays),
-        ablations=measure_ablations(shown.plays),
+        ablations=measure_ablation_effects(shown.plays),
         leanings=measure_reviewer_biases(shown.plays[0]),
     )
     page = write_season_site([found], tmp_path).page
@@ -246,7 +246,7 @@ def test_names_that_look_like_ours_keep_their_own_pages(tmp_path: Path) -> None:
     shown = season(
         n_scenes=4, creators=("real clips", "Real clips", "real"), conditions=("a b", "a-b")
     )
-    write_season_site([shown], tmp_path, listing=HubListing(dataset="lab/arena"))
+    write_season_site([shown], tmp_path, listing=HuggingFaceListing(dataset="lab/arena"))
     pages = {file.read_text().split("<h1>")[1].split("</h1>")[0] for file in _pages(tmp_path)}
     assert {"real clips", "Real clips", "real"} < pages
     assert len(_pages(tmp_path)) == 6 + 3 + 2 + 1

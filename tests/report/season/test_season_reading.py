@@ -13,10 +13,10 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from arena.seasons import N_SCENES, Stadium, write_benchmark, write_clips
 from chat import Reply, says, serve_chat
-from unreel.arena.submission.log import EntryState, SeasonLogEvent, append_log_event
+from unreel.arena.submission.season_log import EntryState, SeasonLogEvent, append_log_event
 from unreel.cli.main import unreel
 from unreel.core.errors import UnreelError
-from unreel.report.season.view import get_entrant_page_name
+from unreel.report.season.page_data import get_entrant_page_name
 
 WAN = get_entrant_page_name("creator", "Wan/image+text")
 ANN = get_entrant_page_name("reviewer", "Ann")

@@ -1,10 +1,10 @@
-"""Consensus of several annotators, and the dissenting answers.
+"""Consensus of several annotators on the tasks of a campaign, with the dissenting answers.
 
 Where to look:
-    `consensus.py`: the consensus of each task.
-    `outcome.py`: settings, and the possible outcomes.
-    `answer_consensus.py`: scores and votes by majority, or weighted by skill.
-    `trace_consensus.py`: several boxes merged into one trace.
-    `trace_matching.py`: traces that mean the same fault.
-    `review.py`: reviews of a consensus.
+    `consensus.py`: computation of the consensus of each task.
+    `outcome.py`: settings of the consensus, and the possible outcomes of a task.
+    `answer_consensus.py`: scores and votes by majority, or weighted by accuracy.
+    `trace_consensus.py`: traces of several annotators merged into one trace.
+    `trace_matching.py`: matching of traces that mark the same fault.
+    `review.py`: reviews of a consensus by people.
 """

@@ -8,27 +8,31 @@ from typing import Final
 
 import numpy as np
 
-from unreel.annotation.consensus.outcome import ConsensusRule, NoConsensusReason, SettlementMethod
-from unreel.annotation.opinion import DISCARD, AnnotatorOpinion, get_short_answer
-from unreel.core.identity import digest
+from unreel.annotation.consensus.outcome import (
+    ConsensusRule,
+    NoConsensusReason,
+    TaskSettlementMethod,
+)
+from unreel.annotation.opinion import DISCARD, AnnotatorOpinion, get_categorical_answer
+from unreel.core.content_ids import digest
 from unreel.stats.copied_answers import (
     FEWEST_PEOPLE,
     FEWEST_SHARED,
     MOST_PEOPLE,
-    CopiedPair,
-    find_copied_pairs,
+    CopyingAnnotatorPair,
+    find_copying_annotators,
 )
-from unreel.stats.dawid_skene import CrossFittedSkills, cross_fit_skills
-from unreel.stats.sample import IntArray
+from unreel.stats.dawid_skene import CrossFittedDawidSkene, cross_fit_dawid_skene
+from unreel.stats.row_sample import IntArray
 
 
-def choose_text_author(
+def choose_consensus_text_author(
     task: str,
     texts: Sequence[tuple[str, str]],
     *,
     distance: Callable[[str], float],
 ) -> str:
-    """Return the annotator whose text is used for the consensus; "" if no annotator wrote a text.
+    """Return the annotator whose text becomes the text of the consensus; "" if no annotator wrote one.
 
     The annotator with the smallest `distance` is chosen. Ties are resolved by the most frequent
     text, then at random by the task's id, so that no annotator is preferred by name.
@@ -43,35 +47,40 @@ def choose_text_author(
 
 
 @dataclass(frozen=True, slots=True)
-class MajorityAnswer:
-    """Consensus answer to one task, with the method that found it and its probability if known."""
+class ConsensusAnswer:
+    """Consensus answer to one task, the method that found it, and its probability if known."""
 
     answer: str
-    method: SettlementMethod
+    method: TaskSettlementMethod
     p_right: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class NoMajority:
+class NoConsensus:
     """Reason why one task has no consensus answer."""
 
     why: NoConsensusReason
     detail: str
 
 
-Tally = Callable[[Sequence[AnnotatorOpinion], ConsensusRule], MajorityAnswer | NoMajority]
+Tally = Callable[[Sequence[AnnotatorOpinion], ConsensusRule], ConsensusAnswer | NoConsensus]
 
 
 def find_majority_answer(
     opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule
-) -> MajorityAnswer | NoMajority:
-    """Return the answer of more than half of the people if their number reaches the quorum."""
-    return _compute_majority_answer([get_short_answer(opinion.value) for opinion in opinions], rule)
+) -> ConsensusAnswer | NoConsensus:
+    """Return the answer that more than half of the annotators gave, if they reach the quorum.
+
+    Otherwise return the reason why the task has no consensus.
+    """
+    return _compute_majority_answer(
+        [get_categorical_answer(opinion.value) for opinion in opinions], rule
+    )
 
 
 def compute_majority_or_mean_score(
     opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule
-) -> MajorityAnswer | NoMajority:
+) -> ConsensusAnswer | NoConsensus:
     """Return the consensus score by VideoRealBench's rule: the majority score, else the rounded mean.
 
     The decision to discard the clip comes first. If more than half of the annotators discard it, it
@@ -79,32 +88,32 @@ def compute_majority_or_mean_score(
     others count. A mean halfway between two scores is rounded to the even score, the only rule that
     is symmetric under reversal of the scale.
     """
-    answers = [get_short_answer(opinion.value) for opinion in opinions]
+    answers = [get_categorical_answer(opinion.value) for opinion in opinions]
     scores = [int(answer) for answer in answers if answer != DISCARD]
     if 2 * len(scores) <= len(answers):
         return _compute_majority_answer(answers, rule)
     if len(scores) < rule.min_overlap:
         detail = f"{len(scores)} of {len(answers)} gave a score, {rule.min_overlap} must"
-        return NoMajority(NoConsensusReason.TOO_FEW, detail)
+        return NoConsensus(NoConsensusReason.TOO_FEW, detail)
     found = _compute_majority_answer([str(score) for score in scores], rule)
-    if isinstance(found, MajorityAnswer):
+    if isinstance(found, ConsensusAnswer):
         return found
-    return MajorityAnswer(
-        str(round(Fraction(sum(scores), len(scores)))), SettlementMethod.ROUNDED_MEAN
+    return ConsensusAnswer(
+        str(round(Fraction(sum(scores), len(scores)))), TaskSettlementMethod.ROUNDED_MEAN
     )
 
 
 def _compute_majority_answer(
     answers: Sequence[str], rule: ConsensusRule
-) -> MajorityAnswer | NoMajority:
+) -> ConsensusAnswer | NoConsensus:
     counts = Counter(answers)
     told = ", ".join(f"{counts[answer]} say {answer}" for answer in sorted(counts))
     for answer, count in counts.items():
         if 2 * count > len(answers):
             if count >= rule.quorum:
-                return MajorityAnswer(answer, SettlementMethod.MAJORITY)
-            return NoMajority(NoConsensusReason.NO_QUORUM, f"{told}; the quorum is {rule.quorum}")
-    return NoMajority(NoConsensusReason.TIE, told)
+                return ConsensusAnswer(answer, TaskSettlementMethod.MAJORITY)
+            return NoConsensus(NoConsensusReason.NO_QUORUM, f"{told}; the quorum is {rule.quorum}")
+    return NoConsensus(NoConsensusReason.TIE, told)
 
 
 _ROUNDING: Final = 1e-9
@@ -112,7 +121,7 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class AnswerProbabilities:
-    """Probability of each answer to each task, given all answers to all tasks."""
+    """Probability of each possible answer to each task, and the weight of each annotator."""
 
     chances: Mapping[str, Mapping[str, float]]
     """By task, then by answer."""
@@ -127,7 +136,7 @@ class AnswerProbabilities:
 
     def tally(
         self, opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, *, count: Tally
-    ) -> MajorityAnswer | NoMajority:
+    ) -> ConsensusAnswer | NoConsensus:
         """Return the consensus answer to one task with its probability, or the reason why there is none.
 
         If annotators are weighted, this is the most probable given answer; else the result of `count`.
@@ -135,10 +144,10 @@ class AnswerProbabilities:
         chances = self.chances[opinions[0].task.id]
         if not self.weighs:
             return self._count(opinions, rule, chances, count)
-        given = sorted({get_short_answer(opinion.value) for opinion in opinions})
+        given = sorted({get_categorical_answer(opinion.value) for opinion in opinions})
         best = max(given, key=lambda answer: chances[answer])
         if chances[best] > rule.sure:
-            return MajorityAnswer(best, SettlementMethod.DAWID_SKENE, p_right=chances[best])
+            return ConsensusAnswer(best, TaskSettlementMethod.DAWID_SKENE, p_right=chances[best])
         return _build_unsure_result(given, chances, rule)
 
     def _count(
@@ -147,8 +156,8 @@ class AnswerProbabilities:
         rule: ConsensusRule,
         chances: Mapping[str, float],
         count: Tally,
-    ) -> MajorityAnswer | NoMajority:
-        """Return the result of `count`, where a pair of annotators with shared answers counts once.
+    ) -> ConsensusAnswer | NoConsensus:
+        """Return the result of `count`; two annotators who copy each other's answers count as one.
 
         A tie is resolved by counting again without such pairs.
         """
@@ -156,25 +165,25 @@ class AnswerProbabilities:
         pairs = [pair for pair in self.pairs if there.issuperset(pair)]
         doubles = {second for _, second in pairs}
         result = count([o for o in opinions if o.annotator not in doubles], rule)
-        if pairs and isinstance(result, NoMajority) and result.why is NoConsensusReason.TIE:
+        if pairs and isinstance(result, NoConsensus) and result.why is NoConsensusReason.TIE:
             both = {name for pair in pairs for name in pair}
             others = [o for o in opinions if o.annotator not in both]
             result = count(others, rule) if others else result
-        if isinstance(result, NoMajority):
+        if isinstance(result, NoConsensus):
             return result
         p_right = chances.get(result.answer)
         if p_right is not None and p_right < rule.sure - _ROUNDING:
             return _build_unsure_result(
-                sorted({get_short_answer(o.value) for o in opinions}), chances, rule
+                sorted({get_categorical_answer(o.value) for o in opinions}), chances, rule
             )
         return replace(result, p_right=p_right)
 
 
 def _build_unsure_result(
     answers: Sequence[str], chances: Mapping[str, float], rule: ConsensusRule
-) -> NoMajority:
+) -> NoConsensus:
     likely = ", ".join(f"{answer} {chances[answer]:.2f}" for answer in answers)
-    return NoMajority(
+    return NoConsensus(
         NoConsensusReason.UNSURE, f"likely by all answers: {likely}; {rule.sure:g} is not enough"
     )
 
@@ -188,7 +197,7 @@ def estimate_answer_probabilities(
     predict held-out answers better than equal weights.
     """
     rows = [
-        (opinion.annotator, place, get_short_answer(opinion.value))
+        (opinion.annotator, place, get_categorical_answer(opinion.value))
         for place, opinions in enumerate(tasks.values())
         for opinion in opinions
     ]
@@ -198,11 +207,13 @@ def estimate_answer_probabilities(
     names, who = np.unique(people, return_inverse=True)
     words, said = np.unique(answers, return_inverse=True)
     what = np.array(tasks_at)
-    found = find_copied_pairs(who, what, said)
+    found = find_copying_annotators(who, what, said)
     kept = np.ones(len(who), dtype=bool)
     for pair in found or ():
         kept &= ~((who == pair.second) & np.isin(what, what[who == pair.first]))
-    skills = cross_fit_skills(who[kept], what[kept], said[kept], shape=(len(names), len(words)))
+    skills = cross_fit_dawid_skene(
+        who[kept], what[kept], said[kept], shape=(len(names), len(words))
+    )
     return AnswerProbabilities(
         chances={
             id_: dict(zip(words.tolist(), line, strict=True))
@@ -216,8 +227,8 @@ def estimate_answer_probabilities(
 
 
 def _iter_weighting_notes(
-    skills: CrossFittedSkills,
-    pairs: Sequence[CopiedPair] | None,
+    skills: CrossFittedDawidSkene,
+    pairs: Sequence[CopyingAnnotatorPair] | None,
     names: Sequence[str],
     what: IntArray,
 ) -> Iterator[str]:

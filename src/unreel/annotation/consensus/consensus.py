@@ -8,10 +8,10 @@ from typing import Final
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.consensus.answer_consensus import (
     AnswerProbabilities,
-    MajorityAnswer,
-    NoMajority,
+    ConsensusAnswer,
+    NoConsensus,
     Tally,
-    choose_text_author,
+    choose_consensus_text_author,
     compute_majority_or_mean_score,
     estimate_answer_probabilities,
     find_majority_answer,
@@ -37,7 +37,11 @@ from unreel.annotation.judgements import (
     TraceAnswer,
     VoteAnswer,
 )
-from unreel.annotation.opinion import AnnotatorOpinion, get_short_answer, group_opinions_by_task
+from unreel.annotation.opinion import (
+    AnnotatorOpinion,
+    get_categorical_answer,
+    group_opinions_by_task,
+)
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label, Rating
 
@@ -58,13 +62,19 @@ def compute_consensus(
     interface: AnnotationInterface,
     reviews: Sequence[ConsensusReview] = (),
 ) -> CampaignConsensus:
-    """Return the consensus of each judged task of one campaign, independent of the order of judgements.
+    """Compute the consensus of each judged task of one campaign.
 
-    `reviews` come in the order in which they were made.
+    The order of the judgements has no effect.
+
+    Args:
+        judgements: Judgements of all annotators.
+        rule: Conditions of a consensus.
+        interface: Question of the campaign.
+        reviews: Reviews of the consensus, oldest first.
 
     Raises:
-        InvalidValueError: A judgement answers another interface's question, or an annotator judged
-            twice.
+        InvalidValueError: A judgement answers another interface's question, or an annotator judged a
+            task twice.
     """
     for opinion in judgements:
         if not isinstance(opinion.value, _KINDS[interface]):
@@ -104,22 +114,24 @@ def _settle_task(
 ) -> Outcome:
     if len(opinions) < rule.min_overlap:
         detail = f"{len(opinions)} judged it, {rule.min_overlap} must"
-        return _build_open_task(opinions, NoMajority(NoConsensusReason.TOO_FEW, detail))
+        return _build_open_task(opinions, NoConsensus(NoConsensusReason.TOO_FEW, detail))
     found = tally(opinions, rule)
-    if isinstance(found, NoMajority):
+    if isinstance(found, NoConsensus):
         return _build_open_task(opinions, found)
     if isinstance(opinions[0].value, TraceAnswer) and found.answer == Label.GENERATED.value:
         return _settle_trace_task(opinions, rule, found)
     return _build_settled_task(opinions, found)
 
 
-def _build_open_task(opinions: Sequence[AnnotatorOpinion], unclear: NoMajority) -> OpenTask:
+def _build_open_task(opinions: Sequence[AnnotatorOpinion], unclear: NoConsensus) -> OpenTask:
     said = tuple((opinion.annotator, opinion.value) for opinion in opinions)
     return OpenTask(why=unclear.why, detail=unclear.detail, judgements=said)
 
 
-def _build_settled_task(opinions: Sequence[AnnotatorOpinion], found: MajorityAnswer) -> SettledTask:
-    support = [o for o in opinions if get_short_answer(o.value) == found.answer]
+def _build_settled_task(
+    opinions: Sequence[AnnotatorOpinion], found: ConsensusAnswer
+) -> SettledTask:
+    support = [o for o in opinions if get_categorical_answer(o.value) == found.answer]
     ratings = {o.annotator: o.value.rating for o in opinions if isinstance(o.value, RatingAnswer)}
     if any(ratings.values()) and found.answer.isdigit():
         scored = {who: rating for who, rating in ratings.items() if rating}
@@ -140,22 +152,24 @@ def _build_settled_task(opinions: Sequence[AnnotatorOpinion], found: MajorityAns
 def _select_dissenting_opinions(
     opinions: Sequence[AnnotatorOpinion], answer: str
 ) -> tuple[Dissent, ...]:
-    return tuple((o.annotator, o.value) for o in opinions if get_short_answer(o.value) != answer)
+    return tuple(
+        (o.annotator, o.value) for o in opinions if get_categorical_answer(o.value) != answer
+    )
 
 
 def _build_consensus_rating(
     task: str, score: int, ratings: Mapping[str, Rating]
 ) -> tuple[RatingAnswer, str]:
-    """Return the settled score with one annotator's rationale, and the name of that annotator.
+    """Return the consensus score with one annotator's rationale, and the name of that annotator.
 
-    The rationale comes from an annotator who gave the settled score. If nobody gave that score, it
-    comes from the annotator closest to the mean. The name is "" if nobody wrote a rationale.
+    The rationale comes from an annotator who gave this score. If no annotator gave it, it comes from
+    the annotator whose score is closest to the mean. The name is "" if there is no rationale.
     """
     same = {who: rating for who, rating in ratings.items() if rating.score == score}
     mean = Fraction(sum(rating.score for rating in ratings.values()), len(ratings))
     # Those who gave the very score speak for it; without any, whoever is closest to the mean.
     texts = [(who, f"{r.problem}\n{r.adherence}".strip()) for who, r in (same or ratings).items()]
-    words_of = choose_text_author(
+    words_of = choose_consensus_text_author(
         task, texts, distance=lambda who: float(abs(ratings[who].score - mean))
     )
     if not words_of:
@@ -168,11 +182,11 @@ def _build_consensus_rating(
 
 
 def _settle_trace_task(
-    opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, found: MajorityAnswer
+    opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, found: ConsensusAnswer
 ) -> Outcome:
-    """Return the outcome of a trace task whose majority label is generated.
+    """Return the outcome of a trace task whose clip the majority labels as generated.
 
-    A trace that at least `rule.quorum` annotators marked is part of the consensus; others are
+    A trace that at least `rule.quorum` annotators marked is part of the consensus; other traces are
     dissent.
     """
     traces = {o.annotator: o.value.traces for o in opinions if isinstance(o.value, TraceAnswer)}
@@ -180,9 +194,9 @@ def _settle_trace_task(
     n_marked = sum(map(bool, traces.values()))
     if n_marked >= rule.quorum and not faults.standing:
         detail = f"{n_marked} marked something, and nothing was marked by {rule.quorum}"
-        return _build_open_task(opinions, NoMajority(NoConsensusReason.NO_COMMON_FAULT, detail))
+        return _build_open_task(opinions, NoConsensus(NoConsensusReason.NO_COMMON_FAULT, detail))
     support = sorted({who for fault in faults.standing for who in fault.marked_by})
-    agreeing = [o.annotator for o in opinions if get_short_answer(o.value) == found.answer]
+    agreeing = [o.annotator for o in opinions if get_categorical_answer(o.value) == found.answer]
     lone = {
         mark.annotator: tuple(m.trace for m in faults.lone if m.annotator == mark.annotator)
         for mark in faults.lone

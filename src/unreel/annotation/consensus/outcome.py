@@ -1,4 +1,4 @@
-"""Outcome of a consensus: settled with its dissent, or open with a reason."""
+"""Settings of a consensus, and the outcome of a task: settled with its dissent, or unsettled."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ SAME_FAULT: Final = 0.2
 
 
 class ConsensusMethod(StrEnum):
-    """Method that combines several answers to one question."""
+    """Method that combines the answers of several annotators to one task."""
 
     MAJORITY = "majority"
     """All annotators have equal weight."""
@@ -56,8 +56,8 @@ Dissent = tuple[str, AnyValue]
 """Who said otherwise, and what."""
 
 
-class SettlementMethod(StrEnum):
-    """Method by which a task was settled."""
+class TaskSettlementMethod(StrEnum):
+    """Method by which the consensus of a task was found: majority, mean, weighting or a review."""
 
     MAJORITY = "majority"
     ROUNDED_MEAN = "rounded-mean"
@@ -83,14 +83,14 @@ class NoConsensusReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettledTask:
-    """Settled answer of a task, with the people who agree and the people who dissent."""
+    """Consensus of one task: the answer, and the annotators who agree and who dissent."""
 
     value: AnyValue
     support: tuple[str, ...]
     """People who said this, by name; for traces, who marked one of the faults that stand."""
     dissent: tuple[Dissent, ...] = ()
     """Kept and shown: other answers, and faults that too few people marked."""
-    method: SettlementMethod
+    method: TaskSettlementMethod
     words_of: str = ""
     """Author of the rationale or explanation in `value`; "" if there is none, or for several
     faults.
@@ -133,10 +133,10 @@ class CampaignConsensus:
 
     @property
     def settled(self) -> Mapping[str, SettledTask]:
-        """Return the settled tasks by id."""
+        """Return the tasks that have a consensus, by task id."""
         return {id_: found for id_, found in self.tasks.items() if isinstance(found, SettledTask)}
 
     @property
     def unsettled(self) -> Mapping[str, OpenTask]:
-        """Return the open tasks by id."""
+        """Return the tasks without a consensus, by task id."""
         return {id_: found for id_, found in self.tasks.items() if isinstance(found, OpenTask)}

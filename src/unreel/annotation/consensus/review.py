@@ -16,12 +16,12 @@ from unreel.annotation.consensus.outcome import (
     OpenTask,
     Outcome,
     SettledTask,
-    SettlementMethod,
+    TaskSettlementMethod,
 )
 from unreel.annotation.judgements import VALUES, AnyValue
 from unreel.annotation.opinion import AnnotatorOpinion
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError
-from unreel.core.identity import digest
 
 
 class ConsensusReviewDecision(StrEnum):
@@ -33,8 +33,8 @@ class ConsensusReviewDecision(StrEnum):
     SEND_BACK = "send-back"
 
 
-class ReviewNotice(Protocol):
-    """Interface of a ledger notice that contains a review of a task's consensus."""
+class ConsensusReviewNotice(Protocol):
+    """Protocol of a decision notice in the ledger that contains a review of a task's consensus."""
 
     @property
     def subject(self) -> str:
@@ -43,12 +43,12 @@ class ReviewNotice(Protocol):
 
     @property
     def by(self) -> str:
-        """Return the name of the reviewer."""
+        """Return the name of the person who reviewed the consensus."""
         ...
 
     @property
     def said(self) -> str:
-        """Return the review as JSON."""
+        """Return the content of the review as JSON."""
         ...
 
     @property
@@ -59,7 +59,7 @@ class ReviewNotice(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsensusReview:
-    """Review of a task's consensus value by one person."""
+    """Review of the consensus of one task by one person: the decision and its reason."""
 
     task: str
     by: str
@@ -73,7 +73,7 @@ class ConsensusReview:
 
     @property
     def said(self) -> str:
-        """Return the review as JSON for a ledger notice."""
+        """Return the content of the review as JSON, to be stored in a ledger notice."""
         kept = {
             "verdict": self.verdict.value,
             "why": self.why,
@@ -83,7 +83,7 @@ class ConsensusReview:
         return json.dumps(kept, sort_keys=True)
 
 
-def parse_review_notice(notice: ReviewNotice) -> ConsensusReview:
+def parse_consensus_review(notice: ConsensusReviewNotice) -> ConsensusReview:
     """Parse a ledger notice of the kind `review`.
 
     Raises:
@@ -111,7 +111,7 @@ def parse_review_notice(notice: ReviewNotice) -> ConsensusReview:
 
 
 def hash_answer(value: AnyValue) -> str:
-    """Return a hash of `value`; equal values have the same hash in every process."""
+    """Return a hash of an annotator's answer; equal answers have the same hash in every process."""
     document = VALUES.dump_python(value, mode="json")
     for trace in document.get("traces", ()):
         trace["categories"] = sorted(trace["categories"])
@@ -123,13 +123,16 @@ def apply_consensus_reviews(
     tasks: Mapping[str, Sequence[AnnotatorOpinion]],
     reviews: Sequence[ConsensusReview],
 ) -> CampaignConsensus:
-    """Apply `reviews` in the given order, oldest first, and return the resulting consensus."""
+    """Return the consensus after `reviews`, which are applied in their order, oldest first.
+
+    A task with fewer acceptances than the rule requires has no consensus.
+    """
     by_task: dict[str, list[ConsensusReview]] = {}
     for review in reviews:
         by_task.setdefault(review.task, []).append(review)
     need = consensus.rule.reviews
     found = {
-        id_: _apply_review_quota(
+        id_: _reopen_if_too_few_reviews(
             _apply_task_reviews(outcome, tasks[id_], by_task.get(id_, ())), tasks[id_], need
         )
         for id_, outcome in consensus.tasks.items()
@@ -140,7 +143,7 @@ def apply_consensus_reviews(
 def _apply_task_reviews(
     outcome: Outcome, opinions: Sequence[AnnotatorOpinion], reviews: Sequence[ConsensusReview]
 ) -> Outcome:
-    """Return the outcome after all reviews in order; annotators of a task do not review it."""
+    """Return the outcome of a task after its reviews; reviews by annotators of the task are ignored."""
     judges = {opinion.annotator for opinion in opinions}
     newest_us = max(opinion.submitted_us for opinion in opinions)
     before = outcome
@@ -152,7 +155,7 @@ def _apply_task_reviews(
                 back = _build_sent_back_task(review, opinions)
                 outcome = back if newest_us <= review.at_us else before
             case ConsensusReviewDecision.TAKE:
-                outcome = _find_taken_answer(review, opinions) or outcome
+                outcome = _settle_by_taken_answer(review, opinions) or outcome
             case ConsensusReviewDecision.ACCEPT:
                 outcome = _add_acceptance(
                     outcome if isinstance(outcome, SettledTask) else before, review
@@ -169,12 +172,12 @@ def _build_sent_back_task(
     )
 
 
-def _find_taken_answer(
+def _settle_by_taken_answer(
     review: ConsensusReview, opinions: Sequence[AnnotatorOpinion]
 ) -> SettledTask | None:
-    """Return the answer that a review took over as a settled task.
+    """Return a settled task with the annotator's answer that the review takes as the consensus.
 
-    Return `None` if the annotator's answer has changed since the review.
+    Return `None` if that annotator changed the answer after the review.
     """
     for opinion in opinions:
         if opinion.annotator == review.annotator and hash_answer(opinion.value) == review.of:
@@ -186,7 +189,7 @@ def _find_taken_answer(
                     for other in opinions
                     if other.value != opinion.value
                 ),
-                method=SettlementMethod.REVIEW,
+                method=TaskSettlementMethod.REVIEW,
                 words_of=opinion.annotator,
                 accepted_by=(review.by,),
             )
@@ -194,7 +197,7 @@ def _find_taken_answer(
 
 
 def _add_acceptance(outcome: Outcome, review: ConsensusReview) -> Outcome:
-    """Add the reviewer to `accepted_by` if the outcome's value is the reviewed value.
+    """Return the outcome with the reviewer in `accepted_by`, if its answer is the reviewed answer.
 
     Otherwise return the outcome unchanged.
     """
@@ -203,7 +206,7 @@ def _add_acceptance(outcome: Outcome, review: ConsensusReview) -> Outcome:
     return replace(outcome, accepted_by=tuple(sorted({*outcome.accepted_by, review.by})))
 
 
-def _apply_review_quota(
+def _reopen_if_too_few_reviews(
     outcome: Outcome, opinions: Sequence[AnnotatorOpinion], need: int
 ) -> Outcome:
     if isinstance(outcome, OpenTask) or len(outcome.accepted_by) >= need:

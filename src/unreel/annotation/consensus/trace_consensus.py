@@ -1,4 +1,4 @@
-"""Consensus on traces by DeepTraceReward's rule: traces of several annotators are merged into one."""
+"""Consensus on traces by DeepTraceReward's rule: traces of several annotators become one trace."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unreel.annotation.campaign import AnnotationTask, ClipCopy
-from unreel.annotation.consensus.answer_consensus import choose_text_author
+from unreel.annotation.campaign import AnnotationTask, BrowserClipCopy
+from unreel.annotation.consensus.answer_consensus import choose_consensus_text_author
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.consensus.trace_matching import (
     AnnotatorTrace,
@@ -20,7 +20,7 @@ from unreel.annotation.consensus.trace_matching import (
 from unreel.core.box import Box
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
-from unreel.protocols.locate.overlap import corners_at
+from unreel.protocols.locate.segment_overlap import interpolate_trace_boxes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class ConsensusTrace:
 
 @dataclass(frozen=True, slots=True)
 class TraceConsensus:
-    """Consensus of all marked traces in order of time, and the traces that too few people marked."""
+    """Merged traces of one task in order of time, and the traces that too few annotators marked."""
 
     standing: tuple[ConsensusTrace, ...]
     lone: tuple[AnnotatorTrace, ...]
@@ -43,9 +43,9 @@ class TraceConsensus:
 def merge_annotator_traces(
     task: AnnotationTask, traces: Mapping[str, Sequence[Trace]], rule: ConsensusRule
 ) -> TraceConsensus:
-    """Merge each fault that at least `rule.quorum` people marked into one trace.
+    """Merge the traces of a task: each fault that at least `rule.quorum` annotators marked gives one.
 
-    The result also lists the marks of faults that fewer people marked.
+    The result also lists the traces of faults that fewer annotators marked.
     """
     copy = task.copies[0]
     clusters = cluster_annotator_traces(traces, copy, same_fault=rule.same_fault)
@@ -79,7 +79,7 @@ def _merge_trace_cluster(task: AnnotationTask, cluster: Cluster, quorum: int) ->
         instants = _select_track_instants(closest.trace, span, copy)
         track = _compute_median_track([mark.trace for mark in placed], instants)
     texts = {mark.annotator: mark.trace.explanation for mark in cluster}
-    words_of = choose_text_author(task.id, list(texts.items()), distance=far.__getitem__)
+    words_of = choose_consensus_text_author(task.id, list(texts.items()), distance=far.__getitem__)
     merged = Trace(
         span=span,
         track=track,
@@ -89,10 +89,10 @@ def _merge_trace_cluster(task: AnnotationTask, cluster: Cluster, quorum: int) ->
     return ConsensusTrace(trace=merged, marked_by=tuple(sorted(texts)), words_of=words_of)
 
 
-def _compute_trace_distances(cluster: Cluster, copy: ClipCopy) -> dict[str, float]:
-    """Return, by annotator, the distance of the annotator's mark from the other marks.
+def _compute_trace_distances(cluster: Cluster, copy: BrowserClipCopy) -> dict[str, float]:
+    """Return, by annotator, the distance of their trace from the other traces of the cluster.
 
-    Distances are rounded, so that equal marks have equal distances.
+    It is the negative sum of the overlaps, rounded so that equal traces have equal distances.
     """
     tubes = {mark.annotator: build_trace_tube(mark.trace, copy) for mark in cluster}
     return {
@@ -111,8 +111,8 @@ def _select_majority_categories(cluster: Cluster) -> frozenset[Category]:
     return frozenset(kind for kind, count in named.items() if 2 * count > len(cluster))
 
 
-def _compute_median_span(spans: Sequence[TimeSpan], copy: ClipCopy) -> TimeSpan:
-    """Return the span from the median start to the median end.
+def _compute_median_span(spans: Sequence[TimeSpan], copy: BrowserClipCopy) -> TimeSpan:
+    """Return the time span from the median start to the median end of `spans`.
 
     A median between two frame times is moved to the start of the frame visible at that time.
     """
@@ -136,11 +136,11 @@ def _compute_median_instant(instants: Sequence[int]) -> int:
     return (ordered[half] + ordered[-1 - half]) // 2
 
 
-def _select_track_instants(closest: Trace, span: TimeSpan, copy: ClipCopy) -> list[int]:
-    """Return the key-frame times of `closest` inside `span`.
+def _select_track_instants(closest: Trace, span: TimeSpan, copy: BrowserClipCopy) -> list[int]:
+    """Return the times of the boxes of a merged trace: the key frames of `closest` inside `span`.
 
-    The start or the end of `span` is added if key frames lie outside on that side; the start is
-    also added if no key frame lies inside.
+    The start or the end of `span` is added if key frames are outside on that side; the start is
+    also added if no key frame is inside.
     """
     marked = [mark.at_us for mark in closest.track]
     inside = {at for at in marked if span.start_us <= at < span.end_us}
@@ -157,7 +157,7 @@ def _compute_median_track(traces: Sequence[Trace], instants_us: Sequence[int]) -
 
     Only traces whose span contains the instant count; all traces count if no span contains it.
     """
-    corners = np.stack([corners_at(trace, instants_us) for trace in traces])
+    corners = np.stack([interpolate_trace_boxes(trace, instants_us) for trace in traces])
     there = np.array(
         [[t.span.start_us <= at < t.span.end_us for at in instants_us] for t in traces]
     )

@@ -1,4 +1,4 @@
-"""Overlap of traces in space and time, and matching of traces that mean the same fault."""
+"""Overlap of traces in space and time, and matching of traces that mark the same fault."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,10 +6,14 @@ from itertools import combinations
 
 import numpy as np
 
-from unreel.annotation.campaign import ClipCopy
+from unreel.annotation.campaign import BrowserClipCopy
 from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import Trace
-from unreel.protocols.locate.overlap import Corners, compute_box_overlaps, corners_at
+from unreel.protocols.locate.segment_overlap import (
+    Corners,
+    compute_box_ious,
+    interpolate_trace_boxes,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,13 +29,15 @@ class TraceTube:
     """Of each of its frames; `None` where the trace does not say where it is."""
 
 
-def build_trace_tube(trace: Trace, copy: ClipCopy) -> TraceTube:
-    """Return the boxes of a trace on every frame of its span in `copy`."""
+def build_trace_tube(trace: Trace, copy: BrowserClipCopy) -> TraceTube:
+    """Compute the boxes of a trace on every frame of its span in the clip copy `copy`."""
     first, end = copy.frame_at(trace.span.start_us), copy.frame_at(trace.span.end_us - 1) + 1
     if not trace.track:
         return TraceTube(trace.span, first, end, None)
     instants_us = np.rint(np.arange(first, end) * (MICROSECONDS / float(copy.rate)))
-    return TraceTube(trace.span, first, end, corners_at(trace, instants_us.astype(np.int64)))
+    return TraceTube(
+        trace.span, first, end, interpolate_trace_boxes(trace, instants_us.astype(np.int64))
+    )
 
 
 def temporal_iou(one: TimeSpan, other: TimeSpan) -> float:
@@ -39,19 +45,19 @@ def temporal_iou(one: TimeSpan, other: TimeSpan) -> float:
     return one.iou(other)
 
 
-def shared_box_iou(one: TraceTube, other: TraceTube) -> float | None:
-    """Compute the mean IoU of the boxes over the frames that both spans share.
+def mean_box_iou_on_shared_frames(one: TraceTube, other: TraceTube) -> float | None:
+    """Compute the mean IoU of the boxes of two tubes over the frames that both tubes contain.
 
-    Return `None` if there is no shared frame, or if a trace has no boxes.
+    Return `None` if there is no such frame, or if a tube has no boxes.
     """
     overlaps = _compute_frame_overlaps(one, other)
     return None if overlaps is None or not len(overlaps) else float(overlaps.mean())
 
 
 def tube_iou(one: TraceTube, other: TraceTube) -> float | None:
-    """Compute the mean IoU of the boxes over all frames of either span.
+    """Compute the mean IoU of the boxes of two tubes over all frames that one of them contains.
 
-    A frame of only one trace counts as 0. Return `None` if a trace has no boxes.
+    A frame of only one tube counts as 0. Return `None` if a tube has no boxes.
     """
     overlaps = _compute_frame_overlaps(one, other)
     if overlaps is None:
@@ -60,19 +66,19 @@ def tube_iou(one: TraceTube, other: TraceTube) -> float | None:
     return float(overlaps.sum()) / either
 
 
-def measure_trace_similarity(one: Trace, other: Trace, copy: ClipCopy) -> float:
-    """Return the tube IoU of two traces, or their temporal IoU if one has no boxes."""
+def measure_trace_similarity(one: Trace, other: Trace, copy: BrowserClipCopy) -> float:
+    """Compute the tube IoU of two traces in the copy of a clip; the temporal IoU if one has no boxes."""
     return measure_tube_overlap(build_trace_tube(one, copy), build_trace_tube(other, copy))
 
 
 def measure_tube_overlap(one: TraceTube, other: TraceTube) -> float:
-    """Compute the tube IoU of two traces, or the temporal IoU if a trace has no boxes."""
+    """Compute the IoU of two tubes; the temporal IoU of their spans if one has no boxes."""
     found = tube_iou(one, other)
     return temporal_iou(one.span, other.span) if found is None else found
 
 
 def _compute_frame_overlaps(one: TraceTube, other: TraceTube) -> Corners | None:
-    """Compute the IoU of the boxes on each shared frame; `None` if a trace has no boxes."""
+    """Compute the IoU of the boxes of two tubes on each shared frame; `None` if a tube has no boxes."""
     if one.corners is None or other.corners is None:
         return None
     first, end = max(one.first, other.first), min(one.end, other.end)
@@ -80,7 +86,7 @@ def _compute_frame_overlaps(one: TraceTube, other: TraceTube) -> Corners | None:
         return np.zeros(0)
     ours = one.corners[first - one.first : end - one.first]
     theirs = other.corners[first - other.first : end - other.first]
-    return compute_box_overlaps(ours, theirs)
+    return compute_box_ious(ours, theirs)
 
 
 # Faults at one place and time are told apart by what is said of them. Place and time come first.
@@ -102,14 +108,14 @@ Cluster = tuple[AnnotatorTrace, ...]
 
 @dataclass(frozen=True, slots=True)
 class _TraceSimilarities:
-    """Similarity matrices of traces: by box and time only, and with categories and explanations."""
+    """Similarity matrices of the traces of a task: by box and time, and also by category and text."""
 
     place: np.ndarray
     all: np.ndarray
 
 
 def cluster_annotator_traces(
-    traces: Mapping[str, Sequence[Trace]], copy: ClipCopy, *, same_fault: float
+    traces: Mapping[str, Sequence[Trace]], copy: BrowserClipCopy, *, same_fault: float
 ) -> list[Cluster]:
     """Cluster the traces of all annotators by fault; return the clusters in order of time.
 
@@ -145,7 +151,7 @@ def get_trace_sort_key(trace: Trace) -> tuple[object, ...]:
 
 
 def _compute_trace_similarities(
-    marks: Sequence[AnnotatorTrace], copy: ClipCopy
+    marks: Sequence[AnnotatorTrace], copy: BrowserClipCopy
 ) -> _TraceSimilarities:
     place = np.zeros((len(marks), len(marks)))
     said = np.zeros_like(place)
@@ -167,9 +173,9 @@ def _compute_description_similarity(one: Trace, other: Trace) -> float:
 def _match_trace_pairs(
     marks: Sequence[AnnotatorTrace], likes: _TraceSimilarities, same_fault: float
 ) -> list[tuple[int, int]]:
-    """Return index pairs of matched marks, most similar first.
+    """Return the index pairs of traces that two annotators marked for the same fault, best first.
 
-    For each two people, marks are matched one to one so that the total similarity is largest.
+    For each two annotators, traces are matched one to one so that the total similarity is largest.
     """
     from scipy.optimize import linear_sum_assignment
 

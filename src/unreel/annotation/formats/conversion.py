@@ -7,8 +7,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from unreel.annotation.formats.document import AnnotatedVideo, Found, VideoPropertyDefaults
-from unreel.annotation.formats.untrusted_input import get_first_character
+from unreel.annotation.formats.annotated_video import AnnotatedVideo, Found, VideoPropertyDefaults
+from unreel.annotation.formats.untrusted_input import get_first_nonblank_byte
 from unreel.benchmarks.entry import Rejected
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.output_files import OutputDirectory, open_regular_user_file
@@ -55,7 +55,7 @@ _SIGNS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormatConversionResult:
-    """Counts of converted videos and tracks, and of rejected items."""
+    """Result of converting an annotation file: formats, output folder, counts and rejected items."""
 
     read_as: AnnotationFormat
     written_as: AnnotationFormat
@@ -82,7 +82,7 @@ def detect_annotation_format(path: Path) -> AnnotationFormat:
     if head.startswith(b"PK"):
         problem = "a ZIP archive"
         raise UnreadableSourceError(str(path), problem, "Unpack it and name the file in it")
-    letter = get_first_character(head)
+    letter = get_first_nonblank_byte(head)
     if letter == b"<":
         return AnnotationFormat.CVAT
     if letter in (b"[", b"{"):

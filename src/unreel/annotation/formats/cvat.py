@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
-from unreel.annotation.formats.document import (
+from unreel.annotation.formats.annotated_video import (
     MOST_FRAMES,
     MOST_LETTERS,
     MOST_MARKS,
     AnnotatedVideo,
-    FieldAnswer,
+    AnnotationFieldAnswer,
     Found,
     FrameSpan,
     KeyFrameBox,
     ObjectTrack,
     VideoPropertyDefaults,
     build_object_track,
-    build_open_ended_span,
+    build_span_to_video_end,
     iter_videos_with_file_names,
-    require_track_limit,
+    require_track_below_limit,
 )
 from unreel.annotation.formats.untrusted_input import (
     MOST_PIXELS,
@@ -34,7 +34,7 @@ from unreel.annotation.formats.untrusted_input import (
     parse_bounded_text,
     parse_bounded_xml,
     parse_count,
-    parse_number,
+    parse_finite_number,
 )
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
@@ -51,7 +51,7 @@ _JOBS: Final = frozenset({"task", "job"})
 
 
 def read_cvat(path: Path, given: VideoPropertyDefaults) -> Iterator[Found]:
-    """Read the videos of a CVAT file, one for each task, then the parts that could not be read."""
+    """Yield one annotated video for each task of a CVAT file, then the parts that could not be read."""
     heard = _CvatTaskCollector(path.name, given)
     broken: Rejected | None = None
     with open_regular_user_file(path) as file:
@@ -145,7 +145,7 @@ class _CvatTaskCollector:
                 pass
 
     def videos(self) -> Iterator[AnnotatedVideo]:
-        """Yield one video for each task, also for tasks without marks."""
+        """Yield one annotated video for each task, including tasks without tracks."""
         for id_, task in self._tasks.items():
             width, height = self._size(task)
             told = task.told
@@ -195,7 +195,7 @@ class _CvatTaskCollector:
         task = self._task_of(track)
         try:
             if not track.problem:
-                require_track_limit(task.tracks)
+                require_track_below_limit(task.tracks)
                 task.tracks.append(_build_track(id_, track, self._n_frames(task)))
         except InvalidValueError as error:
             track.problem = str(error)
@@ -241,19 +241,23 @@ def _parse_box(
         raise InvalidValueError(msg)
     match name:
         case "box":
-            if parse_number(attributes.get("rotation", "0"), "its rotation") != 0:
+            if parse_finite_number(attributes.get("rotation", "0"), "its rotation") != 0:
                 msg = "a turned box is no box along the frame's edges. Draw it upright"
                 raise InvalidValueError(msg)
-            edges = [parse_number(attributes.get(key), key) for key in ("xtl", "ytl", "xbr", "ybr")]
+            edges = [
+                parse_finite_number(attributes.get(key), key)
+                for key in ("xtl", "ytl", "xbr", "ybr")
+            ]
         case "mask":
             left, top, across, down = (
-                parse_number(attributes.get(key), key) for key in ("left", "top", "width", "height")
+                parse_finite_number(attributes.get(key), key)
+                for key in ("left", "top", "width", "height")
             )
             edges = [left, top, left + across, top + down]
         case _:
             points = [point.partition(",") for point in attributes.get("points", "").split(";")]
-            xs = [parse_number(x, "a point") for x, _, _ in points]
-            ys = [parse_number(y, "a point") for _, _, y in points]
+            xs = [parse_finite_number(x, "a point") for x, _, _ in points]
+            ys = [parse_finite_number(y, "a point") for _, _, y in points]
             edges = [min(xs), min(ys), max(xs), max(ys)]
     return clip_box_to_frame(
         edges[0] / width, edges[1] / height, edges[2] / width, edges[3] / height
@@ -290,21 +294,21 @@ def _iter_visible_spans(keys: list[_CvatShape], n_frames: int | None) -> Iterato
         elif not key.outside and first is None:
             first = key.frame
     if first is not None:
-        yield build_open_ended_span(first, n_frames)
+        yield build_span_to_video_end(first, n_frames)
 
 
-def _collect_shape_answers(shapes: list[_CvatShape]) -> list[FieldAnswer]:
-    """Return the answers by question in file order, deduplicated: CVAT repeats them at every frame."""
+def _collect_shape_answers(shapes: list[_CvatShape]) -> list[AnnotationFieldAnswer]:
+    """Return the answers of a track by question, without duplicates: CVAT repeats them on each frame."""
     found: dict[str, dict[str, None]] = {}
     for shape in shapes:
         for name, value in shape.said:
             if name != MASK and value:
                 found.setdefault(name, {})[value] = None
-    return [FieldAnswer(name, tuple(values)) for name, values in found.items()]
+    return [AnnotationFieldAnswer(name, tuple(values)) for name, values in found.items()]
 
 
 def write_cvat(videos: Iterable[AnnotatedVideo], folder: OutputDirectory) -> Iterator[Rejected]:
-    """Write `NAME.xml` for each video; report and skip items that CVAT does not support."""
+    """Write the CVAT file `NAME.xml` of each video; yield the items that CVAT does not support."""
     for video, name in iter_videos_with_file_names(videos, "xml"):
         try:
             size = video.require_size()

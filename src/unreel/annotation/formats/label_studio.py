@@ -12,30 +12,30 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.annotation.formats.document import (
+from unreel.annotation.formats.annotated_video import (
     MOST_FRAMES,
     MOST_MARKS,
     AnnotatedVideo,
-    FieldAnswer,
+    AnnotationFieldAnswer,
     Found,
     FrameSpan,
     KeyFrameBox,
     ObjectTrack,
     VideoPropertyDefaults,
     build_object_track,
-    build_open_ended_span,
-    require_track_limit,
+    build_span_to_video_end,
+    require_track_below_limit,
 )
 from unreel.annotation.formats.untrusted_input import (
     MOST_PIXELS,
     clip_box_to_frame,
     format_untrusted_value,
-    iter_parsed_items,
+    iter_parsed_json_items,
     parse_bounded_text,
     parse_count,
+    parse_finite_number,
     parse_frame_rate,
-    parse_number,
-    require_mapping,
+    require_json_object,
 )
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
@@ -50,16 +50,17 @@ _ANSWERS: Final = ("choices", "text", "rating", "number", "labels", "datetime")
 
 
 def read_label_studio(path: Path, given: VideoPropertyDefaults) -> Iterator[Found]:
-    """Read a Label Studio export: one video for each annotation of each task."""
-    return iter_parsed_items(
-        path, lambda where, task: _iter_task_videos(where, require_mapping(task, "the task"), given)
+    """Yield one annotated video for each annotation of each task of a Label Studio export."""
+    return iter_parsed_json_items(
+        path,
+        lambda where, task: _iter_task_videos(where, require_json_object(task, "the task"), given),
     )
 
 
 def _iter_task_videos(
     where: str, task: Mapping[str, Any], given: VideoPropertyDefaults
 ) -> Iterator[Found]:
-    data = require_mapping(task.get("data"), "data")
+    data = require_json_object(task.get("data"), "data")
     name = (
         next(
             (_parse_file_path(data[key]) for key in _VIDEOS if parse_bounded_text(data.get(key))),
@@ -75,23 +76,23 @@ def _iter_task_videos(
         yield Rejected(f"{where}: {name}", "it has no annotation. Leave the task out")
     for each in annotations:
         try:
-            told = require_mapping(each, "an annotation")
+            told = require_json_object(each, "an annotation")
             if told.get("was_cancelled"):
                 yield Rejected(f"{where}: {name}", "it was skipped. Leave it out")
                 continue
             yield from _iter_annotation_videos(
-                name, f"label-studio:{_parse_id(task)}", told, data, given
+                name, f"label-studio:{_parse_item_id(task)}", told, data, given
             )
         except InvalidValueError as error:
             yield Rejected(f"{where}: {name}", str(error))
 
 
-def _parse_id(held: Mapping[str, Any]) -> str:
+def _parse_item_id(held: Mapping[str, Any]) -> str:
     return parse_bounded_text(str(held.get("id", "")))
 
 
 def _parse_file_path(address: str) -> str:
-    """Return the file path, with its parent directories, from a Label Studio URL."""
+    """Return the path of the video file from the URL that Label Studio stores, including its folders."""
     return parse_bounded_text(address).rpartition("?d=")[2]
 
 
@@ -107,10 +108,10 @@ def _iter_annotation_videos(
         msg = f"result is {format_untrusted_value(results)}. Write a list"
         raise InvalidValueError(msg)
     regions: dict[str, Mapping[str, Any]] = {}
-    said: dict[str, list[FieldAnswer]] = {}
+    said: dict[str, list[AnnotationFieldAnswer]] = {}
     for result in results:
         try:
-            _add_result(require_mapping(result, "a result"), regions, said)
+            _add_annotation_result(require_json_object(result, "a result"), regions, said)
         except InvalidValueError as error:
             yield Rejected(name, str(error))
     n_frames = _find_frame_count((data, *regions.values()), given)
@@ -120,12 +121,12 @@ def _iter_annotation_videos(
             tracks.append(_build_track(id_, region, said.pop(id_, []), n_frames))
         except InvalidValueError as error:
             yield Rejected(f"{name}: region {id_[:60]}", str(error))
-    width, height = (_find_side_length(data.get(side)) for side in ("width", "height"))
+    width, height = (_parse_frame_side_length(data.get(side)) for side in ("width", "height"))
     is_sized = width is not None and height is not None
     yield AnnotatedVideo(
         name=name,
         by=_parse_annotator_name(told),
-        origin=f"{origin}:{_parse_id(told)}",
+        origin=f"{origin}:{_parse_item_id(told)}",
         rate=_find_frame_rate(data, regions.values(), given),
         n_frames=n_frames,
         width=width if is_sized else given.width,
@@ -135,30 +136,37 @@ def _iter_annotation_videos(
     )
 
 
-def _add_result(
+def _add_annotation_result(
     result: Mapping[str, Any],
     regions: dict[str, Mapping[str, Any]],
-    said: dict[str, list[FieldAnswer]],
+    said: dict[str, list[AnnotationFieldAnswer]],
 ) -> None:
-    """Add a Label Studio result to `regions`, or to the answers `said` about its region.
+    """Add one Label Studio result to `regions` if it is a region, else to the answers `said`.
+
+    Args:
+        result: Result of a Label Studio annotation.
+        regions: Values of the regions by region id, extended in place.
+        said: Answers by region id, extended in place.
 
     Raises:
         InvalidValueError: The region occurs twice, or the type of the result is unsupported.
     """
     id_ = parse_bounded_text(result.get("id"))
-    value = require_mapping(result.get("value"), "value")
+    value = require_json_object(result.get("value"), "value")
     kind = result.get("type")
     if kind in _REGIONS:
         if id_ in regions:
             msg = f"region {format_untrusted_value(id_)} is there twice. Export it again"
             raise InvalidValueError(msg)
-        require_track_limit(regions)
+        require_track_below_limit(regions)
         regions[id_] = value
         return
     question = parse_bounded_text(result.get("from_name"))
     for key in _ANSWERS:
         if key in value:
-            answers = FieldAnswer(question, _parse_answer_texts(value[key]), written=key == "text")
+            answers = AnnotationFieldAnswer(
+                question, _parse_answer_texts(value[key]), written=key == "text"
+            )
             said.setdefault(id_, []).append(answers)
             return
     msg = f"a result of type {format_untrusted_value(kind)} is not read. Take it out"
@@ -204,7 +212,7 @@ def _find_frame_rate(
     return None
 
 
-def _find_side_length(value: object) -> int | None:
+def _parse_frame_side_length(value: object) -> int | None:
     try:
         return parse_count(value, "a side", most=MOST_PIXELS) or None
     except InvalidValueError:
@@ -212,12 +220,12 @@ def _find_side_length(value: object) -> int | None:
 
 
 def _build_track(
-    id_: str, value: Mapping[str, Any], said: list[FieldAnswer], n_frames: int | None
+    id_: str, value: Mapping[str, Any], said: list[AnnotationFieldAnswer], n_frames: int | None
 ) -> ObjectTrack:
     labels = value.get("labels") or value.get(TIMES) or []
     label, *more = _parse_answer_texts(labels) or ("",)
     if more:
-        said = [*said, FieldAnswer("labels", tuple(more))]
+        said = [*said, AnnotationFieldAnswer("labels", tuple(more))]
     if "ranges" in value:
         return build_object_track(
             id_, label, (), _iter_range_spans(value["ranges"]), said=said, n_frames=n_frames
@@ -233,7 +241,7 @@ def _build_track(
 
 def _iter_range_spans(held: object) -> Iterator[FrameSpan]:
     for each in held if isinstance(held, list) else ():
-        told = require_mapping(each, "a range")
+        told = require_json_object(each, "a range")
         first, last = (parse_count(told.get(key), key) - 1 for key in ("start", "end"))
         yield FrameSpan(first, last)
 
@@ -242,7 +250,7 @@ def _parse_key_frames(sequence: object) -> list[tuple[int, Mapping[str, Any]]]:
     if not isinstance(sequence, list) or not sequence or len(sequence) > MOST_MARKS:
         msg = f"its sequence is {format_untrusted_value(sequence)}. Write key frames"
         raise InvalidValueError(msg)
-    keys = [require_mapping(key, "a key frame") for key in sequence]
+    keys = [require_json_object(key, "a key frame") for key in sequence]
     numbered = [(parse_count(key.get("frame"), "its frame") - 1, key) for key in keys]
     numbered.sort(key=lambda pair: pair[0])
     if numbered[0][0] < 0:
@@ -261,15 +269,15 @@ def _iter_visible_spans(
             yield FrameSpan(first, frame)
             first = None
     if first is not None:
-        yield build_open_ended_span(first, n_frames)
+        yield build_span_to_video_end(first, n_frames)
 
 
 def _parse_box(key: Mapping[str, Any]) -> Box:
-    if parse_number(key.get("rotation", 0), "rotation") != 0:
+    if parse_finite_number(key.get("rotation", 0), "rotation") != 0:
         msg = "a turned box is no box along the frame's edges. Draw it upright"
         raise InvalidValueError(msg)
     left, top, across, down = (
-        parse_number(key.get(name), name) / 100 for name in ("x", "y", "width", "height")
+        parse_finite_number(key.get(name), name) / 100 for name in ("x", "y", "width", "height")
     )
     return clip_box_to_frame(left, top, left + across, top + down)
 
@@ -280,7 +288,7 @@ FILE: Final = "label-studio.json"
 def write_label_studio(
     videos: Iterable[AnnotatedVideo], folder: OutputDirectory
 ) -> Iterator[Rejected]:
-    """Write `label-studio.json`; report and skip masks without a known position."""
+    """Write `label-studio.json`; yield the skipped tracks, whose masks have no known position."""
     with folder.create_text(FILE) as file:
         file.write("[")
         for number, video in enumerate(videos):
@@ -341,7 +349,7 @@ def _iter_track_results(track: ObjectTrack, video: AnnotatedVideo) -> Iterator[d
 
 
 def _iter_key_frames(track: ObjectTrack, stretch: FrameSpan) -> Iterator[dict[str, Any]]:
-    """Yield the key frames of a frame range in Label Studio's format; the last one is disabled."""
+    """Yield the key frames of one frame range in Label Studio's format; the last one ends the range."""
     marks = track.marks_in(stretch)
     for mark in marks:
         yield _build_key_frame(mark, mark.frame, enabled=mark.frame < stretch.last)
@@ -363,7 +371,7 @@ def _build_key_frame(mark: KeyFrameBox, frame: int, *, enabled: bool) -> dict[st
     return key | ({"mask": mark.mask} if mark.mask else {})
 
 
-def _build_answer_result(id_: str, said: FieldAnswer) -> dict[str, Any]:
+def _build_answer_result(id_: str, said: AnnotationFieldAnswer) -> dict[str, Any]:
     kind, key = ("textarea", "text") if said.written else ("choices", "choices")
     return {
         "id": id_,

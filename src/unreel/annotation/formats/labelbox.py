@@ -11,28 +11,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.annotation.formats.document import (
+from unreel.annotation.formats.annotated_video import (
     MOST_MARKS,
     AnnotatedVideo,
-    FieldAnswer,
+    AnnotationFieldAnswer,
     Found,
     FrameSpan,
     KeyFrameBox,
     ObjectTrack,
     VideoPropertyDefaults,
     build_object_track,
-    require_track_limit,
+    require_track_below_limit,
 )
 from unreel.annotation.formats.untrusted_input import (
     MOST_PIXELS,
     clip_box_to_frame,
     format_untrusted_value,
-    iter_parsed_items,
+    iter_parsed_json_items,
     parse_bounded_text,
     parse_count,
+    parse_finite_number,
     parse_frame_rate,
-    parse_number,
-    require_mapping,
+    require_json_object,
 )
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
@@ -44,7 +44,7 @@ _PROJECT: Final = "unreel"
 
 
 def write_labelbox(videos: Iterable[AnnotatedVideo], folder: OutputDirectory) -> Iterator[Rejected]:
-    """Write `labelbox.ndjson`; skip a video whose boxes cannot be converted to pixels."""
+    """Write `labelbox.ndjson`; yield the skipped videos, whose boxes cannot be converted to pixels."""
     with folder.create_text(FILE) as file:
         for video in videos:
             try:
@@ -139,7 +139,7 @@ def _build_classification(track: ObjectTrack) -> dict[str, Any]:
     }
 
 
-def _build_answer_classifications(said: Sequence[FieldAnswer]) -> list[dict[str, Any]]:
+def _build_answer_classifications(said: Sequence[AnnotationFieldAnswer]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for each in said:
         words = [{"name": word} for word in each.answers]
@@ -157,20 +157,20 @@ Size = tuple[int | None, int | None]
 
 
 def read_labelbox(path: Path, given: VideoPropertyDefaults) -> Iterator[Found]:
-    """Read a Labelbox export: one video for each label of each data row."""
-    return iter_parsed_items(
-        path, lambda where, row: _iter_row_videos(where, require_mapping(row, "the row"), given)
+    """Yield one annotated video for each label of each data row of a Labelbox export."""
+    return iter_parsed_json_items(
+        path, lambda where, row: _iter_row_videos(where, require_json_object(row, "the row"), given)
     )
 
 
 def _iter_row_videos(
     where: str, row: Mapping[str, Any], given: VideoPropertyDefaults
 ) -> Iterator[Found]:
-    about = require_mapping(row.get("data_row"), "data_row")
+    about = require_json_object(row.get("data_row"), "data_row")
     name = _parse_clip_name(about) or where
     media = row.get("media_attributes")
     facts = media if isinstance(media, dict) else {}
-    projects = require_mapping(row.get("projects"), "projects")
+    projects = require_json_object(row.get("projects"), "projects")
     labels = [
         (project, label)
         for project, held in projects.items()
@@ -179,7 +179,7 @@ def _iter_row_videos(
     ]
     for project, label in labels:
         try:
-            told = require_mapping(label, "a label")
+            told = require_json_object(label, "a label")
             yield from _iter_label_videos(
                 name, f"labelbox:{parse_bounded_text(project)}", told, facts, given
             )
@@ -202,7 +202,7 @@ def _iter_label_videos(
     facts: Mapping[str, Any],
     given: VideoPropertyDefaults,
 ) -> Iterator[Found]:
-    annotations = require_mapping(label.get("annotations"), "annotations")
+    annotations = require_json_object(label.get("annotations"), "annotations")
     if "frames" not in annotations:
         msg = f"a label of kind {format_untrusted_value(label.get('label_kind'))}, and not of a video. Leave it out"
         raise InvalidValueError(msg)
@@ -212,7 +212,7 @@ def _iter_label_videos(
     tracks: list[ObjectTrack] = []
     for id_, found in _group_features_by_id(annotations).items():
         try:
-            require_track_limit(tracks)
+            require_track_below_limit(tracks)
             tracks.append(_build_track(id_, found, annotations, sides, n_frames))
         except InvalidValueError as error:
             yield Rejected(f"{name}: feature {id_[:60]}", str(error))
@@ -244,19 +244,22 @@ def _find_positive_count(value: object, most: int) -> int | None:
 def _group_features_by_id(
     annotations: Mapping[str, Any],
 ) -> dict[str, dict[int, Mapping[str, Any]]]:
-    """Return each feature's value on each of its frames, by feature id; frames count from 0."""
+    """Return, by feature id, the content of each object and classification on each of its frames.
+
+    Frames count from 0.
+    """
     found: dict[str, dict[int, Mapping[str, Any]]] = {}
-    for key, content in require_mapping(annotations.get("frames"), "frames").items():
+    for key, content in require_json_object(annotations.get("frames"), "frames").items():
         frame = parse_count(key, "a frame") - 1
         if frame < 0:
             msg = "a frame 0, where frames count from 1. Export it again"
             raise InvalidValueError(msg)
-        held = require_mapping(content, "a frame's content")
+        held = require_json_object(content, "a frame's content")
         objects = held.get("objects") or {}
-        for id_, each in require_mapping(objects, "objects").items():
-            found.setdefault(id_, {})[frame] = require_mapping(each, "an object")
+        for id_, each in require_json_object(objects, "objects").items():
+            found.setdefault(id_, {})[frame] = require_json_object(each, "an object")
         for each in _get_list_or_empty(held.get("classifications")):
-            said = require_mapping(each, "a classification")
+            said = require_json_object(each, "a classification")
             id_ = parse_bounded_text(said.get("feature_id")) or parse_bounded_text(said.get("name"))
             found.setdefault(id_, {})[frame] = said
     return found
@@ -312,7 +315,7 @@ def _select_key_frames(
     annotations: Mapping[str, Any],
     stretches: Sequence[FrameSpan],
 ) -> list[int]:
-    """Return the frames whose boxes are used: key frames, the first frame of each range, all masks.
+    """Return the frames whose boxes are used: key frames, first frames of ranges, frames with a mask.
 
     If the export names no key frames, all frames with a drawn shape are returned.
     """
@@ -345,7 +348,7 @@ def _build_key_frame_box(frame: int, each: Mapping[str, Any], sides: Size) -> Ke
         held = each.get(kind)
         mask = mask or parse_bounded_text(held.get("url") if isinstance(held, dict) else held)
     drawn = each.get("bounding_box")
-    box = None if drawn is None else _parse_box(require_mapping(drawn, "bounding_box"), sides)
+    box = None if drawn is None else _parse_box(require_json_object(drawn, "bounding_box"), sides)
     if box is None and not mask:
         msg = f"frame {frame + 1} has neither a box nor a mask. Draw one"
         raise InvalidValueError(msg)
@@ -358,40 +361,47 @@ def _parse_box(drawn: Mapping[str, Any], sides: Size) -> Box:
         msg = "the export does not say how large frames are. Give --size WIDTHxHEIGHT"
         raise InvalidValueError(msg)
     left, top, across, down = (
-        parse_number(drawn.get(key), key) for key in ("left", "top", "width", "height")
+        parse_finite_number(drawn.get(key), key) for key in ("left", "top", "width", "height")
     )
     return clip_box_to_frame(
         left / width, top / height, (left + across) / width, (top + down) / height
     )
 
 
-def _iter_nested_answers(held: object, depth: int = 0) -> Iterator[FieldAnswer]:
-    """Yield the answers of classifications, with nested classifications after them."""
+def _iter_nested_answers(held: object, depth: int = 0) -> Iterator[AnnotationFieldAnswer]:
+    """Yield the answers of Labelbox classifications, each followed by those of its nested ones."""
     if depth > _DEEPEST:
         msg = f"answers nested deeper than {_DEEPEST}. Export it again"
         raise InvalidValueError(msg)
     for each in _get_list_or_empty(held):
-        said = require_mapping(each, "a classification")
+        said = require_json_object(each, "a classification")
         question = parse_bounded_text(said.get("name"))
         chosen = (said.get("radio_answer"), *_get_list_or_empty(said.get("checklist_answers")))
-        answers = [require_mapping(answer, "an answer") for answer in chosen if answer is not None]
+        answers = [
+            require_json_object(answer, "an answer") for answer in chosen if answer is not None
+        ]
         names = (parse_bounded_text(answer.get("name")) for answer in answers)
         if words := tuple(filter(None, names)):
-            yield FieldAnswer(question, words)
+            yield AnnotationFieldAnswer(question, words)
         written = said.get("text_answer")
         if isinstance(written, dict) and parse_bounded_text(written.get("content")):
-            yield FieldAnswer(question, (parse_bounded_text(written["content"]),), written=True)
+            yield AnnotationFieldAnswer(
+                question, (parse_bounded_text(written["content"]),), written=True
+            )
         for answer in answers:
             yield from _iter_nested_answers(answer.get("classifications"), depth + 1)
 
 
-def _merge_repeated_answers(said: Sequence[FieldAnswer]) -> list[FieldAnswer]:
-    """Return the answers by question, deduplicated: exports repeat them at every frame."""
+def _merge_repeated_answers(said: Sequence[AnnotationFieldAnswer]) -> list[AnnotationFieldAnswer]:
+    """Return the answers by question, without duplicates: exports repeat them on each frame."""
     found: dict[tuple[str, bool], dict[str, None]] = {}
     for each in said:
         key = each.question, each.written
         found.setdefault(key, {}).update(dict.fromkeys(each.answers))
-    return [FieldAnswer(name, tuple(words), written) for (name, written), words in found.items()]
+    return [
+        AnnotationFieldAnswer(name, tuple(words), written)
+        for (name, written), words in found.items()
+    ]
 
 
 def _get_list_or_empty(held: object) -> list[Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Any, Final, Protocol, TypeVar
 from xml.parsers import expat
 
-from unreel.annotation.formats.document import MOST_FRAMES, MOST_LETTERS
+from unreel.annotation.formats.annotated_video import MOST_FRAMES, MOST_LETTERS
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
@@ -34,7 +34,7 @@ class XmlElementCallbacks(Protocol):
 def parse_bounded_xml(
     file: IO[bytes], listener: XmlElementCallbacks, *, most: int, letters: int
 ) -> None:
-    """Parse the XML in `file` and call `listener` for each element, up to the first error.
+    """Parse the untrusted XML in `file`, and call `listener` for each element up to the first error.
 
     Args:
         file: XML file.
@@ -130,7 +130,10 @@ _LEAST: Final = 1e-9
 
 
 def clip_box_to_frame(x0: float, y0: float, x1: float, y1: float) -> Box:
-    """Return the box clipped to the frame, as fractions of it: tools allow boxes past the edge."""
+    """Return the box with these corners, clipped to the frame; annotation tools allow boxes past it.
+
+    Coordinates are fractions of the frame's width and height.
+    """
     inside = [min(1.0, max(0.0, edge)) for edge in (x0, y0, x1, y1)]
     if not (inside[2] - inside[0] > _LEAST and inside[3] - inside[1] > _LEAST):
         msg = f"a box from {x0:g}, {y0:g} to {x1:g}, {y1:g} has no area in the frame. Draw it again"
@@ -138,8 +141,8 @@ def clip_box_to_frame(x0: float, y0: float, x1: float, y1: float) -> Box:
     return Box(*inside)
 
 
-def parse_number(value: object, what: str) -> float:
-    """Parse a finite number from a JSON number or a string."""
+def parse_finite_number(value: object, what: str) -> float:
+    """Parse a finite number from a JSON number or a string; `what` names it in the error message."""
     try:
         found = float(value) if isinstance(value, int | float | str) else math.nan
     except (ValueError, OverflowError):
@@ -152,7 +155,7 @@ def parse_number(value: object, what: str) -> float:
 
 def parse_count(value: object, what: str, *, most: int = MOST_FRAMES) -> int:
     """Parse an integer from 0 to `most` from a JSON number or a string."""
-    found = parse_number(value, what)
+    found = parse_finite_number(value, what)
     if not (found == int(found) and 0 <= found <= most):
         msg = f"{what} is {format_untrusted_value(value)}. Write a whole number from 0 to {most}"
         raise InvalidValueError(msg)
@@ -177,11 +180,11 @@ def parse_frame_rate(value: object) -> Fraction | None:
 
 
 def parse_bounded_text(value: object) -> str:
-    """Return `value` cut to the maximum length if it is a string; else ""."""
+    """Return the string `value`, cut to the maximum length; return "" if it is not a string."""
     return value[:MOST_LETTERS] if isinstance(value, str) else ""
 
 
-def require_mapping(value: object, what: str) -> Mapping[str, Any]:
+def require_json_object(value: object, what: str) -> Mapping[str, Any]:
     """Return `value` if it is a JSON object; otherwise raise `InvalidValueError`."""
     if not isinstance(value, dict):
         msg = f"{what} is {format_untrusted_value(value)}. Write an object"
@@ -206,9 +209,12 @@ _PARTS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{},]', 
 
 
 def iter_json_documents(path: Path) -> Iterator[tuple[str, Any] | Rejected]:
-    """Yield the position and content of each document in a JSON file, or its rejection if invalid."""
+    """Yield the position and content of each item of a JSON array or JSON Lines file.
+
+    An item that is too large or not JSON is yielded as rejected.
+    """
     with open_regular_user_file(path) as file:
-        is_array = get_first_character(file.peek(_HEAD)) == b"["
+        is_array = get_first_nonblank_byte(file.peek(_HEAD)) == b"["
         for where, data in _iter_array_items(file) if is_array else _iter_json_lines(file):
             name = f"{path.name}: {where}"
             if len(data) > _MOST_OF_ONE:
@@ -220,14 +226,14 @@ def iter_json_documents(path: Path) -> Iterator[tuple[str, Any] | Rejected]:
                 yield Rejected(name, f"{error}. Export it again")
 
 
-def iter_parsed_items(
+def iter_parsed_json_items(
     path: Path, read: Callable[[str, Any], Iterator[Read]]
 ) -> Iterator[Read | Rejected]:
-    """Yield the results of `read` for each document of a JSON file.
+    """Yield the results of the parser `read` for each item of a JSON array or JSON Lines file.
 
     Args:
         path: JSON file.
-        read: Function that gets a document's position and content. A document for which it raises
+        read: Function that gets an item's position and content. An item for which it raises
             `InvalidValueError` is yielded as rejected.
     """
     for item in iter_json_documents(path):
@@ -241,8 +247,8 @@ def iter_parsed_items(
             yield Rejected(where, str(error))
 
 
-def get_first_character(data: bytes) -> bytes:
-    """Return the first character of a text, after blanks and a byte order mark."""
+def get_first_nonblank_byte(data: bytes) -> bytes:
+    """Return the first byte of `data` after a byte order mark and blanks; empty if there is none."""
     return data.removeprefix(_MARK).lstrip(_BLANK)[:1]
 
 

@@ -1,14 +1,14 @@
-"""Parser of submitted results: a judgement, or the reason why it is none. The server validates nothing."""
+"""Parser of untrusted Label Studio results, which gives a judgement or a reason for quarantine."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, NoReturn
 
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, ClipCopy
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, BrowserClipCopy
 from unreel.annotation.interfaces.screens import (
-    KeyFrame,
     ScreenControl,
+    ScreenKeyFrame,
     convert_key_frames_to_traces,
     get_box_labels,
     get_screen_controls,
@@ -16,10 +16,10 @@ from unreel.annotation.interfaces.screens import (
 from unreel.annotation.judgements import (
     PassFailAnswer,
     PreferenceAnswer,
-    QuarantinedSubmission,
     QuarantineReason,
     RatingAnswer,
     ScreeningAnswer,
+    SubmissionQuarantine,
     TraceAnswer,
     Value,
     VoteAnswer,
@@ -43,16 +43,16 @@ Answers = Mapping[str, dict[str, Any]]
 
 
 class InvalidSubmissionError(InvalidValueError):
-    """Raised if a submission is no judgement; `quarantined` holds the reason."""
+    """Error for a submission that is not a valid judgement; `quarantined` contains the reason."""
 
     def __init__(self, reason: QuarantineReason, detail: str) -> None:
-        self.quarantined = QuarantinedSubmission(reason, detail)
+        self.quarantined = SubmissionQuarantine(reason, detail)
         super().__init__(str(self.quarantined))
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedScreenAnswers:
-    """Answers of a submission: those about the whole clip, and those about each box."""
+    """Answers of a submission by control: those about the whole clip, and those about each box."""
 
     whole: Answers
     regions: Mapping[str, Answers]
@@ -99,7 +99,7 @@ def parse_results_by_control(
 
 
 def get_selected_choices(answers: Answers, control: ScreenControl) -> tuple[str, ...]:
-    """Return the selected choices of a control; empty if the control was not answered."""
+    """Return the choices that the annotator selected in a control; empty if there are none."""
     words = answers.get(control.name, {}).get("choices", [])
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         reject_submission(QuarantineReason.MALFORMED, f"{control.name} holds no list of words")
@@ -117,7 +117,11 @@ def get_selected_choices(answers: Answers, control: ScreenControl) -> tuple[str,
 
 
 def require_selected_choice(answers: Answers, control: ScreenControl) -> str:
-    """Return the selected choice of a required control."""
+    """Return the choice that the annotator selected in a control.
+
+    Raises:
+        InvalidSubmissionError: The required control has no answer.
+    """
     words = get_selected_choices(answers, control)
     if not words:
         reject_submission(QuarantineReason.MISSING, f"{control.name} is not answered")
@@ -125,7 +129,10 @@ def require_selected_choice(answers: Answers, control: ScreenControl) -> str:
 
 
 def get_entered_text(answers: Answers, control: ScreenControl) -> str:
-    """Return a control's text, with control characters replaced; "" if no text was entered."""
+    """Return the text that the annotator entered in a control; "" if there is none.
+
+    Control characters are replaced.
+    """
     text = answers.get(control.name, {}).get("text", [])
     lines = [text] if isinstance(text, str) else text
     if not isinstance(lines, list):
@@ -182,7 +189,7 @@ _SQUARE_DEG: Final = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SubmittedAnnotation:
-    """Submitted Label Studio annotation, grouped by control."""
+    """Submitted Label Studio annotation: answers by control, judged task and order of its clips."""
 
     said: ParsedScreenAnswers
     controls: Mapping[str, ScreenControl]
@@ -195,12 +202,12 @@ class _SubmittedAnnotation:
 
 def parse_judgement(
     interface: AnnotationInterface, results: object, task: AnnotationTask, *, swapped: bool
-) -> Value | QuarantinedSubmission:
-    """Parse the judgement in an annotation's list of results.
+) -> Value | SubmissionQuarantine:
+    """Parse a judgement from the results of a Label Studio annotation; quarantine invalid results.
 
     Args:
-        interface: Question of the annotator.
-        results: The annotation's `result`, as sent by the server.
+        interface: Question that the annotator answered.
+        results: The field `result` of the annotation, as sent by the server.
         task: Judged clip or pair.
         swapped: Whether a pair's second clip was on the left.
     """
@@ -291,7 +298,7 @@ _READERS: Final[Mapping[AnnotationInterface, Callable[[_SubmittedAnnotation], Va
 
 
 def _parse_box_traces(answers: Answers, sent: _SubmittedAnnotation) -> tuple[Trace, ...]:
-    """Parse the traces of one box: one for each range of frames on which it is visible."""
+    """Parse the traces of one box on the screen: one trace for each frame range that shows the box."""
     if "box" not in answers:
         detail = f"{format_submitted_value(next(iter(answers)))} is about a box that is not there"
         reject_submission(QuarantineReason.MALFORMED, detail)
@@ -325,7 +332,7 @@ def _require_known_box_labels(labels: object) -> None:
             )
 
 
-def _parse_key_frames(sequence: object, copy: ClipCopy) -> list[KeyFrame]:
+def _parse_key_frames(sequence: object, copy: BrowserClipCopy) -> list[ScreenKeyFrame]:
     if not isinstance(sequence, list) or not sequence:
         reject_submission(QuarantineReason.MALFORMED, "a box without key frames")
     if len(sequence) > copy.n_frames:
@@ -339,7 +346,7 @@ def _parse_key_frames(sequence: object, copy: ClipCopy) -> list[KeyFrame]:
     return keys
 
 
-def _parse_key_frame(entry: object, copy: ClipCopy) -> KeyFrame:
+def _parse_key_frame(entry: object, copy: BrowserClipCopy) -> ScreenKeyFrame:
     if not isinstance(entry, dict):
         reject_submission(
             QuarantineReason.MALFORMED, f"a key frame is {format_submitted_value(entry)}"
@@ -355,7 +362,7 @@ def _parse_key_frame(entry: object, copy: ClipCopy) -> KeyFrame:
     turn = _parse_box_number(entry, "rotation", default=0.0) % 360
     if min(turn, 360 - turn) > _SQUARE_DEG:
         reject_submission(QuarantineReason.OUT_OF_RANGE, f"the box on frame {frame} is turned")
-    return KeyFrame(frame=frame, box=_parse_clipped_box(entry, frame), enabled=enabled)
+    return ScreenKeyFrame(frame=frame, box=_parse_clipped_box(entry, frame), enabled=enabled)
 
 
 def _parse_clipped_box(entry: dict[str, Any], frame: int) -> Box:

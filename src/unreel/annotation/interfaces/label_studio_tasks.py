@@ -1,14 +1,19 @@
-"""Label Studio tasks: data without hints at the answer, and results for pre-annotations and simulated annotators."""
+"""Data of Label Studio tasks without hints at the answer, and annotations as Label Studio results."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, assert_never
 
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, ClipCopy, TaskAssignment
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    BrowserClipCopy,
+    TaskAssignment,
+)
 from unreel.annotation.interfaces.judgement_parser import parse_judgement
 from unreel.annotation.interfaces.screens import (
     AnnotationScreen,
-    KeyFrame,
+    ScreenKeyFrame,
     convert_trace_to_key_frames,
     get_box_labels,
     get_screen_controls,
@@ -16,9 +21,9 @@ from unreel.annotation.interfaces.screens import (
 from unreel.annotation.judgements import (
     PassFailAnswer,
     PreferenceAnswer,
-    QuarantinedSubmission,
     RatingAnswer,
     ScreeningAnswer,
+    SubmissionQuarantine,
     TraceAnswer,
     Value,
     VoteAnswer,
@@ -46,15 +51,15 @@ _VERDICTS: Final = {Label.GENERATED: "traces", Label.REAL: "looks-real", None: "
 def build_label_studio_results(
     value: Value, task: AnnotationTask, *, swapped: bool
 ) -> list[Result]:
-    """Return `value` as Label Studio results for `task`, which `parse_judgement` parses back.
+    """Return an annotator's answer as Label Studio results, which `parse_judgement` parses back.
 
     Raises:
-        InvalidValueError: The screen would reject the value: a trace without box or category, a
+        InvalidValueError: The screen would reject the answer: a trace without box or category, a
             clip labelled as generated without any trace, or a rating without reasons.
     """
     results = list(iter_label_studio_results(value, task, swapped=swapped))
     back = parse_judgement(INTERFACE_OF[value.kind], results, task, swapped=swapped)
-    if isinstance(back, QuarantinedSubmission):
+    if isinstance(back, SubmissionQuarantine):
         msg = f"no annotator could send this ({back}). Say what the screen asks for"
         raise InvalidValueError(msg)
     return results
@@ -63,7 +68,7 @@ def build_label_studio_results(
 def iter_label_studio_results(
     value: Value, task: AnnotationTask, *, swapped: bool
 ) -> Iterator[Result]:
-    """Yield `value` as Label Studio results, without checking that all required answers are present."""
+    """Yield an annotator's answer as Label Studio results, even if required answers are missing."""
     match value:
         case ScreeningAnswer():
             yield _build_choice_result(
@@ -102,7 +107,7 @@ def _iter_rating_results(rating: Rating | None) -> Iterator[Result]:
         yield _build_choice_result(AnnotationInterface.REALISM, "family", rating.family.value)
 
 
-def _iter_trace_results(trace: Trace, copy: ClipCopy, region: str) -> Iterator[Result]:
+def _iter_trace_results(trace: Trace, copy: BrowserClipCopy, region: str) -> Iterator[Result]:
     place = {
         "framesCount": copy.n_frames,
         "duration": copy.duration_us / MICROSECONDS,
@@ -120,7 +125,7 @@ def _iter_trace_results(trace: Trace, copy: ClipCopy, region: str) -> Iterator[R
         yield _build_result(AnnotationInterface.TRACE, "explanation", place | text, region)
 
 
-def _build_key_frame_entry(key: KeyFrame, copy: ClipCopy) -> dict[str, float]:
+def _build_key_frame_entry(key: ScreenKeyFrame, copy: BrowserClipCopy) -> dict[str, float]:
     box = key.box
     return {
         "frame": key.frame,
@@ -153,9 +158,9 @@ def _build_result(
 
 
 def build_prefilled_results(task: AnnotationTask, *, swapped: bool) -> list[Result]:
-    """Return the pre-filled results of a task, as far as its screen can show them.
+    """Return the earlier annotation of a task as Label Studio results that prefill its screen.
 
-    A trace without a box is skipped, because a screen cannot show it.
+    Traces without a box are skipped, because a screen cannot show them.
     """
     value = task.prefill
     if value is None:
@@ -175,7 +180,7 @@ _PLACES: Final[Mapping[int, tuple[tuple[str, str], ...]]] = {
 }
 
 
-def build_task_data(
+def build_label_studio_task_data(
     screen: AnnotationScreen, task: AnnotationTask, assignment: TaskAssignment, urls: Sequence[str]
 ) -> dict[str, str | int]:
     """Return the field `data` of a Label Studio task: clip URLs, frame rates, task id and position.

@@ -1,4 +1,4 @@
-"""Six annotation screens: label configurations, allowed answers, and the tracks of moving boxes."""
+"""The six annotation screens: Label Studio configurations, allowed answers, and moving boxes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from typing import Final
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import quoteattr
 
-from unreel.annotation.campaign import AnnotationInterface, ClipCopy
+from unreel.annotation.campaign import AnnotationInterface, BrowserClipCopy
 from unreel.core.box import Box
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, InvalidValueError
-from unreel.core.identity import digest
 from unreel.core.safe_text import sanitise_line
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyFrame:
-    """Key frame of a box on an annotation screen."""
+class ScreenKeyFrame:
+    """Key frame of a moving box on an annotation screen of Label Studio."""
 
     frame: int
     """Counts from 1."""
@@ -30,13 +30,13 @@ class KeyFrame:
 
 
 def convert_key_frames_to_traces(
-    keys: Sequence[KeyFrame],
-    copy: ClipCopy,
+    keys: Sequence[ScreenKeyFrame],
+    copy: BrowserClipCopy,
     *,
     categories: frozenset[Category] = frozenset(),
     explanation: str = "",
 ) -> tuple[Trace, ...]:
-    """Return the traces of a box: one for each continuous range of frames that show the box."""
+    """Return the traces that a moving box means: one for each range of frames that show the box."""
     return tuple(
         Trace(
             span=TimeSpan(copy.at_us(run[0].frame - 1), copy.at_us(_get_last_frame(run, copy))),
@@ -48,8 +48,8 @@ def convert_key_frames_to_traces(
     )
 
 
-def convert_trace_to_key_frames(trace: Trace, copy: ClipCopy) -> tuple[KeyFrame, ...]:
-    """Return key frames that show a trace on every frame of its span and on no other.
+def convert_trace_to_key_frames(trace: Trace, copy: BrowserClipCopy) -> tuple[ScreenKeyFrame, ...]:
+    """Return the key frames of a box that shows a trace on every frame of its span and on no other.
 
     Raises:
         InvalidValueError: The trace has no box.
@@ -66,13 +66,15 @@ def convert_trace_to_key_frames(trace: Trace, copy: ClipCopy) -> tuple[KeyFrame,
     if last < copy.n_frames:
         boxes.setdefault(last, boxes[max(boxes)])
     return tuple(
-        KeyFrame(frame=frame, box=boxes[frame], enabled=frame != last or last == copy.n_frames)
+        ScreenKeyFrame(
+            frame=frame, box=boxes[frame], enabled=frame != last or last == copy.n_frames
+        )
         for frame in sorted(boxes)
     )
 
 
-def _iter_visible_runs(keys: Sequence[KeyFrame]) -> Iterator[list[KeyFrame]]:
-    run: list[KeyFrame] = []
+def _iter_visible_runs(keys: Sequence[ScreenKeyFrame]) -> Iterator[list[ScreenKeyFrame]]:
+    run: list[ScreenKeyFrame] = []
     for key in keys:
         run.append(key)
         if not key.enabled:
@@ -82,8 +84,11 @@ def _iter_visible_runs(keys: Sequence[KeyFrame]) -> Iterator[list[KeyFrame]]:
         yield run
 
 
-def _get_last_frame(run: Sequence[KeyFrame], copy: ClipCopy) -> int:
-    """Return the number of the last frame of a range, counted from 1."""
+def _get_last_frame(run: Sequence[ScreenKeyFrame], copy: BrowserClipCopy) -> int:
+    """Return the number of the last frame on which a box is visible, counted from 1.
+
+    `run` contains the key frames of one continuous range.
+    """
     return copy.n_frames if run[-1].enabled else run[-1].frame
 
 
@@ -129,7 +134,7 @@ class AnnotationScreen:
 def get_annotation_screen(
     interface: AnnotationInterface, *, question: str = ""
 ) -> AnnotationScreen:
-    """Return the screen of an interface; only `pass-fail` takes a `question`.
+    """Return the annotation screen of an interface; only `pass-fail` takes a `question`.
 
     Raises:
         InvalidSettingError: The question is missing, not allowed for this interface, or contains
@@ -149,7 +154,7 @@ def get_annotation_screen(
 
 @cache
 def get_screen_controls(interface: AnnotationInterface) -> Mapping[str, ScreenControl]:
-    """Return the controls of a screen by name."""
+    """Return the input controls of the annotation screen of an interface, by name."""
     tree = _parse_screen_config(_read_package_file("configs", f"{interface.value}.xml"))
     found = (_build_control(tag) for tag in tree.iter() if tag.tag in _KINDS)
     return MappingProxyType({control.name: control for control in found})
@@ -157,7 +162,7 @@ def get_screen_controls(interface: AnnotationInterface) -> Mapping[str, ScreenCo
 
 @cache
 def get_box_labels(interface: AnnotationInterface) -> frozenset[str]:
-    """Return the box labels that the interface allows."""
+    """Return the labels that a box may have on the annotation screen of an interface."""
     tree = _parse_screen_config(_read_package_file("configs", f"{interface.value}.xml"))
     return frozenset(tag.attrib["value"] for tag in tree.iter("Label"))
 

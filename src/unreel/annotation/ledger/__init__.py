@@ -1,1 +1,1 @@
-"""Append-only ledger of campaigns: the questions that people were asked and their answers."""
+"""Append-only ledger of annotation campaigns: tasks, assignments, and annotators' answers."""

@@ -72,7 +72,7 @@ _EXAMPLES: Final = "Give postgresql://USER:PASSWORD@HOST/DATABASE, or the path o
 
 
 def resolve_ledger_url(given: str | None, settings: EnvironmentSettings) -> str:
-    """Return the URL of the ledger from the option, or from the setting.
+    """Return the URL of the ledger: the given option, or else the setting `UNREEL_LEDGER`.
 
     Raises:
         InvalidSettingError: Both are missing.
@@ -86,7 +86,7 @@ def resolve_ledger_url(given: str | None, settings: EnvironmentSettings) -> str:
 def open_ledger(address: str) -> Ledger:
     """Open the ledger at `address`; create it if missing, and migrate its tables to this release.
 
-    Close it, or use it in a `with`.
+    Close it after use, or use it in a `with` statement.
 
     Raises:
         InvalidSettingError: The URL is invalid.
@@ -169,7 +169,7 @@ def _set_sqlite_pragmas(connection: Any, record: object) -> None:  # noqa: ARG00
 
 
 def _begin_sqlite_transaction(connection: Connection) -> None:
-    """Begin an SQLite transaction; a writing one takes the write lock immediately.
+    """Begin an SQLite transaction; a writing transaction takes the write lock immediately.
 
     A transaction that reads first and then writes could not wait for another writer.
     """

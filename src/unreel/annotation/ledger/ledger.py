@@ -56,14 +56,14 @@ class Ledger:
         self._engine.dispose()
 
     def enlist(self, annotators: Iterable[Annotator]) -> None:
-        """Add annotators, each with a name and a login.
+        """Add annotators to the ledger, each with a name and an e-mail address as login.
 
         Raises:
             InvalidSettingError: A name is stored with another e-mail, or an e-mail with another name.
         """
         with self._writing() as connection:
             for annotator in annotators:
-                row = rows.build_annotator_row(annotator)
+                row = rows.build_annotator_ledger_row(annotator)
                 connection.execute(self._insert(tables.annotators), row)
                 known = tables.annotators.c
                 same = (known.name == row["name"]) & (known.login == row["login"])
@@ -82,10 +82,10 @@ class Ledger:
         return [Annotator(row["name"], row["email"]) for row in found]
 
     def open_campaign(self, campaign: Campaign) -> None:
-        """Begin a campaign, or a new revision of it where its guidelines or its screen changed.
+        """Store a campaign if it is new, or a new revision of it if its guidelines or screen changed.
 
         Raises:
-            InvalidSettingError: A campaign of this name was begun with other settings.
+            InvalidSettingError: A campaign of this name is stored with other settings.
         """
         fixed = {"name": campaign.name, **{name: getattr(campaign, name) for name in _FIXED}}
         revision = {
@@ -112,13 +112,13 @@ class Ledger:
         return self.revisions(name)[-1]
 
     def revisions(self, name: str) -> list[Campaign]:
-        """Return all revisions of a campaign (guidelines and screens), oldest first.
+        """Return all revisions of a campaign, oldest first; each has its own guidelines and screen.
 
         Raises:
             UnknownNameError: No campaign has that name.
         """
         query = _build_campaigns_query().where(tables.campaigns.c.name == name)
-        found = [rows.parse_campaign_row(row) for row in self._read(query)]
+        found = [rows.parse_campaign_ledger_row(row) for row in self._read(query)]
         if not found:
             known = [each.name for each in self.campaigns()]
             raise UnknownNameError(_CAMPAIGN, name, known)
@@ -128,7 +128,7 @@ class Ledger:
         """Return the newest revision of every campaign, sorted by name."""
         return list(
             {
-                row["name"]: rows.parse_campaign_row(row)
+                row["name"]: rows.parse_campaign_ledger_row(row)
                 for row in self._read(_build_campaigns_query())
             }.values()
         )
@@ -136,12 +136,12 @@ class Ledger:
     def add_tasks(self, campaign: str, tasks: Iterable[AnnotationTask]) -> int:
         """Add tasks in this order and return the number of new ones; known tasks are not changed."""
         with self._writing(campaign) as connection:
-            given = (rows.build_task_row(campaign, task) for task in tasks)
+            given = (rows.build_task_ledger_row(campaign, task) for task in tasks)
             return self._add(connection, tables.tasks, given)
 
     def tasks(self, campaign: str) -> Iterator[AnnotationTask]:
-        """Yield the tasks in the order in which they were added."""
-        return self._made(rows.parse_task_row, self._numbered(tables.tasks, campaign))
+        """Yield the tasks of a campaign in the order in which they were added."""
+        return self._made(rows.parse_task_ledger_row, self._numbered(tables.tasks, campaign))
 
     def assign(self, campaign: str, assignments: Iterable[TaskAssignment]) -> int:
         """Assign tasks to annotators and return the number of new assignments; known ones are not changed.
@@ -149,7 +149,9 @@ class Ledger:
         Raises:
             InvalidValueError: A task or an annotator is unknown, or a position is taken.
         """
-        given = (rows.build_assignment_row(campaign, assignment) for assignment in assignments)
+        given = (
+            rows.build_assignment_ledger_row(campaign, assignment) for assignment in assignments
+        )
         key = ["campaign", "annotator", "task"]
         with self._writing(campaign) as connection:
             try:
@@ -165,7 +167,7 @@ class Ledger:
     def assignments(
         self, campaign: str, *, annotator: str | None = None
     ) -> Iterator[TaskAssignment]:
-        """Yield the assignments by annotator, batch and position."""
+        """Yield the assignments of a campaign, sorted by annotator, batch and position."""
         known = tables.assignments.c
         query = select(tables.assignments).where(known.campaign == campaign)
         if annotator is not None:
@@ -173,10 +175,10 @@ class Ledger:
         with self._reading() as connection:
             _require_campaign(connection, campaign)
         place = [known.annotator, known.batch, known.position]
-        return self._made(rows.parse_assignment_row, self._pages(query, place))
+        return self._made(rows.parse_assignment_ledger_row, self._pages(query, place))
 
     def remember(self, campaign: str, kind: str, key: str, value: str) -> None:
-        """Store a text under `kind` and `key` of a campaign, such as a project id; replace an old one."""
+        """Store a text of a campaign, such as a project id, under `kind` and `key`; replace an older one."""
         row = {"campaign": campaign, "kind": kind, "key": key, "value": value}
         known = tables.memories.c
         with self._writing(campaign) as connection:
@@ -212,18 +214,18 @@ class Ledger:
         return {row["key"] for row in self._read(select(known).where(known.in_(keys)))}
 
     def origins(self, campaign: str) -> set[str]:
-        """Return the origin of all records of a campaign."""
+        """Return the origins of all records of a campaign: the server annotations they were pulled from."""
         known = tables.annotations.c
         query = select(known.origin).where(known.campaign == campaign).distinct()
         return {row["origin"] for row in self._read(query)}
 
     def records(self, campaign: str, *, after: int = 0) -> Iterator[tuple[int, AnnotationRecord]]:
-        """Yield the stored records in order of arrival with their numbers; only those after number `after`.
+        """Yield the stored records of a campaign in order of arrival with their numbers, from `after` + 1.
 
         A reader that has seen a number has seen all earlier ones, also with concurrent writers.
         """
         found = self._numbered(tables.annotations, campaign, after=after)
-        return self._made(lambda row: (row["seq"], rows.parse_record_row(row)), found)
+        return self._made(lambda row: (row["seq"], rows.parse_record_ledger_row(row)), found)
 
     def notice(
         self, campaign: str, kind: str, subject: str, by: str, answer: str, at_us: int
@@ -239,18 +241,22 @@ class Ledger:
             at_us: Time of the decision in microseconds since 1970.
         """
         told = {"campaign": campaign, "kind": kind, "subject": subject, "by": by, "said": answer}
-        row = rows.build_notice_row(**told, at_us=at_us)
+        row = rows.build_notice_ledger_row(**told, at_us=at_us)
         with self._writing(campaign) as connection:
             connection.execute(self._insert(tables.notices), row)
 
     def notices(self, campaign: str, kind: str | None = None) -> list[LedgerNotice]:
-        """Return the decisions of people in order of arrival."""
-        found = self._made(rows.parse_notice_row, self._numbered(tables.notices, campaign))
+        """Return the decisions that people made in a campaign, in order of arrival."""
+        found = self._made(rows.parse_notice_ledger_row, self._numbered(tables.notices, campaign))
         return [notice for notice in found if kind in {None, notice.kind}]
 
     @contextlib.contextmanager
     def _writing(self, campaign: str | None = None) -> Iterator[Connection]:
-        """Open a write transaction, one writer at a time; raise an error if `campaign` is unknown."""
+        """Open a write transaction; only one writer is active at a time.
+
+        Raises:
+            UnknownNameError: The ledger has no campaign of the name `campaign`.
+        """
         with translate_database_errors(self._shown), self._engine.begin() as connection:
             if self._engine.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ORDER})
@@ -268,7 +274,10 @@ class Ledger:
             return list(connection.execute(query).mappings())
 
     def _numbered(self, table: Table, campaign: str, *, after: int = 0) -> Iterator[rows.Row]:
-        """Yield the campaign's rows with numbers above `after`, by number; rows added later are ignored."""
+        """Yield the rows of a campaign whose numbers are above `after`, in order of their numbers.
+
+        Rows that are added during the iteration are not yielded.
+        """
         known = table.c
         with self._reading() as connection:
             _require_campaign(connection, campaign)
@@ -291,10 +300,10 @@ class Ledger:
             page = [] if is_last else self._read(behind.order_by(*place).limit(_AT_ONCE))
 
     def _made(self, make: Callable[[rows.Row], T], found: Iterator[rows.Row]) -> Iterator[T]:
-        """Yield the result of `make` for each row.
+        """Convert each database row with `make`, and yield the results.
 
         Raises:
-            UnreadableSourceError: `make` cannot parse a row.
+            UnreadableSourceError: `make` cannot convert a row.
         """
         for row in found:
             try:
@@ -308,7 +317,7 @@ class Ledger:
             yield made
 
     def _insert(self, table: Table, key: list[str] | None = None) -> Insert:
-        """Return an insert that skips existing rows: by any key, or only by `key`."""
+        """Return an SQL insert that skips rows that exist already: by any unique key, or only by `key`."""
         insert = _get_dialect_module(self._engine).insert(table)
         without: Insert = insert.on_conflict_do_nothing(index_elements=key)
         return without
@@ -345,7 +354,7 @@ def _find_newest_revision(connection: Connection, name: str) -> tuple[Campaign |
         .mappings()
         .all()
     )
-    return (rows.parse_campaign_row(found[-1]), found[-1]["number"]) if found else (None, 0)
+    return (rows.parse_campaign_ledger_row(found[-1]), found[-1]["number"]) if found else (None, 0)
 
 
 def _require_same_campaign_settings(was: Campaign, is_: Campaign) -> None:
@@ -374,4 +383,4 @@ def _iter_record_rows(
         if record.campaign not in known:
             _require_campaign(connection, record.campaign)
             known.add(record.campaign)
-        yield rows.build_record_row(record)
+        yield rows.build_record_ledger_row(record)

@@ -16,18 +16,18 @@ from unreel.annotation.campaign import (
     AnnotationTask,
     Annotator,
     Campaign,
-    StudyArm,
+    PrefillStudyArm,
     TaskAssignment,
 )
 from unreel.annotation.judgements import (
     VALUES,
     AnnotationRecord,
     LedgerNotice,
-    QuarantinedSubmission,
     QuarantineReason,
+    SubmissionQuarantine,
 )
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError
-from unreel.core.identity import digest
 
 Row = Mapping[Any, Any]
 _TASKS: Final = TypeAdapter(AnnotationTask)
@@ -36,12 +36,12 @@ _NOTICE: Final = [each.name for each in fields(LedgerNotice)]
 _QUARANTINED: Final = "quarantined"
 
 
-def build_annotator_row(annotator: Annotator) -> dict[str, Any]:
-    """Return the row of an annotator, with the lower-case login that identifies the person."""
+def build_annotator_ledger_row(annotator: Annotator) -> dict[str, Any]:
+    """Return the ledger row of an annotator, with the lower-case login that identifies the person."""
     return {**asdict(annotator), "login": annotator.email.casefold()}
 
 
-def parse_campaign_row(row: Row) -> Campaign:
+def parse_campaign_ledger_row(row: Row) -> Campaign:
     """Build a campaign from a joined row of campaign and revision."""
     return Campaign(
         name=row["name"],
@@ -54,7 +54,7 @@ def parse_campaign_row(row: Row) -> Campaign:
     )
 
 
-def build_task_row(campaign: str, task: AnnotationTask) -> dict[str, Any]:
+def build_task_ledger_row(campaign: str, task: AnnotationTask) -> dict[str, Any]:
     """Return the ledger row of a task."""
     return {
         "campaign": campaign,
@@ -63,33 +63,33 @@ def build_task_row(campaign: str, task: AnnotationTask) -> dict[str, Any]:
     }
 
 
-def parse_task_row(row: Row) -> AnnotationTask:
+def parse_task_ledger_row(row: Row) -> AnnotationTask:
     """Build a task from its ledger row."""
     return _TASKS.validate_python(json.loads(row["body"]))
 
 
-def build_assignment_row(campaign: str, assignment: TaskAssignment) -> dict[str, Any]:
+def build_assignment_ledger_row(campaign: str, assignment: TaskAssignment) -> dict[str, Any]:
     """Return the ledger row of an assignment."""
     return {"campaign": campaign, **asdict(assignment), "arm": assignment.arm.value}
 
 
-def parse_assignment_row(row: Row) -> TaskAssignment:
+def parse_assignment_ledger_row(row: Row) -> TaskAssignment:
     """Build an assignment from its ledger row."""
     return TaskAssignment(
         annotator=row["annotator"],
         task=row["task"],
         batch=row["batch"],
         position=row["position"],
-        arm=StudyArm(row["arm"]),
+        arm=PrefillStudyArm(row["arm"]),
         swapped=row["swapped"],
     )
 
 
-def build_record_row(record: AnnotationRecord) -> dict[str, Any]:
-    """Return the row of a record, with its key.
+def build_record_ledger_row(record: AnnotationRecord) -> dict[str, Any]:
+    """Return the ledger row of a pulled annotation, with its key.
 
     Characters that databases reject are replaced in untrusted names, so that such a name cannot
-    block this record or the others in the same batch.
+    block this row or the others of the same batch.
     """
     return {
         "key": record.key,
@@ -106,8 +106,8 @@ def build_record_row(record: AnnotationRecord) -> dict[str, Any]:
     }
 
 
-def parse_record_row(row: Row) -> AnnotationRecord:
-    """Build a record from its ledger row."""
+def parse_record_ledger_row(row: Row) -> AnnotationRecord:
+    """Build the record of a pulled annotation from its ledger row."""
     outcome = json.loads(row["outcome"])
     return AnnotationRecord(
         campaign=row["campaign"],
@@ -119,27 +119,31 @@ def parse_record_row(row: Row) -> AnnotationRecord:
         submitted_us=row["submitted_us"],
         lead_us=row["lead_us"],
         raw=row["raw"],
-        outcome=QuarantinedSubmission(QuarantineReason(outcome["reason"]), outcome["detail"])
+        outcome=SubmissionQuarantine(QuarantineReason(outcome["reason"]), outcome["detail"])
         if outcome["kind"] == _QUARANTINED
         else VALUES.validate_python(outcome),
     )
 
 
-def build_notice_row(**told: Any) -> dict[str, Any]:
-    """Return the row of a notice, with its key; the same text at the same time gives the same key."""
+def build_notice_ledger_row(**told: Any) -> dict[str, Any]:
+    """Return the ledger row of a decision notice, with its key; the same fields give the same key.
+
+    Raises:
+        InvalidValueError: A text contains the character NUL.
+    """
     if any("\0" in value for value in told.values() if isinstance(value, str)):
         msg = "a notice is text, and this one holds the character NUL. Take it out"
         raise InvalidValueError(msg)
     return {"key": digest("notice", *(str(told[name]) for name in sorted(told))), **told}
 
 
-def parse_notice_row(row: Row) -> LedgerNotice:
-    """Build a notice from its ledger row."""
+def parse_notice_ledger_row(row: Row) -> LedgerNotice:
+    """Build a decision notice from its ledger row."""
     return LedgerNotice(**{name: row[name] for name in _NOTICE})
 
 
 def _format_outcome_json(record: AnnotationRecord) -> str:
-    if isinstance(outcome := record.outcome, QuarantinedSubmission):
+    if isinstance(outcome := record.outcome, SubmissionQuarantine):
         reason, detail = outcome.reason.value, outcome.detail
         return _format_json({"kind": _QUARANTINED, "reason": reason, "detail": detail})
     return _format_json(VALUES.dump_python(outcome, mode="json"))

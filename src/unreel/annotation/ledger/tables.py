@@ -1,4 +1,4 @@
-"""Tables of this release, and messages for database errors; a test compares the tables with `migrations`."""
+"""Tables of the ledger's database, and translation of database errors to errors of unreel."""
 
 import contextlib
 from collections.abc import Iterator
@@ -57,11 +57,14 @@ _OTHERWISE: Final = f"Start its server again, or see that it can be reached. {GO
 
 @contextlib.contextmanager
 def translate_database_errors(shown: str) -> Iterator[None]:
-    """Translate database errors to our errors; `shown` names the database without its password.
+    """Convert database errors inside the `with` block to errors of unreel.
+
+    Args:
+        shown: Name of the database for messages, without its password.
 
     Raises:
         MachineError: The database is lost, full, locked, or rejects this user.
-        UnreadableSourceError: The file is not a database, or not that of a ledger.
+        UnreadableSourceError: The file is not a database, or is not a ledger's database.
         InvalidValueError: The database does not support a text or a number.
     """
     try:

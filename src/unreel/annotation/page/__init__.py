@@ -1,1 +1,1 @@
-"""Campaign page: the most disputed tasks first, and the marks of all annotators on one timeline."""
+"""HTML page of a campaign: disputed tasks first, with the traces of all annotators on a timeline."""

@@ -1,4 +1,4 @@
-"""Disagreements of annotators, worst first, and the text of answers on the page."""
+"""Disagreement of the annotators on each task, and the text of answers on the campaign page."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,13 +7,17 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any, Final
 
-from unreel.annotation.campaign import AnnotationTask, ClipCopy, StudyArm
+from unreel.annotation.campaign import AnnotationTask, BrowserClipCopy, PrefillStudyArm
 from unreel.annotation.campaign_state import AnnotatorJudgement, By
 from unreel.annotation.consensus.outcome import Outcome, SettledTask
 from unreel.annotation.consensus.trace_matching import measure_trace_similarity
 from unreel.annotation.judgements import AnyValue, RatingAnswer, TraceAnswer
-from unreel.annotation.opinion import AnnotatorOpinion, get_short_answer, group_opinions_by_task
-from unreel.annotation.publishing.edition import CampaignEdition
+from unreel.annotation.opinion import (
+    AnnotatorOpinion,
+    get_categorical_answer,
+    group_opinions_by_task,
+)
+from unreel.annotation.publishing.publishable_campaign import PublishableCampaign
 from unreel.core.estimate import Estimate, Measured
 from unreel.core.span import MICROSECONDS
 from unreel.core.trace import Trace
@@ -24,8 +28,8 @@ _SCALE: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskDispute:
-    """Task with all its opinions, its outcome and the size of the disagreement."""
+class TaskDisagreement:
+    """Task with all its opinions, its consensus outcome and the amount of disagreement."""
 
     task: AnnotationTask
     said: tuple[AnnotatorOpinion, ...]
@@ -36,7 +40,7 @@ class TaskDispute:
 
     @property
     def is_settled(self) -> bool:
-        """Return whether there is a consensus."""
+        """Return whether the annotators of the task reached a consensus."""
         return isinstance(self.outcome, SettledTask)
 
     @property
@@ -45,10 +49,10 @@ class TaskDispute:
         return " | ".join(self.task.names)
 
 
-def rank_disputes(edition: CampaignEdition) -> list[TaskDispute]:
-    """Return all judged tasks: unsettled tasks first, then by decreasing disagreement."""
+def rank_task_disagreements(edition: PublishableCampaign) -> list[TaskDisagreement]:
+    """Return all judged tasks: tasks without consensus first, then by decreasing disagreement."""
     found = [
-        TaskDispute(
+        TaskDisagreement(
             task=said[0].task,
             said=tuple(said),
             outcome=edition.consensus.tasks[id_],
@@ -59,8 +63,8 @@ def rank_disputes(edition: CampaignEdition) -> list[TaskDispute]:
     return sorted(found, key=lambda one: (one.is_settled, -one.distance, one.task.names))
 
 
-def measure_disagreement(values: Sequence[AnyValue], copy: ClipCopy) -> float:
-    """Return the disagreement of the answers to one task: 0 if all agree, at most 1.
+def measure_disagreement(values: Sequence[AnyValue], copy: BrowserClipCopy) -> float:
+    """Compute the disagreement of the answers to one task: 0 if all agree, at most 1.
 
     For votes and choices it is the fraction of people who do not give the most common answer. For
     scores it is their range. For traces it is the larger of that fraction and the mean missing
@@ -80,14 +84,14 @@ def measure_disagreement(values: Sequence[AnyValue], copy: ClipCopy) -> float:
 
 
 def _compute_answer_disagreement(values: Sequence[AnyValue]) -> float:
-    tally = Counter(map(get_short_answer, values))
+    tally = Counter(map(get_categorical_answer, values))
     return 1 - tally.most_common(1)[0][1] / len(values) if values else 0.0
 
 
-def _compute_trace_agreement(one: TraceAnswer, other: TraceAnswer, copy: ClipCopy) -> float:
-    """Compute the mean, over both people's traces, of the best similarity to the other's traces.
+def _compute_trace_agreement(one: TraceAnswer, other: TraceAnswer, copy: BrowserClipCopy) -> float:
+    """Compute the mean similarity of each trace of two annotators to its best match by the other.
 
-    Return 1 if neither person marked a trace.
+    Return 1 if neither annotator marked a trace.
     """
     best = [
         max((measure_trace_similarity(mine, theirs, copy) for theirs in there.traces), default=0.0)
@@ -103,8 +107,10 @@ _MOST_INSTANTS: Final = 1800
 """A page holds many clips: of a longer one, the player steps by time and not by frame."""
 
 
-def build_player_data(dispute: TaskDispute, sources: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the player data for each clip of the task that is stored with the page."""
+def build_task_player_data(
+    dispute: TaskDisagreement, sources: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return the video player's data for each clip of the task; clips not in `sources` are skipped."""
     return [
         asdict(_build_player_spec(dispute, copy, name, sources[copy.clip]))
         for copy, name in zip(dispute.task.copies, dispute.task.names, strict=True)
@@ -112,7 +118,9 @@ def build_player_data(dispute: TaskDispute, sources: Mapping[str, str]) -> list[
     ]
 
 
-def _build_player_spec(dispute: TaskDispute, copy: ClipCopy, name: str, source: str) -> PlayerSpec:
+def _build_player_spec(
+    dispute: TaskDisagreement, copy: BrowserClipCopy, name: str, source: str
+) -> PlayerSpec:
     tracks = tuple(_iter_track_specs(dispute)) if len(dispute.task.copies) == 1 else ()
     starts = [trace.start_us for track in tracks for trace in track.traces]
     frames = range(copy.n_frames) if copy.n_frames <= _MOST_INSTANTS else ()
@@ -130,8 +138,8 @@ def _build_player_spec(dispute: TaskDispute, copy: ClipCopy, name: str, source: 
     )
 
 
-def _iter_track_specs(dispute: TaskDispute) -> Iterator[PlayerTrackSpec]:
-    """Yield the player tracks: known answer, consensus, then all annotators by name."""
+def _iter_track_specs(dispute: TaskDisagreement) -> Iterator[PlayerTrackSpec]:
+    """Yield the player's timeline tracks: known answer, consensus, then each annotator's answer."""
     if dispute.task.known is not None:
         yield _build_track_spec("known answer", dispute.task.known, kind="truth")
     if isinstance(dispute.outcome, SettledTask):
@@ -146,7 +154,7 @@ def _build_track_spec(name: str, value: AnyValue, *, kind: str) -> PlayerTrackSp
         name=name,
         kind="truth" if kind == "truth" else "answer",
         traces=tuple(map(_build_trace_spec, traces)),
-        note=get_short_answer(value).replace("-", " "),
+        note=get_categorical_answer(value).replace("-", " "),
     )
 
 
@@ -178,41 +186,46 @@ class DisplayedAnswer:
     """Link to the task; "" if there is none."""
 
 
-def iter_displayed_answers(dispute: TaskDispute, links: dict[By, str]) -> Iterator[DisplayedAnswer]:
-    """Yield all answers, in the order and colours of the timeline."""
+def iter_displayed_answers(
+    dispute: TaskDisagreement, links: dict[By, str]
+) -> Iterator[DisplayedAnswer]:
+    """Yield all answers to a task for the page, in the order and colours of the player's timeline."""
     for place, opinion in enumerate(dispute.said):
         lead_us = opinion.lead_us if isinstance(opinion, AnnotatorJudgement) else None
-        arm = opinion.arm if isinstance(opinion, AnnotatorJudgement) else StudyArm.PLAIN
+        arm = opinion.arm if isinstance(opinion, AnnotatorJudgement) else PrefillStudyArm.PLAIN
         yield DisplayedAnswer(
             annotator=opinion.annotator,
             colour=f"c{place % COLOURS}",
-            answer=format_answer(opinion.value),
+            answer=format_annotator_answer(opinion.value),
             texts=tuple(_iter_answer_texts(opinion.value)),
             seconds="" if lead_us is None else f"{lead_us / MICROSECONDS:.0f} s",
-            arm="" if arm is StudyArm.PLAIN else arm.value,
+            arm="" if arm is PrefillStudyArm.PLAIN else arm.value,
             link=links.get((opinion.annotator, dispute.task.id), ""),
         )
 
 
-def format_answer(value: AnyValue) -> str:
-    """Format the answer in a few words."""
-    answer = get_short_answer(value).replace("-", " ")
+def format_annotator_answer(value: AnyValue) -> str:
+    """Return an annotator's answer as a few words."""
+    answer = get_categorical_answer(value).replace("-", " ")
     if isinstance(value, TraceAnswer) and value.traces:
         n = len(value.traces)
         return f"{answer}, {n} fault{'s' if n > 1 else ''}"
     return answer
 
 
-def format_consensus_outcome(dispute: TaskDispute) -> str:
-    """Return the consensus as text, or the reason why there is none."""
+def format_consensus_outcome(dispute: TaskDisagreement) -> str:
+    """Return the consensus of a task as text, or the reason why there is none."""
     if isinstance(dispute.outcome, SettledTask):
         way = dispute.outcome.method.value.replace("-", " ")
-        return f"settled by {way}: {format_answer(dispute.outcome.value)}"
+        return f"settled by {way}: {format_annotator_answer(dispute.outcome.value)}"
     return f"not settled, {dispute.outcome.why.value.replace('-', ' ')}: {dispute.outcome.detail}"
 
 
-def format_measured_value(value: Measured, *, places: int) -> tuple[str, str]:
-    """Return the number, and its confidence interval and count; or "" and the reason if not measured."""
+def format_value_and_interval(value: Measured, *, places: int) -> tuple[str, str]:
+    """Return two texts: the value, and its confidence interval with n.
+
+    If the value is not measured, they are "" and the reason.
+    """
     if isinstance(value, Estimate):
         ends = f"{value.low:.{places}f} to {value.high:.{places}f}"
         return f"{value.value:.{places}f}", f"{ends}, n {value.n:,}"

@@ -1,1 +1,1 @@
-"""People's rationales merged and standardised by a language model, and confirmed by people."""
+"""Annotators' rationales, merged and reworded by a language model and then confirmed by people."""

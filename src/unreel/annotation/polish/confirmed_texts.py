@@ -1,4 +1,7 @@
-"""Polished texts and their confirmations, stored as notices; the original texts are kept."""
+"""Storage of polished rationales and of people's confirmations, as ledger notices.
+
+The original rationales are kept.
+"""
 
 import json
 import re
@@ -11,7 +14,10 @@ from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.campaign_state import CampaignRecords
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import AnyValue, LedgerNotice, RatingAnswer
-from unreel.annotation.polish.polish import RationalePolishResult, iter_original_rationales
+from unreel.annotation.polish.rationale_polishing import (
+    RationalePolishResult,
+    iter_original_rationales,
+)
 
 if TYPE_CHECKING:
     from unreel.annotation.ledger.ledger import Ledger
@@ -22,7 +28,7 @@ CONFIRMATION: Final = "confirmation"
 
 
 class PolishedTextState(StrEnum):
-    """State of a polished text: waiting for a person, confirmed or rejected."""
+    """State of a polished text: waiting for a person's decision, confirmed or rejected."""
 
     WAITING = "waiting"
     CONFIRMED = "confirmed"
@@ -31,7 +37,7 @@ class PolishedTextState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolishedText:
-    """The newest polished text of a task, and its confirmation."""
+    """Newest polished text of the rationales of a task, and a person's decision about it."""
 
     task: str
     seq: int
@@ -49,7 +55,7 @@ class PolishedText:
 def store_polished_texts(
     ledger: "Ledger", campaign: str, polished: Iterable[RationalePolishResult], *, at_us: int
 ) -> None:
-    """Add polished texts to the ledger."""
+    """Store polished rationales in the ledger, one decision notice for each."""
     for each in polished:
         said = {
             "original": each.original.key,
@@ -87,7 +93,7 @@ def read_polished_texts(notices: Sequence[LedgerNotice]) -> dict[str, PolishedTe
 def store_polish_confirmation(
     ledger: "Ledger", campaign: str, text: PolishedText, *, by: str, accepted: bool, at_us: int
 ) -> None:
-    """Store a person's decision about `text`; earlier decisions stay."""
+    """Store a person's decision to accept or reject the polished `text`; earlier decisions are kept."""
     said = json.dumps({"polish": text.seq, "accepted": accepted}, sort_keys=True)
     ledger.notice(campaign, CONFIRMATION, text.task, by, said, at_us)
 
@@ -125,7 +131,7 @@ _MARKS: Final = " \t\r\n-*#:"
 
 @dataclass(frozen=True, slots=True)
 class PolishedRationale:
-    """A rationale that a language model merged and a person confirmed."""
+    """Rationale of a score that a language model merged from several, and that a person confirmed."""
 
     problem: str
     adherence: str
@@ -141,7 +147,7 @@ class PolishedRationale:
 def read_confirmed_rationales(
     records: CampaignRecords, rule: ConsensusRule, notices: Sequence[LedgerNotice]
 ) -> dict[str, PolishedRationale]:
-    """Return the confirmed polished rationales of tasks with a consensus score, by task id.
+    """Return the confirmed polished rationales by task id, for tasks with a consensus score.
 
     A confirmation is valid while the score and the original rationales are unchanged. Texts without
     both parts, problem description and standard adherence, are omitted.

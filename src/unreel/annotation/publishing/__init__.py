@@ -1,1 +1,1 @@
-"""Publication of settled judgements as a benchmark for evaluation, training and reports."""
+"""Publication of the consensus of a campaign as a benchmark for evaluation, training and reports."""

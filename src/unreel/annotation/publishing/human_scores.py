@@ -1,4 +1,4 @@
-"""Metrics of each annotator, and of all together, computed like those of models.
+"""Metrics of each annotator and of their majority, computed like the metrics of models.
 
 No annotator is compared with a truth that includes their own answers: if no answer was known
 beforehand, the consensus of each clip is computed again without the measured annotator.
@@ -19,10 +19,10 @@ from unreel.annotation.judgements import (
     VoteAnswer,
 )
 from unreel.annotation.opinion import AnnotatorOpinion
-from unreel.annotation.publishing.truth import rate_traces_by_rubric
+from unreel.annotation.publishing.consensus_entries import rate_traces_by_rubric
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.human_scores import Against, HumanScoreRow, build_human_score_row
-from unreel.core.clip import get_creator, get_creator_setting
+from unreel.core.clip import get_first_creator, get_first_creator_setting
 from unreel.core.estimate import Unmeasured
 from unreel.core.judgement import Label, Rating, build_question_subject
 from unreel.core.trace import Trace
@@ -40,7 +40,7 @@ from unreel.protocols.protocol import Protocol, ScoredQuestion
 from unreel.protocols.realism import REALISM
 from unreel.protocols.reality import REALITY
 from unreel.protocols.trace import TRACE
-from unreel.protocols.trace.truth import TraceTruth
+from unreel.protocols.trace.ground_truth import TraceTruth
 
 _SILENT: Final = Unparsed(UnparsedReason.MISSING, "")
 _CANNOT_TELL: Final = Unparsed(UnparsedReason.AMBIGUOUS, "cannot tell")
@@ -48,7 +48,7 @@ _DISCARDED: Final = Unparsed(UnparsedReason.MISSING, "discarded")
 
 
 def get_answer_label(value: AnyValue | None) -> Label | Unparsed:
-    """Return the label of an annotator's answer; `Unparsed` if it is missing or undecided."""
+    """Return the label, real or generated, of an annotator's answer; `Unparsed` if there is none."""
     if value is None:
         return Unparsed(UnparsedReason.AMBIGUOUS, "not settled")
     said = value.label if isinstance(value, TraceAnswer | VoteAnswer) else None
@@ -98,7 +98,10 @@ def to_preference_verdict(value: AnyValue | None) -> PreferenceVerdict:
 
 
 def get_answer_rating(value: AnyValue, *, duration_us: int) -> Rating | None:
-    """Return the given rating, or the rubric's rating of marked traces; `None` for other answers."""
+    """Return the realism rating of an annotator's answer; `None` if the answer has none.
+
+    Marked traces are rated by the rubric, with their area and duration.
+    """
     match value:
         case RatingAnswer():
             return value.rating
@@ -121,8 +124,8 @@ Measuring = Callable[[AnnotationTask, AnyValue | None, AnyValue | None], Iterato
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CampaignScoringInput:
-    """Judgements of a campaign, their consensus and the judged clips: the input of annotator scores."""
+class AnnotatorScoringInput:
+    """Input for scoring annotators: their judgements, the consensus and the judged clips."""
 
     interface: AnnotationInterface
     rule: ConsensusRule
@@ -150,12 +153,12 @@ class CampaignScoringInput:
         return {o.task.id: o.value for o in self.opinions if o.annotator == annotator}
 
 
-def score_annotators(poll: CampaignScoringInput) -> tuple[HumanScoreRow, ...]:
-    """Return a row of metrics for each annotator and for the majority, for each protocol that applies."""
+def score_annotators(poll: AnnotatorScoringInput) -> tuple[HumanScoreRow, ...]:
+    """Compute the metrics of each annotator and of the majority, for each protocol that applies."""
     return tuple(row for measure in _INSTRUMENTS.get(poll.interface, ()) for row in measure(poll))
 
 
-def compute_consensus_of_others(poll: CampaignScoringInput, annotator: str) -> Truths:
+def compute_consensus_of_others(poll: AnnotatorScoringInput, annotator: str) -> Truths:
     """Return the consensus of all others on the tasks that `annotator` judged, by task id.
 
     Tasks without such a consensus are omitted. Quorum and overlap are lowered to the number of
@@ -178,18 +181,18 @@ def compute_consensus_of_others(poll: CampaignScoringInput, annotator: str) -> T
 
 
 def _iter_scores_against_origin(
-    poll: CampaignScoringInput, asked: Protocol[Any, Any], measuring: Measuring
+    poll: AnnotatorScoringInput, asked: Protocol[Any, Any], measuring: Measuring
 ) -> Iterator[HumanScoreRow]:
-    """Yield the scores of each annotator and of the majority against the origin of the clips."""
+    """Yield the scores of each annotator and of the majority, where the clips' origin is the truth."""
     for annotator in poll.annotators:
         yield from _iter_score_rows(poll, asked, annotator, {}, measuring, against="origin")
     yield from _iter_score_rows(poll, asked, None, {}, measuring, against="origin")
 
 
 def _iter_scores_against_truth(
-    poll: CampaignScoringInput, asked: Protocol[Any, Any], measuring: Measuring
+    poll: AnnotatorScoringInput, asked: Protocol[Any, Any], measuring: Measuring
 ) -> Iterator[HumanScoreRow]:
-    """Yield the scores of each annotator and of the majority.
+    """Yield the scores of each annotator and of the majority against known answers or the consensus.
 
     If all tasks have known answers, scores are against these. Otherwise each annotator is scored
     against the consensus of the others, and the majority only against the clips' origins.
@@ -207,7 +210,7 @@ def _iter_scores_against_truth(
 
 
 def _iter_score_rows(
-    poll: CampaignScoringInput,
+    poll: AnnotatorScoringInput,
     asked: Protocol[Any, Any],
     who: str | None,
     truths: Truths,
@@ -215,7 +218,7 @@ def _iter_score_rows(
     *,
     against: Against,
 ) -> Iterator[HumanScoreRow]:
-    """Yield the score row of annotator `who`, or of the majority if `None`.
+    """Yield the metrics of annotator `who`, or of the majority if `who` is `None`, as one row.
 
     Nothing is yielded if there is no answer to compare.
     """
@@ -251,7 +254,7 @@ def _build_score_row(
 
 
 def _build_scored_question(
-    poll: CampaignScoringInput, task: AnnotationTask, truth: Any, verdict: Any
+    poll: AnnotatorScoringInput, task: AnnotationTask, truth: Any, verdict: Any
 ) -> ScoredQuestion[Any, Any]:
     entries = [poll.entries[name] for name in task.names]
     origins = [entry.origin for entry in entries]
@@ -260,13 +263,13 @@ def _build_scored_question(
         truth=truth,
         outcome=verdict,
         source=entries[0].group,
-        creator=get_creator(*origins),
-        setting=get_creator_setting(*origins),
+        creator=get_first_creator(*origins),
+        setting=get_first_creator_setting(*origins),
         difficulty=entries[0].difficulty,
     )
 
 
-def _iter_reality_scores(poll: CampaignScoringInput) -> Iterator[HumanScoreRow]:
+def _iter_reality_scores(poll: AnnotatorScoringInput) -> Iterator[HumanScoreRow]:
     def measuring(
         task: AnnotationTask, _: AnyValue | None, said: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
@@ -275,7 +278,7 @@ def _iter_reality_scores(poll: CampaignScoringInput) -> Iterator[HumanScoreRow]:
     return _iter_scores_against_origin(poll, REALITY, measuring)
 
 
-def _iter_preference_scores(poll: CampaignScoringInput) -> Iterator[HumanScoreRow]:
+def _iter_preference_scores(poll: AnnotatorScoringInput) -> Iterator[HumanScoreRow]:
     """Yield preference scores of each annotator and of the majority, against the clips' origins.
 
     An annotator's pairs keep the order in which the annotator saw the clips. The majority has no
@@ -317,7 +320,7 @@ def _remove_position_metrics(row: HumanScoreRow) -> HumanScoreRow:
     return replace(row, figures=kept)
 
 
-def _iter_trace_scores(poll: CampaignScoringInput) -> Iterator[HumanScoreRow]:
+def _iter_trace_scores(poll: AnnotatorScoringInput) -> Iterator[HumanScoreRow]:
     def measuring(
         task: AnnotationTask, truth: AnyValue | None, said: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
@@ -333,7 +336,7 @@ def _iter_trace_scores(poll: CampaignScoringInput) -> Iterator[HumanScoreRow]:
     return _iter_scores_against_truth(poll, TRACE, measuring)
 
 
-def _iter_realism_scores(poll: CampaignScoringInput) -> Iterator[HumanScoreRow]:
+def _iter_realism_scores(poll: AnnotatorScoringInput) -> Iterator[HumanScoreRow]:
     def measuring(
         task: AnnotationTask, truth: AnyValue | None, said: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
@@ -351,7 +354,7 @@ def _iter_realism_scores(poll: CampaignScoringInput) -> Iterator[HumanScoreRow]:
 
 _INSTRUMENTS: Final[
     Mapping[
-        AnnotationInterface, tuple[Callable[[CampaignScoringInput], Iterator[HumanScoreRow]], ...]
+        AnnotationInterface, tuple[Callable[[AnnotatorScoringInput], Iterator[HumanScoreRow]], ...]
     ]
 ] = {
     AnnotationInterface.REALITY: (_iter_reality_scores,),

@@ -1,4 +1,4 @@
-"""Publication of a campaign's clips with their consensus, as a directory that every command reads."""
+"""Publication of a campaign: a benchmark folder with its clips and the consensus as ground truth."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,23 +8,30 @@ from typing import Final, Literal
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
 from unreel.annotation.consensus.outcome import SettledTask
 from unreel.annotation.judgements import AnyValue
-from unreel.annotation.publishing.card import CARD, CampaignCard, format_campaign_card
-from unreel.annotation.publishing.edition import (
-    CampaignEdition,
-    assign_annotator_aliases,
-    build_scoring_input,
-    write_raw_answers,
+from unreel.annotation.publishing.consensus_entries import (
+    build_consensus_entry,
+    build_undecided_entry,
+)
+from unreel.annotation.publishing.dataset_card import (
+    CARD,
+    CampaignCardContent,
+    format_campaign_card,
 )
 from unreel.annotation.publishing.human_scores import score_annotators
-from unreel.annotation.publishing.truth import build_settled_entry, build_undecided_entry
+from unreel.annotation.publishing.publishable_campaign import (
+    PublishableCampaign,
+    assign_annotator_aliases,
+    build_annotator_scoring_input,
+    write_consensus_and_answers,
+)
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.human_scores import HumanScoreRow, HumanScores, write_human_scores
 from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.benchmarks.statistics import compute_benchmark_identity
 from unreel.benchmarks.video_folder import write_video_folder
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.errors import MediaError, UnreadableSourceError
-from unreel.core.identity import compute_clip_id
 from unreel.core.output_files import PART, OutputDirectory
 from unreel.protocols.realism import REALISM
 from unreel.protocols.reality import REALITY
@@ -55,8 +62,8 @@ class PublicationResult:
     people: tuple[HumanScoreRow, ...]
 
 
-def publish_campaign_edition(
-    edition: CampaignEdition,
+def publish_campaign_as_benchmark(
+    edition: PublishableCampaign,
     out: Path,
     *,
     media: Media = "copy",
@@ -69,8 +76,8 @@ def publish_campaign_edition(
         edition: Content to publish.
         out: A missing or empty folder.
         media: `copy`, or `link` for hard links if the file system supports them.
-        named: Use the annotators' own names instead of numbers.
-        seed: Seed of the numbers, and of every interval.
+        named: Whether to publish the annotators' own names instead of random numbers.
+        seed: Seed of the random numbers, and of every interval.
 
     Raises:
         UnreadableSourceError: `out` is not empty, or no clip can be published.
@@ -88,7 +95,7 @@ def publish_campaign_edition(
 
 
 def _write_publication(
-    edition: CampaignEdition, into: Path, *, media: Media, named: bool, seed: int
+    edition: PublishableCampaign, into: Path, *, media: Media, named: bool, seed: int
 ) -> PublicationResult:
     benchmark = open_benchmark(Path(edition.campaign.benchmark))
     aliases = assign_annotator_aliases(edition.annotators, seed=seed, named=named)
@@ -111,14 +118,14 @@ def _write_publication(
         raise UnreadableSourceError(edition.campaign.name, f"no clip is settled{first}", remedy)
     people = _score_aliased_annotators(edition, entries, aliases, seed=seed)
     folder = OutputDirectory(into, published=True)
-    write_raw_answers(folder, edition, aliases)
+    write_consensus_and_answers(folder, edition, aliases)
     known = compute_benchmark_identity(open_benchmark(into))
     fingerprint = known.fingerprint if known else ""
     write_human_scores(
         folder, HumanScores(campaign=edition.campaign.name, fingerprint=fingerprint, rows=people)
     )
     n_undecided = len(undecided - {left.name for left in left_out})
-    card = CampaignCard(
+    card = CampaignCardContent(
         edition=edition,
         entries=tuple(entries.values()),
         n_clips=written.n_entries,
@@ -144,26 +151,26 @@ def _iter_campaign_entries(
     return (row for row in benchmark if isinstance(row, Entry) and row.name in names)
 
 
-def _list_missing_clips(edition: CampaignEdition, entries: Mapping[str, Entry]) -> list[str]:
+def _list_missing_clips(edition: PublishableCampaign, entries: Mapping[str, Entry]) -> list[str]:
     names = {name for task in edition.tasks.values() for name in task.names}
     return sorted(names - set(entries))
 
 
 def _iter_published_rows(
-    edition: CampaignEdition,
+    edition: PublishableCampaign,
     benchmark: Benchmark,
     entries: Mapping[str, Entry],
     aliases: Mapping[str, str],
     undecided: set[str],
 ) -> Iterator[Row]:
-    """Yield one row for each clip; the names of unsettled clips are added to `undecided`."""
+    """Yield the benchmark row of each clip; add the names of clips without consensus to `undecided`."""
     by_name: dict[str, list[AnnotationTask]] = {}
     for task in edition.tasks.values():
         for name in task.names:
             by_name.setdefault(name, []).append(task)
     said = edition.said_by_task(aliases)
     for name, entry in entries.items():
-        judged = _match_entry_task(entry, by_name[name], benchmark)
+        judged = _find_task_of_entry(entry, by_name[name], benchmark)
         if isinstance(judged, Rejected):
             yield judged
         elif edition.campaign.interface.n_clips > 1:
@@ -175,10 +182,10 @@ def _iter_published_rows(
             yield _build_published_row(entry, judged, edition, said.get(judged.id, {}))
 
 
-def _match_entry_task(
+def _find_task_of_entry(
     entry: Entry, tasks: Sequence[AnnotationTask], benchmark: Benchmark
 ) -> AnnotationTask | Rejected:
-    """Return the task that showed the entry's present file; reject a file that was changed since.
+    """Return the task that showed the entry's clip file; reject a file that was changed since then.
 
     For a URL, the last task is returned.
     """
@@ -195,7 +202,7 @@ def _match_entry_task(
 
 
 def _build_published_row(
-    entry: Entry, task: AnnotationTask, edition: CampaignEdition, said: Mapping[str, AnyValue]
+    entry: Entry, task: AnnotationTask, edition: PublishableCampaign, said: Mapping[str, AnyValue]
 ) -> Row:
     found = edition.consensus.tasks.get(task.id)
     if found is None:
@@ -204,13 +211,17 @@ def _build_published_row(
         return Rejected(entry.name, f"not settled: {found.why.value}")
     words = edition.polished.get(task.id)
     value = words.reworded(found.value) if words else found.value
-    return build_settled_entry(entry, value, said, duration_us=task.copies[0].duration_us)
+    return build_consensus_entry(entry, value, said, duration_us=task.copies[0].duration_us)
 
 
 def _score_aliased_annotators(
-    edition: CampaignEdition, entries: Mapping[str, Entry], aliases: Mapping[str, str], *, seed: int
+    edition: PublishableCampaign,
+    entries: Mapping[str, Entry],
+    aliases: Mapping[str, str],
+    *,
+    seed: int,
 ) -> tuple[HumanScoreRow, ...]:
     return tuple(
         replace(row, name=aliases[row.name]) if row.kind == "annotator" else row
-        for row in score_annotators(build_scoring_input(edition, entries, seed=seed))
+        for row in score_annotators(build_annotator_scoring_input(edition, entries, seed=seed))
     )

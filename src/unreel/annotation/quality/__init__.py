@@ -1,1 +1,1 @@
-"""Quality of annotators: accuracy, changes over time, and answers that do not depend on the clip."""
+"""Quality of annotators: accuracy, changes over time, speed, and answers that ignore the clip."""

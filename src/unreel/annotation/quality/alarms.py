@@ -1,4 +1,4 @@
-"""Alarms about annotators: answers that drift, answers that ignore the clip, and implausible times on task."""
+"""Alarms about annotators: answers that drift or ignore the clip, and implausible times per task."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,17 @@ from typing import Final, Protocol
 import numpy as np
 
 from unreel.annotation.campaign import AnnotationTask
-from unreel.annotation.opinion import AnnotatorOpinion, get_short_answer, group_opinions_by_task
-from unreel.annotation.quality.qualification import score_known_answers
+from unreel.annotation.opinion import (
+    AnnotatorOpinion,
+    get_categorical_answer,
+    group_opinions_by_task,
+)
+from unreel.annotation.quality.qualification import score_answers_to_known_tasks
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.bootstrap import StatisticLimits, bootstrap
-from unreel.stats.dawid_skene import AnnotatorSkills, dawid_skene
+from unreel.stats.dawid_skene import DawidSkeneFit, dawid_skene
 from unreel.stats.resampling import Statistic
-from unreel.stats.sample import Array, IntArray, RowSample
+from unreel.stats.row_sample import Array, IntArray, RowSample
 
 MIN_INFORMED_ANSWERS: Final = 20
 """Minimum number of answers for the classification as a spammer."""
@@ -24,17 +28,18 @@ LOOKS: Final = 0.4
 
 
 @dataclass(frozen=True, slots=True)
-class InformednessEstimate:
-    """Informedness of one person: 1 if always right, 0 if the answer is the same for every clip."""
+class AnnotatorInformedness:
+    """Informedness of one annotator: 1 if always right, 0 if the answers do not depend on the clip."""
 
     informed: Measured
     n_answers: int
 
     @property
     def is_spammer(self) -> bool:
-        """Return whether the informedness is compatible with 0 and significantly below `LOOKS`.
+        """Return whether the annotator's answers seem not to depend on the clip.
 
-        False for fewer than `MIN_INFORMED_ANSWERS` answers.
+        This is so if the interval of the informedness includes 0 and ends below `LOOKS`. It is false for
+        fewer than `MIN_INFORMED_ANSWERS` answers.
         """
         found = self.informed
         enough = self.n_answers >= MIN_INFORMED_ANSWERS
@@ -51,13 +56,13 @@ class _AnswerArrays:
 
 def estimate_annotator_informedness(
     opinions: Sequence[AnnotatorOpinion], *, seed: int
-) -> Mapping[str, InformednessEstimate]:
-    """Return, by annotator, the dependence of their answers on the truth estimated from the others.
+) -> Mapping[str, AnnotatorInformedness]:
+    """Return, by annotator, how much their answers depend on the truth that others' answers suggest.
 
-    Dawid-Skene over all answers estimates the truths; the person's own answer is removed from them.
-    The interval resamples clips and treats these truths as known.
+    Dawid-Skene over all answers estimates the truths; the annotator's own answer is removed from
+    them. The interval resamples clips and treats these truths as known.
     """
-    answers = _find_shared_answers(opinions)
+    answers = _build_shared_task_arrays(opinions)
     if answers is None:
         return {}
     skills = dawid_skene(answers.who, answers.task, answers.said)
@@ -68,15 +73,15 @@ def estimate_annotator_informedness(
             skills, number, answers.task[theirs], answers.said[theirs]
         )
         said = np.eye(len(skills.shares))[answers.said[theirs]]
-        found[name] = InformednessEstimate(
+        found[name] = AnnotatorInformedness(
             _estimate_informedness(truths, said, seed=seed), int(theirs.sum())
         )
     return found
 
 
-def _find_shared_answers(opinions: Sequence[AnnotatorOpinion]) -> _AnswerArrays | None:
+def _build_shared_task_arrays(opinions: Sequence[AnnotatorOpinion]) -> _AnswerArrays | None:
     rows = [
-        (opinion.annotator, place, get_short_answer(opinion.value))
+        (opinion.annotator, place, get_categorical_answer(opinion.value))
         for place, those in enumerate(group_opinions_by_task(opinions).values())
         if len(those) > 1
         for opinion in those
@@ -91,9 +96,12 @@ def _find_shared_answers(opinions: Sequence[AnnotatorOpinion]) -> _AnswerArrays 
 
 
 def _estimate_truths_without_annotator(
-    skills: AnnotatorSkills, who: int, task: IntArray, said: IntArray
+    skills: DawidSkeneFit, who: int, task: IntArray, said: IntArray
 ) -> Array:
-    """Return `[answer, label]`: the truths of a person's tasks, estimated from all other answers."""
+    """Return the probability of each true label for each answer of an annotator, without that answer.
+
+    The result is an array `[answer, label]`, estimated from the answers of all other annotators.
+    """
     others = skills.posterior[task] / skills.confusion[who][:, said].T
     total = others.sum(axis=1, keepdims=True)
     truths: Array = np.where(total > 0, others / np.where(total > 0, total, 1), skills.shares)
@@ -144,27 +152,27 @@ MIN_TIMED_TASKS: Final = 10
 
 
 class TimedJudgement(Protocol):
-    """A judgement with its time on task."""
+    """Protocol of a judgement with the time that the annotator spent on the task."""
 
     @property
     def annotator(self) -> str:
-        """Return the annotator's name."""
+        """Return the name of the annotator who judged the task."""
         ...
 
     @property
     def task(self) -> AnnotationTask:
-        """Return the task."""
+        """Return the task that the annotator judged."""
         ...
 
     @property
     def lead_us(self) -> int | None:
-        """Return the time on task in microseconds; `None` if unknown."""
+        """Return the time that the annotator spent on the task, in microseconds; `None` if unknown."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotatorSpeed:
-    """Time per task of one person."""
+    """Median time per task of one annotator, and the tasks answered unusually fast or slowly."""
 
     n: int
     median_us: int
@@ -176,9 +184,9 @@ class AnnotatorSpeed:
 
 
 def measure_annotator_speeds(judgements: Sequence[TimedJudgement]) -> Mapping[str, AnnotatorSpeed]:
-    """Return the time per task of each annotator with known times, by name.
+    """Return the time per task of each annotator whose times are known, by name.
 
-    Fast and slow outliers are reported from `MIN_TIMED_TASKS` tasks on.
+    Unusually fast and slow tasks are listed if the annotator has at least `MIN_TIMED_TASKS` tasks.
     """
     times: dict[str, list[tuple[str, int, int]]] = {}
     for each in judgements:
@@ -224,24 +232,27 @@ class AnswerDrift:
 
     @property
     def alarm(self) -> bool:
-        """Return whether the change is significant at the level `ALARM`."""
+        """Return whether the change of the annotator's answers is significant at the level `ALARM`."""
         return self.p_chance <= ALARM
 
 
-def find_answer_drift(
+def measure_answer_drift(
     opinions: Sequence[AnnotatorOpinion], *, seed: int
 ) -> Mapping[str, tuple[AnswerDrift, ...]]:
-    """Return, by annotator with enough answers, the drift of accuracy on known clips and of answers.
+    """Return, by annotator, the change over time of the accuracy on known clips and of the answers.
 
-    Answers are summarised by the fraction of the person's most common answer, or the mean score.
+    Answers are summarised by the fraction of the annotator's most common answer, or the mean score.
+    A series of fewer than `MIN_DRIFT_ANSWERS` values has no result.
     """
     by_person: dict[str, list[AnnotatorOpinion]] = {}
     for opinion in sorted(opinions, key=lambda each: (each.submitted_us, each.task.id)):
         by_person.setdefault(opinion.annotator, []).append(opinion)
     found = {}
     for who, theirs in sorted(by_person.items()):
-        rights = np.array([right.share for right in score_known_answers(theirs)])
-        answers = _convert_answers_to_numbers([get_short_answer(each.value) for each in theirs])
+        rights = np.array([right.share for right in score_answers_to_known_tasks(theirs)])
+        answers = _convert_answers_to_numbers(
+            [get_categorical_answer(each.value) for each in theirs]
+        )
         seen = (("right", rights), ("answers", answers))
         found[who] = tuple(
             _measure_drift(what, values, seed=seed)
@@ -259,7 +270,7 @@ def _convert_answers_to_numbers(answers: Sequence[str]) -> Array:
 
 
 def _measure_drift(what: str, values: Array, *, seed: int) -> AnswerDrift:
-    """Find the largest change between earlier and later answers, and its p-value under shuffling."""
+    """Find the largest change between earlier and later values, and its p-value by random reordering."""
     rng = np.random.default_rng(seed)
     heights, since = _compute_largest_shifts(values[np.newaxis])
     shuffled = rng.permuted(np.tile(values, (_SHUFFLES, 1)), axis=1)
@@ -278,7 +289,9 @@ def _measure_drift(what: str, values: Array, *, seed: int) -> AnswerDrift:
 
 
 def _compute_largest_shifts(orders: Array) -> tuple[Array, Array]:
-    """Return, for each row, the largest scaled difference of means and the number of values before it.
+    """Return, for each row, the largest difference of the means before and after a position.
+
+    Also return that position.
 
     The difference is in standard errors, up to a factor that all orders of the values share.
     """

@@ -1,4 +1,4 @@
-"""Qualification of annotators: answers to known clips, and VideoRealBench's unanimity rule."""
+"""Qualification of annotators: accuracy on clips with known answers, and unanimity."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,11 @@ from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
 from unreel.annotation.consensus.outcome import SAME_FAULT
 from unreel.annotation.consensus.trace_matching import cluster_annotator_traces
 from unreel.annotation.judgements import AnyValue, TraceAnswer
-from unreel.annotation.opinion import AnnotatorOpinion, get_short_answer, group_opinions_by_task
+from unreel.annotation.opinion import (
+    AnnotatorOpinion,
+    get_categorical_answer,
+    group_opinions_by_task,
+)
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.bootstrap import bootstrap_mean
 
@@ -22,7 +26,7 @@ Gold = TypeVar("Gold", bound=AnnotatorOpinion)
 
 @dataclass(frozen=True, slots=True)
 class KnownAnswerScore:
-    """Correctness of one answer to a task with a known answer, from 0 to 1."""
+    """Correctness, from 0 to 1, of one answer to a task whose right answer is known."""
 
     scene: str
     share: float
@@ -30,20 +34,20 @@ class KnownAnswerScore:
 
 
 def select_gold_opinions(opinions: Iterable[Gold]) -> list[Gold]:
-    """Return the opinions on tasks with a known answer."""
+    """Return the opinions on tasks whose right answer is known."""
     return [opinion for opinion in opinions if opinion.task.known is not None]
 
 
 def measure_gold_accuracy(
     opinions: Sequence[AnnotatorOpinion], *, seed: int
 ) -> Mapping[str, Measured]:
-    """Compute, by annotator, the share of right answers to tasks with a known answer.
+    """Compute, by annotator, the fraction of right answers to tasks whose right answer is known.
 
     Confidence intervals come from bootstrap resamples of clips, grouped by scene.
     """
     found: dict[str, Measured] = {}
     for who in sorted({opinion.annotator for opinion in opinions}):
-        rights = score_known_answers([each for each in opinions if each.annotator == who])
+        rights = score_answers_to_known_tasks([each for each in opinions if each.annotator == who])
         if not rights:
             found[who] = Unmeasured("judged no task with a known answer")
             continue
@@ -53,8 +57,8 @@ def measure_gold_accuracy(
     return found
 
 
-def score_known_answers(opinions: Iterable[AnnotatorOpinion]) -> list[KnownAnswerScore]:
-    """Return the correctness of each answer to a task with a known answer, in order of arrival."""
+def score_answers_to_known_tasks(opinions: Iterable[AnnotatorOpinion]) -> list[KnownAnswerScore]:
+    """Return the correctness of each answer to a task whose right answer is known, oldest first."""
     found = [
         KnownAnswerScore(
             opinion.task.group or opinion.task.id,
@@ -69,18 +73,20 @@ def score_known_answers(opinions: Iterable[AnnotatorOpinion]) -> list[KnownAnswe
 
 
 def score_against_known_answer(task: AnnotationTask, said: AnyValue) -> float:
-    """Return 1 for the known answer and 0 for another; for known traces, the share that was found.
+    """Return 1 if `said` is the known answer of the task, else 0.
 
-    An answer that calls a clip with known traces generated, but marks none of them, scores 0: a
-    person who calls every clip generated finds nothing. Marks beyond the known traces are not
-    penalised, because an injected clip may have other faults.
+    For known traces, return the fraction of them that the annotator marked: an answer `generated`
+    that marks none of them scores 0. Marks of other faults are not penalised, because an injected
+    clip may have other faults.
     """
     known = task.known
     if isinstance(known, TraceAnswer) and isinstance(said, TraceAnswer) and known.traces:
         both = {_TRUTH: known.traces, "said": said.traces}
         clusters = cluster_annotator_traces(both, task.copies[0], same_fault=SAME_FAULT)
         return sum(len(found) > 1 for found in clusters) / len(known.traces)
-    return float(known is not None and get_short_answer(known) == get_short_answer(said))
+    return float(
+        known is not None and get_categorical_answer(known) == get_categorical_answer(said)
+    )
 
 
 UNANIMOUS: Final = 0.9
@@ -92,7 +98,7 @@ PASSING: Final = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualificationResult:
-    """Result of the annotators' qualification: accuracy, qualified annotators, and unanimity."""
+    """Annotators who qualify by their accuracy on known clips, and the agreement of all annotators."""
 
     right: Mapping[str, Measured]
     """By annotator, the share of right answers to known clips."""
@@ -114,7 +120,10 @@ def qualify_annotators(
     passing: float = PASSING,
     seed: int,
 ) -> QualificationResult:
-    """Return which annotators qualify by known answers, and their agreement on the clips all judged."""
+    """Select the annotators whose accuracy on known clips is at least `passing`.
+
+    Also compute the agreement of all annotators on the clips that all of them judged.
+    """
     right = measure_gold_accuracy(select_gold_opinions(opinions), seed=seed)
     people = {opinion.annotator for opinion in opinions}
     shared = [

@@ -1,4 +1,4 @@
-"""Summary of the quality of a campaign's annotators, with the influence of pre-filled annotations."""
+"""Quality metrics of the annotators of a campaign, and the bias by prefilled annotations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,17 +6,21 @@ from typing import Protocol
 
 import numpy as np
 
-from unreel.annotation.agreement import AgreementMetric, CampaignAgreement, measure_agreement
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, StudyArm
+from unreel.annotation.agreement import (
+    AgreementMetric,
+    CampaignAgreement,
+    measure_annotator_agreement,
+)
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, PrefillStudyArm
 from unreel.annotation.campaign_state import AnnotatorJudgement
 from unreel.annotation.judgements import AnyValue, TraceAnswer
 from unreel.annotation.quality.alarms import (
+    AnnotatorInformedness,
     AnnotatorSpeed,
     AnswerDrift,
-    InformednessEstimate,
     estimate_annotator_informedness,
-    find_answer_drift,
     measure_annotator_speeds,
+    measure_answer_drift,
 )
 from unreel.annotation.quality.qualification import (
     PASSING,
@@ -27,38 +31,39 @@ from unreel.annotation.quality.qualification import (
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.stats.bootstrap import StatisticLimits, bootstrap
 from unreel.stats.resampling import Statistic
-from unreel.stats.sample import Array, RowSample, weighted_sum
+from unreel.stats.row_sample import Array, RowSample, weighted_sum
 
 
 class StudyArmJudgement(Protocol):
-    """Interface of a judgement with the study arm of its assignment."""
+    """Protocol of a judgement that knows whether the annotator saw prefilled annotations."""
 
     @property
     def task(self) -> AnnotationTask:
-        """Return the task."""
+        """Return the task that the annotator judged."""
         ...
 
     @property
     def value(self) -> AnyValue:
-        """Return the person's answer."""
+        """Return the annotator's answer to the task."""
         ...
 
     @property
-    def arm(self) -> StudyArm:
-        """Return the study arm."""
+    def arm(self) -> PrefillStudyArm:
+        """Return the study arm: whether the annotator saw earlier annotations of the clip."""
         ...
 
 
 def measure_prefill_bias(judgements: Sequence[StudyArmJudgement], *, seed: int) -> Measured:
-    """Return the bias by prefilled annotations: agreement with them, prefilled minus blind arm.
+    """Compute how much prefilled annotations change answers: agreement with them in both study arms.
 
-    The interval resamples scenes. Agreement is 1 for the same answer and 0 for another; for traces
-    it is the fraction of the prefilled traces that the annotator marked too.
+    The result is the agreement of the prefilled arm minus that of the blind arm. The interval
+    resamples scenes. Agreement is 1 for the same answer and 0 for another; for traces it is the
+    fraction of the prefilled traces that the annotator marked too.
     """
     rows = [
-        (each.task, _score_prefill_agreement(each), float(each.arm is StudyArm.PREFILLED))
+        (each.task, _score_prefill_agreement(each), float(each.arm is PrefillStudyArm.PREFILLED))
         for each in judgements
-        if each.task.prefill is not None and each.arm is not StudyArm.PLAIN
+        if each.task.prefill is not None and each.arm is not PrefillStudyArm.PLAIN
     ]
     arms = {arm for _, _, arm in rows}
     if len(arms) < 2:  # noqa: PLR2004  two arms
@@ -98,14 +103,14 @@ def _build_difference_statistic(sample: RowSample) -> Statistic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonQuality:
-    """Quality metrics of one person."""
+    """Quality metrics of one annotator: accuracy, informedness, agreement, speed and drift."""
 
     n_judged: int
     right: Measured
     """Share of right answers to known clips."""
     qualified: bool | None
     """Whether that is enough; `None` where no clip is known."""
-    looking: InformednessEstimate
+    looking: AnnotatorInformedness
     same_answer: Measured
     pace: AnnotatorSpeed | None
     drift: tuple[AnswerDrift, ...]
@@ -125,7 +130,7 @@ class PersonQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignQuality:
-    """Quality metrics of the people of one campaign."""
+    """Quality metrics of all annotators of one campaign."""
 
     people: Mapping[str, PersonQuality]
     agreement: CampaignAgreement
@@ -141,15 +146,15 @@ def measure_annotator_quality(
     passing: float = PASSING,
     seed: int,
 ) -> CampaignQuality:
-    """Compute all quality measures of each person and of all people together."""
-    agreement = measure_agreement(judged, interface=interface, seed=seed)
+    """Compute all quality metrics of each annotator and of all annotators together."""
+    agreement = measure_annotator_agreement(judged, interface=interface, seed=seed)
     qualification = qualify_annotators(judged, interface=interface, passing=passing, seed=seed)
     looking, drift = (
         estimate_annotator_informedness(judged, seed=seed),
-        find_answer_drift(judged, seed=seed),
+        measure_answer_drift(judged, seed=seed),
     )
     pace = measure_annotator_speeds(judged)
-    alone = InformednessEstimate(Unmeasured("shares no task with anybody"), 0)
+    alone = AnnotatorInformedness(Unmeasured("shares no task with anybody"), 0)
     people = {}
     for who in sorted({each.annotator for each in judged}):
         right = qualification.right.get(who, Unmeasured("judged no task with a known answer"))

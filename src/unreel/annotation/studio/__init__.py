@@ -1,12 +1,12 @@
-"""Label Studio over its HTTP API.
+"""Access to Label Studio over its HTTP API, and the local Label Studio server.
 
 Where to look:
-    `client.py`: requests.
+    `client.py`: HTTP requests.
     `server.py`: the local server process.
-    `settings.py`: its settings.
-    `projects.py`: the project of one annotator and batch, and its link.
+    `settings.py`: settings, secrets and address of the server.
+    `projects.py`: the project of one annotator and batch, and its URL.
     `project_state.py`: detection and repair of changed projects.
-    `push.py`: tasks to Label Studio.
-    `pull.py`: answers into the ledger.
+    `push.py`: upload of tasks to Label Studio.
+    `pull.py`: import of answers into the ledger.
     `accounts.py`: accounts of annotators.
 """

@@ -1,4 +1,4 @@
-"""Accounts of annotators, created through the organisation's invite link with our passwords.
+"""Creation of Label Studio accounts for annotators, with the sign-up form and generated passwords.
 
 Label Studio's call for new users creates an account without an organisation, so the sign-up form is
 used. A password is stored before its account is created: a kill between the two loses no login.
@@ -17,7 +17,7 @@ from unreel.annotation.campaign import Annotator
 from unreel.annotation.studio.client import DEADLINE_S, LabelStudioClient
 from unreel.core.errors import MachineError
 from unreel.core.output_files import OutputDirectory
-from unreel.network.client import open_blocking_http_client
+from unreel.network.http_client import open_blocking_http_client
 
 _KEPT: Final = "accounts.json"
 _SIGN_UP: Final = "/user/signup/"
@@ -28,7 +28,7 @@ _DONE: Final = range(300, 400)
 def create_annotator_accounts(
     client: LabelStudioClient, annotators: Iterable[Annotator], *, folder: Path
 ) -> dict[str, int]:
-    """Create missing Label Studio accounts; return the account ids by the annotators' names.
+    """Create the missing Label Studio accounts; return the account ids by the annotators' names.
 
     Args:
         client: Label Studio.
@@ -52,7 +52,10 @@ def create_annotator_accounts(
 
 
 def read_account_passwords(folder: Path) -> Mapping[str, str]:
-    """Return the generated passwords by login; accounts that existed before have none."""
+    """Return the generated passwords of Label Studio accounts by login.
+
+    Accounts that unreel did not create have none.
+    """
     try:
         with OutputDirectory(folder).read(_KEPT) as file:
             document = json.loads(file.read(1 << 22))
@@ -70,7 +73,7 @@ def _get_or_create_password(folder: Path, login: str) -> str:
 
 
 def _read_account_ids(client: LabelStudioClient) -> dict[str, int]:
-    """Return the account numbers of the organisation by login, in lower case."""
+    """Return the ids of all Label Studio accounts of the organisation, by lower-case login."""
     listed: Any = client.get("/api/users/")
     return {
         str(user["email"]).lower(): int(user["id"])

@@ -1,4 +1,4 @@
-"""HTTP client of Label Studio: calls with timeouts, size limits and clear errors, and tasks page by page."""
+"""HTTP client of Label Studio, with timeouts, size limits, clear errors and paged task lists."""
 
 import json
 import time
@@ -14,10 +14,10 @@ from unreel.core.errors import (
     InvalidSettingError,
     KeyRejectedError,
     MachineError,
-    raise_machine_error,
+    raise_if_machine_error,
 )
 from unreel.core.server_keys import ServerAddress, parse_server_url
-from unreel.network.client import open_blocking_http_client, read_blocking_http_body
+from unreel.network.http_client import open_blocking_http_client, read_blocking_http_body
 
 DEADLINE_S: Final = 600.0
 """An import of a thousand tasks with marks takes the better part of a minute on a busy machine."""
@@ -35,7 +35,7 @@ _SAID: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class LabelStudioReply:
-    """Response of the server; `body` is `None` if it exceeded the cap."""
+    """HTTP response of Label Studio; `body` is `None` if it exceeded the size limit."""
 
     status: int
     body: bytes | None = field(repr=False)
@@ -81,11 +81,11 @@ class LabelStudioClient:
         self.close()
 
     def close(self) -> None:
-        """Close all connections; harmless when called twice."""
+        """Close all connections to Label Studio; a second call does nothing."""
         self._http.close()
 
     def get(self, path: str, **parameters: object) -> Any:
-        """Return the JSON document at `path`.
+        """Send a GET request and return the JSON document at `path`.
 
         Raises:
             MachineError: The server is unreachable or rejects the request.
@@ -116,7 +116,7 @@ class LabelStudioClient:
         raise AssertionError  # pragma: no cover
 
     def server_time(self) -> datetime:
-        """Return the server's clock time plus one second; this machine's time if the server sends none."""
+        """Return the time of the server's clock plus one second; the local time if the server sends none."""
         reply = self.look("/api/current-user/whoami")
         try:
             return parsedate_to_datetime(reply.date) + timedelta(seconds=1)
@@ -124,9 +124,10 @@ class LabelStudioClient:
             return datetime.now(UTC)
 
     def post(self, path: str, body: object, **parameters: object) -> Any:
-        """Send a POST request, retried only to renew an expired token; return the JSON of the reply.
+        """Send a POST request and return the JSON of the reply.
 
-        After a failure, check the state before sending it again.
+        It is sent again only after an expired token was renewed. After another failure the caller must
+        check the state of the server before it sends the request again.
 
         Raises:
             MachineError: The server is unreachable or rejects the request.
@@ -134,7 +135,10 @@ class LabelStudioClient:
         return self._write("POST", path, body, parameters)
 
     def patch(self, path: str, body: object) -> Any:
-        """Send a PATCH request, retried only to renew an expired token; return the JSON of the reply."""
+        """Send a PATCH request and return the JSON of the reply.
+
+        It is sent again only after an expired token was renewed.
+        """
         return self._write("PATCH", path, body, {})
 
     def delete(self, path: str) -> None:
@@ -179,7 +183,7 @@ class LabelStudioClient:
                 body = read_blocking_http_body(response, cap_bytes=CAP_BYTES)
                 return LabelStudioReply(response.status_code, body, date)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
-            raise_machine_error(error)
+            raise_if_machine_error(error)
             # Only the kind of error: its text may repeat the token.
             problem = f"Label Studio at {self.address} does not answer ({type(error).__name__})"
             remedy = f"See that it runs (`unreel annotate up`) and can be reached. {GO_ON}"
@@ -209,7 +213,7 @@ class LabelStudioClient:
 
 
 def build_studio_request_error(reply: LabelStudioReply, what: str) -> MachineError:
-    """Build the error for a rejected request, with the problem and a remedy."""
+    """Build the error for a request that Label Studio rejected, with the problem and a remedy."""
     said = f"Label Studio answers {reply.status} to {what}"
     detail = _format_error_detail(reply)
     problem = f"{said} ({detail})" if detail else said
@@ -258,14 +262,14 @@ PAGE: Final = 500
 _PATH: Final = "/api/tasks/"
 
 
-def iter_project_tasks(
+def iter_studio_project_tasks(
     client: LabelStudioClient,
     project: int,
     *,
     fields: Sequence[str],
     numbers: Sequence[int] | None = None,
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the tasks of a project by increasing number, with `id` and `fields`.
+    """Yield the tasks of a Label Studio project by increasing number, with `id` and `fields`.
 
     A page begins after the last number of the previous one, so concurrent changes do not shift
     pages. A page above the size limit is requested in smaller parts; a single task above it has

@@ -1,4 +1,4 @@
-"""Pushed state of an annotator's project: settings and task data, stored in the ledger.
+"""Detection and repair of changes to Label Studio projects, by the pushed state in the ledger.
 
 Label Studio has no roles, so any account can change a project or a task. All data read from a
 project are first compared with the pushed state.
@@ -13,8 +13,8 @@ from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, Result
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import LabelStudioClient
 from unreel.annotation.studio.projects import PREFILLED, LabelStudioProject
+from unreel.core.content_ids import digest
 from unreel.core.errors import MachineError
-from unreel.core.identity import digest
 
 PUSHED: Final = "pushed"
 """Kind of the ledger's memory of them."""
@@ -39,7 +39,7 @@ _SIGNED: Final = "X-Amz-Signature="
 
 @dataclass(slots=True, kw_only=True)
 class PushedProjectState:
-    """State in which a Label Studio project was pushed: its settings, tasks and prefilled annotations."""
+    """Settings, tasks and prefilled annotations of a Label Studio project, as they were pushed."""
 
     settings: dict[str, Any]
     """Of the project."""
@@ -53,11 +53,11 @@ class PushedProjectState:
     """When the server said that a task (by its number) or the project ("") was restored."""
 
     def remember(self, ledger: Ledger, campaign: str, room: str) -> None:
-        """Store this state in the ledger under the project key `room`."""
+        """Store the pushed state of a project in the ledger, under the project key `room`."""
         ledger.remember(campaign, PUSHED, room, json.dumps(asdict(self)))
 
     def changed_settings(self, project: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the names of settings that differ from the pushed settings."""
+        """Return the names of the settings of a Label Studio project that differ from the pushed ones."""
         return tuple(
             name
             for name in SETTINGS
@@ -77,7 +77,7 @@ class PushedProjectState:
         return self.numbers.get(number, "")
 
     def find_change(self, task: Mapping[str, Any]) -> str:
-        """Return a description of the difference between a task and its pushed state; "" if there is none."""
+        """Describe the difference between a task on the server and its pushed state; "" if there is none."""
         ours = self.find_task(task)
         if not ours:
             return "this task was not pushed"
@@ -89,7 +89,7 @@ class PushedProjectState:
         return "" if is_same else "its marks were changed"
 
 
-def build_project_state(
+def build_pushed_project_state(
     project: Mapping[str, Any], tasks: Iterable[Mapping[str, Any]]
 ) -> PushedProjectState:
     """Build the pushed state of a project from its current settings and tasks on the server.
@@ -107,12 +107,12 @@ def build_project_state(
 
 
 def hash_predictions(predictions: Iterable[Mapping[str, Any]]) -> str:
-    """Return a hash of the marks in a task's predictions; "" if there are no predictions."""
+    """Return a hash of the annotations in a task's predictions; "" if there are no predictions."""
     results = [each.get("result") for each in predictions]
     return digest("marks", json.dumps(results, sort_keys=True)) if results else ""
 
 
-def read_project_states(ledger: Ledger, campaign: str) -> dict[str, PushedProjectState]:
+def read_pushed_project_states(ledger: Ledger, campaign: str) -> dict[str, PushedProjectState]:
     """Read the pushed states of a campaign's projects, by project key."""
     return {
         key: PushedProjectState(**json.loads(value))
@@ -121,7 +121,7 @@ def read_project_states(ledger: Ledger, campaign: str) -> dict[str, PushedProjec
 
 
 def is_same_task_data(pushed: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
-    """Return whether two tasks have the same data, ignoring the signatures of signed URLs."""
+    """Return whether two data fields of a task are equal, apart from the signatures of signed URLs."""
     return {k: _remove_url_signature(v) for k, v in pushed.items()} == {
         k: _remove_url_signature(v) for k, v in found.items()
     }
@@ -132,7 +132,7 @@ def _remove_url_signature(value: object) -> object:
 
 
 def _normalise_setting(value: object) -> object:
-    """Normalise a setting as Label Studio does: text is stripped, and `None` becomes ""."""
+    """Return a project setting as Label Studio stores it: text is stripped, and `None` becomes ""."""
     return (value or "").strip() if isinstance(value, str | None) else value
 
 
@@ -142,7 +142,7 @@ LISTED: Final = ("data", "updated_at", "annotations_ids", "predictions")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectAlteration:
-    """Unexpected change of a Label Studio project or its tasks, and the result of its restoration.
+    """Counts of unexpected changes to a Label Studio project, and the result of its restoration.
 
     Label Studio 1.23 does not record which account changed a project or a task.
     """
@@ -174,7 +174,7 @@ class ProjectDifferences:
     """Numbers of all tasks that are there."""
 
     def see_project(self, project: Mapping[str, Any]) -> None:
-        """Add the settings of `project` that differ from the pushed state."""
+        """Add the names of the settings in which `project` differs from the pushed state."""
         if changed := self.state.changed_settings(project):
             self.settings = tuple(sorted({*self.settings, *changed}))
 
@@ -186,7 +186,7 @@ class ProjectDifferences:
             self.changed[number] = change
 
     def reason(self, number: str) -> str:
-        """Return the reason why answers to the task do not count; "" if they count."""
+        """Return the reason why answers to task `number` do not count; "" if they count."""
         if self.settings:
             return f"the room's {', '.join(self.settings)} was changed"
         return self.changed.get(number, "")
@@ -207,7 +207,7 @@ class ProjectDifferences:
         return bool(self.settings or self.changed or self.missing)
 
     def alteration(self, room: LabelStudioProject, *, quarantined: int) -> ProjectAlteration:
-        """Return the differences as counts for the user."""
+        """Return the differences of the project as counts for the user."""
         return ProjectAlteration(
             room=room.key,
             settings=self.settings,
@@ -218,13 +218,13 @@ class ProjectDifferences:
         )
 
 
-def restore_project(
+def restore_studio_project(
     client: LabelStudioClient,
     room: LabelStudioProject,
     look: ProjectDifferences,
     marks_of: Callable[[str], Sequence[Result]],
 ) -> str:
-    """Restore the pushed settings and tasks of a project; return "" or the error text.
+    """Restore the pushed settings and tasks of a Label Studio project; return "" or the error text.
 
     Call it after all answers are stored in the ledger.
 

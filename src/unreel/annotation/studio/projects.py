@@ -1,4 +1,4 @@
-"""Projects of Label Studio, each with one annotator and one batch, and the links to them."""
+"""Label Studio projects, one for each annotator and batch, and the URLs at which they are opened."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +10,7 @@ from unreel.annotation.campaign import Campaign
 from unreel.annotation.interfaces.screens import AnnotationScreen
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import LabelStudioClient
-from unreel.core.identity import digest
+from unreel.core.content_ids import digest
 
 ROOM: Final = "room"
 """Kind of the ledger's memory of them."""
@@ -47,7 +47,7 @@ class LabelStudioProject:
 
 
 def read_stored_projects(ledger: Ledger, campaign: str) -> dict[str, LabelStudioProject]:
-    """Read the last stored projects of a campaign, by project key."""
+    """Read the Label Studio projects of a campaign from the ledger, by project key."""
     return {
         key: _parse_stored_project(key, json.loads(value))
         for key, value in ledger.memories(campaign, ROOM).items()
@@ -76,7 +76,7 @@ def open_annotator_project(
         marked: Cached `find_marked_projects`, for callers that open many projects.
     """
     annotator, batch, owner = place
-    mark = format_project_mark(campaign.name, annotator, batch)
+    mark = format_project_marker(campaign.name, annotator, batch)
     known = read_stored_projects(ledger, campaign.name).get(f"{annotator}/{batch}")
     if known is not None and known.owner == owner and _is_same_project(client, known, mark):
         return known
@@ -104,8 +104,8 @@ def open_annotator_project(
 def _build_project_settings(
     campaign: Campaign, screen: AnnotationScreen, annotator: str, batch: int
 ) -> dict[str, Any]:
-    """Return the project settings that determine the annotator's view."""
-    mark = format_project_mark(campaign.name, annotator, batch)
+    """Return the Label Studio settings of a project, which determine what the annotator sees."""
+    mark = format_project_marker(campaign.name, annotator, batch)
     return {
         "title": f"{campaign.name[:24]} {annotator[:16]} {batch}"[:_TITLE],
         "description": f"Made by unreel for the campaign {campaign.name}. Leave it as it is.\n{mark}",
@@ -122,15 +122,15 @@ def _build_project_settings(
     }
 
 
-def format_project_mark(campaign: str, annotator: str, batch: int) -> str:
-    """Return the unique mark in the description of a project."""
+def format_project_marker(campaign: str, annotator: str, batch: int) -> str:
+    """Return the marker in a project's description, by which unreel finds its project again."""
     return f"unreel:{digest('room', campaign, annotator, str(batch))[:32]}"
 
 
 def find_marked_projects(client: LabelStudioClient) -> dict[str, int]:
-    """Return project numbers by marker; of projects with the same marker, the oldest.
+    """Return the numbers of the Label Studio projects that unreel created, by their marker.
 
-    Two simultaneous pushes can create two projects with the same marker.
+    Two simultaneous pushes can create two projects with the same marker; then the oldest is returned.
     """
     found: dict[str, int] = {}
     for project in _iter_projects(client):
@@ -152,7 +152,7 @@ def _iter_projects(client: LabelStudioClient) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_same_project(client: LabelStudioClient, room: LabelStudioProject, mark: str) -> bool:
-    """Return whether the project on the server is the stored one: by marker or by creation time."""
+    """Return whether the project on the server is the stored one, by its marker or creation time."""
     reply = client.look(f"/api/projects/{room.project}/")
     found = reply.document() if reply.is_ok else None
     if not isinstance(found, dict):
@@ -187,8 +187,8 @@ def _parse_stored_project(key: str, document: Mapping[str, Any]) -> LabelStudioP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnnotatorLink:
-    """Link of one annotator for one batch."""
+class AnnotatorProjectLink:
+    """URL of the Label Studio project of one annotator and batch, with the annotator's login."""
 
     annotator: str
     login: str
@@ -197,25 +197,27 @@ class AnnotatorLink:
     """Asks for the login first; no password and no token is in it."""
 
 
-def build_project_url(address: str, project: int) -> str:
-    """Return the URL that shows the tasks of a project one after the other, without a list."""
+def build_studio_project_url(address: str, project: int) -> str:
+    """Return the URL at which an annotator labels the tasks of a project one after the other."""
     return f"{address}/projects/{project}/data?labeling=1"
 
 
-def build_task_url(address: str, project: int, task: int) -> str:
-    """Return the URL of one task for the leader of the campaign."""
+def build_studio_task_url(address: str, project: int, task: int) -> str:
+    """Return the URL of one Label Studio task, for the leader of the campaign."""
     return f"{address}/projects/{project}/data?task={task}"
 
 
-def list_annotator_links(ledger: Ledger, campaign: str, *, address: str) -> list[AnnotatorLink]:
-    """Return the links of all annotators, sorted by name and batch."""
+def list_annotator_project_links(
+    ledger: Ledger, campaign: str, *, address: str
+) -> list[AnnotatorProjectLink]:
+    """Return the project URLs of all annotators of a campaign, sorted by name and batch."""
     ledger.campaign(campaign)
     logins = {annotator.name: annotator.email for annotator in ledger.annotators()}
     found = []
     for room in read_stored_projects(ledger, campaign).values():
-        place = build_project_url(address, room.project).removeprefix(address)
+        place = build_studio_project_url(address, room.project).removeprefix(address)
         found.append(
-            AnnotatorLink(
+            AnnotatorProjectLink(
                 annotator=room.annotator,
                 login=logins.get(room.annotator, ""),
                 batch=room.batch,

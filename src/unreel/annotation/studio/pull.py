@@ -1,4 +1,4 @@
-"""Import of annotations into the ledger: each version of each annotation once.
+"""Import of Label Studio annotations into the ledger; each version of each annotation once.
 
 Label Studio lets every account write everywhere and does not validate input. Therefore a
 project has one owner, an annotation of another account in the project is not a judgement,
@@ -20,7 +20,7 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Campaign,
-    StudyArm,
+    PrefillStudyArm,
     TaskAssignment,
 )
 from unreel.annotation.interfaces.judgement_parser import parse_judgement
@@ -31,8 +31,8 @@ from unreel.annotation.interfaces.label_studio_tasks import (
 )
 from unreel.annotation.judgements import (
     AnnotationRecord,
-    QuarantinedSubmission,
     QuarantineReason,
+    SubmissionQuarantine,
     Value,
 )
 from unreel.annotation.ledger.ledger import Ledger
@@ -41,20 +41,20 @@ from unreel.annotation.studio.client import (
     PAGE,
     LabelStudioClient,
     build_studio_request_error,
-    iter_project_tasks,
+    iter_studio_project_tasks,
 )
 from unreel.annotation.studio.project_state import (
     LISTED,
     ProjectAlteration,
     ProjectDifferences,
     PushedProjectState,
-    build_project_state,
-    read_project_states,
-    restore_project,
+    build_pushed_project_state,
+    read_pushed_project_states,
+    restore_studio_project,
 )
 from unreel.annotation.studio.projects import (
     LabelStudioProject,
-    format_project_mark,
+    format_project_marker,
     read_stored_projects,
 )
 
@@ -74,7 +74,7 @@ _MEANWHILE_US: Final = 60_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignPullResult:
-    """Result of a pull: counts of annotations, deleted projects and altered projects."""
+    """Result of importing annotations: their counts, and the deleted and altered projects."""
 
     rooms: int = 0
     seen: int = 0
@@ -90,7 +90,7 @@ class CampaignPullResult:
 
 @dataclass(frozen=True, slots=True)
 class ProjectPullContext:
-    """Data that are needed to import the annotations of one Label Studio project."""
+    """Campaign, project, tasks and assignments that importing the annotations of a project needs."""
 
     campaign: Campaign
     room: LabelStudioProject
@@ -100,19 +100,19 @@ class ProjectPullContext:
     """Origins of the campaign's records."""
 
     def marks_of(self, task: str) -> Sequence[Result]:
-        """Return the prefilled marks that the annotator sees; empty if the task is not prefilled."""
+        """Return the prefilled annotations that the annotator sees on a task; empty if there are none."""
         given = self.assigned.get(task)
-        if given is None or given.arm is not StudyArm.PREFILLED:
+        if given is None or given.arm is not PrefillStudyArm.PREFILLED:
             return ()
         return build_prefilled_results(self.tasks[task], swapped=given.swapped)
 
     def origin(self, annotation: object) -> str:
-        """Return the origin of an annotation: the project's marker and the annotation's number."""
-        mark = format_project_mark(self.campaign.name, self.room.annotator, self.room.batch)
+        """Return the origin id of an annotation: the project's marker and the annotation's number."""
+        mark = format_project_marker(self.campaign.name, self.room.annotator, self.room.batch)
         return f"{mark}/{annotation}"
 
 
-def pull_campaign(
+def pull_campaign_annotations(
     client: LabelStudioClient,
     ledger: Ledger,
     campaign: str,
@@ -136,7 +136,7 @@ def pull_campaign(
     """
     known = ledger.campaign(campaign)
     tasks = {task.id: task for task in ledger.tasks(campaign)}
-    states, seen = read_project_states(ledger, campaign), ledger.memories(campaign, SEEN)
+    states, seen = read_pushed_project_states(ledger, campaign), ledger.memories(campaign, SEEN)
     kept = {origin.partition("@")[0] for origin in ledger.origins(campaign)}
     total = CampaignPullResult()
     for key, room in sorted(read_stored_projects(ledger, campaign).items()):
@@ -147,14 +147,14 @@ def pull_campaign(
             total = replace(total, gone=(*total.gone, key))
             continue
         versions = {} if everything else json.loads(seen.get(key, "{}"))
-        total = pull_project(
+        total = pull_project_annotations(
             client, ledger, desk, state=states.get(key), versions=versions, total=total
         )
         heard(total)
     return total
 
 
-def pull_project(
+def pull_project_annotations(
     client: LabelStudioClient,
     ledger: Ledger,
     desk: ProjectPullContext,
@@ -186,7 +186,7 @@ def pull_project(
     for first in range(0, len(wanted), PAGE):
         fields = (*LISTED, *_FIELDS)
         some = list(
-            iter_project_tasks(
+            iter_studio_project_tasks(
                 client, room.project, fields=fields, numbers=wanted[first : first + PAGE]
             )
         )
@@ -203,7 +203,7 @@ def pull_project(
         client.delete(f"/api/annotations/{annotation}/")
     if look.is_altered:
         altered = look.alteration(room, quarantined=quarantined)
-        problem = restore_project(client, room, look, desk.marks_of)
+        problem = restore_studio_project(client, room, look, desk.marks_of)
         total = replace(total, altered=(*total.altered, replace(altered, problem=problem)))
     if look.is_altered or n_bound != len(look.state.numbers):
         look.state.remember(ledger, campaign, room.key)
@@ -217,10 +217,13 @@ def pull_project(
 def compare_project_state(
     client: LabelStudioClient, room: LabelStudioProject, state: PushedProjectState | None
 ) -> tuple[list[Mapping[str, Any]], ProjectDifferences]:
-    """Return all tasks of a project without their answers, and the differences from the pushed state."""
+    """Compare a project on the server with its pushed state.
+
+    Return all its tasks without their answers, and the differences.
+    """
     project = _read_project(client, room)
-    listed = list(iter_project_tasks(client, room.project, fields=LISTED))
-    look = ProjectDifferences(state or build_project_state(project, listed))
+    listed = list(iter_studio_project_tasks(client, room.project, fields=LISTED))
+    look = ProjectDifferences(state or build_pushed_project_state(project, listed))
     look.see_project(project)
     for task in listed:
         look.see_task(task)
@@ -251,11 +254,11 @@ def _has_unknown_annotation(task: Mapping[str, Any], desk: ProjectPullContext) -
 def _select_new_tampered_records(
     ledger: Ledger, records: Sequence[AnnotationRecord]
 ) -> list[AnnotationRecord]:
-    """Return the records that are quarantined for a changed screen or task and not yet in the ledger."""
+    """Return the records that are not in the ledger yet and answer a changed screen or task."""
     found = [
         record
         for record in records
-        if isinstance(record.outcome, QuarantinedSubmission)
+        if isinstance(record.outcome, SubmissionQuarantine)
         and record.outcome.reason is QuarantineReason.TAMPERED
     ]
     known = ledger.known_keys([record.key for record in found]) if found else set()
@@ -265,7 +268,7 @@ def _select_new_tampered_records(
 def _store_records(
     ledger: Ledger, records: Sequence[AnnotationRecord], total: CampaignPullResult
 ) -> CampaignPullResult:
-    held = sum(isinstance(record.outcome, QuarantinedSubmission) for record in records)
+    held = sum(isinstance(record.outcome, SubmissionQuarantine) for record in records)
     return replace(
         total,
         seen=total.seen + len(records),
@@ -283,7 +286,7 @@ def _iter_task_records(
     if "annotations" not in found:
         # The server has more to say of this task than a reply may hold.
         note = {"id": f"task-{found['id']}", "created_at": "", "updated_at": ""}
-        outcome = QuarantinedSubmission(
+        outcome = SubmissionQuarantine(
             QuarantineReason.TOO_LARGE, "the task's annotations are too much"
         )
         yield _build_record(note, ours, desk, outcome=outcome)
@@ -293,7 +296,7 @@ def _iter_task_records(
             change = look.reason(str(found["id"])) or _format_stale_reason(
                 annotation, found["id"], look.state
             )
-            outcome_ = _judge_submission(annotation, ours, desk, change=change)
+            outcome_ = _parse_or_quarantine_submission(annotation, ours, desk, change=change)
             yield _build_record(annotation, ours, desk, outcome=outcome_)
 
 
@@ -302,7 +305,7 @@ def _build_record(
     ours: str,
     desk: ProjectPullContext,
     *,
-    outcome: Value | QuarantinedSubmission,
+    outcome: Value | SubmissionQuarantine,
 ) -> AnnotationRecord:
     room = desk.room
     kept = {name: annotation.get(name) for name in (*_KEPT, "lead_time")}
@@ -320,21 +323,21 @@ def _build_record(
     )
 
 
-def _judge_submission(
+def _parse_or_quarantine_submission(
     annotation: Mapping[str, Any], ours: str, desk: ProjectPullContext, *, change: str
-) -> Value | QuarantinedSubmission:
+) -> Value | SubmissionQuarantine:
     assignment = desk.assigned.get(ours)
     for author in _AUTHORS:
         if annotation.get(author) != desk.room.owner:
             detail = f"{author} is {annotation.get(author)!a}, not account {desk.room.owner}"[:200]
-            return QuarantinedSubmission(QuarantineReason.NOT_THEIRS, detail)
+            return SubmissionQuarantine(QuarantineReason.NOT_THEIRS, detail)
     if assignment is None:
         detail = f"task {ours!a} was never given to {desk.room.annotator}"
-        return QuarantinedSubmission(QuarantineReason.NOT_ASSIGNED, detail)
+        return SubmissionQuarantine(QuarantineReason.NOT_ASSIGNED, detail)
     if change:
-        return QuarantinedSubmission(QuarantineReason.TAMPERED, change)
+        return SubmissionQuarantine(QuarantineReason.TAMPERED, change)
     if annotation.get("was_cancelled"):
-        return QuarantinedSubmission(QuarantineReason.MISSING, "the task was skipped")
+        return SubmissionQuarantine(QuarantineReason.MISSING, "the task was skipped")
     interface: AnnotationInterface = desk.campaign.interface
     return parse_judgement(
         interface, annotation.get("result"), desk.tasks[ours], swapped=assignment.swapped
@@ -344,7 +347,7 @@ def _judge_submission(
 def _format_stale_reason(
     annotation: Mapping[str, Any], number: object, state: PushedProjectState
 ) -> str:
-    """Return the reason if the answer was begun before its project or task was restored; else ""."""
+    """Return the reason if an answer was begun before its project or task was restored; else ""."""
     saved_us = _parse_timestamp_us(annotation.get("updated_at"))
     begun_us = saved_us - (_parse_lead_time_us(annotation.get("lead_time")) or 0)
     for place in ("", str(number)):
@@ -354,9 +357,9 @@ def _format_stale_reason(
     return ""
 
 
-def _is_by_other_account(outcome: Value | QuarantinedSubmission) -> bool:
+def _is_by_other_account(outcome: Value | SubmissionQuarantine) -> bool:
     return (
-        isinstance(outcome, QuarantinedSubmission) and outcome.reason is QuarantineReason.NOT_THEIRS
+        isinstance(outcome, SubmissionQuarantine) and outcome.reason is QuarantineReason.NOT_THEIRS
     )
 
 

@@ -1,7 +1,7 @@
-"""Upload of assigned tasks to the projects of their annotators; idempotent.
+"""Upload of assigned tasks to the Label Studio projects of their annotators.
 
-The difference between the ledger and Label Studio is sent, in the annotator's own order. One import
-is one transaction of the server, so a kill loses a complete chunk or nothing.
+Only tasks that are missing there are sent, in the annotator's own order. One import is one
+transaction of the server, so a kill loses a complete chunk or nothing.
 """
 
 import itertools
@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Final
 
-from unreel.annotation.campaign import AnnotationTask, Campaign, StudyArm, TaskAssignment
+from unreel.annotation.campaign import AnnotationTask, Campaign, PrefillStudyArm, TaskAssignment
 from unreel.annotation.interfaces.label_studio_tasks import (
     TASK_KEY,
+    build_label_studio_task_data,
     build_prefilled_results,
-    build_task_data,
 )
 from unreel.annotation.interfaces.screens import AnnotationScreen
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.client import LabelStudioClient, iter_project_tasks
+from unreel.annotation.studio.client import LabelStudioClient, iter_studio_project_tasks
 from unreel.annotation.studio.project_state import (
     ProjectAlteration,
     PushedProjectState,
-    build_project_state,
+    build_pushed_project_state,
     hash_predictions,
-    read_project_states,
+    read_pushed_project_states,
 )
 from unreel.annotation.studio.projects import (
     PREFILLED,
@@ -37,7 +37,7 @@ from unreel.annotation.studio.pull import (
     CampaignPullResult,
     ProjectPullContext,
     compare_project_state,
-    pull_project,
+    pull_project_annotations,
 )
 
 CHUNK: Final = 5000
@@ -48,7 +48,7 @@ CHUNK_BYTES: Final = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentPushRequest:
-    """Source and target of an upload of assigned tasks: ledger, campaign, screen and Label Studio."""
+    """Input for uploading assigned tasks: ledger, campaign, screen, accounts and Label Studio client."""
 
     client: LabelStudioClient
     ledger: Ledger
@@ -75,7 +75,9 @@ class AssignmentPushResult:
 def push_assignments(
     delivery: AssignmentPushRequest, *, heard: Callable[[int], None]
 ) -> AssignmentPushResult:
-    """Upload every assigned task to its annotator, and pass the number of uploaded tasks to `heard`.
+    """Upload every assigned task to the project of its annotator; tasks that are there are skipped.
+
+    `heard` is called with the number of tasks that are in their projects so far.
 
     Raises:
         MachineError: The server is unreachable or rejects a request. Uploaded tasks stay, so the
@@ -86,7 +88,7 @@ def push_assignments(
     # Read to its end first: a push lasts, and PostgreSQL may be gone before the last of them.
     given = list(delivery.ledger.assignments(name))
     marked = cache(partial(find_marked_projects, delivery.client))
-    states = read_project_states(delivery.ledger, name)
+    states = read_pushed_project_states(delivery.ledger, name)
     rooms = sent = there = 0
     altered: tuple[ProjectAlteration, ...] = ()
     for place, group in itertools.groupby(given, key=_get_project_key):
@@ -103,11 +105,11 @@ def push_assignments(
         if room.is_new:
             # As the server keeps it: Label Studio may write a text of guidelines in another form.
             project = delivery.client.get(f"/api/projects/{room.project}/")
-            found, state = set[str](), build_project_state(project, ())
+            found, state = set[str](), build_pushed_project_state(project, ())
         else:
             assigned = {each.task: each for each in wanted}
             desk = ProjectPullContext(delivery.campaign, room, tasks, assigned)
-            state, changes = _check_project_state(delivery, desk, states.get(room.key))
+            state, changes = _restore_altered_project(delivery, desk, states.get(room.key))
             found, altered = (
                 _delete_duplicate_tasks(delivery.client, room, state),
                 (*altered, *changes),
@@ -131,7 +133,7 @@ def _get_project_key(assignment: TaskAssignment) -> tuple[str, int]:
 
 
 def _iter_import_chunks(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Split the tasks into chunks for import, each limited in number of tasks and in bytes."""
+    """Yield the tasks in chunks for import, each limited in its number of tasks and bytes."""
     chunk: list[dict[str, Any]] = []
     n_bytes = 0
     for entry in entries:
@@ -144,21 +146,21 @@ def _iter_import_chunks(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict
         yield chunk
 
 
-def _check_project_state(
+def _restore_altered_project(
     delivery: AssignmentPushRequest, desk: ProjectPullContext, state: PushedProjectState | None
 ) -> tuple[PushedProjectState, tuple[ProjectAlteration, ...]]:
-    """Return the pushed state of a project, and its alterations.
+    """Pull the answers of a project and restore it, if it differs from its pushed state.
 
-    If the project was altered, its answers are first pulled and the project is restored.
+    Return the pushed state and the alterations that were found.
     """
     client, ledger, room = delivery.client, delivery.ledger, desk.room
     _, look = compare_project_state(client, room, state)
     if not look.is_altered:
         return look.state, ()
-    pulled = pull_project(
+    pulled = pull_project_annotations(
         client, ledger, desk, state=state, versions={}, total=CampaignPullResult()
     )
-    return read_project_states(ledger, desk.campaign.name)[room.key], pulled.altered
+    return read_pushed_project_states(ledger, desk.campaign.name)[room.key], pulled.altered
 
 
 def _import_task_chunk(
@@ -197,9 +199,11 @@ def _build_task_entry(
     delivery: AssignmentPushRequest, assignment: TaskAssignment, task: AnnotationTask
 ) -> dict[str, Any]:
     entry: dict[str, Any] = {
-        "data": build_task_data(delivery.screen, task, assignment, delivery.find_urls(task))
+        "data": build_label_studio_task_data(
+            delivery.screen, task, assignment, delivery.find_urls(task)
+        )
     }
-    if assignment.arm is StudyArm.PREFILLED:
+    if assignment.arm is PrefillStudyArm.PREFILLED:
         marks = build_prefilled_results(task, swapped=assignment.swapped)
         if marks:
             entry["predictions"] = [{"model_version": PREFILLED, "result": marks}]
@@ -214,7 +218,9 @@ def _delete_duplicate_tasks(
     The first duplicate stays, unless only the second one was answered.
     """
     found: dict[str, tuple[int, bool]] = {}
-    for task in iter_project_tasks(client, room.project, fields=("data", "total_annotations")):
+    for task in iter_studio_project_tasks(
+        client, room.project, fields=("data", "total_annotations")
+    ):
         ours, number = str(task["data"].get(TASK_KEY)), int(task["id"])
         answered = bool(task.get("total_annotations"))
         if ours not in found:

@@ -1,4 +1,4 @@
-"""Local Label Studio server as a child process: start, wait and stop, and its database."""
+"""Local Label Studio server as a child process, and creation of its database."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -14,9 +14,9 @@ from unreel.annotation.studio.settings import (
     LabelStudioServerSettings,
     build_studio_database_url,
     build_studio_environment,
-    delete_connection,
+    delete_studio_connection,
     load_studio_secrets,
-    store_connection,
+    store_studio_connection,
 )
 from unreel.core.errors import InvalidSettingError, MachineError
 from unreel.core.managed_server import ManagedServer, require_free_port
@@ -34,7 +34,7 @@ _OURS: Final = frozenset({"LABEL_STUDIO_USER_TOKEN", "LABEL_STUDIO_PASSWORD", "P
 
 
 def find_label_studio_program(named: Path | None) -> Path:
-    """Return the path of the program `label-studio`: the given one, or that in `PATH`.
+    """Return the path of the program `label-studio`: the file `named`, or else the one in `PATH`.
 
     Raises:
         InvalidSettingError: The program is missing.
@@ -48,7 +48,7 @@ def find_label_studio_program(named: Path | None) -> Path:
 
 
 def create_studio_database(ledger: str) -> str:
-    """Create Label Studio's database beside the ledger's if missing, and return its URL.
+    """Create Label Studio's database on the ledger's database server if missing; return its URL.
 
     Return "" if the ledger is a file.
 
@@ -78,7 +78,9 @@ def create_studio_database(ledger: str) -> str:
 def start_label_studio(
     plan: LabelStudioServerSettings, *, tell: Callable[[str], None]
 ) -> Iterator["LabelStudioServer"]:
-    """Start the server of `plan`, yield it once it responds, and stop it when the context ends.
+    """Start a Label Studio server, yield it once it responds, and stop it when the context ends.
+
+    `plan` contains the settings of the server; `tell` is called with its output.
 
     Raises:
         MachineError: The server exited, or did not start before the timeout.
@@ -87,11 +89,11 @@ def start_label_studio(
     try:
         server.wait_until_up(tell)
         server.require_own_token()
-        store_connection(plan.folder, plan.address)
+        store_studio_connection(plan.folder, plan.address)
         yield server
     finally:
         server.end()
-        delete_connection(plan.folder)
+        delete_studio_connection(plan.folder)
 
 
 class LabelStudioServer(ManagedServer):
@@ -112,10 +114,10 @@ class LabelStudioServer(ManagedServer):
         )
 
     def wait_until_up(self, tell: Callable[[str], None], *, seconds: float = UP_S) -> None:
-        """Wait until the server responds, and pass its output to the callback.
+        """Wait until Label Studio responds; call `tell` with its output meanwhile.
 
         Raises:
-            MachineError: The server exited, or did not start within the timeout.
+            MachineError: The server exited, or did not start within `seconds`.
         """
         self.wait_until(lambda: self._ask("/health") == HTTPStatus.OK, tell, seconds=seconds)
 

@@ -1,4 +1,4 @@
-"""Start settings of a local Label Studio, and the file by which other commands find it.
+"""Settings and secrets of a local Label Studio, and the file by which other commands find it.
 
 Sign-up needs the organisation's link, telemetry is off, requests to the local network are blocked,
 and files are served only from the folder of clip copies.
@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.output_files import OutputDirectory
-from unreel.core.settings import EnvironmentSettings, read_secret
+from unreel.core.settings import EnvironmentSettings, read_secret_variable
 
 TOKEN: Final = "LABEL_STUDIO_API_KEY"  # noqa: S105  the variable's name
 """Variable of the token of another server; Label Studio's own SDK reads it too."""
@@ -57,14 +57,14 @@ class LabelStudioServerSettings:
 
     @property
     def address(self) -> str:
-        """Return the URL for clients on this machine."""
+        """Return the URL of the Label Studio server for clients on the same machine."""
         host = "127.0.0.1" if self.host == "0.0.0.0" else self.host  # noqa: S104  compared, not bound
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelStudioConnection:
-    """Address and token of a running Label Studio server."""
+    """URL and token of a running Label Studio server, and the folder of the clips that it serves."""
 
     address: str
     token: str = field(repr=False)
@@ -81,12 +81,12 @@ class LabelStudioSecrets:
 
 
 def get_studio_state_folder(settings: EnvironmentSettings, named: Path | None = None) -> Path:
-    """Return the folder of Label Studio's state: `named`, or the default below the state folder."""
+    """Return the folder with the state of Label Studio: `named`, or the default below unreel's state."""
     return (named or settings.state_folder / "studio").absolute()
 
 
 def load_studio_secrets(folder: Path) -> LabelStudioSecrets:
-    """Read the server's secrets in `folder`; create them with mode 0600 at the first start."""
+    """Read the secrets of the Label Studio server in `folder`; create them (mode 0600) if missing."""
     kept = _read_json_object(folder, _SECRETS)
     if kept is None:
         # 40 hexadecimal digits are the only form of token that can be set before the first start.
@@ -100,7 +100,7 @@ def load_studio_secrets(folder: Path) -> LabelStudioSecrets:
 
 
 def read_copy_name_key(folder: Path) -> bytes:
-    """Read the key from which file names of copies are derived; create it at the first push, mode 0600.
+    """Read the secret key from which file names of browser copies are derived; create it if missing.
 
     If the key is lost, copies are made again under new names; existing tasks keep their names in
     the ledger.
@@ -127,12 +127,18 @@ def build_studio_environment(
         "LABEL_STUDIO_USERNAME": LEAD,
         "LABEL_STUDIO_PASSWORD": own.password,
         "LABEL_STUDIO_USER_TOKEN": own.token,
-        **build_database_variables(plan.database),
+        **build_studio_database_variables(plan.database),
     }
 
 
-def build_database_variables(address: str) -> dict[str, str]:
-    """Return the environment variables of Label Studio's database."""
+def build_studio_database_variables(address: str) -> dict[str, str]:
+    """Return the environment variables that tell Label Studio which database to use.
+
+    `address` is the URL of a PostgreSQL database; "" gives an SQLite file.
+
+    Raises:
+        InvalidSettingError: The URL does not name a PostgreSQL database.
+    """
     if not address:
         return {"DJANGO_DB": "sqlite"}
     parts = urlsplit(address)
@@ -159,25 +165,27 @@ def build_studio_database_url(ledger: str) -> str:
     return parts._replace(path=f"{parts.path}_studio", scheme="postgresql").geturl()
 
 
-def store_connection(folder: Path, address: str) -> None:
-    """Store the address of the running Label Studio in `folder`, so that other commands find it."""
+def store_studio_connection(folder: Path, address: str) -> None:
+    """Store the URL of the running Label Studio server in `folder`, so that other commands find it."""
     told = {"address": address, "token_file": _SECRETS, "media": CLIPS}
     OutputDirectory(folder).write(_CONNECTION, json.dumps(told, indent=2).encode())
 
 
-def delete_connection(folder: Path) -> None:
-    """Delete the stored connection of a server that has stopped."""
+def delete_studio_connection(folder: Path) -> None:
+    """Delete the stored URL of a Label Studio server that has stopped."""
     OutputDirectory(folder).remove(_CONNECTION)
 
 
-def find_connection(folder: Path, *, url: str | None = None) -> LabelStudioConnection:
-    """Return the server at `url` with the environment's token, or the server started from `folder`.
+def find_studio_connection(folder: Path, *, url: str | None = None) -> LabelStudioConnection:
+    """Return URL and token of Label Studio: the server at `url`, or the one started from `folder`.
+
+    The token for `url` comes from the environment.
 
     Raises:
         InvalidSettingError: No server was started from `folder`, or the token for `url` is missing.
     """
     if url:
-        if (token := read_secret(TOKEN)) is None:
+        if (token := read_secret_variable(TOKEN)) is None:
             remedy = f"Run `export {TOKEN}=...` with a token of its Account & Settings page"
             raise InvalidSettingError(TOKEN, f"not set, and {url} requires a token", remedy)
         return LabelStudioConnection(address=url.rstrip("/"), token=token)

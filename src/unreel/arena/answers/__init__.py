@@ -1,8 +1,8 @@
 """The answers of a season as columns and counts.
 
 Where to look:
-    `play.py`: the table of answers.
-    `read_play.py`: the table from the stored runs; creators and scenes of the clips.
-    `people.py`: human votes.
-    `tally.py`: counts of answers, also on bootstrap resamples.
+    `answer_table.py`: the table of answers.
+    `season_answers.py`: clips and answers of a season, read from its folder.
+    `human_votes.py`: votes of people.
+    `resampled_counts.py`: counts of answers, also on bootstrap resamples.
 """

@@ -3,9 +3,10 @@
 Where to look:
     `ranking.py`: both leaderboards.
     `rates.py`: rates with confidence intervals.
-    `comparison.py`: differences between every two entrants.
-    `figures.py`: names of the metrics.
+    `entrant_comparison.py`: differences between every two entrants.
+    `leaderboard_metrics.py`: names and descriptions of the metrics.
+    `leaderboard_types.py`: rows and cells of the leaderboards.
     `ablations.py`: effects of one changed setting.
-    `bias.py`: bias of reviewers towards real.
-    `preference.py`: ranking by answers about pairs.
+    `reviewer_bias.py`: bias of reviewers towards real.
+    `preference_ranking.py`: ranking by answers about pairs.
 """

@@ -1,7 +1,9 @@
-"""Effect of one change with all else equal: audio, watermark, thinking, frames, prompt, setting, degradation.
+"""Effects of one changed setting (ablations), measured by paired answers of the same reviewers.
 
-Pairs are the same reviewer on the same clip under two conditions, or on two clips of one scene.
-Only pairs with two readable answers count; the number of excluded pairs is reported.
+Settings are for example audio, watermark, thinking, frames, prompt, generation setting and
+degradation. A pair is two answers of one reviewer: about one clip under two conditions, or about
+two clips of one scene. Only pairs with two readable answers count; the number of excluded pairs
+is reported.
 """
 
 from collections import defaultdict
@@ -12,22 +14,26 @@ from typing import Final
 
 import numpy as np
 
-from unreel.arena.answers.play import (
+from unreel.arena.answers.answer_table import (
     SAID_GENERATED,
     UNASKED,
-    AnswerTable,
     Grid,
     Mask,
+    SeasonAnswerTable,
     SeasonClips,
     build_answer_grid,
-    select_generated_clips,
-    select_real_clips,
+    get_generated_clip_mask,
+    get_real_clip_mask,
 )
-from unreel.arena.boards.comparison import apply_holm, jackknife_difference, sum_by_scene
+from unreel.arena.boards.entrant_comparison import (
+    apply_holm_correction,
+    estimate_by_scene_jackknife,
+    sum_by_scene,
+)
 from unreel.core.estimate import Measured
 from unreel.creators.contract import CreatorInput
-from unreel.protocols.formulas import PERCENT
-from unreel.stats.sample import Array, IntArray
+from unreel.protocols.paper_formulas import PERCENT
+from unreel.stats.row_sample import Array, IntArray
 
 EVERYBODY: Final = "all reviewers"
 SETTING: Final = "generation setting"
@@ -44,7 +50,7 @@ Knobs = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AblationEffect:
-    """Difference in one metric: first minus second, in percentage points."""
+    """Effect of one changed setting on one metric: first minus second, in percentage points."""
 
     knob: str
     """What differs: `audio`, `sampling`, ..., `generation setting`, `degradation`."""
@@ -62,14 +68,14 @@ class AblationEffect:
     """Pairs without two readable answers."""
 
 
-def measure_ablations(
-    plays: Sequence[AnswerTable], *, knobs: Knobs | None = None
+def measure_ablation_effects(
+    plays: Sequence[SeasonAnswerTable], *, knobs: Knobs | None = None
 ) -> tuple[AblationEffect, ...]:
-    """Return all paired differences between and within the answer tables of a season.
+    """Return the effects of all changed settings between and within the answer tables of a season.
 
-    Two conditions are compared if they differ in exactly one knob; without `knobs`, every two
-    conditions are compared. A difference is the later condition minus the earlier condition.
-    All p-values are corrected together (Holm).
+    Two conditions are compared if they differ in exactly one setting; without `knobs`, the settings
+    of each condition, every two conditions are compared. An effect is the later condition minus the
+    earlier one. All p-values are corrected together (Holm).
     """
     found: list[AblationEffect] = []
     for before, after in combinations(plays, 2):
@@ -82,19 +88,19 @@ def measure_ablations(
 
 
 def compare_answer_tables(
-    first: AnswerTable, second: AnswerTable, *, knob: str
+    first: SeasonAnswerTable, second: SeasonAnswerTable, *, knob: str
 ) -> tuple[AblationEffect, ...]:
-    """Return the paired differences between two answer tables, corrected together (Holm).
+    """Return the paired differences between two answer tables; p-values are corrected together (Holm).
 
-    The tables may belong to different seasons if they share clips and reviewers. Examples: pairs
-    against single clips, this year against last year.
+    The tables may belong to different seasons if they share clips and reviewers, for example this
+    year's and last year's. `knob` names what differs between them.
     """
     return correct_effect_p_values(list(_iter_effects_between_tables(first, second, knob)))
 
 
 def correct_effect_p_values(found: Sequence[AblationEffect]) -> tuple[AblationEffect, ...]:
-    """Return the same differences with p-values corrected together (Holm)."""
-    corrected = apply_holm([each.p for each in found])
+    """Return the ablation effects `found` with their p-values corrected together (Holm)."""
+    corrected = apply_holm_correction([each.p for each in found])
     return tuple(replace(a, p_corrected=p) for a, p in zip(found, corrected, strict=True))
 
 
@@ -107,35 +113,35 @@ def _find_changed_setting(before: str, after: str, knobs: Knobs | None) -> str:
 
 
 def _iter_effects_between_tables(
-    first: AnswerTable, second: AnswerTable, knob: str
+    first: SeasonAnswerTable, second: SeasonAnswerTable, knob: str
 ) -> Iterator[AblationEffect]:
     place = {name: at for at, name in enumerate(second.lineup.clips)}
     shared = [(at, place[c]) for at, c in enumerate(first.lineup.clips) if c in place]
     ours, theirs = np.array(shared, dtype=np.intp).reshape(-1, 2).T
-    counted = (select_generated_clips(first.lineup) | select_real_clips(first.lineup))[ours]
+    counted = (get_generated_clip_mask(first.lineup) | get_real_clip_mask(first.lineup))[ours]
     ours, theirs = ours[counted], theirs[counted]
     names = [name for name in first.reviewers if name in second.reviewers]
-    pairs = _AblationScores(
+    pairs = _PairedReviewerScores(
         told=(knob, first.condition, second.condition, BALANCED),
         first=_build_correctness_grid(first, names)[:, ours],
         second=_build_correctness_grid(second, names)[:, theirs],
         scene=first.lineup.scene[ours].astype(np.int64),
-        side=select_generated_clips(first.lineup)[ours].astype(np.int64),
+        side=get_generated_clip_mask(first.lineup)[ours].astype(np.int64),
     )
     return pairs.ablations(names, first.floors | second.floors)
 
 
-def _build_correctness_grid(play: AnswerTable, names: Sequence[str]) -> Grid:
-    """Return 1 for each right answer and 0 for each wrong answer.
+def _build_correctness_grid(play: SeasonAnswerTable, names: Sequence[str]) -> Grid:
+    """Return a grid of the reviewers `names` by clips: 1 for a right answer and 0 for a wrong one.
 
-    A missing or unreadable answer keeps its code.
+    A missing or unreadable answer keeps its negative code.
     """
     grid = build_answer_grid(play)[[play.reviewers.index(name) for name in names]]
-    right = (grid == SAID_GENERATED) == select_generated_clips(play.lineup)[np.newaxis]
+    right = (grid == SAID_GENERATED) == get_generated_clip_mask(play.lineup)[np.newaxis]
     return np.where(grid < 0, grid, right).astype(np.int8)
 
 
-def _iter_effects_within_table(play: AnswerTable) -> Iterator[AblationEffect]:
+def _iter_effects_within_table(play: SeasonAnswerTable) -> Iterator[AblationEffect]:
     grid = build_answer_grid(play)
     for told, first, second in _iter_scene_comparisons(play.lineup):
         ours, theirs = (
@@ -143,7 +149,7 @@ def _iter_effects_within_table(play: AnswerTable) -> Iterator[AblationEffect]:
             _map_scenes_to_clips(play.lineup, second),
         )
         scenes = sorted(ours.keys() & theirs.keys())
-        pairs = _AblationScores(
+        pairs = _PairedReviewerScores(
             told=told,
             first=grid[:, [ours[scene] for scene in scenes]],
             second=grid[:, [theirs[scene] for scene in scenes]],
@@ -154,15 +160,15 @@ def _iter_effects_within_table(play: AnswerTable) -> Iterator[AblationEffect]:
 
 
 def _map_scenes_to_clips(lineup: SeasonClips, chosen: Mask) -> dict[int, int]:
-    """Return the index of the selected clip of each scene; the first if a scene has several."""
+    """Return, for each scene index, the index of its clip in the mask `chosen`; the first of several."""
     places = np.flatnonzero(chosen)[::-1]
     return dict(zip(lineup.scene[places].tolist(), places.tolist(), strict=True))
 
 
 def _iter_scene_comparisons(lineup: SeasonClips) -> Iterator[tuple[_Told, Mask, Mask]]:
-    """Yield two sets of clips to compare within scenes.
+    """Yield pairs of clip masks whose answers are compared scene by scene, each with its description.
 
-    The sets are one creator's clips in two settings, or the clips of a control and the real clips.
+    A pair is one creator's clips in two settings, or the clips of a control and the real clips.
     """
     by_creator: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
     for number, name in enumerate(lineup.creators):
@@ -175,14 +181,14 @@ def _iter_scene_comparisons(lineup: SeasonClips) -> Iterator[tuple[_Told, Mask, 
             yield told, lineup.creator == other, lineup.creator == one
     for number, name in enumerate(lineup.controls):
         told = (DEGRADATION, name, AS_FILMED, ALARMS)
-        yield told, lineup.control == number, select_real_clips(lineup)
+        yield told, lineup.control == number, get_real_clip_mask(lineup)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _AblationScores:
-    """Two scores of each reviewer for each pair of clips: 1 or 0, or a negative code if unreadable.
+class _PairedReviewerScores:
+    """Scores of each reviewer for pairs of answers: 1 or 0, or a negative code if unreadable.
 
-    The negative codes are those of `AnswerTable.said`, and `UNASKED`.
+    The negative codes are those of `SeasonAnswerTable.said`, and `UNASKED`.
     """
 
     told: _Told
@@ -206,7 +212,9 @@ class _AblationScores:
         scores = (ours[read], theirs[read], np.ones(len(at)))
         columns = [score * half for half in halves for score in scores]
         sums = sum_by_scene(self.scene[at], *columns)
-        found = jackknife_difference(_compute_mean_gap, sums, n=len(at), reach=PERCENT)
+        found = estimate_by_scene_jackknife(
+            _compute_mean_difference, sums, n=len(at), reach=PERCENT
+        )
         knob, first, second, figure = self.told
         return AblationEffect(
             knob=knob,
@@ -221,10 +229,11 @@ class _AblationScores:
         )
 
 
-def _compute_mean_gap(sums: Array) -> Array:
-    """Compute first minus second in percentage points, averaged over the halves.
+def _compute_mean_difference(sums: Array) -> Array:
+    """Compute the mean score of the first answers minus that of the second, in percentage points.
 
-    Each half has three columns: first sum, second sum, count.
+    `sums` has three columns (first sum, second sum, count) for each clip class; the differences are
+    averaged over the classes.
     """
     halves = np.split(sums, sums.shape[1] // 3, axis=1)
     gaps: Array = np.mean([(h[:, 0] - h[:, 1]) / h[:, 2] for h in halves], axis=0)

@@ -1,4 +1,7 @@
-"""Both leaderboards of an answer table: reviewers by accuracy, creators by fakeness."""
+"""Both leaderboards of an answer table: reviewers ranked by accuracy, creators by fakeness.
+
+Fakeness is the rate at which reviewers call the clips of a creator generated.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,18 +9,30 @@ from typing import Final, Literal
 
 import numpy as np
 
-from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SILENT, AnswerTable
-from unreel.arena.answers.tally import ResampledAnswers
-from unreel.arena.boards.comparison import compare_entrants, find_leading_entrants, rank_means
-from unreel.arena.boards.figures import REAL_CLIPS
+from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SILENT, SeasonAnswerTable
+from unreel.arena.answers.resampled_counts import ResampledAnswerTable
+from unreel.arena.boards.entrant_comparison import (
+    compare_entrants,
+    find_leading_entrants,
+    rank_means,
+)
+from unreel.arena.boards.leaderboard_metrics import REAL_CLIPS
+from unreel.arena.boards.leaderboard_types import (
+    LeaderboardRow,
+    ReviewerCreatorCell,
+    SeasonLeaderboard,
+)
 from unreel.arena.boards.rates import LeaderboardRates, measure_leaderboard_rates
-from unreel.arena.boards.standings import LeaderboardRow, ReviewerCreatorCell, SeasonLeaderboard
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.stats.resampling import RESAMPLES
-from unreel.stats.sample import Array, BoolArray, IntArray
-from unreel.stats.skill import SkillIntervals, estimate_skill_intervals, standardise_columns
-from unreel.stats.skill_rows import AnswerColumns, SkillTermLayout
+from unreel.stats.row_sample import Array, BoolArray, IntArray
+from unreel.stats.skill_likelihood import SkillAnswerColumns, SkillTermLayout
+from unreel.stats.skill_model import (
+    SkillTermEstimates,
+    estimate_skill_intervals,
+    standardise_columns,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,11 +44,13 @@ class SkillEstimates:
     sway: Mapping[str, Measured]
 
 
-def fit_skill_model(play: AnswerTable, *, nuisances: Sequence[str] = ()) -> SkillEstimates:
-    """Fit the skill model to all readable answers about real and generated clips, without controls.
+def fit_skill_model(play: SeasonAnswerTable, *, nuisances: Sequence[str] = ()) -> SkillEstimates:
+    """Fit a model of reviewers' ability and creators' realism to all readable answers.
+
+    Answers about controls are excluded. `nuisances` names clip properties to correct for.
 
     Raises:
-        UnknownNameError: The clips have no nuisance property of that name.
+        UnknownNameError: The clips have no property of a name in `nuisances`.
     """
     lineup = play.lineup
     columns = [_require_nuisance_index(name, lineup.nuisances) for name in nuisances]
@@ -44,7 +61,7 @@ def fit_skill_model(play: AnswerTable, *, nuisances: Sequence[str] = ()) -> Skil
     alike: BoolArray = np.all(scaled == 0, axis=0)
     shape = SkillTermLayout(len(play.reviewers), len(lineup.creators), int((~alike).sum()))
     skills = estimate_skill_intervals(
-        AnswerColumns(
+        SkillAnswerColumns(
             reviewer=play.reviewer[rows].astype(np.int64),
             creator=lineup.creator[clip].astype(np.int64),
             scene=lineup.scene[clip].astype(np.int64),
@@ -57,7 +74,7 @@ def fit_skill_model(play: AnswerTable, *, nuisances: Sequence[str] = ()) -> Skil
 
 
 def _build_skill_estimates(
-    skills: SkillIntervals, nuisances: Sequence[str], alike: BoolArray
+    skills: SkillTermEstimates, nuisances: Sequence[str], alike: BoolArray
 ) -> SkillEstimates:
     moved = iter(skills.sway)
     nothing = Unmeasured("all clips have the same value, or it is unknown")
@@ -84,16 +101,16 @@ COIN: Final = "coin"
 
 
 def rank_season_entrants(
-    play: AnswerTable, *, seed: int, resamples: int = RESAMPLES, nuisances: Sequence[str] = ()
+    play: SeasonAnswerTable, *, seed: int, resamples: int = RESAMPLES, nuisances: Sequence[str] = ()
 ) -> SeasonLeaderboard:
-    """Rank the reviewers and the creators of a season.
+    """Rank the reviewers and the creators of a season by the answers in `play`.
 
-    Only the panel has ranks and affects the ranks of creators. A reviewer is in the panel if it
-    was asked about every real and every generated clip and gave readable answers to half of each
-    source. Baselines and reviewers with missing cells are measured, but affect no other row. The
-    skill model is fitted to all answers, with the properties named in `nuisances`.
+    Only reviewers of the panel have ranks, and only they affect the ranks of creators. A reviewer is
+    in the panel if it was asked about every real and every generated clip, and gave readable answers
+    to half of the clips of each source. Baselines and other reviewers are measured, but affect no
+    other row. The skill model is fitted to all answers, with the properties named in `nuisances`.
     """
-    tally = ResampledAnswers.of(play, seed=seed, resamples=resamples)
+    tally = ResampledAnswerTable.of(play, seed=seed, resamples=resamples)
     met = tally.met()
     complete = _select_complete_reviewers(tally, met)
     abilities = fit_skill_model(play, nuisances=nuisances)
@@ -126,32 +143,34 @@ def _add_skill_metrics(shares: LeaderboardRates, abilities: SkillEstimates) -> L
     )
 
 
-def _select_complete_reviewers(tally: ResampledAnswers, met: BoolArray) -> BoolArray:
+def _select_complete_reviewers(tally: ResampledAnswerTable, met: BoolArray) -> BoolArray:
     """Return a mask of the reviewers with complete answers about every creator and the real clips."""
     needed = (tally.clips > 0)[tally.sources.played]
     complete: BoolArray = np.all((met[:, tally.sources.played] | ~needed) & needed.any(), axis=1)
     return complete
 
 
-def _mask_baselines(play: AnswerTable) -> BoolArray:
+def _get_baseline_mask(play: SeasonAnswerTable) -> BoolArray:
     return np.array([name in play.floors for name in play.reviewers], dtype=np.bool_)
 
 
-def _select_panel_cells(tally: ResampledAnswers, met: BoolArray, complete: BoolArray) -> BoolArray:
-    """Return a mask of the reviewers (rows) that count for each source (columns).
+def _select_panel_cells(
+    tally: ResampledAnswerTable, met: BoolArray, complete: BoolArray
+) -> BoolArray:
+    """Return a mask of the reviewers (rows) whose answers count for each clip source (columns).
 
-    They are the panel; if it is empty, all reviewers with complete answers about the source,
-    without baselines.
+    They are the reviewers of the panel. If the panel is empty, they are all reviewers with complete
+    answers about the source, without baselines.
     """
-    panel = complete & ~_mask_baselines(tally.play)
+    panel = complete & ~_get_baseline_mask(tally.play)
     if not panel.any():
-        return met & ~_mask_baselines(tally.play)[:, np.newaxis]
+        return met & ~_get_baseline_mask(tally.play)[:, np.newaxis]
     used: BoolArray = met & panel[:, np.newaxis]
     return used
 
 
 def _rank_reviewers(
-    tally: ResampledAnswers, shares: LeaderboardRates, met: BoolArray, complete: BoolArray
+    tally: ResampledAnswerTable, shares: LeaderboardRates, met: BoolArray, complete: BoolArray
 ) -> list[LeaderboardRow]:
     play = tally.play
     found = [
@@ -165,16 +184,16 @@ def _rank_reviewers(
     ]
     has_value = np.isfinite(shares.accuracy[0])
     compared = np.flatnonzero(complete & has_value)
-    return _sort_ranked_rows(
+    return _rank_and_sort_rows(
         found, shares.accuracy, compared, kind="reviewer", n_scenes=tally.n_scenes
     )
 
 
 def _rank_creators(
-    tally: ResampledAnswers, shares: LeaderboardRates, met: BoolArray, complete: BoolArray
+    tally: ResampledAnswerTable, shares: LeaderboardRates, met: BoolArray, complete: BoolArray
 ) -> list[LeaderboardRow]:
     play, lineup = tally.play, tally.play.lineup
-    floor = _mask_baselines(play)
+    floor = _get_baseline_mask(play)
     found = [
         LeaderboardRow(
             name=name,
@@ -186,7 +205,7 @@ def _rank_creators(
     ]
     has_value = np.isfinite(shares.fakeness[0]) & bool((complete & ~floor).any())
     compared = np.flatnonzero(has_value & tally.counted)
-    ordered = _sort_ranked_rows(
+    ordered = _rank_and_sort_rows(
         found, shares.fakeness, compared, kind="creator", n_scenes=tally.n_scenes
     )
     controls = [
@@ -196,7 +215,7 @@ def _rank_creators(
     return ordered + controls
 
 
-def _iter_missing_sources(tally: ResampledAnswers, met: BoolArray) -> Iterator[str]:
+def _iter_missing_sources(tally: ResampledAnswerTable, met: BoolArray) -> Iterator[str]:
     lineup, sources = tally.play.lineup, tally.sources
     if tally.clips[sources.real] and not met[sources.real]:
         yield REAL_CLIPS
@@ -205,7 +224,7 @@ def _iter_missing_sources(tally: ResampledAnswers, met: BoolArray) -> Iterator[s
             yield name
 
 
-def _sort_ranked_rows(
+def _rank_and_sort_rows(
     found: list[LeaderboardRow],
     values: Array,
     compared: IntArray,
@@ -254,7 +273,7 @@ def _compute_guessing_accuracy(found: Sequence[LeaderboardRow], accuracy: Array)
 
 
 def _iter_matrix_cells(
-    tally: ResampledAnswers, shares: LeaderboardRates
+    tally: ResampledAnswerTable, shares: LeaderboardRates
 ) -> Iterator[ReviewerCreatorCell]:
     lineup, sources, play = tally.play.lineup, tally.sources, tally.play
     asked, valid = tally.observed(silent=True), tally.observed(silent=False)

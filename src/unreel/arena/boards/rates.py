@@ -1,4 +1,4 @@
-"""Rates of both leaderboards and of the matrix of reviewers by creators.
+"""Rates of both leaderboards, and of each reviewer on the clips of each creator.
 
 Confidence intervals resample scenes.
 """
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unreel.arena.answers.tally import ResampledAnswerCounts, ResampledAnswers
-from unreel.arena.boards.figures import CREATOR_FIGURES, REVIEWER_FIGURES
+from unreel.arena.answers.resampled_counts import ResampledAnswerCounts, ResampledAnswerTable
+from unreel.arena.boards.leaderboard_metrics import CREATOR_FIGURES, REVIEWER_FIGURES
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.protocols.formulas import PERCENT
-from unreel.stats.proportion_table import compute_proportion_intervals
-from unreel.stats.sample import Array, BoolArray, IntArray
+from unreel.protocols.paper_formulas import PERCENT
+from unreel.stats.proportion_intervals import compute_proportion_intervals
+from unreel.stats.row_sample import Array, BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ResampledRate:
-    """Observed and resampled rates (columns), and the number of answers behind them by scene."""
+class ResampledRates:
+    """Several rates (columns), observed and on each resample, and their number of answers by scene."""
 
     values: Array
     """A line for each resample, a column for each share."""
@@ -26,15 +26,15 @@ class ResampledRate:
     """Answers: a line for each scene, a column for each share."""
 
     @classmethod
-    def beside(cls, *shares: "ResampledRate") -> "ResampledRate":
-        """Return one object with the columns of all `shares`."""
+    def beside(cls, *shares: "ResampledRates") -> "ResampledRates":
+        """Return one table with the columns of all rate tables in `shares`."""
         return cls(
             np.concatenate([share.values for share in shares], axis=1),
             np.concatenate([share.by_scene for share in shares], axis=1),
         )
 
     def measure(self) -> list[Measured]:
-        """Return each column in percent, with its confidence interval."""
+        """Return each rate in percent, with its confidence interval."""
         n = self.by_scene.sum(axis=0)
         n_scenes = (self.by_scene > 0).sum(axis=0)
         squares = (self.by_scene**2).sum(axis=0)
@@ -75,7 +75,7 @@ class ReviewerSourceRates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeaderboardRates:
-    """All rates of an answer table: of reviewers, creators, controls, and reviewers by creators."""
+    """All rates of a season's answers: of reviewers, creators, controls, and reviewers by creators."""
 
     reviewers: Sequence[Mapping[str, Measured]]
     accuracy: Array
@@ -86,21 +86,21 @@ class LeaderboardRates:
     controls: Sequence[Mapping[str, Measured]]
 
 
-def measure_leaderboard_rates(tally: ResampledAnswers, used: BoolArray) -> LeaderboardRates:
-    """Compute all rates of both leaderboards from `tally`.
+def measure_leaderboard_rates(tally: ResampledAnswerTable, used: BoolArray) -> LeaderboardRates:
+    """Compute all rates of both leaderboards from the answer table `tally`.
 
     Args:
-        tally: The answers with their resamples.
-        used: Mask of the reviewers (rows) that count for each source (columns).
+        tally: The answers with their bootstrap resamples.
+        used: Mask of the reviewers (rows) that count for each clip source (columns).
     """
     reviewers, accuracy, cells = [], [], []
-    pool = _PooledAnswers.empty(tally)
+    pool = _PooledAnswerCounts.empty(tally)
     for place, counts in enumerate(tally.counts()):
         shares = dict(_iter_reviewer_rates(counts, tally))
         accuracy.append(shares["accuracy"].values[:, 0])
-        measured = ResampledRate.beside(*shares.values()).measure()
+        measured = ResampledRates.beside(*shares.values()).measure()
         reviewers.append(dict(zip(shares, measured, strict=True)))
-        cells.append(_measure_reviewer_cells(counts, tally))
+        cells.append(_measure_reviewer_source_rates(counts, tally))
         pool.add(counts, used[place])
     of_sources = pool.shares()
     fakeness = of_sources["fakeness"].values[:, tally.sources.made]
@@ -117,12 +117,12 @@ def measure_leaderboard_rates(tally: ResampledAnswers, used: BoolArray) -> Leade
 
 
 def _iter_reviewer_rates(
-    counts: ResampledAnswerCounts, tally: ResampledAnswers
-) -> Iterator[tuple[str, ResampledRate]]:
-    """Yield the name and the values of each metric of one reviewer, as a single column."""
+    counts: ResampledAnswerCounts, tally: ResampledAnswerTable
+) -> Iterator[tuple[str, ResampledRates]]:
+    """Yield each metric of a reviewer: its name, and its observed and resampled values."""
     sources = tally.sources
     met = counts.valid[0, sources.made] > 0
-    of = _ReviewerRates.of(counts, real=sources.real, made=np.flatnonzero(met))
+    of = _CorrectAnswerCounts.of(counts, real=sources.real, made=np.flatnonzero(met))
     met_changed = np.flatnonzero(counts.valid[0, sources.changed] > 0) + sources.changed.start
     changed = _compute_ratio(counts.generated[:, met_changed], counts.valid[:, met_changed])
     played, right = sources.played, of.right.sum(axis=1)
@@ -163,12 +163,12 @@ def _iter_reviewer_rates(
     for name in REVIEWER_FIGURES:
         if name in columns:
             values, by_scene = columns[name]
-            yield name, ResampledRate(values[:, np.newaxis], by_scene.sum(axis=1, keepdims=True))
+            yield name, ResampledRates(values[:, np.newaxis], by_scene.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _ReviewerRates:
-    """Correct answers of one reviewer: on real clips, and on the clips of each creator in `made`."""
+class _CorrectAnswerCounts:
+    """Numbers of right answers of one reviewer: on real clips, and on clips of the creators `made`."""
 
     real: int
     made: IntArray
@@ -176,38 +176,40 @@ class _ReviewerRates:
     """Right answers: a column for real clips, then one for each of `made`."""
 
     @classmethod
-    def of(cls, counts: ResampledAnswerCounts, *, real: int, made: IntArray) -> "_ReviewerRates":
+    def of(
+        cls, counts: ResampledAnswerCounts, *, real: int, made: IntArray
+    ) -> "_CorrectAnswerCounts":
         right_real = counts.valid[:, [real]] - counts.generated[:, [real]]
         return cls(real, made, np.concatenate([right_real, counts.generated[:, made]], axis=1))
 
     def pooled(self, whole: Array) -> Array:
-        """Compute the accuracy on real clips pooled with one creator's clips: one column per creator."""
+        """Compute a reviewer's accuracy on real clips pooled with one creator's clips, for each creator."""
         n_real = whole[:, [self.real]]
         both = _compute_ratio(self.right[:, [0]] + self.right[:, 1:], n_real + whole[:, self.made])
         return np.where(n_real > 0, both, np.nan)
 
     def caught(self, whole: Array) -> Array:
-        """Compute the accuracy on each creator's clips."""
+        """Compute a reviewer's accuracy on each creator's clips: the rate of answers "generated"."""
         return _compute_ratio(self.right[:, 1:], whole[:, self.made])
 
     def balanced(self, whole: Array) -> Array:
-        """Compute the mean of the accuracies on real and on generated clips: one column per creator."""
+        """Compute, for each creator, the mean of a reviewer's accuracies on real clips and on its clips."""
         of_real = _compute_ratio(self.right[:, [0]], whole[:, [self.real]])
         balanced: Array = (of_real + self.caught(whole)) / 2
         return balanced
 
 
-def _measure_reviewer_cells(
-    counts: ResampledAnswerCounts, tally: ResampledAnswers
+def _measure_reviewer_source_rates(
+    counts: ResampledAnswerCounts, tally: ResampledAnswerTable
 ) -> ReviewerSourceRates:
     sources = tally.sources
-    of = _ReviewerRates.of(counts, real=sources.real, made=np.arange(sources.n_creators))
-    caught = ResampledRate(_compute_ratio(counts.generated, counts.valid), counts.scene_valid)
+    of = _CorrectAnswerCounts.of(counts, real=sources.real, made=np.arange(sources.n_creators))
+    caught = ResampledRates(_compute_ratio(counts.generated, counts.valid), counts.scene_valid)
     both = counts.scene_valid[:, sources.made] + counts.scene_valid[:, [sources.real]]
     met = np.where(counts.valid[0, sources.made] > 0, 1.0, np.nan)
-    accuracy = ResampledRate(of.pooled(counts.valid) * met, both)
-    balanced = ResampledRate(of.balanced(counts.valid), both)
-    measured = ResampledRate.beside(caught, accuracy, balanced).measure()
+    accuracy = ResampledRates(of.pooled(counts.valid) * met, both)
+    balanced = ResampledRates(of.balanced(counts.valid), both)
+    measured = ResampledRates.beside(caught, accuracy, balanced).measure()
     ends = sources.total, sources.total + sources.n_creators
     return ReviewerSourceRates(
         measured[: ends[0]], measured[ends[0] : ends[1]], measured[ends[1] :]
@@ -215,8 +217,8 @@ def _measure_reviewer_cells(
 
 
 @dataclass(slots=True, eq=False)
-class _PooledAnswers:
-    """Sum of all reviewers' answers per source, added one reviewer at a time."""
+class _PooledAnswerCounts:
+    """Sums of the answer counts of all reviewers per clip source; reviewers are added one by one."""
 
     caught: Array
     caught_all: Array
@@ -227,7 +229,7 @@ class _PooledAnswers:
     n_reviewers: Array
 
     @classmethod
-    def empty(cls, tally: ResampledAnswers) -> "_PooledAnswers":
+    def empty(cls, tally: ResampledAnswerTable) -> "_PooledAnswerCounts":
         lines, total = len(tally.weights), tally.sources.total
         drawn, by_scene = (lines, total), (tally.n_scenes, total)
         return cls(
@@ -241,7 +243,7 @@ class _PooledAnswers:
         )
 
     def add(self, counts: ResampledAnswerCounts, used: BoolArray) -> None:
-        """Add the counts of one reviewer to the sources (columns) that `used` selects."""
+        """Add the answer counts of one reviewer for the clip sources (columns) that `used` selects."""
         self.caught += np.where(used, _compute_ratio(counts.generated, counts.valid), 0.0)
         self.caught_all += np.where(used, _compute_ratio(counts.generated, counts.asked), 0.0)
         self.generated += np.where(used, counts.generated, 0.0)
@@ -250,16 +252,16 @@ class _PooledAnswers:
         self.scene_asked += np.where(used, counts.scene_asked, 0.0)
         self.n_reviewers += used
 
-    def shares(self) -> Mapping[str, ResampledRate]:
-        """Return the metrics by name, with one column per source."""
+    def shares(self) -> Mapping[str, ResampledRates]:
+        """Return the fakeness metrics by name, with one column per clip source."""
         return {
-            "fakeness": ResampledRate(
+            "fakeness": ResampledRates(
                 _compute_ratio(self.caught, self.n_reviewers), self.scene_valid
             ),
-            "fakeness-all": ResampledRate(
+            "fakeness-all": ResampledRates(
                 _compute_ratio(self.caught_all, self.n_reviewers), self.scene_asked
             ),
-            "fakeness-pooled": ResampledRate(
+            "fakeness-pooled": ResampledRates(
                 _compute_ratio(self.generated, self.valid), self.scene_valid
             ),
         }

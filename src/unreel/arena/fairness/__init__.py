@@ -2,6 +2,6 @@
 
 Where to look:
     `holdout.py`: hidden scenes and canaries.
-    `attempts.py`: repeated attempts of a team.
+    `team_attempts.py`: repeated attempts of a team.
     `similar_reviewers.py`: reviewers that make the same errors.
 """

@@ -1,4 +1,4 @@
-"""Data hidden from entrants until the season ends: hidden scenes, and canaries that reveal knowledge of the labels.
+"""Data that entrants do not know until the season ends: hidden scenes, and labels of canaries.
 
 The hidden scenes depend on a secret that is stored with the season and never in its recipe. Its
 hash is in the log before the season starts, so that the published secret proves later that the
@@ -15,33 +15,38 @@ from typing import Final, Literal
 
 import numpy as np
 
-from unreel.arena.answers.play import (
+from unreel.arena.answers.answer_table import (
     SAID_GENERATED,
-    AnswerTable,
     Grid,
     Mask,
+    SeasonAnswerTable,
     SeasonClips,
     build_answer_grid,
-    select_generated_clips,
-    select_real_clips,
-    select_wrong_answers,
+    get_generated_clip_mask,
+    get_real_clip_mask,
+    get_wrong_answer_mask,
 )
-from unreel.arena.boards.comparison import (
+from unreel.arena.boards.entrant_comparison import (
     CLEAR_BELOW,
-    apply_holm,
+    apply_holm_correction,
+    estimate_by_scene_jackknife,
     estimate_percentage,
-    jackknife_difference,
-    jackknife_proportion,
+    estimate_percentage_by_jackknife,
     sum_by_scene,
 )
 from unreel.arena.season.recipe import SeasonRecipe
-from unreel.arena.submission.log import EntryState, SeasonLog, SeasonLogEvent, append_log_events
+from unreel.arena.submission.season_log import (
+    EntryState,
+    SeasonLog,
+    SeasonLogEvent,
+    append_log_events,
+)
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Measured
 from unreel.core.output_files import OutputDirectory
-from unreel.protocols.formulas import PERCENT
+from unreel.protocols.paper_formulas import PERCENT
 from unreel.stats.copied_answers import hypergeometric_probabilities
-from unreel.stats.sample import Array, IntArray
+from unreel.stats.row_sample import Array, IntArray
 
 SECRET: Final = "holdout.key"  # noqa: S105  the name of its file
 _SECRET_BYTES: Final = 32
@@ -49,8 +54,8 @@ _HIDDEN: Final = "hidden"
 _CANARY: Final = "canary"
 
 
-def open_holdout_secret(folder: Path) -> bytes:
-    """Return the holdout secret of the season at `folder`; create it if it is missing.
+def read_or_create_holdout_secret(folder: Path) -> bytes:
+    """Return the secret that chooses a season's hidden scenes; create it if it is missing.
 
     Raises:
         UnreadableSourceError: The file of the secret contains something else.
@@ -61,7 +66,7 @@ def open_holdout_secret(folder: Path) -> bytes:
             text = file.read(4 * _SECRET_BYTES)
     except FileNotFoundError:
         own.write(SECRET, f"{secrets.token_hex(_SECRET_BYTES)}\n".encode())
-        return open_holdout_secret(folder)
+        return read_or_create_holdout_secret(folder)
     try:
         return bytes.fromhex(text.decode("ascii").strip())
     except ValueError as error:
@@ -92,7 +97,7 @@ def choose_hidden_scenes(
 def choose_canary_scenes(
     scenes: Iterable[str], *, count: int, secret: bytes, season: str
 ) -> frozenset[str]:
-    """Choose the scenes of the season that get a canary."""
+    """Choose `count` scenes of a season, each of which gets a canary: a wrongly published clip."""
     return frozenset(
         _shuffle_scenes_secretly(scenes, _CANARY, secret=secret, season=season)[:count]
     )
@@ -110,7 +115,7 @@ def _shuffle_scenes_secretly(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HiddenSceneGap:
-    """Metric of one entrant on known and on hidden scenes, in percent."""
+    """Comparison of one entrant on known and on hidden scenes, in percent."""
 
     name: str
     kind: Literal["reviewer", "creator"]
@@ -125,11 +130,13 @@ class HiddenSceneGap:
     """Whether it is better on known scenes, chance being excluded."""
 
 
-def compare_hidden_scenes(play: AnswerTable, hidden: Collection[str]) -> tuple[HiddenSceneGap, ...]:
+def compare_hidden_and_known_scenes(
+    play: SeasonAnswerTable, hidden: Collection[str]
+) -> tuple[HiddenSceneGap, ...]:
     """Compare every reviewer except baselines, and every creator, on hidden and on known scenes."""
     lineup, grid = play.lineup, build_answer_grid(play)
     secret = np.isin(lineup.scene, [n for n, s in enumerate(lineup.scenes) if s in hidden])
-    right = ((grid >= 0) & ~select_wrong_answers(lineup, grid)).astype(np.float64)
+    right = ((grid >= 0) & ~get_wrong_answer_mask(lineup, grid)).astype(np.float64)
     found = []
     for number, name in enumerate(play.reviewers):
         if name not in play.floors:
@@ -143,7 +150,7 @@ def compare_hidden_scenes(play: AnswerTable, hidden: Collection[str]) -> tuple[H
         own = lineup.creator == number
         rows = _HoldoutScores.of(lineup, passed, np.where(own, grid[ranked], -1), secret)
         found.append(rows.gap(name, "creator"))
-    corrected = apply_holm([each.p for each in found])
+    corrected = apply_holm_correction([each.p for each in found])
     return tuple(_flag_hidden_scene_gap(each, p) for each, p in zip(found, corrected, strict=True))
 
 
@@ -154,7 +161,7 @@ def _flag_hidden_scene_gap(found: HiddenSceneGap, p: float | None) -> HiddenScen
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _HoldoutScores:
-    """Readable answers as columns: score, scene, label of the clip, and whether the scene is hidden."""
+    """Scores of readable answers as columns: score, scene, clip label, and whether it is hidden."""
 
     score: Array
     scene: IntArray
@@ -163,16 +170,16 @@ class _HoldoutScores:
 
     @classmethod
     def of(cls, lineup: SeasonClips, score: Array, grid: Grid, hidden: Mask) -> "_HoldoutScores":
-        read = (grid >= 0) & (select_generated_clips(lineup) | select_real_clips(lineup))
+        read = (grid >= 0) & (get_generated_clip_mask(lineup) | get_real_clip_mask(lineup))
         at = np.nonzero(read)[1]
         scene = lineup.scene[at].astype(np.int64)
-        return cls(score[read], scene, select_generated_clips(lineup)[at], hidden[at])
+        return cls(score[read], scene, get_generated_clip_mask(lineup)[at], hidden[at])
 
     def gap(self, name: str, kind: Literal["reviewer", "creator"]) -> HiddenSceneGap:
         sides = (self.made, ~self.made) if kind == "reviewer" else (self.made,)
         halves = [[side & half for side in sides] for half in (~self.hidden, self.hidden)]
         n = len(self.scene)
-        whole = jackknife_difference(
+        whole = estimate_by_scene_jackknife(
             _compute_hidden_difference, self._sums(*halves[0], *halves[1]), n=n, reach=PERCENT
         )
         known, hidden = (self._share(half) for half in halves)
@@ -183,7 +190,7 @@ class _HoldoutScores:
     def _share(self, parts: list[Mask]) -> Measured:
         own = np.logical_or.reduce(parts)
         rows = _HoldoutScores(self.score[own], self.scene[own], self.made[own], self.hidden[own])
-        return jackknife_proportion(
+        return estimate_percentage_by_jackknife(
             _compute_balanced_percentage, rows._sums(*(p[own] for p in parts)), n=int(own.sum())
         )
 
@@ -193,7 +200,10 @@ class _HoldoutScores:
 
 
 def _compute_balanced_percentage(sums: Array) -> Array:
-    """Compute the mean percentage over the clip classes; each class has two columns: sum and count."""
+    """Compute the mean score over the clip classes, in percent.
+
+    `sums` has two columns for each class: the sum of the scores, and their count.
+    """
     shares: Array = PERCENT * np.mean(sums[:, 0::2] / sums[:, 1::2], axis=1)
     return shares
 
@@ -204,8 +214,8 @@ def _compute_hidden_difference(sums: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CanaryAnswers:
-    """Answers of a reviewer about canaries: clips with a deliberately wrong published label or name."""
+class CanaryTestResult:
+    """Test of whether a reviewer repeats the wrong published labels of canaries."""
 
     reviewer: str
     followed: Measured
@@ -219,8 +229,8 @@ class CanaryAnswers:
 
 
 def measure_canary_answers(
-    play: AnswerTable, canaries: Mapping[str, int]
-) -> tuple[CanaryAnswers, ...]:
+    play: SeasonAnswerTable, canaries: Mapping[str, int]
+) -> tuple[CanaryTestResult, ...]:
     """Measure how often each reviewer repeats the wrong published labels of `canaries`.
 
     `canaries` maps the name of each clip to its wrong published label (`SAID_REAL`, ...). A
@@ -231,27 +241,27 @@ def measure_canary_answers(
     lineup, grid = play.lineup, build_answer_grid(play)
     chosen = np.array([name in canaries for name in lineup.clips])
     told = np.array([canaries.get(name, 0) for name in lineup.clips])
-    if (chosen & ((told == SAID_GENERATED) == select_generated_clips(lineup))).any():
+    if (chosen & ((told == SAID_GENERATED) == get_generated_clip_mask(lineup))).any():
         msg = "the published label of a canary must be wrong. Publish the other side"
         raise InvalidValueError(msg)
     like = chosen | (
-        np.isin(select_generated_clips(lineup), select_generated_clips(lineup)[chosen]) & ~chosen
+        np.isin(get_generated_clip_mask(lineup), get_generated_clip_mask(lineup)[chosen]) & ~chosen
     )
-    errs = select_wrong_answers(lineup, grid)
+    errs = get_wrong_answer_mask(lineup, grid)
     found = [
-        _build_canary_answers(name, errs[n], grid[n] >= 0, (chosen, like & ~chosen))
+        _build_canary_test_result(name, errs[n], grid[n] >= 0, (chosen, like & ~chosen))
         for n, name in enumerate(play.reviewers)
     ]
-    corrected = apply_holm([each.p for each in found])
+    corrected = apply_holm_correction([each.p for each in found])
     return tuple(
         replace(each, p_corrected=p, flagged=p is not None and p <= CLEAR_BELOW)
         for each, p in zip(found, corrected, strict=True)
     )
 
 
-def _build_canary_answers(
+def _build_canary_test_result(
     name: str, errs: Mask, read: Mask, clips: tuple[Mask, Mask]
-) -> CanaryAnswers:
+) -> CanaryTestResult:
     traps, others = (mask & read for mask in clips)
     n_traps, n_others = int(traps.sum()), int(others.sum())
     fell, erred = int((errs & traps).sum()), int((errs & others).sum())
@@ -263,7 +273,7 @@ def _build_canary_answers(
                 hypergeometric_probabilities(n_traps + n_others, fell + erred, n_traps)[fell:].sum()
             ),
         )
-    return CanaryAnswers(
+    return CanaryTestResult(
         reviewer=name,
         followed=estimate_percentage(fell, n_traps),
         expected=estimate_percentage(erred, n_others),
@@ -280,22 +290,22 @@ def find_hidden_scenes(folder: Path, recipe: SeasonRecipe, scenes: Iterable[str]
     if not share:
         return frozenset()
     return choose_hidden_scenes(
-        scenes, share=share, secret=open_holdout_secret(folder), season=recipe.name
+        scenes, share=share, secret=read_or_create_holdout_secret(folder), season=recipe.name
     )
 
 
 def find_canary_clips(folder: Path, recipe: SeasonRecipe, lineup: SeasonClips) -> Mapping[str, int]:
-    """Return the canaries of a season: real clips published as generated, with that wrong label.
+    """Return the canaries of a season: real clips that are published as generated, with that label.
 
-    Their scenes are not hidden. The result is empty if the recipe has no canaries.
+    Canaries are not in hidden scenes. The result is empty if the recipe has no canaries.
     """
     count = recipe.holdout.canaries
     if not count:
         return {}
     known = sorted(set(lineup.scenes) - find_hidden_scenes(folder, recipe, lineup.scenes))
-    secret = open_holdout_secret(folder)
+    secret = read_or_create_holdout_secret(folder)
     chosen = choose_canary_scenes(known, count=count, secret=secret, season=recipe.name)
-    filmed = zip(lineup.clips, lineup.scene, select_real_clips(lineup), strict=True)
+    filmed = zip(lineup.clips, lineup.scene, get_real_clip_mask(lineup), strict=True)
     return {
         clip: SAID_GENERATED
         for clip, scene, own in filmed
@@ -310,7 +320,7 @@ def log_holdout_secret_hash(folder: Path, recipe: SeasonRecipe, *, at_us: int) -
     """
     if not recipe.holdout.share and not recipe.holdout.canaries:
         return
-    told = f"{PROMISE} {hash_holdout_secret(open_holdout_secret(folder))}"
+    told = f"{PROMISE} {hash_holdout_secret(read_or_create_holdout_secret(folder))}"
 
     def promised(history: SeasonLog) -> list[SeasonLogEvent]:
         if any(told in event.reasons for event in history.events):

@@ -14,20 +14,20 @@ from typing import Final
 
 import numpy as np
 
-from unreel.arena.answers.play import (
-    AnswerTable,
+from unreel.arena.answers.answer_table import (
     Grid,
     Mask,
+    SeasonAnswerTable,
     SeasonClips,
     build_answer_grid,
-    select_generated_clips,
-    select_wrong_answers,
+    get_generated_clip_mask,
+    get_wrong_answer_mask,
 )
-from unreel.arena.boards.comparison import estimate_percentage
+from unreel.arena.boards.entrant_comparison import estimate_percentage
 from unreel.core.estimate import Measured
 from unreel.stats.copied_answers import hypergeometric_probabilities
 from unreel.stats.paired_differences import adjust_p_values_by_holm
-from unreel.stats.sample import Array, IntArray
+from unreel.stats.row_sample import Array, IntArray
 
 LEAST_SHARED: Final = 0.8
 """Minimum fraction of common errors among the clips on which one of two errs."""
@@ -45,8 +45,8 @@ _PULL: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SimilarReviewers:
-    """Two reviewers and the errors that they have in common."""
+class ReviewerPairSimilarity:
+    """Similarity of two reviewers: the errors that they share, and whether a copy is suspected."""
 
     first: str
     second: str
@@ -66,26 +66,26 @@ class SimilarReviewers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewerSimilarities:
-    """Common errors of every two reviewers of a season."""
+    """Similarity of every two reviewers of a season, and the rate of false alarms."""
 
-    pairs: tuple[SimilarReviewers, ...]
+    pairs: tuple[ReviewerPairSimilarity, ...]
     """The most alike first."""
     false_alarms: Measured
     """Percent of simulated seasons of this shape, with honest reviewers, in which any pair is suspected."""
 
     @property
-    def suspected(self) -> tuple[SimilarReviewers, ...]:
+    def suspected(self) -> tuple[ReviewerPairSimilarity, ...]:
         """Return the pairs of reviewers that share more errors than chance and hard clips explain."""
         return tuple(pair for pair in self.pairs if pair.suspected)
 
 
-def find_similar_reviewers(play: AnswerTable, *, seed: int) -> ReviewerSimilarities:
-    """Compare the errors of every two reviewers; baselines use fixed rules and are excluded."""
+def compare_reviewer_errors(play: SeasonAnswerTable, *, seed: int) -> ReviewerSimilarities:
+    """Compare the errors of every two reviewers to find copies; baselines are excluded."""
     kept = [n for n, name in enumerate(play.reviewers) if name not in play.floors]
     names = [play.reviewers[n] for n in kept]
     grid = build_answer_grid(play)[kept]
     met = _measure_error_overlaps(
-        select_wrong_answers(play.lineup, grid), grid >= 0, select_generated_clips(play.lineup)
+        get_wrong_answer_mask(play.lineup, grid), grid >= 0, get_generated_clip_mask(play.lineup)
     )
     pairs = [m.tell(both, p) for (m, p), both in zip(met, combinations(names, 2), strict=True)]
     ranked = sorted(pairs, key=lambda pair: (pair.p_corrected, -pair.n_shared))
@@ -107,7 +107,7 @@ def _measure_error_overlaps(
 
 @dataclass(frozen=True, slots=True)
 class _ErrorOverlap:
-    """Overlap of the errors of two reviewers."""
+    """Numbers of errors that two reviewers share, and the probability of so many by chance."""
 
     n_common: int
     n_same: int
@@ -124,7 +124,7 @@ class _ErrorOverlap:
         n_others = read[:, both].sum(axis=0) - 2
         n_erring = errs[:, both].sum(axis=0) - ours - theirs
         strata = _compute_clip_strata(n_erring, n_others, made[both])
-        expected, p = _compute_overlap_chance(ours, theirs, strata)
+        expected, p = _compute_shared_error_chance(ours, theirs, strata)
         return cls(
             n_common=int(both.sum()),
             n_same=int((ours == theirs).sum()),
@@ -139,8 +139,8 @@ class _ErrorOverlap:
         strange = self.n_shared >= max(LEAST_ERRORS, LEAST_SHARED * self.n_either)
         return strange and p_corrected <= ALARM_BELOW
 
-    def tell(self, names: tuple[str, str], p_corrected: float) -> SimilarReviewers:
-        return SimilarReviewers(
+    def tell(self, names: tuple[str, str], p_corrected: float) -> ReviewerPairSimilarity:
+        return ReviewerPairSimilarity(
             first=names[0],
             second=names[1],
             n_common=self.n_common,
@@ -169,8 +169,11 @@ def _compute_clip_strata(n_erring: IntArray, n_others: IntArray, made: Mask) -> 
     return strata
 
 
-def _compute_overlap_chance(ours: Mask, theirs: Mask, strata: IntArray) -> tuple[float, float]:
-    """Return the expected number of shared errors, and the probability of at least the observed number."""
+def _compute_shared_error_chance(ours: Mask, theirs: Mask, strata: IntArray) -> tuple[float, float]:
+    """Return the number of shared errors expected by chance, and the p-value of the observed number.
+
+    The test is exact and compares clips within `strata` of equal difficulty.
+    """
     kinds = int(strata.max(initial=0)) + 1
     sizes, mine, yours = (
         np.bincount(strata, weights=column, minlength=kinds)
@@ -188,7 +191,7 @@ def _compute_overlap_chance(ours: Mask, theirs: Mask, strata: IntArray) -> tuple
 
 
 def _estimate_false_alarm_rate(grid: Grid, lineup: SeasonClips, *, seed: int) -> Measured:
-    """Estimate the percentage of honest seasons in which any pair of reviewers is suspected.
+    """Estimate the percentage of honest seasons in which two reviewers would be suspected as copies.
 
     Seasons are simulated with the same error rates and clip difficulties, and independent
     reviewers.
@@ -198,7 +201,7 @@ def _estimate_false_alarm_rate(grid: Grid, lineup: SeasonClips, *, seed: int) ->
     chances, read, made = (
         _estimate_error_probabilities(grid, lineup),
         grid >= 0,
-        select_generated_clips(lineup),
+        get_generated_clip_mask(lineup),
     )
     rng = np.random.default_rng(seed)
     alarms = 0
@@ -221,14 +224,14 @@ def _has_suspicious_pair(errs: Mask, read: Mask) -> bool:
 
 
 def _estimate_error_probabilities(grid: Grid, lineup: SeasonClips) -> Array:
-    """Return the error probability of each reviewer (rows) on each clip (columns).
+    """Return the probability that each reviewer (rows) errs on each clip (columns).
 
-    Its log-odds are those of the reviewer on that label, plus those of the clip, minus the overall
-    ones of that label.
+    Its log-odds are those of the reviewer on the clip's label, plus those of the clip, minus those of
+    all reviewers on all clips of that label.
     """
-    errs, read = select_wrong_answers(lineup, grid), grid >= 0
+    errs, read = get_wrong_answer_mask(lineup, grid), grid >= 0
     odds = np.zeros(grid.shape)
-    for side in (select_generated_clips(lineup), ~select_generated_clips(lineup)):
+    for side in (get_generated_clip_mask(lineup), ~get_generated_clip_mask(lineup)):
         if not side.any():
             continue
         base = _compute_log_odds(errs[:, side].sum(), read[:, side].sum())

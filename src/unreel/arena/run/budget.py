@@ -1,4 +1,4 @@
-"""Remaining budget of a season: clips, questions and money."""
+"""Budget of a season: requested clips, sent questions and cost, and the questions that still fit."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -8,14 +8,14 @@ from decimal import Decimal
 import numpy as np
 import numpy.typing as npt
 
-from unreel.arena.answers.play import SeasonClips
-from unreel.arena.answers.read_play import read_season_answers, read_season_clips
-from unreel.arena.run.plan import (
+from unreel.arena.answers.answer_table import SeasonClips
+from unreel.arena.answers.season_answers import read_season_answers, read_season_clips
+from unreel.arena.run.question_plan import (
     QuestionPlan,
     SeasonReviewer,
     choose_informative_questions,
-    count_known_answers,
-    hash_plan_inputs,
+    count_stored_answers,
+    hash_question_plan_inputs,
     iter_reviewer_questions,
     read_question_plan,
     write_question_plan,
@@ -27,13 +27,13 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.engine.table import LanceTable
 from unreel.evaluation.run_cost import sum_run_cost_usd as run_spent_usd
-from unreel.evaluation.tables import ANSWERS
+from unreel.evaluation.table_schemas import ANSWERS
 
 _PUT = f"failure_reason IS NULL OR failure_reason != '{FailureReason.BUDGET_SPENT.value}'"
 
 
 def sum_season_cost_usd(folder: SeasonFolder, entrants: SeasonEntrants) -> Decimal | None:
-    """Return the known cost of all clips and answers so far; `None` if no cost is known."""
+    """Return the known cost in USD of all clips and answers of a season; `None` if no cost is known."""
     clips = folder.made.rows(["cost_usd"], where="cost_usd IS NOT NULL")
     told = [Decimal(str(row["cost_usd"])) for row in clips] if folder.made.exists() else []
     for reviewer in entrants.reviewers:
@@ -54,9 +54,10 @@ def compute_remaining_budget_usd(
 def limit_reviewer_cost(
     judge: SeasonReviewer, asking: SeasonRunContext, entrants: SeasonEntrants
 ) -> SeasonReviewer:
-    """Return the reviewer with its cost limit set to the remaining budget; unchanged without a price.
+    """Return the reviewer with its cost limit lowered to the remaining budget of the season.
 
-    The limit includes its earlier cost, like the limit of any run.
+    The limit includes the reviewer's earlier cost, like the limit of any run. A reviewer without a
+    price is returned unchanged.
 
     Raises:
         InvalidSettingError: The budget of the season is spent.
@@ -75,15 +76,15 @@ def limit_reviewer_cost(
 
 
 def count_requested_clips(folder: SeasonFolder) -> int:
-    """Return the number of clips requested from creators, including failures.
+    """Return the number of clips that a season requested from creators, including failed clips.
 
     Clips that were skipped because the budget was spent are not counted.
     """
     return folder.made.count(_PUT) if folder.made.exists() else 0
 
 
-def count_questions_sent(folder: SeasonFolder, entrants: SeasonEntrants) -> int:
-    """Return the number of questions sent to reviewers, without baselines."""
+def count_sent_questions(folder: SeasonFolder, entrants: SeasonEntrants) -> int:
+    """Return the number of questions that a season sent to reviewers, without baselines."""
     asked = [
         _open_answers_table(folder, each.folder) for each in entrants.reviewers if not each.floor
     ]
@@ -96,7 +97,7 @@ def plan_budgeted_questions(
     entrants: SeasonEntrants,
     current: Collection[str],
 ) -> QuestionPlan | None:
-    """Return the questions about the `current` clips to send; `None` if the budget allows all.
+    """Choose the questions about the `current` clips that fit the budget; `None` if it allows all.
 
     A stored plan for the same entrants, clips and budget is used again, so that an interrupted
     season resumes it.
@@ -108,7 +109,9 @@ def plan_budgeted_questions(
         folder.place.remove(PLAN)
         return None
     names = sorted(judge.entered.name for judge in paid)
-    basis = hash_plan_inputs(recipe.seed, most, names, list(recipe.titles), sorted(current))
+    basis = hash_question_plan_inputs(
+        recipe.seed, most, names, list(recipe.titles), sorted(current)
+    )
     before = read_question_plan(folder)
     if before is not None and before.basis == basis:
         return before
@@ -139,7 +142,7 @@ def _build_question_plan(
         if question.clip in current
     ]
     due = [question for question in questions if not question.answered]
-    left = max(0, most - count_questions_sent(folder, entrants))
+    left = max(0, most - count_sent_questions(folder, entrants))
     if len(due) <= left:
         return None
     lineup = read_season_clips(folder)
@@ -149,7 +152,7 @@ def _build_question_plan(
         left,
         makers=_map_clips_to_names(lineup, lineup.sources, lineup.source),
         scenes=_map_clips_to_names(lineup, lineup.scenes, lineup.scene),
-        known=count_known_answers(plays, entrants.shown(entrants.reviewers)),
+        known=count_stored_answers(plays, entrants.shown(entrants.reviewers)),
         seed=seed,
     )
     kept = set(chosen)

@@ -9,21 +9,21 @@ from unreel.arena.run.reviewers import SeasonRunContext
 from unreel.arena.season.folder import EnteredCreator, SeasonFolder, format_creator_folder_name
 from unreel.arena.season.scenes import (
     add_real_clip_columns,
+    assign_scene_file_names,
     build_name_only_brief,
-    iter_generation_rows,
-    name_scene_files,
+    iter_clip_request_rows,
 )
 from unreel.core.failure import FailureReason
 from unreel.core.output_files import OutputDirectory
-from unreel.creators.config import CreatorFactory, CreatorSection
+from unreel.creators.config import CreatorFactory, CreatorRecipeSection
 from unreel.creators.contract import ClipClass
 from unreel.creators.folder import FolderCreator
-from unreel.engine.pending import PendingQuestionFilter
+from unreel.engine.clip_facts import StoredClipFacts
+from unreel.engine.pending_questions import PendingQuestionFilter
 from unreel.engine.progress import JobCallbacks
-from unreel.engine.run import RunSummary
+from unreel.engine.run import JobRunSummary
 from unreel.engine.run import run_pending_questions as run_stages
 from unreel.engine.stage import Row
-from unreel.engine.survey import StoredClipFacts
 from unreel.evaluation.review_stage import add_row_costs
 
 UNPAID = frozenset({FailureReason.BUDGET_SPENT.value})
@@ -31,16 +31,16 @@ UNPAID = frozenset({FailureReason.BUDGET_SPENT.value})
 
 
 def build_season_creators(
-    sections: Iterable[CreatorSection], before: Iterable[EnteredCreator]
+    sections: Iterable[CreatorRecipeSection], before: Iterable[EnteredCreator]
 ) -> tuple[EnteredCreator, ...]:
-    """Return the creators of the recipe, then those that were removed from it."""
+    """Return the creators in the recipe of a season, then those that were removed from the recipe."""
     named = [_build_entered_creator(section) for section in sections]
     names = {each.name for each in named}
     gone = [each for each in before if each.name not in names]
     return (*named, *(each.model_copy(update={"retired": True}) for each in gone))
 
 
-def _build_entered_creator(section: CreatorSection) -> EnteredCreator:
+def _build_entered_creator(section: CreatorRecipeSection) -> EnteredCreator:
     held = section.held
     return EnteredCreator(
         title=section.name,
@@ -53,7 +53,7 @@ def _build_entered_creator(section: CreatorSection) -> EnteredCreator:
 
 
 def count_pending_clips(opener: CreatorFactory, asking: SeasonRunContext) -> tuple[int, int]:
-    """Count the clips still to request, and the failed clips that are not requested again."""
+    """Return the number of clips still to request from a creator, and of failed clips not retried."""
     made = asking.folder.made
     keys = [row["key"] for row in _iter_creator_rows(opener, asking)]
     due = PendingQuestionFilter(made, UNPAID.union(asking.retry_failed)).are_due(keys)
@@ -68,7 +68,7 @@ def find_missing_creator_files(opener: CreatorFactory, asking: SeasonRunContext)
     creator = opener.open()
     if not isinstance(creator, FolderCreator):
         return ()
-    stems = name_scene_files(asking.scenery.scenes)
+    stems = assign_scene_file_names(asking.scenery.scenes)
     briefs = [
         build_name_only_brief(*names, each) for names in stems.items() for each in opener.settings
     ]
@@ -76,7 +76,7 @@ def find_missing_creator_files(opener: CreatorFactory, asking: SeasonRunContext)
 
 
 def find_first_clip_failure(opener: CreatorFactory, asking: SeasonRunContext) -> str:
-    """Return the reason and the detail of a stored failure of the creator; "" if it has none."""
+    """Return the reason and detail of a stored failed clip of the creator; "" if no clip failed."""
     keys = [row["key"] for row in _iter_creator_rows(opener, asking)]
     failed = {key for key, each in asking.folder.made.held(keys).items() if each.reason}
     columns = ["key", "failure_reason", "failure_detail"]
@@ -86,7 +86,7 @@ def find_first_clip_failure(opener: CreatorFactory, asking: SeasonRunContext) ->
 
 
 def _iter_creator_rows(opener: CreatorFactory, asking: SeasonRunContext) -> Iterator[Row]:
-    return iter_generation_rows(opener, asking.scenery, seed=asking.season.recipe.seed)
+    return iter_clip_request_rows(opener, asking.scenery, seed=asking.season.recipe.seed)
 
 
 def generate_missing_clips(
@@ -96,7 +96,7 @@ def generate_missing_clips(
     most: int | None,
     left_usd: Decimal | None,
     callbacks: JobCallbacks,
-) -> tuple[RunSummary, int]:
+) -> tuple[JobRunSummary, int]:
     """Request missing clips from a creator; return the run summary and the number of missing clips.
 
     At most `most` clips are requested, and at most `left_usd` is spent.
@@ -120,5 +120,8 @@ def generate_missing_clips(
 
 
 def get_start_log_path(folder: SeasonFolder, what: str) -> Path:
-    """Return the path of the engine's start log for one part of the run, such as one creator."""
+    """Return the path of the engine's log of started rows for one part of a season's run.
+
+    `what` names the part, for example one creator.
+    """
     return OutputDirectory(folder.path).make("ledgers") / f"{what}.ledger"

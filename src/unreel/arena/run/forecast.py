@@ -5,10 +5,14 @@ from dataclasses import dataclass
 
 from unreel.arena.run.creators import count_pending_clips, find_missing_creator_files
 from unreel.arena.run.job import SeasonJob, build_season_entrants, require_known_entrants
-from unreel.arena.run.plan import SeasonReviewer, has_all_shown_clips, iter_reviewer_questions
+from unreel.arena.run.question_plan import (
+    SeasonReviewer,
+    has_all_shown_clips,
+    iter_reviewer_questions,
+)
 from unreel.arena.run.reviewers import SeasonRunContext, build_season_reviewers
-from unreel.arena.season.benchmark import read_current_clip_names
-from unreel.arena.season.scenes import name_scene_files, open_season_benchmark
+from unreel.arena.season.clip_set import read_current_clip_names
+from unreel.arena.season.scenes import assign_scene_file_names, open_season_benchmark
 from unreel.core.errors import UnreelError
 
 
@@ -55,7 +59,7 @@ class SeasonForecast:
 
     @property
     def n_clips(self) -> int:
-        """Return the total number of clips to make."""
+        """Return the total number of clips to generate."""
         return sum(each.n_due for each in self.creators)
 
 
@@ -87,7 +91,7 @@ def forecast_season(job: SeasonJob) -> SeasonForecast:
         folder=str(job.folder.path),
         digest=scenery.digest,
         is_pinned=recipe.digest == scenery.digest,
-        scenes=tuple(name_scene_files(scenery.scenes).values()),
+        scenes=tuple(assign_scene_file_names(scenery.scenes).values()),
         n_real=n_real,
         n_rejected=scenery.n_rejected,
         conditions=recipe.titles,

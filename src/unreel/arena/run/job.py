@@ -21,14 +21,14 @@ from unreel.arena.run.creators import (
     get_start_log_path,
 )
 from unreel.arena.run.outcome import EntrantRunSummary, SeasonOutcome
-from unreel.arena.run.plan import QuestionPlan, SeasonReviewer, has_all_shown_clips
+from unreel.arena.run.question_plan import QuestionPlan, SeasonReviewer, has_all_shown_clips
 from unreel.arena.run.reviewers import (
     FailedEntrant,
     SeasonRunContext,
     ask_season_reviewer,
     build_season_reviewers,
 )
-from unreel.arena.season.benchmark import rebuild_season_clip_set
+from unreel.arena.season.clip_set import rebuild_season_clip_set
 from unreel.arena.season.folder import RECIPE, EnteredReviewer, SeasonEntrants, SeasonFolder
 from unreel.arena.season.recipe import Season
 from unreel.arena.season.scenes import (
@@ -43,12 +43,12 @@ from unreel.core.errors import (
     UnknownNameError,
     UnreadableSourceError,
 )
-from unreel.creators.config import CreatorSection
+from unreel.creators.config import CreatorRecipeSection
+from unreel.engine.clip_facts import ClipProbeStage, iter_clip_file_rows
 from unreel.engine.location import translate_store_errors
 from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
 from unreel.engine.run import run_pending_questions as run_stages
-from unreel.engine.storage_access import StorageAccess
-from unreel.engine.survey import ClipProbeStage, iter_clip_file_rows
+from unreel.engine.storage_access import ClipAccessSettings
 from unreel.engine.writer_lock import build_writer_lock
 
 DRIVER: Final = "season"
@@ -63,7 +63,7 @@ class SeasonJob:
 
     season: Season
     folder: SeasonFolder
-    access: StorageAccess
+    access: ClipAccessSettings
     outside: bool = False
     """Whether the benchmark's table may name files outside its folder."""
     engine: str = "local"
@@ -73,7 +73,7 @@ class SeasonJob:
     """Titles of the entrants to run; all if empty."""
 
     def asking(self, scenery: SeasonBenchmark) -> SeasonRunContext:
-        """Return the run context for the opened benchmark."""
+        """Return the context of a season's run with the opened benchmark `scenery`."""
         return SeasonRunContext(
             season=self.season,
             scenery=scenery,
@@ -112,7 +112,7 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
         judges, stumbled = build_season_reviewers(asking)
         entrants = build_season_entrants(asking, judges)
         folder.keep_entrants(entrants)
-        _survey_benchmark(asking, entrants, callbacks)
+        _probe_benchmark_files(asking, entrants, callbacks)
         made = tuple(_generate_all_clips(job, asking, entrants, callbacks))
         if any(turn.problem for turn in made):
             judges, stumbled = [], []
@@ -125,7 +125,7 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
                 called, asking, entrants, _build_question_filter(plan, current), callbacks
             )
         )
-        folder.keep_entrants(_add_unfitted_reasons(entrants, turns))
+        folder.keep_entrants(_add_unfitted_baseline_reasons(entrants, turns))
     return SeasonOutcome(
         season=recipe.name,
         folder=str(folder.path),
@@ -157,7 +157,7 @@ def require_known_entrants(job: SeasonJob) -> None:
 def build_season_entrants(
     asking: SeasonRunContext, judges: Sequence[SeasonReviewer]
 ) -> SeasonEntrants:
-    """Return the entrants of the recipe, and earlier entrants that the recipe no longer names."""
+    """Return the entrants in the recipe of a season, and earlier ones that the recipe no longer names."""
     recipe, before = asking.season.recipe, asking.folder.entrants()
     named = [judge.entered for judge in judges]
     names = {each.name for each in named}
@@ -173,7 +173,7 @@ def build_season_entrants(
     )
 
 
-def _survey_benchmark(
+def _probe_benchmark_files(
     asking: SeasonRunContext, entrants: SeasonEntrants, callbacks: JobCallbacks
 ) -> None:
     """Probe the benchmark's files that the season needs: real clips, creators' clips, training clips."""
@@ -206,8 +206,10 @@ def _generate_all_clips(
             yield _make_creator_clips(section, asking, entrants, callbacks)
 
 
-def _check_creator_clips(section: CreatorSection, asking: SeasonRunContext) -> EntrantRunSummary:
-    """Return the clip counts of a creator before the run, and the problem that prevents its clips."""
+def _check_creator_clips(
+    section: CreatorRecipeSection, asking: SeasonRunContext
+) -> EntrantRunSummary:
+    """Count the clips of a creator before the run, and find a problem that prevents the run."""
     title, access = section.name, asking.access
     if section.held is not None:
         n_held = len(asking.scenery.held(section.held))
@@ -232,7 +234,7 @@ def _check_creator_clips(section: CreatorSection, asking: SeasonRunContext) -> E
 
 
 def _make_creator_clips(
-    section: CreatorSection,
+    section: CreatorRecipeSection,
     asking: SeasonRunContext,
     entrants: SeasonEntrants,
     callbacks: JobCallbacks,
@@ -276,7 +278,10 @@ def _make_creator_clips(
 def _build_question_filter(
     plan: QuestionPlan | None, current: Collection[str]
 ) -> Callable[[EnteredReviewer], Callable[[str, str], bool]]:
-    """Return a function that gives each reviewer its filter of questions, by condition and clip."""
+    """Return a function from a reviewer to its filter of questions.
+
+    A filter takes a condition and a clip name, and returns whether to send the question.
+    """
 
     def of(reviewer: EnteredReviewer) -> Callable[[str, str], bool]:
         chosen = None if plan is None or reviewer.floor else plan.wants(reviewer.name)
@@ -316,10 +321,10 @@ def _ask_all_reviewers(
             )
 
 
-def _add_unfitted_reasons(
+def _add_unfitted_baseline_reasons(
     entrants: SeasonEntrants, turns: Sequence[EntrantRunSummary]
 ) -> SeasonEntrants:
-    """Return the entrants, with the reason for each baseline that could not be fitted."""
+    """Return the entrants, with a reason added to each baseline that could not be fitted in this run."""
     why = {turn.title: turn.problem for turn in turns if turn.problem}
     told = (
         each.model_copy(update={"unfitted": why[each.title]})

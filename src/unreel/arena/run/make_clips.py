@@ -1,4 +1,7 @@
-"""Stage in which a creator makes one clip, and the clip's working folder with notes that survive kill -9."""
+"""Engine stage that lets a creator generate one clip, and the clip's working folder.
+
+Notes in the season's folder survive kill -9, so that no finished clip is paid twice.
+"""
 
 import asyncio
 import json
@@ -12,32 +15,32 @@ from typing import IO, Any, Final
 from unreel.arena.season.folder import BENCH, MADE_FOLDER, NOTES, format_creator_folder_name
 from unreel.arena.season.scenes import build_clip_brief
 from unreel.core.clip import ClipFacts
-from unreel.core.errors import InvalidValueError, MediaError, raise_machine_error
+from unreel.core.content_ids import compute_clip_id
+from unreel.core.errors import InvalidValueError, MediaError, raise_if_machine_error
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import compute_clip_id
 from unreel.core.input_files import parse_json_object
-from unreel.core.names import get_safe_suffix
 from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_names import get_safe_suffix
 from unreel.creators.config import CreatorFactory
 from unreel.creators.contract import ClipBrief, GeneratedClip
 from unreel.engine.allowed_locations import require_allowed_location
+from unreel.engine.clip_facts import FACTS
 from unreel.engine.downloads import download_file, download_public_file
-from unreel.engine.stage import MediaStage, Row, WorkerResources, to_failed_row
-from unreel.engine.storage_access import StorageAccess, open_local_copy
-from unreel.engine.survey import FACTS
+from unreel.engine.stage import MediaStage, Row, WorkerResources, convert_to_failed_row
+from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_file
 
 _NOTES: Final = "notes.json"
 _MOST_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiskCreatorContext:
-    """Creator context for one clip, with its files and notes in the season's folder."""
+class SeasonCreatorContext:
+    """Context that a creator gets for one clip: a working folder, notes on disk, and downloads."""
 
     root: Path
     key: str
     """Of the clip's row."""
-    access: StorageAccess
+    access: ClipAccessSettings
 
     @property
     def folder(self) -> Path:
@@ -103,18 +106,18 @@ _SUFFIX: Final = ".mp4"
 
 
 @dataclass(slots=True)
-class RemainingBudget:
+class RemainingClipBudget:
     """Remaining budget for generated clips in USD; unlimited if `left_usd` is `None`."""
 
     left_usd: Decimal | None = None
 
     @property
     def is_empty(self) -> bool:
-        """Return whether the budget is spent."""
+        """Return whether the budget for clips is spent."""
         return self.left_usd is not None and self.left_usd <= 0
 
     def pay(self, cost_usd: Decimal | None) -> None:
-        """Subtract the reported cost of a clip; do nothing without a budget or a reported cost."""
+        """Subtract the cost of a clip from the budget; do nothing if the budget or the cost is unknown."""
         if self.left_usd is not None and cost_usd is not None:
             self.left_usd -= cost_usd
 
@@ -134,7 +137,7 @@ class ClipGenerationStage(MediaStage):
     def __init__(
         self,
         opener: CreatorFactory,
-        access: StorageAccess,
+        access: ClipAccessSettings,
         *,
         folder: Path,
         left_usd: Decimal | None,
@@ -142,19 +145,19 @@ class ClipGenerationStage(MediaStage):
         super().__init__(access, WorkerResources(in_flight=max(1, opener.at_once)))
         self._opener = opener
         self._root = folder
-        self._purse = RemainingBudget(left_usd)
+        self._purse = RemainingClipBudget(left_usd)
 
     def setup(self) -> None:
         super().setup()
         self._creator = self._opener.open()
 
     async def __call__(self, row: Row) -> Row:
-        workplace = DiskCreatorContext(root=self._root, key=row["key"], access=self._access)
+        workplace = SeasonCreatorContext(root=self._root, key=row["key"], access=self._access)
         if (kept := await asyncio.to_thread(self._find_made, row, workplace)) is not None:
             return kept
         if self._purse.is_empty:
             detail = "the season's budget is spent: the creator was not asked"
-            return to_failed_row(row, Failure(FailureReason.BUDGET_SPENT, detail))
+            return convert_to_failed_row(row, Failure(FailureReason.BUDGET_SPENT, detail))
         with self._real_clip(row) as file:
             brief = await asyncio.to_thread(
                 build_clip_brief, row, file, self._reader, self._opener.given
@@ -162,23 +165,23 @@ class ClipGenerationStage(MediaStage):
             began_ns = time.monotonic_ns()
             made = brief if isinstance(brief, Failure) else await self._make(brief, workplace)
         if isinstance(made, Failure):
-            return to_failed_row(row, made)
+            return convert_to_failed_row(row, made)
         self._purse.pay(made.cost_usd)
         took_us = (time.monotonic_ns() - began_ns) // 1000
         taken = await asyncio.to_thread(self._take, row, made, workplace, took_us)
-        return to_failed_row(row, taken) if isinstance(taken, Failure) else taken
+        return convert_to_failed_row(row, taken) if isinstance(taken, Failure) else taken
 
     async def close(self) -> None:
         await self._creator.close()
         super().close()
 
     async def _make(
-        self, brief: ClipBrief, workplace: DiskCreatorContext
+        self, brief: ClipBrief, workplace: SeasonCreatorContext
     ) -> GeneratedClip | Failure:
         try:
             made: object = await self._creator.make(brief, workplace)
         except Exception as error:  # noqa: BLE001  somebody's mistake costs one clip
-            raise_machine_error(error)
+            raise_if_machine_error(error)
             return Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
         if not isinstance(made, GeneratedClip | Failure):
             detail = f"make gave {type(made).__name__}, and not a Made or a Failure"
@@ -187,10 +190,14 @@ class ClipGenerationStage(MediaStage):
 
     def _real_clip(self, row: Row) -> AbstractContextManager[Path | None]:
         location = row.get("_location")
-        return nullcontext(None) if location is None else open_local_copy(location, self._access)
+        return (
+            nullcontext(None)
+            if location is None
+            else provide_local_clip_file(location, self._access)
+        )
 
     def _take(
-        self, row: Row, made: GeneratedClip, workplace: DiskCreatorContext, took_us: int
+        self, row: Row, made: GeneratedClip, workplace: SeasonCreatorContext, took_us: int
     ) -> Row | Failure:
         """Check the generated clip, move it into the season's folder, and return its row.
 
@@ -219,8 +226,8 @@ class ClipGenerationStage(MediaStage):
         files.remove_folder(bench)
         return row | told
 
-    def _find_made(self, row: Row, workplace: DiskCreatorContext) -> Row | None:
-        """Return the row of a clip that an earlier process generated but did not record; `None` if none."""
+    def _find_made(self, row: Row, workplace: SeasonCreatorContext) -> Row | None:
+        """Return the row of a clip that an earlier process generated but did not record, or `None`."""
         noted = workplace.recall(_MADE)
         if noted is None or row["attempt"] > 1:
             return None
@@ -229,9 +236,10 @@ class ClipGenerationStage(MediaStage):
         return row | told if file.is_file() and compute_clip_id(file) == told["sha256"] else None
 
     def _look_at(self, file: Path, bench: Path) -> ClipFacts | Failure:
-        """Return the properties of an untrusted file.
+        """Check a file that a creator generated, and return its properties, or a failure.
 
-        Two frames are decoded too, because a header can be wrong.
+        The file must be a regular file in the working folder `bench`. Two frames are decoded too,
+        because a header can be wrong.
         """
         inside = file.resolve().is_relative_to(bench.resolve())
         if file.is_symlink() or not file.is_file() or not inside:

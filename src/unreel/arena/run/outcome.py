@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # its module needs an extra
-    from unreel.arena.run.plan import QuestionPlan
+    from unreel.arena.run.question_plan import QuestionPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,5 +55,5 @@ class SeasonOutcome:
 
     @property
     def is_stopped(self) -> bool:
-        """Return whether no reviewer was asked because a creator has no usable clip."""
+        """Return whether the run of a season stopped before any question, because a creator has a problem."""
         return any(turn.problem for turn in self.creators)

@@ -4,18 +4,18 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from unreel.arena.run.plan import SeasonReviewer, iter_reviewer_questions
-from unreel.arena.season.benchmark import open_clip_facts_table
+from unreel.arena.run.question_plan import SeasonReviewer, iter_reviewer_questions
+from unreel.arena.season.clip_set import open_season_clip_facts_table
 from unreel.arena.season.folder import EnteredReviewer, SeasonFolder, format_reviewer_folder_name
 from unreel.arena.season.recipe import Season, SeasonReviewerSection
 from unreel.arena.season.scenes import SeasonBenchmark, get_entry_scene
 from unreel.core.clip import Clip
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError, UnreelError
-from unreel.core.identity import digest
+from unreel.engine.clip_facts import StoredClipFacts
 from unreel.engine.progress import JobCallbacks
 from unreel.engine.stage import Row
-from unreel.engine.storage_access import StorageAccess
-from unreel.engine.survey import StoredClipFacts
+from unreel.engine.storage_access import ClipAccessSettings
 from unreel.evaluation.baseline_fitting import LabelledClip, build_reviewer_factory
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.run_job import evaluate
@@ -32,8 +32,8 @@ class FailedEntrant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewBatchSummary:
-    """Counts of the questions sent to a reviewer in one call."""
+class SentQuestionCounts:
+    """Numbers of questions to one reviewer in one call: newly answered, failed and answered before."""
 
     done: int
     already: int
@@ -50,7 +50,7 @@ class SeasonRunContext:
     season: Season
     scenery: SeasonBenchmark
     folder: SeasonFolder
-    access: StorageAccess
+    access: ClipAccessSettings
     engine: str = "local"
     retry_failed: Collection[str] = ()
 
@@ -58,7 +58,7 @@ class SeasonRunContext:
 def build_season_reviewers(
     asking: SeasonRunContext,
 ) -> tuple[list[SeasonReviewer], list[FailedEntrant]]:
-    """Return all reviewers with the folders of their answers, and those that cannot be opened here."""
+    """Return the reviewers of a season with their answer folders, and those that cannot be opened."""
     judges: list[SeasonReviewer] = []
     stumbled: list[FailedEntrant] = []
     before = {each.folder: each.name for each in asking.folder.entrants().reviewers}
@@ -97,7 +97,7 @@ def _build_season_reviewer(
 def _choose_answers_folder(
     entry: SeasonReviewerSection, name: str, before: Collection[str], taken: Collection[str]
 ) -> str:
-    """Return the folder name of a reviewer's answers.
+    """Return the name of the folder that stores a reviewer's answers.
 
     The name contains the URL of the reviewer's server only if an earlier release created the
     folder.
@@ -155,7 +155,7 @@ def ask_season_reviewer(
     *,
     wants: Callable[[str, str], bool],
     callbacks: JobCallbacks,
-) -> ReviewBatchSummary | FailedEntrant:
+) -> SentQuestionCounts | FailedEntrant:
     """Send the unanswered questions that `wants` accepts to the reviewer, and store the answers.
 
     Args:
@@ -171,7 +171,7 @@ def ask_season_reviewer(
     ):
         # To learn costs more than to ask.
         n_failed = _count_failed_questions(judge, asking, wants)
-        return ReviewBatchSummary(done=0, already=n, failures={}, failed_before=n_failed)
+        return SentQuestionCounts(done=0, already=n, failures={}, failed_before=n_failed)
     try:
         reviewer = _fit_baseline(judge, asking, callbacks.on_phase)
     except InvalidValueError as error:
@@ -185,13 +185,13 @@ def ask_season_reviewer(
         engine=asking.engine,
         retry_failed=asking.retry_failed,
         reviewer=reviewer,
-        surveyed=open_clip_facts_table(asking.folder),
+        surveyed=open_season_clip_facts_table(asking.folder),
         wanted=wanted,
         callbacks=callbacks,
     )
     asked = outcome.answers
     before = _count_failed_questions(judge, asking, wants) - asked.failed
-    return ReviewBatchSummary(
+    return SentQuestionCounts(
         done=asked.done,
         already=asked.already,
         failures=asked.failures,
@@ -202,7 +202,7 @@ def ask_season_reviewer(
 def _count_failed_questions(
     judge: SeasonReviewer, asking: SeasonRunContext, wants: Callable[[str, str], bool]
 ) -> int:
-    """Return the number of questions whose stored answer is a failure."""
+    """Return the number of a reviewer's questions selected by `wants` that are stored as failed."""
     answers = judge.run(asking.folder, asking.access).answers
     if not answers.exists() or not answers.count("failure_reason IS NOT NULL"):
         return 0
@@ -213,7 +213,7 @@ def _count_failed_questions(
 def _count_if_all_answered(
     judge: SeasonReviewer, asking: SeasonRunContext, wants: Callable[[str, str], bool]
 ) -> int | None:
-    """Return the number of answered questions if all are answered, else `None`."""
+    """Return the number of a reviewer's questions selected by `wants`, or `None` if one is open."""
     questions = iter_reviewer_questions(
         judge, asking.folder, asking.access, retry=asking.retry_failed
     )

@@ -3,6 +3,6 @@
 Where to look:
     `recipe.py`: the season file, and a commented template.
     `scenes.py`: scenes of the benchmark, and requests to creators.
-    `benchmark.py`: the clip set that reviewers judge.
+    `clip_set.py`: the clips that reviewers judge, as one benchmark.
     `folder.py`: files of a season.
 """

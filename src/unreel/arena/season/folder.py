@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from unreel.arena.season.recipe import Season, SeasonRecipe, check_season
+from unreel.arena.season.recipe import Season, SeasonRecipe, validate_season_recipe
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
-from unreel.core.identity import digest
-from unreel.core.names import make_safe_file_name
 from unreel.core.output_files import OutputDirectory
-from unreel.core.server_keys import drop_server_address
+from unreel.core.safe_names import make_safe_file_name
+from unreel.core.server_keys import remove_server_from_model_name
 from unreel.creators.contract import ClipClass
+from unreel.engine.clip_facts import CLIPS
 from unreel.engine.location import StorageLocation
 from unreel.engine.resolve_location import resolve_location
 from unreel.engine.schema import TableSchema
-from unreel.engine.survey import CLIPS
 from unreel.protocols.protocol import get_protocol
 from unreel.recipes.section import RecipeSection, Text
 
@@ -115,12 +115,12 @@ class SeasonEntrants(RecipeSection):
 
     @property
     def is_about_pairs(self) -> bool:
-        """Return whether reviewers saw two clips at a time."""
+        """Return whether the questions of a season show two clips at a time."""
         return get_protocol(self.protocol).subject == "pair"
 
     @property
     def heard(self) -> tuple[EnteredReviewer, ...]:
-        """Return the reviewers that took part: all except baselines that could not be fitted."""
+        """Return the reviewers that took part in a season: all except baselines that could not be fitted."""
         return tuple(each for each in self.reviewers if not each.unfitted)
 
     def require_condition(self, title: str) -> None:
@@ -146,16 +146,20 @@ class SeasonEntrants(RecipeSection):
         return frozenset(shown[each.name] for each in self.creators if each.retired)
 
     def shown(self, entrants: Sequence[EnteredCreator | EnteredReviewer]) -> dict[str, str]:
-        """Return the title of each entrant by stable name; shared titles include the name."""
-        return disambiguate_titles((each.title, each.name) for each in entrants)
+        """Return the leaderboard title of each entrant by its stable name.
+
+        Titles that several entrants share include the name.
+        """
+        return disambiguate_entrant_titles((each.title, each.name) for each in entrants)
 
 
-def disambiguate_titles(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return a unique title for each `(title, name)`, by name: the title alone if no other entrant shares it.
+def disambiguate_entrant_titles(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return a unique title for each pair of title and stable name, by stable name.
 
-    Titles of earlier releases may hold the address of a server, which is excluded.
+    It is the title alone if no other entrant shares it. The server's URL, which titles of earlier
+    releases may contain, is removed.
     """
-    named = {name: drop_server_address(title) for title, name in pairs}
+    named = {name: remove_server_from_model_name(title) for title, name in pairs}
     tally = Counter(named.values())
 
     def call(title: str, name: str) -> str:
@@ -174,7 +178,7 @@ class SeasonFolder:
 
     @property
     def path(self) -> Path:
-        """Return the path of the directory on this machine."""
+        """Return the local path of the season's folder."""
         return self.place.path
 
     @property
@@ -202,11 +206,11 @@ class SeasonFolder:
         return self.path / SET
 
     def run(self, folder: str) -> StorageLocation:
-        """Return the location of the run with a reviewer's answers, by its folder name."""
+        """Return the location of a reviewer's evaluation run in the season's folder, by its folder name."""
         return self.place / RUNS / folder
 
     def entrants(self) -> SeasonEntrants:
-        """Return the stored entrants; an empty list if the season was not started.
+        """Return the stored entrants of the season; empty if the season was not started.
 
         Raises:
             UnreadableSourceError: The list of entrants is damaged.
@@ -246,13 +250,13 @@ class SeasonFolder:
 
 
 def resolve_season_folder(season: Season, out: str | Path | None) -> SeasonFolder:
-    """Open the working directory of `season`: `out`, or `seasons/NAME` if `out` is missing."""
+    """Open the working folder of `season`: `out`, or `seasons/NAME` if `out` is `None`."""
     folder = str(out or Path(SEASONS) / make_safe_file_name(season.recipe.name))
     return _open_local_season_folder(folder)
 
 
 def find_season_folder(text: str | Path, out: str | Path | None = None) -> SeasonFolder:
-    """Return a season's working folder, given its path or the TOML file of the season."""
+    """Open the working folder of a season, given the folder or the TOML file of the season."""
     from unreel.arena.season.recipe import read_season
 
     named = Path(text)
@@ -282,7 +286,7 @@ _MOST_RECIPE_BYTES: Final = 1 << 20
 
 
 def read_stored_season_recipe(folder: SeasonFolder) -> SeasonRecipe:
-    """Return the recipe of the season at `folder`; paths in it are those of the original file.
+    """Return the recipe that is stored in a season's folder; its paths are those of the original file.
 
     Raises:
         UnreadableSourceError: No season was run there, or its recipe is missing or damaged.
@@ -290,7 +294,7 @@ def read_stored_season_recipe(folder: SeasonFolder) -> SeasonRecipe:
     folder.require_played()
     try:
         data = folder.place.read(RECIPE, most=_MOST_RECIPE_BYTES)
-        return check_season(tomllib.loads(data.decode()))
+        return validate_season_recipe(tomllib.loads(data.decode()))
     except (FileNotFoundError, ValueError) as error:
         problem, remedy = "no recipe of a season", "Run it again: it is rewritten"
         raise UnreadableSourceError(str(folder.path / RECIPE), problem, remedy) from error

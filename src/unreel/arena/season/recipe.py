@@ -17,17 +17,25 @@ from unreel.core.clip import Generated
 from unreel.core.errors import InvalidSettingError
 from unreel.core.input_files import read_toml_file
 from unreel.core.output_files import OutputDirectory
-from unreel.core.server_keys import drop_server_address
-from unreel.creators.config import CreatorSection
+from unreel.core.server_keys import remove_server_from_model_name
+from unreel.creators.config import CreatorRecipeSection
 from unreel.evaluation.recipe import EvalRecipe
-from unreel.evaluation.recipe import check_eval_recipe as check_eval
+from unreel.evaluation.recipe import validate_eval_recipe as check_eval
 from unreel.protocols.protocol import get_protocol, list_protocol_names
-from unreel.recipes.check import validate_recipe_sections
-from unreel.recipes.section import MOST_PARTS, Count, Line, NumberUnit, RecipeSection, Seed, Text
-from unreel.reviewers.condition import ConditionSection
+from unreel.recipes.section import (
+    MOST_PARTS,
+    Count,
+    Line,
+    RecipeNumberUnit,
+    RecipeSection,
+    Seed,
+    Text,
+)
+from unreel.recipes.validation import validate_recipe_sections
+from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.endpoint.providers import LOCAL
-from unreel.reviewers.external.command import resolve_command_files
+from unreel.reviewers.endpoint.model_address import LOCAL
+from unreel.reviewers.external.detector_program import resolve_command_files
 from unreel.reviewers.registry import FITTED
 
 _TEMPLATE = """\
@@ -72,7 +80,7 @@ way = "recompressed"
 
 
 def write_season_template(benchmark: Path, file: Path) -> Sequence[str]:
-    """Write a season file for `benchmark` to `file`, and return the creators in it.
+    """Write a commented season file for `benchmark` to `file`, and return the creators in it.
 
     Raises:
         InvalidSettingError: The file exists.
@@ -108,11 +116,14 @@ class SeasonReviewerSection(ReviewerSection):
 
     @property
     def shown(self) -> str:
-        """Return the title on the leaderboard; by default the model without its server's URL."""
-        return self.title or drop_server_address(self.model)
+        """Return the leaderboard title of a reviewer; by default the model without its server's URL."""
+        return self.title or remove_server_from_model_name(self.model)
 
     def values(self, base: Path) -> dict[str, Any]:
-        """Return the settings for an evaluation; paths start at `base`, the recipe's directory."""
+        """Return the settings of a reviewer as those of an evaluation recipe.
+
+        Relative paths start at `base`, the directory of the season's recipe.
+        """
         given = self.model_dump(mode="json", exclude={"title"}, exclude_unset=True)
         for key in _FILES:
             if given.get(key):
@@ -132,17 +143,19 @@ class SeasonConditionSection(ConditionSection):
     """Title on the board; by default its differences from the default condition."""
 
     def values(self) -> dict[str, Any]:
-        """Return the keys that the recipe sets, as settings for an evaluation."""
+        """Return the keys that a condition sets in the recipe, as settings of an evaluation recipe."""
         written = self.model_fields_set - {"title"}
         return {name: getattr(self, name) for name in sorted(written)}
 
 
 class SeasonBudgetSection(RecipeSection):
-    """`[budget]`: limits of the season. Earlier answers and clips count."""
+    """Section `[budget]`: maximum questions, cost and clips of a season; earlier runs count."""
 
     max_questions: Count | None = None
     """Maximum number of questions to reviewers, without baselines."""
-    max_cost_usd: Annotated[Decimal, Field(gt=0, le=10**9), NumberUnit("US dollars")] | None = None
+    max_cost_usd: (
+        Annotated[Decimal, Field(gt=0, le=10**9), RecipeNumberUnit("US dollars")] | None
+    ) = None
     """Maximum cost of clips and answers in USD, as reported by creators and servers."""
     max_clips: Count | None = None
     """Clips that creators are asked for, in all."""
@@ -158,7 +171,7 @@ class SeasonHoldoutSection(RecipeSection):
 
 
 class SeasonRecipe(RecipeSection):
-    """All settings of a season. The recipe is public: anyone with the benchmark can repeat the season."""
+    """All settings of a season. They are public: anyone with the benchmark can repeat the season."""
 
     name: Line
     benchmark: Text
@@ -173,7 +186,7 @@ class SeasonRecipe(RecipeSection):
     """Number of scenes, sampled with `seed`."""
     floors: bool = True
     """Whether coin, always-real, metadata and motion play too."""
-    creator: Annotated[tuple[CreatorSection, ...], Field(min_length=1, max_length=MOST_PARTS)]
+    creator: Annotated[tuple[CreatorRecipeSection, ...], Field(min_length=1, max_length=MOST_PARTS)]
     reviewer: Annotated[tuple[SeasonReviewerSection, ...], Field(max_length=MOST_PARTS)] = ()
     condition: Annotated[
         tuple[SeasonConditionSection, ...], Field(min_length=1, max_length=MOST_PARTS)
@@ -198,10 +211,10 @@ class SeasonRecipe(RecipeSection):
 
     @model_validator(mode="after")
     def _entrants_are_told_apart(self) -> "SeasonRecipe":
-        _require_distinct("creator", [each.stable_name for each in self.creator])
-        _require_distinct("condition", list(self.titles))
+        _require_distinct_entries("creator", [each.stable_name for each in self.creator])
+        _require_distinct_entries("condition", list(self.titles))
         keys = [each.model_dump_json(exclude={"title"}) for each in self.reviewer]
-        _require_distinct("reviewer", keys, shown=[each.shown for each in self.reviewer])
+        _require_distinct_entries("reviewer", keys, shown=[each.shown for each in self.reviewer])
         if get_protocol(self.protocol).subject == "pair" and self.budget.max_questions is not None:
             setting, problem = "budget.max_questions", "questions about pairs are not planned yet"
             raise InvalidSettingError(setting, problem, "Leave it out, or ask about single clips")
@@ -212,14 +225,14 @@ class SeasonRecipe(RecipeSection):
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """Return the title of each condition."""
+        """Return the title of each condition of a season."""
         sections = [each.values() for each in self.condition]
         named = [_format_condition_title(values, sections) for values in sections]
         return tuple(each.title or name for each, name in zip(self.condition, named, strict=True))
 
     @property
     def knobs(self) -> dict[str, dict[str, str]]:
-        """Return the settings of each condition by title."""
+        """Return the settings of each condition of a season, by the condition's title."""
         written = [each.model_dump(exclude={"title"}) for each in self.condition]
         return {
             title: {name: str(value) for name, value in knobs.items()}
@@ -228,14 +241,14 @@ class SeasonRecipe(RecipeSection):
 
     @property
     def judges(self) -> tuple[SeasonReviewerSection, ...]:
-        """Return all reviewers: those in the recipe, then the baselines that the recipe does not name."""
+        """Return all reviewers of a season: those in the recipe, then the other baselines."""
         named = {each.model for each in self.reviewer}
         floors = ALWAYS_THERE if self.floors else ()
         added = [SeasonReviewerSection(model=name) for name in floors if name not in named]
         return (*self.reviewer, *added)
 
     def asks(self, judge: SeasonReviewerSection, *, benchmark: Path, base: Path) -> EvalRecipe:
-        """Return the recipe for evaluating `judge` on the clips at `benchmark`."""
+        """Return the evaluation recipe for questions to `judge` about the clips at `benchmark`."""
         return check_eval(
             {
                 "benchmark": str(benchmark),
@@ -249,7 +262,7 @@ class SeasonRecipe(RecipeSection):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Season:
-    """The recipe of a season, with the folder that its relative paths start from."""
+    """A season as read from its file: the recipe, and the folder that its relative paths start from."""
 
     recipe: SeasonRecipe
     base: Path
@@ -262,12 +275,12 @@ class Season:
         return self.base / Path(self.recipe.benchmark).expanduser()
 
     @property
-    def creators(self) -> Iterator[CreatorSection]:
-        """Return the creators; their paths start at the recipe's directory."""
+    def creators(self) -> Iterator[CreatorRecipeSection]:
+        """Return the creators of the season; their relative paths start at the recipe's directory."""
         return (each.beside(self.base) for each in self.recipe.creator)
 
     def asks(self, judge: SeasonReviewerSection, benchmark: Path) -> EvalRecipe:
-        """Return the recipe for evaluating `judge` on the clips at `benchmark`."""
+        """Return the evaluation recipe for questions to `judge` about the clips at `benchmark`."""
         return self.recipe.asks(judge, benchmark=benchmark, base=self.base)
 
 
@@ -277,12 +290,12 @@ def read_season(file: Path) -> Season:
     Raises:
         UnreelError: The file cannot be read or is invalid; the error names the first problem.
     """
-    recipe = check_season(read_toml_file(file, "season"))
+    recipe = validate_season_recipe(read_toml_file(file, "season"))
     return Season(recipe=recipe, base=file.absolute().parent, text=file.read_bytes())
 
 
-def check_season(values: object) -> SeasonRecipe:
-    """Validate `values` as the recipe of a season; the error names the first problem."""
+def validate_season_recipe(values: object) -> SeasonRecipe:
+    """Validate `values` as the recipe of a season, and return it; the error names the first problem."""
     return validate_recipe_sections(SeasonRecipe, values)
 
 
@@ -298,7 +311,7 @@ def _format_condition_title(values: Mapping[str, Any], others: Sequence[Mapping[
     return ", ".join(told) or ("as printed" if len(others) > 1 else "main")
 
 
-def _require_distinct(what: str, keys: Sequence[str], *, shown: Sequence[str] = ()) -> None:
+def _require_distinct_entries(what: str, keys: Sequence[str], *, shown: Sequence[str] = ()) -> None:
     twice = [place for place, key in enumerate(keys) if Counter(keys[:place])[key]]
     if twice:
         name = (shown or keys)[twice[0]]

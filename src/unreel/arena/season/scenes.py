@@ -1,4 +1,4 @@
-"""Scenes of a season's benchmark, identified by the benchmark's hash, and briefs for creators from them."""
+"""Scenes that a season takes from its benchmark, and the briefs for creators built from them."""
 
 import hashlib
 from collections import Counter
@@ -11,20 +11,20 @@ from unreel.arena.season.recipe import Season
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.benchmarks.statistics import BenchmarkStats, sample_balanced_entries
-from unreel.core.clip import Clip, Generated, Real, get_creator
+from unreel.core.clip import Clip, Generated, Real, get_first_creator
+from unreel.core.content_ids import compute_clip_id, digest
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import compute_clip_id, digest
 from unreel.core.input_files import read_limited_bytes
-from unreel.core.names import read_clip_id, require_relative_name
+from unreel.core.safe_names import read_clip_id, require_relative_path
 from unreel.core.span import convert_to_microseconds
 from unreel.creators.config import CreatorFactory
 from unreel.creators.contract import ClipBrief, CreatorInput, Given
 from unreel.creators.folder import ENDINGS
 from unreel.curation.freeze.media import FIRST_FRAME_PLAN
 from unreel.curation.freeze.step import CHECKSUMS
+from unreel.engine.clip_facts import StoredClipFacts
 from unreel.engine.stage import Row
-from unreel.engine.survey import StoredClipFacts
 from unreel.media.picture import encode_png
 from unreel.media.reader import MediaReader
 
@@ -35,7 +35,7 @@ _LESSONS: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonBenchmark:
-    """The opened benchmark of a season, with the entries, training clips and scenes that it uses."""
+    """The opened benchmark of a season: the entries and scenes that it uses, and training clips."""
 
     benchmark: Benchmark
     digest: str
@@ -58,17 +58,17 @@ class SeasonBenchmark:
         )
 
     def held(self, creator: str) -> list[Entry]:
-        """Return the entries of the benchmark's clips by `creator`."""
+        """Return the benchmark's entries of clips by `creator`."""
         made = (e for e in self.entries if isinstance(e.origin, Generated))
-        return [e for e in made if get_creator(e.origin) == creator]
+        return [e for e in made if get_first_creator(e.origin) == creator]
 
     def creators(self) -> list[str]:
         """Return the names of the creators that have clips in the benchmark."""
         return sorted({e.origin.creator for e in self.entries if isinstance(e.origin, Generated)})
 
 
-def name_scene_files(scenes: Iterable[str]) -> dict[str, str]:
-    """Return a file name for each scene, without folder and extension: `x` for `clips/x.mp4`.
+def assign_scene_file_names(scenes: Iterable[str]) -> dict[str, str]:
+    """Choose a file name for each scene, without folder and extension: `x` for `clips/x.mp4`.
 
     Scenes that would share a name keep their folder, and their extension if only that differs.
     """
@@ -108,7 +108,7 @@ def open_season_benchmark(season: Season, *, outside: bool = False) -> SeasonBen
     told = reading.identity.fingerprint
     if (benchmark.root / CHECKSUMS).is_file():
         told = f"{told}+{_verify_checksums(benchmark.root)}"
-    scenes = _select_scene_entries(usable, recipe.limit, seed=recipe.seed)
+    scenes = _choose_scene_real_clips(usable, recipe.limit, seed=recipe.seed)
     if not scenes:
         problem, remedy = "holds no real clip", "Name a benchmark with both sides, or another split"
         raise UnreadableSourceError(str(path), problem, remedy)
@@ -140,7 +140,7 @@ def require_benchmark_digest(season: Season, scenery: SeasonBenchmark) -> None:
     raise InvalidSettingError(setting, problem, remedy)
 
 
-def _select_scene_entries(
+def _choose_scene_real_clips(
     entries: Collection[Entry], limit: int | None, *, seed: int
 ) -> dict[str, Entry]:
     first: dict[str, Entry] = {}
@@ -165,11 +165,11 @@ def _iter_sampled_entries(
     for entry in entries if limit is None else ordered:
         alone = get_entry_scene(entry) not in real
         if limit is not None and alone:
-            taken[get_creator(entry.origin)] += 1
+            taken[get_first_creator(entry.origin)] += 1
         if (
             limit is None
             or get_entry_scene(entry) in scenes
-            or (alone and taken[get_creator(entry.origin)] <= limit)
+            or (alone and taken[get_first_creator(entry.origin)] <= limit)
         ):
             yield entry
 
@@ -195,7 +195,7 @@ def _verify_checksums(root: Path) -> str:
     data = read_limited_bytes(root / CHECKSUMS, most=_MOST_BYTES)
     for line in data.decode(errors="replace").splitlines():
         told, _, name = line.partition("  ")
-        file = root / require_relative_name(name)
+        file = root / require_relative_path(name)
         if not file.is_file() or compute_clip_id(file) != read_clip_id(told, str(root / CHECKSUMS)):
             problem, remedy = "not the file that was frozen", "Get the benchmark again"
             raise UnreadableSourceError(str(file), problem, remedy)
@@ -207,11 +207,11 @@ WORDLESS: Final = "The scene goes on as it began."
 _SEEDS: Final = 2**31
 
 
-def iter_generation_rows(
+def iter_clip_request_rows(
     opener: CreatorFactory, scenery: SeasonBenchmark, *, seed: int
 ) -> Iterator[Row]:
-    """Yield an engine row for each clip to request from the creator: one per scene and setting."""
-    stems = name_scene_files(scenery.scenes)
+    """Yield an engine row for each clip that a season requests from a creator: per scene and setting."""
+    stems = assign_scene_file_names(scenery.scenes)
     for scene, entry in scenery.scenes.items():
         drawn = int(digest("brief", str(seed), str(opener.seed), scene)[:12], 16) % _SEEDS
         for setting in opener.settings:
@@ -232,7 +232,7 @@ def iter_generation_rows(
 def add_real_clip_columns(
     rows: Iterable[Row], scenery: SeasonBenchmark, survey: StoredClipFacts
 ) -> Iterator[Row]:
-    """Return the rows with the properties of their scene's real clip, for the stage that makes them."""
+    """Yield the clip requests `rows` with the location, size and length of their scene's real clip."""
     found = survey.find(scenery.benchmark, scenery.scenes.values())
     clips = {get_entry_scene(entry): _build_real_clip_columns(clip) for entry, clip in found}
     return (row | clips[row["scene"]] for row in rows)
@@ -253,9 +253,9 @@ def _build_real_clip_columns(clip: Clip | Failure) -> dict[str, Any]:
 def build_clip_brief(
     row: Row, file: Path | None, reader: MediaReader, given: Given
 ) -> ClipBrief | Failure:
-    """Build the brief of a row; return a failure if the scene lacks an input that the setting needs.
+    """Build the brief, the request to a creator, for the engine row of one clip.
 
-    The failure names the missing input.
+    Return a failure that names the missing input if the scene lacks an input that the setting needs.
     """
     if file is None:
         return Failure(FailureReason.NO_BRIEF, f"its real clip cannot be read: {row['_problem']}")
@@ -282,7 +282,7 @@ def build_clip_brief(
 
 
 def build_name_only_brief(scene: str, file_stem: str, setting: CreatorInput) -> ClipBrief:
-    """Return a brief with only the names of its clip, for a creator whose clips exist already."""
+    """Build a brief that contains only names, for a creator whose clips exist already."""
     return ClipBrief(
         id=scene, setting=setting, width=1, height=1, duration_us=1, seed=0, file_stem=file_stem
     )

@@ -1,4 +1,7 @@
-"""Inspection of an entry's clips in the confined reader: copies of other clips, and file properties that leak."""
+"""Inspection of an entry's clips: copies of other clips, and properties that reveal the label.
+
+Clips are decoded in the sandboxed media reader.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -6,20 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from unreel.arena.season.benchmark import open_season_clip_set, read_clip_controls
+from unreel.arena.season.clip_set import open_season_clip_set, read_clip_controls
 from unreel.arena.season.folder import SeasonFolder
-from unreel.arena.submission.entry import EntryFinding, FindingSeverity
+from unreel.arena.submission.entry import EntryFinding, EntryFindingSeverity
 from unreel.benchmarks.entry import Entry
-from unreel.core.clip import ClipFacts, get_creator
+from unreel.core.clip import ClipFacts, get_first_creator
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.failure import Failure
-from unreel.core.identity import compute_clip_id
-from unreel.curation.audit.audit import LabelLeakAudit, audit
-from unreel.curation.audit.audit import LabelLeakFinding as Audited
-from unreel.curation.audit.features import AuditFeatureSet, ClipAuditData
-from unreel.curation.audit.frame import compute_frame_features
-from unreel.curation.watermark.clip import find_clip_watermarks
-from unreel.curation.watermark.mark import WatermarkSearchResult
-from unreel.engine.storage_access import StorageAccess, open_local_copy
+from unreel.curation.audit.clip_features import AuditFeatureSet, ClipAuditData
+from unreel.curation.audit.frame_features import compute_frame_features
+from unreel.curation.audit.label_leaks import LabelLeakAudit, audit_label_leaks
+from unreel.curation.audit.label_leaks import LabelLeakFinding as Audited
+from unreel.curation.watermark.clip_watermarks import find_clip_watermarks
+from unreel.curation.watermark.regions_and_ocr import WatermarkSearchResult
+from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_file
 from unreel.media.access import open_media_reader
 from unreel.media.fingerprint import (
     ClipFingerprint,
@@ -33,8 +36,8 @@ from unreel.reviewers.baselines.fitting import Features
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InspectedClip:
-    """A clip to look at, and the scene that it shows."""
+class ClipToInspect:
+    """A clip that is to be inspected: its name, its scene and its file."""
 
     name: str
     scene: str
@@ -42,10 +45,10 @@ class InspectedClip:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClipInspection:
-    """Properties, fingerprint, watermarks, frame features and hash of one inspected clip."""
+class ClipInspectionResult:
+    """Result of inspecting a clip: properties, fingerprint, watermarks, frame features and hash."""
 
-    subject: InspectedClip
+    subject: ClipToInspect
     facts: ClipFacts
     own: ClipFingerprint
     marks: WatermarkSearchResult | Failure
@@ -54,8 +57,8 @@ class ClipInspection:
 
 
 def inspect_clips(
-    subjects: Iterable[InspectedClip], reader: MediaReader, *, at_once: int = 2
-) -> list[ClipInspection | Failure]:
+    subjects: Iterable[ClipToInspect], reader: MediaReader, *, at_once: int = 2
+) -> list[ClipInspectionResult | Failure]:
     """Inspect clips in parallel; return the results in input order.
 
     A clip that cannot be decoded completely gives a failure.
@@ -74,7 +77,7 @@ def fingerprint_clip(file: Path, reader: MediaReader) -> ClipFingerprint | Failu
     )
 
 
-def _inspect_clip(subject: InspectedClip, reader: MediaReader) -> ClipInspection | Failure:
+def _inspect_clip(subject: ClipToInspect, reader: MediaReader) -> ClipInspectionResult | Failure:
     facts = reader.probe(subject.file)
     if isinstance(facts, Failure):
         return facts
@@ -82,7 +85,7 @@ def _inspect_clip(subject: InspectedClip, reader: MediaReader) -> ClipInspection
     if isinstance(own, Failure):
         return own
     middle = reader.frames(subject.file, sampling="uniform-1", encoding="rgb24")
-    return ClipInspection(
+    return ClipInspectionResult(
         subject=subject,
         facts=facts,
         own=own,
@@ -104,7 +107,7 @@ more.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FingerprintedClip:
-    """Fingerprint and owner of a clip; the owner of a real clip is ""."""
+    """A clip with its fingerprint and its owner; the owner of a real clip is ""."""
 
     clip: str
     owner: str
@@ -112,7 +115,7 @@ class FingerprintedClip:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NearCopy:
+class NearCopyPair:
     """Two clips of different owners with nearly the same content."""
 
     clip: str
@@ -124,14 +127,14 @@ class NearCopy:
 
     @property
     def is_copy(self) -> bool:
-        """Return whether the two clips are too similar to be independent."""
+        """Return whether two clips are so similar that one is a copy of the other."""
         return self.bits <= COPY_BITS
 
 
-def find_near_copies(clips: Sequence[FingerprintedClip]) -> tuple[NearCopy, ...]:
-    """Find pairs of near-identical clips of different owners, nearest first.
+def find_near_copies(clips: Sequence[FingerprintedClip]) -> tuple[NearCopyPair, ...]:
+    """Find pairs of clips of different owners with nearly the same content, nearest first.
 
-    A real clip is always in the field `of`.
+    If one of the two clips is real, it is in the field `of`.
     """
     known = {each.clip: each for each in clips}
     found = []
@@ -143,23 +146,27 @@ def find_near_copies(clips: Sequence[FingerprintedClip]) -> tuple[NearCopy, ...]
         if not one.owner:
             one, other = other, one
         found.append(
-            NearCopy(
+            NearCopyPair(
                 clip=one.clip, owner=one.owner, of=other.clip, of_owner=other.owner, bits=match.bits
             )
         )
     return tuple(sorted(found, key=lambda each: (each.bits, each.clip, each.of)))
 
 
-def find_copies_of_real_clips(copies: Iterable[NearCopy], owner: str) -> dict[str, NearCopy]:
-    """Return the clips of `owner` that are near-copies of a real clip, each with its nearest match."""
-    nearest: dict[str, NearCopy] = {}
+def find_copies_of_real_clips(
+    copies: Iterable[NearCopyPair], owner: str
+) -> dict[str, NearCopyPair]:
+    """Return the clips of `owner` that are near-copies of real clips, each with the nearest one."""
+    nearest: dict[str, NearCopyPair] = {}
     for each in copies:
         if each.owner == owner and not each.of_owner:
             nearest.setdefault(each.clip, each)
     return nearest
 
 
-def find_season_copies(folder: SeasonFolder, access: StorageAccess) -> tuple[NearCopy, ...]:
+def find_copied_season_clips(
+    folder: SeasonFolder, access: ClipAccessSettings
+) -> tuple[NearCopyPair, ...]:
     """Find clips of the season that are near-copies of a real clip or of another creator's clip.
 
     Controls are excluded, because they are changed copies of real clips.
@@ -170,11 +177,13 @@ def find_season_copies(folder: SeasonFolder, access: StorageAccess) -> tuple[Nea
         for entry in benchmark:
             if not isinstance(entry, Entry) or entry.name in controls:
                 continue
-            with open_local_copy(benchmark.find(entry), access) as file:
+            with provide_local_clip_file(benchmark.find(entry), access) as file:
                 own = fingerprint_clip(file, reader)
             if not isinstance(own, Failure):
                 printed.append(
-                    FingerprintedClip(clip=entry.name, owner=get_creator(entry.origin), own=own)
+                    FingerprintedClip(
+                        clip=entry.name, owner=get_first_creator(entry.origin), own=own
+                    )
                 )
     return find_near_copies(printed)
 
@@ -185,10 +194,10 @@ _REAL: Final = "real "
 _ENTRY: Final = "entry "
 
 
-def find_label_leaks(
-    entered: Sequence[ClipInspection], real: Sequence[ClipInspection], *, seed: int
+def iter_label_leak_findings(
+    entered: Sequence[ClipInspectionResult], real: Sequence[ClipInspectionResult], *, seed: int
 ) -> Iterator[EntryFinding]:
-    """Yield warnings about properties that distinguish an entry's clips from real clips.
+    """Yield warnings about properties by which an entry's clips can be told from real clips.
 
     The warnings are visible watermarks, properties that all clips of the entry and no real clip
     have, and findings of the audit.
@@ -196,13 +205,14 @@ def find_label_leaks(
     yield from _iter_watermark_findings(entered)
     if min(len(entered), len(real)) >= LEAST_CLIPS:
         yield from _iter_property_findings(entered, real)
-        judged = audit(
-            [*_iter_observations(entered, "entry"), *_iter_observations(real, None)], seed=seed
+        judged = audit_label_leaks(
+            [*_iter_clip_audit_data(entered, "entry"), *_iter_clip_audit_data(real, None)],
+            seed=seed,
         )
         yield from _iter_audit_findings(judged)
 
 
-def _iter_watermark_findings(entered: Sequence[ClipInspection]) -> Iterator[EntryFinding]:
+def _iter_watermark_findings(entered: Sequence[ClipInspectionResult]) -> Iterator[EntryFinding]:
     for look in entered:
         if not isinstance(look.marks, Failure) and (look.marks.found or look.marks.roaming):
             words = (
@@ -210,19 +220,19 @@ def _iter_watermark_findings(entered: Sequence[ClipInspection]) -> Iterator[Entr
             )
             name = look.subject.name
             yield EntryFinding(
-                check="watermark", weight=FindingSeverity.WARNS, words=words, clips=(name,)
+                check="watermark", weight=EntryFindingSeverity.WARNS, words=words, clips=(name,)
             )
 
 
 def _iter_property_findings(
-    entered: Sequence[ClipInspection], real: Sequence[ClipInspection]
+    entered: Sequence[ClipInspectionResult], real: Sequence[ClipInspectionResult]
 ) -> Iterator[EntryFinding]:
     ours = [_format_file_properties(look.facts) for look in entered]
     theirs = [_format_file_properties(look.facts) for look in real]
     for key, value in ours[0].items():
         if all(own[key] == value for own in ours) and all(own[key] != value for own in theirs):
             words = f"{key} is {value!a} in every clip, and in no real one: file properties reveal the label"
-            yield EntryFinding(check="audit", weight=FindingSeverity.WARNS, words=words)
+            yield EntryFinding(check="audit", weight=EntryFindingSeverity.WARNS, words=words)
 
 
 def _format_file_properties(facts: ClipFacts) -> Mapping[str, str]:
@@ -240,8 +250,8 @@ def _format_file_properties(facts: ClipFacts) -> Mapping[str, str]:
     }
 
 
-def _iter_observations(
-    looks: Sequence[ClipInspection], creator: str | None
+def _iter_clip_audit_data(
+    looks: Sequence[ClipInspectionResult], creator: str | None
 ) -> Iterator[ClipAuditData]:
     kind = _REAL if creator is None else _ENTRY
     for look in looks:
@@ -261,4 +271,4 @@ def _iter_audit_findings(judged: LabelLeakAudit) -> Iterator[EntryFinding]:
             continue
         tells = ", ".join(leak.feature for leak in view.leaks[:3])
         words = f"a model that sees only the {view.view.value} separates it from real clips ({view.auc}), by {tells}"
-        yield EntryFinding(check="audit", weight=FindingSeverity.WARNS, words=words)
+        yield EntryFinding(check="audit", weight=EntryFindingSeverity.WARNS, words=words)

@@ -9,26 +9,26 @@ from pathlib import Path
 from typing import Final
 
 from unreel.arena.season.recipe import SeasonRecipe
-from unreel.arena.season.scenes import SeasonBenchmark, name_scene_files
+from unreel.arena.season.scenes import SeasonBenchmark, assign_scene_file_names
+from unreel.arena.submission.clip_copies import copy_entry_clips, iter_unmatched_clip_names
 from unreel.arena.submission.clip_inspection import (
     NEAR_BITS,
-    ClipInspection,
+    ClipInspectionResult,
+    ClipToInspect,
     FingerprintedClip,
-    InspectedClip,
     find_copies_of_real_clips,
-    find_label_leaks,
     find_near_copies,
     inspect_clips,
+    iter_label_leak_findings,
 )
-from unreel.arena.submission.entry import EntryFinding, FindingSeverity
-from unreel.arena.submission.folder_clips import collect_entry_clips, iter_unknown_clips
+from unreel.arena.submission.entry import EntryFinding, EntryFindingSeverity
 from unreel.core.clip import ClipFacts
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
-from unreel.creators.config import CreatorSection
+from unreel.creators.config import CreatorRecipeSection
 from unreel.creators.contract import ClipClass, CreatorInput
 from unreel.creators.folder import FolderCreatorConfig
-from unreel.engine.storage_access import StorageAccess, open_local_copy
+from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_file
 from unreel.media.access import open_media_reader
 
 SHORTEST_S: Final = Fraction(1, 2)
@@ -41,15 +41,21 @@ MOST_APART: Final = 2
 """Maximum ratio of lengths, rates and sizes; larger ones reveal the label."""
 
 
-def check_entry_clip(name: str, own: ClipFacts, real: ClipFacts | None) -> Iterator[EntryFinding]:
-    """Yield findings about one clip: its own faults, and differences from the scene's real clip.
+def iter_entry_clip_findings(
+    name: str, own: ClipFacts, real: ClipFacts | None
+) -> Iterator[EntryFinding]:
+    """Yield the problems of one clip of an entry: its own, and differences from the scene's real clip.
 
-    Without the properties of a real clip, only its own faults are found.
+    Without `real`, the properties of the real clip, only its own problems are found.
     """
     for check, words in _iter_clip_problems(own):
-        yield EntryFinding(check=check, weight=FindingSeverity.REFUSES, words=words, clips=(name,))
+        yield EntryFinding(
+            check=check, weight=EntryFindingSeverity.REFUSES, words=words, clips=(name,)
+        )
     for check, words in _iter_comparison_problems(own, real) if real is not None else ():
-        yield EntryFinding(check=check, weight=FindingSeverity.WARNS, words=words, clips=(name,))
+        yield EntryFinding(
+            check=check, weight=EntryFindingSeverity.WARNS, words=words, clips=(name,)
+        )
 
 
 def _iter_clip_problems(own: ClipFacts) -> Iterator[tuple[str, str]]:
@@ -98,7 +104,7 @@ _OWNER: Final = "entry"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryCheckContext:
-    """Season, benchmark, hidden scenes and storage access that the checks of an entry use."""
+    """Data that the checks of an entry need: season, benchmark, hidden scenes and storage access."""
 
     recipe: SeasonRecipe
     scenery: SeasonBenchmark
@@ -106,21 +112,21 @@ class EntryCheckContext:
     """Scenes that entrants do not have: their clips are not required."""
     folder: Path
     """Of the season."""
-    access: StorageAccess
+    access: ClipAccessSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryCheckResult:
-    """Findings of the checks, and the hashes of the collected clips."""
+    """Result of the checks of an entry: the problems found, and the hash of each copied clip."""
 
     findings: tuple[EntryFinding, ...]
     sha256: Mapping[str, str]
 
 
 def check_creator_entry(
-    section: CreatorSection, grounds: EntryCheckContext, *, into: Path
+    section: CreatorRecipeSection, grounds: EntryCheckContext, *, into: Path
 ) -> EntryCheckResult:
-    """Check a creator's entry; the clips of a folder creator are copied into `into` and inspected."""
+    """Check a creator's entry; clips that it submits as a folder are copied to `into` and inspected."""
     findings = [
         *_iter_kind_findings(section),
         *_iter_price_findings(section, grounds),
@@ -131,14 +137,16 @@ def check_creator_entry(
         return EntryCheckResult(findings=tuple(findings), sha256={})
     access = grounds.access
     opener = section.opener(settings=access.settings, trusted=access.trusted)
-    stems = name_scene_files(grounds.scenery.scenes)
+    stems = assign_scene_file_names(grounds.scenery.scenes)
     open_scenes = {scene: stem for scene, stem in stems.items() if scene not in grounds.hidden}
-    taken = collect_entry_clips(opener, open_scenes, into=into, root=grounds.folder, access=access)
-    strange = tuple(iter_unknown_clips(Path(keys.folder), stems, opener.settings))
+    taken = copy_entry_clips(opener, open_scenes, into=into, root=grounds.folder, access=access)
+    strange = tuple(iter_unmatched_clip_names(Path(keys.folder), stems, opener.settings))
     if strange:
         words = "no scene of the season has these names. Take them out, or name them after a scene"
         findings.append(
-            EntryFinding(check="ids", weight=FindingSeverity.REFUSES, words=words, clips=strange)
+            EntryFinding(
+                check="ids", weight=EntryFindingSeverity.REFUSES, words=words, clips=strange
+            )
         )
     looks, unread = _inspect_entry_clips(taken.subjects, grounds)
     findings += [*taken.findings, *unread, *_iter_clip_findings(looks, grounds)]
@@ -147,24 +155,24 @@ def check_creator_entry(
     )
 
 
-def _iter_kind_findings(section: CreatorSection) -> Iterator[EntryFinding]:
+def _iter_kind_findings(section: CreatorRecipeSection) -> Iterator[EntryFinding]:
     if section.held is not None or section.keys.side is ClipClass.CONTROL:
         words = "it makes no clips of its own, so that it cannot be ranked. Ask for it to be put into the season"
-        yield EntryFinding(check="kind", weight=FindingSeverity.REFUSES, words=words)
+        yield EntryFinding(check="kind", weight=EntryFindingSeverity.REFUSES, words=words)
 
 
 def _iter_price_findings(
-    section: CreatorSection, grounds: EntryCheckContext
+    section: CreatorRecipeSection, grounds: EntryCheckContext
 ) -> Iterator[EntryFinding]:
     priced = [key for key in _PRICES if key in type(section.keys).model_fields]
     known = any(getattr(section.keys, key) is not None for key in priced)
     if priced and not known and grounds.recipe.budget.max_cost_usd is not None:
         words = f"the season has a budget, and no price is named. Write {' or '.join(priced)}"
-        yield EntryFinding(check="price", weight=FindingSeverity.REFUSES, words=words)
+        yield EntryFinding(check="price", weight=EntryFindingSeverity.REFUSES, words=words)
 
 
 def _iter_prompt_findings(
-    section: CreatorSection, grounds: EntryCheckContext
+    section: CreatorRecipeSection, grounds: EntryCheckContext
 ) -> Iterator[EntryFinding]:
     """Yield a warning about scenes without the prompt that the creator's settings need."""
     wordless = tuple(s for s, entry in grounds.scenery.scenes.items() if not entry.prompt.strip())
@@ -176,21 +184,21 @@ def _iter_prompt_findings(
     ):
         words = "the benchmark has no prompt for these scenes: their clips will be missing"
         yield EntryFinding(
-            check="prompts", weight=FindingSeverity.WARNS, words=words, clips=wordless
+            check="prompts", weight=EntryFindingSeverity.WARNS, words=words, clips=wordless
         )
 
 
 def _inspect_entry_clips(
-    subjects: Sequence[InspectedClip], grounds: EntryCheckContext
-) -> tuple[list[ClipInspection], list[EntryFinding]]:
+    subjects: Sequence[ClipToInspect], grounds: EntryCheckContext
+) -> tuple[list[ClipInspectionResult], list[EntryFinding]]:
     access = grounds.access
     with open_media_reader(access.settings, trusted=access.trusted) as reader:
         found = inspect_clips(subjects, reader)
-    looks = [look for look in found if isinstance(look, ClipInspection)]
+    looks = [look for look in found if isinstance(look, ClipInspectionResult)]
     unread = [
         EntryFinding(
             check="decoding",
-            weight=FindingSeverity.REFUSES,
+            weight=EntryFindingSeverity.REFUSES,
             words="clips must be complete. Encode them again, as H.264 in mp4",
             clips=(f"{subject.name}: {look}",),
         )
@@ -201,21 +209,21 @@ def _inspect_entry_clips(
 
 
 def _iter_clip_findings(
-    looks: Sequence[ClipInspection], grounds: EntryCheckContext
+    looks: Sequence[ClipInspectionResult], grounds: EntryCheckContext
 ) -> Iterator[EntryFinding]:
     real = _inspect_real_clips(grounds)
     by_scene = {look.subject.scene: look for look in real}
     for look in looks:
         beside = by_scene.get(look.subject.scene)
         facts = None if beside is None else beside.facts
-        yield from check_entry_clip(look.subject.name, look.facts, facts)
+        yield from iter_entry_clip_findings(look.subject.name, look.facts, facts)
     yield from _iter_duplicate_findings(looks)
     yield from _iter_copy_findings(looks, real)
-    yield from find_label_leaks(looks, real, seed=grounds.recipe.seed)
+    yield from iter_label_leak_findings(looks, real, seed=grounds.recipe.seed)
 
 
-def _inspect_real_clips(grounds: EntryCheckContext) -> list[ClipInspection]:
-    """Return the inspections of the real clip of each scene; unreadable clips are omitted."""
+def _inspect_real_clips(grounds: EntryCheckContext) -> list[ClipInspectionResult]:
+    """Inspect the real clip of each scene of the season; unreadable clips are omitted."""
     benchmark, access = grounds.scenery.benchmark, grounds.access
     with (
         open_media_reader(access.settings, trusted=access.trusted) as reader,
@@ -224,13 +232,13 @@ def _inspect_real_clips(grounds: EntryCheckContext) -> list[ClipInspection]:
         subjects = []
         for scene, entry in grounds.scenery.scenes.items():
             with suppress(MediaError):
-                file = copies.enter_context(open_local_copy(benchmark.find(entry), access))
-                subjects.append(InspectedClip(name=entry.name, scene=scene, file=file))
+                file = copies.enter_context(provide_local_clip_file(benchmark.find(entry), access))
+                subjects.append(ClipToInspect(name=entry.name, scene=scene, file=file))
         found = inspect_clips(subjects, reader)
-    return [look for look in found if isinstance(look, ClipInspection)]
+    return [look for look in found if isinstance(look, ClipInspectionResult)]
 
 
-def _iter_duplicate_findings(looks: Sequence[ClipInspection]) -> Iterator[EntryFinding]:
+def _iter_duplicate_findings(looks: Sequence[ClipInspectionResult]) -> Iterator[EntryFinding]:
     by_bytes: defaultdict[str, list[str]] = defaultdict(list)
     for look in looks:
         by_bytes[look.sha256].append(look.subject.name)
@@ -238,12 +246,15 @@ def _iter_duplicate_findings(looks: Sequence[ClipInspection]) -> Iterator[EntryF
         if len(names) > 1:
             words = "one file under several names. Hand in a clip for each scene"
             yield EntryFinding(
-                check="duplicates", weight=FindingSeverity.REFUSES, words=words, clips=tuple(names)
+                check="duplicates",
+                weight=EntryFindingSeverity.REFUSES,
+                words=words,
+                clips=tuple(names),
             )
 
 
 def _iter_copy_findings(
-    looks: Sequence[ClipInspection], real: Sequence[ClipInspection]
+    looks: Sequence[ClipInspectionResult], real: Sequence[ClipInspectionResult]
 ) -> Iterator[EntryFinding]:
     ours = [
         FingerprintedClip(clip=f"entry {k.subject.name}", owner=_OWNER, own=k.own) for k in looks
@@ -259,5 +270,5 @@ def _iter_copy_findings(
             else f"within {NEAR_BITS} bits of a real clip, nearly a copy of it"
         )
         name = f"{copy.clip.removeprefix('entry ')} of {copy.of.removeprefix('real ')}"
-        weight = FindingSeverity.REFUSES if refuses else FindingSeverity.WARNS
+        weight = EntryFindingSeverity.REFUSES if refuses else EntryFindingSeverity.WARNS
         yield EntryFinding(check="copies", weight=weight, words=words, clips=(name,))

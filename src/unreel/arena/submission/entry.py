@@ -10,27 +10,27 @@ from typing import Final, Literal
 from pydantic import ValidationError, model_validator
 
 from unreel.arena.season.recipe import Season, SeasonReviewerSection
-from unreel.arena.submission.log import (
+from unreel.arena.submission.season_log import (
     EntryState,
     SeasonLog,
     SeasonLogEvent,
     append_log_events,
     read_season_log,
 )
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.core.identity import digest
 from unreel.core.input_files import read_toml_file
-from unreel.core.names import make_safe_file_name
 from unreel.core.output_files import OutputDirectory
-from unreel.creators.config import CreatorSection
-from unreel.recipes.check import validate_recipe_sections
+from unreel.core.safe_names import make_safe_file_name
+from unreel.creators.config import CreatorRecipeSection
 from unreel.recipes.section import Line, RecipeSection, Text
+from unreel.recipes.validation import validate_recipe_sections
 
 _SHOWN: Final = 5
 
 
-class FindingSeverity(StrEnum):
-    """Consequence of a finding: the entry is rejected, or its team is warned."""
+class EntryFindingSeverity(StrEnum):
+    """Severity of a problem in an entry: the entry is rejected, or its team is warned."""
 
     REFUSES = "refuses"
     WARNS = "warns"
@@ -41,7 +41,7 @@ class EntryFinding:
     """One problem that a check found in an entry, and the affected clips."""
 
     check: str
-    weight: FindingSeverity
+    weight: EntryFindingSeverity
     words: str
     """A sentence that ends with what to do."""
     clips: tuple[str, ...] = ()
@@ -53,18 +53,18 @@ class EntryFinding:
 
 
 def merge_equal_findings(found: Iterable[EntryFinding]) -> tuple[EntryFinding, ...]:
-    """Merge equal findings into one with all their clips; findings that reject the entry come first."""
-    clips: dict[tuple[str, FindingSeverity, str], list[str]] = {}
+    """Merge equal problems of an entry into one with all their clips; problems that reject come first."""
+    clips: dict[tuple[str, EntryFindingSeverity, str], list[str]] = {}
     for each in found:
         clips.setdefault((each.check, each.weight, each.words), []).extend(each.clips)
     gathered = [
         EntryFinding(check=check, weight=weight, words=words, clips=tuple(names))
         for (check, weight, words), names in clips.items()
     ]
-    return tuple(sorted(gathered, key=lambda each: each.weight is not FindingSeverity.REFUSES))
+    return tuple(sorted(gathered, key=lambda each: each.weight is not EntryFindingSeverity.REFUSES))
 
 
-class EntryRecipe(RecipeSection):
+class SeasonEntryRecipe(RecipeSection):
     """Content of ENTRY.toml: team, licence, statement, and the creator or reviewer."""
 
     team: Line
@@ -74,11 +74,11 @@ class EntryRecipe(RecipeSection):
     """What it is, and what it has seen of the benchmark."""
     declared: bool = False
     """Whether this try is the one to rank, said before any try of the team is played."""
-    creator: CreatorSection | None = None
+    creator: CreatorRecipeSection | None = None
     reviewer: SeasonReviewerSection | None = None
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> "EntryRecipe":
+    def _one_of_both(self) -> "SeasonEntryRecipe":
         if (self.creator is None) == (self.reviewer is None):
             setting = "entry"
             problem = "it enters one board: a creator or a reviewer, not both and not none"
@@ -87,7 +87,7 @@ class EntryRecipe(RecipeSection):
 
     @property
     def kind(self) -> Literal["creator", "reviewer"]:
-        """Return the leaderboard of the entry: creators or reviewers."""
+        """Return the kind of the entry, which decides its leaderboard: creator or reviewer."""
         return "reviewer" if self.creator is None else "creator"
 
     @property
@@ -97,8 +97,8 @@ class EntryRecipe(RecipeSection):
             return self.creator.name
         return "" if self.reviewer is None else self.reviewer.shown
 
-    def beside(self, base: Path) -> "EntryRecipe":
-        """Return the same recipe with all paths starting at the directory `base`."""
+    def beside(self, base: Path) -> "SeasonEntryRecipe":
+        """Return the recipe of the entry with its relative paths starting at the folder `base`."""
         if self.creator is not None:
             return self.model_copy(update={"creator": self.creator.beside(base)})
         if self.reviewer is None:  # validation excludes it
@@ -111,7 +111,7 @@ class EntryRecipe(RecipeSection):
 class SubmittedEntry:
     """An entry as submitted: the parsed recipe with absolute paths, and the text of its file."""
 
-    recipe: EntryRecipe
+    recipe: SeasonEntryRecipe
     """With paths that hold wherever it is read."""
     text: bytes
 
@@ -123,7 +123,7 @@ def read_entry_file(file: Path) -> SubmittedEntry:
         UnreelError: The file cannot be read or is invalid; the error names the first problem.
     """
     base = file.absolute().parent
-    recipe = validate_recipe_sections(EntryRecipe, read_toml_file(file, "entry")).beside(base)
+    recipe = validate_recipe_sections(SeasonEntryRecipe, read_toml_file(file, "entry")).beside(base)
     _require_files_in_entry_folder(
         () if recipe.reviewer is None else recipe.reviewer.command[1:], base
     )
@@ -131,7 +131,7 @@ def read_entry_file(file: Path) -> SubmittedEntry:
 
 
 def _require_files_in_entry_folder(arguments: Iterable[str], base: Path) -> None:
-    """Check that a program's arguments name no files outside the entry's folder.
+    """Check that the arguments of a reviewer's program name no files outside the entry's folder.
 
     Raises:
         InvalidSettingError: An argument is a file elsewhere, which the program could read.
@@ -151,18 +151,18 @@ _DIGITS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class AcceptedEntry:
-    """An accepted entry that takes part in the season, with its state in the log."""
+    """An accepted entry that takes part in the season: its recipe, and its state in the log."""
 
-    recipe: EntryRecipe
+    recipe: SeasonEntryRecipe
     state: EntryState
 
 
 def format_entry_file_name(title: str) -> str:
-    """Return the file name of an entry in `entries/`."""
+    """Return the file name of an entry in the folder `entries/`, without extension."""
     return f"{make_safe_file_name(title)}-{digest('entry of a season', title)[:_DIGITS]}"
 
 
-def store_accepted_entry(folder: Path, recipe: EntryRecipe, text: bytes) -> None:
+def store_accepted_entry(folder: Path, recipe: SeasonEntryRecipe, text: bytes) -> None:
     """Store an accepted entry in the season's folder: the submitted TOML, and its settings as JSON."""
     name, files = format_entry_file_name(recipe.title), OutputDirectory(folder)
     files.write(f"{ENTRIES}/{name}.toml", text)
@@ -190,7 +190,7 @@ def read_accepted_entries(folder: Path) -> list[AcceptedEntry]:
 
 
 def add_accepted_entries(season: Season, folder: Path) -> Season:
-    """Return the season with the accepted entries at `folder` added to its creators and reviewers."""
+    """Return the season with the accepted entries stored in `folder` added to its entrants."""
     entered = [each.recipe for each in read_accepted_entries(folder)]
     recipe = season.recipe
     update = {
@@ -201,7 +201,7 @@ def add_accepted_entries(season: Season, folder: Path) -> Season:
 
 
 def log_played_entries(folder: Path, titles: Collection[str], *, at_us: int) -> None:
-    """Record that the entries with these titles took part; other titles are ignored."""
+    """Log that the accepted entries with these titles took part in a run; other titles are ignored."""
 
     def played(history: SeasonLog) -> list[SeasonLogEvent]:
         last = {event.entry: event for event in history.events if event.entry in titles}
@@ -215,11 +215,11 @@ def log_played_entries(folder: Path, titles: Collection[str], *, at_us: int) -> 
         append_log_events(folder, played)
 
 
-def _read_accepted_entry(folder: Path, title: str) -> EntryRecipe:
+def _read_accepted_entry(folder: Path, title: str) -> SeasonEntryRecipe:
     name = f"{ENTRIES}/{format_entry_file_name(title)}.json"
     try:
         with OutputDirectory(folder).read(name) as file:
-            return EntryRecipe.model_validate_json(file.read(_MOST_BYTES))
+            return SeasonEntryRecipe.model_validate_json(file.read(_MOST_BYTES))
     except (FileNotFoundError, ValidationError) as error:
         problem = f"the entry {title!a} was accepted, and its file is gone or damaged"
         remedy = "Put it back, or withdraw the entry with `unreel arena withdraw`"

@@ -1,7 +1,7 @@
-"""Checks of a reviewer's entry.
+"""Checks of a reviewer's entry, which cost no money.
 
-The checks cost no money. If the season has a cost limit, a model on a server needs a known
-price; it is not asked a question.
+A model on a server is not sent a question. If the season has a cost limit, its price must be
+known.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ from typing import Final
 
 from unreel.arena.season.recipe import SeasonReviewerSection
 from unreel.arena.submission.creator_checks import EntryCheckContext
-from unreel.arena.submission.entry import EntryFinding, FindingSeverity
+from unreel.arena.submission.entry import EntryFinding, EntryFindingSeverity
 from unreel.core.clip import Clip
+from unreel.core.content_ids import compute_bytes_clip_id
 from unreel.core.errors import UnreelError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import compute_bytes_clip_id
 from unreel.core.judgement import build_question_subject
 from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Question
@@ -24,7 +24,7 @@ from unreel.core.verdict import Unparsed
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.media.access import open_media_reader, read_sample_clip
 from unreel.media.reader import MediaReader
-from unreel.reviewers.ask import ReviewDispatcher, ReviewResult
+from unreel.reviewers.ask import AskedQuestionResult, ReviewDispatcher
 from unreel.reviewers.factory import ReviewerFactory
 from unreel.reviewers.registry import FLOORS, RECORDED
 
@@ -36,14 +36,14 @@ _UNSAID: Final = (FailureReason.NOT_RECORDED,)
 def check_reviewer_entry(
     entry: SeasonReviewerSection, grounds: EntryCheckContext
 ) -> Iterator[EntryFinding]:
-    """Yield findings about a reviewer's entry.
+    """Yield the problems of a reviewer's entry.
 
-    The checks are whether it can be opened, whether its price is known, and whether it answers
-    about a synthesised clip.
+    The checks are whether the reviewer can be opened, whether its price is known, and whether it
+    answers questions about a synthesised clip.
     """
     if entry.model in FLOORS:
         words = "a baseline takes part in every season without a rank. Enter your own reviewer"
-        yield EntryFinding(check="kind", weight=FindingSeverity.REFUSES, words=words)
+        yield EntryFinding(check="kind", weight=EntryFindingSeverity.REFUSES, words=words)
         return
     try:
         root = grounds.scenery.benchmark.root
@@ -61,9 +61,9 @@ def check_reviewer_entry(
                 yield from _iter_probe_findings(opener, recipe, grounds)
     except TimeoutError:
         words = f"no answer about a small clip within {PATIENCE_S:g} s. Make it quicker"
-        yield EntryFinding(check="probe", weight=FindingSeverity.REFUSES, words=words)
+        yield EntryFinding(check="probe", weight=EntryFindingSeverity.REFUSES, words=words)
     except UnreelError as error:
-        yield EntryFinding(check="opening", weight=FindingSeverity.REFUSES, words=str(error))
+        yield EntryFinding(check="opening", weight=EntryFindingSeverity.REFUSES, words=str(error))
 
 
 def _iter_price_findings(
@@ -71,13 +71,13 @@ def _iter_price_findings(
 ) -> Iterator[EntryFinding]:
     if grounds.recipe.budget.max_cost_usd is not None and entry.is_served and entry.price is None:
         words = "the season has a budget, and no price is known. Name a file of prices"
-        yield EntryFinding(check="price", weight=FindingSeverity.REFUSES, words=words)
+        yield EntryFinding(check="price", weight=EntryFindingSeverity.REFUSES, words=words)
 
 
 def _iter_probe_findings(
     opener: ReviewerFactory, recipe: EvalRecipe, grounds: EntryCheckContext
 ) -> Iterator[EntryFinding]:
-    """Ask the reviewer once under each condition about sample clips that are in no benchmark."""
+    """Ask a reviewer about sample clips under each condition, and yield problems of its answers."""
     access = grounds.access
     with (
         TemporaryDirectory(prefix="unreel-") as folder,
@@ -86,7 +86,9 @@ def _iter_probe_findings(
         clips = _write_probe_clips(recipe.instrument.n_clips, OutputDirectory(Path(folder)), reader)
         if isinstance(clips, Failure):
             yield EntryFinding(
-                check="probe", weight=FindingSeverity.WARNS, words=f"could not be asked: {clips}"
+                check="probe",
+                weight=EntryFindingSeverity.WARNS,
+                words=f"could not be asked: {clips}",
             )
             return
         desk = ReviewDispatcher(reader)
@@ -113,7 +115,7 @@ def _write_probe_clips(
 
 async def _ask_each_condition(
     desk: ReviewDispatcher, opener: ReviewerFactory, recipe: EvalRecipe, clips: Sequence[Clip]
-) -> list[ReviewResult]:
+) -> list[AskedQuestionResult]:
     subject, instrument = (
         build_question_subject(*(clip.id for clip in clips)),
         recipe.instrument.instrument,
@@ -133,7 +135,7 @@ async def _ask_each_condition(
 
 
 def _iter_answer_findings(
-    answers: list[ReviewResult], recipe: EvalRecipe
+    answers: list[AskedQuestionResult], recipe: EvalRecipe
 ) -> Iterator[EntryFinding]:
     decision = recipe.instrument.wording.decision
     for asked in answers:
@@ -142,9 +144,9 @@ def _iter_answer_findings(
             if recipe.reviewer.model == RECORDED and outcome.reason in _UNSAID:
                 continue  # it knows the benchmark's clips alone
             words = f"it does not answer about a plain clip: {outcome}"
-            yield EntryFinding(check="probe", weight=FindingSeverity.REFUSES, words=words)
+            yield EntryFinding(check="probe", weight=EntryFindingSeverity.REFUSES, words=words)
             continue
         read = asked.read(recipe.reviewer.parser)
         if read is None or isinstance(decision(read), Unparsed):
             words = f"its answer cannot be read: {outcome.text[:80]!a}. Answer as the prompt asks"
-            yield EntryFinding(check="probe", weight=FindingSeverity.WARNS, words=words)
+            yield EntryFinding(check="probe", weight=EntryFindingSeverity.WARNS, words=words)

@@ -13,14 +13,15 @@ from unreel.arena.submission.creator_checks import (
 from unreel.arena.submission.entry import (
     ENTRIES,
     EntryFinding,
-    EntryRecipe,
-    FindingSeverity,
+    EntryFindingSeverity,
+    SeasonEntryRecipe,
     SubmittedEntry,
     format_entry_file_name,
     merge_equal_findings,
     store_accepted_entry,
 )
-from unreel.arena.submission.log import (
+from unreel.arena.submission.reviewer_checks import check_reviewer_entry
+from unreel.arena.submission.season_log import (
     EntryState,
     SeasonLog,
     SeasonLogEvent,
@@ -28,11 +29,10 @@ from unreel.arena.submission.log import (
     append_log_events,
     read_season_log,
 )
-from unreel.arena.submission.reviewer_checks import check_reviewer_entry
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError
-from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
-from unreel.creators.config import CreatorSection
+from unreel.creators.config import CreatorRecipeSection
 from unreel.creators.folder import FolderCreatorConfig
 from unreel.engine.resolve_location import resolve_location
 from unreel.engine.writer_lock import build_writer_lock
@@ -69,7 +69,7 @@ def submit_team_entry(
         InvalidSettingError: The season itself has an entrant of that name, or the name has a `/`.
         InvalidValueError: An entry of that name takes part already.
         UnreelError: The log was changed, another submission is running, or the machine lacks
-            something.
+            a component that a check needs.
     """
     _require_free_title(handed.recipe, grounds)
     # Two entries of one name at once would write over each other's clips.
@@ -86,7 +86,7 @@ def _check_and_log_entry(
     findings = merge_equal_findings(checked.findings)
     reasons = tuple(str(each) for each in findings)
     identity = _compute_entry_identity(recipe, checked)
-    if any(each.weight is FindingSeverity.REFUSES for each in findings):
+    if any(each.weight is EntryFindingSeverity.REFUSES for each in findings):
         _remove_entry_folder(recipe, grounds.folder)
         line = append_log_event(
             grounds.folder, _build_next_event(first, EntryState.REFUSED, clock, identity, reasons)
@@ -115,7 +115,7 @@ def _check_and_log_entry(
 def withdraw_team_entry(
     folder: Path, entry: str, *, reason: str, retire: bool, at_us: int
 ) -> SeasonLogEvent:
-    """Log that an entry leaves the season. It is not run again, and its results stay.
+    """Log that an entry leaves the season: it is not run again, and its results stay.
 
     Args:
         folder: Folder of the season.
@@ -125,7 +125,7 @@ def withdraw_team_entry(
         at_us: Time of the event in microseconds since 1970, UTC.
 
     Raises:
-        InvalidValueError: There is no such entry, or it left before.
+        InvalidValueError: No entry has this title, or it left before.
     """
 
     def leaves(history: SeasonLog) -> list[SeasonLogEvent]:
@@ -148,7 +148,7 @@ def withdraw_team_entry(
     return line.event
 
 
-def _require_free_title(recipe: EntryRecipe, grounds: EntryCheckContext) -> None:
+def _require_free_title(recipe: SeasonEntryRecipe, grounds: EntryCheckContext) -> None:
     """Check that the title of the entry cannot be confused with another leaderboard row.
 
     Raises:
@@ -166,7 +166,9 @@ def _require_free_title(recipe: EntryRecipe, grounds: EntryCheckContext) -> None
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _append_submission_event(recipe: EntryRecipe, folder: Path, clock: Clock) -> SeasonLogEvent:
+def _append_submission_event(
+    recipe: SeasonEntryRecipe, folder: Path, clock: Clock
+) -> SeasonLogEvent:
     """Log the submission with its attempt number within the team, before any check."""
 
     def submitted(history: SeasonLog) -> list[SeasonLogEvent]:
@@ -200,15 +202,19 @@ def _build_next_event(
 
 
 def _check_entry(
-    recipe: EntryRecipe, grounds: EntryCheckContext, first: SeasonLogEvent
+    recipe: SeasonEntryRecipe, grounds: EntryCheckContext, first: SeasonLogEvent
 ) -> EntryCheckResult:
     findings = []
     if not recipe.licence.strip():
         words = "clips without a licence may not be shown. Write licence, for example CC BY 4.0"
-        findings.append(EntryFinding(check="licence", weight=FindingSeverity.REFUSES, words=words))
+        findings.append(
+            EntryFinding(check="licence", weight=EntryFindingSeverity.REFUSES, words=words)
+        )
     if not recipe.statement.strip():
         words = "nothing is said of it. Write a statement: what it is, what it has seen"
-        findings.append(EntryFinding(check="statement", weight=FindingSeverity.WARNS, words=words))
+        findings.append(
+            EntryFinding(check="statement", weight=EntryFindingSeverity.WARNS, words=words)
+        )
     sha256 = {}
     if recipe.creator is not None:
         _remove_entry_folder(recipe, grounds.folder)
@@ -224,12 +230,12 @@ def _check_entry(
     )
     if twin:
         words = f"the same as {twin!a}, which plays already. Enter something else"
-        again = EntryFinding(check="identity", weight=FindingSeverity.REFUSES, words=words)
+        again = EntryFinding(check="identity", weight=EntryFindingSeverity.REFUSES, words=words)
         return EntryCheckResult(findings=(*findings, again), sha256=sha256)
     return checked
 
 
-def _compute_entry_identity(recipe: EntryRecipe, checked: EntryCheckResult) -> str:
+def _compute_entry_identity(recipe: SeasonEntryRecipe, checked: EntryCheckResult) -> str:
     """Return a hash of everything that determines the entry's clips or answers, except its name."""
     if recipe.creator is not None:
         told = [str(part) for part in _get_creator_identity(recipe.creator)]
@@ -240,8 +246,8 @@ def _compute_entry_identity(recipe: EntryRecipe, checked: EntryCheckResult) -> s
     return digest("entry", recipe.kind, *told, *clips)
 
 
-def _find_same_entrant(recipe: EntryRecipe, grounds: EntryCheckContext) -> str:
-    """Return the title of an entrant of the season with the same settings; "" if there is none.
+def _find_same_entrant(recipe: SeasonEntryRecipe, grounds: EntryCheckContext) -> str:
+    """Return the title of an entrant in the season's recipe with the same settings; "" if none has.
 
     Folder creators are skipped: `_find_identical_entry` compares them by content.
     """
@@ -262,12 +268,12 @@ def _find_same_entrant(recipe: EntryRecipe, grounds: EntryCheckContext) -> str:
     )
 
 
-def _get_creator_identity(section: CreatorSection) -> tuple[str, str, int]:
+def _get_creator_identity(section: CreatorRecipeSection) -> tuple[str, str, int]:
     return section.kind, section.keys.identity(), section.seed
 
 
 def _find_identical_entry(identity: str, first: SeasonLogEvent, folder: Path) -> str:
-    """Return the name of another entry with the same identity; "" if there is none."""
+    """Return the title of another submitted entry with the same identity hash; "" if none has."""
     for event in read_season_log(folder).events:
         same = event.identity == identity and event.kind == first.kind
         if same and event.state in _HEARD and event.entry != first.entry:
@@ -275,10 +281,11 @@ def _find_identical_entry(identity: str, first: SeasonLogEvent, folder: Path) ->
     return ""
 
 
-def _pin_entry_clips(recipe: EntryRecipe, folder: Path, identity: str) -> EntryRecipe:
-    """Return the recipe with the copied clips, and a version derived from the bytes of the clips.
+def _pin_entry_clips(recipe: SeasonEntryRecipe, folder: Path, identity: str) -> SeasonEntryRecipe:
+    """Return the entry's recipe with its folder replaced by the folder of the copied clips.
 
-    A recipe without a folder of clips is returned unchanged.
+    Its version gets a hash of the clips, so that the recipe is bound to their content. A recipe
+    without a folder of clips is returned unchanged.
     """
     creator = recipe.creator
     if creator is None or not isinstance(creator.keys, FolderCreatorConfig):
@@ -290,6 +297,6 @@ def _pin_entry_clips(recipe: EntryRecipe, folder: Path, identity: str) -> EntryR
     return recipe.model_copy(update={"creator": section})
 
 
-def _remove_entry_folder(recipe: EntryRecipe, folder: Path) -> None:
-    """Delete the copied clips of an earlier attempt with the same title."""
+def _remove_entry_folder(recipe: SeasonEntryRecipe, folder: Path) -> None:
+    """Delete the clips that an earlier attempt with the same title copied."""
     OutputDirectory(folder).remove_folder(f"{ENTRIES}/{format_entry_file_name(recipe.title)}")

@@ -1,1 +1,1 @@
-"""Export of benchmarks as tasks of lmms-eval and VLMEvalKit, with our own protocols."""
+"""Export of benchmarks with unreel's protocols as tasks of lmms-eval and VLMEvalKit."""

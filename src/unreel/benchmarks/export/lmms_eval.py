@@ -13,12 +13,12 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.benchmarks.export.item import (
+from unreel.benchmarks.export.exported_question import (
     QUESTIONS_FILE,
     BenchmarkExportRecipe,
-    list_reported_metrics,
+    list_exported_task_metrics,
 )
-from unreel.benchmarks.export.questions import BenchmarkExportResult, write_exported_questions
+from unreel.benchmarks.export.question_writer import BenchmarkExportResult, write_exported_questions
 from unreel.benchmarks.loader import Benchmark
 from unreel.core.output_files import OutputDirectory
 from unreel.media.reader import MediaReader
@@ -67,16 +67,16 @@ def export_lmms_eval(
 ) -> BenchmarkExportResult:
     """Write `benchmark` to `folder` as the task `recipe.name`; it runs wherever unreel is installed."""
     exported = write_exported_questions(benchmark, recipe, folder=folder, reader=reader)
-    figures = list(list_reported_metrics(recipe.protocol))
+    figures = list(list_exported_task_metrics(recipe.protocol))
     into = OutputDirectory(folder, published=True)
-    into.write(f"{MODULE}.py", _format_task_module(recipe, figures).encode())
-    yaml = json.dumps(_build_task_config(recipe, folder, figures), indent=2)
+    into.write(f"{MODULE}.py", _format_lmms_task_module(recipe, figures).encode())
+    yaml = json.dumps(_build_lmms_task_config(recipe, folder, figures), indent=2)
     tagged = _FUNCTION_TAG.sub(r'!function "\1"', yaml)
     into.write(f"{recipe.name}.yaml", (tagged + "\n").encode())
     return exported
 
 
-def _format_task_module(
+def _format_lmms_task_module(
     recipe: BenchmarkExportRecipe, figures: list[tuple[str, bool | None]]
 ) -> str:
     head = _HEAD.format(name=recipe.name, instrument=recipe.instrument.instrument)
@@ -86,7 +86,7 @@ def _format_task_module(
     return head + "".join(rest)
 
 
-def _build_task_config(
+def _build_lmms_task_config(
     recipe: BenchmarkExportRecipe, folder: Path, figures: list[tuple[str, bool | None]]
 ) -> dict[str, Any]:
     return {

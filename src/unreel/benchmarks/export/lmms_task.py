@@ -1,4 +1,4 @@
-"""Functions of an exported lmms-eval task. They open no clip and need no PyAV."""
+"""Functions that an exported lmms-eval task calls. They open no clip and need no PyAV."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,9 +8,9 @@ from typing import Any
 
 from PIL import Image
 
-from unreel.benchmarks.export.item import (
-    list_reported_metrics,
-    list_scorecard_metrics,
+from unreel.benchmarks.export.exported_question import (
+    flatten_scorecard_metrics,
+    list_exported_task_metrics,
     load_export_recipe,
     parse_exported_question,
     read_exported_rows,
@@ -50,7 +50,7 @@ class LmmsTask:
         """Return the reply once for each metric, because metrics are computed from all replies together."""
         text = results[0] if results and isinstance(results[0], str) else ""
         said = {"id": str(doc["id"]), "reply": text}
-        return {figure: said for figure, _ in list_reported_metrics(self._recipe.protocol)}
+        return {figure: said for figure, _ in list_exported_task_metrics(self._recipe.protocol)}
 
     def figure(self, name: str, results: Sequence[Mapping[str, str]]) -> float | None:
         """Compute the metric `name` over all replies; `None`, shown as N/A, if it was not measured."""
@@ -59,7 +59,7 @@ class LmmsTask:
             replies = [(self._items[each["id"]], each["reply"]) for each in said]
             self._scored = (
                 said,
-                list_scorecard_metrics(score_exported_replies(self._recipe, replies)),
+                flatten_scorecard_metrics(score_exported_replies(self._recipe, replies)),
             )
         return self._scored[1].get(name)
 

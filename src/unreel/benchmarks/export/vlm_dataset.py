@@ -1,4 +1,4 @@
-"""Functions of an exported VLMEvalKit data set. They open no clip and need no PyAV."""
+"""Functions that an exported VLMEvalKit data set calls. They open no clip and need no PyAV."""
 
 import json
 import math
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.benchmarks.export.item import (
-    list_scorecard_metrics,
+from unreel.benchmarks.export.exported_question import (
+    flatten_scorecard_metrics,
     load_export_recipe,
     parse_exported_question,
     read_exported_rows,
@@ -58,10 +58,10 @@ class VlmDataset:
         """
         said = {int(row["index"]): row.get("prediction") for row in predictions}
         replies = [
-            (parse_exported_question(row), _format_reply_cell(said.get(row["index"])))
+            (parse_exported_question(row), _convert_reply_cell_to_text(said.get(row["index"])))
             for row in self._rows
         ]
-        figures = list_scorecard_metrics(score_exported_replies(self._recipe, replies))
+        figures = flatten_scorecard_metrics(score_exported_replies(self._recipe, replies))
         data = (json.dumps(figures, indent=2) + "\n").encode()
         OutputDirectory(eval_file.parent, published=True).write(eval_file.stem + SCORES, data)
         return figures
@@ -81,7 +81,7 @@ class VlmDataset:
                 yield {"type": "text", "value": part["text"]}
 
 
-def _format_reply_cell(cell: object) -> str:
+def _convert_reply_cell_to_text(cell: object) -> str:
     """Return the reply in a cell of VLMEvalKit's table as text.
 
     VLMEvalKit turns a column of digits into numbers. An empty cell gives "".

@@ -1,4 +1,4 @@
-"""A benchmark as a TSV for VLMEvalKit, with the class that reads it.
+"""Export of a benchmark as a TSV file for VLMEvalKit, with the Python class that reads it.
 
 None of VLMEvalKit's own classes reads a video TSV that it does not ship, so a subclass of its
 `VideoBaseDataset` is written next to the TSV. Run it with
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.benchmarks.export.item import BenchmarkExportRecipe, read_exported_rows
-from unreel.benchmarks.export.questions import BenchmarkExportResult, write_exported_questions
+from unreel.benchmarks.export.exported_question import BenchmarkExportRecipe, read_exported_rows
+from unreel.benchmarks.export.question_writer import BenchmarkExportResult, write_exported_questions
 from unreel.benchmarks.loader import Benchmark
 from unreel.core.output_files import OutputDirectory
 from unreel.media.reader import MediaReader
@@ -103,13 +103,15 @@ def export_vlmevalkit(
         table.writeheader()
         table.writerows(_iter_dataset_rows(folder))
     text = _MODULE_TEXT.format(
-        name=recipe.name, instrument=recipe.instrument.instrument, pace=_build_frame_options(recipe)
+        name=recipe.name,
+        instrument=recipe.instrument.instrument,
+        pace=_build_frame_sampling_options(recipe),
     )
     into.write(f"{MODULE}.py", text.encode())
     return exported
 
 
-def _build_frame_options(recipe: BenchmarkExportRecipe) -> dict[str, float]:
+def _build_frame_sampling_options(recipe: BenchmarkExportRecipe) -> dict[str, float]:
     match parse_sampling(recipe.sampling) if recipe.sampling else None:
         case UniformSampling(n) | VlmEvalKitCountSampling(n) | VideoRealityTestSampling(n):
             return {"nframe": n}

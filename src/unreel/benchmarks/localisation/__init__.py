@@ -1,8 +1,8 @@
-"""Data sets and prediction files about generated segments, in the formats of others.
+"""Readers of data sets and predictions of generated segments, in the formats of other projects.
 
 Where to look:
-    `formats.py`: detection of a format.
-    `json_items.py`: large JSON files, one element at a time.
+    `format_detection.py`: detection of a format.
+    `json_stream.py`: large JSON files, one element at a time.
     `lav_df.py`: LAV-DF and AV-Deepfake1M.
     `activity_forensics.py`: ActivityForensics.
     `vif_cot.py`: ViF-CoT.

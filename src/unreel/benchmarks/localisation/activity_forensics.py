@@ -7,8 +7,12 @@ from typing import Final, NamedTuple
 from unreel.benchmarks import cells
 from unreel.benchmarks.cells import ROW_BYTES
 from unreel.benchmarks.entry import Rejected, Row
-from unreel.benchmarks.folders import VIDEO_SUFFIXES
-from unreel.benchmarks.localisation.spans import build_entry, parse_segment, require_few
+from unreel.benchmarks.folder_layout import VIDEO_SUFFIXES
+from unreel.benchmarks.localisation.untrusted_segments import (
+    build_segment_entry,
+    parse_segment_seconds,
+    require_few_segments,
+)
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.span import TimeSpan, convert_to_microseconds
 
@@ -16,8 +20,8 @@ _FORM: Final = "Write `vid duration s=e+s=e`"
 _FIELDS: Final = (2, 3)
 
 
-class ForensicsLine(NamedTuple):
-    """One line of the file."""
+class ActivityForensicsLine(NamedTuple):
+    """One line of an ActivityForensics file: a clip, its duration and its generated segments."""
 
     name: str
     """Path of the clip; a name without the ending of a video is taken for an mp4 file."""
@@ -25,17 +29,23 @@ class ForensicsLine(NamedTuple):
     spans: tuple[TimeSpan, ...]
 
 
-def read_activity_forensics(path: Path) -> Iterator[Row]:
-    """Yield one entry per line."""
-    for line in read_lines(path):
+def read_activity_forensics_entries(path: Path) -> Iterator[Row]:
+    """Yield one benchmark entry per line of the ActivityForensics file `path`."""
+    for line in read_activity_forensics_lines(path):
         if isinstance(line, Rejected):
             yield line
             continue
-        yield build_entry(line.name, line.spans, duration_us=line.duration_us)
+        yield build_segment_entry(line.name, line.spans, duration_us=line.duration_us)
 
 
-def read_lines(path: Path) -> Iterator[ForensicsLine | Rejected]:
-    """Yield the lines of the file, each of bounded length."""
+def read_activity_forensics_lines(path: Path) -> Iterator[ActivityForensicsLine | Rejected]:
+    """Yield the parsed lines of the ActivityForensics file `path`.
+
+    A line that is invalid or too long is a `Rejected`.
+
+    Raises:
+        UnreadableSourceError: The file cannot be read.
+    """
     try:
         with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
             number = 0
@@ -49,24 +59,24 @@ def read_lines(path: Path) -> Iterator[ForensicsLine | Rejected]:
                     why = f"a line of more than {ROW_BYTES} characters. {_FORM}"
                     yield Rejected(f"row {number}", why)
                 elif text.strip():
-                    yield _read_line(text, number)
+                    yield _parse_line_or_reject(text, number)
     except OSError as error:
         remedy = "Check the path and that you may read it"
         raise UnreadableSourceError(str(path), error.strerror or "unreadable", remedy) from error
 
 
-def _read_line(text: str, number: int) -> ForensicsLine | Rejected:
+def _parse_line_or_reject(text: str, number: int) -> ActivityForensicsLine | Rejected:
     try:
-        return parse_line(text)
+        return parse_activity_forensics_line(text)
     except InvalidValueError as error:
         return Rejected(f"row {number}", str(error))
 
 
-def parse_line(text: str) -> ForensicsLine:
-    """Parse one line.
+def parse_activity_forensics_line(text: str) -> ActivityForensicsLine:
+    """Parse one line of an ActivityForensics file.
 
     Raises:
-        InvalidValueError: It has another form, or a segment ends before it starts.
+        InvalidValueError: The line is not `vid duration s=e+s=e`, or a segment ends before it starts.
     """
     fields = text.split()
     if len(fields) not in _FIELDS:
@@ -76,12 +86,12 @@ def parse_line(text: str) -> ForensicsLine:
         name += ".mp4"
     duration_us = convert_to_microseconds(cells.parse_positive_number(fields[1], "duration"))
     pairs = fields[2].split("+") if len(fields) == max(_FIELDS) else []
-    require_few(pairs)
-    return ForensicsLine(name, duration_us, tuple(map(_parse_pair, pairs)))
+    require_few_segments(pairs)
+    return ActivityForensicsLine(name, duration_us, tuple(map(_parse_segment_text, pairs)))
 
 
-def _parse_pair(text: str) -> TimeSpan:
+def _parse_segment_text(text: str) -> TimeSpan:
     start, sign, end = text.partition("=")
     if not sign:
         cells.raise_invalid_cell("a segment", text, "Write start=end in seconds")
-    return parse_segment(start, end)
+    return parse_segment_seconds(start, end)

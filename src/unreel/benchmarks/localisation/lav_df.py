@@ -11,8 +11,11 @@ from typing import Any, Final
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.localisation.json_items import read_json_items
-from unreel.benchmarks.localisation.spans import build_entry, parse_pairs
+from unreel.benchmarks.localisation.json_stream import stream_json_items
+from unreel.benchmarks.localisation.untrusted_segments import (
+    build_segment_entry,
+    parse_segment_list,
+)
 from unreel.core.errors import InvalidValueError
 from unreel.core.span import convert_to_microseconds
 
@@ -30,29 +33,29 @@ READ: Final = {
 _RATE: Final = 25
 
 
-def is_lav_df(row: object) -> bool:
-    """Return whether a JSON value is a row of these sets."""
+def is_lav_df_row(row: object) -> bool:
+    """Return whether a JSON value is a row of LAV-DF or AV-Deepfake1M."""
     return isinstance(row, Mapping) and "file" in row and any(name in row for name in SEGMENTS)
 
 
-def read_lav_df(path: Path) -> Iterator[Row]:
-    """Yield one entry per clip of the metadata file, in order."""
-    for number, (_, row) in enumerate(read_json_items(path), start=1):
+def read_lav_df_entries(path: Path) -> Iterator[Row]:
+    """Yield one benchmark entry per clip of a metadata file of LAV-DF or AV-Deepfake1M, in order."""
+    for number, (_, row) in enumerate(stream_json_items(path), start=1):
         try:
-            yield _read_row(row)
+            yield _parse_lav_df_row(row)
         except InvalidValueError as error:
             yield Rejected(f"row {number}", str(error))
 
 
-def _read_row(row: Any) -> Entry:
-    if not is_lav_df(row):
+def _parse_lav_df_row(row: Any) -> Entry:
+    if not is_lav_df_row(row):
         cells.raise_invalid_cell("a row", row, f"Write file and {' or '.join(SEGMENTS)}")
     location = cells.parse_clip_location(row["file"], "file")
     name = next(name for name in SEGMENTS if name in row)
     original = cells.parse_text_cell(row.get("original"), "original")
-    return build_entry(
+    return build_segment_entry(
         location,
-        parse_pairs(row[name], name),
+        parse_segment_list(row[name], name),
         duration_us=_parse_duration_us(row),
         split=cells.parse_text_cell(row.get("split"), "split"),
         group=original or location,

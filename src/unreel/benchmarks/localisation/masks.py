@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected, Row
-from unreel.benchmarks.folders import walk_videos
-from unreel.benchmarks.records import UNKNOWN_CREATOR
+from unreel.benchmarks.folder_layout import walk_videos
+from unreel.benchmarks.table_entries import UNKNOWN_CREATOR
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import UnreadableSourceError
@@ -34,17 +34,19 @@ _BRIGHT: Final = 128
 MaskPixels = npt.NDArray[np.bool_]
 
 
-def trace_masks(masks: Iterable[tuple[int, MaskPixels]], end_us: int) -> tuple[Trace, ...]:
-    """Return a trace for each run of masks with a set pixel, with the box around its pixels at each instant.
+def convert_masks_to_traces(
+    masks: Iterable[tuple[int, MaskPixels]], end_us: int
+) -> tuple[Trace, ...]:
+    """Return one trace per run of masks with a set pixel, with the box around the pixels at each time.
 
     Args:
-        masks: Instants in microseconds with their masks, in order of time.
+        masks: Times in microseconds with their masks, in order of time.
         end_us: End of the last mask.
     """
     runs: list[tuple[list[BoxAt], int]] = []
     open_run: list[BoxAt] = []
     for at_us, mask in masks:
-        box = _find_box(mask)
+        box = _find_mask_box(mask)
         if box is not None:
             open_run.append(BoxAt(at_us, box))
         elif open_run:
@@ -57,7 +59,7 @@ def trace_masks(masks: Iterable[tuple[int, MaskPixels]], end_us: int) -> tuple[T
     )
 
 
-def _find_box(mask: MaskPixels) -> Box | None:
+def _find_mask_box(mask: MaskPixels) -> Box | None:
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if not len(rows):
         return None
@@ -71,10 +73,10 @@ def _find_box(mask: MaskPixels) -> Box | None:
 
 
 def read_masked_clips(root: Path, reader: "MediaReader") -> Iterator[Row]:
-    """Yield an entry for each video below `videos`, with the traces of its mask.
+    """Yield a benchmark entry for each video below `videos`, with the traces of its mask video.
 
     Raises:
-        UnreadableSourceError: A folder is missing.
+        UnreadableSourceError: The folder `videos` or `masks` is missing.
     """
     if not ((root / VIDEOS).is_dir() and (root / MASKS).is_dir()):
         problem = f"no folders {VIDEOS}/ and {MASKS}/"
@@ -87,10 +89,10 @@ def read_masked_clips(root: Path, reader: "MediaReader") -> Iterator[Row]:
         if isinstance(video, Rejected):
             yield video
             continue
-        yield _read_clip(root, video, masks.get(Path(video).stem), reader)
+        yield _read_masked_clip(root, video, masks.get(Path(video).stem), reader)
 
 
-def _read_clip(root: Path, video: str, mask: str | None, reader: "MediaReader") -> Row:
+def _read_masked_clip(root: Path, video: str, mask: str | None, reader: "MediaReader") -> Row:
     facts = reader.probe(root / video)
     if isinstance(facts, Failure):
         return Rejected(video, str(facts))
@@ -101,13 +103,14 @@ def _read_clip(root: Path, video: str, mask: str | None, reader: "MediaReader") 
         if isinstance(frames, Failure):
             return Rejected(mask, str(frames))
         shown = [
-            (convert_to_microseconds(frame.at_s), _binarise(frame.rgb())) for frame in frames.frames
+            (convert_to_microseconds(frame.at_s), _binarise_mask(frame.rgb()))
+            for frame in frames.frames
         ]
         if shown[-1][0] >= duration_us:
             return Rejected(
                 mask, "the mask is longer than its clip. Check that they belong together"
             )
-        traces = trace_masks(shown, duration_us)
+        traces = convert_masks_to_traces(shown, duration_us)
     return Entry(
         name=video,
         location=video,
@@ -119,6 +122,6 @@ def _read_clip(root: Path, video: str, mask: str | None, reader: "MediaReader") 
     )
 
 
-def _binarise(pixels: Any) -> MaskPixels:
+def _binarise_mask(pixels: Any) -> MaskPixels:
     bright: MaskPixels = pixels.max(axis=2) >= _BRIGHT
     return bright

@@ -1,4 +1,4 @@
-"""Predictions of segments in the formats of others, as answers of `locate`.
+"""Reader of predicted segments in the formats of other projects, as answers to `locate`.
 
 | file | content | confidence |
 |---|---|---|
@@ -14,69 +14,74 @@ from typing import Any, Final
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.localisation.activity_forensics import read_lines
-from unreel.benchmarks.localisation.formats import SUFFIXES
-from unreel.benchmarks.localisation.json_items import read_json_items
-from unreel.benchmarks.localisation.spans import parse_segment, require_few
-from unreel.benchmarks.localisation.vif_cot import parse_conversation
+from unreel.benchmarks.localisation.activity_forensics import read_activity_forensics_lines
+from unreel.benchmarks.localisation.format_detection import SUFFIXES
+from unreel.benchmarks.localisation.json_stream import stream_json_items
+from unreel.benchmarks.localisation.untrusted_segments import (
+    parse_segment_seconds,
+    require_few_segments,
+)
+from unreel.benchmarks.localisation.vif_cot import parse_vif_cot_conversation
 from unreel.core.errors import InvalidValueError
 from unreel.core.trace import Trace
 from unreel.core.verdict import LocatedSegment
-from unreel.protocols.locate.text import UNIT, write_segments
+from unreel.protocols.locate.verdict_texts import UNIT, format_segments_json
 
 _TRIPLE: Final = 3
 
 
-def is_prediction_file(path: Path) -> bool:
-    """Return whether a file of answers is read as predictions of segments."""
+def is_segment_prediction_file(path: Path) -> bool:
+    """Return whether an answers file is read as predicted segments, by its suffix."""
     return path.suffix.lower() in SUFFIXES
 
 
-def find_prediction_space(path: Path) -> str | None:
-    """Return the box space of a file of predictions that hold no boxes; `None` for other files."""
-    if not is_prediction_file(path):
+def find_prediction_box_space(path: Path) -> str | None:
+    """Return the box space of a prediction file whose format has no boxes; `None` for other files."""
+    if not is_segment_prediction_file(path):
         return None
     is_text = path.suffix.lower() == ".txt"
-    return UNIT.name if is_text or any(key for key, _ in islice(read_json_items(path), 1)) else None
+    return (
+        UNIT.name if is_text or any(key for key, _ in islice(stream_json_items(path), 1)) else None
+    )
 
 
-def read_predictions(path: Path) -> Iterator[tuple[str, str] | Rejected]:
-    """Yield the name of each clip with its answer as text, in order.
+def read_segment_predictions(path: Path) -> Iterator[tuple[str, str] | Rejected]:
+    """Yield the name of each clip with its predicted segments as the text of an answer, in order.
 
     Raises:
-        UnreadableSourceError: The file cannot be read, or is none of these formats.
+        UnreadableSourceError: The file cannot be read, or has none of the three formats.
     """
     if path.suffix.lower() == ".txt":
-        for line in read_lines(path):
+        for line in read_activity_forensics_lines(path):
             if isinstance(line, Rejected):
                 yield line
             else:
                 spans = (LocatedSegment(Trace(span=span)) for span in line.spans)
-                yield line.name, write_segments(spans)
+                yield line.name, format_segments_json(spans)
         return
-    for number, (key, value) in enumerate(read_json_items(path), start=1):
+    for number, (key, value) in enumerate(stream_json_items(path), start=1):
         try:
             if key:
-                segments = map(_parse_triple, _require_list(value))
-                yield cells.parse_text_cell(key, "file"), write_segments(segments)
+                segments = map(_parse_scored_segment, _require_prediction_list(value))
+                yield cells.parse_text_cell(key, "file"), format_segments_json(segments)
             else:
-                yield parse_conversation(value)
+                yield parse_vif_cot_conversation(value)
         except InvalidValueError as error:
             yield Rejected(cells.format_untrusted_name(key) if key else f"row {number}", str(error))
 
 
-def _require_list(value: object) -> list[Any]:
+def _require_prediction_list(value: object) -> list[Any]:
     if not isinstance(value, list):
         cells.raise_invalid_cell("the predictions", value, "Write a list of [score, start, end]")
-    require_few(value)
+    require_few_segments(value)
     return value
 
 
-def _parse_triple(value: object) -> LocatedSegment:
+def _parse_scored_segment(value: object) -> LocatedSegment:
     if not isinstance(value, list) or len(value) != _TRIPLE:
         cells.raise_invalid_cell("a prediction", value, "Write [score, start, end]")
     score, start, end = value
     confidence = float(cells.parse_exact_number(score, "score"))
     if not 0 <= confidence <= 1:
         cells.raise_invalid_cell("score", score, "Write a confidence from 0 to 1")
-    return LocatedSegment(Trace(span=parse_segment(start, end)), confidence)
+    return LocatedSegment(Trace(span=parse_segment_seconds(start, end)), confidence)

@@ -1,7 +1,7 @@
-"""ViF-CoT as distributed: a JSON list of conversations about a video, whose last answer holds tagged segments.
+"""Reader of ViF-CoT as distributed: a JSON list of conversations about videos.
 
-Boxes are read only if the row declares `width` and `height`: then they are pixels. The file does not say
-what else they would be.
+The last answer of a conversation holds the segments in tags. Boxes are read only if the row
+declares `width` and `height`: then they are in pixels. Otherwise their unit is unknown.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,14 +11,14 @@ from typing import Any, Final, NamedTuple
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected, Row
-from unreel.benchmarks.localisation.json_items import read_json_items
-from unreel.benchmarks.records import UNKNOWN_CREATOR
+from unreel.benchmarks.localisation.json_stream import stream_json_items
+from unreel.benchmarks.table_entries import UNKNOWN_CREATOR
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidValueError
 from unreel.core.span import convert_to_microseconds
 from unreel.core.verdict import Unparsed
-from unreel.protocols.locate.tagged_parser import parse_tagged
-from unreel.protocols.space import BoxSpace
+from unreel.protocols.box_space import BoxSpace
+from unreel.protocols.locate.tagged_parser import parse_tagged_segments
 
 READ: Final = {
     **dict.fromkeys(("videos", "video"), "location"),
@@ -31,14 +31,14 @@ READ: Final = {
 _UNKNOWN_SPACE: Final = BoxSpace("unit", 1, 1)
 
 
-class TaggedAnswer(NamedTuple):
-    """The last answer of a conversation, and the video that it is about."""
+class VideoConversationAnswer(NamedTuple):
+    """The last answer of a conversation, and the location of the video that it is about."""
 
     location: str
     text: str
 
 
-def is_vif_cot(row: object) -> bool:
+def is_vif_cot_row(row: object) -> bool:
     """Return whether a JSON value is a conversation about a video."""
     return (
         isinstance(row, Mapping)
@@ -47,22 +47,22 @@ def is_vif_cot(row: object) -> bool:
     )
 
 
-def read_vif_cot(path: Path) -> Iterator[Row]:
-    """Yield one entry per conversation, in order."""
-    for number, (_, row) in enumerate(read_json_items(path), start=1):
+def read_vif_cot_entries(path: Path) -> Iterator[Row]:
+    """Yield one benchmark entry per conversation of the ViF-CoT file `path`, in order."""
+    for number, (_, row) in enumerate(stream_json_items(path), start=1):
         try:
-            yield _read_row(row)
+            yield _parse_vif_cot_row(row)
         except InvalidValueError as error:
             yield Rejected(f"row {number}", str(error))
 
 
-def parse_conversation(row: Any) -> TaggedAnswer:
-    """Return the video and the last answer of a row.
+def parse_vif_cot_conversation(row: Any) -> VideoConversationAnswer:
+    """Return the video and the last answer of a conversation of ViF-CoT.
 
     Raises:
         InvalidValueError: The row is no conversation about a video, or has no answer.
     """
-    if not is_vif_cot(row):
+    if not is_vif_cot_row(row):
         cells.raise_invalid_cell(
             "a row", row, "Write video or videos, and messages or conversations"
         )
@@ -76,17 +76,17 @@ def parse_conversation(row: Any) -> TaggedAnswer:
     text = turns[-1].get("content", turns[-1].get("value"))
     if not isinstance(text, str):
         cells.raise_invalid_cell("the answer", text, "Write a text")
-    return TaggedAnswer(cells.parse_clip_location(video, "video"), text)
+    return VideoConversationAnswer(cells.parse_clip_location(video, "video"), text)
 
 
-def _read_row(row: Any) -> Entry:
-    answer = parse_conversation(row)
+def _parse_vif_cot_row(row: Any) -> Entry:
+    answer = parse_vif_cot_conversation(row)
     width, height, duration = (row.get(name) for name in ("width", "height", "duration"))
     space = None
     if width is not None and height is not None:
         sizes = (cells.parse_count_cell(size, "frame size") for size in (width, height))
         space = BoxSpace("pixel", *sizes)
-    segments = parse_tagged(answer.text, "lenient", space or _UNKNOWN_SPACE)
+    segments = parse_tagged_segments(answer.text, "lenient", space or _UNKNOWN_SPACE)
     if isinstance(segments, Unparsed):
         msg = f"its segments are {segments.reason.value}: {cells.format_untrusted_cell(segments.found)}. Check the tags"
         raise InvalidValueError(msg)

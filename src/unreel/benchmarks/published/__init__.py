@@ -1,4 +1,4 @@
 """Printed results of the three papers as data, and their recalculation.
 
-It imports `protocols` and `core`.
+This folder imports `protocols` and `core`.
 """

@@ -1,29 +1,33 @@
-"""All checks of the papers' printed results."""
+"""All checks of the printed results of the three papers."""
 
 from decimal import Decimal
 from math import comb
 from typing import Final
 
-from unreel.benchmarks.published.misprints import MisprintCause, PrintedFigureCheck, PrintedMisprint
-from unreel.benchmarks.published.reality_check import (
-    check_creator_cells,
-    check_human_clip_count,
-    check_human_scores,
-    check_printed_averages,
-    check_printed_ranks,
-    check_reviewer_cells,
-    list_creator_cells,
-    list_reviewer_cells,
+from unreel.benchmarks.published.deeptrace_check import (
+    check_deeptrace_accuracy,
+    check_deeptrace_explanation_rates,
+    check_deeptrace_overall,
 )
-from unreel.benchmarks.published.tables import (
-    read_count_tables,
+from unreel.benchmarks.published.misprints import (
+    MisprintCause,
+    PrintedMisprint,
+    PrintedNumberCheckResult,
+)
+from unreel.benchmarks.published.printed_tables import (
+    read_printed_count_tables,
     read_printed_creator_lines,
     read_printed_reviewer_lines,
 )
-from unreel.benchmarks.published.trace_check import (
-    check_deeptrace_accuracy,
-    check_deeptrace_overall,
-    check_deeptrace_sources,
+from unreel.benchmarks.published.reality_test_check import (
+    check_printed_averages,
+    check_printed_creator_cells,
+    check_printed_human_clip_count,
+    check_printed_human_scores,
+    check_printed_ranks,
+    check_printed_reviewer_cells,
+    list_printed_creator_cells,
+    list_printed_reviewer_cells,
 )
 
 CLIPS_BY_SCORE: Final = (3, 7, 10, 6, 4)
@@ -36,7 +40,7 @@ def count_untied_pairs(clips_by_score: tuple[int, ...]) -> int:
     return comb(sum(clips_by_score), 2) - sum(comb(clips, 2) for clips in clips_by_score)
 
 
-def check_printed_pair_count() -> PrintedFigureCheck:
+def check_printed_pair_count() -> PrintedNumberCheckResult:
     """Check VideoRealBench's printed number of pairs of clips with different scores."""
     pairs = count_untied_pairs(CLIPS_BY_SCORE)
     misprint = PrintedMisprint(
@@ -48,7 +52,7 @@ def check_printed_pair_count() -> PrintedFigureCheck:
         because="The scores give another number",
     )
     wrong = () if pairs == PRINTED_PAIRS else (misprint,)
-    return PrintedFigureCheck(
+    return PrintedNumberCheckResult(
         name="VRB pairs",
         formula="30 x 29 / 2 less the ties of 3, 7, 10, 6 and 4 clips = 345",
         reproduced=1 - len(wrong),
@@ -59,25 +63,28 @@ def check_printed_pair_count() -> PrintedFigureCheck:
     )
 
 
-def check_published_figures() -> tuple[PrintedFigureCheck, ...]:
-    """Run all checks of printed results; the data is sound if `ok` is true for each."""
-    tables = read_count_tables()
+def check_published_numbers() -> tuple[PrintedNumberCheckResult, ...]:
+    """Recalculate all printed results and return one check result per group of numbers.
+
+    The stored data is sound if `ok` is true for each.
+    """
+    tables = read_printed_count_tables()
     reviewers, creators = read_printed_reviewer_lines(), read_printed_creator_lines()
     return (
         check_deeptrace_overall(),
         check_deeptrace_accuracy(),
-        check_deeptrace_sources(),
-        check_reviewer_cells(tables),
+        check_deeptrace_explanation_rates(),
+        check_printed_reviewer_cells(tables),
         check_printed_averages(
-            reviewers, list_reviewer_cells(tables), name="VRT table 2 averages", expected=13
+            reviewers, list_printed_reviewer_cells(tables), name="VRT table 2 averages", expected=13
         ),
         check_printed_ranks(reviewers, name="VRT table 2 ranks", best_is_high=True),
-        check_creator_cells(tables),
+        check_printed_creator_cells(tables),
         check_printed_averages(
-            creators, list_creator_cells(tables), name="VRT table 3 averages", expected=10
+            creators, list_printed_creator_cells(tables), name="VRT table 3 averages", expected=10
         ),
         check_printed_ranks(creators, name="VRT table 3 ranks", best_is_high=False),
-        check_human_scores(),
-        check_human_clip_count(),
+        check_printed_human_scores(),
+        check_printed_human_clip_count(),
         check_printed_pair_count(),
     )

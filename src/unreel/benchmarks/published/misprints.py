@@ -1,4 +1,4 @@
-"""Result of a recalculation: reproduced cells, and causes of the others, each hypothesis recomputed."""
+"""Results of the recalculation of printed numbers, and tested explanations of misprints."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
-from unreel.benchmarks.published.tables import (
+from unreel.benchmarks.published.printed_tables import (
     REAL,
     CountTables,
-    GeneratedAnswerCount,
     PrintedTableLine,
+    RealAndGeneratedAnswerCounts,
     round_to_two_places,
 )
-from unreel.protocols.formulas import PERCENT, compute_pooled_accuracy
+from unreel.protocols.paper_formulas import PERCENT, compute_pooled_accuracy
 
 
 class MisprintCause(StrEnum):
-    """Cause of a printed figure that does not follow from its inputs."""
+    """Cause of a printed number that does not follow from its inputs."""
 
     REPEATED_ROW = "repeated row"
     REPEATED_TABLE = "repeated table"
@@ -57,7 +57,7 @@ _SENTENCES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintedMisprint:
-    """A printed number that does not reproduce, with the calculation and the cause."""
+    """A printed number that the recalculation does not give, with the calculation and the cause."""
 
     cell: str
     formula: str
@@ -75,11 +75,8 @@ class PrintedMisprint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrintedFigureCheck:
-    """Result of the check of one group of printed numbers.
-
-    `ok` is true while both counts equal the expected ones.
-    """
+class PrintedNumberCheckResult:
+    """Result of the recalculation of one group of printed numbers, with the misprints."""
 
     name: str
     formula: str
@@ -94,7 +91,7 @@ class PrintedFigureCheck:
 
     @property
     def ok(self) -> bool:
-        """Return whether exactly the expected cells reproduce and every other cell has a cause."""
+        """Return whether exactly the expected number of cells reproduce, and every other cell has a cause."""
         return (
             self.reproduced == self.expected
             and self.total == self.expected_total
@@ -124,9 +121,9 @@ class PrintedCell:
     """Number of the table that holds the counts."""
     creator: str
     """Line of table 3 whose clips were judged."""
-    real: GeneratedAnswerCount | None
+    real: RealAndGeneratedAnswerCounts | None
     """None in table 3, whose cells look at generated clips alone."""
-    fake: GeneratedAnswerCount
+    fake: RealAndGeneratedAnswerCounts
 
     @property
     def name(self) -> str:
@@ -141,7 +138,7 @@ class PrintedCell:
         above = f"({self.real.said_real} + {self.fake.said_fake})"
         return f"100 x {above}/({self.real.valid} + {self.fake.valid})"
 
-    def value(self, fake: GeneratedAnswerCount | None = None) -> Decimal:
+    def value(self, fake: RealAndGeneratedAnswerCounts | None = None) -> Decimal:
         """Recalculate the cell from its own counts, or with `fake` instead of its generated counts."""
         count = self.fake if fake is None else fake
         if self.real is None:
@@ -156,7 +153,11 @@ class PrintedCell:
 
 
 def explain_cell_misprint(cell: PrintedCell, tables: CountTables) -> Explanation:
-    """Return the first cause whose recalculation gives the printed percentage, and the evidence."""
+    """Return the first cause that explains the printed percentage of `cell`, and the evidence.
+
+    A cause is accepted if the recalculation with it gives the printed number, or if the table repeats
+    another table. Otherwise the size of the error is the evidence.
+    """
     for guess in (_explain_repeated_table, _explain_rotated_counts, _explain_swapped_totals):
         found = guess(cell, tables)
         if found is not None:
@@ -168,7 +169,7 @@ def explain_cell_misprint(cell: PrintedCell, tables: CountTables) -> Explanation
                 f"{slip} instead of {cell.fake} gives the printed {cell.printed}",
             )
     near = min(_iter_near_counts(cell.fake), key=lambda slip: abs(cell.value(slip) - cell.printed))
-    cause, because = _explain_by_distance(cell.printed, cell.value())
+    cause, because = _explain_by_size_of_error(cell.printed, cell.value())
     return cause, f"{because}; the nearest counts, {near}, give {cell.value(near)}"
 
 
@@ -188,13 +189,13 @@ def explain_average_misprint(line: PrintedTableLine, cells: Sequence[PrintedCell
                     MisprintCause.COUNT_SLIP,
                     f"One answer {more} in one cell gives the printed {line.average}",
                 )
-    return _explain_by_distance(line.average, round_to_two_places(total / len(line.cells)))
+    return _explain_by_size_of_error(line.average, round_to_two_places(total / len(line.cells)))
 
 
 def rank_printed_lines(
     values: Mapping[str, Fraction], lines: Sequence[PrintedTableLine], *, best_is_high: bool
 ) -> dict[str, int]:
-    """Rank `lines` by `values`, from 1; a variant with audio has the rank of its base line."""
+    """Rank the lines of a table by `values`, from 1; a line with audio has the rank of its base line."""
     bases = [line.name for line in lines if line.base == line.name]
     order = sorted(bases, key=lambda name: values[name], reverse=best_is_high)
     places = {name: place for place, name in enumerate(order, start=1)}
@@ -208,7 +209,7 @@ def explain_rank_misprint(
     ranks: Mapping[str, int],
     best_is_high: bool,
 ) -> Explanation:
-    """Explain why the printed rank is not the rank of the mean."""
+    """Return the cause of a printed rank that is not the rank of the line's mean, and the evidence."""
     averages = {other.name: Fraction(other.average) for other in lines}
     if rank_printed_lines(averages, lines, best_is_high=best_is_high)[line.name] == line.rank:
         return (
@@ -259,23 +260,27 @@ def _explain_swapped_totals(cell: PrintedCell, tables: CountTables) -> Explanati
             continue
         if cell.fake.said_fake > count.valid:
             continue
-        swapped = GeneratedAnswerCount(valid=count.valid, said_fake=cell.fake.said_fake)
+        swapped = RealAndGeneratedAnswerCounts(valid=count.valid, said_fake=cell.fake.said_fake)
         if cell.value(swapped) == cell.printed:
             because = f"{swapped}, with the total of {source}, gives the printed {cell.printed}"
             return MisprintCause.SWAPPED_TOTALS, because
     return None
 
 
-def _iter_near_counts(count: GeneratedAnswerCount) -> Iterator[GeneratedAnswerCount]:
+def _iter_near_counts(
+    count: RealAndGeneratedAnswerCounts,
+) -> Iterator[RealAndGeneratedAnswerCounts]:
     """Yield counts that differ from `count` by one or two answers, nearest first."""
     steps = [(said, valid) for said in range(-2, 3) for valid in range(-2, 3)]
     for said, valid in sorted(steps, key=lambda step: abs(step[0]) + abs(step[1])):
-        slip = GeneratedAnswerCount(valid=count.valid + valid, said_fake=count.said_fake + said)
+        slip = RealAndGeneratedAnswerCounts(
+            valid=count.valid + valid, said_fake=count.said_fake + said
+        )
         if 0 < abs(said) + abs(valid) <= 2 and 0 <= slip.said_fake <= slip.valid:  # noqa: PLR2004
             yield slip
 
 
-def _explain_by_distance(printed: Decimal, calculated: Decimal) -> Explanation:
+def _explain_by_size_of_error(printed: Decimal, calculated: Decimal) -> Explanation:
     distance = abs(printed - calculated)
     if distance == HALF_POINT:
         return MisprintCause.HALF_POINT_OFF, f"{printed} against {calculated}"

@@ -1,4 +1,4 @@
-"""`unreel annotate consensus` and `review`: print the consensus of tasks, and review it."""
+"""`unreel annotate consensus` and `review`: print and review the consensus of a campaign's tasks."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def consensus(*, as_json: bool, **options: Any) -> None:
 
     Exits with status 1 if no task has a consensus.
     """
-    job = "unreel.cli.annotate.consensus_job:print_consensus"
+    job = "unreel.cli.annotate.consensus_job:print_campaign_consensus"
     LazyImport(job, "annotate").load()(options, as_json=as_json)
 
 

@@ -9,16 +9,16 @@ from typing import Any
 
 from unreel.annotation.campaign import AnnotationTask
 from unreel.annotation.campaign_consensus import (
-    TaskReviewRequest,
+    ConsensusReviewRequest,
     find_campaign_task,
-    store_task_review,
+    record_consensus_review,
 )
-from unreel.annotation.campaign_state import read_campaign
+from unreel.annotation.campaign_state import read_campaign_records
 from unreel.annotation.consensus.outcome import CampaignConsensus, OpenTask, Outcome, SettledTask
 from unreel.annotation.consensus.review import ConsensusReviewDecision
 from unreel.annotation.judgements import AnyValue, TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
-from unreel.annotation.opinion import get_short_answer
+from unreel.annotation.opinion import get_categorical_answer
 from unreel.api.annotation import build_consensus_rule, open_campaign
 from unreel.cli.annotate.options import select_consensus_options
 from unreel.cli.output import print_json, print_message, print_table
@@ -29,7 +29,7 @@ from unreel.core.settings import read_environment_settings
 _CONSENSUS_COLUMNS = ("task", "clip", "state", "answer", "method", "support", "dissent")
 
 
-def print_consensus(options: Mapping[str, Any], *, as_json: bool) -> None:
+def print_campaign_consensus(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the consensus of each task of a campaign, and exit the process."""
     campaign = open_campaign(options["campaign"], ledger=options["ledger"])
     records, found = campaign.records, campaign.consensus(**select_consensus_options(options))
@@ -44,7 +44,7 @@ def print_consensus(options: Mapping[str, Any], *, as_json: bool) -> None:
         print_json(_build_consensus_document(found, shown, records.tasks))
     else:
         rows = [
-            _build_task_outcome_row(id_, records.tasks[id_], outcome)
+            _build_task_consensus_row(id_, records.tasks[id_], outcome)
             for id_, outcome in shown.items()
         ]
         print_table(
@@ -60,9 +60,9 @@ def print_consensus(options: Mapping[str, Any], *, as_json: bool) -> None:
 def store_consensus_review(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Store the review of a task in the ledger, and print the resulting consensus."""
     with open_ledger(resolve_ledger_url(options["ledger"], read_environment_settings())) as ledger:
-        records = read_campaign(ledger, options["campaign"])
+        records = read_campaign_records(ledger, options["campaign"])
         task = find_campaign_task(records, options["task"])
-        looked = TaskReviewRequest(
+        looked = ConsensusReviewRequest(
             task=task.id,
             verdict=_parse_review_decision(options),
             annotator=options["take"] or "",
@@ -70,15 +70,19 @@ def store_consensus_review(options: Mapping[str, Any], *, as_json: bool) -> None
             why=options["why"],
             at_us=time.time_ns() // 1000,
         )
-        outcome = store_task_review(
+        outcome = record_consensus_review(
             ledger, records, looked, build_consensus_rule(**select_consensus_options(options))
         )
     if as_json:
         print_json(
-            {"task": task.id, "clip": _format_clip_names(task), **_build_outcome_state(outcome)}
+            {
+                "task": task.id,
+                "clip": _format_clip_names(task),
+                **_build_task_consensus_document(outcome),
+            }
         )
         return
-    now = _build_task_outcome_row(task.id, task, outcome)
+    now = _build_task_consensus_row(task.id, task, outcome)
     print_message(f"{now['clip']}: {now['state']} {now['answer']}, reviewed by {options['by']}")
 
 
@@ -91,7 +95,9 @@ def _parse_review_decision(options: Mapping[str, Any]) -> ConsensusReviewDecisio
     return ConsensusReviewDecision(options["verdict"] or ConsensusReviewDecision.TAKE)
 
 
-def _build_task_outcome_row(id_: str, task: AnnotationTask, outcome: Outcome) -> dict[str, object]:
+def _build_task_consensus_row(
+    id_: str, task: AnnotationTask, outcome: Outcome
+) -> dict[str, object]:
     if isinstance(outcome, OpenTask):
         said = "; ".join(f"{who}: {_format_judgement(value)}" for who, value in outcome.judgements)
         state, answer, method, support = outcome.why.value, "", "", ""
@@ -122,31 +128,38 @@ def _format_clip_names(task: AnnotationTask) -> str:
 def _format_judgement(value: AnyValue) -> str:
     n_faults = len(value.traces) if isinstance(value, TraceAnswer) else 0
     faults = f", {n_faults} {'fault' if n_faults == 1 else 'faults'}" if n_faults else ""
-    return f"{get_short_answer(value)}{faults}"
+    return f"{get_categorical_answer(value)}{faults}"
 
 
-def _build_outcome_state(outcome: Outcome) -> dict[str, object]:
+def _build_task_consensus_document(outcome: Outcome) -> dict[str, object]:
     from pydantic_core import to_jsonable_python
 
     state = "settled" if isinstance(outcome, SettledTask) else "open"
-    return {"state": state, "outcome": _sort_categories(to_jsonable_python(outcome))}
+    return {"state": state, "outcome": _sort_category_lists(to_jsonable_python(outcome))}
 
 
-def _sort_categories(value: Any) -> Any:
-    """Return a JSON document with each `categories` list sorted, because categories have no order."""
+def _sort_category_lists(value: Any) -> Any:
+    """Return a copy of a JSON document with each `categories` list sorted.
+
+    Categories have no order, so equal outcomes give equal documents.
+    """
     if isinstance(value, dict):
         return {
-            key: sorted(part) if key == "categories" else _sort_categories(part)
+            key: sorted(part) if key == "categories" else _sort_category_lists(part)
             for key, part in value.items()
         }
-    return [_sort_categories(part) for part in value] if isinstance(value, list) else value
+    return [_sort_category_lists(part) for part in value] if isinstance(value, list) else value
 
 
 def _build_consensus_document(
     found: CampaignConsensus, shown: Mapping[str, Outcome], tasks: Mapping[str, AnnotationTask]
 ) -> dict[str, object]:
     rows = [
-        {"task": id_, "clip": _format_clip_names(tasks[id_]), **_build_outcome_state(shown[id_])}
+        {
+            "task": id_,
+            "clip": _format_clip_names(tasks[id_]),
+            **_build_task_consensus_document(shown[id_]),
+        }
         for id_ in shown
     ]
     return {

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from unreel.annotation.formats.annotated_video import VideoPropertyDefaults
 from unreel.annotation.formats.conversion import AnnotationFormat, convert_annotation_file
-from unreel.annotation.formats.document import VideoPropertyDefaults
 from unreel.annotation.formats.untrusted_input import MOST_PIXELS, parse_frame_rate
 from unreel.cli.output import echo, print_json, print_message
 from unreel.core.errors import InvalidSettingError

@@ -12,8 +12,8 @@ from unreel.core.registry import LazyImport
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _add_decision_options(command: F) -> F:
-    """Add the arguments and options of a decision about an annotator."""
+def _add_exclusion_options(command: F) -> F:
+    """Add the arguments and options of `exclude` and `include` to a command."""
     command = click.option(
         "--by",
         default="lead",
@@ -28,7 +28,7 @@ def _add_decision_options(command: F) -> F:
 
 
 @click.command()
-@_add_decision_options
+@_add_exclusion_options
 def exclude(*, as_json: bool, **options: Any) -> None:
     """Exclude the judgements of ANNOTATOR from CAMPAIGN. They stay in the ledger.
 
@@ -38,7 +38,7 @@ def exclude(*, as_json: bool, **options: Any) -> None:
 
 
 @click.command()
-@_add_decision_options
+@_add_exclusion_options
 def include(*, as_json: bool, **options: Any) -> None:
     """Include the judgements of ANNOTATOR in CAMPAIGN again."""
     _store_exclusion_decision(options, counts=True, as_json=as_json)

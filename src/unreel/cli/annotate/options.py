@@ -13,7 +13,9 @@ _PASSWORD: Final = re.compile(r"://[^/@]*:[^/@]+@|[?&]password=")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _warn_of_password(_context: click.Context, _option: click.Parameter, address: Any) -> Any:
+def _warn_of_password_in_url(
+    _context: click.Context, _option: click.Parameter, address: Any
+) -> Any:
     """Print a warning if the ledger's URL on the command line contains a password."""
     if address and _PASSWORD.search(address):
         print_message(
@@ -24,17 +26,17 @@ def _warn_of_password(_context: click.Context, _option: click.Parameter, address
 
 
 def ledger_option(command: F) -> F:
-    """Add `--ledger` to a command; `resolve_ledger_url` supplies the default."""
+    """Add `--ledger`, the URL of the ledger, to a command; `resolve_ledger_url` supplies the default."""
     return click.option(
         "--ledger",
         metavar="ADDRESS",
-        callback=_warn_of_password,
+        callback=_warn_of_password_in_url,
         help="Ledger (database of judgements): postgresql://USER@HOST/DATABASE, or a file for a trial.  "
         "[default: UNREEL_LEDGER]",
     )(command)
 
 
-def studio_options(command: F) -> F:
+def label_studio_options(command: F) -> F:
     """Add the options that select a Label Studio server to a command."""
     command = click.option(
         "--in-clear", is_flag=True, help="Allow sending the token to --url without encryption."
@@ -44,10 +46,10 @@ def studio_options(command: F) -> F:
         metavar="ADDRESS",
         help="URL of a running Label Studio; its token is read from LABEL_STUDIO_API_KEY.  [default: the one started by `unreel annotate up`]",
     )(command)
-    return studio_state_option(command)
+    return label_studio_state_option(command)
 
 
-def studio_state_option(command: F) -> F:
+def label_studio_state_option(command: F) -> F:
     """Add the option for the state folder of Label Studio."""
     return click.option(
         "--state",
@@ -57,7 +59,7 @@ def studio_state_option(command: F) -> F:
 
 
 def consensus_rule_options(command: F) -> F:
-    """Add the options of the consensus rule to a command."""
+    """Add the options that define how judgements become a consensus to a command."""
     command = click.option(
         "--reviews",
         type=click.IntRange(0),
@@ -89,5 +91,5 @@ def consensus_rule_options(command: F) -> F:
 
 
 def select_consensus_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the options that `consensus_rule_options` adds."""
+    """Return, from all options of a command, the values of those that `consensus_rule_options` adds."""
     return {name: options[name] for name in ("quorum", "min_overlap", "method", "reviews")}

@@ -1,4 +1,4 @@
-"""`unreel annotate pairs` and `rank`: choice of pairs, and ranking of clips."""
+"""`unreel annotate pairs` and `rank`: choose clip pairs to compare, and rank clips by the answers."""
 
 from pathlib import Path
 from typing import Any

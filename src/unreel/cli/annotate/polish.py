@@ -40,9 +40,9 @@ def polish(*, as_json: bool, **options: Any) -> None:
 
     Exits with status 1 if the model returned no text for a task.
     """
-    LazyImport("unreel.cli.annotate.polish_job:polish_campaign", extra="annotate").load()(
-        options, as_json=as_json
-    )
+    LazyImport(
+        "unreel.cli.annotate.polish_job:polish_campaign_rationales", extra="annotate"
+    ).load()(options, as_json=as_json)
 
 
 @click.command()

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unreel.annotation.campaign_state import read_campaign
+from unreel.annotation.campaign_state import read_campaign_records
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.ledger.ledger import Ledger
@@ -14,7 +14,7 @@ from unreel.annotation.polish.confirmed_texts import (
     store_polish_confirmation,
     store_polished_texts,
 )
-from unreel.annotation.polish.polish import (
+from unreel.annotation.polish.rationale_polishing import (
     OriginalRationales,
     RationalePolishFailure,
     RationalePolishResult,
@@ -26,26 +26,29 @@ from unreel.cli.contacted_services import print_model_servers
 from unreel.cli.output import print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.settings import EnvironmentSettings, read_environment_settings
-from unreel.recipes.check import validate_recipe_sections
+from unreel.recipes.validation import validate_recipe_sections
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.endpoint.providers import parse_model_address
+from unreel.reviewers.endpoint.model_address import parse_model_address
 
 
-def polish_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Request the missing polished texts if a model is named, store them, and print all texts."""
+def polish_campaign_rationales(options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Polish the rationales of a campaign that have no polished text yet, and print all texts.
+
+    New texts are requested only if a model is named; they are stored in the ledger.
+    """
     settings = read_environment_settings()
     rule = ConsensusRule(quorum=options["quorum"], min_overlap=options["min_overlap"])
     with open_ledger(resolve_ledger_url(options["ledger"], settings)) as ledger:
         campaign = options["campaign"]
-        originals = list(iter_original_rationales(read_campaign(ledger, campaign), rule))
+        originals = list(iter_original_rationales(read_campaign_records(ledger, campaign), rule))
         failed: list[RationalePolishFailure] = []
         if options["model"]:
             due = (
                 originals
                 if options["again"]
-                else _select_new_rationales(ledger, campaign, originals)
+                else _select_unpolished_rationales(ledger, campaign, originals)
             )
-            failed = _polish_rationales(
+            failed = _polish_and_store_rationales(
                 ledger, campaign, due, model=options["model"], settings=settings
             )
         kept = read_polished_texts(ledger.notices(campaign))
@@ -98,7 +101,7 @@ def confirm_polished_text(options: Mapping[str, Any], *, as_json: bool) -> None:
     print_message(f"{text.standing} by {text.by}: {tasks[id_]}", *text.text.splitlines())
 
 
-def _select_new_rationales(
+def _select_unpolished_rationales(
     ledger: Ledger, campaign: str, originals: Sequence[OriginalRationales]
 ) -> list[OriginalRationales]:
     kept = read_polished_texts(ledger.notices(campaign))
@@ -106,7 +109,7 @@ def _select_new_rationales(
     return [original for original in originals if (original.task, original.key) not in known]
 
 
-def _polish_rationales(
+def _polish_and_store_rationales(
     ledger: Ledger,
     campaign: str,
     due: Sequence[OriginalRationales],

@@ -22,11 +22,11 @@ def publish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(published)
     else:
-        _print_publication(published)
+        _print_publication_result(published)
     sys.exit(1 if published.left_out else 0)
 
 
-def _print_publication(published: PublicationResult) -> None:
+def _print_publication_result(published: PublicationResult) -> None:
     print_message(f"{published.n_clips} clips in {published.folder}; its card is README.md")
     if published.n_undecided:
         print_message(

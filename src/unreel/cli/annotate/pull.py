@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from unreel.cli.annotate.options import ledger_option, studio_options
+from unreel.cli.annotate.options import label_studio_options, ledger_option
 from unreel.cli.output import json_option
 from unreel.core.registry import LazyImport
 
@@ -13,7 +13,7 @@ from unreel.core.registry import LazyImport
 @click.command()
 @click.argument("campaign")
 @click.option("--passwords", is_flag=True, help="Also print the passwords created by `push`.")
-@studio_options
+@label_studio_options
 @ledger_option
 @json_option
 def links(*, as_json: bool, **options: Any) -> None:
@@ -40,7 +40,7 @@ def links(*, as_json: bool, **options: Any) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Also write the screening decisions to this file, for `decisions` in `[screen]` of a curation recipe.",
 )
-@studio_options
+@label_studio_options
 @ledger_option
 @json_option
 def pull(*, as_json: bool, **options: Any) -> None:
@@ -51,7 +51,7 @@ def pull(*, as_json: bool, **options: Any) -> None:
 
     Exits with status 1 if one was changed.
     """
-    LazyImport("unreel.cli.annotate.pull_job:pull_answers", "annotate").load()(
+    LazyImport("unreel.cli.annotate.pull_job:pull_campaign_answers", "annotate").load()(
         options, as_json=as_json
     )
 

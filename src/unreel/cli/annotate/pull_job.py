@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from unreel.annotation.operations import write_screening_decisions
+from unreel.annotation.campaign_push import write_screening_decisions
 from unreel.annotation.progress import AnnotatorProgress
 from unreel.annotation.studio.accounts import read_account_passwords
-from unreel.annotation.studio.projects import list_annotator_links
-from unreel.annotation.studio.pull import CampaignPullResult, pull_campaign
+from unreel.annotation.studio.projects import list_annotator_project_links
+from unreel.annotation.studio.pull import CampaignPullResult, pull_campaign_annotations
 from unreel.annotation.studio.settings import get_studio_state_folder
 from unreel.api.annotation import open_campaign
-from unreel.cli.annotate.push_job import open_studio_and_ledger, print_project_changes
+from unreel.cli.annotate.push_job import open_label_studio_and_ledger, print_project_changes
 from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.cli.progress import ProgressMeter
 from unreel.core.estimate import Estimate, Measured
@@ -24,8 +24,8 @@ def print_annotator_links(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the links of a campaign, one row for each annotator and batch."""
     settings = read_environment_settings()
     kept = read_account_passwords(get_studio_state_folder(settings, options["state"]))
-    with open_studio_and_ledger(options, settings) as (client, ledger):
-        found = list_annotator_links(ledger, options["campaign"], address=client.address)
+    with open_label_studio_and_ledger(options, settings) as (client, ledger):
+        found = list_annotator_project_links(ledger, options["campaign"], address=client.address)
     rows = [asdict(link) for link in found]
     if options["passwords"]:
         rows = [row | {"password": kept.get(row["login"].lower(), "-")} for row in rows]
@@ -39,17 +39,17 @@ def print_annotator_links(options: Mapping[str, Any], *, as_json: bool) -> None:
         )
 
 
-def pull_answers(options: Mapping[str, Any], *, as_json: bool) -> None:
+def pull_campaign_answers(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Fetch new answers from Label Studio, print the result, and exit the process."""
     campaign, decided = options["campaign"], {}
-    with open_studio_and_ledger(options, read_environment_settings()) as (client, ledger):
+    with open_label_studio_and_ledger(options, read_environment_settings()) as (client, ledger):
         with ProgressMeter() as meter:
             meter.tell("asking Label Studio")
 
             def heard(so_far: CampaignPullResult) -> None:
                 meter.step("annotations", Progress(done=so_far.seen))
 
-            pulled = pull_campaign(
+            pulled = pull_campaign_annotations(
                 client, ledger, campaign, heard=heard, everything=options["everything"]
             )
         if options["decisions"]:
@@ -91,10 +91,10 @@ def print_campaign_status(options: Mapping[str, Any], *, as_json: bool) -> None:
         f"tasks are judged by all assigned annotators; {progress.records:,} annotations are stored"
     )
     columns = ("annotator", "done", "left", "unusable", "median_s", "per_hour", "agreement")
-    print_table(columns, [_build_annotator_row(person) for person in progress.people])
+    print_table(columns, [_build_annotator_progress_row(person) for person in progress.people])
 
 
-def _build_annotator_row(person: AnnotatorProgress) -> dict[str, object]:
+def _build_annotator_progress_row(person: AnnotatorProgress) -> dict[str, object]:
     return {
         "annotator": person.annotator + (" (excluded)" if person.is_excluded else ""),
         "done": person.done,

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from unreel.cli.annotate.options import ledger_option, studio_options
+from unreel.cli.annotate.options import label_studio_options, ledger_option
 from unreel.cli.output import json_option, trusted_option
 from unreel.core.registry import LazyImport
 
@@ -68,7 +68,7 @@ from unreel.core.registry import LazyImport
     metavar="s3://BUCKET/PREFIX",
     help="s3:// prefix for the clips that annotators see; their links are valid for 7 days.",
 )
-@studio_options
+@label_studio_options
 @ledger_option
 @trusted_option
 @json_option

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.annotation.campaign import AnnotationInterface, Annotator
-from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
-from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.operations import (
+from unreel.annotation.campaign_push import (
     CampaignPushContext,
     CampaignPushReport,
     CampaignPushSettings,
     push_campaign_tasks,
 )
+from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
+from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.pairs import read_pair_file
 from unreel.annotation.studio.client import LabelStudioClient
 from unreel.annotation.studio.project_state import ProjectAlteration
-from unreel.annotation.studio.settings import find_connection, get_studio_state_folder
+from unreel.annotation.studio.settings import find_studio_connection, get_studio_state_folder
 from unreel.annotation.tasks import read_prefilled_answers
 from unreel.cli.output import echo, print_json, print_message
 from unreel.cli.progress import ProgressMeter
@@ -29,20 +29,20 @@ from unreel.core.settings import (
     read_storage_options,
 )
 from unreel.engine.location import StorageLocation
-from unreel.engine.resolve_location import build_storage_access, resolve_location
+from unreel.engine.resolve_location import build_clip_access_settings, resolve_location
 from unreel.media.access import require_sandbox_protection
 
 _SHOWN: Final = 10
 
 
 @contextmanager
-def open_studio_and_ledger(
+def open_label_studio_and_ledger(
     options: Mapping[str, Any], settings: EnvironmentSettings
 ) -> Iterator[tuple[LabelStudioClient, Ledger]]:
     """Open the Label Studio server and the ledger that the command options name."""
     folder = get_studio_state_folder(settings, options["state"])
     address = resolve_ledger_url(options["ledger"], settings)
-    connection = find_connection(folder, url=options["url"])
+    connection = find_studio_connection(folder, url=options["url"])
     with (
         LabelStudioClient(connection, in_clear=options["in_clear"]) as client,
         open_ledger(address) as ledger,
@@ -53,14 +53,17 @@ def open_studio_and_ledger(
 def push_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Create the tasks of a campaign in Label Studio, print the result, and exit the process."""
     settings = read_environment_settings()
-    order = _build_push_order(options)
+    order = _build_push_settings(options)
     require_sandbox_protection(settings, trusted=options["trusted"])
-    with open_studio_and_ledger(options, settings) as (client, ledger), ProgressMeter() as meter:
+    with (
+        open_label_studio_and_ledger(options, settings) as (client, ledger),
+        ProgressMeter() as meter,
+    ):
         desk = CampaignPushContext(
             ledger=ledger,
             client=client,
             place=_resolve_media_location(options["media"], client, settings),
-            access=build_storage_access(settings, trusted=options["trusted"]),
+            access=build_clip_access_settings(settings, trusted=options["trusted"]),
             folder=get_studio_state_folder(settings, options["state"]),
         )
         report = push_campaign_tasks(order, desk, meter.callbacks())
@@ -122,12 +125,12 @@ def _read_pairs_option(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...
     return tuple(read_pair_file(options["pairs"]))
 
 
-def _build_push_order(options: Mapping[str, Any]) -> CampaignPushSettings:
+def _build_push_settings(options: Mapping[str, Any]) -> CampaignPushSettings:
     guidelines: Path | None = options["guidelines"]
     return CampaignPushSettings(
         benchmark=options["bench"],
         campaign=options["campaign"],
-        interface=_parse_interface(options["interface"]),
+        interface=_parse_annotation_interface(options["interface"]),
         annotators=parse_annotators(options["annotators"]),
         overlap=options["overlap"],
         seed=options["seed"],
@@ -139,7 +142,7 @@ def _build_push_order(options: Mapping[str, Any]) -> CampaignPushSettings:
     )
 
 
-def _parse_interface(word: str) -> AnnotationInterface:
+def _parse_annotation_interface(word: str) -> AnnotationInterface:
     known = {each.value: each for each in AnnotationInterface}
     if word not in known:
         kind = "interface"

@@ -29,14 +29,14 @@ def print_annotator_quality(options: Mapping[str, Any], *, as_json: bool) -> Non
         alarms = {who: person.alarms for who, person in found.people.items()}
         print_json({"quality": found, "alarms": alarms})
         return
-    rows = [_build_quality_row(who, person) for who, person in found.people.items()]
+    rows = [_build_annotator_quality_row(who, person) for who, person in found.people.items()]
     print_table(
         _QUALITY_COLUMNS, rows, title=f"annotators of {options['campaign']}", form=options["form"]
     )
     _print_quality_summary(found)
 
 
-def _build_quality_row(who: str, person: PersonQuality) -> dict[str, object]:
+def _build_annotator_quality_row(who: str, person: PersonQuality) -> dict[str, object]:
     return {
         "annotator": who,
         "judged": person.n_judged,

@@ -5,7 +5,11 @@ from typing import Any
 
 import click
 
-from unreel.cli.annotate.options import consensus_rule_options, ledger_option, studio_state_option
+from unreel.cli.annotate.options import (
+    consensus_rule_options,
+    label_studio_state_option,
+    ledger_option,
+)
 from unreel.cli.output import json_option
 from unreel.core.registry import LazyImport
 
@@ -34,7 +38,7 @@ from unreel.core.registry import LazyImport
 )
 @consensus_rule_options
 @click.option("--seed", default=0, show_default=True, help="Random seed of the intervals.")
-@studio_state_option
+@label_studio_state_option
 @ledger_option
 @json_option
 def report(*, as_json: bool, **options: Any) -> None:

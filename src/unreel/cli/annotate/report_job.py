@@ -4,21 +4,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from unreel.annotation.campaign_state import read_campaign
+from unreel.annotation.campaign_state import read_campaign_records
 from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
-from unreel.annotation.page.site import (
+from unreel.annotation.page.campaign_page import (
     CampaignPageResult,
     CampaignPageSettings,
-    build_task_links,
+    build_judged_task_urls,
     write_campaign_page,
 )
-from unreel.annotation.publishing.edition import (
-    CampaignEdition,
-    build_campaign_edition,
-    build_scoring_input,
-)
 from unreel.annotation.publishing.human_scores import score_annotators
-from unreel.annotation.studio.settings import CLIPS, find_connection, get_studio_state_folder
+from unreel.annotation.publishing.publishable_campaign import (
+    PublishableCampaign,
+    build_annotator_scoring_input,
+    build_publishable_campaign,
+)
+from unreel.annotation.studio.settings import CLIPS, find_studio_connection, get_studio_state_folder
 from unreel.api.annotation import build_consensus_rule
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.human_scores import HumanScoreRow
@@ -34,10 +34,12 @@ def write_campaign_report(options: Mapping[str, Any], *, as_json: bool) -> None:
     settings = read_environment_settings()
     folder = get_studio_state_folder(settings, options["state"])
     with open_ledger(resolve_ledger_url(options["ledger"], settings)) as ledger:
-        records = read_campaign(ledger, options["campaign"])
-        address = options["url"] or _find_studio_url(folder)
-        links = build_task_links(ledger, records, address=address.rstrip("/")) if address else {}
-    edition = build_campaign_edition(
+        records = read_campaign_records(ledger, options["campaign"])
+        address = options["url"] or _find_label_studio_url(folder)
+        links = (
+            build_judged_task_urls(ledger, records, address=address.rstrip("/")) if address else {}
+        )
+    edition = build_publishable_campaign(
         records, build_consensus_rule(**select_consensus_options(options)), seed=options["seed"]
     )
     wish = CampaignPageSettings(
@@ -51,19 +53,21 @@ def write_campaign_report(options: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(written)
         return
-    _print_page_summary(written)
+    _print_campaign_page_summary(written)
     echo(written.page)
 
 
-def _find_studio_url(folder: Path) -> str:
+def _find_label_studio_url(folder: Path) -> str:
     try:
-        return find_connection(folder).address
+        return find_studio_connection(folder).address
     except InvalidSettingError:
         return ""
 
 
-def _compute_annotator_scores(edition: CampaignEdition, *, seed: int) -> tuple[HumanScoreRow, ...]:
-    """Return the scores of all annotators; none if the benchmark is missing."""
+def _compute_annotator_scores(
+    edition: PublishableCampaign, *, seed: int
+) -> tuple[HumanScoreRow, ...]:
+    """Return the scores of all annotators of a campaign; empty if its benchmark is missing."""
     names = {name for task in edition.tasks.values() for name in task.names}
     try:
         rows = open_benchmark(Path(edition.campaign.benchmark))
@@ -71,10 +75,10 @@ def _compute_annotator_scores(edition: CampaignEdition, *, seed: int) -> tuple[H
     except UnreelError as error:
         print_message(f"no annotator is compared with the ground truth: {error}")
         return ()
-    return score_annotators(build_scoring_input(edition, entries, seed=seed))
+    return score_annotators(build_annotator_scoring_input(edition, entries, seed=seed))
 
 
-def _print_page_summary(written: CampaignPageResult) -> None:
+def _print_campaign_page_summary(written: CampaignPageResult) -> None:
     print_message(
         f"{written.n_judged} of {written.n_tasks} tasks judged, {written.n_settled} settled, "
         f"{written.n_disputed} with disagreement"

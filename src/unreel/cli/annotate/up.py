@@ -1,11 +1,11 @@
-"""`unreel annotate up`: runs Label Studio until the command is stopped."""
+"""`unreel annotate up`: run Label Studio until the command is stopped."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from unreel.cli.annotate.options import ledger_option, studio_state_option
+from unreel.cli.annotate.options import label_studio_state_option, ledger_option
 from unreel.cli.output import json_option
 from unreel.core.registry import LazyImport
 
@@ -29,7 +29,7 @@ from unreel.core.registry import LazyImport
     show_default=True,
     help="Host and port to listen on. For access from other machines, add a reverse proxy with TLS.",
 )
-@studio_state_option
+@label_studio_state_option
 @ledger_option
 @json_option
 def up(*, as_json: bool, **options: Any) -> None:

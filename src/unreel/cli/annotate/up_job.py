@@ -12,11 +12,11 @@ from unreel.annotation.studio.server import (
 )
 from unreel.annotation.studio.settings import (
     LabelStudioServerSettings,
-    find_connection,
+    find_studio_connection,
     get_studio_state_folder,
 )
 from unreel.cli.output import SILENCE, echo, print_json, print_message
-from unreel.cli.process import StopSignal
+from unreel.cli.process_signals import StopSignalReceived
 from unreel.cli.progress import ProgressMeter
 from unreel.core.settings import read_environment_settings
 
@@ -37,7 +37,7 @@ def run_label_studio(options: Mapping[str, Any], *, as_json: bool) -> None:
             meter.tell("starting Label Studio")
             server = held.enter_context(start_label_studio(plan, tell=meter.tell))
         try:
-            told = find_connection(folder)
+            told = find_studio_connection(folder)
             if as_json:
                 print_json({"address": told.address, "state": folder, "media": told.media})
             else:
@@ -45,5 +45,5 @@ def run_label_studio(options: Mapping[str, Any], *, as_json: bool) -> None:
                 echo(told.address)
             SILENCE.stop()
             server.wait()
-        except StopSignal:
+        except StopSignalReceived:
             print_message("unreel: ending Label Studio")

@@ -3,26 +3,30 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unreel.arena.answers.play import AnswerTable
-from unreel.arena.answers.read_play import read_season_answers, read_season_clips
-from unreel.arena.boards.ablations import AblationEffect, compare_answer_tables, measure_ablations
-from unreel.arena.boards.bias import ReviewerBias, measure_reviewer_biases
-from unreel.arena.boards.preference import compare_pairs_with_singles
+from unreel.arena.answers.answer_table import SeasonAnswerTable
+from unreel.arena.answers.season_answers import read_season_answers, read_season_clips
+from unreel.arena.boards.ablations import (
+    AblationEffect,
+    compare_answer_tables,
+    measure_ablation_effects,
+)
+from unreel.arena.boards.preference_ranking import compare_pairs_with_single_clips
+from unreel.arena.boards.reviewer_bias import ReviewerBias, measure_reviewer_biases
 from unreel.arena.season.folder import SeasonFolder, find_season_folder, read_stored_season_recipe
 from unreel.arena.season_ranking import read_pair_answers
-from unreel.cli.arena.options import format_interval
+from unreel.cli.arena.options import format_value_with_interval
 from unreel.cli.output import Form, print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 
 
-def print_ablations(options: Mapping[str, Any], *, as_json: bool) -> None:
+def print_season_ablations(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the effect of each changed setting of a season, and the bias of each reviewer."""
     folder = find_season_folder(options["season"], options["out"])
     recipe = read_stored_season_recipe(folder)
-    plays = _read_answer_tables(folder)
-    found = list(measure_ablations(plays, knobs=recipe.knobs))
+    plays = _read_season_answer_tables(folder)
+    found = list(measure_ablation_effects(plays, knobs=recipe.knobs))
     if options["against"]:
-        found += _compare_with_season(
+        found += _compare_with_other_season(
             plays, find_season_folder(options["against"]), options["against"]
         )
     leanings = [each for play in plays for each in measure_reviewer_biases(play)]
@@ -35,17 +39,17 @@ def print_ablations(options: Mapping[str, Any], *, as_json: bool) -> None:
         print_message("nothing was changed in this season: write a second [[condition]] into it")
 
 
-def _read_answer_tables(folder: SeasonFolder) -> list[AnswerTable]:
+def _read_season_answer_tables(folder: SeasonFolder) -> list[SeasonAnswerTable]:
     entrants, lineup = folder.require_played(), read_season_clips(folder)
     return [read_season_answers(folder, title, lineup=lineup) for title in entrants.conditions]
 
 
-def _compare_with_season(
-    plays: Sequence[AnswerTable], other: SeasonFolder, name: str
+def _compare_with_other_season(
+    plays: Sequence[SeasonAnswerTable], other: SeasonFolder, name: str
 ) -> list[AblationEffect]:
-    """Compare each condition with the condition of the same title in `other`.
+    """Compare each condition of this season with the condition of the same title in season `other`.
 
-    If `other` has only one condition, compare all conditions with it.
+    If `other` has only one condition, all conditions are compared with it.
     """
     entrants = other.require_played()
     titles = entrants.conditions
@@ -55,7 +59,7 @@ def _compare_with_season(
         if title != play.condition and len(titles) > 1:
             continue
         if entrants.is_about_pairs:
-            found += compare_pairs_with_singles(read_pair_answers(other, title), play)
+            found += compare_pairs_with_single_clips(read_pair_answers(other, title), play)
         else:
             found += compare_answer_tables(
                 play, read_season_answers(other, title), knob=f"against {name}"
@@ -74,7 +78,7 @@ def _print_ablation_table(found: Sequence[AblationEffect], form: Form) -> None:
             "second": each.second,
             "reviewer": each.reviewer,
             "figure": each.figure,
-            "first less second": format_interval(each.difference, 1),
+            "first less second": format_value_with_interval(each.difference, 1),
             "p": "" if each.p_corrected is None else f"{each.p_corrected:.3g}",
             "pairs": each.n_pairs,
             "left out": each.n_left_out,
@@ -91,9 +95,9 @@ def _print_reviewer_biases(found: Sequence[ReviewerBias], form: Form) -> None:
         {
             "condition": each.condition,
             "reviewer": each.reviewer,
-            "said real": format_interval(each.said_real, 1),
-            "sensitivity": format_interval(each.sensitivity, 2),
-            "criterion": format_interval(each.criterion, 2),
+            "said real": format_value_with_interval(each.said_real, 1),
+            "sensitivity": format_value_with_interval(each.sensitivity, 2),
+            "criterion": format_value_with_interval(each.criterion, 2),
         }
         for each in found
     ]

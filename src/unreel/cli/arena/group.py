@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-from unreel.cli.lazy_group import LazyCommand, LazyGroup
+from unreel.cli.lazy_group import LazyCommand, LazyCommandGroup
 from unreel.core.registry import LazyImport
 
 _WORDS: Final[Mapping[str, LazyCommand]] = {
@@ -36,7 +36,7 @@ _WORDS: Final[Mapping[str, LazyCommand]] = {
 }
 
 
-@click.command(cls=LazyGroup, words=_WORDS)
+@click.command(cls=LazyCommandGroup, words=_WORDS)
 def arena() -> None:
     """Run creators against reviewers on one frozen benchmark, and rank both.
 

@@ -5,14 +5,14 @@ from typing import Any
 import click
 
 from unreel.cli.annotate.options import ledger_option
-from unreel.cli.arena.options import season_argument
-from unreel.cli.completion import complete_paths
+from unreel.cli.arena.options import season_folder_options
+from unreel.cli.completion import list_path_completions
 from unreel.cli.output import json_option
 from unreel.core.registry import LazyImport
 
 
 @click.command()
-@season_argument
+@season_folder_options
 @click.option(
     "--campaign",
     metavar="NAME",
@@ -22,7 +22,7 @@ from unreel.core.registry import LazyImport
 @click.option(
     "--votes",
     metavar="FILE",
-    shell_complete=complete_paths,
+    shell_complete=list_path_completions,
     help="CSV or Parquet table of votes with the columns voter, label and clip name.",
 )
 @click.option("--named", is_flag=True, help="Show annotators' names instead of aliases.")

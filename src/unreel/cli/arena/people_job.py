@@ -5,28 +5,31 @@ from pathlib import Path
 from typing import Any
 
 from unreel.api.annotation import open_campaign
-from unreel.arena.answers.people import (
-    VoterBallot,
-    iter_benchmark_ballots,
-    read_campaign_ballots,
+from unreel.arena.answers.human_votes import (
+    HumanClipVote,
+    iter_benchmark_votes,
+    read_campaign_votes,
     write_season_votes,
 )
-from unreel.arena.season.benchmark import open_season_clip_set
+from unreel.arena.season.clip_set import open_season_clip_set
 from unreel.arena.season.folder import SeasonFolder, find_season_folder
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.votes import join_votes
+from unreel.benchmarks.votes import join_votes_with_entries
 from unreel.cli.output import print_json, print_message
 from unreel.core.errors import InvalidSettingError
 
 
 def store_season_votes(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Store human votes with a season, and print how many are about its clips and other clips."""
+    """Store human votes in a season's folder, and print the numbers of stored and unmatched votes.
+
+    Votes about clips that are not in the season are not stored.
+    """
     if options["campaign"] and options["votes"]:
         setting, problem = "--votes", "votes are taken from one place at a time"
         raise InvalidSettingError(setting, problem, "Leave out --votes or --campaign")
     folder = find_season_folder(options["season"], options["out"])
     folder.require_played()
-    source, ballots = _read_voter_ballots(folder, options)
+    source, ballots = _read_human_votes(folder, options)
     known = {row.name for row in open_season_clip_set(folder) if isinstance(row, Entry)}
     kept = [each for each in ballots if each.clip in known]
     if not kept:
@@ -50,22 +53,22 @@ def store_season_votes(options: Mapping[str, Any], *, as_json: bool) -> None:
     )
 
 
-def _read_voter_ballots(
+def _read_human_votes(
     folder: SeasonFolder, options: Mapping[str, Any]
-) -> tuple[str, list[VoterBallot]]:
+) -> tuple[str, list[HumanClipVote]]:
     if options["campaign"]:
         campaign = open_campaign(options["campaign"], ledger=options["ledger"])
-        ballots = read_campaign_ballots(campaign.records, named=options["named"])
+        ballots = read_campaign_votes(campaign.records, named=options["named"])
         return f"campaign {options['campaign']}", ballots
     if options["votes"]:
         path = Path(options["votes"])
-        joined = join_votes(open_season_clip_set(folder), path)
+        joined = join_votes_with_entries(open_season_clip_set(folder), path)
         return path.name, [
-            VoterBallot(entry.name, vote.voter, vote.label)
+            HumanClipVote(entry.name, vote.voter, vote.label)
             for entry, votes in joined.ballots
             for vote in votes
         ]
     entries: Iterable[Entry] = (
         row for row in open_season_clip_set(folder) if isinstance(row, Entry)
     )
-    return "the benchmark", list(iter_benchmark_ballots(entries))
+    return "the benchmark", list(iter_benchmark_votes(entries))

@@ -4,13 +4,13 @@ from typing import Any
 
 import click
 
-from unreel.cli.arena.options import season_argument
+from unreel.cli.arena.options import season_folder_options
 from unreel.cli.output import json_option, table_format_option
 from unreel.core.registry import LazyImport
 
 
 @click.command()
-@season_argument
+@season_folder_options
 @click.option(
     "--title",
     "conditions",

@@ -4,11 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from unreel.api.arena import rank_season
-from unreel.arena.boards.figures import CREATOR_FIGURES, REVIEWER_FIGURES, LeaderboardColumn
-from unreel.arena.boards.preference import PreferenceRates
-from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
+from unreel.arena.boards.leaderboard_metrics import (
+    CREATOR_FIGURES,
+    REVIEWER_FIGURES,
+    LeaderboardMetric,
+)
+from unreel.arena.boards.leaderboard_types import LeaderboardRow, SeasonLeaderboard
+from unreel.arena.boards.preference_ranking import PreferenceRates
 from unreel.arena.season.folder import SeasonEntrants, find_season_folder
-from unreel.cli.arena.options import format_interval
+from unreel.cli.arena.options import format_value_with_interval
 from unreel.cli.output import Form, print_json, print_message, print_table
 
 _SHOWN: Final = frozenset(
@@ -39,7 +43,7 @@ def print_season_leaderboards(options: Mapping[str, Any], *, as_json: bool) -> N
         return
     for each in boards:
         _print_condition_leaderboards(each, form=options["form"])
-    _print_absent_reviewers(entrants)
+    _print_absent_entrants(entrants)
 
 
 def _print_condition_leaderboards(
@@ -61,7 +65,7 @@ def _print_condition_leaderboards(
 def _print_leaderboard(
     what: str,
     board: Sequence[LeaderboardRow],
-    figures: Mapping[str, LeaderboardColumn],
+    figures: Mapping[str, LeaderboardMetric],
     *,
     form: Form,
 ) -> None:
@@ -74,7 +78,9 @@ def _print_leaderboard(
     rows = [
         {"rank": each.rank or "", what: each.name}
         | {
-            f.name: format_interval(each.figures.get(f.name), 2 if f.unit == "logit" else 1)
+            f.name: format_value_with_interval(
+                each.figures.get(f.name), 2 if f.unit == "logit" else 1
+            )
             for f in kept
         }
         | {"note": "; ".join(_iter_leaderboard_notes(each))}
@@ -93,7 +99,7 @@ def _iter_leaderboard_notes(standing: LeaderboardRow) -> Iterator[str]:
         yield f"lacks {', '.join(standing.lacks)}"
 
 
-def _print_absent_reviewers(entrants: SeasonEntrants) -> None:
+def _print_absent_entrants(entrants: SeasonEntrants) -> None:
     for each in entrants.reviewers:
         if each.unfitted:
             print_message(f"{each.title} took no part: {each.unfitted}")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from unreel.cli.arena.options import only_entrants_option, season_argument
+from unreel.cli.arena.options import only_entrants_option, season_folder_options
 from unreel.cli.options import allow_outside_option, weak_cage_option
 from unreel.cli.output import echo, json_option, print_json, print_message, trusted_option
 from unreel.cli.progress import ProgressMeter
@@ -14,7 +14,7 @@ from unreel.core.registry import LazyImport
 
 
 @click.command()
-@season_argument
+@season_folder_options
 @only_entrants_option
 @click.option(
     "--dry-run",
@@ -51,7 +51,7 @@ def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
 
 
 @click.command()
-@season_argument
+@season_folder_options
 @only_entrants_option
 @click.option(
     "--pin",

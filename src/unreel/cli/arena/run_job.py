@@ -16,7 +16,7 @@ from unreel.cli.contacted_services import (
     print_model_servers,
 )
 from unreel.cli.output import echo, print_json, print_message, print_table
-from unreel.cli.process import limit_malloc_arenas, note_resume_command
+from unreel.cli.process_signals import add_resume_note_on_stop, limit_malloc_arenas
 from unreel.cli.progress import ProgressMeter
 from unreel.core.output_files import OutputDirectory
 from unreel.media.access import require_sandbox_protection
@@ -27,8 +27,8 @@ _DIGEST = re.compile(r"^digest\s*=.*$", re.MULTILINE)
 _BENCHMARK = re.compile(r"^benchmark\s*=.*$", re.MULTILINE)
 
 
-def play(meter: ProgressMeter, options: Mapping[str, Any], *, as_json: bool) -> Tell:
-    """Run the season; return a callable that prints the result and returns the exit status."""
+def run_season_command(meter: ProgressMeter, options: Mapping[str, Any], *, as_json: bool) -> Tell:
+    """Run a season; return a function that prints the result and returns the exit status."""
     job = _open_season_job(options)
     limit_malloc_arenas()
     require_sandbox_protection(job.access.settings, trusted=job.access.trusted)
@@ -37,13 +37,13 @@ def play(meter: ProgressMeter, options: Mapping[str, Any], *, as_json: bool) -> 
     print_external_reviewers(asked, job.access.settings)
     called = [each for each in job.season.creators if job.calls(each.name)]
     print_creator_services(called, job.access.settings)
-    with note_resume_command(job.folder.place.uri, meter):
+    with add_resume_note_on_stop(job.folder.place.uri, meter):
         outcome = run_season_job(job, meter.callbacks())
     return partial(_print_season_outcome, outcome, as_json=as_json)
 
 
 def forecast_season_run(meter: ProgressMeter, options: Mapping[str, Any], *, as_json: bool) -> Tell:
-    """Count the due clips and questions of a season; return a callable that prints them."""
+    """Count the clips and questions that a season still needs; return a function that prints them."""
     meter.tell("reading the season")
     job = _open_season_job(options)
     foreseen = forecast_season(job)

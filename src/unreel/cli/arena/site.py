@@ -5,14 +5,14 @@ from typing import Any
 
 import click
 
-from unreel.cli.completion import complete_paths
+from unreel.cli.completion import list_path_completions
 from unreel.cli.options import media_option
 from unreel.cli.output import json_option
 from unreel.core.registry import LazyImport
 
 
 @click.command()
-@click.argument("seasons", nargs=-1, required=True, shell_complete=complete_paths)
+@click.argument("seasons", nargs=-1, required=True, shell_complete=list_path_completions)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

@@ -7,32 +7,37 @@ from unreel.arena.season.folder import find_season_folder
 from unreel.cli.output import echo, print_json, print_message
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_storage_access
-from unreel.report.clips.clip_files import MediaFolder
-from unreel.report.season.boards import read_season_boards
-from unreel.report.season.exports import HubListing
-from unreel.report.season.read_season import SeasonReadOptions, read_season_page_data
-from unreel.report.season.shown_clips import build_clip_publisher
+from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.report.clips.clip_files import ReportMediaFolder
+from unreel.report.season.exports import HuggingFaceListing
+from unreel.report.season.leaderboards import read_season_leaderboards
+from unreel.report.season.read_season import (
+    SeasonReadOptions,
+    build_clip_publisher,
+    read_season_page_data,
+)
 from unreel.report.season.site import write_season_site
 from unreel.stats.resampling import RESAMPLES
 
 
 def write_arena_site(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the static pages of the seasons, and print their path."""
-    listing = HubListing(dataset=options["hub"], url=options["url"]) if options["hub"] else None
+    listing = (
+        HuggingFaceListing(dataset=options["hub"], url=options["url"]) if options["hub"] else None
+    )
     *earlier, latest = [find_season_folder(season) for season in options["seasons"]]
     showing = options["media"]
-    media = MediaFolder(
+    media = ReportMediaFolder(
         out=OutputDirectory(options["out"], published=True),
         media="copy" if showing == "licensed" else showing,
-        access=build_storage_access(read_environment_settings()),
+        access=build_clip_access_settings(read_environment_settings()),
     )
     reading = SeasonReadOptions(
         resamples=options["resamples"] or RESAMPLES,
         reveals=options["reveal"],
         show=None if showing == "none" else build_clip_publisher(media, showing),
     )
-    seasons = [read_season_boards(folder, resamples=reading.resamples) for folder in earlier]
+    seasons = [read_season_leaderboards(folder, resamples=reading.resamples) for folder in earlier]
     seasons.append(read_season_page_data(latest, reading))
     written = write_season_site(seasons, options["out"], listing=listing)
     if as_json:

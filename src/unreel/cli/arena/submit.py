@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from unreel.cli.arena.options import season_argument
-from unreel.cli.completion import complete_paths
+from unreel.cli.arena.options import season_folder_options
+from unreel.cli.completion import list_path_completions
 from unreel.cli.options import allow_outside_option, weak_cage_option
 from unreel.cli.output import json_option, table_format_option, trusted_option
 from unreel.core.registry import LazyImport
@@ -15,8 +15,8 @@ _JOB = "unreel.cli.arena.submit_job"
 
 
 @click.command()
-@season_argument
-@click.argument("entry", shell_complete=complete_paths)
+@season_folder_options
+@click.argument("entry", shell_complete=list_path_completions)
 @allow_outside_option
 @weak_cage_option
 @trusted_option
@@ -34,7 +34,7 @@ def submit(*, as_json: bool, **options: Any) -> None:
 
 
 @click.command()
-@season_argument
+@season_folder_options
 @click.argument("name")
 @click.option(
     "--reason", default="", metavar="TEXT", help="Reason for the withdrawal, stored in the log."
@@ -51,7 +51,7 @@ def withdraw(*, as_json: bool, **options: Any) -> None:
 
 
 @click.command()
-@season_argument
+@season_folder_options
 @click.option(
     "--head",
     metavar="HASH",

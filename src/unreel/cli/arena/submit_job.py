@@ -1,4 +1,4 @@
-"""Implementation of `unreel arena submit`, `withdraw_team_entry` and `log`, imported when they run."""
+"""Implementation of `unreel arena submit`, `withdraw` and `log`, imported when they run."""
 
 import time
 from collections.abc import Mapping
@@ -6,31 +6,37 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from unreel.arena.fairness.attempts import TeamAttempts, collect_team_attempts
 from unreel.arena.fairness.holdout import find_hidden_scenes, log_holdout_secret_hash
+from unreel.arena.fairness.team_attempts import TeamAttempts, collect_team_attempts
 from unreel.arena.season.folder import SeasonFolder, find_season_folder, resolve_season_folder
 from unreel.arena.season.recipe import read_season
 from unreel.arena.season.scenes import open_season_benchmark, require_benchmark_digest
 from unreel.arena.submission.creator_checks import EntryCheckContext
 from unreel.arena.submission.entry import read_entry_file
-from unreel.arena.submission.log import LOG, EntryState, SeasonLog, SeasonLogEvent, read_season_log
+from unreel.arena.submission.season_log import (
+    LOG,
+    EntryState,
+    SeasonLog,
+    SeasonLogEvent,
+    read_season_log,
+)
 from unreel.arena.submission.submit import SubmissionResult, submit_team_entry, withdraw_team_entry
 from unreel.cli.contacted_services import print_external_reviewers
 from unreel.cli.output import Form, echo, print_json, print_message, print_table
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.resolve_location import build_clip_access_settings
 from unreel.media.access import require_sandbox_protection
 
 
 def submit_entry(options: Mapping[str, Any], *, as_json: bool) -> int:
-    """Check and record an entry of a season, print the result, and return the exit status."""
+    """Check an entry of a season, log it as accepted or rejected, print the result; return the status."""
     season = read_season(Path(options["season"]))
     handed = read_entry_file(Path(options["entry"]))
     settings = read_environment_settings()
     if options["weak_cage"]:
         settings = replace(settings, weak_cage=1)
-    access = build_storage_access(settings, trusted=options["trusted"])
+    access = build_clip_access_settings(settings, trusted=options["trusted"])
     require_sandbox_protection(access.settings, trusted=access.trusted)
     scenery = open_season_benchmark(season, outside=options["outside"])
     require_benchmark_digest(season, scenery)
@@ -87,8 +93,8 @@ def withdraw_entry(options: Mapping[str, Any], *, as_json: bool) -> None:
         echo(event.state.value)
 
 
-def print_log(options: Mapping[str, Any], *, as_json: bool) -> int:
-    """Print the log of a season; return exit status 1 if the log was tampered with, otherwise 0."""
+def print_checked_season_log(options: Mapping[str, Any], *, as_json: bool) -> int:
+    """Print the log of a season; return exit status 1 if a line was edited or removed, otherwise 0."""
     history = read_season_log(_get_season_folder(options).path)
     problem = _find_log_problem(history, options["head"])
     tries = collect_team_attempts(history)
@@ -103,7 +109,7 @@ def print_log(options: Mapping[str, Any], *, as_json: bool) -> int:
             }
         )
     else:
-        _print_season_log(history, tries, options["form"])
+        _print_log_tables(history, tries, options["form"])
         if problem:
             print_message(problem)
     return 1 if problem else 0
@@ -117,7 +123,7 @@ def _find_log_problem(history: SeasonLog, head: str | None) -> str:
     return ""
 
 
-def _print_season_log(history: SeasonLog, tries: tuple[TeamAttempts, ...], form: Form) -> None:
+def _print_log_tables(history: SeasonLog, tries: tuple[TeamAttempts, ...], form: Form) -> None:
     columns = ("at", "entry", "board", "team", "try", "state", "told")
     print_table(
         columns, [_build_log_event_row(event) for event in history.events], title="log", form=form

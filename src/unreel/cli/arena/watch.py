@@ -5,14 +5,14 @@ from typing import Any
 
 import click
 
-from unreel.cli.arena.options import season_argument
+from unreel.cli.arena.options import season_folder_options
 from unreel.cli.options import allow_outside_option
 from unreel.cli.output import json_option, table_format_option, trusted_option
 from unreel.core.registry import LazyImport
 
 
 @click.command()
-@season_argument
+@season_folder_options
 @click.option(
     "--against",
     metavar="SEASON",
@@ -26,13 +26,13 @@ def ablations(*, as_json: bool, **options: Any) -> None:
     Compares conditions that differ in one setting, settings of a creator, and changed real clips with
     the originals, and estimates each reviewer's bias towards "real". Sends nothing.
     """
-    LazyImport("unreel.cli.arena.ablations_job:print_ablations", "eval").load()(
+    LazyImport("unreel.cli.arena.ablations_job:print_season_ablations", "eval").load()(
         options, as_json=as_json
     )
 
 
 @click.command()
-@season_argument
+@season_folder_options
 @click.option(
     "--clips",
     is_flag=True,

@@ -4,26 +4,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unreel.arena.answers.read_play import read_season_answers, read_season_clips
+from unreel.arena.answers.season_answers import read_season_answers, read_season_clips
 from unreel.arena.fairness.holdout import (
-    CanaryAnswers,
+    CanaryTestResult,
     HiddenSceneGap,
-    compare_hidden_scenes,
+    compare_hidden_and_known_scenes,
     find_canary_clips,
     find_hidden_scenes,
     measure_canary_answers,
 )
 from unreel.arena.fairness.similar_reviewers import (
+    ReviewerPairSimilarity,
     ReviewerSimilarities,
-    SimilarReviewers,
-    find_similar_reviewers,
+    compare_reviewer_errors,
 )
 from unreel.arena.season.folder import SeasonFolder, find_season_folder, read_stored_season_recipe
-from unreel.arena.submission.clip_inspection import NearCopy, find_season_copies
+from unreel.arena.submission.clip_inspection import NearCopyPair, find_copied_season_clips
 from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.core.estimate import Estimate
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.resolve_location import build_clip_access_settings
 
 _MOST_PAIRS = 10
 
@@ -35,11 +35,11 @@ class CheatingFindings:
     condition: str
     alike: ReviewerSimilarities
     hidden: tuple[HiddenSceneGap, ...]
-    canaries: tuple[CanaryAnswers, ...]
+    canaries: tuple[CanaryTestResult, ...]
 
     @property
     def n_suspected(self) -> int:
-        """Return the number of suspected pairs and entrants."""
+        """Return the number of suspected pairs of reviewers, and of suspected single entrants."""
         known = sum(gap.flagged for gap in self.hidden)
         return len(self.alike.suspected) + known + sum(sung.flagged for sung in self.canaries)
 
@@ -48,14 +48,14 @@ def print_cheating_suspicions(options: Mapping[str, Any], *, as_json: bool) -> i
     """Print the signs of cheating in a season; return exit status 1 if there are any, otherwise 0."""
     folder = find_season_folder(options["season"], options["out"])
     if options["canaries"]:
-        return _print_canaries(folder, as_json=as_json)
+        return _print_canary_clips(folder, as_json=as_json)
     found = _compute_cheating_findings(folder)
-    copies: tuple[NearCopy, ...] = ()
+    copies: tuple[NearCopyPair, ...] = ()
     if options["clips"]:
-        access = build_storage_access(
+        access = build_clip_access_settings(
             read_environment_settings(), trusted=options["trusted"], outside=options["outside"]
         )
-        copies = find_season_copies(folder, access)
+        copies = find_copied_season_clips(folder, access)
     n_suspected = sum(each.n_suspected for each in found) + len(copies)
     if as_json:
         print_json({"n_suspected": n_suspected, "conditions": found, "copies": copies})
@@ -65,7 +65,7 @@ def print_cheating_suspicions(options: Mapping[str, Any], *, as_json: bool) -> i
     return 1 if n_suspected else 0
 
 
-def _print_canaries(folder: SeasonFolder, *, as_json: bool) -> int:
+def _print_canary_clips(folder: SeasonFolder, *, as_json: bool) -> int:
     canaries = find_canary_clips(
         folder.path, read_stored_season_recipe(folder), read_season_clips(folder)
     )
@@ -93,8 +93,8 @@ def _compute_cheating_findings(folder: SeasonFolder) -> list[CheatingFindings]:
         found.append(
             CheatingFindings(
                 condition=title,
-                alike=find_similar_reviewers(play, seed=entrants.seed),
-                hidden=compare_hidden_scenes(play, hidden) if hidden else (),
+                alike=compare_reviewer_errors(play, seed=entrants.seed),
+                hidden=compare_hidden_and_known_scenes(play, hidden) if hidden else (),
                 canaries=measure_canary_answers(play, canaries) if canaries else (),
             )
         )
@@ -102,7 +102,7 @@ def _compute_cheating_findings(folder: SeasonFolder) -> list[CheatingFindings]:
 
 
 def _print_cheating_findings(
-    found: Sequence[CheatingFindings], copies: Sequence[NearCopy], *, looked: bool
+    found: Sequence[CheatingFindings], copies: Sequence[NearCopyPair], *, looked: bool
 ) -> None:
     for each in found:
         _print_similar_reviewers(each.condition, each.alike)
@@ -128,7 +128,7 @@ def _print_cheating_findings(
 
 
 def _print_similar_reviewers(condition: str, alike: ReviewerSimilarities) -> None:
-    rows = [_build_similarity_row(pair) for pair in alike.pairs[:_MOST_PAIRS]]
+    rows = [_build_reviewer_pair_row(pair) for pair in alike.pairs[:_MOST_PAIRS]]
     if rows:
         told = alike.false_alarms
         rate = f"{told.value:.1f} %" if isinstance(told, Estimate) else "unknown"
@@ -136,7 +136,7 @@ def _print_similar_reviewers(condition: str, alike: ReviewerSimilarities) -> Non
         print_table(tuple(rows[0]), rows, title=title)
 
 
-def _build_similarity_row(pair: SimilarReviewers) -> dict[str, object]:
+def _build_reviewer_pair_row(pair: ReviewerPairSimilarity) -> dict[str, object]:
     shared = pair.shared_errors
     return {
         "first": pair.first,

@@ -18,8 +18,8 @@ from unreel.cli.output import (
     print_table,
     trusted_option,
 )
-from unreel.core.names import make_safe_file_name
 from unreel.core.registry import LazyImport
+from unreel.core.safe_names import make_safe_file_name
 from unreel.core.span import MICROSECONDS
 from unreel.core.trace import Category, Trace
 
@@ -39,7 +39,7 @@ for _command in (init, check, settings, sheet, publish):
 
 
 def curation_options(command: F) -> F:
-    """Add the options that all commands share that run the steps of a curation recipe."""
+    """Add the options of commands that run steps of a curation recipe to a command."""
     options = (
         click.argument("recipe", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
         click.option("--out", help="Working folder, or s3:// prefix.  [default: curations/NAME]"),
@@ -186,7 +186,9 @@ def inject(  # noqa: PLR0913  one parameter for each option
     from unreel.core.settings import read_environment_settings
     from unreel.media.access import open_media_reader
 
-    inject_clip = LazyImport("unreel.curation.inject.clip:inject_clip", _EXTRA).load()
+    inject_clip = LazyImport(
+        "unreel.curation.inject.clip_injection:inject_trace_into_clip", _EXTRA
+    ).load()
     into = out or Path(f"{make_safe_file_name(clip.stem)}+{category}.mp4")
     with open_media_reader(read_environment_settings(), trusted=trusted) as reader:
         trace = inject_clip(
@@ -216,7 +218,7 @@ def inject(  # noqa: PLR0913  one parameter for each option
 @json_option
 def diff(*, before: Path, after: Path, as_json: bool) -> None:
     """Print the clips that were added, removed or changed between BEFORE and AFTER."""
-    compare = LazyImport("unreel.curation.diff:compare_benchmarks", _EXTRA).load()
+    compare = LazyImport("unreel.curation.benchmark_diff:compare_benchmarks", _EXTRA).load()
     found = compare(before, after)
     if as_json:
         print_json(found)

@@ -1,4 +1,4 @@
-"""Curation from the command line: steps, progress and result."""
+"""Implementation of `unreel curate`: run the steps of a recipe, and print progress and result."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -8,27 +8,27 @@ from typing import Any
 
 from unreel.cli.contacted_services import print_model_servers
 from unreel.cli.output import echo, print_json, print_message
-from unreel.cli.process import limit_malloc_arenas, note_resume_command
+from unreel.cli.process_signals import add_resume_note_on_stop, limit_malloc_arenas
 from unreel.cli.progress import ProgressMeter
 from unreel.core.settings import read_environment_settings
 from unreel.curation.contact_sheet import (
-    ContactSheet,
     ContactSheetSettings,
+    WrittenContactSheet,
     write_contact_sheet_page,
 )
 from unreel.curation.curation_run import (
-    CurationRun,
+    CurationRecipeJob,
     list_recipe_steps,
     open_curation_context,
     run_curation,
 )
 from unreel.curation.forecast import CurationForecast, forecast_curation
 from unreel.curation.hub_dataset import AcceptedPublishingRisks, HubDatasetFolder, write_hub_dataset
-from unreel.curation.piece import GIVE_LICENCE, NO_LICENCE
-from unreel.curation.recipe import CurateRecipe, parse_curation_recipe, read_curation_recipe
+from unreel.curation.recipe import CurationRecipe, parse_curation_recipe, read_curation_recipe
+from unreel.curation.segment import GIVE_LICENCE, NO_LICENCE
 from unreel.curation.state import CurationState
-from unreel.curation.step import CurationContext
-from unreel.engine.resolve_location import build_storage_access
+from unreel.curation.step_execution import CurationContext
+from unreel.engine.resolve_location import build_clip_access_settings
 from unreel.engine.run import ALL_FAILURES, ENGINES
 from unreel.media.access import open_media_reader, require_sandbox_protection
 
@@ -44,7 +44,7 @@ def _open_curation_run(  # noqa: PLR0913  one parameter for each option
     retry_failed: bool,
     outside: bool,
     trusted: bool,
-) -> CurationRun:
+) -> CurationRecipeJob:
     resolved = read_curation_recipe(recipe, changes)
     bench = _build_curation_context(resolved, out=out, engine=engine, trusted=trusted)
     bench = replace(bench, access=replace(bench.access, outside=outside))
@@ -52,50 +52,52 @@ def _open_curation_run(  # noqa: PLR0913  one parameter for each option
         bench = replace(bench, engine=ENGINES.load(engine)(workers=workers))
     if retry_failed:
         bench = replace(bench, retry_failed=ALL_FAILURES)
-    return CurationRun(
+    return CurationRecipeJob(
         recipe=resolved, root=recipe.absolute().parent, bench=bench, accept_leak=accept_leak
     )
 
 
 def _build_curation_context(
-    recipe: CurateRecipe, *, out: str | None, engine: str, trusted: bool
+    recipe: CurationRecipe, *, out: str | None, engine: str, trusted: bool
 ) -> CurationContext:
     limit_malloc_arenas()
     settings = read_environment_settings()
     require_sandbox_protection(settings, trusted=trusted)
     return open_curation_context(
-        recipe, out, build_storage_access(settings, trusted=trusted), engine=engine
+        recipe, out, build_clip_access_settings(settings, trusted=trusted), engine=engine
     )
 
 
 def audit_benchmark(
     values: Mapping[str, Any], *, out: str | None, engine: str, trusted: bool
 ) -> CurationState:
-    """Run the steps of the recipe in `values` up to the audit."""
+    """Run the curation recipe `values` up to the step `audit`, and return its state with the result."""
     recipe = parse_curation_recipe(values)
     bench = _build_curation_context(recipe, out=out, engine=engine, trusted=trusted)
-    return _run_curation(CurationRun(recipe=recipe, root=Path.cwd(), bench=bench), until="audit")
+    return _run_curation_with_progress(
+        CurationRecipeJob(recipe=recipe, root=Path.cwd(), bench=bench), until="audit"
+    )
 
 
-def forecast_recipe_file(
+def forecast_curation_recipe_file(
     recipe: Path, changes: Sequence[str], *, outside: bool
 ) -> CurationForecast:
-    """Return the forecast of the curation recipe in the file `recipe`."""
+    """Return the forecast of a curation recipe file: its clips, labels, licences, steps and splits."""
     resolved = read_curation_recipe(recipe, changes)
-    access = replace(build_storage_access(read_environment_settings()), outside=outside)
+    access = replace(build_clip_access_settings(read_environment_settings()), outside=outside)
     return forecast_curation(resolved, root=recipe.absolute().parent, access=access)
 
 
 def write_contact_sheet(
     folder: Path, *, out: Path | None, most: int, seed: int, roots: tuple[Path, ...], trusted: bool
-) -> ContactSheet:
-    """Write the contact sheet of the curated clips in `folder`."""
+) -> WrittenContactSheet:
+    """Write a page with pictures of the curated clips in `folder`."""
     wish = ContactSheetSettings(most=most, seed=seed, roots=roots)
     with open_media_reader(read_environment_settings(), trusted=trusted) as reader:
         return write_contact_sheet_page(folder, wish=wish, reader=reader, out=out)
 
 
-def publish_frozen_benchmark(
+def write_hub_upload_folder(
     folder: Path, *, out: Path | None, repo: str | None, leak: bool, no_licence: bool
 ) -> HubDatasetFolder:
     """Write the upload folder for the Hugging Face Hub from the frozen benchmark in `folder`."""
@@ -103,10 +105,10 @@ def publish_frozen_benchmark(
     return write_hub_dataset(folder, accepted=accepted, out=out, repo=repo)
 
 
-def take(options: Mapping[str, Any], *, until: str | None, as_json: bool) -> None:
-    """Run the steps of a curation up to `until`, print the result, and exit the process."""
+def run_curation_and_print(options: Mapping[str, Any], *, until: str | None, as_json: bool) -> None:
+    """Run a curation up to the step `until` (`None`: all steps), print the result, and exit."""
     curation = _open_curation_run(**options)
-    state = _run_curation(curation, until=until)
+    state = _run_curation_with_progress(curation, until=until)
     if as_json:
         print_json(_build_curation_summary(curation, state))
     else:
@@ -114,14 +116,16 @@ def take(options: Mapping[str, Any], *, until: str | None, as_json: bool) -> Non
     sys.exit(1 if state.n_failed or _is_freeze_blocked(state) else 0)
 
 
-def _run_curation(curation: CurationRun, *, until: str | None) -> CurationState:
-    print_model_servers(_list_model_names(curation.recipe, until), curation.bench.access.settings)
-    with ProgressMeter() as meter, note_resume_command(curation.bench.place.uri, meter):
+def _run_curation_with_progress(curation: CurationRecipeJob, *, until: str | None) -> CurationState:
+    print_model_servers(
+        _list_curation_models(curation.recipe, until), curation.bench.access.settings
+    )
+    with ProgressMeter() as meter, add_resume_note_on_stop(curation.bench.place.uri, meter):
         bench = replace(curation.bench, callbacks=meter.callbacks())
         return run_curation(replace(curation, bench=bench), until=until)
 
 
-def _list_model_names(recipe: CurateRecipe, until: str | None) -> list[str]:
+def _list_curation_models(recipe: CurationRecipe, until: str | None) -> list[str]:
     planned = list_recipe_steps(recipe)
     taken = planned[: planned.index(until) + 1] if until in planned else planned
     return [recipe.describe.model] if recipe.describe and "describe" in taken else []
@@ -131,7 +135,7 @@ def _is_freeze_blocked(state: CurationState) -> bool:
     return "freeze" in state.steps and state.frozen is None
 
 
-def _build_curation_summary(curation: CurationRun, state: CurationState) -> dict[str, object]:
+def _build_curation_summary(curation: CurationRecipeJob, state: CurationState) -> dict[str, object]:
     return {
         "out": curation.bench.place.uri,
         "steps": state.steps,
@@ -142,7 +146,7 @@ def _build_curation_summary(curation: CurationRun, state: CurationState) -> dict
     }
 
 
-def _print_curation_report(curation: CurationRun, state: CurationState) -> None:
+def _print_curation_report(curation: CurationRecipeJob, state: CurationState) -> None:
     print_message(f"steps: {', '.join(state.steps)}; working folder {curation.bench.place.uri}")
     for reason, n in state.reasons.items():
         print_message(f"  excluded: {n} {reason}")

@@ -88,7 +88,7 @@ def check(*, recipe: Path, changes: tuple[str, ...], outside: bool, as_json: boo
 
     Opens no clip, contacts no model or store, and writes nothing.
     """
-    checked = LazyImport("unreel.cli.curate.curate_job:forecast_recipe_file", _EXTRA)(
+    checked = LazyImport("unreel.cli.curate.curate_job:forecast_curation_recipe_file", _EXTRA)(
         recipe, changes, outside=outside
     )
     if as_json:

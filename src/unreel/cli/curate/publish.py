@@ -95,7 +95,7 @@ def publish(
 
     FOLDER is the working folder of a curation, or a frozen benchmark. Uploads and sends nothing.
     """
-    hub = LazyImport("unreel.cli.curate.curate_job:publish_frozen_benchmark", _EXTRA).load()
+    hub = LazyImport("unreel.cli.curate.curate_job:write_hub_upload_folder", _EXTRA).load()
     done = hub(folder, out=out, repo=repo, leak=accept_leak, no_licence=accept_no_licence)
     if as_json:
         print_json(done)

@@ -1,4 +1,4 @@
-"""The work of `unreel desk`: the application in this process, and its link."""
+"""Implementation of `unreel desk`: run the web application in this process, and print its link."""
 
 import threading
 import webbrowser
@@ -6,11 +6,11 @@ from pathlib import Path
 
 from unreel.cli.contacted_services import print_model_servers
 from unreel.cli.output import SILENCE, print_message
-from unreel.cli.process import StopSignal
+from unreel.cli.process_signals import StopSignalReceived
 from unreel.core.managed_server import require_free_port
 from unreel.core.settings import read_environment_settings
-from unreel.desk.app import create_desk
-from unreel.desk.settings import read_desk_settings, require_proxy
+from unreel.desk.app import create_desk_app
+from unreel.desk.settings import read_desk_settings, require_sign_in_proxy
 from unreel.media.access import require_sandbox_protection
 from unreel.webapp.server import run_app
 
@@ -18,7 +18,7 @@ _STOP_S = 2
 """Seconds for requests that run; pages follow progress without an end."""
 
 
-def run_desk(
+def serve_desk_application(
     config: Path | None,
     *,
     cases: Path | None,
@@ -27,9 +27,12 @@ def run_desk(
     opens_browser: bool,
     trusted: bool,
 ) -> None:
-    """Serve the desk until a stop signal; print each one-time link, and open the first one."""
+    """Serve the pages of the desk until a stop signal.
+
+    Each one-time link is printed, and the first is opened in a browser.
+    """
     settings = read_desk_settings(config, cases)
-    require_proxy(settings, host)
+    require_sign_in_proxy(settings, host)
     environment = read_environment_settings()
     require_sandbox_protection(environment, trusted=trusted)
     if port:
@@ -41,7 +44,7 @@ def run_desk(
     def print_link(path: str) -> None:
         print_message(f"unreel desk: {addresses[0]}{path} (opens once, for another browser)")
 
-    app = create_desk(settings, environment=environment, trusted=trusted, on_link=print_link)
+    app = create_desk_app(settings, environment=environment, trusted=trusted, on_link=print_link)
 
     def announce(address: str) -> None:
         SILENCE.stop()
@@ -53,7 +56,7 @@ def run_desk(
 
     try:
         run_app(app, host=host, port=port, on_start=announce, stop_s=_STOP_S)
-    except StopSignal:
+    except StopSignalReceived:
         print_message("unreel desk: stopped")
     finally:
         app.state.desk.close()

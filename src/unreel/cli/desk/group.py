@@ -1,11 +1,11 @@
-"""`unreel desk`: a page where people check clips."""
+"""`unreel desk`: serve a page where people check clips."""
 
 from pathlib import Path
 from typing import Final
 
 import click
 
-from unreel.cli.lazy_group import LazyCommand, LazyGroup
+from unreel.cli.lazy_group import LazyCommand, LazyCommandGroup
 from unreel.cli.output import trusted_option
 from unreel.core.registry import LazyImport, require_extra
 
@@ -17,7 +17,7 @@ _WORDS: Final = {
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.command(cls=LazyGroup, words=_WORDS, invoke_without_command=True)
+@click.command(cls=LazyCommandGroup, words=_WORDS, invoke_without_command=True)
 @click.option(
     "--config", type=_FILE, help="Settings file (desk.toml). Without it no model is asked."
 )
@@ -60,8 +60,8 @@ def desk(  # noqa: PLR0913  one parameter for each option
     if context.invoked_subcommand is not None:
         return
     require_extra(("fastapi", "uvicorn", "lance"), "desk")
-    from unreel.cli.desk.desk_job import run_desk
+    from unreel.cli.desk.desk_job import serve_desk_application
 
-    run_desk(
+    serve_desk_application(
         config, cases=cases, host=host, port=port, opens_browser=not no_browser, trusted=trusted
     )

@@ -1,4 +1,4 @@
-"""`unreel desk verify`: the check of a custody bundle."""
+"""`unreel desk verify`: check a custody bundle, a zip of evidence with a manifest of hashes."""
 
 import sys
 from pathlib import Path
@@ -20,9 +20,9 @@ def verify(*, bundle: Path, signers: Path | None, as_json: bool) -> None:
     With --signers the bundle must be signed by one of them. Exits with status 1 if a file is missing
     or changed, or the signature does not fit.
     """
-    from unreel.desk.bundle import verify_bundle
+    from unreel.desk.custody_bundle import verify_custody_bundle
 
-    checked = verify_bundle(bundle, signers)
+    checked = verify_custody_bundle(bundle, signers)
     if as_json:
         print_json(checked)
     elif checked.is_intact:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import click
 
-from unreel.cli.completion import complete_runs
+from unreel.cli.completion import list_run_completions
 from unreel.cli.options import run_benchmark_options
 from unreel.cli.output import (
     Form,
@@ -20,7 +20,7 @@ from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.registry import LazyImport
 from unreel.core.settings import read_environment_settings
-from unreel.protocols.figures import ALL_CLIPS
+from unreel.protocols.metric_definitions import ALL_CLIPS
 from unreel.protocols.protocol import Mode
 
 _RECORD: Final = (
@@ -32,7 +32,7 @@ smallest true difference that these clips show in 8 of 10 comparisons, where non
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, shell_complete=complete_runs)
+@click.argument("runs", nargs=-1, required=True, shell_complete=list_run_completions)
 @click.option(
     "--metric",
     "metrics",
@@ -73,7 +73,7 @@ def compare(
     """
     compare_runs = LazyImport("unreel.evaluation.comparison:compare_runs", "eval").load()
     open_all_told = LazyImport(
-        "unreel.cli.evaluation.runs_job:open_runs_with_notice", "eval"
+        "unreel.cli.evaluation.runs_job:open_runs_with_identity_warning", "eval"
     ).load()
     settings = read_environment_settings()
     opened = open_all_told(runs, settings, **options)
@@ -81,12 +81,12 @@ def compare(
     if as_json:
         print_json(found)
     else:
-        print_comparisons(found, form)
+        print_run_comparisons(found, form)
     sys.exit(0 if found.is_complete else 1)
 
 
-def print_comparisons(found: Comparisons, form: Form) -> None:
-    """Print one table for each comparison on a terminal, otherwise all comparisons in one table."""
+def print_run_comparisons(found: Comparisons, form: Form) -> None:
+    """Print comparisons of runs: on a terminal one table each, otherwise one table for all."""
     apart = form == "text" and is_stdout_terminal()
     print_message(
         f"{found.instrument}: p-values are corrected for {found.n_tests} differences (Holm)"

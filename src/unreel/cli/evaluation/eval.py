@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from unreel.cli.completion import complete_models, complete_paths
+from unreel.cli.completion import list_model_completions, list_path_completions
 from unreel.cli.options import (
     ProtocolParamType,
     accept_changed_option,
@@ -25,12 +25,12 @@ from unreel.reviewers.endpoint.servers import list_model_endpoints
 
 
 @click.command("eval")
-@click.argument("benchmark", required=False, shell_complete=complete_paths)
+@click.argument("benchmark", required=False, shell_complete=list_path_completions)
 @click.option(
     "--model",
     "models",
     multiple=True,
-    shell_complete=complete_models,
+    shell_complete=list_model_completions,
     help="Model: provider/name, provider/name@URL, local/FOLDER, `recorded`, or a baseline (coin, always-real, always-generated, metadata, motion). Repeatable; models run one after the other.",
 )
 @click.option(
@@ -114,7 +114,7 @@ def eval_(**typed: Any) -> None:
         if not typed["dry_run"]:
             # What reads and writes tables takes its time to load, and a missing key needs none of it.
             list_model_endpoints(typed["models"], key_hosts=read_environment_settings().key_hosts)
-        tell = LazyImport("unreel.cli.evaluation.eval_job:eval_models", "eval").load()(
+        tell = LazyImport("unreel.cli.evaluation.eval_job:evaluate_models", "eval").load()(
             meter, **typed
         )
     sys.exit(tell())

@@ -1,4 +1,4 @@
-"""Implementation of `unreel eval`: resolve, query and score one run for each model."""
+"""Implementation of `unreel eval`: resolve the recipe, and query and score one run per model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,15 +8,19 @@ from typing import Any
 
 from unreel.cli.contacted_services import print_external_reviewers, print_model_servers
 from unreel.cli.evaluation.eval_output import (
-    DryRunResult,
-    FinishedRun,
-    StoppedRun,
+    EvalDryRunResult,
+    FinishedEvalRun,
+    StoppedEvalRun,
     print_eval_forecasts,
     print_eval_results,
 )
 from unreel.cli.options import parse_column_mapping, parse_condition_options
 from unreel.cli.output import print_message
-from unreel.cli.process import StopSignal, limit_malloc_arenas, note_resume_command
+from unreel.cli.process_signals import (
+    StopSignalReceived,
+    add_resume_note_on_stop,
+    limit_malloc_arenas,
+)
 from unreel.cli.progress import ProgressMeter
 from unreel.core.errors import (
     InvalidSettingError,
@@ -34,13 +38,13 @@ from unreel.engine.resolve_location import resolve_location
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.table import LanceTable
 from unreel.evaluation.forecast import forecast_eval, open_temporary_clip_table
-from unreel.evaluation.recipe import EvalRecipe, check_eval_recipe, resolve_eval_recipe
+from unreel.evaluation.recipe import EvalRecipe, resolve_eval_recipe, validate_eval_recipe
 from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.run_lookup import build_eval_run, find_run_location
 from unreel.evaluation.scoring import score_run
 from unreel.evaluation.stored_recipe import StoredRecipe, find_run_recipe
 from unreel.media.access import require_sandbox_protection
-from unreel.recipes.check import drop_unset_keys
+from unreel.recipes.validation import drop_unset_keys
 from unreel.reviewers.endpoint.servers import list_model_endpoints, require_server_listening
 
 _OF_ONE_MODEL = (KeyRejectedError, InvalidSettingError, UnreadableSourceError)
@@ -48,7 +52,7 @@ _OF_ONE_MODEL = (KeyRejectedError, InvalidSettingError, UnreadableSourceError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvalRunSettings:
+class SharedEvalSettings:
     """Settings of `unreel eval` that are the same for all models."""
 
     engine: str
@@ -58,11 +62,11 @@ class EvalRunSettings:
 
     @property
     def retry(self) -> frozenset[str]:
-        """Return the failure reasons to retry: all reasons with `retry_failed`, otherwise none."""
+        """Return the reasons of failed questions to retry: all with `retry_failed`, otherwise none."""
         return ALL_FAILURES if self.retry_failed else frozenset()
 
 
-def eval_models(  # noqa: PLR0913  one parameter for each option
+def evaluate_models(  # noqa: PLR0913  one parameter for each option
     meter: ProgressMeter,
     *,
     models: tuple[str, ...],
@@ -83,7 +87,10 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
     as_json: bool,
     **flags: Any,
 ) -> "partial[int]":
-    """Query or forecast the missing answers; return a callable that prints and returns the status."""
+    """Send the missing questions to each model, or only forecast them with `dry_run`.
+
+    Return a function that prints the results and returns the exit status.
+    """
     flags["condition"] = parse_condition_options(conditions, nframe=nframe, fps=fps)
     flags["mapping"] = parse_column_mapping(mapping) or None
     settings = read_environment_settings()
@@ -97,15 +104,17 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
     require_sandbox_protection(settings, trusted=trusted)
     ways = {"trusted": trusted, "outside": outside, "accept_changed": accept_changed}
     runs = _plan_eval_runs(recipes, out, settings, ways)
-    way = EvalRunSettings(engine=engine, retry_failed=retry_failed, settings=settings, meter=meter)
+    way = SharedEvalSettings(
+        engine=engine, retry_failed=retry_failed, settings=settings, meter=meter
+    )
     if dry_run:
-        return partial(print_eval_forecasts, _forecast_runs(runs, way), as_json=as_json)
+        return partial(print_eval_forecasts, _forecast_eval_runs(runs, way), as_json=as_json)
     print_model_servers([run.recipe.reviewer.model for run in runs], settings)
     print_external_reviewers([run.recipe.reviewer for run in runs], settings)
     for run in runs:
         require_conditional_puts(run.place)  # before a table there is waited for
         if not run.answers.exists():
-            _require_model_server(run, way)
+            _require_listening_model_server(run, way)
     if len(runs) > 1:
         runs[0].benchmark()  # what is wrong with it is told once, and not for each model
     results = _evaluate_all_runs(runs, way)
@@ -115,7 +124,10 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
 def _resolve_eval_recipe(
     file: Path | None, flags: Mapping[str, Any], out: str | None, settings: EnvironmentSettings
 ) -> EvalRecipe:
-    """Return the recipe from the command line; without a benchmark, merge it over that of run `out`."""
+    """Return the recipe of an evaluation from its file and the command-line options `flags`.
+
+    If neither names a benchmark, the options override the stored recipe of the run `out`.
+    """
     if file is None and flags["benchmark"] is None and out is not None:
         place = resolve_location(out, read_storage_options(settings))
         stored = find_run_recipe(place)
@@ -126,12 +138,12 @@ def _resolve_eval_recipe(
                 if kept is None
                 else {"benchmark": _format_benchmark_path(kept.find(place), stored.recipe)}
             )
-            return check_eval_recipe(stored.recipe.stored() | lies | drop_unset_keys(flags))
+            return validate_eval_recipe(stored.recipe.stored() | lies | drop_unset_keys(flags))
     return resolve_eval_recipe(file, flags)
 
 
 def _format_benchmark_path(found: Path, before: EvalRecipe) -> str:
-    """Return the benchmark's path as typed if it is valid from the current folder, else absolute."""
+    """Return the path of a run's benchmark: as typed if it is valid from here, else absolute."""
     typed = Path(before.benchmark)
     return before.benchmark if typed.exists() and typed.samefile(found) else str(found.resolve())
 
@@ -158,36 +170,36 @@ def _plan_eval_runs(
     return list(runs.values())
 
 
-def _forecast_runs(runs: Sequence[EvalRun], way: EvalRunSettings) -> list[DryRunResult]:
+def _forecast_eval_runs(runs: Sequence[EvalRun], way: SharedEvalSettings) -> list[EvalDryRunResult]:
     foreseen = []
     with open_temporary_clip_table() as aside:
         for number, run in enumerate(runs, start=1):
-            way.meter.begin(_format_run_label(run, number, runs))
+            way.meter.begin(_format_run_progress_label(run, number, runs))
             found = forecast_eval(
                 run,
                 aside=aside,
                 retry_failed=way.retry,
                 callbacks=way.meter.callbacks(),
             )
-            foreseen.append(DryRunResult(run=run, forecast=found))
+            foreseen.append(EvalDryRunResult(run=run, forecast=found))
     return foreseen
 
 
 def _evaluate_all_runs(
-    runs: Sequence[EvalRun], way: EvalRunSettings
-) -> list[FinishedRun | StoppedRun]:
-    results: list[FinishedRun | StoppedRun] = []
+    runs: Sequence[EvalRun], way: SharedEvalSettings
+) -> list[FinishedEvalRun | StoppedEvalRun]:
+    results: list[FinishedEvalRun | StoppedEvalRun] = []
     for number, run in enumerate(runs, start=1):
-        way.meter.begin(_format_run_label(run, number, runs))
+        way.meter.begin(_format_run_progress_label(run, number, runs))
         try:
             results.append(
-                _run_evaluation(run, way, surveyed=runs[0].clips if number > 1 else None)
+                _evaluate_and_score_run(run, way, surveyed=runs[0].clips if number > 1 else None)
             )
         except _OF_ONE_MODEL as error:
             if len(runs) == 1:
                 raise
-            results.append(StoppedRun(run=run, error=error))
-        except (StopSignal, UnreelError) as stopped:
+            results.append(StoppedEvalRun(run=run, error=error))
+        except (StopSignalReceived, UnreelError) as stopped:
             for result in results:
                 stopped.add_note(
                     f"{result.run.recipe.reviewer.model}: kept in {result.run.place.uri}"
@@ -196,23 +208,23 @@ def _evaluate_all_runs(
     return results
 
 
-def _format_run_label(run: EvalRun, number: int, runs: Sequence[EvalRun]) -> str:
+def _format_run_progress_label(run: EvalRun, number: int, runs: Sequence[EvalRun]) -> str:
     if len(runs) == 1:
         return ""
     return f"{number} of {len(runs)}, {run.recipe.reviewer.model.partition('@')[0]}: "
 
 
-def _run_evaluation(
-    run: EvalRun, way: EvalRunSettings, *, surveyed: LanceTable | None
-) -> FinishedRun:
+def _evaluate_and_score_run(
+    run: EvalRun, way: SharedEvalSettings, *, surveyed: LanceTable | None
+) -> FinishedEvalRun:
     meter = way.meter
 
     def expect(part: str, due: int) -> None:
         if part == "answers" and due:
-            _require_model_server(run, way)
+            _require_listening_model_server(run, way)
         meter.expect(part, due)
 
-    with note_resume_command(run.place.uri, meter):
+    with add_resume_note_on_stop(run.place.uri, meter):
         outcome = evaluate(
             run,
             engine=way.engine,
@@ -222,10 +234,10 @@ def _run_evaluation(
         )
         meter.tell("scoring")
         scores = score_run(run, mode=run.recipe.reviewer.parser)
-    return FinishedRun(run=run, outcome=outcome, cost_usd=meter.cost_usd, scores=scores)
+    return FinishedEvalRun(run=run, outcome=outcome, cost_usd=meter.cost_usd, scores=scores)
 
 
-def _require_model_server(run: EvalRun, way: EvalRunSettings) -> None:
+def _require_listening_model_server(run: EvalRun, way: SharedEvalSettings) -> None:
     if way.engine != "local":
         return  # it is asked from other machines
     for contact in list_model_endpoints(

@@ -1,4 +1,4 @@
-"""Final output of `unreel eval` for one run, several runs or a dry run."""
+"""Final output of `unreel eval`: results of one run or several runs, or forecasts of a dry run."""
 
 import shlex
 from collections import Counter
@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from unreel.cli.evaluation.scorecard import (
-    build_condition_score_rows,
+from unreel.cli.evaluation.scorecard_output import (
+    build_condition_scorecard_rows,
     explain_empty_scorecards,
     format_metric_cell,
     print_answer_counts,
-    print_condition_scores,
+    print_condition_scorecards,
 )
 from unreel.cli.output import echo, format_rerun_command, print_json, print_message, print_table
 from unreel.core.errors import UnreelError
@@ -30,8 +30,8 @@ _REJECTED_KEY: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedRun:
-    """A finished run, with its outcome, cost and scores."""
+class FinishedEvalRun:
+    """An evaluation run of one model that is finished, with its outcome, cost and scores."""
 
     run: EvalRun
     outcome: EvalOutcome
@@ -40,27 +40,27 @@ class FinishedRun:
 
     @property
     def n_questions(self) -> int:
-        """Return the number of questions sent."""
+        """Return the number of questions of a run, over all conditions."""
         return sum(score.scorecard.n_questions for score in self.scores)
 
     @property
     def why_nothing(self) -> str:
-        """Return the reason why nothing was measured; "" if something was."""
+        """Return the reason why a run measured nothing; "" if it measured something."""
         return explain_empty_scorecards([score.scorecard for score in self.scores])
 
     @property
     def failures(self) -> Mapping[str, int]:
-        """Count the questions without an answer, by failure reason."""
+        """Count the failed questions of a run by failure reason."""
         tally: Counter[str] = Counter()
         for score in self.scores:
             tally.update(score.scorecard.failures)
         return tally
 
     def status(self, fail_on_error: float) -> int:
-        """Return the exit status of the run.
+        """Return the exit status of `unreel eval` for a run.
 
-        1 if the fraction of failed questions exceeds `fail_on_error` or nothing was measured; 2 if no
-        clip could be used in a question; 0 otherwise.
+        The status is 2 if no clip could be read and no question was sent; 1 if nothing was measured, or
+        the fraction of failed questions exceeds `fail_on_error`; 0 otherwise.
         """
         answers = self.outcome.answers
         if self.outcome.unreadable and not (answers.already + answers.done + answers.failed):
@@ -70,33 +70,33 @@ class FinishedRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoppedRun:
-    """A run of one model among several that an error stopped."""
+class StoppedEvalRun:
+    """An evaluation run of one of several models that an error stopped, with the error."""
 
     run: EvalRun
     error: UnreelError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DryRunResult:
-    """A planned run and its forecast, without any question sent."""
+class EvalDryRunResult:
+    """Result of a dry run: the planned evaluation run and its forecast. No question was sent."""
 
     run: EvalRun
     forecast: EvalForecast
 
 
 def print_eval_results(
-    results: Sequence[FinishedRun | StoppedRun], *, fail_on_error: float, as_json: bool
+    results: Sequence[FinishedEvalRun | StoppedEvalRun], *, fail_on_error: float, as_json: bool
 ) -> int:
     """Print the result of each run; return the highest exit status."""
-    done = [result for result in results if isinstance(result, FinishedRun)]
-    broken = [result for result in results if isinstance(result, StoppedRun)]
+    done = [result for result in results if isinstance(result, FinishedEvalRun)]
+    broken = [result for result in results if isinstance(result, StoppedEvalRun)]
     if as_json:
         documents = [_build_result_document(result) for result in results]
         print_json(documents if len(documents) > 1 else documents[0])
     elif len(results) == 1:
         _print_run_report(done[0])
-        print_condition_scores(done[0].scores)
+        print_condition_scorecards(done[0].scores)
         _print_run_failures(done[0])
     else:
         _print_several_runs(done)
@@ -108,19 +108,19 @@ def print_eval_results(
     return max([2 if broken else 0, *(result.status(fail_on_error) for result in done)])
 
 
-def _build_result_document(result: FinishedRun | StoppedRun) -> dict[str, object]:
-    if isinstance(result, StoppedRun):
+def _build_result_document(result: FinishedEvalRun | StoppedEvalRun) -> dict[str, object]:
+    if isinstance(result, StoppedEvalRun):
         model = result.run.recipe.reviewer.model
         return {"run": result.run.place.uri, "model": model, "problem": str(result.error)}
     told = {"outcome": result.outcome, "cost_usd": result.cost_usd}
     return {
         "run": result.run.place.uri,
         **told,
-        "scores": build_condition_score_rows(result.scores),
+        "scores": build_condition_scorecard_rows(result.scores),
     }
 
 
-def _print_run_report(done: FinishedRun) -> None:
+def _print_run_report(done: FinishedEvalRun) -> None:
     outcome, answers = done.outcome, done.outcome.answers
     spent = "" if done.cost_usd is None else f", {format_cost(done.cost_usd)} spent on them"
     print_message(
@@ -140,13 +140,13 @@ def _print_run_report(done: FinishedRun) -> None:
         )
 
 
-def _print_run_failures(done: FinishedRun) -> None:
-    """Print the failures by reason with the first message, and the command to retry."""
+def _print_run_failures(done: FinishedEvalRun) -> None:
+    """Print the first failure of a run for each reason, and the command that retries the failures."""
     if not done.failures:
         return
     name = done.outcome.reviewer
     for reason in done.failures:
-        if (first := _find_first_failure(done.run, reason)) is not None:
+        if (first := _find_first_failure_message(done.run, reason)) is not None:
             print_message(f"{name}, the first {first}")
     if n := done.run.answers.count(_REJECTED_KEY):
         print_message(f"{name}: {n:,} questions failed for a rejected key in an earlier call")
@@ -156,7 +156,7 @@ def _print_run_failures(done: FinishedRun) -> None:
         print_message(f"Ask what was not put: {format_rerun_command()}")
 
 
-def _find_first_failure(run: EvalRun, reason: str) -> str | None:
+def _find_first_failure_message(run: EvalRun, reason: str) -> str | None:
     if not run.answers.exists():
         return None
     quoted = reason.replace("'", "''")
@@ -168,7 +168,7 @@ def _find_first_failure(run: EvalRun, reason: str) -> str | None:
     return None
 
 
-def _print_several_runs(done: Sequence[FinishedRun]) -> None:
+def _print_several_runs(done: Sequence[FinishedEvalRun]) -> None:
     for each in done:
         _print_run_report(each)
         for score in each.scores:
@@ -185,7 +185,7 @@ def _print_several_runs(done: Sequence[FinishedRun]) -> None:
         )
 
 
-def _print_metrics_by_model(condition: Condition, done: Sequence[FinishedRun]) -> None:
+def _print_metrics_by_model(condition: Condition, done: Sequence[FinishedEvalRun]) -> None:
     cells: dict[str, dict[str, object]] = {}
     names = [each.outcome.reviewer for each in done]
     for each in done:
@@ -200,14 +200,14 @@ def _print_metrics_by_model(condition: Condition, done: Sequence[FinishedRun]) -
     print_table(("metric", *names), rows)
 
 
-def print_eval_forecasts(foreseen: Sequence[DryRunResult], *, as_json: bool) -> int:
+def print_eval_forecasts(foreseen: Sequence[EvalDryRunResult], *, as_json: bool) -> int:
     """Print the questions, tokens and cost of each planned run; return exit status 0."""
     if as_json:
         documents = [
             {
                 "run": each.run.place.uri,
                 "forecast": each.forecast,
-                "cost_usd": _compute_total_cost(each),
+                "cost_usd": _compute_forecast_cost(each),
             }
             for each in foreseen
         ]
@@ -219,7 +219,7 @@ def print_eval_forecasts(foreseen: Sequence[DryRunResult], *, as_json: bool) -> 
     return 0
 
 
-def _iter_forecast_lines(foreseen: DryRunResult) -> Iterator[str]:
+def _iter_forecast_lines(foreseen: EvalDryRunResult) -> Iterator[str]:
     found = foreseen.forecast
     clips = "1 clip" if found.n_clips == 1 else f"{found.n_clips:,} clips"
     yield (
@@ -252,7 +252,7 @@ def _iter_cost_lines(bill: CostForecast) -> Iterator[str]:
         yield f"  money: {sent} for input, {written} for output"
 
 
-def _compute_total_cost(foreseen: DryRunResult) -> float | None:
+def _compute_forecast_cost(foreseen: EvalDryRunResult) -> float | None:
     bill = foreseen.forecast.bill
     if bill is None or bill.input_usd is None or bill.output_usd is None:
         return None

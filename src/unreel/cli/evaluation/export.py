@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 import click
 
-from unreel.cli.completion import complete_runs
+from unreel.cli.completion import list_run_completions
 from unreel.cli.options import (
     ProtocolParamType,
     box_space_option,
@@ -19,14 +19,14 @@ from unreel.cli.options import (
 from unreel.cli.output import json_option, print_json, print_message, trusted_option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.question import Marks
-from unreel.core.registry import LazyImport, NameRegistry
+from unreel.core.registry import LazyImport, NamedObjectRegistry
 from unreel.core.settings import read_environment_settings
 from unreel.protocols.protocol import Mode, get_protocol
 
 if TYPE_CHECKING:
-    from unreel.benchmarks.export.questions import BenchmarkExportResult
+    from unreel.benchmarks.export.question_writer import BenchmarkExportResult
 
-KITS: Final[NameRegistry[Any]] = NameRegistry(
+KITS: Final[NamedObjectRegistry[Any]] = NamedObjectRegistry(
     "kit",
     {
         "lmms-eval": LazyImport("unreel.benchmarks.export.lmms_eval:export_lmms_eval"),
@@ -38,7 +38,7 @@ _WHOLE: Final = "whole"
 
 
 @click.command()
-@click.argument("source", shell_complete=complete_runs)
+@click.argument("source", shell_complete=list_run_completions)
 @click.option(
     "--to",
     "form",
@@ -154,7 +154,7 @@ def _export_benchmark_to_kit(
     reading: dict[str, Any],
     trusted: bool,
 ) -> "BenchmarkExportResult":
-    from unreel.benchmarks.export.item import BenchmarkExportRecipe
+    from unreel.benchmarks.export.exported_question import BenchmarkExportRecipe
     from unreel.benchmarks.loader import open_benchmark
     from unreel.media.access import open_media_reader
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unreel.cli.completion import complete_runs
+from unreel.cli.completion import list_run_completions
 from unreel.cli.options import media_option, run_benchmark_options
 from unreel.cli.output import echo, json_option, print_json, print_message
 from unreel.core.registry import LazyImport
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, shell_complete=complete_runs)
+@click.argument("runs", nargs=-1, required=True, shell_complete=list_run_completions)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -48,7 +48,7 @@ def report(
     """
     write_report = LazyImport("unreel.report.site:write_report", "report").load()
     open_all_told = LazyImport(
-        "unreel.cli.evaluation.runs_job:open_runs_with_notice", "report"
+        "unreel.cli.evaluation.runs_job:open_runs_with_identity_warning", "report"
     ).load()
     settings = read_environment_settings()
     opened = open_all_told(runs, settings, **options)

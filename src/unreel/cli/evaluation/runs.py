@@ -6,8 +6,8 @@ from typing import Final
 
 import click
 
-from unreel.cli.completion import complete_runs
-from unreel.cli.lazy_group import build_unknown_command_error, is_misspelt
+from unreel.cli.completion import list_run_completions
+from unreel.cli.lazy_group import build_unknown_command_error, is_near_known_name
 from unreel.cli.output import (
     format_retry_command,
     json_option,
@@ -29,7 +29,7 @@ class _ListByDefaultGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         first = args[0] if args else ""
         if first not in {*self.commands, *self.get_help_option_names(ctx)}:
-            if is_misspelt(first, self.commands) and not Path(first).exists():
+            if is_near_known_name(first, self.commands) and not Path(first).exists():
                 raise build_unknown_command_error(first, self.commands, ctx)
             args = ["list", *args]
         return super().parse_args(ctx, args)
@@ -62,7 +62,7 @@ def list_(*, folder: str, as_json: bool) -> None:
         raise UnreadableSourceError(folder, "no such folder", remedy)
     find_runs = LazyImport(f"{_FIND}:find_runs", "eval").load()
     settings = read_environment_settings()
-    rows = [_build_run_row(name, settings) for name in find_runs(folder, settings)]
+    rows = [_build_run_list_row(name, settings) for name in find_runs(folder, settings)]
     unreadable = [row for row in rows if row["problem"]]
     if as_json:
         print_json(rows)
@@ -81,7 +81,7 @@ def list_(*, folder: str, as_json: bool) -> None:
     sys.exit(1 if unreadable else 0)
 
 
-def _build_run_row(name: str, settings: EnvironmentSettings) -> dict[str, object]:
+def _build_run_list_row(name: str, settings: EnvironmentSettings) -> dict[str, object]:
     row: dict[str, object] = {"run": name, "reviewer": "?", "instrument": "?", "benchmark": "?"}
     row |= {"answered": "?", "failed": "?", "problem": ""}
     try:
@@ -99,7 +99,7 @@ def _build_run_row(name: str, settings: EnvironmentSettings) -> dict[str, object
 
 
 @runs.command(short_help="Check a run for damage.")
-@click.argument("run", shell_complete=complete_runs)
+@click.argument("run", shell_complete=list_run_completions)
 @json_option
 def check(*, run: str, as_json: bool) -> None:
     """Check RUN for damage: a folder or s3://bucket/prefix of `unreel eval` or `unreel curate`.
@@ -111,7 +111,7 @@ def check(*, run: str, as_json: bool) -> None:
 
 
 @runs.command(short_help="Write a repaired copy of a damaged run.")
-@click.argument("run", shell_complete=complete_runs)
+@click.argument("run", shell_complete=list_run_completions)
 @click.option(
     "--out", metavar="PLACE", help="New output folder or prefix.  [default: RUN-repaired]"
 )

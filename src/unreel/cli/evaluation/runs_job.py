@@ -1,4 +1,4 @@
-"""Implementation of `unreel runs check` and `repair` and of `unreel export RUN`, and the opening of named runs."""
+"""Implementation of `unreel runs check` and `repair` and of `unreel export RUN`; opens runs."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,29 +10,38 @@ from unreel.core.settings import (
     read_environment_settings,
     read_storage_options,
 )
-from unreel.curation.step_table import STEPS
+from unreel.curation.step_result_table import STEPS
 from unreel.engine.resolve_location import get_local_state_folder, resolve_location
 from unreel.engine.table_check import TableChecker
 from unreel.engine.writer_lock import LockHolder
 from unreel.evaluation.export import RunFormat, export_run
-from unreel.evaluation.run_check import TAKE_AGAIN, RunCheck, StoredRun, TableCheck, check_run
+from unreel.evaluation.run_check import (
+    TAKE_AGAIN,
+    RunCheck,
+    RunTableCheck,
+    StoredRunLocation,
+    check_run,
+)
 from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.run_lookup import open_named_run, resolve_run_names
 from unreel.evaluation.run_repair import SET_ASIDE, RunRepairResult, repair_run
 from unreel.protocols.protocol import Mode
 
 
-def open_runs_with_notice(
+def open_runs_with_identity_warning(
     names: Iterable[str], settings: EnvironmentSettings, **options: Any
 ) -> list[EvalRun]:
-    """Open the runs at `names`, and all runs in folders of runs; see `open_run_with_notice`."""
+    """Open the runs in `names`, which may be runs or folders of runs.
+
+    Prints the same warnings as `open_run_with_identity_warning`.
+    """
     return [
-        open_run_with_notice(name, settings, **options)
+        open_run_with_identity_warning(name, settings, **options)
         for name in resolve_run_names(names, settings)
     ]
 
 
-def open_run_with_notice(
+def open_run_with_identity_warning(
     name: str,
     settings: EnvironmentSettings,
     *,
@@ -40,7 +49,7 @@ def open_run_with_notice(
     outside: bool,
     accept_changed: bool,
 ) -> EvalRun:
-    """Open the run at `name`; print a message if the identity of its benchmark is not stored."""
+    """Open the run at `name`; print a warning if the run does not store which benchmark it used."""
     run = open_named_run(
         name, settings, moved_to=moved_to, outside=outside, accept_changed=accept_changed
     )
@@ -55,11 +64,11 @@ def open_run_with_notice(
 def export_run_rows(
     named: str, out: Path, options: Mapping[str, Any], *, form: RunFormat, mode: Mode, as_json: bool
 ) -> None:
-    """Export the run at the location `named` to the file `out`, and print the number of rows.
+    """Write the questions of the run at `named` as rows to the file `out`, and print their number.
 
     `options` are the values of `run_benchmark_options`.
     """
-    run = open_run_with_notice(named, read_environment_settings(), **options)
+    run = open_run_with_identity_warning(named, read_environment_settings(), **options)
     n_rows = export_run(run, out, form=form, mode=mode)
     if as_json:
         print_json({"file": str(out), "n_rows": n_rows})
@@ -70,8 +79,8 @@ def export_run_rows(
 _COLUMNS: Final = ("part", "looked_at", "found")
 
 
-def print_check(run: str, *, as_json: bool) -> int:
-    """Check the run for damage and print the result; return the exit status."""
+def check_run_and_print(run: str, *, as_json: bool) -> int:
+    """Check a run for damage, and print the result; return exit status 1 if it is damaged."""
     kept = _open_stored_run(run, read_environment_settings())
     with TableChecker() as examiner:
         check = check_run(kept, examiner)
@@ -83,8 +92,11 @@ def print_check(run: str, *, as_json: bool) -> int:
     return 0 if check.is_whole else 1
 
 
-def print_repair(run: str, out: str | None, *, as_json: bool) -> int:
-    """Repair a copy of the run and print the result; return the exit status."""
+def repair_run_copy_and_print(run: str, out: str | None, *, as_json: bool) -> int:
+    """Write a repaired copy of a run to `out`, and print the result; return the exit status.
+
+    Nothing is written if the run is intact.
+    """
     settings = read_environment_settings()
     old, new = (
         _open_stored_run(run, settings),
@@ -107,9 +119,11 @@ def print_repair(run: str, out: str | None, *, as_json: bool) -> int:
     return 0
 
 
-def _open_stored_run(named: str, settings: EnvironmentSettings) -> StoredRun:
+def _open_stored_run(named: str, settings: EnvironmentSettings) -> StoredRunLocation:
     place = resolve_location(named, read_storage_options(settings))
-    return StoredRun(place=place, ledgers=get_local_state_folder(place, settings), steps=STEPS)
+    return StoredRunLocation(
+        place=place, ledgers=get_local_state_folder(place, settings), steps=STEPS
+    )
 
 
 def _build_run_check_document(check: RunCheck) -> dict[str, object]:
@@ -138,7 +152,7 @@ def _print_run_check(check: RunCheck) -> None:
     print_table(_COLUMNS, rows)
 
 
-def _list_table_problems(table: TableCheck) -> list[str]:
+def _list_table_problems(table: RunTableCheck) -> list[str]:
     found = list(table.problems)
     if table.unreadable:
         files = list(table.unreadable.items())

@@ -8,14 +8,17 @@ from typing import Any
 
 import click
 
-from unreel.benchmarks.answers import VOTER, join_answers
 from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.imported_answers import VOTER, join_answers_with_entries
 from unreel.benchmarks.loader import open_benchmark
-from unreel.benchmarks.localisation.predictions import find_prediction_space, is_prediction_file
-from unreel.benchmarks.scored_rows import build_scorable_rows, require_scorable_rows
-from unreel.benchmarks.tables import read_column_names
-from unreel.cli.completion import complete_runs
-from unreel.cli.evaluation.scorecard import (
+from unreel.benchmarks.localisation.predictions import (
+    find_prediction_box_space,
+    is_segment_prediction_file,
+)
+from unreel.benchmarks.scorable_rows import build_scorable_rows, require_scorable_rows
+from unreel.benchmarks.tables import read_table_column_names
+from unreel.cli.completion import list_run_completions
+from unreel.cli.evaluation.scorecard_output import (
     explain_empty_scorecards,
     print_answer_counts,
     print_scorecard_metrics,
@@ -39,8 +42,8 @@ from unreel.protocols.protocol import VOTED, Mode, Subject, get_protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScoredAnswers:
-    """JSON document of `unreel score`: the scorecard and the clips or answers that did not match."""
+class AnswerScoreDocument:
+    """JSON document that `unreel score` prints: the scorecard, and unmatched clips and answers."""
 
     scorecard: Scorecard
     prompt: str
@@ -60,7 +63,7 @@ class ScoredAnswers:
 
 
 @click.command()
-@click.argument("answers", shell_complete=complete_runs)
+@click.argument("answers", shell_complete=list_run_completions)
 @click.option(
     "--benchmark",
     type=click.Path(exists=True, path_type=Path),
@@ -142,7 +145,7 @@ def score(  # noqa: PLR0913  one parameter for each option
             "unreel.cli.evaluation.score_job:score_stored_run", extra="eval"
         ).load()
         open_told = LazyImport(
-            "unreel.cli.evaluation.runs_job:open_run_with_notice", extra="eval"
+            "unreel.cli.evaluation.runs_job:open_run_with_identity_warning", extra="eval"
         ).load()
         said = {"moved_to": benchmark, "outside": outside, "accept_changed": accept_changed}
         run = open_told(answers, read_environment_settings(), **said)
@@ -154,7 +157,7 @@ def score(  # noqa: PLR0913  one parameter for each option
         remedy = "A file of answers needs it; a folder of `unreel eval` does not"
         raise InvalidSettingError(option, "missing", remedy)
     chosen = get_protocol(instrument)
-    box_space = box_space or find_prediction_space(Path(answers))
+    box_space = box_space or find_prediction_box_space(Path(answers))
     if chosen.needs_box_space and box_space is None:
         option, remedy = "--box-space", "Name the unit of the boxes, for example --box-space pixel"
         raise InvalidSettingError(option, "missing", remedy)
@@ -162,16 +165,18 @@ def score(  # noqa: PLR0913  one parameter for each option
     opened = open_benchmark(
         benchmark, layout, mapping=parse_column_mapping(mapping), outside=outside
     )
-    if not is_prediction_file(Path(answers)) and VOTER in read_column_names(Path(answers)):
+    if not is_segment_prediction_file(Path(answers)) and VOTER in read_table_column_names(
+        Path(answers)
+    ):
         if instrument != VOTED:
             option, problem = "--protocol", "votes say real or generated"
             raise InvalidSettingError(option, problem, f"Use --protocol {VOTED}")
         score_voters = LazyImport("unreel.cli.evaluation.score_votes:score_vote_file").load()
         ways = {"split": split, "seed": seed, "form": form, "as_json": as_json}
         sys.exit(score_voters(Path(answers), opened, **ways))
-    joined = join_answers(opened, Path(answers), chosen.subject, protocol=instrument).in_split(
-        split
-    )
+    joined = join_answers_with_entries(
+        opened, Path(answers), chosen.subject, protocol=instrument
+    ).in_split(split)
     scorable = build_scorable_rows(
         joined, chosen, mode=parser or "strict", prompt=prompt, space=box_space
     )
@@ -179,11 +184,11 @@ def score(  # noqa: PLR0913  one parameter for each option
     rows, told = scorable.rows, {}
     if judges or sts:
         score_words = LazyImport(
-            "unreel.cli.evaluation.score_job:score_file_explanations", extra="eval"
+            "unreel.cli.evaluation.score_job:score_answer_file_explanations", extra="eval"
         ).load()
         where = {"sts": sts, "seed": seed, "file": Path(answers), "out": out}
         rows, told = score_words(rows, chosen, judges, **where)
-    scored = ScoredAnswers(
+    scored = AnswerScoreDocument(
         scorecard=chosen.score(rows, seed=seed),
         prompt=prompt,
         not_asked=scorable.not_asked,
@@ -196,7 +201,7 @@ def score(  # noqa: PLR0913  one parameter for each option
 
 
 def _print_scored_answers(
-    scored: ScoredAnswers, subject: Subject, form: Form, *, as_json: bool
+    scored: AnswerScoreDocument, subject: Subject, form: Form, *, as_json: bool
 ) -> int:
     """Print the scorecard; return the exit status."""
     if as_json:
@@ -208,7 +213,7 @@ def _print_scored_answers(
     return 0 if scored.is_complete and not why else 1
 
 
-def _print_score_report(scored: ScoredAnswers, subject: Subject, form: Form) -> None:
+def _print_score_report(scored: AnswerScoreDocument, subject: Subject, form: Form) -> None:
     print_answer_counts(scored.scorecard)
     print_unmatched_items(
         {

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from unreel.cli.contacted_services import print_model_servers
-from unreel.cli.evaluation.scorecard import (
-    build_condition_score_rows,
+from unreel.cli.evaluation.scorecard_output import (
+    build_condition_scorecard_rows,
     explain_empty_scorecards,
-    print_condition_scores,
+    print_condition_scorecards,
 )
 from unreel.cli.output import Form, format_retry_command, print_json, print_message
-from unreel.cli.process import limit_malloc_arenas
+from unreel.cli.process_signals import limit_malloc_arenas
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import EnvironmentSettings, read_environment_settings
 from unreel.evaluation.explanation_scores import (
@@ -40,7 +40,10 @@ def open_explanation_scorer(
     kept: JudgeRulingStore,
     settings: EnvironmentSettings,
 ) -> TextScorer | None:
-    """Return the scorer of explanations, or `None` without a judge and `sts`; print judges' servers."""
+    """Return the scorer of explanations: `judges`, or similarity with `sts`; `None` without both.
+
+    The servers of the judges are printed.
+    """
     if judges and sts:
         option, remedy = "--sts", "Give --judge for trace, or --sts for realism"
         raise InvalidSettingError(option, "cannot be combined with --judge", remedy)
@@ -58,11 +61,11 @@ def open_explanation_scorer(
 
 
 def summarise_explanation_scores(scorer: TextScorer | None) -> dict[str, Any]:
-    """Return the summary of the scored explanations; empty without a scorer."""
+    """Return a JSON summary of how explanations were scored; empty if they were not scored."""
     match scorer:
         case ExplanationJudges(judgings=judgings, agreements=agreements):
             return {
-                "judges": [_build_judging_summary(each) for each in judgings],
+                "judges": [_build_judge_summary(each) for each in judgings],
                 "agreements": agreements,
             }
         case ReasonSimilarityScorer(encoder=encoder):
@@ -71,7 +74,7 @@ def summarise_explanation_scores(scorer: TextScorer | None) -> dict[str, Any]:
             return {}
 
 
-def score_file_explanations(  # noqa: PLR0913  what a file's words are scored by
+def score_answer_file_explanations(  # noqa: PLR0913  what a file's words are scored by
     rows: Rows,
     instrument: Protocol[Any, Any],
     judges: Sequence[str],
@@ -81,7 +84,7 @@ def score_file_explanations(  # noqa: PLR0913  what a file's words are scored by
     file: Path,
     out: str | None,
 ) -> tuple[Rows, dict[str, Any]]:
-    """Return the rows of a file of answers with explanation scores, and a summary of the scores."""
+    """Score the explanations of an answer file; return its rows with the scores, and a summary."""
     settings = read_environment_settings()
     kept = open_answer_file_rulings(file, out, settings)
     scorer = open_explanation_scorer(
@@ -90,7 +93,7 @@ def score_file_explanations(  # noqa: PLR0913  what a file's words are scored by
     return (rows if scorer is None else scorer(rows)), summarise_explanation_scores(scorer)
 
 
-def _build_judging_summary(judging: JudgeRulings) -> dict[str, object]:
+def _build_judge_summary(judging: JudgeRulings) -> dict[str, object]:
     return {
         "judge": judging.judge,
         "scored": judging.n_scored,
@@ -123,9 +126,9 @@ def score_stored_run(
     scores = score_run(run, mode=mode, score_texts=scorer)
     told = summarise_explanation_scores(scorer)
     if as_json:
-        print_json({"run": run.place.uri, "scores": build_condition_score_rows(scores), **told})
+        print_json({"run": run.place.uri, "scores": build_condition_scorecard_rows(scores), **told})
     else:
-        print_condition_scores(scores, form)
+        print_condition_scorecards(scores, form)
         for what, value in told.items():
             print_message(f"{what}: {value}")
         if any(score.scorecard.failures for score in scores):

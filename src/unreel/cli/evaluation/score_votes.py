@@ -7,11 +7,11 @@ from typing import Final
 
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.loader import Benchmark
-from unreel.benchmarks.votes import JoinedVotes, VoteScores, join_votes, score_votes
-from unreel.cli.evaluation.scorecard import (
+from unreel.benchmarks.votes import JoinedVotes, VoteScores, join_votes_with_entries, score_votes
+from unreel.cli.evaluation.scorecard_output import (
     format_metric_cell,
     print_scorecard_metrics,
-    print_scorecards,
+    print_scorecard_table,
     print_unmatched_items,
 )
 from unreel.cli.output import Form, echo, print_json, print_message, print_table
@@ -21,8 +21,8 @@ _LEADING: Final = ("balanced", "real-accuracy", "fake-accuracy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScoredVotes:
-    """JSON document of `unreel score VOTES`: the scores and the clips or votes that did not match."""
+class VoteScoreDocument:
+    """JSON document that `unreel score VOTES` prints: the scores, and unmatched clips and votes."""
 
     scores: VoteScores
     not_asked: tuple[str, ...]
@@ -40,11 +40,11 @@ def score_vote_file(
     as_json: bool,
 ) -> int:
     """Score the votes in the file `path` and print the metrics; return the exit status."""
-    joined = join_votes(benchmark, path, split=split)
+    joined = join_votes_with_entries(benchmark, path, split=split)
     scores = score_votes(joined.ballots, seed=seed)
     if as_json:
         print_json(
-            ScoredVotes(
+            VoteScoreDocument(
                 scores=scores,
                 not_asked=joined.not_asked,
                 unknown=joined.unknown,
@@ -71,7 +71,7 @@ def _print_vote_scores(scores: VoteScores, joined: JoinedVotes, form: Form) -> N
     if form != "text":
         people = {f"voter {name}": card for name, card in scores.voters.items()}
         everybody = {"all votes": scores.votes, "majority": scores.majority}
-        print_scorecards("who", everybody | people, form)
+        print_scorecard_table("who", everybody | people, form)
         return
     echo("all votes")
     print_scorecard_metrics(scores.votes)

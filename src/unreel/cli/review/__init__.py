@@ -1,1 +1,1 @@
-"""Commands for single clips: `review`, `probe`, `frames`."""
+"""Command `unreel review`."""

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import click
 
-from unreel.cli.completion import complete_models
+from unreel.cli.clip_arguments import ClipBatch, ClipPathParamType, collect_clip_batch
+from unreel.cli.completion import list_model_completions
 from unreel.cli.options import (
     ProtocolParamType,
     condition_option,
@@ -18,8 +19,7 @@ from unreel.cli.options import (
     parse_condition_options,
 )
 from unreel.cli.output import json_option, print_json, print_message, trusted_option
-from unreel.cli.review.clip_path import ClipBatch, ClipPathType, list_clip_files
-from unreel.cli.review.review_job import ReviewCommandOptions, ReviewSession
+from unreel.cli.review.review_job import ReviewCommandOptions, ReviewCommandSession
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_environment_settings
 
@@ -29,12 +29,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.argument("clips", nargs=-1, type=ClipPathType())
+@click.argument("clips", nargs=-1, type=ClipPathParamType())
 @click.option(
     "--model",
     "models",
     multiple=True,
-    shell_complete=complete_models,
+    shell_complete=list_model_completions,
     help="Model: provider/name, provider/name@URL, local/FOLDER, recorded, coin, always-real, always-generated. Repeatable.",
 )
 @click.option(
@@ -126,7 +126,7 @@ def review(  # noqa: PLR0913  one parameter for each option
     ask = ReviewCommandOptions(condition=conditions[0] if conditions else {}, **typed)
     _require_valid_options(clips, ask)
     browser = _require_pdf_browser(out) if pdf else ""
-    batch = list_clip_files(clips, out=out)
+    batch = collect_clip_batch(clips, out=out)
     taken = {(out / name).resolve(): name for name in _WRITTEN} if out is not None else {}
     for clip in batch.files:
         if name := taken.get(clip.resolve()):
@@ -137,7 +137,7 @@ def review(  # noqa: PLR0913  one parameter for each option
     settings = read_environment_settings()
     reading = open_media_reader(settings, trusted=trusted, at_once=("probe", "frames"))
     with reading as reader, _open_clip_batch(batch, ask) as sampled:
-        desk = ReviewSession(
+        desk = ReviewCommandSession(
             ask, settings=settings, reader=reader, out=out, browser=browser, quiet=as_json
         )
         rows = asyncio.run(desk.review_all(sampled))
@@ -163,13 +163,16 @@ def _require_valid_options(clips: Sequence[Path], ask: ReviewCommandOptions) -> 
 
 
 def _require_pdf_browser(out: Path | None) -> str:
-    """Return the browser for `--pdf`; raise before any query if it or `--out` is missing."""
-    from unreel.report.review.browser_pdf import find_browser, lacks_browser_sandbox
+    """Return the browser that prints the page for `--pdf`.
+
+    Raises an error before any question is sent if no browser is installed or `--out` is missing.
+    """
+    from unreel.report.review.browser_pdf import find_chromium_browser, lacks_browser_sandbox
 
     option = "--pdf"
     if out is None:
         raise InvalidSettingError(option, "needs a folder", "Name one with --out FOLDER")
-    browser = find_browser()
+    browser = find_chromium_browser()
     if browser is None:
         problem = "no Chromium, Chrome or Edge is installed here"
         remedy = "Install one, or leave out --pdf and print evidence.html from any browser"
@@ -181,11 +184,11 @@ def _require_pdf_browser(out: Path | None) -> str:
 
 @contextmanager
 def _open_clip_batch(batch: ClipBatch, ask: ReviewCommandOptions) -> Iterator[ClipBatch]:
-    """Yield `batch`, or with `--sample` a batch with one synthesised clip."""
+    """Yield the clips of `batch`; with `--sample`, yield one synthesised clip instead."""
     if not ask.sample:
         yield batch
         return
-    from unreel.evaluation.sample import write_sample_clip
+    from unreel.evaluation.sample_review import write_sample_clip
 
     with tempfile.TemporaryDirectory(prefix="unreel-") as folder:
         yield ClipBatch(files=(write_sample_clip(Path(folder)),))

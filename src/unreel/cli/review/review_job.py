@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from unreel.cli.clip_arguments import ClipBatch
 from unreel.cli.output import print_message
-from unreel.cli.process import StopSignal
-from unreel.cli.review.clip_path import ClipBatch
+from unreel.cli.process_signals import StopSignalReceived
 from unreel.core.errors import MachineError, SandboxError
 from unreel.core.failure import Failure
-from unreel.core.names import make_safe_file_name
 from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_names import make_safe_file_name
 from unreel.core.settings import EnvironmentSettings
 from unreel.protocols.protocol import REVIEWED
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from unreel.media.perturb import ClipVariant
     from unreel.media.reader import MediaReader
     from unreel.protocols.protocol import Mode
-    from unreel.report.review.index_page import ReviewIndexEntry
-    from unreel.report.review.origin import FileOriginChecks
-    from unreel.report.review.record import ReviewerRecord
+    from unreel.report.review.file_origin import FileOriginChecks
+    from unreel.report.review.index_page import ReviewIndexPageClip
+    from unreel.report.review.reviewer_accuracy import ReviewerAccuracyRecord
     from unreel.reviewers.ask import ReviewDispatcher
     from unreel.reviewers.factory import OpenedReviewer, ReviewerFactory
     from unreel.reviewers.message_parts import Showing
@@ -60,8 +60,8 @@ class ReviewCommandOptions:
     sample: bool
 
 
-class ReviewSession:
-    """A session that reads clips, sends them to reviewers, and prints each result when it arrives."""
+class ReviewCommandSession:
+    """Session of `unreel review`: reads clips, sends them to reviewers, and prints each result."""
 
     def __init__(
         self,
@@ -77,8 +77,8 @@ class ReviewSession:
         self._out, self._browser, self._quiet = out, browser, quiet
         self.is_complete = True
         self.note = ""
-        self._records: tuple[ReviewerRecord, ...] = ()
-        self._entries: list[ReviewIndexEntry] = []
+        self._records: tuple[ReviewerAccuracyRecord, ...] = ()
+        self._entries: list[ReviewIndexPageClip] = []
         self._meter: ProgressMeter | None = None
         self._waited: dict[tuple[str, str], None] = {}
 
@@ -127,22 +127,22 @@ class ReviewSession:
 
     def _write_index(self, batch: ClipBatch) -> None:
         from unreel.report.review.index_page import (
-            ReviewIndexNotes,
+            ReviewIndexPageNotes,
             format_attention_count,
-            write_review_index,
+            write_review_index_page,
         )
 
         if batch.n_skipped_links:
             print_message(f"symbolic links that were skipped: {batch.n_skipped_links}")
         print_message(format_attention_count(self._entries))
         if self._out is not None:
-            notes = ReviewIndexNotes(
+            notes = ReviewIndexPageNotes(
                 made_at=datetime.now(UTC),
                 n_skipped_links=batch.n_skipped_links,
                 n_left=len(batch.files) - len(self._entries),
                 note=self.note,
             )
-            print_message(f"index in {write_review_index(self._entries, self._out, notes)}")
+            print_message(f"index in {write_review_index_page(self._entries, self._out, notes)}")
 
     async def _row_of(
         self,
@@ -152,7 +152,10 @@ class ReviewSession:
         ask: "Callable[[Clip], Coroutine[Any, Any, Review]]",
         name: str,
     ) -> dict[str, object]:
-        """Return the JSON row of one file; a failure is a row too and does not stop the next file."""
+        """Review one file, and return its result as a JSON row.
+
+        A failure is a row too, and does not stop the review of the next file.
+        """
         from unreel.engine.stage import convert_error_to_failure
 
         try:
@@ -162,7 +165,7 @@ class ReviewSession:
                 # The question first: reading the origin starts a process that slows it down.
                 await asyncio.wait([found], timeout=_FIRST_ASK_S)
                 from unreel.cli.progress import ProgressMeter
-                from unreel.report.review.origin import check_file_origin
+                from unreel.report.review.file_origin import check_file_origin
 
                 with ProgressMeter() as self._meter:
                     self._tell_waiting(file)
@@ -182,9 +185,9 @@ class ReviewSession:
         self.is_complete = False
         print_message(f"{file}: {clip}")
         if name:
-            from unreel.report.review.index_page import build_failed_index_entry
+            from unreel.report.review.index_page import build_failed_index_page_clip
 
-            self._entries.append(build_failed_index_entry(file, clip))
+            self._entries.append(build_failed_index_page_clip(file, clip))
         return {"file": str(file), "attention": "failure", "failure": clip}
 
     def _tell_waiting(self, file: Path) -> None:
@@ -208,7 +211,7 @@ class ReviewSession:
             protocols, ask.condition, mode=ask.parser, models=ask.models, n_scan=ask.n_scan
         )
         if ask.sample:
-            from unreel.evaluation.sample import NOTE, build_sample_reviewers
+            from unreel.evaluation.sample_review import NOTE, build_sample_reviewers
 
             self.note = NOTE
             return inquiry, build_sample_reviewers()
@@ -241,18 +244,18 @@ class ReviewSession:
         inquiry: "ReviewQuestions",
         desk: "ReviewDispatcher",
     ) -> "Review":
-        from unreel.evaluation.review import review_clip
-        from unreel.evaluation.scan_review import (
-            ScanOpinion,
-            format_scan_cost,
-            format_scan_plan,
-            list_scanners,
-            needs_scan,
+        from unreel.evaluation.long_clip_review import (
+            WindowSearchOpinion,
+            format_window_search_cost,
+            format_window_search_plan,
+            needs_window_search,
+            select_frame_reviewers,
         )
+        from unreel.evaluation.review import review_clip
 
-        scanners = list_scanners(reviewers)
-        if inquiry.scan is not None and scanners and needs_scan(clip, inquiry.scan):
-            print_message(format_scan_plan(clip, len(scanners), inquiry.scan))
+        scanners = select_frame_reviewers(reviewers)
+        if inquiry.scan is not None and scanners and needs_window_search(clip, inquiry.scan):
+            print_message(format_window_search_plan(clip, len(scanners), inquiry.scan))
         asked_s = time.monotonic()
 
         self._waited = dict.fromkeys(
@@ -262,8 +265,8 @@ class ReviewSession:
         def tell(opinion: "Opinion") -> None:
             self._waited.pop((opinion.reviewer, opinion.question.instrument.protocol), None)
             self._tell_waiting(Path(clip.location))
-            if isinstance(opinion, ScanOpinion):
-                print_message(format_scan_cost(opinion))
+            if isinstance(opinion, WindowSearchOpinion):
+                print_message(format_window_search_cost(opinion))
             if time.monotonic() - asked_s > _LATE_S:
                 protocol = opinion.question.instrument.protocol
                 print_message(f"{opinion.reviewer}, {protocol}: {opinion.headline}")
@@ -288,7 +291,7 @@ class ReviewSession:
         )
 
     def _report(self, found: "Review", origin: "FileOriginChecks", name: str) -> dict[str, object]:
-        from unreel.report.review.result import build_review_json
+        from unreel.report.review.review_result import build_review_json
 
         self.is_complete &= found.is_complete
         if not self._quiet:
@@ -299,31 +302,35 @@ class ReviewSession:
             folder = OutputDirectory(self._out, published=True).make(name) if name else self._out
             row["evidence"] = written = self._write(found, folder, origin)
         if name:
-            from unreel.report.review.index_page import build_review_index_entry
+            from unreel.report.review.index_page import build_index_page_clip
 
             folder_name, has_pdf = name if written else "", bool(written.get("pdf"))
             self._entries.append(
-                build_review_index_entry(found, origin, folder=folder_name, has_pdf=has_pdf)
+                build_index_page_clip(found, origin, folder=folder_name, has_pdf=has_pdf)
             )
         return row
 
     def _show(self, found: "Review", origin: "FileOriginChecks") -> None:
         from unreel.cli.console import open_console
-        from unreel.report.review.terminal import render_review
+        from unreel.report.review.terminal import render_review_for_terminal
 
         console = open_console(pipe_width=_PIPE_WIDTH)
-        for block in render_review(found, origin, self._records):
+        for block in render_review_for_terminal(found, origin, self._records):
             console.print(block)
 
     def _write(
         self, found: "Review", folder: Path, origin: "FileOriginChecks"
     ) -> dict[str, object]:
         from unreel.cli.progress import show_video_copy_progress
-        from unreel.report.review.evidence import PAGE, EvidencePageContext, write_evidence
+        from unreel.report.review.evidence_page import (
+            PAGE,
+            EvidencePageContext,
+            write_evidence_files,
+        )
 
         truth: tuple[Trace, ...] = ()
         if self._ask.sample:
-            from unreel.evaluation.sample import read_sample_traces
+            from unreel.evaluation.sample_review import read_sample_traces
 
             truth = read_sample_traces()
         background = EvidencePageContext(
@@ -335,7 +342,7 @@ class ReviewSession:
         )
         try:
             with show_video_copy_progress(found.clip.facts.video.n_frames) as on_frames:
-                evidence = write_evidence(
+                evidence = write_evidence_files(
                     found,
                     folder,
                     reader=self._reader,
@@ -343,7 +350,7 @@ class ReviewSession:
                     on_page=lambda page: print_message(f"evidence in {page}"),
                     on_frames=on_frames,
                 )
-        except StopSignal as stopped:
+        except StopSignalReceived as stopped:
             stopped.add_note(
                 f"the answers so far are in {folder / PAGE}, without an annotated copy"
             )
@@ -373,11 +380,11 @@ class ReviewSession:
 
 def _read_reviewer_records(
     runs: Sequence[str], settings: EnvironmentSettings, mode: "Mode"
-) -> "tuple[ReviewerRecord, ...]":
+) -> "tuple[ReviewerAccuracyRecord, ...]":
     if not runs:
         return ()
     from unreel.evaluation.run_lookup import open_named_run
-    from unreel.report.review.record_run import read_reviewer_records
+    from unreel.report.review.run_accuracy import read_reviewer_records
 
     opened = [open_named_run(run, settings) for run in runs]
     return tuple(record for run in opened for record in read_reviewer_records(run, mode))

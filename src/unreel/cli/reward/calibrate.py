@@ -1,4 +1,4 @@
-"""`unreel reward calibrate`: the probability of real, fitted on a stored run."""
+"""`unreel reward calibrate`: fit the probability that a clip is real on the answers of a run."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -44,10 +44,10 @@ def calibrate(*, run: str, method: "Method", parser: "Mode", out: Path, as_json:
     """
     from unreel.core.settings import read_environment_settings
     from unreel.evaluation.run_lookup import open_named_run
-    from unreel.rewards.calibration import calibrate_run
+    from unreel.rewards.calibration import fit_calibration_on_run
 
     opened = open_named_run(run, read_environment_settings())
-    fitted = calibrate_run(opened, method=method, mode=parser)
+    fitted = fit_calibration_on_run(opened, method=method, mode=parser)
     fitted.write(out)
     if as_json:
         print_json(asdict(fitted) | {"out": str(out)})

@@ -1,4 +1,4 @@
-"""`unreel reward client`: the client file for a trainer."""
+"""`unreel reward client`: write the Python file with which a trainer calls the reward service."""
 
 from importlib.resources import files
 from pathlib import Path

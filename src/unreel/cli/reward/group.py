@@ -4,7 +4,7 @@ from typing import Final
 
 import click
 
-from unreel.cli.lazy_group import LazyCommand, LazyGroup
+from unreel.cli.lazy_group import LazyCommand, LazyCommandGroup
 from unreel.core.registry import LazyImport
 
 _WORDS: Final = {
@@ -24,6 +24,6 @@ _WORDS: Final = {
 }
 
 
-@click.command(cls=LazyGroup, words=_WORDS)
+@click.command(cls=LazyCommandGroup, words=_WORDS)
 def reward() -> None:
     """Score generated clips as a reward for training: 0 to 1 (1 = looks real), or a failure."""

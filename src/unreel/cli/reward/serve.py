@@ -1,4 +1,4 @@
-"""`unreel reward serve`: rewards over HTTP."""
+"""`unreel reward serve`: serve rewards of clips over HTTP."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,11 +7,11 @@ import click
 
 from unreel.cli.options import box_space_option, condition_option, parse_condition_options
 from unreel.cli.output import SILENCE, print_message, trusted_option
-from unreel.cli.process import StopSignal
+from unreel.cli.process_signals import StopSignalReceived
 from unreel.protocols.protocol import REVIEWED
 
 if TYPE_CHECKING:
-    from unreel.rewards.service.settings import ServiceSettings
+    from unreel.rewards.service.settings import RewardServiceSettings
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -168,12 +168,12 @@ def serve(*, host: str, port: int, engine: str, replicas: int, **options: Any) -
 
     Runs until Ctrl-C or SIGTERM, finishes the requests that run, and exits with status 0.
     """
-    from unreel.rewards.service.app import create_app
-    from unreel.rewards.service.serving import require_tokens, run_replicas
+    from unreel.rewards.service.app import create_reward_app
+    from unreel.rewards.service.serving import require_tokens_if_exposed, run_ray_replicas
     from unreel.webapp.server import run_app
 
-    settings = _read_options(options)
-    require_tokens(settings, host, port)
+    settings = _build_reward_service_settings(options)
+    require_tokens_if_exposed(settings, host, port)
 
     def announce(address: str) -> None:
         SILENCE.stop()
@@ -181,22 +181,22 @@ def serve(*, host: str, port: int, engine: str, replicas: int, **options: Any) -
 
     try:
         if engine == "ray":
-            run_replicas(settings, n_replicas=replicas, host=host, port=port, on_start=announce)
+            run_ray_replicas(settings, n_replicas=replicas, host=host, port=port, on_start=announce)
         else:
-            app, stop_s = create_app(settings), int(settings.deadline_s) + 1
+            app, stop_s = create_reward_app(settings), int(settings.deadline_s) + 1
             run_app(app, host=host, port=port, on_start=announce, stop_s=stop_s)
-    except StopSignal:
+    except StopSignalReceived:
         print_message("unreel reward: stopped")
 
 
-def _read_options(options: dict[str, Any]) -> "ServiceSettings":
-    from unreel.rewards.service.settings import ServiceSettings
+def _build_reward_service_settings(options: dict[str, Any]) -> "RewardServiceSettings":
+    from unreel.rewards.service.settings import RewardServiceSettings
     from unreel.webapp.tokens import read_tokens
 
     keys = ("recorded", "box_space")
     condition, max_mb, tokens = (options.pop(key) for key in ("condition", "max_mb", "tokens"))
     conditions = parse_condition_options([condition] if condition else [], nframe=None, fps=None)
-    return ServiceSettings(
+    return RewardServiceSettings(
         reviewer={key: value for key in keys if (value := options.pop(key)) is not None},
         condition=conditions[0] if conditions else {},
         tokens=read_tokens(tokens) if tokens else (),

@@ -1,4 +1,4 @@
-"""`unreel reward watch`: guards over the log of a reward service."""
+"""`unreel reward watch`: search the log of a reward service for signs of reward hacking."""
 
 import sys
 from pathlib import Path
@@ -28,21 +28,21 @@ def watch(*, log: Path, out: Path | None, alpha: float, as_json: bool) -> None:
 
     Exits with status 1 if a guard raises an alarm.
     """
-    from unreel.rewards.guards.evaluate import evaluate_steps
-    from unreel.rewards.guards.page import COLUMNS, format_guard, write_guard_page
+    from unreel.rewards.guards.evaluate import evaluate_guards_on_steps
+    from unreel.rewards.guards.page import COLUMNS, format_guard_cells, write_guard_page
     from unreel.rewards.guards.result import GuardSettings
-    from unreel.rewards.guards.steps import StepCollector, read_log
+    from unreel.rewards.guards.training_steps import TrainingStepCollector, iter_reward_log_rows
 
-    settings, collector = GuardSettings(alpha=alpha), StepCollector()
-    collector.add(read_log(log))
+    settings, collector = GuardSettings(alpha=alpha), TrainingStepCollector()
+    collector.add(iter_reward_log_rows(log))
     steps = collector.finish()
-    results = evaluate_steps(steps, settings)
+    results = evaluate_guards_on_steps(steps, settings)
     page = out and write_guard_page(results, steps, out, title=log.name, settings=settings)
     alarms = [result.guard for result in results if result.alarm]
     if as_json:
         print_json({"alarms": alarms, "n_steps": len(steps), "guards": results, "page": page})
     else:
-        print_table(COLUMNS, map(format_guard, results))
+        print_table(COLUMNS, map(format_guard_cells, results))
         if page:
             echo(page)
         if collector.n_late:

@@ -1,4 +1,4 @@
-"""`unreel train compare`: two checkpoints side by side on the clips that both judged."""
+"""`unreel train compare`: compare two checkpoints on the clips that both judged."""
 
 import contextlib
 import sys
@@ -12,7 +12,7 @@ from unreel.cli.evaluation.eval import eval_
 from unreel.cli.options import layout_option
 from unreel.cli.output import json_option, print_message, trusted_option
 from unreel.core.errors import InvalidSettingError
-from unreel.core.names import make_safe_file_name
+from unreel.core.safe_names import make_safe_file_name
 from unreel.reviewers.local.input_format import (
     FILE,
     CheckpointInputSpec,
@@ -68,7 +68,7 @@ def compare(
 def _evaluate_if_checkpoint(
     name: str, out: str, *, benchmark: str | None, trusted: bool, **asked: Any
 ) -> str:
-    """Return `name` if it is a run; if it is a checkpoint, evaluate it and return its run `out`."""
+    """Return the run `name`; if `name` is a checkpoint, evaluate it and return its run `out`."""
     checkpoint = Path(name)
     if not (checkpoint / FILE).is_file():
         return name
@@ -81,7 +81,7 @@ def _evaluate_if_checkpoint(
         raise InvalidSettingError(
             option, problem, "Name the benchmark, or two runs of `unreel eval`"
         )
-    asked["protocol"] = asked["protocol"] or _require_only_protocol(name, taught)
+    asked["protocol"] = asked["protocol"] or _require_single_trained_protocol(name, taught)
     print_message(f"asking {name}")
     try:
         # Its scorecard is talk here: the comparison is what stdout is for.
@@ -100,7 +100,7 @@ def _evaluate_if_checkpoint(
     return out
 
 
-def _require_only_protocol(name: str, taught: CheckpointInputSpec | None) -> str:
+def _require_single_trained_protocol(name: str, taught: CheckpointInputSpec | None) -> str:
     known = [] if taught is None else [each.protocol for each in taught.instruments]
     if len(known) == 1:
         return known[0]

@@ -5,21 +5,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from unreel.core.names import make_safe_file_name
 from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_names import make_safe_file_name
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_storage_access
-from unreel.engine.storage_access import find_clip_change, open_local_copy
+from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import find_clip_change, provide_local_clip_file
 from unreel.media.access import open_media_reader, require_sandbox_protection
 from unreel.reviewers.ask import ClipInputLoader
 from unreel.training.examples.input_size import open_input_sizer
-from unreel.training.examples.page import PAGE, PageExample, write_examples_page
+from unreel.training.examples.page import PAGE, TrainingExamplePageItem, write_examples_page
 from unreel.training.examples.reading import read_training_examples
 from unreel.training.recipe import read_train_recipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExamplesPageResult:
+class TrainingExamplesPageResult:
     """Result of `unreel train examples`: the page, its examples and the excluded clips."""
 
     page: Path
@@ -29,7 +29,7 @@ class ExamplesPageResult:
     n_held_out: int
     left_out: Mapping[str, int]
     not_compared: Mapping[str, int]
-    examples: tuple[PageExample, ...]
+    examples: tuple[TrainingExamplePageItem, ...]
 
 
 def write_training_examples_page(  # noqa: PLR0913  one parameter for each option
@@ -42,13 +42,13 @@ def write_training_examples_page(  # noqa: PLR0913  one parameter for each optio
     accept_leak: bool,
     outside: bool,
     trusted: bool,
-) -> ExamplesPageResult:
+) -> TrainingExamplesPageResult:
     """Read the training examples of a recipe, and write a page that shows some of them."""
     settings = read_environment_settings()
     require_sandbox_protection(settings, trusted=trusted)
     resolved = read_train_recipe(recipe, data=data, changes=changes)
     folder = out or Path(f"examples-{make_safe_file_name(resolved.name)}")
-    access = replace(build_storage_access(settings, trusted=trusted), outside=outside)
+    access = replace(build_clip_access_settings(settings, trusted=trusted), outside=outside)
     found = read_training_examples(
         resolved,
         access=access,
@@ -59,13 +59,13 @@ def write_training_examples_page(  # noqa: PLR0913  one parameter for each optio
     with open_media_reader(settings, trusted=trusted) as reader:
         showing = ClipInputLoader(
             reader=reader,
-            open_file=partial(open_local_copy, access=access),
+            open_file=partial(provide_local_clip_file, access=access),
             find_change=find_clip_change,
         )
         shown = write_examples_page(
             resolved, found, showing=showing, view=view, most=most, out=folder
         )
-    return ExamplesPageResult(
+    return TrainingExamplesPageResult(
         page=folder / PAGE,
         recipe=resolved.name,
         view=view.told,

@@ -1,4 +1,4 @@
-"""`unreel train export`: the examples of a recipe for another trainer."""
+"""`unreel train export`: write the training examples of a recipe for another trainer."""
 
 from pathlib import Path
 from typing import Any, Final

@@ -11,12 +11,12 @@ from unreel.cli.output import print_json, print_message
 from unreel.cli.progress import ProgressMeter
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_storage_access
-from unreel.engine.storage_access import find_clip_change, open_local_copy
+from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import find_clip_change, provide_local_clip_file
 from unreel.media.access import open_media_reader, require_sandbox_protection
 from unreel.reviewers.ask import ClipInputLoader
 from unreel.training.examples.order import compute_epoch_order
-from unreel.training.examples.reading import ExampleSet, read_training_examples
+from unreel.training.examples.reading import TrainingExampleSet, read_training_examples
 from unreel.training.formats.contract import (
     FORMATS,
     HELD_OUT,
@@ -45,7 +45,9 @@ def export_training_data(options: Mapping[str, Any], *, as_json: bool) -> None:
     require_trainer_support(form, order)
     settings = read_environment_settings()
     require_sandbox_protection(settings, trusted=options["trusted"])
-    access = build_storage_access(settings, trusted=options["trusted"], outside=options["outside"])
+    access = build_clip_access_settings(
+        settings, trusted=options["trusted"], outside=options["outside"]
+    )
     with TemporaryDirectory(prefix="unreel-") as kept, ProgressMeter() as meter:
         found = read_training_examples(
             recipe,
@@ -57,10 +59,10 @@ def export_training_data(options: Mapping[str, Any], *, as_json: bool) -> None:
     with open_media_reader(settings, trusted=options["trusted"]) as reader:
         showing = ClipInputLoader(
             reader=reader,
-            open_file=partial(open_local_copy, access=access),
+            open_file=partial(provide_local_clip_file, access=access),
             find_change=find_clip_change,
         )
-        parts = {TRAIN: _order_first_epoch(recipe, found), HELD_OUT: found.held_out}
+        parts = {TRAIN: _order_first_epoch_examples(recipe, found), HELD_OUT: found.held_out}
         exported = export_training_examples(order, parts, form, folder=out, showing=showing)
     if as_json:
         print_json({"exported": exported, "no_example": found.left_out})
@@ -69,12 +71,12 @@ def export_training_data(options: Mapping[str, Any], *, as_json: bool) -> None:
     sys.exit(1 if exported.left_out else 0)
 
 
-def _order_first_epoch(recipe: TrainRecipe, found: ExampleSet) -> list[Any]:
+def _order_first_epoch_examples(recipe: TrainRecipe, found: TrainingExampleSet) -> list[Any]:
     order = compute_epoch_order(found.train, weights=found.weights, seed=recipe.seed, epoch=0)
     return [found.train[place] for place in order]
 
 
-def _print_export_result(exported: ExampleExportResult, found: ExampleSet) -> None:
+def _print_export_result(exported: ExampleExportResult, found: TrainingExampleSet) -> None:
     print_message(
         f"{exported.n_train} examples and {exported.n_held_out} held out for {exported.trainer} in "
         f"{exported.folder}",

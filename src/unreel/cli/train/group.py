@@ -4,7 +4,7 @@ from typing import Final
 
 import click
 
-from unreel.cli.lazy_group import LazyCommand, LazyGroup
+from unreel.cli.lazy_group import LazyCommand, LazyCommandGroup
 from unreel.core.registry import LazyImport
 
 _WORDS: Final = {
@@ -31,7 +31,7 @@ _WORDS: Final = {
 }
 
 
-@click.command(cls=LazyGroup, words=_WORDS)
+@click.command(cls=LazyCommandGroup, words=_WORDS)
 def train() -> None:
     """Train a model on human judgements with one recipe.
 

@@ -1,4 +1,4 @@
-"""Options shared by all commands with a training recipe."""
+"""Options of commands that take a training recipe."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -36,7 +36,7 @@ def training_recipe_options(command: F) -> F:
 
 
 def training_clip_options(command: F) -> F:
-    """Add the options of a command that opens the clips of a training recipe."""
+    """Add the options of commands that open the clips of a training recipe to a command."""
     leak = click.option(
         "--accept-leak",
         is_flag=True,

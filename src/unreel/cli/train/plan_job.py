@@ -8,19 +8,19 @@ from typing import Any
 from unreel.cli.output import print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_storage_access
+from unreel.engine.resolve_location import build_clip_access_settings
 from unreel.training.plan.architecture import find_model_architecture
+from unreel.training.plan.device_resources import get_accelerator_device
 from unreel.training.plan.estimate import (
     WELL_FED,
     TrainingEstimate,
     TrainingHardware,
     estimate_training,
 )
-from unreel.training.plan.resources import get_accelerator_device
-from unreel.training.plan.strata import (
-    build_declared_strata,
+from unreel.training.plan.example_strata import (
+    build_declared_example_strata,
     has_local_benchmarks,
-    read_benchmark_strata,
+    read_benchmark_example_strata,
 )
 from unreel.training.recipe import TrainRecipe, read_train_recipe
 
@@ -31,12 +31,15 @@ def print_training_plan(options: Mapping[str, Any], *, as_json: bool) -> None:
     fleet = _build_training_hardware(options, recipe)
     architecture = find_model_architecture(recipe.model.name, recipe.model.family)
     if has_local_benchmarks(recipe):
-        access = build_storage_access(
+        access = build_clip_access_settings(
             read_environment_settings(), trusted=options["trusted"], outside=options["outside"]
         )
-        strata, counted = read_benchmark_strata(recipe, access), "as the benchmark holds them"
+        strata, counted = (
+            read_benchmark_example_strata(recipe, access),
+            "as the benchmark holds them",
+        )
     else:
-        strata, counted = build_declared_strata(recipe), "as the recipe declares them"
+        strata, counted = build_declared_example_strata(recipe), "as the recipe declares them"
     plan = estimate_training(recipe, strata, architecture, fleet)
     if as_json:
         print_json({"counted": counted, "fits": plan.fits, "plan": plan})

@@ -1,4 +1,4 @@
-"""`unreel train run` and `card`: training of a model from a recipe, and its card."""
+"""`unreel train run` and `card`: train a model from a recipe, and print the card of a model."""
 
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def run(*, as_json: bool, **options: Any) -> None:
 @json_option
 def card(*, checkpoint: Path, as_json: bool) -> None:
     """Print the card of CHECKPOINT: data, recipe, licences, scores and limits."""
-    from unreel.training.card import format_model_card, read_model_card
+    from unreel.training.model_card import format_model_card, read_model_card
 
     found = read_model_card(checkpoint)
     if as_json:

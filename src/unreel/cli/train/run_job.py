@@ -7,26 +7,35 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from unreel.api.training_job import STEPS, describe_training_step, prepare, train_checked_recipe
+from unreel.api.training_job import (
+    STEPS,
+    describe_training_step,
+    prepare_training,
+    train_checked_recipe,
+)
 from unreel.cli.output import echo, print_json, print_message
-from unreel.cli.process import StopSignal, defer_first_signal, note_resume_command
+from unreel.cli.process_signals import (
+    StopSignalReceived,
+    add_resume_note_on_stop,
+    defer_first_stop_signal,
+)
 from unreel.cli.progress import ProgressMeter
 from unreel.core.errors import InvalidSettingError
 from unreel.engine.progress import Progress
-from unreel.training.devices import LAUNCHED, write_accelerate_config
+from unreel.training.accelerate_config import LAUNCHED, write_accelerate_config
 from unreel.training.manifest import TrainingResult
 from unreel.training.recipe import TrainRecipe
-from unreel.training.run import TrainingCallbacks, TrainingProcess, read_process_rank
+from unreel.training.run import TrainingCallbacks, TrainingProcessInfo, read_training_process_info
 from unreel.training.sft.early_stopping import EarlyStoppingState
 
 
 def train_from_recipe(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Train the model of a recipe, print the result, and exit the process."""
     named = {name: options[name] for name in ("recipe", "data", "changes", "out", "trusted")}
-    recipe, folder = prepare(**named)
-    process = read_process_rank()
+    recipe, folder = prepare_training(**named)
+    process = read_training_process_info()
     _start_device_processes(recipe, folder, process)
-    with _TrainingConsole(folder, process) as told:
+    with _TrainingProgressDisplay(folder, process) as told:
         trained = train_checked_recipe(
             recipe,
             folder,
@@ -42,8 +51,14 @@ def train_from_recipe(options: Mapping[str, Any], *, as_json: bool) -> None:
     sys.exit(1 if trained.unshown else 0)
 
 
-def _start_device_processes(recipe: TrainRecipe, folder: Path, process: TrainingProcess) -> None:
-    """Start one process per device if the recipe names several and this is not one of them."""
+def _start_device_processes(
+    recipe: TrainRecipe, folder: Path, process: TrainingProcessInfo
+) -> None:
+    """Replace this process by one process per device if the recipe trains on several devices.
+
+    Does nothing in the started processes. For several machines, the commands to type are printed and
+    the process exits.
+    """
     devices = recipe.devices
     n = devices.count * devices.nodes
     if process.n == n:
@@ -70,19 +85,19 @@ def _start_device_processes(recipe: TrainRecipe, folder: Path, process: Training
     )
 
 
-class _TrainingConsole:
-    """Progress display of a training, which also receives the stop signal."""
+class _TrainingProgressDisplay:
+    """Progress display of a training; a stop signal ends the training after its current step."""
 
-    def __init__(self, folder: Path, process: TrainingProcess) -> None:
+    def __init__(self, folder: Path, process: TrainingProcessInfo) -> None:
         self._folder, self._process = folder, process
         self._open, self._meter = ExitStack(), ProgressMeter()
         self._asked: list[int] = []
         self._start = 0
 
-    def __enter__(self) -> "_TrainingConsole":
+    def __enter__(self) -> "_TrainingProgressDisplay":
         if self._process.is_first:
             self._open.enter_context(self._meter)
-        self._open.enter_context(note_resume_command(str(self._folder), self._meter))
+        self._open.enter_context(add_resume_note_on_stop(str(self._folder), self._meter))
         self._meter.tell("loading")
         return self
 
@@ -91,7 +106,7 @@ class _TrainingConsole:
 
     @property
     def spectator(self) -> TrainingCallbacks:
-        """Return the callbacks that update the display and report a stop signal."""
+        """Return the callbacks that show the progress of a training and tell it to stop after a signal."""
         return TrainingCallbacks(
             on_reading=self._meter.step,
             on_start=self._begin,
@@ -100,15 +115,15 @@ class _TrainingConsole:
         )
 
     def require_end(self, trained: TrainingResult) -> None:
-        """Raise `StopSignal` if a signal stopped the training before its end."""
+        """Raise `StopSignalReceived` if a signal stopped the training before its end."""
         if trained.ended == "asked" and self._asked:
-            stopped = StopSignal(self._asked[0])
+            stopped = StopSignalReceived(self._asked[0])
             stopped.add_note(f"the checkpoint of step {trained.step:,} is saved")
             raise stopped
 
     def _begin(self, start: int, n_steps: int) -> None:
         self._start = start
-        self._asked = self._open.enter_context(defer_first_signal())
+        self._asked = self._open.enter_context(defer_first_stop_signal())
         self._meter.expect(STEPS, n_steps - start)
 
     def _step(self, step: int, loss: float, vigil: EarlyStoppingState) -> None:

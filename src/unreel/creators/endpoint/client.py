@@ -1,4 +1,4 @@
-"""Requests to one service: bounded replies and clips, retries within a deadline, no redirects."""
+"""HTTP client of a video service: limited reply and clip sizes, retries, deadlines, no redirects."""
 
 import asyncio
 import json
@@ -17,10 +17,10 @@ from unreel.core.input_files import parse_json
 from unreel.core.retry import MOST_ATTEMPTS, RetryPolicy, backoff_s, parse_retry_after
 from unreel.core.safe_text import sanitise_line
 from unreel.core.server_keys import parse_server_url
-from unreel.creators.endpoint.service import ServiceEndpoint
-from unreel.network.client import (
+from unreel.creators.endpoint.service import VideoServiceEndpoint
+from unreel.network.http_client import (
     HttpReply,
-    convert_connection_error,
+    convert_connection_error_to_failure,
     declares_larger_body,
     find_unexpected_encoding,
     open_http_client,
@@ -37,8 +37,8 @@ ServiceReply = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceCallFailure:
-    """Failure of one request to a service, and whether a retry may help."""
+class VideoServiceFailure:
+    """Failure of one request to a video service, and whether a retry may help."""
 
     failure: Failure
     final: bool = False
@@ -49,13 +49,13 @@ class ServiceCallFailure:
 
     @property
     def makes_no_sense(self) -> bool:
-        """Return whether the reply was malformed or too large."""
+        """Return whether the service's reply was malformed or too large."""
         return self.failure.reason in {FailureReason.MALFORMED_REPLY, FailureReason.REPLY_TOO_LARGE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetriedServiceCall:
-    """Request function with its retry policy and deadline."""
+class RetryableServiceRequest:
+    """Request to a video service that may be repeated, with its retry policy and deadline."""
 
     send: Callable[[], Awaitable[HttpReply | Failure]]
     key: str
@@ -65,12 +65,12 @@ class RetriedServiceCall:
     most: int = MOST_ATTEMPTS
 
 
-async def call_with_retries(asked: RetriedServiceCall) -> ServiceReply | ServiceCallFailure:
-    """Send the request until a reply can be used; return the reply, or the last failure."""
+async def call_with_retries(asked: RetryableServiceRequest) -> ServiceReply | VideoServiceFailure:
+    """Send a request to the service until it succeeds; return the reply, or the last failure."""
     malformed = 0
     for attempt in range(1, asked.most + 1):
         outcome = await _send_request_once(asked)
-        if not isinstance(outcome, ServiceCallFailure) or outcome.final or outcome.absent:
+        if not isinstance(outcome, VideoServiceFailure) or outcome.final or outcome.absent:
             return outcome
         malformed += outcome.makes_no_sense
         wait_s = outcome.wait_s + backoff_s(asked.patience, key=asked.key, attempt=attempt, seed=0)
@@ -81,21 +81,21 @@ async def call_with_retries(asked: RetriedServiceCall) -> ServiceReply | Service
     raise AssertionError
 
 
-async def _send_request_once(asked: RetriedServiceCall) -> ServiceReply | ServiceCallFailure:
+async def _send_request_once(asked: RetryableServiceRequest) -> ServiceReply | VideoServiceFailure:
     ends_at_s = min(asked.until_s, read_loop_clock_s() + asked.patience.attempt_s)
     try:
         async with asyncio.timeout_at(ends_at_s):
             raw = await asked.send()
     except TimeoutError:
         detail = f"no reply within {asked.patience.attempt_s:g} s"
-        return ServiceCallFailure(failure=Failure(FailureReason.OUT_OF_TIME, detail))
+        return VideoServiceFailure(failure=Failure(FailureReason.OUT_OF_TIME, detail))
     if isinstance(raw, Failure):
-        return ServiceCallFailure(failure=raw, final=raw.reason is FailureReason.NOT_NAMED)
+        return VideoServiceFailure(failure=raw, final=raw.reason is FailureReason.NOT_NAMED)
     return parse_service_reply(raw, now=datetime.now(UTC))
 
 
-def parse_service_reply(raw: HttpReply, *, now: datetime) -> ServiceReply | ServiceCallFailure:
-    """Parse the JSON object in the reply `raw`; return a failure for any other reply."""
+def parse_service_reply(raw: HttpReply, *, now: datetime) -> ServiceReply | VideoServiceFailure:
+    """Parse the service's reply as a JSON object; return a failure for any other reply."""
     if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
         return _build_http_status_failure(raw, now)
     try:
@@ -105,11 +105,11 @@ def parse_service_reply(raw: HttpReply, *, now: datetime) -> ServiceReply | Serv
     if isinstance(body, dict):
         return body
     detail = f"the body is no JSON object: {_parse_error_message(raw.body)!r}"
-    return ServiceCallFailure(failure=Failure(FailureReason.MALFORMED_REPLY, detail))
+    return VideoServiceFailure(failure=Failure(FailureReason.MALFORMED_REPLY, detail))
 
 
-def sanitise_reply(told: object) -> str:
-    """Return an untrusted value of a reply as one shortened line of text."""
+def sanitise_reply_value(told: object) -> str:
+    """Convert an untrusted value from a service's reply to one short line of text."""
     if told is None:
         return "nothing is told"
     text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=True, default=str)
@@ -117,39 +117,39 @@ def sanitise_reply(told: object) -> str:
     return words if len(words) <= _READABLE else words[: _READABLE - 1] + "…"
 
 
-def _build_http_status_failure(raw: HttpReply, now: datetime) -> ServiceCallFailure:
+def _build_http_status_failure(raw: HttpReply, now: datetime) -> VideoServiceFailure:
     detail = f"status {raw.status}: {_parse_error_message(raw.body)}"
     wait_s = parse_retry_after(raw.retry_after, now=now)
     if raw.status == HTTPStatus.TOO_MANY_REQUESTS:
         failure = Failure(FailureReason.RATE_LIMITED, detail)
-        return ServiceCallFailure(
+        return VideoServiceFailure(
             failure=failure, wait_s=wait_s, final=b'"insufficient_quota"' in raw.body
         )
     if raw.status >= HTTPStatus.INTERNAL_SERVER_ERROR or raw.status in _PASSING:
-        return ServiceCallFailure(
+        return VideoServiceFailure(
             failure=Failure(FailureReason.SERVER_ERROR, detail), wait_s=wait_s
         )
     if raw.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
-        return ServiceCallFailure(
+        return VideoServiceFailure(
             failure=Failure(FailureReason.REQUEST_REJECTED, detail), absent=True
         )
     is_key = raw.status == HTTPStatus.UNAUTHORIZED  # 403 may be about this prompt alone
     reason = FailureReason.KEY_REJECTED if is_key else FailureReason.REQUEST_REJECTED
-    return ServiceCallFailure(failure=Failure(reason, detail), final=True)
+    return VideoServiceFailure(failure=Failure(reason, detail), final=True)
 
 
-def _build_final_failure(setback: ServiceCallFailure, attempts: int) -> ServiceCallFailure:
+def _build_final_failure(setback: VideoServiceFailure, attempts: int) -> VideoServiceFailure:
     failure = setback.failure
     told = f"{failure.detail} (given up, requests: {attempts})"
-    return ServiceCallFailure(failure=Failure(failure.reason, told))
+    return VideoServiceFailure(failure=Failure(failure.reason, told))
 
 
 def _parse_error_message(body: bytes) -> str:
     try:
         error = json.loads(body)["error"]
-        return sanitise_reply(error["message"] if isinstance(error, dict) else error)
+        return sanitise_reply_value(error["message"] if isinstance(error, dict) else error)
     except (ValueError, LookupError, TypeError, RecursionError):
-        return sanitise_reply(body[: 4 * _READABLE].decode(errors="replace"))
+        return sanitise_reply_value(body[: 4 * _READABLE].decode(errors="replace"))
 
 
 def read_loop_clock_s() -> float:
@@ -162,16 +162,16 @@ _REDIRECTS: Final = frozenset(range(300, 400))
 
 
 @dataclass(frozen=True, slots=True)
-class RedirectedClip:
-    """Redirect of a clip's download to another URL."""
+class ClipDownloadRedirect:
+    """Redirect of a clip's download to another URL, which the caller may follow."""
 
     url: str
 
 
 class VideoServiceClient:
-    """HTTP client of one service. It neither retries nor limits time: the caller does."""
+    """HTTP client of one video service. It neither retries nor limits time: the caller does."""
 
-    def __init__(self, way: ServiceEndpoint, *, max_connections: int) -> None:
+    def __init__(self, way: VideoServiceEndpoint, *, max_connections: int) -> None:
         server = way.server
         self._base = way.url.rstrip("/") + "/"
         self._server = server
@@ -179,7 +179,7 @@ class VideoServiceClient:
         self._http = open_http_client(server, max_connections=max_connections, headers=headers)
 
     def owns(self, url: str) -> bool:
-        """Return whether `url` is on the server of this service, which may receive its key."""
+        """Return whether `url` is on the server of this service, so that it may receive the API key."""
         try:
             return parse_server_url(url.partition("?")[0].partition("#")[0]) == self._server
         except ValueError:
@@ -204,7 +204,7 @@ class VideoServiceClient:
 
     async def download(
         self, url: str, into: IO[bytes], *, most: int
-    ) -> Failure | RedirectedClip | None:
+    ) -> Failure | ClipDownloadRedirect | None:
         """Download a clip of at most `most` bytes into an open file; return a redirect or failure if any.
 
         After a failure the file is incomplete, and the caller must discard it.
@@ -213,7 +213,7 @@ class VideoServiceClient:
             async with self._http.stream("GET", url) as response:
                 return await _write_clip_response(response, into, most)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
-            return convert_connection_error(error)
+            return convert_connection_error_to_failure(error)
 
     async def close(self) -> None:
         """Close all connections; a second call does nothing."""
@@ -224,12 +224,12 @@ class VideoServiceClient:
             async with self._http.stream(method, self._base + path.lstrip("/"), **told) as response:
                 return await read_http_reply(response)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
-            return convert_connection_error(error)
+            return convert_connection_error_to_failure(error)
 
 
 async def _write_clip_response(
     response: httpx2.Response, into: IO[bytes], most: int
-) -> Failure | RedirectedClip | None:
+) -> Failure | ClipDownloadRedirect | None:
     unfit = _find_response_problem(response, most)
     if unfit is not None:
         return unfit
@@ -242,9 +242,13 @@ async def _write_clip_response(
     return None
 
 
-def _find_response_problem(response: httpx2.Response, most: int) -> Failure | RedirectedClip | None:
+def _find_response_problem(
+    response: httpx2.Response, most: int
+) -> Failure | ClipDownloadRedirect | None:
     if response.status_code in _REDIRECTS:
-        return RedirectedClip(urljoin(str(response.url), response.headers.get("location", "")))
+        return ClipDownloadRedirect(
+            urljoin(str(response.url), response.headers.get("location", ""))
+        )
     if response.status_code != HTTPStatus.OK:
         detail = f"the clip's address answers with status {response.status_code}"
         return Failure(FailureReason.SERVER_ERROR, detail)

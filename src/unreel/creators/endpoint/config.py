@@ -1,4 +1,4 @@
-"""`kind = "endpoint"`: keys for a video service, its API, timeouts and spend limits."""
+"""`kind = "endpoint"`: recipe keys of a video service, its API, timeouts and spend limits."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -10,31 +10,31 @@ from unreel.core.errors import InvalidSettingError, suggest_names
 from unreel.core.retry import RetryPolicy
 from unreel.core.server_keys import (
     ServerAddress,
-    find_key_variable,
+    find_server_key_variable,
     parse_server_url,
     require_encrypted_connection,
 )
-from unreel.core.settings import read_secret
+from unreel.core.settings import read_secret_variable
 from unreel.creators.contract import Creator
 from unreel.creators.endpoint.service import (
     SHAPES,
     ClipPrice,
-    ServiceApiPreset,
-    ServiceEndpoint,
     SpendLimit,
     VideoServiceApi,
+    VideoServiceApiPreset,
+    VideoServiceEndpoint,
     Words,
 )
 from unreel.creators.kind import CreatorEnvironment, CreatorKeys
-from unreel.recipes.check import validate_recipe_sections
-from unreel.recipes.section import Connections, Count, Deadline, NumberUnit, Text
+from unreel.recipes.section import Connections, Count, Deadline, RecipeNumberUnit, Text
+from unreel.recipes.validation import validate_recipe_sections
 
 _MIB = 1 << 20
-Dollars = Annotated[Decimal, Field(ge=0, le=10**6), NumberUnit("US dollars")]
+Dollars = Annotated[Decimal, Field(ge=0, le=10**6), RecipeNumberUnit("US dollars")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceKeyVariable:
+class ServiceApiKeyVariable:
     """Server of a service, and the environment variable of its API key. It never contains the key."""
 
     server: ServerAddress
@@ -66,10 +66,10 @@ class EndpointCreatorConfig(CreatorKeys):
     """For a whole job, from submit to its end."""
     attempt_s: Deadline = 120.0
     """For one request."""
-    poll_s: Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False), NumberUnit("seconds")] = (
-        10.0
-    )
-    max_mb: Annotated[int, Field(ge=1, le=16_384), NumberUnit("MiB")] = 1024
+    poll_s: Annotated[
+        float, Field(gt=0, le=3600, allow_inf_nan=False), RecipeNumberUnit("seconds")
+    ] = 10.0
+    max_mb: Annotated[int, Field(ge=1, le=16_384), RecipeNumberUnit("MiB")] = 1024
     max_connections: Connections = 16
     max_clips: Count | None = None
     """Most jobs that one run submits."""
@@ -119,10 +119,10 @@ class EndpointCreatorConfig(CreatorKeys):
         return f"{self.model} {self.spoken().model_dump_json()}"
 
     def spoken(self) -> VideoServiceApi:
-        """Return the API preset with the changes from the recipe."""
+        """Return the API of the service: the preset with the changes from the recipe."""
         return validate_recipe_sections(VideoServiceApi, self._shape.api.model_dump() | self.api)
 
-    def contact(self, key_hosts: str) -> ServiceKeyVariable:
+    def contact(self, key_hosts: str) -> ServiceApiKeyVariable:
         """Return the server and the environment variable of its API key.
 
         The variable is the preset's at its official URL, otherwise the one that `key_hosts` assigns.
@@ -132,36 +132,36 @@ class EndpointCreatorConfig(CreatorKeys):
         """
         server = parse_server_url(self._address())
         home = bool(self._shape.home) and server == parse_server_url(self._shape.home)
-        variable = self._shape.home_key if home else find_key_variable(server, key_hosts)
+        variable = self._shape.home_key if home else find_server_key_variable(server, key_hosts)
         if variable is not None:
             require_encrypted_connection(server, variable)
-        return ServiceKeyVariable(server=server, variable=variable, needs_key=home)
+        return ServiceApiKeyVariable(server=server, variable=variable, needs_key=home)
 
-    def way(self, key_hosts: str) -> ServiceEndpoint:
+    def way(self, key_hosts: str) -> VideoServiceEndpoint:
         """Return the URL of the service with its API key.
 
         Raises:
             InvalidSettingError: The key would be sent unencrypted, or the official URL has no key.
         """
         api, asked = self.spoken(), self.contact(key_hosts)
-        key = None if asked.variable is None else read_secret(asked.variable)
+        key = None if asked.variable is None else read_secret_variable(asked.variable)
         if asked.needs_key and not key:
             problem = f"not set, and {asked.server} requires a key"
             remedy = f"Run `export {asked.variable}=...` with your key, or name another url"
             raise InvalidSettingError(str(asked.variable), problem, remedy)
-        return ServiceEndpoint(
+        return VideoServiceEndpoint(
             url=self._address(), header=api.key_header, prefix=api.key_prefix, key=key
         )
 
     def open(self, name: str, around: CreatorEnvironment) -> Creator:
-        from unreel.creators.endpoint.creator import EndpointCreator, ServiceLimits
+        from unreel.creators.endpoint.creator import EndpointCreator, VideoServiceLimits
 
         return EndpointCreator(
             name,
             model=self.model,
             api=self.spoken(),
             way=self.way(around.settings.key_hosts),
-            terms=ServiceLimits(
+            terms=VideoServiceLimits(
                 patience=RetryPolicy(deadline_s=self.deadline_s, attempt_s=self.attempt_s),
                 poll_s=self.poll_s,
                 max_bytes=self.max_mb * _MIB,
@@ -174,7 +174,7 @@ class EndpointCreatorConfig(CreatorKeys):
         )
 
     @property
-    def _shape(self) -> ServiceApiPreset:
+    def _shape(self) -> VideoServiceApiPreset:
         return SHAPES[self.shape]
 
     def _address(self) -> str:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
-from unreel.core.errors import raise_machine_error
+from unreel.core.errors import raise_if_machine_error
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
 from unreel.core.retry import RetryPolicy
@@ -20,19 +20,19 @@ from unreel.creators.contract import (
     GeneratedClip,
 )
 from unreel.creators.endpoint.client import (
-    RedirectedClip,
+    ClipDownloadRedirect,
     ServiceReply,
     VideoServiceClient,
-    sanitise_reply,
+    sanitise_reply_value,
 )
-from unreel.creators.endpoint.jobs import ServiceJob, ServiceJobManager
+from unreel.creators.endpoint.jobs import VideoServiceJob, VideoServiceJobManager
 from unreel.creators.endpoint.request_template import (
-    GenerationRequest,
-    build_generation_request,
+    VideoGenerationRequest,
+    build_video_generation_request,
     fill_job_path,
     look_up_reply_value,
 )
-from unreel.creators.endpoint.service import ServiceEndpoint, SpendLimit, VideoServiceApi
+from unreel.creators.endpoint.service import SpendLimit, VideoServiceApi, VideoServiceEndpoint
 
 
 def check_download_host(url: str, hosts: Iterable[str]) -> Failure | None:
@@ -60,8 +60,8 @@ _HEAD: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceLimits:
-    """Limits for a service: retry policy, polling interval, clip size, hosts and connections."""
+class VideoServiceLimits:
+    """Limits for using a video service: retries, polling, clip size, download hosts and connections."""
 
     patience: RetryPolicy
     poll_s: float
@@ -75,7 +75,7 @@ class EndpointCreator:
     """Creator that makes clips by jobs at one video service."""
 
     def __init__(  # noqa: PLR0913  what it is, where it is, and the terms of its work
-        self, name: str, *, model: str, api: VideoServiceApi, way: ServiceEndpoint, terms: ServiceLimits, purse: SpendLimit,
+        self, name: str, *, model: str, api: VideoServiceApi, way: VideoServiceEndpoint, terms: VideoServiceLimits, purse: SpendLimit,
         settings: frozenset[CreatorInput] = frozenset(CreatorInput),
     ) -> None:  # fmt: skip
         self._name = name
@@ -86,7 +86,7 @@ class EndpointCreator:
         self._purse = purse
         self._settings = settings
         self._client = VideoServiceClient(way, max_connections=terms.max_connections)
-        self._desk = ServiceJobManager(
+        self._desk = VideoServiceJobManager(
             creator=name,
             api=api,
             client=self._client,
@@ -114,7 +114,7 @@ class EndpointCreator:
         try:
             outcome = await self._make(brief, workplace)
         except Exception as error:  # noqa: BLE001  what nobody foresaw costs one clip, not the season
-            raise_machine_error(error)
+            raise_if_machine_error(error)
             outcome = Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
         if isinstance(outcome, Failure):
             return replace(outcome, detail=self._way.redact(outcome.detail))
@@ -128,7 +128,7 @@ class EndpointCreator:
             detail = f"not asked: it does not start from {brief.setting.value}"
             return Failure(FailureReason.REQUEST_REJECTED, detail)
         until_s = asyncio.get_running_loop().time() + self._terms.patience.deadline_s
-        order = build_generation_request(brief, self._api, model=self._model)
+        order = build_video_generation_request(brief, self._api, model=self._model)
         job = await self._desk.submit(order, workplace, until_s)
         if isinstance(job, Failure):
             return job
@@ -141,7 +141,7 @@ class EndpointCreator:
         return file if isinstance(file, Failure) else self._made(file, order, job, told)
 
     def _made(
-        self, file: Path, order: GenerationRequest, job: ServiceJob, told: ServiceReply
+        self, file: Path, order: VideoGenerationRequest, job: VideoServiceJob, told: ServiceReply
     ) -> GeneratedClip:
         version = look_up_reply_value(told, self._api.version)
         parameters: dict[str, str | int | float | bool] = {
@@ -155,16 +155,18 @@ class EndpointCreator:
             parameters["submitted_again"] = True
         return GeneratedClip(
             file=file,
-            model=sanitise_reply(version) if isinstance(version, str) and version else self._model,
+            model=sanitise_reply_value(version)
+            if isinstance(version, str) and version
+            else self._model,
             parameters=parameters,
             cost_usd=self._cost(order),
         )
 
-    def _cost(self, order: GenerationRequest) -> Decimal | None:
+    def _cost(self, order: VideoGenerationRequest) -> Decimal | None:
         return self._purse.cost_usd(order.n_seconds)
 
     async def _take(
-        self, job: ServiceJob, told: ServiceReply, workplace: CreatorContext
+        self, job: VideoServiceJob, told: ServiceReply, workplace: CreatorContext
     ) -> Path | Failure:
         url = self._address(job, told)
         if isinstance(url, Failure):
@@ -180,31 +182,33 @@ class EndpointCreator:
         assert outcome is not None  # noqa: S101  at least one try was made
         return outcome
 
-    def _address(self, job: ServiceJob, told: Mapping[str, object]) -> str | Failure:
+    def _address(self, job: VideoServiceJob, told: Mapping[str, object]) -> str | Failure:
         if self._api.content:
             return self._client.resolve(fill_job_path(self._api.content, job.id))
         found = look_up_reply_value(told, self._api.result)
         first = found[0] if isinstance(found, list) and found else found
         if isinstance(first, str) and first.strip():
             return self._client.resolve(first.strip())
-        detail = f"job {sanitise_reply(job.id)} is done and has no clip at {self._api.result!r}"
+        detail = (
+            f"job {sanitise_reply_value(job.id)} is done and has no clip at {self._api.result!r}"
+        )
         return Failure(FailureReason.MALFORMED_REPLY, detail)
 
     async def _copy(self, url: str, workplace: CreatorContext) -> Failure | None:
-        """Download the clip at `url` into the context's folder; only the service itself gets the key."""
+        """Download the clip at `url` into the context's folder; only the service itself gets the API key."""
         for _ in range(_HOPS):
             if not self._client.owns(url):
                 refused = check_download_host(url, self._terms.download_hosts)
                 return refused or await workplace.fetch(url, workplace.folder / CLIP)
             outcome = await self._download(url, workplace)
-            if not isinstance(outcome, RedirectedClip):
+            if not isinstance(outcome, ClipDownloadRedirect):
                 return outcome
             url = outcome.url
         return Failure(FailureReason.NOT_A_FILE, "the clip's address leads on and on")
 
     async def _download(
         self, url: str, workplace: CreatorContext
-    ) -> Failure | RedirectedClip | None:
+    ) -> Failure | ClipDownloadRedirect | None:
         folder, limit_s = OutputDirectory(workplace.folder), self._terms.patience.deadline_s
         try:
             async with asyncio.timeout(limit_s):
@@ -215,10 +219,12 @@ class EndpointCreator:
 
 
 def _check_clip_file(file: Path) -> Path | Failure:
-    """Return `file`; a failure if it is empty or text, such as an HTML page or a JSON error."""
+    """Return the downloaded `file`; a failure if it is empty or text, such as HTML or a JSON error."""
     with file.open("rb") as opened:
         head = opened.read(_HEAD).lstrip()
     if head.startswith((b"<", b"{", b"[")):
-        detail = f"words came, and not a clip: {sanitise_reply(head.decode(errors='replace'))!r}"
+        detail = (
+            f"words came, and not a clip: {sanitise_reply_value(head.decode(errors='replace'))!r}"
+        )
         return Failure(FailureReason.MALFORMED_REPLY, detail)
     return file if head else Failure(FailureReason.EMPTY_REPLY, "the clip has no bytes")

@@ -9,28 +9,28 @@ from typing import Final
 
 from PIL import Image
 
+from unreel.core.content_ids import digest
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import digest
 from unreel.core.retry import RetryPolicy, backoff_s
 from unreel.creators.contract import ClipBrief, CreatorContext
 from unreel.creators.endpoint.client import (
-    RetriedServiceCall,
-    ServiceCallFailure,
+    RetryableServiceRequest,
     ServiceReply,
     VideoServiceClient,
+    VideoServiceFailure,
     call_with_retries,
     read_loop_clock_s,
-    sanitise_reply,
+    sanitise_reply_value,
 )
 from unreel.creators.endpoint.request_template import (
-    GenerationRequest,
+    VideoGenerationRequest,
     fill_body_template,
     fill_job_path,
     look_up_reply_value,
-    read_job_id,
+    parse_replied_job_id,
 )
 from unreel.creators.endpoint.service import SpendLimit, VideoServiceApi
-from unreel.network.client import HttpReply
+from unreel.network.http_client import HttpReply
 
 logger = logging.getLogger(__name__)
 
@@ -55,8 +55,8 @@ _UNSURE: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceJob:
-    """Job that a service has accepted."""
+class VideoServiceJob:
+    """Job that a video service has accepted."""
 
     id: str
     again: bool = False
@@ -65,14 +65,17 @@ class ServiceJob:
 
 @dataclass(frozen=True, slots=True)
 class _SubmissionOutcome:
-    outcome: ServiceReply | ServiceCallFailure
+    outcome: ServiceReply | VideoServiceFailure
     unsure: bool
     """Whether one of the requests may have been taken although its reply was lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceJobManager:
-    """Submits jobs to one service, polls them, and stores their ids to avoid double payment."""
+class VideoServiceJobManager:
+    """Manager of the jobs at one video service: it submits and polls them.
+
+    It stores their ids, so that no clip is paid twice.
+    """
 
     creator: str
     api: VideoServiceApi
@@ -82,12 +85,12 @@ class ServiceJobManager:
     poll_s: float
 
     async def submit(
-        self, order: GenerationRequest, workplace: CreatorContext, until_s: float
-    ) -> ServiceJob | Failure:
-        """Return the job for `order`: the job that an earlier process submitted, or a new job."""
+        self, order: VideoGenerationRequest, workplace: CreatorContext, until_s: float
+    ) -> VideoServiceJob | Failure:
+        """Return the job for the request `order`: one that an earlier process submitted, or a new one."""
         known = workplace.recall(JOB)
         if known:
-            return ServiceJob(known)
+            return VideoServiceJob(known)
         body = self._body(order)
         if isinstance(body, Failure):
             return body
@@ -98,26 +101,24 @@ class ServiceJobManager:
             return refused
         workplace.note(SUBMIT, key)
         posted = await self._post(body, key, until_s)
-        if isinstance(posted.outcome, ServiceCallFailure):
+        if isinstance(posted.outcome, VideoServiceFailure):
             unsure = (posted.unsure or again) and posted.outcome.failure.reason in _UNSURE
             if not unsure:
                 self.purse.release(order.n_seconds)
             return posted.outcome.failure
         return self._accept(posted.outcome, workplace, again=again or posted.unsure)
 
-    async def wait(self, job: ServiceJob, until_s: float) -> ServiceReply | Failure:
+    async def wait(self, job: VideoServiceJob, until_s: float) -> ServiceReply | Failure:
         """Poll the job until it ends; return its last status reply, or a failure."""
         misses, last, attempt = 0, "", 0
         while read_loop_clock_s() < until_s:
             outcome = await call_with_retries(self._look(job, until_s))
-            if not isinstance(outcome, ServiceCallFailure):
+            if not isinstance(outcome, VideoServiceFailure):
                 misses = attempt = 0
                 ended = self._ended(job, outcome)
                 if ended is not None:
                     return ended
-                last = (
-                    f"its state is {sanitise_reply(look_up_reply_value(outcome, self.api.state))!r}"
-                )
+                last = f"its state is {sanitise_reply_value(look_up_reply_value(outcome, self.api.state))!r}"
                 await self._pause(self.poll_s, until_s)
                 continue
             attempt += 1
@@ -127,7 +128,7 @@ class ServiceJobManager:
                 return _build_job_failure(job, outcome)
             jitter_s = backoff_s(self.patience, key=job.id, attempt=attempt, seed=0)
             await self._pause(max(self.poll_s, outcome.wait_s + jitter_s), until_s)
-        detail = f"job {sanitise_reply(job.id)} did not end within {self.patience.deadline_s:g} s: {last}"
+        detail = f"job {sanitise_reply_value(job.id)} did not end within {self.patience.deadline_s:g} s: {last}"
         return Failure(FailureReason.OUT_OF_TIME, detail)
 
     def forget(self, workplace: CreatorContext) -> None:
@@ -135,7 +136,7 @@ class ServiceJobManager:
         workplace.note(ROUND, str(self._round(workplace) + 1))
         workplace.note(JOB, "")
 
-    def _body(self, order: GenerationRequest) -> bytes | Failure:
+    def _body(self, order: VideoGenerationRequest) -> bytes | Failure:
         lacks = order.lacks
         if lacks:
             return Failure(FailureReason.REQUEST_REJECTED, f"not asked: the brief has no {lacks}")
@@ -158,16 +159,16 @@ class ServiceJobManager:
             return sent
 
         outcome = await call_with_retries(
-            RetriedServiceCall(send=send, key=key, until_s=until_s, patience=self.patience)
+            RetryableServiceRequest(send=send, key=key, until_s=until_s, patience=self.patience)
         )
         return _SubmissionOutcome(outcome, unsure)
 
     def _accept(
         self, reply: ServiceReply, workplace: CreatorContext, *, again: bool
-    ) -> ServiceJob | Failure:
-        job = read_job_id(reply, self.api.id)
+    ) -> VideoServiceJob | Failure:
+        job = parse_replied_job_id(reply, self.api.id)
         if job is None:
-            detail = f"the reply has no job at {self.api.id!r}: {sanitise_reply(reply)}"
+            detail = f"the reply has no job at {self.api.id!r}: {sanitise_reply_value(reply)}"
             return Failure(FailureReason.MALFORMED_REPLY, detail)
         workplace.note(JOB, job)
         if again:
@@ -175,13 +176,13 @@ class ServiceJobManager:
                 "%s: job %s was submitted again under the same idempotency key, because a reply was lost; "
                 "a service that ignores such keys may charge it twice",
                 self.creator,
-                sanitise_reply(job),
+                sanitise_reply_value(job),
             )
-        return ServiceJob(job, again=again)
+        return VideoServiceJob(job, again=again)
 
-    def _look(self, job: ServiceJob, until_s: float) -> RetriedServiceCall:
+    def _look(self, job: VideoServiceJob, until_s: float) -> RetryableServiceRequest:
         path = fill_job_path(self.api.status, job.id)
-        return RetriedServiceCall(
+        return RetryableServiceRequest(
             send=lambda: self.client.get(path),
             key=job.id,
             until_s=until_s,
@@ -189,13 +190,15 @@ class ServiceJobManager:
             most=1,
         )
 
-    def _ended(self, job: ServiceJob, told: ServiceReply) -> ServiceReply | Failure | None:
+    def _ended(self, job: VideoServiceJob, told: ServiceReply) -> ServiceReply | Failure | None:
         state = str(look_up_reply_value(told, self.api.state)).lower()
         if state in {word.lower() for word in self.api.done}:
             return told
         if state in {word.lower() for word in self.api.failed}:
-            why = sanitise_reply(look_up_reply_value(told, self.api.error))
-            detail = f"job {sanitise_reply(job.id)} ended as {sanitise_reply(state)}: {why}"
+            why = sanitise_reply_value(look_up_reply_value(told, self.api.error))
+            detail = (
+                f"job {sanitise_reply_value(job.id)} ended as {sanitise_reply_value(state)}: {why}"
+            )
             return Failure(FailureReason.REFUSED, detail)
         return None
 
@@ -211,7 +214,7 @@ class ServiceJobManager:
         await asyncio.sleep(max(0.0, min(wait_s, until_s - read_loop_clock_s())))
 
 
-def _build_job_failure(job: ServiceJob, setback: ServiceCallFailure) -> Failure:
+def _build_job_failure(job: VideoServiceJob, setback: VideoServiceFailure) -> Failure:
     failure = setback.failure
     words = "is not known to the service any more" if setback.absent else "cannot be looked after"
-    return replace(failure, detail=f"job {sanitise_reply(job.id)} {words}: {failure.detail}")
+    return replace(failure, detail=f"job {sanitise_reply_value(job.id)} {words}: {failure.detail}")

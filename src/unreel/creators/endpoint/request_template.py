@@ -1,4 +1,4 @@
-"""Request body of a service filled from a brief, and lookup of values in its replies."""
+"""Request to a video service: its body filled from a brief, and values looked up in replies."""
 
 import base64
 import io
@@ -25,8 +25,8 @@ _ABSENT: Final = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GenerationRequest:
-    """Request to a service for one brief, with supported sizes and lengths."""
+class VideoGenerationRequest:
+    """Request to a video service for one brief, in a size and length that the service supports."""
 
     brief: ClipBrief
     model: str
@@ -41,14 +41,14 @@ class GenerationRequest:
 
     @property
     def lacks(self) -> str:
-        """Return the input that the setting requires and the brief lacks; "" if none."""
+        """Return the input that the brief should contain and lacks: first frame or text; "" if none."""
         setting, brief = self.brief.setting, self.brief
         if setting is not CreatorInput.TEXT and brief.first_frame is None:
             return "first frame"
         return "text" if setting is not CreatorInput.IMAGE and not brief.text.strip() else ""
 
     def values(self) -> Mapping[str, Any]:
-        """Return the value of each placeholder of a body; `None` if the brief does not contain it."""
+        """Return the values for the placeholders of the request body; `None` for one that the brief lacks."""
         return {
             "text": self.brief.text or None,
             "image": self._image(),
@@ -75,12 +75,15 @@ class GenerationRequest:
         return f"data:image/png;base64,{base64.b64encode(frame).decode()}"
 
 
-def build_generation_request(
+def build_video_generation_request(
     brief: ClipBrief, api: VideoServiceApi, *, model: str
-) -> GenerationRequest:
-    """Build the request for `brief`: the size of nearest shape, and the shortest sufficient length."""
+) -> VideoGenerationRequest:
+    """Build the request for `brief`: the size of nearest shape, and the shortest sufficient length.
+
+    The size and the length are among those that the service's `api` supports.
+    """
     width, height = _select_nearest_size(brief, api.sizes)
-    return GenerationRequest(
+    return VideoGenerationRequest(
         brief=brief,
         model=model,
         width=width,
@@ -122,7 +125,7 @@ def _fill_text_placeholders(text: str, values: Mapping[str, Any]) -> Any:
 
 
 def look_up_reply_value(reply: Any, location: str) -> Any:
-    """Return the value at the dotted path `location` of a reply; `None` if there is none."""
+    """Return the value at the dotted path `location` in a service's reply; `None` if there is none."""
     found = reply
     for part in location.split("."):
         if isinstance(found, dict):
@@ -134,7 +137,7 @@ def look_up_reply_value(reply: Any, location: str) -> Any:
     return found
 
 
-def read_job_id(reply: Any, location: str) -> str | None:
+def parse_replied_job_id(reply: Any, location: str) -> str | None:
     """Return the id of a job; `None` if it is missing, invalid, or would change the path of a URL."""
     found = look_up_reply_value(reply, location)
     text = str(found) if isinstance(found, str | int) and not isinstance(found, bool) else ""

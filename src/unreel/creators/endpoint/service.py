@@ -1,4 +1,4 @@
-"""Service that makes clips: its API, URL and key header, price and spend limit."""
+"""Description of a video service: its API, URL and key header, price and spend limit."""
 
 import re
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ from unreel.recipes.section import MOST_PARTS, RecipeSection, Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceEndpoint:
-    """URL of a service, and the HTTP header with its API key."""
+class VideoServiceEndpoint:
+    """URL of a video service, and the HTTP header with its API key."""
 
     url: str
     header: str = "Authorization"
@@ -35,7 +35,7 @@ class ServiceEndpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipPrice:
-    """Price of a clip by the requested number of clips and seconds."""
+    """Price of clips at a video service: per clip and per second."""
 
     usd_per_clip: Decimal = Decimal(0)
     usd_per_second: Decimal = Decimal(0)
@@ -62,7 +62,7 @@ class SpendLimit:
         return None if self._price is None else self._price.cost_usd(seconds)
 
     def reserve(self, seconds: int) -> Failure | None:
-        """Count one job and its cost; return a failure if that would exceed a limit."""
+        """Count one job and its cost before it is submitted; return a failure if a limit is exceeded."""
         cost = self.cost_usd(seconds) or Decimal(0)
         if self._max_clips is not None and self._n_clips >= self._max_clips:
             detail = f"not asked: {self._n_clips} clips of max_clips={self._max_clips} are ordered"
@@ -76,7 +76,7 @@ class SpendLimit:
         return None
 
     def release(self, seconds: int) -> None:
-        """Uncount a job that the service did not accept, and its cost."""
+        """Subtract a job that the service did not accept, and its cost, from the counts."""
         self._n_clips -= 1
         self._spent_usd -= self.cost_usd(seconds) or Decimal(0)
 
@@ -89,7 +89,7 @@ Words = Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)]
 
 
 class VideoServiceApi(RecipeSection):
-    """API preset of a service. Paths are relative to its URL; `{id}` is the job's id.
+    """API of a video service. Paths are relative to its URL; `{id}` is the job's id.
 
     Positions in a reply are keys separated by dots, with numbers for list items. In the body,
     `{text}`, `{image}`, `{seconds}`, `{size}`, `{width}`, `{height}`, `{seed}` and `{model}` are
@@ -168,7 +168,7 @@ class VideoServiceApi(RecipeSection):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceApiPreset:
+class VideoServiceApiPreset:
     """Known service API, with its official URL if it has one; that URL's key is sent only there."""
 
     api: VideoServiceApi
@@ -194,9 +194,9 @@ OPENAI: Final = VideoServiceApi(
     sizes=("1280x720", "720x1280"),
     seconds=("4", "8", "12"),
 )
-SHAPES: Final[Mapping[str, ServiceApiPreset]] = {
-    "jobs": ServiceApiPreset(api=VideoServiceApi()),
-    "openai": ServiceApiPreset(
+SHAPES: Final[Mapping[str, VideoServiceApiPreset]] = {
+    "jobs": VideoServiceApiPreset(api=VideoServiceApi()),
+    "openai": VideoServiceApiPreset(
         api=OPENAI, home="https://api.openai.com/v1", home_key="OPENAI_API_KEY"
     ),
 }

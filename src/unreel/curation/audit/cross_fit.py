@@ -15,18 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.reviewers.baselines.folds import FoldAssignment, FoldGroup, Numbers
-from unreel.stats.proportion import mid_p_interval, normal_quantile
-from unreel.stats.sample import Array
+from unreel.reviewers.baselines.folds import ClipCreatorAndScene, FoldAssignment, Numbers
+from unreel.stats.proportion import central_normal_quantile, mid_p_interval
+from unreel.stats.row_sample import Array
 
 RELABELLINGS: Final = 199
 """Number of permutations, exact for p = 0.05 with a resolution of 0.005."""
 
 
-def permute_labels(owners: Sequence[FoldGroup], folding: FoldAssignment, *, seed: int) -> Numbers:
-    """Return random permutations of the labels that keep scenes together.
+def permute_labels_by_scene(
+    owners: Sequence[ClipCreatorAndScene], folding: FoldAssignment, *, seed: int
+) -> Numbers:
+    """Return random permutations of the clip labels, for the distribution of the AUC under chance.
 
-    Each row is one permutation: for each clip, the index of the clip whose label it gets.
+    Labels move within a scene, or between the scenes of a fold. Each row is one permutation: for
+    each clip, the index of the clip whose label it gets.
     """
     scenes: defaultdict[str, list[int]] = defaultdict(list)
     for index, own in enumerate(owners):
@@ -41,11 +44,11 @@ def permute_labels(owners: Sequence[FoldGroup], folding: FoldAssignment, *, seed
         for scene in mixed:
             donors[scene] = rng.permutation(scene)
         for exchanged in by_fold:
-            _exchange_scene_labels(exchanged, donors, rng)
+            _exchange_labels_between_scenes(exchanged, donors, rng)
     return labels
 
 
-def _exchange_scene_labels(
+def _exchange_labels_between_scenes(
     scenes: Sequence[Numbers], donors: Numbers, rng: np.random.Generator
 ) -> None:
     """Give each scene the labels of another scene at random, by writing into `donors`.
@@ -76,10 +79,11 @@ _ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CrossFitScores:
-    """Comparison of every generated clip of a fold with every real clip of the fold, by model score.
+class CrossFitPairWins:
+    """Counts of pairs of a generated and a real clip, and of those that a model ordered correctly.
 
-    Each array has one value per clip, except `weights`.
+    Pairs are clips of the same fold; the generated clip should get the higher score. Each array has
+    one value per clip, except `weights`.
     """
 
     made: Mask
@@ -95,21 +99,24 @@ class CrossFitScores:
 
     @property
     def value(self) -> float:
-        """Return the probability that a generated clip scores above a real clip; 0.5 if none was judged."""
+        """Return the AUC: the fraction of pairs in which the generated clip scores higher (0.5 if none)."""
         met = float(self.met.sum())
         return float(self.won.sum()) / met if met else _CHANCE
 
     @property
     def n_unjudged(self) -> int:
-        """Return the number of clips that no model could judge."""
+        """Return the number of clips that are in no compared pair, because no model could judge them."""
         return int((self.met == 0).sum())
 
     def told_from(self) -> Array:
-        """Return, for each clip, the fraction of the fold's other-label clips that it is separated from."""
+        """Return, for each clip, the fraction of the other label's clips that its score differs from.
+
+        Only clips of the same fold count, and only differences in the right direction.
+        """
         share: Array = self.won / np.maximum(self.met, 1)
         return np.where(self.met == 0, 0.0, np.where(self.made, share, 1 - share))
 
-    def auc(self, owners: Sequence[FoldGroup], *, null: Array | None = None) -> Measured:
+    def auc(self, owners: Sequence[ClipCreatorAndScene], *, null: Array | None = None) -> Measured:
         """Return the AUC with its confidence interval; `null` contains the AUCs of permuted labels.
 
         The interval is that of a proportion with an effective number of trials. That number comes from
@@ -123,7 +130,7 @@ class CrossFitScores:
         low, high = mid_p_interval(self.value, n_trials, level=_LEVEL)
         return Estimate(value=self.value, low=low, high=high, n=int(judged.sum()))
 
-    def _trials(self, owners: Sequence[FoldGroup]) -> float:
+    def _trials(self, owners: Sequence[ClipCreatorAndScene]) -> float:
         share = self.value
         influence = 2 * (self.won - share * self.met) / self.met.sum()
         scenes = [own.scene for own in owners]
@@ -140,7 +147,7 @@ class CrossFitScores:
             )
         return share * (1 - share) / variance if variance > 0 else np.inf
 
-    def _trials_by_null(self, null: Array | None, owners: Sequence[FoldGroup]) -> float:
+    def _trials_by_null(self, null: Array | None, owners: Sequence[ClipCreatorAndScene]) -> float:
         spread = 0.0 if null is None else float(np.mean((null - _CHANCE) ** 2))
         if spread > 0:
             return _CHANCE**2 / spread
@@ -157,23 +164,24 @@ def _estimate_cluster_variance(influence: Array, clusters: Sequence[str]) -> flo
     _, own = np.unique(clusters, return_inverse=True)
     sums = np.bincount(own, weights=influence)
     n = len(sums)
-    few = -float(stdtrit(max(n - 1, 1), (1 - _LEVEL) / 2)) / normal_quantile(_LEVEL)
+    few = -float(stdtrit(max(n - 1, 1), (1 - _LEVEL) / 2)) / central_normal_quantile(_LEVEL)
     return float((sums**2).sum()) * n / max(n - 1, 1) * few**2
 
 
-def score_cross_fit(values: Array, folding: FoldAssignment, rows: Numbers) -> CrossFitScores:
-    """Judge the clips at `rows` with models fitted without their scenes and their part's creators.
+def count_cross_fit_wins(values: Array, folding: FoldAssignment, rows: Numbers) -> CrossFitPairWins:
+    """Compare the generated with the real clips among `rows` by the scores of cross-fitted models.
 
-    `values` has one row of scaled features for each of these clips.
+    Each model is fitted without the scenes and creators of the clips that it scores. `values` has
+    one row of scaled features for each of these clips.
     """
     (won,), (met,), (weights,) = _compute_pair_wins(values, folding, rows, rows[None])
-    return CrossFitScores(folding.made[rows], won, met, weights, folding.n_parts > 1)
+    return CrossFitPairWins(folding.made[rows], won, met, weights, folding.n_parts > 1)
 
 
 def compute_permuted_aucs(
     values: Array, folding: FoldAssignment, rows: Numbers, labels: Numbers
 ) -> Array:
-    """Compute the cross-fitted AUC (`CrossFitScores.value`) for each permutation in `labels`.
+    """Compute the cross-fitted AUC (`CrossFitPairWins.value`) for each permutation in `labels`.
 
     A permutation contains, for each clip, the index of the clip whose label it gets.
     """
@@ -237,10 +245,10 @@ def _fit_feature_weights(
 
 
 def _compute_cell_sums(values: Array, cells: Numbers, n_cells: int) -> Array:
-    """Sum the columns by labelling and cell, with the number of clips as an additional column.
+    """Sum the feature columns over the clips of each cell (fold and part), for each labelling.
 
-    A matrix product is not used: BLAS threads compete with other processes by busy waiting, which
-    costs five times the work here.
+    The number of clips is an additional column. A matrix product is not used: BLAS threads compete
+    with other processes by busy waiting, which costs five times the work here.
     """
     n_labellings, n_clips = cells.shape
     sums = np.zeros((n_labellings * n_cells, values.shape[1] + 1))

@@ -1,4 +1,4 @@
-"""Step that reads audit features of each segment and audits the labels of the set."""
+"""Audit step: reads the audit features of each segment and audits the labels of the set."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -9,36 +9,36 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from unreel.core.clip import Generated
+from unreel.core.content_ids import digest
 from unreel.core.estimate import Estimate
 from unreel.core.failure import Failure
-from unreel.core.identity import digest
 from unreel.core.span import TimeSpan
-from unreel.curation.audit.audit import (
+from unreel.curation.audit.audit_report import format_auc, format_p_value, iter_audit_notes
+from unreel.curation.audit.clip_features import AuditFeatureSet, ClipAuditData, WindowAuditData
+from unreel.curation.audit.frame_features import compute_frame_features
+from unreel.curation.audit.label_leaks import (
     FeatureSetAudit,
     LabelLeakAudit,
     LabelLeakFinding,
     add_window_audit,
-    audit,
+    audit_label_leaks,
 )
-from unreel.curation.audit.card import format_auc, format_p_value, iter_audit_notes
-from unreel.curation.audit.features import AuditFeatureSet, ClipAuditData, WindowAuditData
-from unreel.curation.audit.frame import compute_frame_features
 from unreel.curation.audit.windows import read_window_features
-from unreel.curation.piece import ClipSegment
-from unreel.curation.pieces import ReiterableStream, SegmentTable
-from unreel.curation.recipe import AuditSection
+from unreel.curation.recipe import AuditRecipeSection
+from unreel.curation.segment import ClipSegment
+from unreel.curation.segment_table import ReiterableStream, SegmentTable
 from unreel.curation.splice.step import SPLICE
 from unreel.curation.state import AuditSummary, CurationJob, CurationState
-from unreel.curation.step import (
+from unreel.curation.step_execution import (
     CurationContext,
+    CurationStepRequest,
     Given,
-    StepRequest,
-    VersionedStep,
+    VersionedCurationStep,
     format_canonical_json,
     to_json_values,
 )
-from unreel.curation.watermark.clip import find_clip_watermarks
-from unreel.curation.watermark.mark import WatermarkSearchResult
+from unreel.curation.watermark.clip_watermarks import find_clip_watermarks
+from unreel.curation.watermark.regions_and_ocr import WatermarkSearchResult
 from unreel.curation.watermark.step import WATERMARK, load_ocr_reader
 from unreel.media.reader import MediaReader
 
@@ -48,36 +48,40 @@ _DIGITS: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditFileFeatures:
-    """Features of a clip's middle frame, for a clip whose watermarks an earlier step found."""
+class AuditFrameFeatures:
+    """Audit features of a clip's middle frame, for a clip that was searched for watermarks earlier."""
 
     frame: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditFileFeaturesWithMarks(AuditFileFeatures):
-    """Features of a clip's middle frame and its watermarks, for a clip not searched before."""
+class AuditFrameFeaturesWithWatermarks(AuditFrameFeatures):
+    """Audit features of a clip's middle frame and its watermarks, for a clip not searched before."""
 
     marks: WatermarkSearchResult
 
 
 _MARKS: Final = TypeAdapter(WatermarkSearchResult)
-_SEEN: Final[TypeAdapter[AuditFileFeatures]] = TypeAdapter(
-    AuditFileFeaturesWithMarks | AuditFileFeatures
+_SEEN: Final[TypeAdapter[AuditFrameFeatures]] = TypeAdapter(
+    AuditFrameFeaturesWithWatermarks | AuditFrameFeatures
 )
 _SUMMARY: Final = TypeAdapter(AuditSummary)
 
 
-def run_audit_step(section: AuditSection, work: CurationJob, state: CurationState) -> CurationState:
+def run_audit_step(
+    section: AuditRecipeSection, work: CurationJob, state: CurationState
+) -> CurationState:
     """Test whether the labels of the segments can be predicted without watching the clips.
 
     Watermarks from an earlier step are reused; other clips are searched for watermarks now.
     """
     state.require_pieces(AUDIT)
     pieces, seed, bench = state.pieces, work.recipe.seed, work.bench
-    step = VersionedStep(name=AUDIT, version=1, settings={"texts": section.texts}, finds=_SEEN)
+    step = VersionedCurationStep(
+        name=AUDIT, version=1, settings={"texts": section.texts}, finds=_SEEN
+    )
     subjects = ReiterableStream(lambda: map(_build_audit_request, pieces))
-    look = partial(_read_file_features, texts=section.texts)
+    look = partial(_read_audit_frame_features, texts=section.texts)
     bench.ask(step, subjects, look)
 
     def observed() -> Iterator[tuple[ClipSegment, ClipAuditData]]:
@@ -85,7 +89,7 @@ def run_audit_step(section: AuditSection, work: CurationJob, state: CurationStat
         for piece, found in zip(pieces, seen, strict=True):
             yield piece, _build_clip_audit_data(piece, found)
 
-    whole = VersionedStep(
+    whole = VersionedCurationStep(
         name=f"{AUDIT}-verdict", version=3, settings={"seed": seed}, finds=_SUMMARY
     )
     members = ReiterableStream(
@@ -98,7 +102,7 @@ def run_audit_step(section: AuditSection, work: CurationJob, state: CurationStat
     windows.read()
 
     def judged() -> LabelLeakAudit:
-        clips = audit((seen for _, seen in observed()), seed=seed)
+        clips = audit_label_leaks((seen for _, seen in observed()), seed=seed)
         return windows.add_audit(clips, seed=seed)
 
     return replace(
@@ -118,7 +122,7 @@ class _SplicedWindows:
 
     def __init__(self, bench: CurationContext, pieces: SegmentTable) -> None:
         self._bench = bench
-        self._step = VersionedStep(
+        self._step = VersionedCurationStep(
             name=f"{AUDIT}-windows", version=1, finds=TypeAdapter(ClipWindows)
         )
         self._subjects = ReiterableStream(
@@ -139,7 +143,7 @@ class _SplicedWindows:
             return clips
         found = self._bench.recall(self._step, self._subjects)
         windows = [one for own in found if isinstance(own, ClipWindows) for one in own.windows]
-        judged = audit(windows, seed=seed, views=[AuditFeatureSet.WINDOW])
+        judged = audit_label_leaks(windows, seed=seed, views=[AuditFeatureSet.WINDOW])
         return add_window_audit(clips, judged)
 
 
@@ -164,13 +168,13 @@ def _read_windows(reader: MediaReader, file: Path, given: Given) -> ClipWindows 
     return ClipWindows(windows=tuple(rounded))
 
 
-def _build_audit_request(piece: ClipSegment) -> StepRequest:
+def _build_audit_request(piece: ClipSegment) -> CurationStepRequest:
     return piece.subject(marked=WATERMARK in piece.notes)
 
 
 def _build_audit_summary(judged: LabelLeakAudit) -> AuditSummary:
     return AuditSummary(
-        text=_format_audit_card(judged),
+        text=_format_audit_card_section(judged),
         document=_round_floats(to_json_values(judged)),
         leaks=judged.finding is LabelLeakFinding.LEAKS,
     )
@@ -180,26 +184,28 @@ def _compute_audit_data_digest(observation: ClipAuditData) -> str:
     return digest(format_canonical_json(to_json_values(observation)))
 
 
-def _read_file_features(
+def _read_audit_frame_features(
     reader: MediaReader, file: Path, given: Given, *, texts: bool
-) -> AuditFileFeatures | Failure:
+) -> AuditFrameFeatures | Failure:
     middle = reader.frames(file, sampling="uniform-1", encoding="rgb24")
     if isinstance(middle, Failure):
         return middle
     frame = _round_floats(dict(compute_frame_features(middle.frames[0].rgb())))
     if given["marked"]:
-        return AuditFileFeatures(frame=frame)
+        return AuditFrameFeatures(frame=frame)
     marks = find_clip_watermarks(
         file, reader=reader, read_text=load_ocr_reader() if texts else None
     )
     return (
         marks
         if isinstance(marks, Failure)
-        else AuditFileFeaturesWithMarks(frame=frame, marks=marks)
+        else AuditFrameFeaturesWithWatermarks(frame=frame, marks=marks)
     )
 
 
-def _build_clip_audit_data(piece: ClipSegment, found: AuditFileFeatures | Failure) -> ClipAuditData:
+def _build_clip_audit_data(
+    piece: ClipSegment, found: AuditFrameFeatures | Failure
+) -> ClipAuditData:
     origin = piece.entry.origin
     return ClipAuditData(
         clip=piece.entry.name,
@@ -211,8 +217,8 @@ def _build_clip_audit_data(piece: ClipSegment, found: AuditFileFeatures | Failur
     )
 
 
-def _get_watermarks(piece: ClipSegment, found: AuditFileFeatures) -> WatermarkSearchResult:
-    if isinstance(found, AuditFileFeaturesWithMarks):
+def _get_watermarks(piece: ClipSegment, found: AuditFrameFeatures) -> WatermarkSearchResult:
+    if isinstance(found, AuditFrameFeaturesWithWatermarks):
         return found.marks
     return _MARKS.validate_python(piece.notes[WATERMARK])
 
@@ -229,14 +235,14 @@ def _round_floats(value: Any) -> Any:
             return value
 
 
-def _format_audit_card(judged: LabelLeakAudit) -> str:
-    """Format the label audit as Markdown for the data card."""
+def _format_audit_card_section(judged: LabelLeakAudit) -> str:
+    """Format the label audit as a Markdown section of the data card."""
     rows = "\n".join(map(_format_feature_set_row, judged.views))
     remarks = " ".join(iter_audit_notes(judged))
     return (
         f"{_WORDS[judged.finding]}\n\n| a model that sees only | finds | AUC, seen creators [95 % interval] | unseen creators | p | what tells most |\n"
         f"| --- | --- | --- | --- | --- | --- |\n{rows}\n\n{remarks} A frame is part of looking, so it warns and does not decide. "
-        "`audit.json` holds the details."
+        "`audit_label_leaks.json` holds the details."
     )
 
 

@@ -16,12 +16,12 @@ from typing import Final
 
 import numpy as np
 
+from unreel.core.content_ids import digest
 from unreel.core.failure import Failure
-from unreel.core.identity import digest
 from unreel.core.span import MICROSECONDS, TimeSpan, convert_to_microseconds
-from unreel.curation.audit.features import SEGMENT, WindowAuditData
-from unreel.curation.audit.frame import compute_frame_features
-from unreel.curation.split import find_colour_cuts
+from unreel.curation.audit.clip_features import SEGMENT, WindowAuditData
+from unreel.curation.audit.frame_features import compute_frame_features
+from unreel.curation.shots import find_colour_cuts
 from unreel.media.decode import Rgb
 from unreel.media.reader import MediaReader
 from unreel.media.scan import ClipScan

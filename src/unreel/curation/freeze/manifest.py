@@ -4,12 +4,12 @@ from dataclasses import replace
 from typing import IO, Any, Final
 
 from unreel.benchmarks.entry import DeclaredFacts
-from unreel.benchmarks.records import entry_to_record
+from unreel.benchmarks.table_entries import convert_entry_to_record
 from unreel.core.clip import Clip
-from unreel.core.names import get_safe_suffix
+from unreel.core.safe_names import get_safe_suffix
 from unreel.core.span import convert_to_microseconds
-from unreel.curation.piece import ClipSegment, build_hashed_path
-from unreel.curation.step import format_canonical_json, to_json_values
+from unreel.curation.segment import ClipSegment, build_hashed_path
+from unreel.curation.step_execution import format_canonical_json, to_json_values
 
 METADATA: Final = "metadata.parquet"
 _AS_JSON: Final = ("traces", "ratings", "votes")
@@ -27,17 +27,21 @@ _GROUP: Final = 10_000
 
 
 def build_media_path(clip: Clip) -> str:
-    """Return the path of the clip in the folder of its split, named by its content."""
+    """Return the path of the clip's file below the folder of its split; its content hash is its name."""
     return f"media/{build_hashed_path(clip.id, get_safe_suffix(clip.location))}"
 
 
 def get_manifest_file_name(clip: Clip, *, in_place: bool) -> str:
-    """Return the clip's file name in the manifest: its location, or its name in the folder of its split."""
+    """Return the file name of the clip in the manifest.
+
+    With `in_place` it is the location of the original file, otherwise the path in the split's
+    folder.
+    """
     return clip.location if in_place else build_media_path(clip)
 
 
 def build_first_frame_path(piece: ClipSegment) -> str:
-    """Return the path of the clip's first frame in the folder of its split; "" if it is not stored."""
+    """Return the path of the clip's first frame below the folder of its split; "" if none is stored."""
     picture = piece.first_frame
     return "" if picture is None else f"first_frames/{build_hashed_path(piece.clip.id, '.jpg')}"
 
@@ -56,7 +60,9 @@ def build_manifest_row(piece: ClipSegment, split: str, *, in_place: bool = False
     copy, picture = piece.cleaned, piece.first_frame
     cleaned = None if copy is None else get_manifest_file_name(copy, in_place=in_place)
     entry = replace(piece.entry, split=split, facts=measured, cleaned=cleaned)
-    record = entry_to_record(entry, file_name=get_manifest_file_name(piece.clip, in_place=in_place))
+    record = convert_entry_to_record(
+        entry, file_name=get_manifest_file_name(piece.clip, in_place=in_place)
+    )
     for name in _AS_JSON:
         record[name] = format_canonical_json(record[name])
     return record | {
@@ -87,7 +93,7 @@ class ManifestWriter:
             self._put_down()
 
     def end(self) -> None:
-        """Write the remaining rows and close the file; at least one row must have been added."""
+        """Write the remaining manifest rows and close the writer; at least one row must have been added."""
         if self._rows:
             self._put_down()
         self._writer.close()

@@ -1,4 +1,4 @@
-"""Media of a frozen benchmark: names, workers that copy the files, and first frames as JPEG."""
+"""Media files of a frozen benchmark: published names, parallel copies, and first frames as JPEG."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -9,20 +9,20 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from unreel.core.clip import ClipId
+from unreel.core.content_ids import compute_bytes_clip_id, compute_clip_id
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import compute_bytes_clip_id, compute_clip_id
-from unreel.core.names import read_clip_id
 from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_names import read_clip_id
 from unreel.curation.freeze.manifest import build_first_frame_path, get_manifest_file_name
-from unreel.curation.piece import ClipSegment, FileToPublish, build_hashed_path, filter_segments
-from unreel.curation.recipe import FreezeSection
+from unreel.curation.recipe import FreezeRecipeSection
+from unreel.curation.segment import ClipSegment, FileToPublish, build_hashed_path, filter_segments
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import CurationContext, Given, VersionedStep
+from unreel.curation.step_execution import CurationContext, Given, VersionedCurationStep
 from unreel.curation.working_table import merge_sorted_runs
 from unreel.engine.location import StorageLocation
-from unreel.engine.stage import Row, Stage, WorkerResources, is_failed_row, to_failed_row
-from unreel.engine.storage_access import StorageAccess, open_local_copy
+from unreel.engine.stage import Row, Stage, WorkerResources, convert_to_failed_row, is_failed_row
+from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_file
 from unreel.media.reader import MediaReader, SampledFrame
 
 FIRST_FRAME: Final = "first_frame"
@@ -40,10 +40,10 @@ class StoredFirstFrame:
 
 
 def run_first_frames_step(
-    _section: FreezeSection, work: CurationJob, state: CurationState
+    _section: FreezeRecipeSection, work: CurationJob, state: CurationState
 ) -> CurationState:
     """Store the first frame of every segment as a full-size JPEG, and add it to the segment."""
-    step = VersionedStep(name=FIRST_FRAME, version=1, finds=TypeAdapter(StoredFirstFrame))
+    step = VersionedCurationStep(name=FIRST_FRAME, version=1, finds=TypeAdapter(StoredFirstFrame))
     media = work.bench.media
     look = partial(_store_first_frame, media=media)
     found = work.bench.ask(step, state.pieces.subjects(), look)
@@ -103,7 +103,7 @@ def iter_published_files(
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkMedia:
-    """Media files of a benchmark, streamed from disk in the order of their names."""
+    """Media files to publish with a benchmark, read from disk in the order of their published names."""
 
     folder: OutputDirectory
     runs: tuple[str, ...]
@@ -116,7 +116,7 @@ class BenchmarkMedia:
             before = name
 
     def strays(self, names: Iterator[str]) -> Iterator[str]:
-        """Yield the names in the sorted `names` that are not media of this benchmark."""
+        """Yield those of the sorted file names `names` that are not media of this benchmark."""
         own = (name for name, _ in self)
         mine = next(own, None)
         for name in names:
@@ -129,10 +129,10 @@ class BenchmarkMedia:
 def copy_benchmark_media(
     media: BenchmarkMedia, target: StorageLocation, bench: CurationContext
 ) -> None:
-    """Let workers copy all media to the published location; existing files are skipped.
+    """Let workers copy all media files of the benchmark to `target`; existing files are skipped.
 
     Raises:
-        UnreadableSourceError: A file cannot be copied, or differs from the ingested one; later
+        UnreadableSourceError: A file cannot be copied, or differs from the ingested file; later
             files are not copied.
     """
     rows = (
@@ -158,19 +158,19 @@ def _require_file_copied(row: Row) -> None:
 
 
 class FileCopyStage(Stage):
-    """Stage that copies the file of a row to the name in the row's key, after verifying its hash."""
+    """Stage that verifies the hash of a row's file and copies the file to the name in the row's key."""
 
     resources = WorkerResources(in_flight=_AT_ONCE)
 
-    def __init__(self, target: StorageLocation, access: StorageAccess) -> None:
+    def __init__(self, target: StorageLocation, access: ClipAccessSettings) -> None:
         self._target, self._access = target, access
 
     def __call__(self, row: Row) -> Row:
         name = row["key"]
         if self._target.size(name) == row["size_bytes"]:
             return row  # a put is whole or not there, and its name is its content
-        with open_local_copy(row["location"], self._access) as file:
+        with provide_local_clip_file(row["location"], self._access) as file:
             if not file.is_file() or compute_clip_id(file) != row["clip"]:
-                return to_failed_row(row, Failure(FailureReason.CLIP_CHANGED, _CHANGED))
+                return convert_to_failed_row(row, Failure(FailureReason.CLIP_CHANGED, _CHANGED))
             self._target.put(name, file, published=True)
         return row

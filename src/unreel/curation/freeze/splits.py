@@ -11,12 +11,12 @@ from pydantic import TypeAdapter
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.core.identity import digest
 from unreel.core.judgement import Label
-from unreel.curation.pieces import SegmentTable
-from unreel.curation.recipe import SPLITS, FreezeSection
-from unreel.curation.step import CurationContext, Given, VersionedStep
+from unreel.curation.recipe import SPLITS, FreezeRecipeSection
+from unreel.curation.segment_table import SegmentTable
+from unreel.curation.step_execution import CurationContext, Given, VersionedCurationStep
 from unreel.curation.working_table import format_digest_hex
 from unreel.engine.stage import Row
 
@@ -24,8 +24,10 @@ Tally = Mapping[tuple[str, str], int]
 """Clips by split and label."""
 
 
-def find_missing_labels(tally: Tally, section: FreezeSection) -> InvalidSettingError | None:
-    """Return the error for splits that have no clip of a required label; `None` if there are none."""
+def build_missing_label_error(
+    tally: Tally, section: FreezeRecipeSection
+) -> InvalidSettingError | None:
+    """Return the error to raise if a split has no clip of a required label; `None` if none lacks one."""
     splits = [split for split, share in zip(SPLITS, section.shares, strict=True) if share]
     lacking = [
         split for split in splits for label in section.labels if not tally.get((split, label))
@@ -44,7 +46,9 @@ def format_label_counts(tally: Tally, split: str) -> str:
     return " and ".join(f"{tally.get((split, label), 0)} {label.value}" for label in Label)
 
 
-def _format_missing_label_remedy(tally: Tally, splits: list[str], section: FreezeSection) -> str:
+def _format_missing_label_remedy(
+    tally: Tally, splits: list[str], section: FreezeRecipeSection
+) -> str:
     whole = {label: sum(tally.get((split, label), 0) for split in splits) for label in Label}
     absent = [label for label in section.labels if not whole[label]]
     if absent:
@@ -62,7 +66,7 @@ _AT_ONCE: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SplitMember:
+class SplitCandidate:
     """Clip to assign to a split, with its label and the ties that link it to other clips."""
 
     clip: str
@@ -72,8 +76,8 @@ class SplitMember:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LinkedClips:
-    """Bundles of linked clips, which must get the same split, as arrays."""
+class LinkedClipBundles:
+    """Bundles of linked clips as arrays. All clips of a bundle must get the same split."""
 
     of_clip: NDArray[np.intp]
     """The bundle of each clip."""
@@ -84,9 +88,9 @@ class LinkedClips:
 
 
 def assign_splits(
-    members: Sequence[SplitMember], *, shares: Mapping[str, int], seed: int
+    members: Sequence[SplitCandidate], *, shares: Mapping[str, int], seed: int
 ) -> dict[str, str]:
-    """Return the split of each clip by clip id, close to `shares` for each label.
+    """Assign a split to each clip and return the splits by clip id, close to `shares` for each label.
 
     Linked clips form a bundle and get one split. The largest bundles are placed first; `seed`
     shuffles bundles of equal size. Each bundle goes to the split that lacks its labels most. The
@@ -96,17 +100,17 @@ def assign_splits(
     labels = np.unique([member.label for member in members], return_inverse=True)[1]
     ties = [(place, tie) for place, member in enumerate(members) for tie in member.ties]
     codes = np.unique([tie for _, tie in ties], return_inverse=True)[1]
-    pairs = _pair_equal_codes(np.array([place for place, _ in ties], np.intp), codes)
-    bundles = link_clips(np.array(clips), labels, [pairs])
-    chosen = assign_linked_clips(bundles, lambda clip: clips[clip], shares=shares, seed=seed)
+    pairs = _link_clips_with_equal_codes(np.array([place for place, _ in ties], np.intp), codes)
+    bundles = bundle_linked_clips(np.array(clips), labels, [pairs])
+    chosen = assign_bundles_to_splits(bundles, lambda clip: clips[clip], shares=shares, seed=seed)
     splits = [split for split, share in shares.items() if share]
     return {clip: splits[code] for clip, code in zip(clips, chosen.tolist(), strict=True)}
 
 
-def link_clips(
+def bundle_linked_clips(
     clips: NDArray[Any], labels: NDArray[np.integer], pairs: Iterable[tuple[Numbers, Numbers]]
-) -> LinkedClips:
-    """Return the bundles of clips that are linked by `pairs` of clip indices."""
+) -> LinkedClipBundles:
+    """Group clips into bundles: clips that are connected by `pairs` of clip indices share a bundle."""
     n = len(clips)
     ends = [np.concatenate(side) for side in zip(*pairs, strict=True)]
     graph = coo_array((np.ones(len(ends[0]), np.int8), ends), shape=(n, n))
@@ -116,18 +120,20 @@ def link_clips(
     first = order[np.unique(of_clip[order], return_index=True)[1]]
     n_labels = int(labels.max(initial=0)) + 1
     tally = np.bincount(of_clip * n_labels + labels, minlength=n_bundles * n_labels)
-    return LinkedClips(of_clip=of_clip, first=first, labels=tally.reshape(n_bundles, n_labels))
+    return LinkedClipBundles(
+        of_clip=of_clip, first=first, labels=tally.reshape(n_bundles, n_labels)
+    )
 
 
-def assign_linked_clips(
-    bundles: LinkedClips, spell: Callable[[int], str], *, shares: Mapping[str, int], seed: int
+def assign_bundles_to_splits(
+    bundles: LinkedClipBundles, spell: Callable[[int], str], *, shares: Mapping[str, int], seed: int
 ) -> NDArray[np.int8]:
-    """Return the split of each clip, as an index into the splits with a non-zero share.
+    """Assign a split to each bundle; return each clip's split as an index of the non-empty splits.
 
     Args:
-        bundles: Linked clips, which get one split.
+        bundles: Bundles of linked clips, which get one split.
         spell: Function from a clip index to the clip id.
-        shares: Parts of the clips by split.
+        shares: Relative sizes by split; 0 for an empty split.
         seed: Seed of the order of bundles of equal size.
     """
     given = [share for share in shares.values() if share]
@@ -143,9 +149,10 @@ def assign_linked_clips(
 
 
 class _SplitAllocator:
-    """Allocator that puts each bundle where the squared distance from the targets grows least.
+    """Allocator that puts each bundle of linked clips into the split that lacks its labels most.
 
-    All compared values are integers, because they have a common denominator.
+    This is the split where the squared distance from the target sizes grows least. Values are
+    scaled by their common denominator to integers, so that comparisons are exact.
     """
 
     def __init__(self, totals: Sequence[int], shares: Sequence[int]) -> None:
@@ -158,7 +165,7 @@ class _SplitAllocator:
         self._n_placed = [0] * len(shares)
 
     def place(self, labels: Sequence[int]) -> int:
-        """Assign a bundle with these numbers of clips per label, and return the index of its split."""
+        """Assign a bundle, given its number of clips of each label, and return the index of its split."""
         strains = [
             (
                 sum(
@@ -178,8 +185,11 @@ class _SplitAllocator:
         return split
 
 
-def _pair_equal_codes(places: Numbers, codes: NDArray[Any]) -> tuple[Numbers, Numbers]:
-    """Return links between the clip indices `places` of equal code, as two arrays."""
+def _link_clips_with_equal_codes(places: Numbers, codes: NDArray[Any]) -> tuple[Numbers, Numbers]:
+    """Return links between clips with equal codes as two arrays of clip indices.
+
+    `codes` has one code for each of the clip indices `places`.
+    """
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     bound = ordered[1:] == ordered[:-1]
@@ -196,9 +206,9 @@ class SplitAssignment:
 def assign_segment_splits(
     bench: CurationContext, pieces: SegmentTable, *, shares: Sequence[int], seed: int
 ) -> NDArray[np.int8]:
-    """Assign a split to each segment and return the indices in `SPLITS`; stored results are reused."""
+    """Assign a split to each segment; return its index in `SPLITS`. Stored results are reused."""
     settings = {"shares": shares, "seed": seed}
-    step = VersionedStep(
+    step = VersionedCurationStep(
         name="splits", version=1, settings=settings, finds=TypeAdapter(SplitAssignment)
     )
     by_split = dict(zip(SPLITS, shares, strict=True))
@@ -206,8 +216,8 @@ def assign_segment_splits(
     def decide() -> Callable[[int], SplitAssignment]:
         clips = pieces.rows.digests("clip")
         labels = pieces.codes("label")[0]
-        bundles = link_clips(clips, labels, _iter_related_pairs(pieces))
-        chosen = assign_linked_clips(
+        bundles = bundle_linked_clips(clips, labels, _iter_related_pairs(pieces))
+        chosen = assign_bundles_to_splits(
             bundles, lambda place: format_digest_hex(clips[place]), shares=by_split, seed=seed
         )
         given = [split for split, share in by_split.items() if share]
@@ -221,11 +231,11 @@ def assign_segment_splits(
 def _iter_related_pairs(pieces: SegmentTable) -> Iterator[tuple[Numbers, Numbers]]:
     """Yield pairs of segment indices with the same bytes, source video, family or group."""
     for name in ("clip", "source"):
-        yield _pair_equal_codes(np.arange(len(pieces)), pieces.rows.digests(name))
+        yield _link_clips_with_equal_codes(np.arange(len(pieces)), pieces.rows.digests(name))
     for name in ("family", "group"):
         codes, words = pieces.codes(name)
         named = np.flatnonzero(codes != words.index("").as_py())
-        yield _pair_equal_codes(named, codes[named])
+        yield _link_clips_with_equal_codes(named, codes[named])
 
 
 def _build_split_step_input(row: Row) -> Given:
@@ -235,12 +245,12 @@ def _build_split_step_input(row: Row) -> Given:
 
 
 def _require_split_name(name: str) -> str:
-    """Return `name` if it is a valid split.
+    """Return `name` if it is the name of a split.
 
     The name becomes a directory of the benchmark, so other names in a foreign table are rejected.
 
     Raises:
-        UnreadableSourceError: `name` is not a split.
+        UnreadableSourceError: `name` is not the name of a split.
     """
     if name in SPLITS:
         return name

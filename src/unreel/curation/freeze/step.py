@@ -1,4 +1,4 @@
-"""Freeze step: splits, media, manifest, card and checksums; and the lookup of a frozen benchmark."""
+"""Freeze step: writes splits, media, manifest, card and checksums; lookup of frozen benchmarks."""
 
 import hashlib
 import json
@@ -14,22 +14,27 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError, UnreelError
-from unreel.core.identity import compute_clip_id
 from unreel.core.input_files import RECIPE_BYTES, parse_json_object, read_limited_bytes
 from unreel.core.output_files import PART, OutputDirectory
-from unreel.curation.freeze.card import BenchmarkCard, ManifestStats, format_benchmark_card
+from unreel.curation.freeze.data_card import BenchmarkCard, ManifestStats, format_benchmark_card
 from unreel.curation.freeze.manifest import METADATA, ManifestWriter, build_manifest_row
 from unreel.curation.freeze.media import BenchmarkMedia, copy_benchmark_media, iter_published_files
-from unreel.curation.freeze.splits import assign_segment_splits, find_missing_labels
-from unreel.curation.pieces import SegmentTable
-from unreel.curation.recipe import SPLITS, CurateRecipe, FreezeSection, parse_curation_recipe
+from unreel.curation.freeze.splits import assign_segment_splits, build_missing_label_error
+from unreel.curation.recipe import (
+    SPLITS,
+    CurationRecipe,
+    FreezeRecipeSection,
+    parse_curation_recipe,
+)
+from unreel.curation.segment_table import SegmentTable
 from unreel.curation.state import (
     AuditSummary,
+    CurationGlobalSettings,
     CurationJob,
     CurationState,
     FrozenBenchmark,
-    RecipeGlobalSettings,
 )
 from unreel.curation.working_table import SortedRunWriter
 from unreel.engine.location import StorageLocation
@@ -37,7 +42,7 @@ from unreel.engine.location import StorageLocation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenManifests:
-    """Result of writing the manifests: media list, counts and hashes. The files are named by split."""
+    """Result of writing the manifest of each split: the media files, the counts and the file hashes."""
 
     media: BenchmarkMedia
     tally: ManifestStats
@@ -87,9 +92,9 @@ NOT_AUDITED: Final = AuditSummary(
 
 
 def run_freeze_step(
-    section: FreezeSection, work: CurationJob, state: CurationState
+    section: FreezeRecipeSection, work: CurationJob, state: CurationState
 ) -> CurationState:
-    """Write the benchmark, unless its labels leak and that is not accepted."""
+    """Write the frozen benchmark, unless the audit found a label leak that is not accepted."""
     state.require_pieces("freeze")
     if state.leaks and not work.accept_leak:
         return state
@@ -97,9 +102,9 @@ def run_freeze_step(
 
 
 def write_frozen_benchmark(
-    section: FreezeSection, work: CurationJob, state: CurationState
+    section: FreezeRecipeSection, work: CurationJob, state: CurationState
 ) -> FrozenBenchmark:
-    """Write the benchmark to the folder of the curation, checksums last.
+    """Write the frozen benchmark to the folder of the curation; its checksums are written last.
 
     A folder with checksums is complete. Media are named by their content, so an interrupted freeze
     resumes without copying them again.
@@ -109,7 +114,9 @@ def write_frozen_benchmark(
     """
     bench, pieces = work.bench, state.pieces.by_name()
     splits = assign_segment_splits(bench, pieces, shares=section.shares, seed=work.recipe.seed)
-    if (lack := find_missing_labels(_count_clips_by_split(pieces, splits), section)) is not None:
+    if (
+        lack := build_missing_label_error(_count_clips_by_split(pieces, splits), section)
+    ) is not None:
         raise lack
     target, audit = bench.place / FROZEN, state.audit or NOT_AUDITED
     written = write_split_manifests(pieces, splits, work.shelf.folder, in_place=section.in_place)
@@ -167,7 +174,7 @@ def _write_checksums(
     return state.hexdigest()
 
 
-def build_published_recipe(recipe: RecipeGlobalSettings) -> dict[str, Any]:
+def build_published_recipe(recipe: CurationGlobalSettings) -> dict[str, Any]:
     """Return the recipe for publication, with absolute paths shortened to their last name."""
     shown: dict[str, Any] = recipe.model_dump(mode="json", exclude_none=True)
     for source in shown["source"]:
@@ -196,7 +203,7 @@ def _remove_stale_files(target: StorageLocation, media: BenchmarkMedia) -> None:
 
 
 def require_new_path(file: Path, setting: str) -> None:
-    """Raise if there is already a file at the path `file`.
+    """Raise if the path `file` exists already; `setting` is the option in the error.
 
     Raises:
         InvalidSettingError: The path exists, or it is a link, also a broken one.
@@ -207,7 +214,7 @@ def require_new_path(file: Path, setting: str) -> None:
 
 
 def require_empty_folder(folder: Path, setting: str) -> None:
-    """Raise unless `folder` is missing or is an empty folder.
+    """Raise unless `folder` is missing or is an empty folder; `setting` is the option in the error.
 
     Raises:
         InvalidSettingError: The folder is not empty, or it is a file or a link.
@@ -220,7 +227,7 @@ def find_frozen_benchmark(folder: Path) -> Path:
     """Return the directory of the frozen benchmark, which is `folder` or inside `folder`.
 
     Raises:
-        UnreadableSourceError: The benchmark is missing or incomplete.
+        UnreadableSourceError: There is no frozen benchmark, or it is incomplete.
     """
     for place in (folder / FROZEN, folder):
         if (place / CHECKSUMS).is_file() and (place / RECIPE).is_file():
@@ -230,11 +237,11 @@ def find_frozen_benchmark(folder: Path) -> Path:
     raise UnreadableSourceError(str(folder), problem, remedy)
 
 
-def read_frozen_recipe(benchmark: Path) -> CurateRecipe:
-    """Return the recipe stored in the benchmark.
+def read_frozen_recipe(benchmark: Path) -> CurationRecipe:
+    """Read the curation recipe that is stored in the frozen benchmark.
 
     Raises:
-        UnreadableSourceError: The file is not a recipe of a curation.
+        UnreadableSourceError: The stored file is not a curation recipe.
     """
     try:
         return parse_curation_recipe(

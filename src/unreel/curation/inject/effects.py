@@ -10,7 +10,7 @@ import numpy as np
 from scipy import ndimage
 
 from unreel.core.trace import Category
-from unreel.curation.inject.paint import (
+from unreel.curation.inject.image_operations import (
     blend_patches,
     build_pinch_field,
     build_ripple_field,
@@ -21,14 +21,20 @@ from unreel.curation.inject.paint import (
     paste_patch,
     warp_ellipse,
 )
-from unreel.curation.inject.region import (
+from unreel.curation.inject.shot_analysis import (
+    AnalysedShot,
+    Floats,
+    PixelWindow,
+    merge_pixel_windows,
+    pad_pixel_window,
+)
+from unreel.curation.inject.tracked_regions import (
     TrackedRegion,
     build_ellipse_mask,
     cut_out_region,
     iter_moving_objects,
     iter_textured_regions,
 )
-from unreel.curation.inject.shot import AnalysedShot, Floats, PixelWindow, merge_windows, pad_window
 from unreel.media.decode import Rgb
 
 Offset = tuple[int, int]
@@ -46,7 +52,7 @@ _LARGEST_PAIR: Final = 0.25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TraceEffect:
-    """Effect that injects a trace into the frames of a shot, for one region."""
+    """Effect that paints a trace into the frames of a shot, at one region of the picture."""
 
     paint: Callable[[int], Rgb]
     """From a frame's place in the shot to the frame with the trace."""
@@ -58,15 +64,15 @@ class TraceEffect:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EffectContext:
-    """Input of an effect: the shot, the random generator and the strength."""
+class TraceEffectContext:
+    """Input of trace effects: the analysed shot, the random generator and the strength."""
 
     shot: AnalysedShot
     rng: np.random.Generator
     strength: float
 
     def objects(self) -> list[TrackedRegion]:
-        """Return at most `_MOST_OBJECTS` moving objects, in an order that depends on the seed."""
+        """Return at most `_MOST_OBJECTS` moving objects of the shot, in an order that depends on the seed."""
         found = list(islice(iter_moving_objects(self.shot), _MOST_OBJECTS))
         return [found[index] for index in self.rng.permutation(len(found))]
 
@@ -80,12 +86,12 @@ class EffectContext:
         return iter_textured_regions(self.shot, self.rng, share=share, apart=apart)
 
 
-def iter_trace_effects(category: Category, canvas: EffectContext) -> Iterator[TraceEffect]:
+def iter_trace_effects(category: Category, canvas: TraceEffectContext) -> Iterator[TraceEffect]:
     """Yield effects that put a trace of `category` into the shot; none if the shot is unsuitable."""
     return EFFECTS[category](canvas)
 
 
-def _iter_blur_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
+def _iter_blur_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
     shot = canvas.shot
     for region in chain(canvas.objects(), canvas.places(share=0.4)):
         windows = _pad_region_windows(region, 0.1, shot)
@@ -105,7 +111,7 @@ def _iter_blur_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
         yield TraceEffect(paint, region)
 
 
-def _iter_distortion_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
+def _iter_distortion_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
     shot, rng = canvas.shot, canvas.rng
     for region in chain(canvas.objects(), canvas.places(share=0.4)):
         windows = _pad_region_windows(region, 0.15, shot)
@@ -126,7 +132,7 @@ def _iter_distortion_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
         yield TraceEffect(paint, region)
 
 
-def _iter_background_distortions(canvas: EffectContext) -> Iterator[TraceEffect]:
+def _iter_background_distortions(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
     shot, rng = canvas.shot, canvas.rng
     reach = 0.1 + 0.14 * canvas.strength
     places = (canvas.places(share=share, apart=True) for share in (0.6, 0.45, 0.3))
@@ -149,7 +155,7 @@ def _iter_background_distortions(canvas: EffectContext) -> Iterator[TraceEffect]
         yield TraceEffect(paint, region)
 
 
-def _iter_disappearance_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
+def _iter_disappearance_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
     shot = canvas.shot
     for region in canvas.objects():
 
@@ -160,7 +166,7 @@ def _iter_disappearance_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
         yield TraceEffect(paint, region)
 
 
-def _iter_duplicate_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
+def _iter_duplicate_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
     shot = canvas.shot
     for region in canvas.objects():
         for offset in _iter_valid_offsets(canvas, region, parts=(1.15, 1.5, 2.2), signs=(1,)):
@@ -177,7 +183,7 @@ def _iter_duplicate_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
             break
 
 
-def _iter_merge_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
+def _iter_merge_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
     shot = canvas.shot
     objects = canvas.objects()
     others = [*objects, *canvas.places(share=0.25)]
@@ -197,7 +203,7 @@ def _iter_merge_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
 
 
 def _draw_melt_frame(
-    canvas: EffectContext, pair: tuple[TrackedRegion, TrackedRegion], run: range, index: int
+    canvas: TraceEffectContext, pair: tuple[TrackedRegion, TrackedRegion], run: range, index: int
 ) -> Rgb:
     """Return the frame with two objects moved into each other, the second object half transparent."""
     shot = canvas.shot
@@ -211,19 +217,19 @@ def _draw_melt_frame(
 
 
 def _draw_squeeze_frame(
-    canvas: EffectContext, pair: tuple[TrackedRegion, TrackedRegion], run: range, index: int
+    canvas: TraceEffectContext, pair: tuple[TrackedRegion, TrackedRegion], run: range, index: int
 ) -> Rgb:
     """Return the frame with two regions pulled towards each other by a warp."""
     shot = canvas.shot
     first, second = (region.windows[index] for region in pair)
-    both = merge_windows((first, second))
-    both = pad_window(both, round(0.12 * max(both.width, both.height)), frame=shot.size)
+    both = merge_pixel_windows((first, second))
+    both = pad_pixel_window(both, round(0.12 * max(both.width, both.height)), frame=shot.size)
     much = compute_effect_strength(index - run.start, len(run), rise=max(3, len(run) // 3))
     pull = much * (0.7 + 0.5 * canvas.strength)
     return warp_ellipse(shot.picture(index), both, build_pinch_field(both, first, second, pull))
 
 
-def _iter_split_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
+def _iter_split_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
     shot = canvas.shot
     for region in canvas.objects():
         for offset in _iter_valid_offsets(
@@ -242,7 +248,7 @@ def _iter_split_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
             break
 
 
-def _iter_trajectory_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
+def _iter_trajectory_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
     shot, rng = canvas.shot, canvas.rng
     part = 0.5 + 0.4 * canvas.strength
     for region in canvas.objects():
@@ -270,7 +276,7 @@ def _iter_trajectory_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
             yield TraceEffect(paint, region, offset)
 
 
-def _iter_move_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
+def _iter_move_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
     shot = canvas.shot
     for region in canvas.places(share=0.3, apart=True):
         for offset in _iter_valid_offsets(
@@ -287,7 +293,7 @@ def _iter_move_effects(canvas: EffectContext) -> Iterator[TraceEffect]:
             break
 
 
-EFFECTS: Final[Mapping[Category, Callable[[EffectContext], Iterator[TraceEffect]]]] = {
+EFFECTS: Final[Mapping[Category, Callable[[TraceEffectContext], Iterator[TraceEffect]]]] = {
     Category.SUDDEN_BLURRING: _iter_blur_effects,
     Category.OBJECT_DISTORTION: _iter_distortion_effects,
     Category.OBJECT_DISAPPEARANCE: _iter_disappearance_effects,
@@ -305,13 +311,17 @@ def _pad_region_windows(
 ) -> tuple[PixelWindow, ...]:
     """Return the windows of the region, each padded by `part` of its longer side."""
     return tuple(
-        pad_window(window, round(part * max(window.width, window.height)), frame=shot.size)
+        pad_pixel_window(window, round(part * max(window.width, window.height)), frame=shot.size)
         for window in region.windows
     )
 
 
 def _iter_valid_offsets(
-    canvas: EffectContext, region: TrackedRegion, *, parts: Sequence[float], signs: Sequence[int]
+    canvas: TraceEffectContext,
+    region: TrackedRegion,
+    *,
+    parts: Sequence[float],
+    signs: Sequence[int],
 ) -> Iterator[Offset]:
     """Yield offsets of `parts` of the region's size that keep the moved region in the picture.
 
@@ -346,10 +356,10 @@ def _has_self_overlap(window: PixelWindow, offset: Offset) -> bool:
 def _is_close_pair(
     first: PixelWindow, second: PixelWindow, shot: AnalysedShot, *, farthest: float
 ) -> bool:
-    """Return whether two windows are close to each other without overlapping much."""
+    """Return whether two windows are close, do not overlap much and cover a small part of the picture."""
     apart = float(np.hypot(*np.subtract(first.centre, second.centre)))
     sizes = (max(first.width, first.height) + max(second.width, second.height)) / 2
-    share = merge_windows((first, second)).area / (shot.size[0] * shot.size[1])
+    share = merge_pixel_windows((first, second)).area / (shot.size[0] * shot.size[1])
     return _NEAREST * sizes < apart < farthest * sizes and share < _LARGEST_PAIR
 
 

@@ -1,4 +1,4 @@
-"""Step that adds twins of real clips with one injected trace each, and its ground truth."""
+"""Inject step: adds, for real clips, a twin with one injected trace and its ground truth."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -14,28 +14,28 @@ from pydantic import SerializerFunctionWrapHandler, TypeAdapter, WrapSerializer
 
 from unreel.benchmarks.entry import Entry
 from unreel.core.clip import Generated
+from unreel.core.content_ids import digest
 from unreel.core.failure import Failure
-from unreel.core.identity import digest
 from unreel.core.judgement import Label
 from unreel.core.trace import Category, Trace
-from unreel.curation.inject.clip import inject_clip, write_twin
-from unreel.curation.inject.injection import UnsuitableClip
+from unreel.curation.inject.clip_injection import inject_trace_into_clip, write_clean_twin
+from unreel.curation.inject.frame_injection import UnsuitableClip
 from unreel.curation.normalise import (
     SegmentRenderSettings,
     StoredClip,
     render_segments,
     store_clip_by_hash,
 )
-from unreel.curation.piece import ClipSegment, ExcludedSegment
-from unreel.curation.pieces import (
+from unreel.curation.recipe import InjectRecipeSection
+from unreel.curation.segment import ClipSegment, ExcludedSegment
+from unreel.curation.segment_table import (
     CurationStepResult,
     ReiterableStream,
     SegmentTable,
     deduplicate_segments,
 )
-from unreel.curation.recipe import InjectSection
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import Given, StepRequest, VersionedStep
+from unreel.curation.step_execution import CurationStepRequest, Given, VersionedCurationStep
 from unreel.curation.working_table import format_digest_hex
 from unreel.engine.location import StorageLocation
 from unreel.media.reader import MediaReader
@@ -46,18 +46,18 @@ CREATOR: Final = "injected"
 _WHOLE: Final = 1 << 32
 
 
-def _sort_trace_categories(trace: Trace, write: SerializerFunctionWrapHandler) -> Any:
+def _serialise_sorted_categories(trace: Trace, write: SerializerFunctionWrapHandler) -> Any:
     written = write(trace)
     return written | {"categories": sorted(written["categories"])}
 
 
-StoredTrace = Annotated[Trace, WrapSerializer(_sort_trace_categories)]
+StoredTrace = Annotated[Trace, WrapSerializer(_serialise_sorted_categories)]
 """Trace in the table of a step: equal traces give equal text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InjectedClip(StoredClip):
-    """Stored twin with an injected trace, the trace, and the clean clip encoded in the same way."""
+class StoredInjectedTwin(StoredClip):
+    """Stored twin of a clip with an injected trace, and the clip itself encoded in the same way."""
 
     category: Category
     trace: StoredTrace
@@ -66,13 +66,13 @@ class InjectedClip(StoredClip):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UninjectedClip:
-    """Clip into which no trace of any category can be injected."""
+    """Result for a clip into which no trace of any category could be injected."""
 
     trace: None = None
 
 
-_FINDS: Final[TypeAdapter[InjectedClip | UninjectedClip]] = TypeAdapter(
-    InjectedClip | UninjectedClip
+_FINDS: Final[TypeAdapter[StoredInjectedTwin | UninjectedClip]] = TypeAdapter(
+    StoredInjectedTwin | UninjectedClip
 )
 
 
@@ -80,14 +80,14 @@ _FINDS: Final[TypeAdapter[InjectedClip | UninjectedClip]] = TypeAdapter(
 class InjectionSettings:
     """Recipe section and seed of the injection step."""
 
-    section: InjectSection
+    section: InjectRecipeSection
     seed: int
 
 
 def run_inject_step(
-    section: InjectSection, work: CurationJob, state: CurationState
+    section: InjectRecipeSection, work: CurationJob, state: CurationState
 ) -> CurationState:
-    """Add a twin with one injected trace for the chosen fraction of the real segments.
+    """Add, for the fraction of real segments in the recipe, a twin with one injected trace.
 
     A clip and its twin share a group, so that they stay in one split and can be shown as a pair.
     The clip itself is encoded again like its twin, so that only the trace distinguishes them.
@@ -103,7 +103,7 @@ def run_inject_step(
         "strength": section.strength,
         "seed": wanted.seed,
     }
-    step = VersionedStep(name=INJECT, version=1, settings=settings, finds=_FINDS)
+    step = VersionedCurationStep(name=INJECT, version=1, settings=settings, finds=_FINDS)
     look = partial(_inject_first_category, wanted=wanted, media=bench.media)
     found = bench.ask(step, ReiterableStream(lambda: map(_build_inject_request, cut.pieces)), look)
     others: Iterable[ClipSegment] = pieces.where(~drawn)
@@ -127,15 +127,18 @@ def _select_segments_to_inject(
     return drawn
 
 
-def _build_inject_request(piece: ClipSegment) -> StepRequest:
+def _build_inject_request(piece: ClipSegment) -> CurationStepRequest:
     return piece.subject(draw=piece.clip.id)
 
 
 def _iter_segments_with_twins(
-    found: Iterable[tuple[ClipSegment, InjectedClip | UninjectedClip | Failure]],
+    found: Iterable[tuple[ClipSegment, StoredInjectedTwin | UninjectedClip | Failure]],
     media: StorageLocation,
 ) -> Iterator[ClipSegment | ExcludedSegment]:
-    """Yield each selected segment, followed by its twin with a trace."""
+    """Yield each selected segment, followed by its twin with an injected trace if it has one.
+
+    A segment with a failure is excluded.
+    """
     for piece, own in found:
         match own:
             case Failure():
@@ -159,14 +162,14 @@ def _inject_first_category(
     *,
     wanted: InjectionSettings,
     media: StorageLocation,
-) -> InjectedClip | UninjectedClip | Failure:
+) -> StoredInjectedTwin | UninjectedClip | Failure:
     """Inject a trace of the first suitable category, in a random order for the clip, and store it."""
     draw = digest(str(wanted.seed), given["draw"])
     order = sorted(wanted.section.categories, key=lambda category: digest(category.value, draw))
     with TemporaryDirectory(prefix="unreel-") as folder:
         into = Path(folder) / "injected.mp4"
         for category in order:
-            trace = inject_clip(
+            trace = inject_trace_into_clip(
                 file,
                 reader=reader,
                 category=category,
@@ -181,11 +184,11 @@ def _inject_first_category(
             stored = store_clip_by_hash(into.read_bytes(), media, reader=reader)
             if isinstance(stored, Failure):
                 return stored
-            failure = write_twin(file, reader=reader, into=into)
+            failure = write_clean_twin(file, reader=reader, into=into)
             clean = failure or store_clip_by_hash(into.read_bytes(), media, reader=reader)
             if isinstance(clean, Failure):
                 return clean
-            return InjectedClip(
+            return StoredInjectedTwin(
                 made=stored.made,
                 name=stored.name,
                 facts=stored.facts,
@@ -201,7 +204,7 @@ def _add_default_group(piece: ClipSegment) -> Entry:
 
 
 def _build_injected_twin(
-    piece: ClipSegment, found: InjectedClip, media: StorageLocation
+    piece: ClipSegment, found: StoredInjectedTwin, media: StorageLocation
 ) -> ClipSegment:
     category = found.category.value
     entry = replace(

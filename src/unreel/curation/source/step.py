@@ -1,4 +1,4 @@
-"""Step that ingests files: probe, hash and deduplicate; unusable files are excluded."""
+"""Source step: probes, hashes and deduplicates the input files; unusable files are excluded."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,28 +13,28 @@ from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.unique_names import NAMED_BEFORE
 from unreel.core.chunks import SCAN_ROWS
 from unreel.core.clip import UNKNOWN_CLIP, Clip, ClipFacts, ClipId
+from unreel.core.content_ids import compute_clip_id
 from unreel.core.failure import Failure
-from unreel.core.identity import compute_clip_id
-from unreel.core.names import read_clip_id
-from unreel.curation.piece import (
+from unreel.core.safe_names import read_clip_id
+from unreel.curation.recipe import SourceRecipeSection
+from unreel.curation.segment import (
     GIVE_LICENCE,
     NO_LICENCE,
     REJECTED,
     ClipSegment,
     ExcludedSegment,
-    ExclusionWriter,
+    ExcludedSegmentWriter,
     SegmentExclusions,
 )
-from unreel.curation.pieces import (
+from unreel.curation.segment_table import (
     CurationStepResult,
     ReiterableStream,
     SegmentWorkDirectory,
     deduplicate_segments,
 )
-from unreel.curation.recipe import SourceSection
-from unreel.curation.source.sources import SourceClip, SourceReadContext, list_source_clips
+from unreel.curation.source.source_clips import SourceClip, SourceReadContext, list_source_clips
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import Given, StepRequest, VersionedStep
+from unreel.curation.step_execution import CurationStepRequest, Given, VersionedCurationStep
 from unreel.curation.working_table import WorkingTable, write_working_table
 from unreel.media.reader import MediaReader
 
@@ -47,7 +47,7 @@ def write_source_listing(
     listed: Iterable[SourceClip | Rejected], shelf: SegmentWorkDirectory
 ) -> tuple[WorkingTable, SegmentExclusions]:
     """Write the `listed` clips to a table sorted by name, and the rejected ones as exclusions."""
-    leaving = ExclusionWriter(shelf.folder, "listing")
+    leaving = ExcludedSegmentWriter(shelf.folder, "listing")
     rows = write_working_table(
         shelf.folder,
         "listing.rows",
@@ -60,11 +60,11 @@ def write_source_listing(
 def filter_source_listing(
     listing: WorkingTable, shelf: SegmentWorkDirectory, *, require_licence: bool
 ) -> tuple[WorkingTable, SegmentExclusions]:
-    """Return the rows of the listing that can be ingested, and the exclusions.
+    """Select the listed clips that can be ingested; return them and the exclusions.
 
-    The first row of each name is kept; with `require_licence` it must have a licence.
+    The first clip of each name is kept; with `require_licence` it must have a licence.
     """
-    leaving = ExclusionWriter(shelf.folder, "listing-sifted")
+    leaving = ExcludedSegmentWriter(shelf.folder, "listing-sifted")
     kept = np.ones(len(listing), np.bool_)
     place, before = 0, None
     for batch in listing.batches(("name", "location", "licence")):
@@ -82,7 +82,7 @@ def filter_source_listing(
 
 
 def read_source_listing(listing: WorkingTable) -> Iterator[SourceClip]:
-    """Yield the rows of the listing as source clips."""
+    """Read the listing table and yield its rows as source clips."""
     for batch in listing.batches(("entry", "location", "mark")):
         for row in batch.to_pylist():
             yield SourceClip(_ENTRY.validate_json(row["entry"]), row["location"], row["mark"])
@@ -95,7 +95,7 @@ def _build_listing_schema() -> Any:
 
 
 def _iter_listing_batches(
-    listed: Iterable[SourceClip | Rejected], leaving: ExclusionWriter
+    listed: Iterable[SourceClip | Rejected], leaving: ExcludedSegmentWriter
 ) -> Iterator[Any]:
     import pyarrow as pa
 
@@ -128,13 +128,13 @@ class IngestedFile:
     facts: ClipFacts
 
 
-INGEST: Final = VersionedStep(name="ingest", version=1, finds=TypeAdapter(IngestedFile))
+INGEST: Final = VersionedCurationStep(name="ingest", version=1, finds=TypeAdapter(IngestedFile))
 
 
 def run_source_step(
-    sections: Sequence[SourceSection], work: CurationJob, state: CurationState
+    sections: Sequence[SourceRecipeSection], work: CurationJob, state: CurationState
 ) -> CurationState:
-    """Return the clips of all sources, sorted by name and deduplicated by content."""
+    """Ingest the clips of all sources as segments, sorted by name and deduplicated by content."""
     bench, shelf = work.bench, work.shelf
     around = SourceReadContext(root=work.root, access=bench.access, place=bench.place)
     listing, rejected = write_source_listing(list_source_clips(sections, around), shelf)
@@ -153,8 +153,8 @@ def run_source_step(
     return state.after(CurationStepResult(pieces=kept, left_out=left_out))
 
 
-def _build_ingest_request(row: SourceClip) -> StepRequest:
-    return StepRequest(
+def _build_ingest_request(row: SourceClip) -> CurationStepRequest:
+    return CurationStepRequest(
         clip=UNKNOWN_CLIP, name=row.entry.name, location=row.location, given={"mark": row.mark}
     )
 

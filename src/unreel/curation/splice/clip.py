@@ -16,7 +16,7 @@ from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
 from unreel.core.span import MICROSECONDS, TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Trace
-from unreel.curation.inject.clip import align_clip_sound
+from unreel.curation.inject.clip_injection import align_clip_sound
 from unreel.curation.splice.plan import SplicedPart
 from unreel.media.decode import Rgb
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings

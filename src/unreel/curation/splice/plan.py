@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from unreel.core.clip import ClipId, Generated
-from unreel.core.identity import digest
+from unreel.core.content_ids import digest
 from unreel.core.judgement import Label
 from unreel.curation.inject.step import CREATOR, StoredTrace
-from unreel.curation.normalise import FrameMapping, build_frame_mapping
-from unreel.curation.piece import ClipSegment, ExactSeconds
+from unreel.curation.normalise import FrameCoordinateMapping, build_frame_mapping
 from unreel.curation.recipe import SpliceSection
+from unreel.curation.segment import ClipSegment, ExactSeconds
 from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.render import PixelCrop
 
@@ -26,7 +26,7 @@ class SplicedPart:
     start_s: ExactSeconds
     n_frames: int
     crop: PixelCrop | None
-    mapping: FrameMapping
+    mapping: FrameCoordinateMapping
     """From the clip's frames to those of the spliced video."""
     generated: bool
     """Whether every frame is generated."""

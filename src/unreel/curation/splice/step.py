@@ -11,13 +11,13 @@ from pydantic import TypeAdapter
 
 from unreel.benchmarks.entry import NOTHING_DECLARED
 from unreel.core.clip import ClipId, Generated, Real
+from unreel.core.content_ids import digest
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
-from unreel.core.identity import digest
 from unreel.curation.inject.step import StoredTrace
 from unreel.curation.normalise import StoredClip, store_clip_by_hash
-from unreel.curation.piece import ClipSegment, ExcludedSegment
 from unreel.curation.recipe import SpliceSection
+from unreel.curation.segment import ClipSegment, ExcludedSegment
 from unreel.curation.splice.clip import PartReader, encode_spliced_video, match_levels
 from unreel.curation.splice.plan import (
     SplicedPart,
@@ -26,9 +26,18 @@ from unreel.curation.splice.plan import (
     group_plans,
 )
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import Given, StepRequest, VersionedStep, to_json_values
+from unreel.curation.step_execution import (
+    CurationStepRequest,
+    Given,
+    VersionedCurationStep,
+    to_json_values,
+)
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess, find_clip_change, open_local_copy
+from unreel.engine.storage_access import (
+    ClipAccessSettings,
+    find_clip_change,
+    provide_local_clip_file,
+)
 from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.reader import MediaReader
 
@@ -58,7 +67,7 @@ class SpliceSources:
     """Locations of the clips that a worker reads, and where it stores a video."""
 
     locations: Mapping[ClipId, str]
-    access: StorageAccess
+    access: ClipAccessSettings
     media: StorageLocation
 
 
@@ -71,7 +80,7 @@ def run_splice_step(
     pieces = list(state.pieces)
     plans = list(SplicePlanner(pieces, settings.section, form.rate, seed=seed).plan())
     subjects = [_build_splice_request(plan, form) for plan in plans]
-    step = VersionedStep(
+    step = VersionedCurationStep(
         name=SPLICE,
         version=1,
         settings={"form": to_json_values(form), "seed": seed},
@@ -92,7 +101,9 @@ def run_splice_step(
     return state.after(replace(sifted, left_out=sifted.left_out + rest))
 
 
-def _build_splice_request(plan: SplicedVideoPlan, form: NormalisedClipFormat) -> StepRequest:
+def _build_splice_request(
+    plan: SplicedVideoPlan, form: NormalisedClipFormat
+) -> CurationStepRequest:
     parts: Any = _PARTS.dump_python(plan.parts(form), mode="json")
     return plan.segments[0][0].subject(parts=parts)
 
@@ -111,7 +122,9 @@ def _splice(
     try:
         with ExitStack() as opened:
             files = {
-                clip: opened.enter_context(open_local_copy(sources.locations[clip], sources.access))
+                clip: opened.enter_context(
+                    provide_local_clip_file(sources.locations[clip], sources.access)
+                )
                 for clip in dict.fromkeys(part.clip for part in parts)
             }
             own = PartReader(reader, files, form)

@@ -1,4 +1,4 @@
-"""Step that finds the watermarks of each clip and records them in its notes."""
+"""Watermark step: finds the watermarks of each clip and records them in the notes of its segment."""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -11,12 +11,16 @@ from pydantic import TypeAdapter
 from unreel.core.clip import ClipFacts, ClipId
 from unreel.core.failure import Failure
 from unreel.curation.normalise import StoredClip, store_clip_by_hash
-from unreel.curation.piece import ClipSegment, filter_segments
-from unreel.curation.recipe import WatermarkSection
+from unreel.curation.recipe import WatermarkRecipeSection
+from unreel.curation.segment import ClipSegment, filter_segments
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step import Given, VersionedStep, to_json_values
-from unreel.curation.watermark.clip import find_clip_watermarks, write_unmarked_clip
-from unreel.curation.watermark.mark import ReadText, WatermarkSearchResult, build_ocr_reader
+from unreel.curation.step_execution import Given, VersionedCurationStep, to_json_values
+from unreel.curation.watermark.clip_watermarks import find_clip_watermarks, write_unmarked_clip
+from unreel.curation.watermark.regions_and_ocr import (
+    ReadText,
+    WatermarkSearchResult,
+    build_ocr_reader,
+)
 from unreel.engine.location import StorageLocation
 from unreel.media.reader import MediaReader
 
@@ -25,14 +29,14 @@ WATERMARK: Final = "watermark"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipWatermarks:
-    """Watermarks found in a clip, as the result of the watermark step."""
+    """Result of the watermark step for one clip: the watermarks found."""
 
     marks: WatermarkSearchResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CleanedClip(ClipWatermarks):
-    """Watermarks found in a clip, and the fields of its stored copy without watermarks."""
+class CleanedClipWatermarks(ClipWatermarks):
+    """Result of the watermark step for one clip: the watermarks, and its stored copy without them."""
 
     made: ClipId
     name: str
@@ -45,24 +49,24 @@ class CleanedClip(ClipWatermarks):
 
 
 def run_watermark_step(
-    section: WatermarkSection, work: CurationJob, state: CurationState
+    section: WatermarkRecipeSection, work: CurationJob, state: CurationState
 ) -> CurationState:
-    """Add the found watermarks to the notes of every segment.
+    """Search every segment for watermarks, and add them to its notes.
 
     With `clean`, each segment also gets a copy without watermarks.
     """
     media = work.bench.media
-    step: VersionedStep[ClipWatermarks] = VersionedStep(
+    step: VersionedCurationStep[ClipWatermarks] = VersionedCurationStep(
         name=WATERMARK,
         version=1,
         settings={"texts": section.texts, "clean": section.clean},
-        finds=TypeAdapter(CleanedClip if section.clean else ClipWatermarks),
+        finds=TypeAdapter(CleanedClipWatermarks if section.clean else ClipWatermarks),
     )
     look = partial(_search_clip_watermarks, section=section, media=media)
     found = work.bench.ask(step, state.pieces.subjects(), look)
 
     def marked(piece: ClipSegment, own: ClipWatermarks) -> ClipSegment:
-        cleaned = own.copy.below(media) if isinstance(own, CleanedClip) else None
+        cleaned = own.copy.below(media) if isinstance(own, CleanedClipWatermarks) else None
         notes = {**piece.notes, WATERMARK: to_json_values(own.marks)}
         return replace(piece, notes=notes, cleaned=cleaned)
 
@@ -76,7 +80,7 @@ def _search_clip_watermarks(
     file: Path,
     _given: Given,
     *,
-    section: WatermarkSection,
+    section: WatermarkRecipeSection,
     media: StorageLocation,
 ) -> ClipWatermarks | Failure:
     read_text = load_ocr_reader() if section.texts else None
@@ -91,7 +95,9 @@ def _search_clip_watermarks(
         stored = store_clip_by_hash(into.read_bytes(), media, reader=reader)
     if isinstance(stored, Failure):
         return stored
-    return CleanedClip(made=stored.made, name=stored.name, facts=stored.facts, marks=marks)
+    return CleanedClipWatermarks(
+        made=stored.made, name=stored.name, facts=stored.facts, marks=marks
+    )
 
 
 @lru_cache(maxsize=1)

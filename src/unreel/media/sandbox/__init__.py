@@ -1,6 +1,6 @@
-"""Sandbox for untrusted files: each is opened in a confined child of a preloaded process."""
+"""Sandbox for untrusted files: each file is opened in a confined child of a preloaded process."""
 
-from unreel.media.sandbox.call import SandboxCallOutcome
+from unreel.media.sandbox.file_sandbox import FileSandbox
 from unreel.media.sandbox.protection import (
     LAYERS,
     REMEDIES,
@@ -8,7 +8,7 @@ from unreel.media.sandbox.protection import (
     SandboxLimits,
     SandboxProtectionReport,
 )
-from unreel.media.sandbox.runner import FileSandbox
+from unreel.media.sandbox.sandbox_call import SandboxCallOutcome
 
 __all__ = [
     "LAYERS",

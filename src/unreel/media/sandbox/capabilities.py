@@ -1,4 +1,4 @@
-"""Capabilities, the rights of root beyond its files: the zygote drops them, so that no child has one.
+"""Removal of Linux capabilities, the special rights of root: no child of the zygote has one.
 
 The watchdog of a program loads this file by its path.
 """

@@ -1,4 +1,4 @@
-"""One child: receive the request, give up all rights, read the file without a name, reply and exit."""
+"""Sandboxed child: it receives a request, gives up all rights, reads the file, replies and exits."""
 
 import io
 import itertools
@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, cast
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.messages import Task, TaskPayload, finish_task_result
+from unreel.media.messages import Task, TaskReplyPayload, deliver_task_result
 from unreel.media.sandbox.confine import ConfinementLayers, confine_process, die_with_parent
 from unreel.media.sandbox.protection import SandboxLimits
-from unreel.media.sandbox.wire import ReplyPart, encode_reply
+from unreel.media.sandbox.reply_format import SandboxReplyPart, encode_sandbox_reply
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 
 class DescriptorFile(io.RawIOBase):
-    """Read-only file object over a descriptor; it exposes neither a name nor the descriptor.
+    """Read-only file object over a descriptor; it reveals neither the file's name nor the descriptor.
 
     A demuxer that knows a file's name may open related files; without a name it cannot. The object
     reads at its own position, so it needs neither `lseek` nor `fstat` once the child is confined.
@@ -70,7 +70,7 @@ _OUT_OF_MEMORY: Final = Failure(FailureReason.OUT_OF_MEMORY, "the memory limit w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildDescriptors:
-    """File descriptors that a sandboxed child receives."""
+    """File descriptors that a sandboxed child receives: the file, the request and the reply pipe."""
 
     file: int
     """The stranger's file, open for reading."""
@@ -83,7 +83,7 @@ class ChildDescriptors:
 def serve_sandbox_request(
     tasks: Mapping[str, Task], layers: ConfinementLayers, *, ends: ChildDescriptors, parent: int
 ) -> NoReturn:
-    """Run one requested task, send the reply, and exit this process, also after an error."""
+    """Run the one requested task in this child, send the reply, and exit, also after an error."""
     exit_code = 1
     try:
         os.setpgid(0, 0)
@@ -98,31 +98,34 @@ def _build_task_reply(
     tasks: Mapping[str, Task], layers: ConfinementLayers, ends: ChildDescriptors
 ) -> Sequence[bytes]:
     # Made now, because a child that has no memory left cannot make it.
-    out_of_memory = encode_reply(_OUT_OF_MEMORY)
+    out_of_memory = encode_sandbox_reply(_OUT_OF_MEMORY)
     try:
         asked = json.loads(_read_descriptor(ends.request))
         _close_other_descriptors({0, 1, 2, ends.file, ends.reply})
         file = DescriptorFile(ends.file)
         held = confine_process(layers, SandboxLimits(**asked["limits"]))
         if asked["task"] == PROTECTION_TASK:
-            return encode_reply(TaskPayload(header={"layers": held}))
+            return encode_sandbox_reply(TaskReplyPayload(header={"layers": held}))
         result = tasks[asked["task"]](cast("BinaryIO", file), asked["request"])
-        return encode_reply(
-            finish_task_result(
-                result, lambda part: _write_descriptor(ends.reply, encode_reply(ReplyPart(part)))
+        return encode_sandbox_reply(
+            deliver_task_result(
+                result,
+                lambda part: _write_descriptor(
+                    ends.reply, encode_sandbox_reply(SandboxReplyPart(part))
+                ),
             )
         )
     except MediaError as error:
-        return out_of_memory if _is_memory_failure(error) else encode_reply(error.failure)
+        return out_of_memory if _is_memory_failure(error) else encode_sandbox_reply(error.failure)
     except MemoryError:
         return out_of_memory
     except BaseException as error:  # noqa: BLE001  a hostile file may raise anything at all
         detail = f"the task failed with {type(error).__name__}: {error}"
-        return encode_reply(Failure(FailureReason.WORKER_DIED, detail))
+        return encode_sandbox_reply(Failure(FailureReason.WORKER_DIED, detail))
 
 
 def _is_memory_failure(error: BaseException) -> bool:
-    """Return whether `error` was caused by a memory error that a task reported as file damage."""
+    """Return whether a memory error caused `error`, which a task reported as damage of the file."""
     causes: list[Any] = [error.__cause__, error.__context__]
     return any(
         isinstance(cause, MemoryError) or _is_memory_failure(cause) for cause in causes if cause

@@ -1,4 +1,4 @@
-"""Permanent removal of a child's rights before it reads a file: capabilities, files, system calls, resources."""
+"""Confinement of a child before it reads a file: it drops rights and limits its resources."""
 
 import ctypes
 import errno
@@ -91,7 +91,7 @@ _UNBACKED_BYTES: Final = 32 * MIB
 
 
 class ConfinementError(Exception):
-    """Error of a confinement layer that the kernel has but that is not effective."""
+    """Error for a confinement layer that the kernel has, but that a test found without effect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +129,7 @@ def detect_confinement_layers() -> ConfinementLayers:
     )
 
 
-def update_memory_sizes(layers: ConfinementLayers) -> ConfinementLayers:
+def add_process_memory_sizes(layers: ConfinementLayers) -> ConfinementLayers:
     """Return `layers` with the current memory sizes of this process; call it after every warm-up."""
     return replace(layers, **_measure_memory_sizes())
 
@@ -152,7 +152,7 @@ def die_with_parent(libc: ctypes.CDLL, *, parent: int) -> None:
 
 
 def confine_process(layers: ConfinementLayers, limits: SandboxLimits) -> tuple[str, ...]:
-    """Drop all rights that a task does not need, and return the names of the effective layers.
+    """Drop all rights of this process that a task does not need, and return the effective layers.
 
     Capabilities, Landlock and seccomp are tested before they are reported as effective.
 

@@ -1,4 +1,4 @@
-"""Protection from one file: limits, resource usage, and confinement layers with advice for a missing one."""
+"""Limits, resource usage and confinement layers of the sandbox, with advice for a missing layer."""
 
 import logging
 import threading
@@ -15,7 +15,7 @@ SMALLEST_MB: Final = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxLimits:
-    """Limits of time, memory and reply size for one file; a child that exceeds one is killed."""
+    """Limits of time, memory and reply size of one child, which is killed if it exceeds one."""
 
     seconds: float = 15
     """Wall-clock time from the start of the child to the whole reply."""
@@ -66,7 +66,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SandboxProtectionReport:
-    """Effective confinement layers of the sandbox on this machine, as tested by a child."""
+    """Confinement layers that are effective on this machine, as tested by a sandboxed child."""
 
     active: frozenset[str]
 
@@ -77,7 +77,7 @@ class SandboxProtectionReport:
 
 
 class _OneTimeWarner:
-    """Logger of warnings that logs each text only once per process."""
+    """Logger that logs each distinct warning only once per process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

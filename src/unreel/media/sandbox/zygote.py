@@ -1,4 +1,4 @@
-"""The zygote: a warmed-up, single-threaded process that forks one child for each file.
+"""Zygote: a warmed-up, single-threaded process that forks one sandboxed child for each file.
 
 The zygote never reads a file or a reply. A caller sends the name of a task with four
 descriptors: the file, the request, the pipe for the reply, and a socket for this call. The
@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.core.registry import LazyImport
-from unreel.media.messages import Task, TaskPayload, finish_task_result
+from unreel.media.messages import Task, TaskReplyPayload, deliver_task_result
 from unreel.media.sandbox.capabilities import drop_capabilities
 from unreel.media.sandbox.child import ChildDescriptors, serve_sandbox_request
 from unreel.media.sandbox.confine import (
     ConfinementLayers,
+    add_process_memory_sizes,
     detect_confinement_layers,
-    update_memory_sizes,
 )
 
 _CLIPS: Final = Path(__file__).parent / "clips"
@@ -82,16 +82,19 @@ _REQUESTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
 
 
 def warm_up_task(name: str, task: Task) -> None:
-    """Run `task` on the clips of this package; a task without a request here needs no warm-up."""
+    """Run `task` on the package's test clips, so that all its modules are loaded before a fork.
+
+    A task without a request in `_REQUESTS` is not run.
+    """
     for request in _REQUESTS.get(name, ()):
         for clip in (_CLIP, _TRANSPORT):
-            finish_task_result(
+            deliver_task_result(
                 task(io.BytesIO((_CLIPS / clip).read_bytes()), request), _discard_reply_part
             )
 
 
-def _discard_reply_part(_part: TaskPayload) -> None:
-    """Discard a part of a reply."""
+def _discard_reply_part(_part: TaskReplyPayload) -> None:
+    """Do nothing: callback for the parts of a warm-up's reply, which are not needed."""
 
 
 STARTED: Final = b"started"
@@ -110,7 +113,7 @@ class _ForkedChild:
 
 
 class ForkServer:
-    """Server that forks a child for each request on `control`, until the process `caller` exits."""
+    """Server in the zygote that forks a child for each request, until the process `caller` exits."""
 
     def __init__(
         self,
@@ -130,14 +133,17 @@ class ForkServer:
         self._poll = select.poll()
 
     def warm_up(self, names: Iterable[str]) -> None:
-        """Load the modules of the tasks `names`, once each; unknown names are skipped."""
+        """Warm up the tasks `names`, once each, so that children need to load nothing.
+
+        Unknown names are skipped.
+        """
         new = (self._tasks.keys() & set(names)) - self._warm
         if not new:
             return
         for name in new:
             warm_up_task(name, self._tasks[name])
         self._warm |= new
-        self._layers = update_memory_sizes(self._layers)
+        self._layers = add_process_memory_sizes(self._layers)
         gc.collect()
         gc.freeze()  # Children then share these pages instead of copying them.
 
@@ -214,7 +220,14 @@ class ForkServer:
 
 
 def main(control_descriptor: int, caller: int, target: str, names: Iterable[str]) -> None:
-    """Load the tasks at `target` (`module:name`), warm up `names`, report, serve until `caller` ends."""
+    """Run the zygote: load and warm up tasks, report readiness, and serve until `caller` exits.
+
+    Args:
+        control_descriptor: Socket to the caller.
+        caller: Process id of the caller.
+        target: Table of tasks, as `module:name`.
+        names: Tasks to warm up now.
+    """
     control = socket.socket(fileno=control_descriptor)
     # Encoders such as SVT-AV1 give the process of a privileged user real-time priority, which forks
     # inherit: a file that makes its reader loop would then keep a processor from everyone.

@@ -1,7 +1,7 @@
-"""Average precision of ranked segments with its interval, as a function of the weights of rows.
+"""Average precision of answered segments with its bootstrap interval.
 
-The rows are the answered segments and the marked segments of all clips. Segments of one clip are matched
-before, so a resample of clips changes weights only.
+Segments of each clip are matched before, so a resample of clips changes only the weights of
+segments.
 """
 
 from collections.abc import Sequence
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from unreel.core.estimate import Measured
-from unreel.protocols.measure import convert_to_percent
+from unreel.protocols.metric_estimates import convert_to_percent
 from unreel.stats.bootstrap import StatisticLimits, bootstrap
 from unreel.stats.resampling import Statistic
-from unreel.stats.sample import Array, BoolArray, Clusters, RowSample, first_of_run
+from unreel.stats.row_sample import Array, BoolArray, Clusters, RowSample, find_run_starts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PrecisionSample:
-    """Ranked segments and marked segments, prepared for resampling."""
+class AveragePrecisionSample:
+    """Answered and annotated segments of all clips, prepared for the bootstrap of average precision."""
 
     sample: RowSample
     loses_first: bool
@@ -33,15 +33,15 @@ class PrecisionSample:
         *,
         n_marked: int,
         loses_first: bool = False,
-    ) -> "PrecisionSample":
-        """Build the sample from answered segments, followed by `n_marked` marked ones in `clusters`.
+    ) -> "AveragePrecisionSample":
+        """Build the sample from the answered segments and `n_marked` annotated segments.
 
         Args:
-            ranks: Rank of each answered segment, the least first; equal ranks enter the curve together.
+            ranks: Rank of each answered segment, the best first; equal ranks enter the curve together.
             right: For each answered segment, whether it is right at each threshold.
-            clusters: Cluster of each answered segment, then of each marked one.
-            n_marked: Number of marked segments.
-            loses_first: Whether the curve lacks its first part.
+            clusters: Cluster of each answered segment, then of each annotated one.
+            n_marked: Number of annotated segments.
+            loses_first: Whether the precision-recall curve lacks its first part.
         """
         is_marked = np.repeat([False, True], [len(ranks), n_marked])
         keys = np.concatenate([ranks, np.zeros(n_marked)])
@@ -49,13 +49,16 @@ class PrecisionSample:
         return cls(RowSample.of((is_marked, keys, *flags.T), clusters), loses_first)
 
     def measure(self, thresholds: Sequence[int], *, seed: int) -> Measured:
-        """Return the mean of the average precision at these thresholds (by index), in percent."""
+        """Return the average precision, averaged over the thresholds with these indices, in percent."""
         limits = StatisticLimits(0.0, 1.0, self.sample.n_clusters)
         statistic = self.build_statistic(thresholds)
         return convert_to_percent(bootstrap(statistic, self.sample, seed=seed, limits=limits))
 
     def build_statistic(self, thresholds: Sequence[int]) -> Statistic:
-        """Return the mean of the average precision at these thresholds as a function of weights, from 0 to 1."""
+        """Return a function from weights of segments to the average precision, from 0 to 1.
+
+        It is averaged over the thresholds with these indices.
+        """
         parts = [self._build_part(index) for index in thresholds]
 
         def mean(weights: Array) -> Array:
@@ -67,7 +70,7 @@ class PrecisionSample:
     def _build_part(self, threshold: int) -> Statistic:
         is_marked, keys, *flags = self.sample.columns
         n_answered = int((is_marked == 0).sum())
-        ends = np.flatnonzero(np.append(first_of_run(keys)[1:n_answered], True))
+        ends = np.flatnonzero(np.append(find_run_starts(keys)[1:n_answered], True))
         right = flags[threshold][:n_answered]
 
         def compute(weights: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Segments of an answer in JSON."""
+"""Parser of answers of `locate` that are a JSON list of segments."""
 
 import json
 import math
@@ -12,9 +12,9 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.span import MICROSECONDS, TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.core.verdict import LocatedSegment, Unparsed, UnparsedReason
-from unreel.protocols.answer_text import build_unparsed, choose_first_parsed
+from unreel.protocols.answer_text import build_unparsed_result, choose_first_parsed_result
+from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.protocol import Mode
-from unreel.protocols.space import BoxSpace
 from unreel.protocols.trace.onset_parser import parse_trace_onset
 
 Segments = tuple[LocatedSegment, ...]
@@ -50,50 +50,52 @@ _ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-class UnreadableSegment(Exception):  # noqa: N818  it ends the reading of one segment, not the program
-    """Signal that a segment cannot be read, with the reason."""
+class UnreadableSegmentError(Exception):
+    """Exception that ends the parsing of one segment or one of its parts, with the reason."""
 
     def __init__(self, reason: UnparsedReason, found: object) -> None:
         super().__init__(reason)
-        self.unparsed = build_unparsed(reason, str(found)[:200])
+        self.unparsed = build_unparsed_result(reason, str(found)[:200])
 
 
-def parse_json(body: str, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
-    """Parse the segments of `body`.
+def parse_json_segments(body: str, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
+    """Parse the JSON list of segments in the answer `body`.
 
-    `strict` reads a text that is a JSON list of objects with the requested names, and nothing of it
-    if one object is wrong. `lenient` also reads a list inside other text, other usual names, and
+    `strict` accepts only a JSON list of objects with the requested names, and rejects the whole list
+    if one object is wrong. `lenient` also reads a list inside other text and other usual names, and
     skips objects and optional parts that it cannot read.
     """
     if len(body) > _LONGEST:
-        return build_unparsed(UnparsedReason.OUT_OF_RANGE, body)
+        return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, body)
     if mode == "strict":
-        value = _decode(body.strip())
-        return value if isinstance(value, Unparsed) else _read_list(value, mode, space)
+        value = _decode_json_list(body.strip())
+        return value if isinstance(value, Unparsed) else _parse_segment_list(value, mode, space)
     best: list[Segments | Unparsed] = [
-        _read_list(value, mode, space) for value in _iter_containers(body)
+        _parse_segment_list(value, mode, space) for value in _iter_segment_lists(body)
     ]
     full = [segments for segments in best if segments and not isinstance(segments, Unparsed)]
-    return choose_first_parsed(full or best)
+    return choose_first_parsed_result(full or best)
 
 
-def _decode(text: str) -> Any:
+def _decode_json_list(text: str) -> Any:
     if not text.startswith("["):
-        return build_unparsed(UnparsedReason.MALFORMED if text else UnparsedReason.MISSING, text)
+        return build_unparsed_result(
+            UnparsedReason.MALFORMED if text else UnparsedReason.MISSING, text
+        )
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_reject_json_constant)
     except (ValueError, RecursionError):
-        return build_unparsed(UnparsedReason.MALFORMED, text)
+        return build_unparsed_result(UnparsedReason.MALFORMED, text)
 
 
-def _refuse_constant(name: str) -> float:
+def _reject_json_constant(name: str) -> float:
     msg = f"{name} is no number"
     raise ValueError(msg)
 
 
-def _iter_containers(body: str) -> Iterator[Any]:
-    """Yield the lists of segments among the first JSON values of a text."""
-    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+def _iter_segment_lists(body: str) -> Iterator[Any]:
+    """Yield the JSON lists of segments among the first JSON values of a text."""
+    decoder = json.JSONDecoder(parse_constant=_reject_json_constant)
     end = 0
     for opening in islice(_OPENING.finditer(body), _TRIES):
         if opening.start() < end:
@@ -104,7 +106,13 @@ def _iter_containers(body: str) -> Iterator[Any]:
             continue
         if isinstance(value, dict):
             named = next((value[name] for name in _LISTS if name in value), None)
-            value = named if isinstance(named, list) else [value] if _rename(value) else None
+            value = (
+                named
+                if isinstance(named, list)
+                else [value]
+                if _rename_segment_keys(value)
+                else None
+            )
         if isinstance(value, list) and all(map(_looks_like_segment, value)):
             yield value
 
@@ -113,8 +121,8 @@ def _looks_like_segment(value: object) -> bool:
     return isinstance(value, dict) or (isinstance(value, list) and len(value) == _PAIR)
 
 
-def _rename(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the known parts of an object by their requested names; empty without a start."""
+def _rename_segment_keys(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the known parts of a segment object under their requested names; empty without a start."""
     plain = {str(name).strip().lower().replace(" ", "_"): part for name, part in given.items()}
     renamed = {
         name: next(plain[alias] for alias in aliases if alias in plain)
@@ -124,37 +132,37 @@ def _rename(given: Mapping[str, Any]) -> dict[str, Any]:
     return renamed if "start" in renamed else {}
 
 
-def _read_list(value: object, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
+def _parse_segment_list(value: object, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
     if not isinstance(value, list):
-        return build_unparsed(UnparsedReason.MALFORMED, str(value)[:200])
+        return build_unparsed_result(UnparsedReason.MALFORMED, str(value)[:200])
     if len(value) > MAX_SEGMENTS:
-        return build_unparsed(UnparsedReason.OUT_OF_RANGE, f"{len(value)} segments")
+        return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, f"{len(value)} segments")
     segments: list[LocatedSegment] = []
     problems: list[Unparsed] = []
     for given in value:
         try:
-            segments.append(_read_segment(given, mode, space))
-        except UnreadableSegment as error:
+            segments.append(_parse_segment(given, mode, space))
+        except UnreadableSegmentError as error:
             problems.append(error.unparsed)
     if problems and (mode == "strict" or not segments):
         return problems[0]
     return tuple(segments)
 
 
-def _read_segment(given: object, mode: Mode, space: BoxSpace) -> LocatedSegment:
+def _parse_segment(given: object, mode: Mode, space: BoxSpace) -> LocatedSegment:
     if mode == "lenient" and isinstance(given, list) and len(given) == _PAIR:
         given = {"start": given[0], "end": given[1]}
     if not isinstance(given, dict) or (mode == "strict" and not _NAMES.issuperset(given)):
-        raise UnreadableSegment(UnparsedReason.MALFORMED, given)
-    parts = _rename(given) if mode == "lenient" else given
-    span = build_span(
-        _read_time(parts.get("start"), mode), _read_time(parts.get("end"), mode), given
+        raise UnreadableSegmentError(UnparsedReason.MALFORMED, given)
+    parts = _rename_segment_keys(given) if mode == "lenient" else given
+    span = build_segment_span(
+        _parse_time_us(parts.get("start"), mode), _parse_time_us(parts.get("end"), mode), given
     )
     readers = {
-        "boxes": lambda value: _read_boxes(value, mode, space, span),
-        "category": _read_categories,
-        "confidence": lambda value: _read_confidence(value, mode),
-        "reason": _read_reason,
+        "boxes": lambda value: _parse_boxes(value, mode, space, span),
+        "category": _parse_categories,
+        "confidence": lambda value: _parse_confidence(value, mode),
+        "reason": _parse_reason,
     }
     read: dict[str, Any] = {}
     for name, reader in readers.items():
@@ -162,7 +170,7 @@ def _read_segment(given: object, mode: Mode, space: BoxSpace) -> LocatedSegment:
             continue
         try:
             read[name] = reader(parts[name])
-        except UnreadableSegment:
+        except UnreadableSegmentError:
             if mode == "strict":
                 raise
     trace = Trace(
@@ -174,55 +182,62 @@ def _read_segment(given: object, mode: Mode, space: BoxSpace) -> LocatedSegment:
     return LocatedSegment(trace, read.get("confidence"))
 
 
-def build_span(start_us: int, end_us: int, found: object) -> TimeSpan:
-    """Return the span from `start_us` to `end_us`; a span without length is out of range."""
+def build_segment_span(start_us: int, end_us: int, found: object) -> TimeSpan:
+    """Return the time span of a segment.
+
+    Raises:
+        UnreadableSegmentError: The segment does not end after its start.
+    """
     try:
         return TimeSpan(start_us, end_us)
     except InvalidValueError:
-        raise UnreadableSegment(UnparsedReason.OUT_OF_RANGE, found) from None
+        raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, found) from None
 
 
-def _read_number(value: object) -> float:
+def _require_number(value: object) -> float:
     if type(value) not in {int, float}:
         reason = UnparsedReason.MISSING if value is None else UnparsedReason.MALFORMED
-        raise UnreadableSegment(reason, value)
+        raise UnreadableSegmentError(reason, value)
     number: Any = value
     if not -MAX_SECONDS <= number <= MAX_SECONDS:  # NaN and infinity too
-        raise UnreadableSegment(UnparsedReason.OUT_OF_RANGE, str(number)[:40])
+        raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, str(number)[:40])
     return float(number)
 
 
-def _read_time(value: object, mode: Mode) -> int:
+def _parse_time_us(value: object, mode: Mode) -> int:
     if mode == "lenient" and isinstance(value, str):
         onset = parse_trace_onset(value, mode)
         if isinstance(onset, Unparsed):
-            raise UnreadableSegment(onset.reason, value)
+            raise UnreadableSegmentError(onset.reason, value)
         value = onset / MICROSECONDS
-    return convert_to_microseconds(_read_number(value))
+    return convert_to_microseconds(_require_number(value))
 
 
-def _read_boxes(value: object, mode: Mode, space: BoxSpace, span: TimeSpan) -> tuple[BoxAt, ...]:
+def _parse_boxes(value: object, mode: Mode, space: BoxSpace, span: TimeSpan) -> tuple[BoxAt, ...]:
     if mode == "lenient":
-        value = _list_boxes(value, span)
+        value = _normalise_boxes(value, span)
     if not isinstance(value, list) or len(value) > MAX_BOXES:
-        raise UnreadableSegment(UnparsedReason.MALFORMED, value)
+        raise UnreadableSegmentError(UnparsedReason.MALFORMED, value)
     track: dict[int, BoxAt] = {}
     for given in value:
         try:
-            mark = _read_box(given, mode, space, span)
-        except UnreadableSegment:
+            mark = _parse_timed_box(given, mode, space, span)
+        except UnreadableSegmentError:
             if mode == "strict":
                 raise
             continue
         if mark.at_us not in track:
             track[mark.at_us] = mark
         elif mode == "strict":
-            raise UnreadableSegment(UnparsedReason.AMBIGUOUS, given)
+            raise UnreadableSegmentError(UnparsedReason.AMBIGUOUS, given)
     return tuple(track[at_us] for at_us in sorted(track))
 
 
-def _list_boxes(value: object, span: TimeSpan) -> object:
-    """Return boxes in the requested form, from a bare box at the start of the segment."""
+def _normalise_boxes(value: object, span: TimeSpan) -> object:
+    """Convert the boxes of a segment to the requested list of objects with `time` and `box`.
+
+    A box without a time gets the start of the segment.
+    """
     if isinstance(value, dict):
         value = [value]
     if isinstance(value, list) and len(value) == _CORNERS and not isinstance(value[0], list | dict):
@@ -231,12 +246,12 @@ def _list_boxes(value: object, span: TimeSpan) -> object:
         return value
     start = span.start_us / MICROSECONDS
     return [
-        {"time": start, "box": given} if isinstance(given, list) else _rename_box(given, start)
+        {"time": start, "box": given} if isinstance(given, list) else _rename_box_keys(given, start)
         for given in value
     ]
 
 
-def _rename_box(given: object, start: float) -> object:
+def _rename_box_keys(given: object, start: float) -> object:
     if not isinstance(given, dict):
         return given
     at = next((given[name] for name in _ALIASES["time"] if name in given), start)
@@ -244,58 +259,66 @@ def _rename_box(given: object, start: float) -> object:
     return {"time": at, "box": box}
 
 
-def _read_box(given: object, mode: Mode, space: BoxSpace, span: TimeSpan) -> BoxAt:
+def _parse_timed_box(given: object, mode: Mode, space: BoxSpace, span: TimeSpan) -> BoxAt:
     if not isinstance(given, dict):
-        raise UnreadableSegment(UnparsedReason.MALFORMED, given)
-    at_us = _read_time(given.get("time"), mode)
+        raise UnreadableSegmentError(UnparsedReason.MALFORMED, given)
+    at_us = _parse_time_us(given.get("time"), mode)
     if not span.start_us <= at_us < span.end_us:
-        raise UnreadableSegment(UnparsedReason.OUT_OF_RANGE, given)
-    return BoxAt(at_us, _read_corners(given.get("box"), space))
+        raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, given)
+    return BoxAt(at_us, _parse_corners(given.get("box"), space))
 
 
-def _read_corners(corners: object, space: BoxSpace) -> Any:
+def _parse_corners(corners: object, space: BoxSpace) -> Any:
     if not isinstance(corners, list) or len(corners) != _CORNERS:
-        raise UnreadableSegment(UnparsedReason.MALFORMED, corners)
-    return build_box([_read_number(corner) for corner in corners], space)
+        raise UnreadableSegmentError(UnparsedReason.MALFORMED, corners)
+    return build_segment_box([_require_number(corner) for corner in corners], space)
 
 
-def build_box(corners: Sequence[float], space: BoxSpace) -> Any:
-    """Return the box with these corners in `space`, clipped to the frame; one without area is out of range."""
+def build_segment_box(corners: Sequence[float], space: BoxSpace) -> Any:
+    """Return the box with these corners in units of `space`, clipped to the frame.
+
+    Raises:
+        UnreadableSegmentError: The box has no area.
+    """
     box = space.box([Fraction(corner) for corner in corners])
     if box is None:
-        raise UnreadableSegment(UnparsedReason.OUT_OF_RANGE, corners)
+        raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, corners)
     return box
 
 
-def _read_categories(value: object) -> frozenset[Category]:
+def _parse_categories(value: object) -> frozenset[Category]:
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise UnreadableSegment(UnparsedReason.MALFORMED, value)
-    return frozenset(map(read_category, names))
+        raise UnreadableSegmentError(UnparsedReason.MALFORMED, value)
+    return frozenset(map(parse_segment_category, names))
 
 
-def read_category(name: str) -> Category:
-    """Return the category of that name; spaces and capital letters make no difference."""
+def parse_segment_category(name: str) -> Category:
+    """Return the trace category called `name`; letter case, spaces and hyphens make no difference.
+
+    Raises:
+        UnreadableSegmentError: No category has that name.
+    """
     try:
         return Category(re.sub(r"[\s_-]+", "-", name.strip().lower()))
     except ValueError:
-        raise UnreadableSegment(UnparsedReason.OUT_OF_RANGE, name) from None
+        raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, name) from None
 
 
-def _read_confidence(value: object, mode: Mode) -> float:
+def _parse_confidence(value: object, mode: Mode) -> float:
     percent = mode == "lenient" and isinstance(value, str) and value.strip().endswith("%")
     if percent:
         try:
             value = float(str(value).strip()[:-1]) / 100
         except ValueError:
-            raise UnreadableSegment(UnparsedReason.MALFORMED, value) from None
-    number = _read_number(value)
+            raise UnreadableSegmentError(UnparsedReason.MALFORMED, value) from None
+    number = _require_number(value)
     if not 0 <= number <= 1 or math.isnan(number):
-        raise UnreadableSegment(UnparsedReason.OUT_OF_RANGE, value)
+        raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, value)
     return number
 
 
-def _read_reason(value: object) -> str:
+def _parse_reason(value: object) -> str:
     if not isinstance(value, str):
-        raise UnreadableSegment(UnparsedReason.MALFORMED, value)
+        raise UnreadableSegmentError(UnparsedReason.MALFORMED, value)
     return value.strip()

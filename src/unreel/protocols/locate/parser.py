@@ -1,20 +1,23 @@
-"""From an answer's text to a `LocateVerdict`."""
+"""Parser of answers of the protocol `locate`."""
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.verdict import LocateVerdict, Unparsed
-from unreel.protocols.answer_text import choose_first_parsed, strip_thinking
-from unreel.protocols.locate.json_parser import Segments, parse_json
+from unreel.protocols.answer_text import choose_first_parsed_result, strip_thinking
+from unreel.protocols.locate.json_parser import Segments, parse_json_segments
 from unreel.protocols.locate.prompts import TAGGED_PROMPTS
-from unreel.protocols.locate.tagged_parser import parse_tagged
+from unreel.protocols.locate.tagged_parser import parse_tagged_segments
 from unreel.protocols.protocol import AnswerContext, Mode
 
 
-def parse(text: str, reading: AnswerContext) -> LocateVerdict:
-    """Parse `text` in the form that `reading.prompt` asks for; `lenient` reads either form.
+def parse_locate_answer(text: str, reading: AnswerContext) -> LocateVerdict:
+    """Parse the segments in an answer: JSON or tags, as `reading.prompt` requests.
 
-    Times are seconds from the start of the clip. A segment that ends before it starts, a number
-    beyond all clips and a box without area are out of range; NaN and infinity are no numbers. Boxes
-    are in `reading.space` and are clipped to the frame.
+    `lenient` accepts either format. Times are seconds from the start of the clip. A segment that ends
+    before it starts, a number too large for any clip and a box without area are out of range; NaN and
+    infinity are not numbers. Boxes are in `reading.space` and are clipped to the frame.
+
+    Raises:
+        InvalidValueError: `reading.space` is missing.
     """
     space = reading.space
     if space is None:
@@ -24,11 +27,13 @@ def parse(text: str, reading: AnswerContext) -> LocateVerdict:
 
     def read(form: str, mode: Mode) -> Segments | Unparsed:
         return (
-            parse_tagged(text, mode, space) if form == "tagged" else parse_json(body, mode, space)
+            parse_tagged_segments(text, mode, space)
+            if form == "tagged"
+            else parse_json_segments(body, mode, space)
         )
 
     forms = ["tagged", "json"] if reading.prompt in TAGGED_PROMPTS else ["json", "tagged"]
     attempts = [read(forms[0], "strict")]
     if reading.mode == "lenient":
         attempts += [read(form, "lenient") for form in forms]
-    return LocateVerdict(segments=choose_first_parsed(attempts))
+    return LocateVerdict(segments=choose_first_parsed_result(attempts))

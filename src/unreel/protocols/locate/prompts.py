@@ -1,4 +1,4 @@
-"""The questions of `locate`. No paper prints them: the texts are our own."""
+"""Questions of the protocol `locate`. They are written for unreel: no paper prints them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""From answered clips to the scorecard of `locate`."""
+"""Scorecard of the protocol `locate`."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -16,47 +16,47 @@ from unreel.core.estimate import (
     Unmeasured,
 )
 from unreel.core.judgement import Label
-from unreel.protocols.groups import add_part_metrics
-from unreel.protocols.locate.average_precision import PrecisionSample
-from unreel.protocols.locate.clip_columns import (
-    ComparedClip,
-    ComparedClips,
-    LocateRow,
-    compare_rows,
+from unreel.protocols.group_metrics import add_benchmark_part_metrics
+from unreel.protocols.locate.average_precision import AveragePrecisionSample
+from unreel.protocols.locate.matching_conventions import (
+    ClipSegmentOverlaps,
+    compute_recall_activitynet,
+    compute_recall_avdeepfake1m,
+    count_kept_segments_activitynet,
+    match_segments_activitynet,
+    match_segments_avdeepfake1m,
 )
-from unreel.protocols.locate.conventions import (
-    ClipOverlaps,
-    count_kept_activitynet,
-    match_activitynet,
-    match_avdeepfake1m,
-    recall_activitynet,
-    recall_avdeepfake1m,
-)
-from unreel.protocols.locate.figures import (
+from unreel.protocols.locate.metrics import (
     ACTIVITYNET,
     AVDEEPFAKE1M,
     FIGURES,
     INSTRUMENT,
     RECALLS,
     THRESHOLDS,
-    NamedConvention,
+    LocateConvention,
 )
-from unreel.protocols.measure import (
+from unreel.protocols.locate.segment_comparison import (
+    AllSegmentComparisons,
+    ClipSegmentComparison,
+    LocateRow,
+    compare_all_clip_segments,
+)
+from unreel.protocols.metric_estimates import (
     LabelPredictions,
     convert_to_percent,
     count_confusion_matrix,
     measure_mean_percent,
 )
 from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_mean
-from unreel.stats.sample import Array, BoolArray, ClusterIds, RowSample, weighted_sum
+from unreel.stats.row_sample import Array, BoolArray, ClusterIds, RowSample, weighted_sum
 
 _HOUR_US: Final = 3_600_000_000
 _NOTHING_MARKED: Final = Unmeasured("no answered clip has a marked segment")
-Clips = Sequence[ComparedClip]
+Clips = Sequence[ClipSegmentComparison]
 
 
-@add_part_metrics(FIGURES)
-def score(rows: Sequence[LocateRow], *, seed: int) -> Scorecard:
+@add_benchmark_part_metrics(FIGURES)
+def compute_locate_scorecard(rows: Sequence[LocateRow], *, seed: int) -> Scorecard:
     """Compute all metrics of `locate`; docs/locate.md defines each.
 
     - A row counts if its question was answered. An unreadable answer has no segments: it misses
@@ -64,7 +64,7 @@ def score(rows: Sequence[LocateRow], *, seed: int) -> Scorecard:
     - Average precision needs a confidence for every segment; the other metrics do not.
     - For every confidence interval, clips of one scene are resampled together.
     """
-    compared = compare_rows(rows)
+    compared = compare_all_clip_segments(rows)
     clips = compared.clips
     coverage = Coverage(parsed=sum(clip.is_readable for clip in clips), asked=len(clips))
     metrics = (
@@ -76,7 +76,9 @@ def score(rows: Sequence[LocateRow], *, seed: int) -> Scorecard:
         _measure_false_alarms(compared.clean, seed=seed),
     )
     labels = [clip.truth.label for clip in clips]
-    predictions = LabelPredictions.of(_get_clusters(clips), labels, list(map(_get_call, clips)))
+    predictions = LabelPredictions.of(
+        _list_clip_clusters(clips), labels, list(map(_get_predicted_label, clips))
+    )
     return Scorecard(
         instrument=INSTRUMENT,
         n_questions=compared.n_questions,
@@ -88,57 +90,61 @@ def score(rows: Sequence[LocateRow], *, seed: int) -> Scorecard:
     )
 
 
-def _get_clusters(clips: Clips) -> list[RowCluster]:
+def _list_clip_clusters(clips: Clips) -> list[RowCluster]:
     return [clip.cluster for clip in clips]
 
 
-def _get_call(clip: ComparedClip) -> Label | None:
+def _get_predicted_label(clip: ClipSegmentComparison) -> Label | None:
     if not clip.is_readable:
         return None
     return Label.GENERATED if clip.answered else Label.REAL
 
 
 def _iter_label_metrics(
-    compared: ComparedClips, coverage: Coverage, *, seed: int
+    compared: AllSegmentComparisons, coverage: Coverage, *, seed: int
 ) -> Iterator[Metric]:
     for name, clips in (("fake-accuracy", compared.located), ("real-accuracy", compared.clean)):
-        right = [_get_call(clip) is clip.truth.label for clip in clips]
+        right = [_get_predicted_label(clip) is clip.truth.label for clip in clips]
         value = measure_mean_percent(
-            np.array(right, np.bool_), clips=_get_clusters(clips), seed=seed
+            np.array(right, np.bool_), clips=_list_clip_clusters(clips), seed=seed
         )
         yield Metric(name=name, value=value, coverage=coverage)
     readable = [clip for clip in compared.clips if clip.is_readable]
     empty = np.array([not clip.answered for clip in readable], np.bool_)
-    value = measure_mean_percent(empty, clips=_get_clusters(readable), seed=seed)
+    value = measure_mean_percent(empty, clips=_list_clip_clusters(readable), seed=seed)
     yield Metric(name="answered-real", value=value, coverage=coverage)
     counts = [
         (len(list(clip.pairs())), len(clip.answered), len(clip.truth.traces))
         for clip in compared.clips
     ]
     yield Metric(
-        name="segment-f1", value=_measure_f1(counts, compared.clips, seed=seed), coverage=coverage
+        name="segment-f1",
+        value=_measure_f1_percent(counts, compared.clips, seed=seed),
+        coverage=coverage,
     )
-    categories = [_count_categories(clip) for clip in compared.clips]
-    value = _measure_f1(categories, compared.clips, seed=seed)
+    categories = [_count_category_matches(clip) for clip in compared.clips]
+    value = _measure_f1_percent(categories, compared.clips, seed=seed)
     if not any(marked for _, _, marked in categories):
         value = Unmeasured("no marked segment has a category")
     yield Metric(name="category-f1", value=value, coverage=coverage)
 
 
-def _count_categories(clip: ComparedClip) -> tuple[int, int, int]:
-    """Count the categories of paired segments that agree, the answered and the marked ones."""
+def _count_category_matches(clip: ClipSegmentComparison) -> tuple[int, int, int]:
+    """Count a clip's categories: matching ones of paired segments, answered ones, annotated ones."""
     hits = sum(len(one.categories & other.categories) for one, other in clip.pairs())
     answered = sum(len(segment.trace.categories) for segment in clip.answered)
     return hits, answered, sum(len(trace.categories) for trace in clip.truth.traces)
 
 
-def _measure_f1(counts: Sequence[tuple[int, int, int]], clips: Clips, *, seed: int) -> Measured:
-    """Return 2 * hits / (answered + marked) in percent, from the counts of each clip."""
+def _measure_f1_percent(
+    counts: Sequence[tuple[int, int, int]], clips: Clips, *, seed: int
+) -> Measured:
+    """Return F1 in percent, 2 * hits / (answered + annotated), from these three counts of each clip."""
     column = np.array(counts, np.float64).reshape(-1, 3)
     if not column[:, 1:].sum():
         return Unmeasured("no segment is answered or marked")
     held = column[:, 1:].sum(axis=1) > 0
-    ties = ClusterIds.of(_get_clusters(clips), len(clips)).only(held)
+    ties = ClusterIds.of(_list_clip_clusters(clips), len(clips)).only(held)
     sample = RowSample.of(tuple(column[held].T), ties)
     hits, answered, marked = sample.columns
 
@@ -151,31 +157,31 @@ def _measure_f1(counts: Sequence[tuple[int, int, int]], clips: Clips, *, seed: i
 
 
 def _iter_convention_metrics(
-    compared: ComparedClips, convention: NamedConvention, coverage: Coverage, *, seed: int
+    compared: AllSegmentComparisons, convention: LocateConvention, coverage: Coverage, *, seed: int
 ) -> Iterator[Metric]:
-    problem = _explain_no_convention(compared, convention)
-    ranked: Measured | PrecisionSample = (
+    problem = _explain_unmeasured_convention(compared, convention)
+    ranked: Measured | AveragePrecisionSample = (
         problem
-        or _explain_no_confidence(compared)
-        or (build_precision_sample(compared, convention))
+        or _explain_missing_confidence(compared)
+        or (build_average_precision_sample(compared, convention))
     )
     for name, thresholds in convention.precisions.items():
         value: Measured
-        if isinstance(ranked, PrecisionSample):
+        if isinstance(ranked, AveragePrecisionSample):
             places = [THRESHOLDS.index(threshold) for threshold in thresholds]
             value = ranked.measure(places, seed=seed)
         else:
             value = ranked
         yield Metric(name=name, value=value, coverage=coverage)
     for name, n in convention.recalls.items():
-        value = problem or mean_over_marked(
-            list_average_recalls(compared.located, convention, n), compared.located, seed=seed
+        value = problem or measure_mean_over_segments(
+            compute_average_recalls(compared.located, convention, n), compared.located, seed=seed
         )
         yield Metric(name=name, value=value, coverage=coverage)
 
 
-def _explain_no_convention(
-    compared: ComparedClips, convention: NamedConvention
+def _explain_unmeasured_convention(
+    compared: AllSegmentComparisons, convention: LocateConvention
 ) -> Unmeasured | None:
     if not compared.located:
         return _NOTHING_MARKED
@@ -188,7 +194,7 @@ def _explain_no_convention(
     return None
 
 
-def _explain_no_confidence(compared: ComparedClips) -> Unmeasured | None:
+def _explain_missing_confidence(compared: AllSegmentComparisons) -> Unmeasured | None:
     clips = compared.clips
     bare = sum(s.confidence is None for clip in clips for s in clip.answered)
     total = sum(len(clip.answered) for clip in clips)
@@ -199,10 +205,12 @@ def _explain_no_confidence(compared: ComparedClips) -> Unmeasured | None:
     )
 
 
-def build_precision_sample(compared: ComparedClips, convention: NamedConvention) -> PrecisionSample:
-    """Return the ranked segments of all clips, matched by the rules of `convention`."""
+def build_average_precision_sample(
+    compared: AllSegmentComparisons, convention: LocateConvention
+) -> AveragePrecisionSample:
+    """Match the answered segments of all clips by the rules of `convention`, and rank them."""
     in_file_order = convention is AVDEEPFAKE1M
-    match = match_avdeepfake1m if in_file_order else match_activitynet
+    match = match_segments_avdeepfake1m if in_file_order else match_segments_activitynet
     overlaps = [clip.overlaps if in_file_order else clip.ranked for clip in compared.clips]
     confidences = np.concatenate([clip.confidences for clip in overlaps])
     ranks = -confidences
@@ -210,32 +218,37 @@ def build_precision_sample(compared: ComparedClips, convention: NamedConvention)
         ranks = np.argsort(np.argsort(ranks, kind="stable")).astype(np.float64)
     clusters = [clip.cluster for clip in compared.clips for _ in clip.answered]
     marked = [clip.cluster for clip in compared.clips for _ in clip.truth.traces]
-    return PrecisionSample.of(
+    return AveragePrecisionSample.of(
         ranks,
-        np.concatenate([_match_all(clip, match) for clip in overlaps]),
+        np.concatenate([_match_at_all_thresholds(clip, match) for clip in overlaps]),
         [*clusters, *marked],
         n_marked=len(marked),
         loses_first=in_file_order,
     )
 
 
-def _match_all(clip: ClipOverlaps, match: Callable[[Array, float], BoolArray]) -> Any:
+def _match_at_all_thresholds(
+    clip: ClipSegmentOverlaps, match: Callable[[Array, float], BoolArray]
+) -> Any:
     return np.stack([match(clip.tious, threshold) for threshold in THRESHOLDS], axis=1)
 
 
-def list_average_recalls(located: Clips, convention: NamedConvention, n: int) -> list[Array]:
-    """Return the recall of each marked segment by `n` segments per clip, averaged over tIoU, for each clip."""
+def compute_average_recalls(located: Clips, convention: LocateConvention, n: int) -> list[Array]:
+    """Compute the recall of each annotated segment, averaged over tIoU thresholds; one array per clip.
+
+    `n` is the number of answered segments per clip that count.
+    """
     if convention is AVDEEPFAKE1M:
-        return [recall_avdeepfake1m(clip.overlaps.tious, n) for clip in located]
-    kept = count_kept_activitynet([len(clip.answered) for clip in located], n).tolist()
+        return [compute_recall_avdeepfake1m(clip.overlaps.tious, n) for clip in located]
+    kept = count_kept_segments_activitynet([len(clip.answered) for clip in located], n).tolist()
     return [
-        recall_activitynet(clip.ranked.tious, count)
+        compute_recall_activitynet(clip.ranked.tious, count)
         for clip, count in zip(located, kept, strict=True)
     ]
 
 
-def mean_over_marked(values: Sequence[Array], clips: Clips, *, seed: int) -> Measured:
-    """Return the mean over marked segments in percent, from the values of each clip."""
+def measure_mean_over_segments(values: Sequence[Array], clips: Clips, *, seed: int) -> Measured:
+    """Return the mean of a metric over annotated segments in percent, from the values of each clip."""
     clusters = [
         clip.cluster for clip, own in zip(clips, values, strict=True) for _ in range(len(own))
     ]
@@ -245,7 +258,7 @@ def mean_over_marked(values: Sequence[Array], clips: Clips, *, seed: int) -> Mea
 
 
 def _iter_segment_metrics(
-    compared: ComparedClips, coverage: Coverage, *, seed: int
+    compared: AllSegmentComparisons, coverage: Coverage, *, seed: int
 ) -> Iterator[Metric]:
     located = compared.located
     best = [clip.overlaps.tious.max(axis=0, initial=0.0) for clip in located]
@@ -254,7 +267,7 @@ def _iter_segment_metrics(
     values["tube-viou"] = [clip.best_vious() for clip in located]
     values["pointing-hit"] = [clip.pointing_hits() for clip in located]
     for name, column in values.items():
-        value = mean_over_marked(column, located, seed=seed)
+        value = measure_mean_over_segments(column, located, seed=seed)
         yield Metric(name=name, value=value, coverage=coverage)
 
 
@@ -271,14 +284,17 @@ def _measure_onset_error(located: Clips, *, seed: int) -> Metric:
 
 
 def _measure_false_alarms(clean: Clips, *, seed: int) -> Metric:
-    """Measure the answered segments per hour of clean clips; without any, by Poisson's upper bound."""
+    """Measure the number of answered segments per hour of clips without a generated segment.
+
+    If there is none, the upper end of the interval is that of a Poisson rate.
+    """
     timed = [clip for clip in clean if clip.is_readable and clip.truth.duration_us]
     coverage = Coverage(parsed=len(timed), asked=len(clean))
     hours = np.array([(clip.truth.duration_us or 0) / _HOUR_US for clip in timed])
     alarms = np.array([len(clip.answered) for clip in timed], np.float64)
     value: Measured = Unmeasured("no readable answer is about a clean clip of known length")
     if timed:
-        ties = ClusterIds.of(_get_clusters(timed), len(timed))
+        ties = ClusterIds.of(_list_clip_clusters(timed), len(timed))
         sample = RowSample.of((alarms, hours), ties)
         counts, lengths = sample.columns
         if alarms.any():

@@ -7,17 +7,17 @@ from typing import Final
 from unreel.core.span import convert_to_microseconds
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.core.verdict import LocatedSegment, Unparsed, UnparsedReason
-from unreel.protocols.answer_text import build_unparsed, find_tag_contents, strip_thinking
+from unreel.protocols.answer_text import build_unparsed_result, find_tag_contents, strip_thinking
+from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.locate.json_parser import (
     MAX_SEGMENTS,
     Segments,
-    UnreadableSegment,
-    build_box,
-    build_span,
-    read_category,
+    UnreadableSegmentError,
+    build_segment_box,
+    build_segment_span,
+    parse_segment_category,
 )
 from unreel.protocols.protocol import Mode
-from unreel.protocols.space import BoxSpace
 from unreel.protocols.trace.box_parser import NUMBER
 
 _NUMBERS: Final = rf"\[\s{{0,3}}(-?{NUMBER}(?:\s{{0,3}},\s{{0,3}}-?{NUMBER}){{1,3}})\s{{0,3}}\]"
@@ -34,12 +34,12 @@ _CORNERS: Final = 4
 _OPENS: Final = "<type>"
 
 
-def parse_tagged(text: str, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
-    """Parse the tagged segments of `text`, which may be in the thoughts, and the label after them.
+def parse_tagged_segments(text: str, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
+    """Parse the tagged segments of an answer, which may be in the thoughts, and the label after them.
 
     `strict` requires `<answer>Real</answer>` or `<answer>Fake</answer>`, and well-formed tags only.
-    `lenient` also reads tags without a label, and skips segments that it cannot read. A `Fake`
-    without a segment is missing its segments; a `Real` is an empty list.
+    `lenient` also reads tags without a label, and skips segments that it cannot read. `Real` gives an
+    empty list; for `Fake` without a segment, the segments are missing.
     """
     body = strip_thinking(text)
     labels = {answer.lower() for answer in find_tag_contents(body, "answer", mode)}
@@ -47,62 +47,66 @@ def parse_tagged(text: str, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
         return ()
     if labels != {"fake"} and (mode == "strict" or labels):
         reason = UnparsedReason.AMBIGUOUS if len(labels) > 1 else UnparsedReason.MALFORMED
-        return build_unparsed(
+        return build_unparsed_result(
             reason if labels else UnparsedReason.MISSING, " ".join(sorted(labels))
         )
     source = body if _OPENS in body else text
-    return _read_all(source, mode, space)
+    return _parse_all_tagged_segments(source, mode, space)
 
 
-def _read_all(text: str, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
+def _parse_all_tagged_segments(text: str, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
     segments: list[LocatedSegment] = []
     problems: list[Unparsed] = []
     pattern = _STRICT if mode == "strict" else _LENIENT
     for number, tags in enumerate(pattern.finditer(text)):
         if number >= MAX_SEGMENTS:
-            return build_unparsed(UnparsedReason.OUT_OF_RANGE, f"more than {MAX_SEGMENTS} segments")
+            return build_unparsed_result(
+                UnparsedReason.OUT_OF_RANGE, f"more than {MAX_SEGMENTS} segments"
+            )
         try:
-            segments.append(_read_tags(tags, mode, space))
-        except UnreadableSegment as error:
+            segments.append(_parse_tagged_segment(tags, mode, space))
+        except UnreadableSegmentError as error:
             problems.append(error.unparsed)
     if mode == "strict" and text.count(_OPENS) > len(segments) + len(problems):
-        problems.append(build_unparsed(UnparsedReason.MALFORMED, text[text.find(_OPENS) :][:200]))
+        problems.append(
+            build_unparsed_result(UnparsedReason.MALFORMED, text[text.find(_OPENS) :][:200])
+        )
     if problems and (mode == "strict" or not segments):
         return problems[0]
     return tuple(segments) if segments else Unparsed(UnparsedReason.MISSING)
 
 
-def _read_tags(tags: re.Match[str], mode: Mode, space: BoxSpace) -> LocatedSegment:
+def _parse_tagged_segment(tags: re.Match[str], mode: Mode, space: BoxSpace) -> LocatedSegment:
     name, times, corners = tags.groups()
-    seconds = list(_iter_numbers(times))
+    seconds = list(_iter_listed_numbers(times))
     if len(seconds) != _TIMES:
-        raise UnreadableSegment(UnparsedReason.MALFORMED, times)
-    span = build_span(
+        raise UnreadableSegmentError(UnparsedReason.MALFORMED, times)
+    span = build_segment_span(
         convert_to_microseconds(seconds[0]), convert_to_microseconds(seconds[1]), times
     )
     categories: frozenset[Category] = frozenset()
     track: tuple[BoxAt, ...] = ()
     try:
-        categories = frozenset({read_category(name)})
-    except UnreadableSegment:
+        categories = frozenset({parse_segment_category(name)})
+    except UnreadableSegmentError:
         if mode == "strict":
             raise
     try:
-        track = _read_track(corners, span.start_us, space)
-    except UnreadableSegment:
+        track = _parse_tagged_box(corners, span.start_us, space)
+    except UnreadableSegmentError:
         if mode == "strict":
             raise
     return LocatedSegment(Trace(span=span, track=track, categories=categories))
 
 
-def _read_track(corners: str | None, start_us: int, space: BoxSpace) -> tuple[BoxAt, ...]:
+def _parse_tagged_box(corners: str | None, start_us: int, space: BoxSpace) -> tuple[BoxAt, ...]:
     if corners is None:
         return ()
-    numbers = list(_iter_numbers(corners))
+    numbers = list(_iter_listed_numbers(corners))
     if len(numbers) != _CORNERS:
-        raise UnreadableSegment(UnparsedReason.MALFORMED, corners)
-    return (BoxAt(start_us, build_box(numbers, space)),)
+        raise UnreadableSegmentError(UnparsedReason.MALFORMED, corners)
+    return (BoxAt(start_us, build_segment_box(numbers, space)),)
 
 
-def _iter_numbers(piece: str) -> Iterator[float]:
+def _iter_listed_numbers(piece: str) -> Iterator[float]:
     return (float(number) for number in piece.split(","))

@@ -1,4 +1,4 @@
-"""`preference`: which of two clips is real (Video Reality Test)."""
+"""The protocol `preference`: which of two clips is real (Video Reality Test)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from unreel.core.judgement import Label
 from unreel.core.registry import LazyImport
 from unreel.core.verdict import Position, PreferenceVerdict
-from unreel.protocols.preference.figures import FIGURES, INSTRUMENT
+from unreel.protocols.preference.metrics import FIGURES, INSTRUMENT
 from unreel.protocols.preference.prompts import PROMPTS, WORDING
 from unreel.protocols.protocol import ClipGroundTruth, Protocol, ProtocolGroundTruth
 
@@ -24,8 +24,8 @@ PREFERENCE: Final[Protocol[Position, PreferenceVerdict]] = Protocol(
     instrument=INSTRUMENT,
     title="Which of two is real",
     prompts=PROMPTS,
-    parse=LazyImport("unreel.protocols.preference.parser:parse"),
-    score=LazyImport("unreel.protocols.preference.scorer:score"),
+    parse=LazyImport("unreel.protocols.preference.parser:parse_preference_answer"),
+    score=LazyImport("unreel.protocols.preference.scorer:compute_preference_scorecard"),
     truths=ProtocolGroundTruth(kind=Position, of=_get_true_positions),
     wording=WORDING,
     figures=FIGURES,

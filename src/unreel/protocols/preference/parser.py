@@ -11,8 +11,8 @@ from unreel.core.judgement import Label
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed, UnparsedReason
 from unreel.protocols.answer_text import (
     SHORT,
-    build_unparsed,
-    choose_first_parsed,
+    build_unparsed_result,
+    choose_first_parsed_result,
     find_tag_contents,
     is_first_impression_clause,
     is_hypothetical_clause,
@@ -20,8 +20,8 @@ from unreel.protocols.answer_text import (
     strip_markup,
     strip_thinking,
 )
-from unreel.protocols.claim_parser import is_generated_field_name, parse_claimed_label
 from unreel.protocols.field_parser import get_field_kind, parse_answer_fields, parse_markdown_tables
+from unreel.protocols.label_claim_parser import is_generated_field_name, parse_claimed_label
 from unreel.protocols.preference.prompts import TAGGED_PROMPTS
 from unreel.protocols.protocol import AnswerContext
 
@@ -123,8 +123,8 @@ _READ: Final = 10_000
 _EITHER: Final = re.compile(r"(?<![\w.])[12](?![\w.]?[0-9])(?!\w)")
 
 
-def parse(text: str, reading: AnswerContext) -> PreferenceVerdict:
-    """Parse which clip the answer calls real: 1 is the first clip shown, 2 the second.
+def parse_preference_answer(text: str, reading: AnswerContext) -> PreferenceVerdict:
+    """Parse which clip an answer calls real: 1 is the first clip shown, 2 the second.
 
     `strict` accepts only the digit, besides thoughts; if the prompt asks for a tag, in the last
     `<answer>`. A 0, which the printed prompts also ask for, names neither clip. `lenient` also
@@ -132,7 +132,7 @@ def parse(text: str, reading: AnswerContext) -> PreferenceVerdict:
     is real", a digit before an explanation that does not contain the other digit, and claims in
     prose. A refusal or an error message is no answer.
     """
-    return PreferenceVerdict(real=choose_first_parsed(_iter_parsed_positions(text, reading)))
+    return PreferenceVerdict(real=choose_first_parsed_result(_iter_parsed_positions(text, reading)))
 
 
 def _iter_parsed_positions(text: str, reading: AnswerContext) -> Iterator[Position | Unparsed]:
@@ -158,7 +158,9 @@ def _parse_short_position(piece: str, form: re.Pattern[str]) -> Position | Unpar
     found = form.fullmatch(piece) if len(piece) <= SHORT else None
     if found:
         return _POSITIONS[found["said"].lower()]
-    return build_unparsed(UnparsedReason.MALFORMED if piece else UnparsedReason.MISSING, piece)
+    return build_unparsed_result(
+        UnparsedReason.MALFORMED if piece else UnparsedReason.MISSING, piece
+    )
 
 
 def _parse_loose_position(piece: str) -> Position | Unparsed:
@@ -166,12 +168,12 @@ def _parse_loose_position(piece: str) -> Position | Unparsed:
     position = _parse_short_position(bare, _LOOSE)
     in_prose = _parse_prose_position(piece[:_READ])
     if isinstance(position, Position) and in_prose is _OTHER[position]:
-        return build_unparsed(UnparsedReason.AMBIGUOUS, piece)
-    return choose_first_parsed((position, in_prose))
+        return build_unparsed_result(UnparsedReason.AMBIGUOUS, piece)
+    return choose_first_parsed_result((position, in_prose))
 
 
 def _parse_position_fields(plain: str) -> Position | Unparsed:
-    """Return the answer field; missing if no field names a clip."""
+    """Return the clip that the answer's named fields call real; missing if no field names a clip."""
     said: set[Position] = set()
     named = []
     for field in parse_answer_fields(plain):
@@ -190,11 +192,13 @@ def _parse_position_fields(plain: str) -> Position | Unparsed:
         return _parse_prose_position("\n".join(named)[:_READ])
     if len(said) == 1:
         return said.pop()
-    return build_unparsed(UnparsedReason.AMBIGUOUS if said else UnparsedReason.MISSING, plain)
+    return build_unparsed_result(
+        UnparsedReason.AMBIGUOUS if said else UnparsedReason.MISSING, plain
+    )
 
 
 def _format_rows_as_prose(plain: str) -> str:
-    """Return a Markdown table about the two clips as prose; the clips may be its rows or columns."""
+    """Convert a Markdown table about the two clips to prose; the clips may be its rows or its columns."""
     rows = parse_markdown_tables(plain[:_READ])
     if not rows:
         return ""
@@ -226,20 +230,22 @@ def _parse_leading_position(body: str) -> Position | Unparsed:
         return alone.pop()
     found = _LEADING.match(body)
     if found is None:
-        return build_unparsed(UnparsedReason.AMBIGUOUS if alone else UnparsedReason.MISSING, body)
+        return build_unparsed_result(
+            UnparsedReason.AMBIGUOUS if alone else UnparsedReason.MISSING, body
+        )
     if {digit[0] for digit in _EITHER.finditer(body)} != {found["said"]}:
-        return build_unparsed(UnparsedReason.AMBIGUOUS, body)
+        return build_unparsed_result(UnparsedReason.AMBIGUOUS, body)
     return _POSITIONS[found["said"]]
 
 
 def _parse_prose_position(body: str) -> Position | Unparsed:
-    """Return the position that the last words of `body` choose, else that all its claims agree on."""
+    """Return the clip that a prose answer calls real: by its last words, else if all claims agree."""
     said = set(_iter_claimed_positions(body))
     if closing := _CLOSING.search(body.rstrip()[-SHORT:]):
         said = {_POSITIONS[closing["said"]]}
     if len(said) == 1:
         return said.pop()
-    return build_unparsed(UnparsedReason.AMBIGUOUS if said else UnparsedReason.MISSING, body)
+    return build_unparsed_result(UnparsedReason.AMBIGUOUS if said else UnparsedReason.MISSING, body)
 
 
 def _iter_claimed_positions(body: str) -> Iterator[Position]:
@@ -297,12 +303,12 @@ def _iter_named_pieces(
 
 
 def _is_named_for_comparison(name: re.Match[str]) -> bool:
-    """Return whether a clip is named only for comparison, as in `unlike the first`."""
+    """Return whether an answer names a clip only for comparison, as in `unlike the first`."""
     return _BESIDE.search(name.string, max(0, name.start() - SHORT // 4), name.start()) is not None
 
 
 def _shares_other_claim(name: re.Match[str]) -> bool:
-    """Return whether the other clip's claim also applies to this one, as in `so is the second`."""
+    """Return whether the claim about the other clip also applies to this one: `so is the second`."""
     return _LIKEWISE.search(name.string, max(0, name.start() - SHORT), name.start()) is not None
 
 

@@ -1,12 +1,12 @@
-"""Questions of `preference`, which of two clips is real, and texts for its verdicts."""
+"""Questions of the protocol `preference` (which of two clips is real), and texts of its verdicts."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 from unreel.core.verdict import Position, PreferenceVerdict
+from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.protocol import EVEN, ProtocolPrompt, ProtocolTexts
-from unreel.protocols.space import BoxSpace
 
 SOURCE: Final = "Video Reality Test, arXiv 2512.13281"
 

@@ -7,22 +7,22 @@ from unreel.core.estimate import Coverage, Metric, RowCluster, Scorecard
 from unreel.core.failure import Failure
 from unreel.core.judgement import Pair
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed
-from unreel.protocols.groups import add_part_metrics
-from unreel.protocols.measure import (
+from unreel.protocols.group_metrics import add_benchmark_part_metrics
+from unreel.protocols.metric_estimates import (
     WeightedMean,
     count_failure_reasons,
     count_unparsed_parts,
     measure_weighted_sum_percent,
 )
-from unreel.protocols.preference.figures import FIGURES, INSTRUMENT
+from unreel.protocols.preference.metrics import FIGURES, INSTRUMENT
 from unreel.protocols.protocol import ScoredQuestion
 
 PreferenceRow = ScoredQuestion[Position, PreferenceVerdict]
 
 
-@add_part_metrics(FIGURES)
-def score(rows: Sequence[PreferenceRow], *, seed: int) -> Scorecard:
-    """Compute the accuracy in percent over both orders, and the effect of the order on the answer.
+@add_benchmark_part_metrics(FIGURES)
+def compute_preference_scorecard(rows: Sequence[PreferenceRow], *, seed: int) -> Scorecard:
+    """Compute the metrics of `preference` in percent: accuracy over both orders, and position bias.
 
     - `accuracy` is the mean of `real-first-accuracy` and `real-second-accuracy`, so that an unequal
       number of orders has no effect; `pooled` gives all pairs the same weight.

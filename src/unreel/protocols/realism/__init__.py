@@ -1,4 +1,4 @@
-"""`realism`: a score from 1 to 5 with its reasons (VideoRealBench)."""
+"""The protocol `realism`: a realism score from 1 to 5 with its reasons (VideoRealBench)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,7 +8,7 @@ from unreel.core.judgement import Rating
 from unreel.core.registry import LazyImport
 from unreel.core.verdict import RealismVerdict
 from unreel.protocols.protocol import ClipGroundTruth, Protocol, ProtocolGroundTruth
-from unreel.protocols.realism.figures import FIGURES, INSTRUMENT
+from unreel.protocols.realism.metrics import FIGURES, INSTRUMENT
 from unreel.protocols.realism.prompts import PROMPTS, WORDING
 
 
@@ -28,8 +28,8 @@ REALISM: Final[Protocol[Rating, RealismVerdict]] = Protocol(
     instrument=INSTRUMENT,
     title="How realistic, 1 to 5",
     prompts=PROMPTS,
-    parse=LazyImport("unreel.protocols.realism.parser:parse"),
-    score=LazyImport("unreel.protocols.realism.scorer:score"),
+    parse=LazyImport("unreel.protocols.realism.parser:parse_realism_answer"),
+    score=LazyImport("unreel.protocols.realism.scorer:compute_realism_scorecard"),
     truths=ProtocolGroundTruth(kind=Rating, of=_get_true_ratings),
     wording=WORDING,
     figures=FIGURES,

@@ -1,4 +1,4 @@
-"""Parser from an answer's text to a `RealismVerdict`, and the answers that a reviewer is trained to give."""
+"""Parser of answers of the protocol `realism`, and the answers that a reviewer is trained to give."""
 
 # ruff: noqa: RUF001  words of other languages
 
@@ -11,8 +11,8 @@ from unreel.core.judgement import ErrorFamily, Rating
 from unreel.core.verdict import RealismVerdict, Unparsed, UnparsedReason
 from unreel.protocols.answer_text import (
     SHORT,
-    build_unparsed,
-    choose_first_parsed,
+    build_unparsed_result,
+    choose_first_parsed_result,
     find_tag_contents,
     is_contradicting_clause,
     is_first_impression_clause,
@@ -21,14 +21,15 @@ from unreel.protocols.answer_text import (
     strip_markup,
     strip_thinking,
 )
-from unreel.protocols.claim_parser import is_answer_corrected
+from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.claim_words import replace_number_words
 from unreel.protocols.field_parser import get_field_values, parse_answer_fields
+from unreel.protocols.label_claim_parser import is_answer_corrected
 from unreel.protocols.protocol import (
     AnswerContext,
     Mode,
     collapse_whitespace,
-    require_parsed_as_meant,
+    require_training_answer_parses_back,
 )
 from unreel.protocols.realism.prompts import (
     FAMILY_PROMPTS,
@@ -37,7 +38,6 @@ from unreel.protocols.realism.prompts import (
     TERMS,
     VERBAL_PROMPTS,
 )
-from unreel.protocols.space import BoxSpace
 
 Reason = Literal["problem", "adherence"]
 
@@ -142,8 +142,8 @@ _FAMILY: Final = re.compile(
 _REASONS_END: Final = re.compile(r"</think>|<answer>", re.IGNORECASE | re.ASCII)
 
 
-def parse(text: str, reading: AnswerContext) -> RealismVerdict:
-    """Parse the score in the last `<answer>`, and the two reasons after their headings.
+def parse_realism_answer(text: str, reading: AnswerContext) -> RealismVerdict:
+    """Parse the realism score in the last `<answer>`, and the two reasons after their headings.
 
     `strict` accepts an integer from 1 to 5, or one of the five terms if the prompt variant is
     verbal. `lenient` also accepts the two forms mixed, an unclosed tag, and a score in fields or in
@@ -152,19 +152,19 @@ def parse(text: str, reading: AnswerContext) -> RealismVerdict:
     """
     asks = reading.prompt in FAMILY_PROMPTS
     return RealismVerdict(
-        score=choose_first_parsed(
+        score=choose_first_parsed_result(
             _iter_parsed_scores(_FAMILY.sub("", text) if asks else text, reading)
         ),
-        problem=choose_first_parsed(_iter_parsed_problems(text, reading)),
-        adherence=choose_first_parsed(_iter_parsed_reasons(text, "adherence", reading.mode)),
-        family=choose_first_parsed(_iter_parsed_error_families(text, reading.mode))
+        problem=choose_first_parsed_result(_iter_parsed_problems(text, reading)),
+        adherence=choose_first_parsed_result(_iter_parsed_reasons(text, "adherence", reading.mode)),
+        family=choose_first_parsed_result(_iter_parsed_error_families(text, reading.mode))
         if asks
         else None,
     )
 
 
 def _iter_parsed_error_families(text: str, mode: Mode) -> Iterator[Family | Unparsed]:
-    """Yield the error family in the last `<family>` tag, parsed strictly, then leniently.
+    """Yield the error family in the last `<family>` tag of an answer: parsed strictly, then leniently.
 
     `lenient` also accepts other letter case, spaces instead of hyphens, and a missing plural.
     """
@@ -177,14 +177,14 @@ def _iter_parsed_error_families(text: str, mode: Mode) -> Iterator[Family | Unpa
 
 
 def _parse_error_family(piece: str) -> Family | Unparsed:
-    return _KNOWN.get(piece, build_unparsed(UnparsedReason.MALFORMED, piece))
+    return _KNOWN.get(piece, build_unparsed_result(UnparsedReason.MALFORMED, piece))
 
 
 def _iter_parsed_scores(text: str, reading: AnswerContext) -> Iterator[int | Unparsed]:
     asked = _TERMS if reading.prompt in VERBAL_PROMPTS else _INTEGERS
     body = strip_thinking(text).strip()
     if is_answer_corrected(body):
-        yield build_unparsed(UnparsedReason.AMBIGUOUS, body)
+        yield build_unparsed_result(UnparsedReason.AMBIGUOUS, body)
         return
     pieces = find_tag_contents(body, "answer", "strict")
     yield (
@@ -210,7 +210,7 @@ def _iter_untagged_scores(plain: str) -> Iterator[int | Unparsed]:
     ]
     said = {score for score in stated if isinstance(score, int)}
     if len(said) > 1:
-        yield build_unparsed(UnparsedReason.AMBIGUOUS, plain)
+        yield build_unparsed_result(UnparsedReason.AMBIGUOUS, plain)
         return
     yield from said
     lines = [line.strip() for line in plain[-_READ:].splitlines() if line.strip()]
@@ -243,7 +243,7 @@ def _parse_leading_score(plain: str) -> int | Unparsed:
 
 
 def _parse_prose_score(text: str) -> int | Unparsed:
-    """Return the score that the clauses of a text give.
+    """Return the realism score that the clauses of a prose answer give.
 
     If clauses give different scores, the last one counts only if its clause marks a contradiction.
     """
@@ -256,7 +256,9 @@ def _parse_prose_score(text: str) -> int | Unparsed:
         divided = chosen not in {None, given} and not is_contradicting_clause(clause.text)
         chosen = given
     if chosen is None or divided:
-        return build_unparsed(UnparsedReason.AMBIGUOUS if divided else UnparsedReason.MISSING, text)
+        return build_unparsed_result(
+            UnparsedReason.AMBIGUOUS if divided else UnparsedReason.MISSING, text
+        )
     return chosen
 
 
@@ -287,7 +289,7 @@ def _build_unparsed_score(pieces: list[str]) -> Unparsed:
         return Unparsed(UnparsedReason.MISSING)
     out_of_range = _NUMBER.fullmatch(pieces[-1]) and pieces[-1] not in _INTEGERS
     reason = UnparsedReason.OUT_OF_RANGE if out_of_range else UnparsedReason.MALFORMED
-    return build_unparsed(reason, pieces[-1])
+    return build_unparsed_result(reason, pieces[-1])
 
 
 def _parse_loose_score(piece: str) -> int | Unparsed:
@@ -306,7 +308,7 @@ def _parse_loose_score(piece: str) -> int | Unparsed:
         return (
             _build_unparsed_score([piece])
             if len(said) <= 1
-            else build_unparsed(UnparsedReason.AMBIGUOUS, piece)
+            else build_unparsed_result(UnparsedReason.AMBIGUOUS, piece)
         )
     return said.pop() if said else _build_unparsed_score([piece])
 
@@ -330,7 +332,7 @@ def _iter_parsed_reasons(text: str, reason: Reason, mode: Mode) -> Iterator[str 
 
 
 def _parse_reason(text: str, reason: Reason, mode: Mode) -> str | Unparsed:
-    """Return the text after the last heading of `reason`, up to the next heading or the thought's end."""
+    """Return the text of a reason, from its last heading to the next heading or the thought's end."""
     start, end = None, len(text)
     for head in _HEADS[mode].finditer(text):
         if head[reason]:
@@ -347,8 +349,8 @@ def _parse_reason(text: str, reason: Reason, mode: Mode) -> str | Unparsed:
 _FLAWLESS: Final = len(TERMS)
 
 
-def write(truth: Rating, prompt: str, _space: BoxSpace | None) -> str:
-    """Return the training answer for a rating: reasons if the prompt asks for them, then the score.
+def format_realism_training_answer(truth: Rating, prompt: str, _space: BoxSpace | None) -> str:
+    """Return the training answer for a realism rating: the reasons if requested, then the score.
 
     If the prompt asks for thoughts without headings, the thought is the problem, because the parser
     reads such answers this way.
@@ -366,9 +368,9 @@ def write(truth: Rating, prompt: str, _space: BoxSpace | None) -> str:
     family = _get_error_family(truth) if prompt in FAMILY_PROMPTS else None
     named = "" if family is None else f"<family>{family}</family>\n"
     text = f"<think>{thought}</think>\n{named}{answer}"
-    verdict = parse(text, AnswerContext(prompt=prompt))
+    verdict = parse_realism_answer(text, AnswerContext(prompt=prompt))
     said = None if isinstance(verdict.adherence, Unparsed) else verdict.adherence
-    require_parsed_as_meant(
+    require_training_answer_parses_back(
         said=(verdict.score, verdict.problem, said, verdict.family),
         meant=(
             truth.score,

@@ -1,4 +1,4 @@
-"""Questions of `realism`, answered by an integer or by a word, and texts for its verdicts."""
+"""Questions of the protocol `realism`, answered by a number or a word, and verdict texts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -8,7 +8,7 @@ from unreel.core.judgement import ErrorFamily, Rating
 from unreel.core.registry import LazyImport
 from unreel.core.safe_text import sanitise_lines
 from unreel.core.verdict import RealismVerdict
-from unreel.protocols.protocol import ProtocolPrompt, ProtocolTexts, format_part_or_reason
+from unreel.protocols.protocol import ProtocolPrompt, ProtocolTexts, format_verdict_part
 
 SOURCE: Final = "VideoRealBench, CVPR 2026"
 TERMS: Final = ("Bad", "Poor", "Normal", "Good", "Excellent")
@@ -119,10 +119,10 @@ def _format_answer_from_probability(p_generated: Sequence[float], prompt: str) -
 
 
 def _iter_verdict_details(verdict: RealismVerdict) -> Iterator[tuple[str, str]]:
-    yield "problem", format_part_or_reason(verdict.problem, sanitise_lines)
-    yield "in the scale's words", format_part_or_reason(verdict.adherence, sanitise_lines)
+    yield "problem", format_verdict_part(verdict.problem, sanitise_lines)
+    yield "in the scale's words", format_verdict_part(verdict.adherence, sanitise_lines)
     if verdict.family is not None:
-        yield "errors", format_part_or_reason(verdict.family, str)
+        yield "errors", format_verdict_part(verdict.family, str)
 
 
 WORDING: Final[ProtocolTexts[Rating, RealismVerdict]] = ProtocolTexts(
@@ -132,5 +132,5 @@ WORDING: Final[ProtocolTexts[Rating, RealismVerdict]] = ProtocolTexts(
     phrase=_format_answer_from_probability,
     details=_iter_verdict_details,
     teaches=frozenset(PROMPTS),
-    write=LazyImport("unreel.protocols.realism.parser:write"),
+    write=LazyImport("unreel.protocols.realism.parser:format_realism_training_answer"),
 )

@@ -10,8 +10,8 @@ from unreel.core.estimate import Coverage, Measured, Metric, Scorecard, Unmeasur
 from unreel.core.failure import Failure
 from unreel.core.judgement import Rating
 from unreel.core.verdict import RealismVerdict, Unparsed
-from unreel.protocols.groups import add_part_metrics
-from unreel.protocols.measure import (
+from unreel.protocols.group_metrics import add_benchmark_part_metrics
+from unreel.protocols.metric_estimates import (
     ScoredClips,
     count_failure_reasons,
     count_unparsed_parts,
@@ -19,7 +19,7 @@ from unreel.protocols.measure import (
     measure_mean_percent,
 )
 from unreel.protocols.protocol import ScoredQuestion
-from unreel.protocols.realism.figures import FIGURES, INSTRUMENT
+from unreel.protocols.realism.metrics import FIGURES, INSTRUMENT
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import pair_consistency, plcc, srocc
 
@@ -35,8 +35,8 @@ _FIGURES: Final[tuple[tuple[str, Callable[..., Measured]], ...]] = (
 )
 
 
-@add_part_metrics(FIGURES)
-def score(rows: Sequence[RealismRow], *, seed: int) -> Scorecard:
+@add_benchmark_part_metrics(FIGURES)
+def compute_realism_scorecard(rows: Sequence[RealismRow], *, seed: int) -> Scorecard:
     """Compute PLCC, SROCC, PCR and STS against human ratings, on the paper's scale of at most 1.
 
     - A row counts if its question was answered. A failure is in no metric, only in `failures`.

@@ -7,7 +7,7 @@ from unreel.core.clip import Origin
 from unreel.core.registry import LazyImport
 from unreel.core.verdict import RealityVerdict
 from unreel.protocols.protocol import ClipGroundTruth, Protocol, ProtocolGroundTruth
-from unreel.protocols.reality.figures import FIGURES, INSTRUMENT
+from unreel.protocols.reality.metrics import FIGURES, INSTRUMENT
 from unreel.protocols.reality.prompts import PROMPTS, WORDING
 
 
@@ -24,8 +24,8 @@ REALITY: Final[Protocol[Origin, RealityVerdict]] = Protocol(
     instrument=INSTRUMENT,
     title="Real or generated",
     prompts=PROMPTS,
-    parse=LazyImport("unreel.protocols.reality.parser:parse"),
-    score=LazyImport("unreel.protocols.reality.scorer:score"),
+    parse=LazyImport("unreel.protocols.reality.parser:parse_reality_answer"),
+    score=LazyImport("unreel.protocols.reality.scorer:compute_reality_scorecard"),
     truths=ProtocolGroundTruth(kind=Origin, of=_get_true_origins),
     wording=WORDING,
     figures=FIGURES,

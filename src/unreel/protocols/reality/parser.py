@@ -9,19 +9,19 @@ from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
 from unreel.protocols.answer_text import (
     SHORT,
-    build_unparsed,
-    choose_first_parsed,
+    build_unparsed_result,
+    choose_first_parsed_result,
     find_tag_contents,
     is_refusal_or_error,
     strip_markup,
     strip_thinking,
 )
-from unreel.protocols.claim_parser import (
+from unreel.protocols.field_parser import find_first_json_object
+from unreel.protocols.label_claim_parser import (
     is_answer_corrected,
     parse_claimed_label,
     parse_label_field,
 )
-from unreel.protocols.field_parser import find_json_object
 from unreel.protocols.protocol import AnswerContext, Mode
 from unreel.protocols.reality.prompts import CONFIDENCE_PROMPTS
 
@@ -54,14 +54,14 @@ _CONFIDENCE: Final = re.compile(
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,12}(?:\.[0-9]{1,12})?")
 
 
-def parse(text: str, reading: AnswerContext) -> RealityVerdict:
-    """Parse the label in the last `<answer>`: 1 is real, 0 is generated. Thoughts are ignored.
+def parse_reality_answer(text: str, reading: AnswerContext) -> RealityVerdict:
+    """Parse the label in the last `<answer>` of an answer: 1 is real, 0 is generated.
 
-    `lenient` also accepts words for the label, in other languages too, punctuation around them, an
-    unclosed tag, and an answer in prose. A digit and a word that disagree are ambiguous. A
-    confidence is read if the prompt asks for one: a number from 0 to 100 in its tag, for `lenient`
-    also with a percent sign, as `85/100`, or as `Confidence: 85`. A possible fraction of 1, such as
-    0.9, is ambiguous.
+    Thoughts are ignored. `lenient` also accepts words for the label, in other languages too,
+    punctuation around them, an unclosed tag, and an answer in prose. A digit and a word that disagree
+    are ambiguous. A confidence is read if the prompt asks for one: a number from 0 to 100 in its tag,
+    for `lenient` also with a percent sign, as `85/100`, or as `Confidence: 85`. A possible fraction of
+    1, such as 0.9, is ambiguous.
     """
     body = strip_thinking(text).strip()
     asks = reading.prompt in CONFIDENCE_PROMPTS
@@ -71,13 +71,13 @@ def parse(text: str, reading: AnswerContext) -> RealityVerdict:
 
 def _parse_reality_verdict(body: str, mode: Mode, *, asks: bool) -> RealityVerdict:
     if is_refusal_or_error(body):
-        nothing = build_unparsed(UnparsedReason.MISSING, body)
+        nothing = build_unparsed_result(UnparsedReason.MISSING, body)
         return RealityVerdict(label=nothing, confidence=nothing if asks else None)
     if not asks:
-        return RealityVerdict(label=choose_first_parsed(_iter_parsed_labels(body, mode)))
-    label = choose_first_parsed(_iter_parsed_labels(_CONFIDENCE.sub("", body), mode))
+        return RealityVerdict(label=choose_first_parsed_result(_iter_parsed_labels(body, mode)))
+    label = choose_first_parsed_result(_iter_parsed_labels(_CONFIDENCE.sub("", body), mode))
     return RealityVerdict(
-        label=label, confidence=choose_first_parsed(_iter_parsed_confidences(body, mode))
+        label=label, confidence=choose_first_parsed_result(_iter_parsed_confidences(body, mode))
     )
 
 
@@ -93,10 +93,10 @@ def _iter_parsed_confidences(body: str, mode: Mode) -> Iterator[float | Unparsed
         stated = [found["sure"] for found in _STATED.finditer(plain)]
         if pieces := find_tag_contents(plain, "confidence", "lenient"):
             yield _parse_confidence(pieces[-1], _LOOSE)
-        elif "confidence" in (given := find_json_object(plain)):
+        elif "confidence" in (given := find_first_json_object(plain)):
             yield _parse_confidence(str(given["confidence"]), _LOOSE)
         elif len(set(stated)) > 1:
-            yield build_unparsed(UnparsedReason.AMBIGUOUS, plain)
+            yield build_unparsed_result(UnparsedReason.AMBIGUOUS, plain)
         elif stated:
             yield _parse_confidence(stated[0], _LOOSE)
 
@@ -104,16 +104,16 @@ def _iter_parsed_confidences(body: str, mode: Mode) -> Iterator[float | Unparsed
 def _parse_confidence(piece: str, form: re.Pattern[str]) -> float | Unparsed:
     found = form.fullmatch(piece) if len(piece) <= SHORT else None
     if found is None:
-        return build_unparsed(UnparsedReason.MALFORMED, piece)
+        return build_unparsed_result(UnparsedReason.MALFORMED, piece)
     sure = float(found["sure"])
     if not 0 <= sure <= _CERTAIN:
-        return build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
-    return build_unparsed(UnparsedReason.AMBIGUOUS, piece) if 0 < sure <= 1 else sure
+        return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
+    return build_unparsed_result(UnparsedReason.AMBIGUOUS, piece) if 0 < sure <= 1 else sure
 
 
 def _iter_parsed_labels(body: str, mode: Mode) -> Iterator[Label | Unparsed]:
     if is_answer_corrected(body):
-        yield build_unparsed(UnparsedReason.AMBIGUOUS, body)
+        yield build_unparsed_result(UnparsedReason.AMBIGUOUS, body)
         return
     pieces = _list_answer_pieces(body, "strict")
     yield (
@@ -145,7 +145,7 @@ def _parse_loose_label(piece: str) -> Label | Unparsed:
     if isinstance(claim, Label):
         said.add(claim)
     if len(said) > 1 or (len(others) > 1 and len(piece) <= SHORT):
-        return build_unparsed(UnparsedReason.AMBIGUOUS, piece)
+        return build_unparsed_result(UnparsedReason.AMBIGUOUS, piece)
     return said.pop() if said else _build_unparsed_label([piece])
 
 
@@ -153,6 +153,6 @@ def _build_unparsed_label(pieces: list[str]) -> Unparsed:
     if not pieces:
         return Unparsed(UnparsedReason.MISSING)
     number = _NUMBER.fullmatch(pieces[-1]) is not None and pieces[-1] not in _DIGITS
-    return build_unparsed(
+    return build_unparsed_result(
         UnparsedReason.OUT_OF_RANGE if number else UnparsedReason.MALFORMED, pieces[-1]
     )

@@ -1,4 +1,4 @@
-"""Questions of `reality`, texts for its verdicts, and the storyboard question for generated clips."""
+"""Questions of the protocol `reality`, texts of its verdicts, and the question about a storyboard."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -6,14 +6,14 @@ from typing import Final
 
 from unreel.core.clip import Origin, Real
 from unreel.core.verdict import RealityVerdict
+from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.protocol import (
     EVEN,
     ProtocolPrompt,
     ProtocolTexts,
     format_label,
-    format_part_or_reason,
+    format_verdict_part,
 )
-from unreel.protocols.space import BoxSpace
 
 SOURCE: Final = "Video Reality Test, arXiv 2512.13281"
 
@@ -121,7 +121,7 @@ def _format_answer_from_probability(p_generated: Sequence[float], prompt: str) -
 
 def _iter_verdict_details(verdict: RealityVerdict) -> Iterator[tuple[str, str]]:
     if verdict.confidence is not None:
-        yield "confidence", format_part_or_reason(verdict.confidence, "{:g} of 100".format)
+        yield "confidence", format_verdict_part(verdict.confidence, "{:g} of 100".format)
 
 
 def _format_training_answer(truth: Origin, _prompt: str, _space: BoxSpace | None) -> str:

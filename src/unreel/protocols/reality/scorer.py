@@ -1,4 +1,4 @@
-"""Scorecard of `reality` from judged clips, whose columns need no object per clip."""
+"""Scorecard of the protocol `reality`, computed from columns without an object per clip."""
 
 from array import array
 from collections import Counter
@@ -9,14 +9,19 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from unreel.core.clip import Origin, get_creator, get_creator_setting, list_creator_names
+from unreel.core.clip import (
+    Origin,
+    get_first_creator,
+    get_first_creator_setting,
+    list_creator_names,
+)
 from unreel.core.estimate import Coverage, Metric, Scorecard, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed
-from unreel.protocols.figures import ALL_CLIPS
-from unreel.protocols.groups import add_part_metrics
-from unreel.protocols.measure import (
+from unreel.protocols.group_metrics import add_benchmark_part_metrics
+from unreel.protocols.metric_definitions import ALL_CLIPS
+from unreel.protocols.metric_estimates import (
     CALLS,
     LabelPredictions,
     Said,
@@ -24,15 +29,15 @@ from unreel.protocols.measure import (
     WeightedMean,
     count_confusion_matrix,
     iter_detection_metrics,
-    measure_f1,
+    measure_label_f1,
     measure_mean_percent,
     measure_weighted_sum_percent,
 )
 from unreel.protocols.protocol import ScoredQuestion
-from unreel.protocols.reality.figures import FIGURES, INSTRUMENT
+from unreel.protocols.reality.metrics import FIGURES, INSTRUMENT
 from unreel.stats.clusters import ClusterIdBuilder
-from unreel.stats.detection import ProbabilityCalibration, measure_probability_calibration
-from unreel.stats.sample import Array, BoolArray, ClusterIds
+from unreel.stats.detection_metrics import ProbabilityCalibration, measure_probability_calibration
+from unreel.stats.row_sample import Array, BoolArray, ClusterIds
 
 RealityRow = ScoredQuestion[Origin, RealityVerdict]
 _NOT_ASKED, _UNTOLD = -2.0, -1.0
@@ -43,7 +48,7 @@ _KINDS_KEPT: Final = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClipAnswerColumns:
-    """Columns of the clips in questions: clusters, creators, predicted labels and probabilities."""
+    """Answers about clips as columns: clusters, creators, answered labels and probabilities."""
 
     ties: ClusterIds
     """What each is drawn with: its source, or the clip alone, and who made it."""
@@ -59,7 +64,7 @@ class ClipAnswerColumns:
     """Probability of being generated, from each answer."""
 
     def only(self, chosen: BoolArray) -> "ClipAnswerColumns":
-        """Return the clips of the mask `chosen`; this same object if all clips are chosen."""
+        """Return the rows of the clips in the mask `chosen`; the same object if all clips are chosen."""
         if chosen.all():
             return self
         return replace(
@@ -94,7 +99,7 @@ class ClipAnswerColumns:
 
     @property
     def valid(self) -> BoolArray:
-        """Return a mask of the clips with a predicted label."""
+        """Return a mask of the clips whose answer has a readable label."""
         valid: BoolArray = self.said != CALLS[None]
         return valid
 
@@ -106,28 +111,28 @@ class ClipAnswerColumns:
 
     @property
     def calls(self) -> LabelPredictions:
-        """Return the true and the predicted label of each clip."""
+        """Return the true label and the answered label of each clip."""
         return LabelPredictions(self.ties, self.generated, self.said)
 
     @property
     def coverage(self) -> Coverage:
-        """Return the number of clips with a predicted label, and the number of all clips."""
+        """Return the number of clips with a readable label in the answer, and the number of all clips."""
         return Coverage(parsed=int(self.valid.sum()), asked=len(self.said))
 
     @property
     def believed(self) -> BoolArray:
-        """Return a mask of the clips for which a probability was requested."""
+        """Return a mask of the clips whose question asked for a confidence."""
         believed: BoolArray = self.belief != _NOT_ASKED
         return believed
 
     @property
     def told(self) -> BoolArray:
-        """Return a mask of the clips with a reported probability."""
+        """Return a mask of the clips whose answer gives a probability of being generated."""
         return self.belief >= 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RealityCounts:
+class RealityScorecardData:
     """Data of a `reality` scorecard: clips as columns, and counts of failures and unreadable parts."""
 
     asked: ClipAnswerColumns
@@ -137,8 +142,11 @@ class RealityCounts:
     """Parts that could not be read, as `part: reason`."""
 
 
-def build_reality_columns(rows: Iterable[RealityRow]) -> RealityCounts:
-    """Build the columns of clips, and count failures and unreadable parts, in one pass over `rows`."""
+def build_reality_columns(rows: Iterable[RealityRow]) -> RealityScorecardData:
+    """Build the columns of a `reality` scorecard from `rows` in one pass, and count failures.
+
+    Parts of answers that could not be read are counted too.
+    """
     tying, kinds = ClusterIdBuilder(), dict[tuple[str, ...], int]()
     kind, said, answered, belief = array("i"), array("b"), bytearray(), array("d")
     failures, unparsed = Counter[str](), Counter[str]()
@@ -147,8 +155,8 @@ def build_reality_columns(rows: Iterable[RealityRow]) -> RealityCounts:
     for row in rows:
         truth, outcome = row.truth, row.outcome
         if truth not in origins:
-            makers = list_creator_names(get_creator(truth), get_creator_setting(truth))
-            origins[truth] = get_creator(truth), kinds.setdefault(makers, len(kinds))
+            makers = list_creator_names(get_first_creator(truth), get_first_creator_setting(truth))
+            origins[truth] = get_first_creator(truth), kinds.setdefault(makers, len(kinds))
         creator, number = origins[truth]
         tying.add(row.cluster.scene, row.creator or creator)
         kind.append(number)
@@ -180,11 +188,11 @@ def build_reality_columns(rows: Iterable[RealityRow]) -> RealityCounts:
         answered=np.frombuffer(answered, np.bool_),
         belief=_read_probability_column(belief),
     )
-    return RealityCounts(asked=asked, failures=failures, unparsed=unparsed)
+    return RealityScorecardData(asked=asked, failures=failures, unparsed=unparsed)
 
 
 def _read_probability_column(belief: "array[float]") -> Array:
-    """Return the probabilities as an array; without memory per clip if none was requested."""
+    """Return the probabilities in `belief` as an array; without memory per clip if none was requested."""
     column = np.frombuffer(belief, np.float64)
     if (column == _NOT_ASKED).all():
         return np.broadcast_to(np.float64(_NOT_ASKED), column.shape)
@@ -204,8 +212,8 @@ def _iter_unparsed_parts(verdict: RealityVerdict) -> Iterator[str]:
             yield f"{name}: {part.reason.value}"
 
 
-@add_part_metrics(FIGURES)
-def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
+@add_benchmark_part_metrics(FIGURES)
+def compute_reality_scorecard(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
     """Compute the accuracy in percent per creator, with all real clips, and the mean over creators.
 
     - `pooled: X` is the fraction of right answers among the real clips and the clips of creator X;
@@ -237,7 +245,7 @@ def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
         metrics=(
             *_iter_accuracy_metrics("", asked=answered, counted=valid, seed=seed),
             *_iter_accuracy_metrics(ALL_CLIPS, asked=asks, counted=asks, seed=seed),
-            *_iter_share_metrics(answered, seed=seed),
+            *_iter_rate_metrics(answered, seed=seed),
             *_iter_label_metrics("", asked=answered, counted=valid, seed=seed),
             *_iter_label_metrics(ALL_CLIPS, asked=asks, counted=asks, seed=seed),
             *_iter_confidence_metrics(answered, seed=seed),
@@ -253,7 +261,7 @@ def _iter_label_metrics(
 ) -> Iterator[Metric]:
     right = measure_mean_percent(counted.right, clips=counted.ties, seed=seed)
     yield Metric(name="accuracy" + suffix, value=right, coverage=asked.coverage)
-    value = measure_f1(counted.calls, seed=seed)
+    value = measure_label_f1(counted.calls, seed=seed)
     yield Metric(name="f1" + suffix, value=value, coverage=asked.coverage)
 
 
@@ -307,20 +315,20 @@ def _build_balanced_means(
     ]
 
 
-def _iter_share_metrics(answered: ClipAnswerColumns, *, seed: int) -> Iterator[Metric]:
-    yield _measure_label_share("answered-real", Label.REAL, answered, seed=seed)
-    yield _measure_label_share(
+def _iter_rate_metrics(answered: ClipAnswerColumns, *, seed: int) -> Iterator[Metric]:
+    yield _measure_label_rate("answered-real", Label.REAL, answered, seed=seed)
+    yield _measure_label_rate(
         "real-accuracy", Label.REAL, answered.only(answered.made_by(None)), seed=seed
     )
-    yield _measure_label_share(
+    yield _measure_label_rate(
         "fake-accuracy", Label.GENERATED, answered.only(answered.generated), seed=seed
     )
     for name in answered.makers:
         own = answered.only(answered.made_by(name))
-        yield _measure_label_share(f"caught: {name}", Label.GENERATED, own, seed=seed)
+        yield _measure_label_rate(f"caught: {name}", Label.GENERATED, own, seed=seed)
 
 
-def _measure_label_share(name: str, label: Label, asked: ClipAnswerColumns, *, seed: int) -> Metric:
+def _measure_label_rate(name: str, label: Label, asked: ClipAnswerColumns, *, seed: int) -> Metric:
     valid = asked.only(asked.valid)
     value = measure_mean_percent(valid.said == CALLS[label], clips=valid.ties, seed=seed)
     return Metric(name=name, value=value, coverage=asked.coverage)

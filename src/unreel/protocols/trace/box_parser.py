@@ -7,9 +7,9 @@ from typing import Final
 
 from unreel.core.box import Box
 from unreel.core.verdict import Unparsed, UnparsedReason
-from unreel.protocols.answer_text import SHORT, build_unparsed, strip_markup
+from unreel.protocols.answer_text import SHORT, build_unparsed_result, strip_markup
+from unreel.protocols.box_space import PERMILLE, BoxSpace
 from unreel.protocols.protocol import Mode
-from unreel.protocols.space import PERMILLE, BoxSpace
 
 # Bounded, so that no number overflows a column of 64 bits and no digit run costs time.
 NUMBER: Final = r"[0-9]{1,12}(?:\.[0-9]{1,12})?"
@@ -82,7 +82,7 @@ _Y_CENTRE: Final = ("cy", "yc", "ycenter", "ycentre", "centery", "centrey")
 
 
 def parse_trace_box(piece: str, mode: Mode, *, space: BoxSpace) -> Box | Unparsed:
-    """Parse the box in `piece`, in units of `space`, and clip it to the frame.
+    """Parse a box in a piece of an answer, in units of `space`, and clip it to the frame.
 
     `strict` accepts four corners in brackets. `lenient` also accepts named sides, sides in an order
     that the text names, a corner or a centre with width and height, percentages, fractions of 1
@@ -91,13 +91,13 @@ def parse_trace_box(piece: str, mode: Mode, *, space: BoxSpace) -> Box | Unparse
     box.
     """
     if len(piece) > SHORT:
-        return build_unparsed(UnparsedReason.MALFORMED, piece)
+        return build_unparsed_result(UnparsedReason.MALFORMED, piece)
     if exact := _EXACT.fullmatch(piece):
         return _parse_strict_box(exact.groups(), space, piece)
     return (
         _parse_loose_box(strip_markup(piece), space)
         if mode == "lenient"
-        else build_unparsed(UnparsedReason.MALFORMED, piece)
+        else build_unparsed_result(UnparsedReason.MALFORMED, piece)
     )
 
 
@@ -106,7 +106,7 @@ def _parse_strict_box(corners: Sequence[str], space: BoxSpace, piece: str) -> Bo
     ratios = [_parse_decimal_ratio(corner) for corner in corners]
     are_parts = all(n <= d for n, d in ratios) and any(n % d for n, d in ratios)
     if max(space.width, space.height) > 1 and are_parts:
-        return build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+        return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
     sizes = (space.width, space.height) * 2
     # A quotient of whole numbers is rounded once, as that of fractions.
     x0, y0, x1, y1 = (
@@ -114,7 +114,7 @@ def _parse_strict_box(corners: Sequence[str], space: BoxSpace, piece: str) -> Bo
     )
     if x0 < x1 and y0 < y1:
         return Box(x0, y0, x1, y1)
-    return build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+    return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
 
 
 def _parse_decimal_ratio(number: str) -> tuple[int, int]:
@@ -132,14 +132,17 @@ def _parse_loose_box(piece: str, declared: BoxSpace) -> Box | Unparsed:
     space = _find_box_space(piece, declared)
     corners = None if space is None else _find_corners(_remove_unit_words(piece))
     if space is None or corners is None:
-        return build_unparsed(UnparsedReason.MALFORMED, piece)
+        return build_unparsed_result(UnparsedReason.MALFORMED, piece)
     if space is _PARTS and max(corners) > 1:
-        return build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+        return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
     return _build_box_in_space(corners, space, piece)
 
 
 def _find_box_space(piece: str, declared: BoxSpace) -> BoxSpace | None:
-    """Return the space that the text names, else `declared`; `None` if the two are incompatible."""
+    """Return the coordinate space that the text of a box names, else `declared`.
+
+    Return `None` if the text names pixels and `declared` has none, or if the box is Gemini's `box_2d`.
+    """
     if _ELSEWHERE.search(piece):
         return None
     if "%" in piece:
@@ -162,7 +165,7 @@ def _remove_unit_words(piece: str) -> str:
 
 
 def _find_corners(piece: str) -> list[Fraction] | None:
-    """Return the box as left, top, right, bottom; `None` if it cannot be read.
+    """Return the corners of a box in a text as left, top, right, bottom; `None` if it cannot be read.
 
     Sides are found by ranges, named corners, names or a stated order, else in corner order.
     """
@@ -264,8 +267,8 @@ def _find_four_numbers(piece: str) -> list[Fraction] | None:
 
 def _build_box_in_space(corners: Sequence[Fraction], space: BoxSpace, piece: str) -> Box | Unparsed:
     if max(space.width, space.height) > 1 and _are_fractions(corners):
-        return build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
-    return space.box(list(corners)) or build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+        return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
+    return space.box(list(corners)) or build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
 
 
 def _are_fractions(corners: Sequence[Fraction]) -> bool:

@@ -1,4 +1,4 @@
-"""Parser of the onset of a trace, the time at which it begins, in an answer."""
+"""Parser of the onset of a trace, the time at which it begins, in answers of the protocol `trace`."""
 
 # ruff: noqa: RUF001  words of other languages
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from unreel.core.span import convert_to_microseconds
 from unreel.core.verdict import Unparsed, UnparsedReason
-from unreel.protocols.answer_text import SHORT, build_unparsed, strip_markup
+from unreel.protocols.answer_text import SHORT, build_unparsed_result, strip_markup
 from unreel.protocols.claim_words import replace_number_words
 from unreel.protocols.protocol import Mode
 from unreel.protocols.trace.box_parser import NUMBER
@@ -75,18 +75,18 @@ _STARTING: Final = re.compile(
 
 
 def parse_trace_onset(piece: str, mode: Mode) -> int | Unparsed:
-    """Parse the onset in microseconds after the clip's start; of a time range, its beginning.
+    """Parse the onset of a trace, in microseconds after the clip's start.
 
-    `strict` accepts only a number of seconds. `lenient` also accepts units, clock times and words
-    of several languages. A frame number is not accepted.
+    Of a time range, the beginning counts. `strict` accepts only a number of seconds. `lenient` also
+    accepts units, clock times and words of several languages. A frame number is not accepted.
     """
     seconds = _parse_onset_seconds(piece, mode) if len(piece) <= SHORT else None
     if seconds is None:
-        return build_unparsed(UnparsedReason.MALFORMED, piece)
+        return build_unparsed_result(UnparsedReason.MALFORMED, piece)
     return (
         convert_to_microseconds(seconds)
         if seconds >= 0
-        else build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+        else build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
     )
 
 

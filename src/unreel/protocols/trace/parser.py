@@ -1,4 +1,4 @@
-"""Parser from an answer's text to a `TraceVerdict`, and the answers that a reviewer is trained to give."""
+"""Parser of answers of the protocol `trace`, and the answers that a reviewer is trained to give."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -10,26 +10,26 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
 from unreel.core.verdict import TraceVerdict, Unparsed, UnparsedReason
 from unreel.protocols.answer_text import (
-    build_unparsed,
-    choose_first_parsed,
+    build_unparsed_result,
+    choose_first_parsed_result,
     find_tag_contents,
     is_refusal_or_error,
     strip_markup,
     strip_thinking,
 )
-from unreel.protocols.claim_parser import parse_claimed_label, parse_label_field
+from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.field_parser import parse_answer_fields
+from unreel.protocols.label_claim_parser import parse_claimed_label, parse_label_field
 from unreel.protocols.protocol import (
     AnswerContext,
     Mode,
     collapse_whitespace,
-    require_parsed_as_meant,
+    require_training_answer_parses_back,
 )
-from unreel.protocols.space import BoxSpace
 from unreel.protocols.trace.box_parser import find_box_texts, parse_trace_box
+from unreel.protocols.trace.ground_truth import TraceTruth
 from unreel.protocols.trace.onset_parser import find_onset_texts, parse_trace_onset
 from unreel.protocols.trace.prompts import SENTENCE_PROMPTS, asks_onset_time
-from unreel.protocols.trace.truth import TraceTruth
 
 _LABELS: Final = {"real": Label.REAL, "fake": Label.GENERATED}
 _WORD: Final = r"(?P<word>REAL|FAKE)"
@@ -49,7 +49,7 @@ _BEFORE_REASON: Final = re.compile(r"<\s{0,3}explanation\b|\bthe reason is\b", r
 
 
 def parse_trace_label(body: str, mode: Mode) -> Label | Unparsed:
-    """Parse the label: REAL or FAKE at the start of the answer, else the only one that it states.
+    """Parse the label of an answer: REAL or FAKE at its start, else the only one that it states.
 
     The rest of the text before the explanation may not contradict it. A refusal or an error message
     is no answer. `lenient` also accepts a field named verdict, and claims in prose in lower case,
@@ -57,7 +57,7 @@ def parse_trace_label(body: str, mode: Mode) -> Label | Unparsed:
     """
     reason = _BEFORE_REASON.search(body)
     claim = (body[: reason.start()] if reason else body).strip()
-    return choose_first_parsed(_iter_parsed_labels(claim, mode))
+    return choose_first_parsed_result(_iter_parsed_labels(claim, mode))
 
 
 def _iter_parsed_labels(claim: str, mode: Mode) -> Iterator[Label | Unparsed]:
@@ -77,20 +77,20 @@ def _parse_opening_label(claim: str) -> Label | Unparsed:
         return label
     rest = parse_claimed_label(behind)
     if isinstance(rest, Label) and rest is not label:
-        return build_unparsed(UnparsedReason.AMBIGUOUS, claim)
+        return build_unparsed_result(UnparsedReason.AMBIGUOUS, claim)
     return label
 
 
 def _parse_stated_label(claim: str) -> Label | Unparsed:
     if is_refusal_or_error(claim):
-        return build_unparsed(UnparsedReason.MISSING, claim)
+        return build_unparsed_result(UnparsedReason.MISSING, claim)
     said = {_LABELS[found["word"].lower()] for found in _STATEMENT.finditer(claim)}
     understood = parse_claimed_label(claim)
     if not _CAPITAL.search(claim):
-        return build_unparsed(UnparsedReason.MISSING, claim)
+        return build_unparsed_result(UnparsedReason.MISSING, claim)
     if isinstance(understood, Unparsed) or said == {understood}:
         return understood
-    return build_unparsed(UnparsedReason.AMBIGUOUS, claim)
+    return build_unparsed_result(UnparsedReason.AMBIGUOUS, claim)
 
 
 def _iter_lenient_labels(claim: str) -> Iterator[Label | Unparsed]:
@@ -131,7 +131,7 @@ _REASON: Final = {
 }
 
 
-def parse(text: str, reading: AnswerContext) -> TraceVerdict:
+def parse_trace_answer(text: str, reading: AnswerContext) -> TraceVerdict:
     """Parse the label, box, onset and explanation of an answer; thoughts are ignored.
 
     `strict` requires the format of `reading.prompt`: tags, or the trained sentences. A part with
@@ -169,7 +169,10 @@ def parse(text: str, reading: AnswerContext) -> TraceVerdict:
 def _parse_prose_fallback(
     formal: R | Unparsed, pieces: list[str], read: Callable[[str, Mode], R | Unparsed]
 ) -> R | Unparsed:
-    """Return `formal`; if it is missing, the only value that can be read in `pieces` of prose."""
+    """Return the parsed part `formal`; if it is missing, the only value that `read` finds in `pieces`.
+
+    `pieces` are parts of the answer's prose.
+    """
     if not isinstance(formal, Unparsed) or formal.reason is not UnparsedReason.MISSING:
         return formal
     readings = {
@@ -181,7 +184,7 @@ def _parse_prose_fallback(
 def _parse_part(
     body: str, part: Part, *, reading: AnswerContext, read: Callable[[str, Mode], R | Unparsed]
 ) -> R | Unparsed:
-    return choose_first_parsed(
+    return choose_first_parsed_result(
         _parse_single_piece(pieces, mode, read=read)
         for mode, pieces in _iter_part_pieces(body, part, reading)
     )
@@ -223,7 +226,7 @@ def _parse_single_piece(
     if not pieces:
         return Unparsed(UnparsedReason.MISSING)
     if mode == "strict" and len(set(pieces)) > 1:
-        return build_unparsed(UnparsedReason.AMBIGUOUS, pieces[0])
+        return build_unparsed_result(UnparsedReason.AMBIGUOUS, pieces[0])
     return read(pieces[0], mode)
 
 
@@ -232,8 +235,8 @@ _COARSEST: Final = 2
 """Units across: with fewer, every box in whole units is the whole frame."""
 
 
-def write(truth: TraceTruth, prompt: str, space: BoxSpace | None) -> str:
-    """Return the training answer for one annotation row.
+def format_trace_training_answer(truth: TraceTruth, prompt: str, space: BoxSpace | None) -> str:
+    """Return the training answer for one annotation row of `trace`.
 
     The box is the first box of the track, in whole units of `space` (at least one unit wide and
     high). The time is the start of the span in seconds, to two decimal places. Parts that the row
@@ -260,9 +263,9 @@ def write(truth: TraceTruth, prompt: str, space: BoxSpace | None) -> str:
     if reason:
         sentences.append(f"The reason is because {reason}")
     text = " ".join(sentences)
-    verdict = parse(text, AnswerContext(prompt=prompt, space=space))
+    verdict = parse_trace_answer(text, AnswerContext(prompt=prompt, space=space))
     said = "" if isinstance(verdict.explanation, Unparsed) else verdict.explanation
-    require_parsed_as_meant(
+    require_training_answer_parses_back(
         said=(verdict.label, isinstance(verdict.box, Box), said),
         meant=(truth.label, truth.box is not None, reason),
     )

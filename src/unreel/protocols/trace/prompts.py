@@ -1,4 +1,4 @@
-"""Questions of `trace`, and texts for its verdicts."""
+"""Questions of the protocol `trace`, and texts of its verdicts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -15,10 +15,10 @@ from unreel.protocols.protocol import (
     ProtocolPrompt,
     ProtocolTexts,
     format_label,
-    format_part_or_reason,
+    format_verdict_part,
 )
-from unreel.protocols.trace.figures import WHOLE_FRAME
-from unreel.protocols.trace.truth import TraceTruth
+from unreel.protocols.trace.ground_truth import TraceTruth
+from unreel.protocols.trace.metrics import WHOLE_FRAME
 
 SOURCE: Final = "DeepTraceReward, arXiv 2509.22646"
 VIDEO_MARK: Final = "<video> "
@@ -63,12 +63,12 @@ _NO_TIME: Final = frozenset({"fine-tuning-no-time", "fine-tuning-no-both"})
 
 
 def asks_onset_time(variant: str) -> bool:
-    """Return whether the prompt variant asks for the onset of a trace."""
+    """Return whether a prompt variant of `trace` asks for the time at which the trace begins."""
     return variant not in _NO_TIME
 
 
-def describe_box(box: Box) -> str:
-    """Describe a box in words, in percentages of the frame."""
+def describe_box_position(box: Box) -> str:
+    """Describe the position and the area of a box in words, in percentages of the frame."""
     whole = ", nearly the whole frame" if box.area >= WHOLE_FRAME else ""
     return (
         f"{box.x0:.0%} to {box.x1:.0%} across, {box.y0:.0%} to {box.y1:.0%} down"
@@ -86,9 +86,9 @@ def _format_answer_from_probability(p_generated: Sequence[float], _prompt: str) 
 
 def _iter_verdict_details(verdict: TraceVerdict) -> Iterator[tuple[str, str]]:
     if verdict.label is Label.GENERATED:
-        yield "from", format_part_or_reason(verdict.start_us, format_seconds)
-        yield "place", format_part_or_reason(verdict.box, describe_box)
-        yield "because", format_part_or_reason(verdict.explanation, sanitise_lines)
+        yield "from", format_verdict_part(verdict.start_us, format_seconds)
+        yield "place", format_verdict_part(verdict.box, describe_box_position)
+        yield "because", format_verdict_part(verdict.explanation, sanitise_lines)
 
 
 WORDING: Final[ProtocolTexts[TraceTruth, TraceVerdict]] = ProtocolTexts(
@@ -98,5 +98,5 @@ WORDING: Final[ProtocolTexts[TraceTruth, TraceVerdict]] = ProtocolTexts(
     phrase=_format_answer_from_probability,
     details=_iter_verdict_details,
     teaches=SENTENCE_PROMPTS,
-    write=LazyImport("unreel.protocols.trace.parser:write"),
+    write=LazyImport("unreel.protocols.trace.parser:format_trace_training_answer"),
 )

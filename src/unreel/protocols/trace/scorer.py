@@ -7,30 +7,30 @@ import numpy as np
 
 from unreel.core.estimate import Coverage, Estimate, Measured, Metric, Scorecard, Unmeasured
 from unreel.core.judgement import Label
-from unreel.protocols.groups import add_part_metrics
-from unreel.protocols.measure import (
+from unreel.protocols.group_metrics import add_benchmark_part_metrics
+from unreel.protocols.metric_estimates import (
     CALLS,
     WeightedMean,
     count_confusion_matrix,
-    measure_f1,
+    measure_label_f1,
     measure_mean_percent,
     measure_weighted_sum_percent,
 )
-from unreel.protocols.trace.figures import FIGURES, INSTRUMENT
-from unreel.protocols.trace.row_columns import (
+from unreel.protocols.trace.metrics import FIGURES, INSTRUMENT
+from unreel.protocols.trace.scorecard_columns import (
     ScoredUnitColumns,
     TraceRow,
-    TraceRowColumns,
+    TraceScorecardData,
     build_trace_columns,
 )
-from unreel.stats.sample import Array, BoolArray, ClusterIds
+from unreel.stats.row_sample import Array, BoolArray, ClusterIds
 
 _PLACED: Final = ("explanation", "box-iou", "box-distance", "time-distance")
 _OVERALL: Final = ("accuracy", "explanation", "box-iou", "time-distance")
 
 
-@add_part_metrics(FIGURES)
-def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
+@add_benchmark_part_metrics(FIGURES)
+def compute_trace_scorecard(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
     """Compute all metrics of `trace`, in percent: per annotation row, per video, and per best trace.
 
     - A row counts if its question was answered. A failure is counted only in `failures`.
@@ -53,7 +53,7 @@ def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
     units = count.units
     videos, best = units.by_clip(), units.best()
     unscored = int(units.points["explanation"].unscored.sum())
-    means = _MeanEstimates(seed)
+    means = _MeanEstimateCache(seed)
     return Scorecard(
         instrument=INSTRUMENT,
         n_questions=count.n_questions,
@@ -75,15 +75,15 @@ def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
     )
 
 
-class _MeanEstimates:
-    """Cache of means with their intervals, so that equal values are resampled once."""
+class _MeanEstimateCache:
+    """Cache of mean estimates with their intervals, so that equal values are resampled only once."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self._known: dict[str, list[tuple[Array, ClusterIds, Measured]]] = {}
 
     def percent(self, figure: str, values: Array, ties: ClusterIds) -> Measured:
-        """Return the mean of `values` in percent, with its confidence interval."""
+        """Return the mean of `values` in percent with its confidence interval, from the cache if known."""
         known = self._known.setdefault(figure, [])
         for before, tied, found in known:
             same = (before, values), (tied.scene, ties.scene), (tied.creator, ties.creator)
@@ -95,26 +95,26 @@ class _MeanEstimates:
 
 
 def _iter_label_metrics(
-    units: ScoredUnitColumns, suffix: str, means: _MeanEstimates
+    units: ScoredUnitColumns, suffix: str, means: _MeanEstimateCache
 ) -> Iterator[Metric]:
     sides = units, units.at(units.generated), units.at(~units.generated)
     for name, asked in zip(("accuracy", "fake-accuracy", "real-accuracy"), sides, strict=True):
-        yield _build_metric(name + suffix, "accuracy", asked, means)
+        yield _build_trace_metric(name + suffix, "accuracy", asked, means)
     coverage = Coverage(parsed=int((units.said != CALLS[None]).sum()), asked=len(units))
-    value = measure_f1(units.calls, seed=means.seed)
+    value = measure_label_f1(units.calls, seed=means.seed)
     yield Metric(name="f1" + suffix, value=value, coverage=coverage)
 
 
 def _iter_trace_metrics(
-    units: ScoredUnitColumns, suffix: str, means: _MeanEstimates
+    units: ScoredUnitColumns, suffix: str, means: _MeanEstimateCache
 ) -> Iterator[Metric]:
     for figure in _PLACED:
-        yield _build_metric(figure + suffix, figure, units, means)
+        yield _build_trace_metric(figure + suffix, figure, units, means)
     yield _measure_overall("overall" + suffix, units, means)
 
 
-def _build_metric(
-    name: str, figure: str, units: ScoredUnitColumns, means: _MeanEstimates
+def _build_trace_metric(
+    name: str, figure: str, units: ScoredUnitColumns, means: _MeanEstimateCache
 ) -> Metric:
     point = units.points[figure]
     asked = point.asked
@@ -122,7 +122,7 @@ def _build_metric(
     return Metric(name=name, value=_measure_metric(figure, units, means), coverage=coverage)
 
 
-def _measure_metric(figure: str, units: ScoredUnitColumns, means: _MeanEstimates) -> Measured:
+def _measure_metric(figure: str, units: ScoredUnitColumns, means: _MeanEstimateCache) -> Measured:
     point = units.points[figure]
     if not point.asked.any():
         return Unmeasured("no answered row asks for it")
@@ -132,7 +132,7 @@ def _measure_metric(figure: str, units: ScoredUnitColumns, means: _MeanEstimates
     return means.percent(figure, point.values[scored], units.ties.only(scored))
 
 
-def _measure_overall(name: str, units: ScoredUnitColumns, means: _MeanEstimates) -> Metric:
+def _measure_overall(name: str, units: ScoredUnitColumns, means: _MeanEstimateCache) -> Metric:
     whole = np.ones(len(units), np.bool_)
     for point in units.points.values():
         whole &= point.read | ~point.asked
@@ -152,7 +152,9 @@ def _build_overall_part(figure: str, units: ScoredUnitColumns) -> WeightedMean:
     return WeightedMean(figure, 1 / 4, np.where(point.scored, gain, 0.0), point.scored)
 
 
-def _iter_answer_bias_metrics(count: TraceRowColumns, means: _MeanEstimates) -> Iterator[Metric]:
+def _iter_answer_bias_metrics(
+    count: TraceScorecardData, means: _MeanEstimateCache
+) -> Iterator[Metric]:
     units, answered, whole = count.units, count.answered, count.whole_frame
     n_read = int(answered.sum())
     said_real = units.said == CALLS[Label.REAL]

@@ -1,12 +1,12 @@
-"""Panels of a board about bias to a label, calibration, and boxes of the whole frame."""
+"""Panels of a board about bias towards a label, calibration, and boxes that cover the whole frame."""
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.protocols.calibration import (
     RealismCalibrationTable,
-    calibrate_labels,
     compute_realism_calibration,
+    measure_label_calibration,
 )
-from unreel.protocols.figures import MetricDefinition
+from unreel.protocols.metric_definitions import MetricDefinition
 from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
 from unreel.report.boards.charts import (
     BoardChart,
@@ -15,7 +15,7 @@ from unreel.report.boards.charts import (
     build_grouped_chart,
     build_ranked_chart,
 )
-from unreel.report.boards.figures import (
+from unreel.report.boards.entrant_metrics import (
     BRIER,
     CALLED_GENERATED,
     CALLED_REAL,
@@ -24,22 +24,22 @@ from unreel.report.boards.figures import (
     LENIENCY,
     get_entrant_metric,
 )
-from unreel.report.boards.ranking import build_contender_line
+from unreel.report.boards.ranking_panels import build_contender_line
 from unreel.report.boards.tables import (
     BoardTable,
-    TableColumn,
+    BoardTableColumn,
     TableFootnotes,
     build_estimate_cell,
     build_metric_column,
 )
-from unreel.stats.detection import ProbabilityCalibration
+from unreel.stats.detection_metrics import ProbabilityCalibration
 
 _PERCENT = (0.0, 100.0)
 _CALLED = {0: "called real", 1: "called generated"}
 
 
 def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
-    """Return the panel of biases to real, to generated, or to the first clip."""
+    """Build the panel of biases towards a label or the first clip; `None` without such a metric."""
     figures = board.asked.figures
     if not figures.sides:
         return None
@@ -76,7 +76,7 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
         )
         for contender in board.contenders
     ]
-    columns = [TableColumn(title="Reviewer", numbers=False)]
+    columns = [BoardTableColumn(title="Reviewer", numbers=False)]
     columns += map(build_metric_column, (*both, habit))
     return BoardPanel(
         id=f"{board.id}-bias",
@@ -147,7 +147,10 @@ def build_whole_frame_panel(board: ReportBoard) -> BoardPanel | None:
         tables=(
             BoardTable(
                 caption="Whole-frame boxes, %",
-                columns=(TableColumn(title="Reviewer", numbers=False), build_metric_column(figure)),
+                columns=(
+                    BoardTableColumn(title="Reviewer", numbers=False),
+                    build_metric_column(figure),
+                ),
                 lines=tuple(lines),
                 notes=notes.listed(),
             ),
@@ -158,7 +161,9 @@ def build_whole_frame_panel(board: ReportBoard) -> BoardPanel | None:
 
 def _build_label_calibration_panel(board: ReportBoard) -> BoardPanel:
     calibrations = {
-        contender.name: calibrate_labels(contender.entrant.rows, seed=contender.entrant.seed)
+        contender.name: measure_label_calibration(
+            contender.entrant.rows, seed=contender.entrant.seed
+        )
         for contender in board.contenders
     }
     points = [
@@ -199,7 +204,7 @@ def _build_label_calibration_panel(board: ReportBoard) -> BoardPanel:
         for contender in board.contenders
     ]
     columns = (
-        TableColumn(title="Reviewer", numbers=False),
+        BoardTableColumn(title="Reviewer", numbers=False),
         *map(build_metric_column, (CALLED_REAL, CALLED_GENERATED, ECE, BRIER)),
     )
     return BoardPanel(
@@ -279,8 +284,10 @@ def _build_score_calibration_panel(board: ReportBoard) -> BoardPanel:
             people = rungs.get(score, Unmeasured("the score was never given"))
             cells.append(build_estimate_cell(people, notes, places=GAVE.places))
         lines.append(build_contender_line(contender, cells))
-    columns = [TableColumn(title="Reviewer", numbers=False), build_metric_column(LENIENCY)]
-    columns += [TableColumn(title=f"{GAVE.title} {score}", figure=GAVE) for score in range(1, 6)]
+    columns = [BoardTableColumn(title="Reviewer", numbers=False), build_metric_column(LENIENCY)]
+    columns += [
+        BoardTableColumn(title=f"{GAVE.title} {score}", figure=GAVE) for score in range(1, 6)
+    ]
     return BoardPanel(
         id=f"{board.id}-calibration",
         heading="Calibration",

@@ -1,4 +1,4 @@
-"""Boards: reviewers that answered the same questions, side by side, and their names in a report."""
+"""Boards of a report: reviewers that answered the same questions, compared side by side."""
 
 import itertools
 from collections import Counter
@@ -9,14 +9,18 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.core.question import Condition, list_differing_fields
+from unreel.core.question import Condition, list_differing_condition_fields
 from unreel.core.verdict import get_verdict_decision
 from unreel.evaluation.comparison import disambiguate_reviewers
-from unreel.protocols.figures import MetricDefinition
+from unreel.protocols.metric_definitions import MetricDefinition
 from unreel.protocols.protocol import Protocol
 from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, BoardChart, Palette
-from unreel.report.boards.figures import get_entrant_metric
-from unreel.report.boards.people import NOBODY, HumanBoardRows, find_human_rows
+from unreel.report.boards.entrant_metrics import get_entrant_metric
+from unreel.report.boards.human_scores import (
+    NOBODY,
+    HumanLeaderboardRows,
+    find_human_leaderboard_rows,
+)
 from unreel.report.boards.tables import BoardTable
 from unreel.report.entrants import AnsweredQuestion, ReportEntrant
 
@@ -49,7 +53,7 @@ def explain_missing_rank(entrant: ReportEntrant, ranks_by: str) -> str:
 
 
 def name_benchmark_part(item: AnsweredQuestion) -> str:
-    """Return the part of the benchmark that a question belongs to: real clips, or a creator's clips."""
+    """Return the name of the part that a question belongs to: real clips, or clips of a creator."""
     return "real clips" if item.creator is None else f"clips of {item.creator}"
 
 
@@ -85,7 +89,7 @@ class BoardPanel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardContender:
-    """An entrant on a board, with its name there and the reason for a missing rank."""
+    """Entrant on a board, with its name there and the reason if it has no rank."""
 
     place: int
     """Of its answers in the browser of clips."""
@@ -97,12 +101,12 @@ class BoardContender:
 
     @property
     def page(self) -> str:
-        """Return the path of the contender's own page, relative to the page of all boards."""
+        """Return the path of the contender's own page, relative to the report's first page."""
         return f"{REVIEWERS}/{self.place}.html"
 
     @property
     def kind(self) -> str:
-        """Return `reviewer`, or `floor` for a baseline."""
+        """Return the kind of the contender: `reviewer`, or `floor` for a baseline."""
         return "floor" if self.entrant.is_floor else "reviewer"
 
 
@@ -125,24 +129,24 @@ class ReportBoard:
     """The metric that orders them."""
     contenders: tuple[BoardContender, ...]
     panels: tuple[BoardPanel, ...] = field(default=())
-    people: HumanBoardRows = NOBODY
+    people: HumanLeaderboardRows = NOBODY
     told: tuple[str, ...] = ()
     """What sets it apart from the other boards of a report; empty where it is alone."""
 
     @property
     def name(self) -> str:
-        """Return the name: protocol, benchmark, part, and further distinctions."""
+        """Return the name of the board: protocol, benchmark, part, and further distinctions."""
         parts = dict.fromkeys((self.benchmark, self.extent, *self.told))
         return f"{self.title}: {', '.join(part for part in parts if part not in ('', self.title))}"
 
     @property
     def asked(self) -> Protocol[Any, Any]:
-        """Return the protocol of the board."""
+        """Return the protocol of the board's questions."""
         return self.contenders[0].entrant.instrument
 
     @property
     def figures(self) -> tuple[MetricDefinition, ...]:
-        """Return every metric that the panels show, without duplicates."""
+        """Return every metric that the panels of the board show, without duplicates."""
         shown = (f for panel in self.panels for table in panel.all_tables for f in table.figures)
         return tuple({figure.metric: figure for figure in shown}.values())
 
@@ -158,7 +162,7 @@ class ReportBoard:
 
     @property
     def shown(self) -> tuple[BoardContender, ...]:
-        """Return the contenders that fit in one chart, in the order of the board.
+        """Return the contenders that the charts show, as many as fit, in the order of the board.
 
         Reviewers are chosen before baselines, and unranked contenders last.
         """
@@ -174,14 +178,14 @@ class ReportBoard:
 
     @property
     def spoken(self) -> tuple[BoardContender, ...]:
-        """Return the contenders named in the text: the first reviewers, or baselines if none is a reviewer."""
+        """Return the contenders that the texts name: the first reviewers, or baselines without reviewers."""
         reviewers = tuple(
             contender for contender in self.contenders if contender.kind == "reviewer"
         )
         return (reviewers or self.contenders)[:SPOKEN]
 
 
-def build_board_without_panels(
+def build_unfilled_report_board(
     entrants: Sequence[ReportEntrant], places: Sequence[int], *, number: int
 ) -> ReportBoard:
     """Build a board without panels; `places` are the indexes of its entrants in the whole report."""
@@ -207,17 +211,17 @@ def build_board_without_panels(
         shared_condition=_format_shared_condition([entrant.condition for entrant in entrants]),
         ranks_by=ranks_by,
         contenders=tuple(sorted(contenders, key=partial(_get_rank_key, ranks_by))),
-        people=find_human_rows(first),
+        people=find_human_leaderboard_rows(first),
     )
 
 
 def build_entrant_names(entrants: Sequence[ReportEntrant]) -> list[str]:
-    """Return the reviewers' names, made distinct by differing conditions, then by numbers if needed."""
+    """Return distinct names of the entrants: the reviewer, plus differing conditions or a number."""
     return disambiguate_reviewers([(entrant.reviewer, entrant.condition) for entrant in entrants])
 
 
 def _format_shared_condition(conditions: Sequence[Condition]) -> str:
-    telling = list_differing_fields(conditions)
+    telling = list_differing_condition_fields(conditions)
     first = conditions[0]
     return " ".join(f"{n}={value}" for n, value in first.written().items() if n not in telling)
 
@@ -240,7 +244,7 @@ ALL: Final = "all clips"
 
 
 def add_distinct_board_names(boards: Sequence[ReportBoard]) -> list[ReportBoard]:
-    """Return the boards, each with the facts that distinguish it, so that no two names are equal."""
+    """Return the boards with the facts that distinguish them, so that no two boards have one name."""
     located = [
         replace(board, benchmark=where)
         for board, where in zip(boards, _list_short_benchmarks(boards), strict=True)
@@ -253,7 +257,9 @@ def add_distinct_board_names(boards: Sequence[ReportBoard]) -> list[ReportBoard]
     titles = Counter((title, where, extent) for title, where, extent, _ in facts)
     telling = [len(set(column)) > 1 for column in zip(*facts, strict=True)]
     telling[-1] = max(titles.values()) > 1  # the version, only where all else is alike
-    conditions = list_differing_fields([e.condition for board in located for e in board.entrants])
+    conditions = list_differing_condition_fields(
+        [e.condition for board in located for e in board.entrants]
+    )
     return [
         replace(
             board,
@@ -267,9 +273,9 @@ def add_distinct_board_names(boards: Sequence[ReportBoard]) -> list[ReportBoard]
 
 
 def build_contender_names(boards: Sequence[ReportBoard]) -> dict[int, str]:
-    """Return the name of each contender, by its number in the report.
+    """Return the name of each contender in the report, by its number.
 
-    If a reviewer is on several boards, the name includes the board's name.
+    If a reviewer is on several boards, the name includes what distinguishes the board.
     """
     boards_of = Counter(who for board in boards for who in {e.reviewer for e in board.entrants})
     return {
@@ -282,18 +288,18 @@ def build_contender_names(boards: Sequence[ReportBoard]) -> dict[int, str]:
 
 
 def format_contender_name(board: ReportBoard, contender: BoardContender) -> str:
-    """Return the contender's name with what distinguishes its board from other boards."""
+    """Return the contender's name, followed by the facts that distinguish its board from others."""
     return " · ".join((contender.name, *board.told))
 
 
 def _list_shared_conditions(board: ReportBoard, parts: Sequence[str]) -> list[str]:
-    """Return those `parts` of the condition that all contenders of the board share, as text."""
-    own = list_differing_fields([entrant.condition for entrant in board.entrants])
+    """Return as text those `parts` of the condition that are equal for all contenders of the board."""
+    own = list_differing_condition_fields([entrant.condition for entrant in board.entrants])
     return board.entrants[0].condition.words([part for part in parts if part not in own])
 
 
 def _list_short_benchmarks(boards: Sequence[ReportBoard]) -> list[str]:
-    """Return the last parts of each benchmark's path, as many as distinguish them."""
+    """Return a short name of each board's benchmark: as many last parts of its path as distinguish it."""
     paths = [board.entrants[0].benchmark for board in boards]
     shorter = (
         {path: shorten_path(path, more=more) for path in paths} for more in itertools.count()

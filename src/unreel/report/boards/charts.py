@@ -38,7 +38,7 @@ Palette = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardChart:
-    """A chart and its text description."""
+    """Chart of a board as a Vega-Lite specification, with its title and its text description."""
 
     id: str
     title: str
@@ -48,7 +48,7 @@ class BoardChart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartPoint:
-    """One number of a chart, with the name of its entrant and its group."""
+    """One value of a chart, with the name of its entrant and its group."""
 
     who: str
     measured: Measured
@@ -56,7 +56,7 @@ class ChartPoint:
     kind: str = "reviewer"
 
     def datum(self, *, places: int = 1) -> Mapping[str, Any] | None:
-        """Return the row of chart data; `None` if the number is unmeasured."""
+        """Return the value as a row of chart data; `None` if it is unmeasured."""
         if isinstance(self.measured, Unmeasured):
             return None
         estimate = self.measured
@@ -111,7 +111,7 @@ def build_grouped_chart(
     domain: tuple[float, float],
     places: int,
 ) -> Spec:
-    """Build a chart with one line per name of the palette in each group."""
+    """Build a chart with groups of lines: in each group one line per name of the palette."""
     data = _build_chart_rows(points, places=places)
     names = list(palette)
     groups = list(dict.fromkeys(row["group"] for row in data))
@@ -129,7 +129,7 @@ def build_grouped_chart(
 def build_stepped_chart(
     points: Sequence[ChartPoint], palette: Palette, *, steps: Sequence[str], title: str
 ) -> Spec:
-    """Build a chart with one line per name of the palette over ordered steps.
+    """Build a line chart over ordered steps, with one line per name of the palette.
 
     `steps` must be trusted text from this project: they are inserted into an expression unescaped.
     """
@@ -195,7 +195,7 @@ def build_stacked_chart(
 
 
 def build_calibration_chart(points: Sequence[ChartPoint], palette: Palette, *, title: str) -> Spec:
-    """Build a chart of people's mean score over the score given, with the line of equal scores."""
+    """Build a chart of people's mean score for each score that a reviewer gave, with the diagonal."""
     shown = [point for point in points if not isinstance(point.measured, Unmeasured)]
     data = _offset_side_by_side(
         _build_chart_rows(shown, places=2), palette, [int(point.group) for point in shown]
@@ -221,7 +221,7 @@ def build_calibration_chart(points: Sequence[ChartPoint], palette: Palette, *, t
 def _offset_side_by_side(
     data: Sequence[Mapping[str, Any]], palette: Palette, at: Sequence[int]
 ) -> list[Mapping[str, Any]]:
-    """Return the rows with their horizontal positions.
+    """Add horizontal positions to rows of chart data.
 
     Rows of one step are placed side by side, in the order of the palette.
     """

@@ -6,20 +6,20 @@ from typing import Any
 from unreel.core.safe_text import sanitise_line
 from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
 from unreel.report.boards.charts import BoardChart, build_stacked_chart
-from unreel.report.boards.figures import (
+from unreel.report.boards.entrant_metrics import (
     SECONDS,
     TOKENS_EACH,
     USD_EACH,
     AnswerCost,
-    OutcomeCounts,
+    QuestionOutcomeCounts,
     count_question_outcomes,
     sum_answer_cost,
 )
-from unreel.report.boards.ranking import build_contender_line
+from unreel.report.boards.ranking_panels import build_contender_line
 from unreel.report.boards.tables import (
     BoardTable,
-    TableCell,
-    TableColumn,
+    BoardTableCell,
+    BoardTableColumn,
     TableFootnotes,
     build_count_cell,
     build_estimate_cell,
@@ -31,7 +31,7 @@ _READABLE, _UNREADABLE, _NOT_ASKED = "readable", "unreadable", "not asked yet"
 
 
 def build_coverage_panel(board: ReportBoard) -> BoardPanel:
-    """Build the panel of readable and unreadable answers, and of failures by cause."""
+    """Build the panel of question outcomes: readable answers, unreadable answers, failures by cause."""
     upshots = {
         contender.name: count_question_outcomes(contender.entrant) for contender in board.contenders
     }
@@ -54,8 +54,8 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
             rows, order=present, names=[contender.name for contender in board.contenders]
         ),
     )
-    columns = [TableColumn(title="Reviewer", numbers=False), TableColumn(title="Asked")]
-    columns += [TableColumn(title=name.capitalize()) for name in order]
+    columns = [BoardTableColumn(title="Reviewer", numbers=False), BoardTableColumn(title="Asked")]
+    columns += [BoardTableColumn(title=name.capitalize()) for name in order]
     lines = []
     for contender in board.contenders:
         counts = _count_outcomes(upshots[contender.name], order)
@@ -83,7 +83,7 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
 
 
 def build_cost_panel(board: ReportBoard) -> BoardPanel:
-    """Build the panel of tokens, money and time."""
+    """Build the panel of the answers' cost: tokens, money and time."""
     notes = TableFootnotes()
     costs_by_name = {
         contender.name: sum_answer_cost(contender.entrant) for contender in board.contenders
@@ -93,12 +93,12 @@ def build_cost_panel(board: ReportBoard) -> BoardPanel:
         for contender in board.contenders
     ]
     columns = (
-        TableColumn(title="Reviewer", numbers=False),
-        TableColumn(title="Answers"),
-        TableColumn(title="Tokens in"),
-        TableColumn(title="Tokens out"),
+        BoardTableColumn(title="Reviewer", numbers=False),
+        BoardTableColumn(title="Answers"),
+        BoardTableColumn(title="Tokens in"),
+        BoardTableColumn(title="Tokens out"),
         build_metric_column(TOKENS_EACH),
-        TableColumn(title="USD"),
+        BoardTableColumn(title="USD"),
         build_metric_column(USD_EACH),
         build_metric_column(SECONDS),
     )
@@ -118,11 +118,11 @@ def build_cost_panel(board: ReportBoard) -> BoardPanel:
     )
 
 
-def _build_cost_cells(cost: AnswerCost, notes: TableFootnotes) -> tuple[TableCell, ...]:
+def _build_cost_cells(cost: AnswerCost, notes: TableFootnotes) -> tuple[BoardTableCell, ...]:
     untold = "no answer reports its tokens"
-    usd = TableCell(note=notes.mark("no price is known"))
+    usd = BoardTableCell(note=notes.mark("no price is known"))
     if cost.cost_usd is not None:
-        usd = TableCell(text=f"{cost.cost_usd:,.4f}", number=cost.cost_usd)
+        usd = BoardTableCell(text=f"{cost.cost_usd:,.4f}", number=cost.cost_usd)
     return (
         build_count_cell(cost.n_answers),
         build_optional_count_cell(cost.input_tokens, notes, why=untold),
@@ -134,7 +134,7 @@ def _build_cost_cells(cost: AnswerCost, notes: TableFootnotes) -> tuple[TableCel
     )
 
 
-def _count_outcomes(upshot: OutcomeCounts, order: list[str]) -> dict[str, int]:
+def _count_outcomes(upshot: QuestionOutcomeCounts, order: list[str]) -> dict[str, int]:
     known = {
         _READABLE: upshot.readable,
         _UNREADABLE: upshot.unreadable,
@@ -145,7 +145,7 @@ def _count_outcomes(upshot: OutcomeCounts, order: list[str]) -> dict[str, int]:
 
 
 def _iter_outcome_shares(
-    contender: BoardContender, upshot: OutcomeCounts, order: list[str]
+    contender: BoardContender, upshot: QuestionOutcomeCounts, order: list[str]
 ) -> Iterator[Mapping[str, Any]]:
     counts = _count_outcomes(upshot, order)
     total = max(1, sum(counts.values()))
@@ -160,7 +160,7 @@ def _iter_outcome_shares(
             }
 
 
-def _format_outcome_summary(contender: BoardContender, upshot: OutcomeCounts) -> str:
+def _format_outcome_summary(contender: BoardContender, upshot: QuestionOutcomeCounts) -> str:
     failed = "".join(f", {n:,} {cause}" for cause, n in upshot.failures.items())
     readable = f"{contender.name}: {upshot.readable:,} of {upshot.n_asked:,} readable"
     return f"{readable}, {upshot.unreadable:,} unreadable{failed}."
@@ -170,13 +170,13 @@ def _build_other_models_table(board: ReportBoard) -> BoardTable:
     return BoardTable(
         caption="Answers of other models than the requested one, by the name in the response",
         columns=(
-            TableColumn(title="Reviewer", numbers=False),
-            TableColumn(title="Model that answered", numbers=False),
-            TableColumn(title="Answers"),
+            BoardTableColumn(title="Reviewer", numbers=False),
+            BoardTableColumn(title="Model that answered", numbers=False),
+            BoardTableColumn(title="Answers"),
         ),
         lines=tuple(
             build_contender_line(
-                contender, (TableCell(text=sanitise_line(name)), build_count_cell(n))
+                contender, (BoardTableCell(text=sanitise_line(name)), build_count_cell(n))
             )
             for contender in board.contenders
             for name, n in contender.entrant.card.answered_by.items()
@@ -185,11 +185,11 @@ def _build_other_models_table(board: ReportBoard) -> BoardTable:
 
 
 def _build_unreadable_parts_table(
-    board: ReportBoard, upshots: Mapping[str, OutcomeCounts]
+    board: ReportBoard, upshots: Mapping[str, QuestionOutcomeCounts]
 ) -> BoardTable:
     names = sorted({name for upshot in upshots.values() for name in upshot.parts})
-    columns = [TableColumn(title="Reviewer", numbers=False)]
-    columns += [TableColumn(title=name) for name in names]
+    columns = [BoardTableColumn(title="Reviewer", numbers=False)]
+    columns += [BoardTableColumn(title=name) for name in names]
     lines = [
         build_contender_line(
             contender,

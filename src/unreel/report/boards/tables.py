@@ -1,18 +1,18 @@
-"""Tables of a page: numbers with interval and count, and footnotes for missing numbers."""
+"""Tables of a report page: numbers with interval and count, and footnotes for missing numbers."""
 
 import string
 from dataclasses import dataclass, field
 from typing import Final
 
 from unreel.core.estimate import Estimate, Measured, describe_interval_coverage
-from unreel.protocols.figures import MetricDefinition
+from unreel.protocols.metric_definitions import MetricDefinition
 
 _MARKS: Final = string.ascii_lowercase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableColumn:
-    """One column: its heading, the figure that it holds, and whether it holds numbers."""
+class BoardTableColumn:
+    """Column of a table: its heading, its metric, and whether it contains numbers."""
 
     title: str
     figure: MetricDefinition | None = None
@@ -20,13 +20,13 @@ class TableColumn:
     numbers: bool = True
 
 
-def build_metric_column(figure: MetricDefinition) -> TableColumn:
-    """Return the column of a metric, titled with the metric's name."""
-    return TableColumn(title=figure.title, figure=figure)
+def build_metric_column(figure: MetricDefinition) -> BoardTableColumn:
+    """Return the table column of a metric, titled with the metric's name."""
+    return BoardTableColumn(title=figure.title, figure=figure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableCell:
+class BoardTableCell:
     """Content of a table cell. Empty text with a `note` is an unmeasured number."""
 
     text: str = ""
@@ -42,20 +42,20 @@ class TableCell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableLine:
-    """One table row, and the kind of its subject, such as `reviewer` or `people`."""
+class BoardTableRow:
+    """Row of a table, with the kind of its subject, such as `reviewer` or `people`."""
 
-    cells: tuple[TableCell, ...]
+    cells: tuple[BoardTableCell, ...]
     kind: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardTable:
-    """A table with its caption, columns, rows and footnotes."""
+    """Table of a report page: its caption, columns, rows and footnotes."""
 
     caption: str
-    columns: tuple[TableColumn, ...]
-    lines: tuple[TableLine, ...]
+    columns: tuple[BoardTableColumn, ...]
+    lines: tuple[BoardTableRow, ...]
     notes: tuple[tuple[str, str], ...] = ()
     """Marks and reasons."""
     figure: MetricDefinition | None = None
@@ -71,7 +71,7 @@ class BoardTable:
 
     @property
     def promise(self) -> str:
-        """Return a sentence about the coverage of its intervals; "" if it has none."""
+        """Return a sentence about the coverage of the table's confidence intervals; "" without intervals."""
         numbers = (cell.number for line in self.lines for cell in line.cells)
         estimates = [number for number in numbers if isinstance(number, Estimate)]
         return describe_interval_coverage(estimates, kind="metric") if estimates else ""
@@ -79,7 +79,7 @@ class BoardTable:
 
 @dataclass(slots=True)
 class TableFootnotes:
-    """Footnotes of a table: equal reasons share one mark."""
+    """Footnotes that explain missing numbers of a table; equal reasons share one mark."""
 
     marks: dict[str, str] = field(default_factory=dict)
 
@@ -98,16 +98,16 @@ class TableFootnotes:
 
 def build_estimate_cell(
     measured: Measured | None, notes: TableFootnotes, *, places: int = 1
-) -> TableCell:
-    """Return a cell with a number, its interval and its count, or an empty cell with a footnote."""
+) -> BoardTableCell:
+    """Return a table cell with a number, its interval and its count, or an empty one with a footnote."""
     if measured is None:
-        return TableCell(note=notes.mark("there was nothing to measure it on"))
+        return BoardTableCell(note=notes.mark("there was nothing to measure it on"))
     if isinstance(measured, Estimate):
         text = f"{measured.value:z.{places}f}"
-        return TableCell(
+        return BoardTableCell(
             text=text, number=measured, doubt=format_interval_and_count(measured, places=places)
         )
-    return TableCell(note=notes.mark(measured.why))
+    return BoardTableCell(note=notes.mark(measured.why))
 
 
 def format_interval_and_count(estimate: Estimate, *, places: int = 1) -> str:
@@ -116,11 +116,13 @@ def format_interval_and_count(estimate: Estimate, *, places: int = 1) -> str:
     return f"{ends}, n {estimate.n:,}"
 
 
-def build_optional_count_cell(count: int | None, notes: TableFootnotes, *, why: str) -> TableCell:
-    """Return a cell with an exact count; if `count` is `None`, an empty cell with the footnote `why`."""
-    return TableCell(note=notes.mark(why)) if count is None else build_count_cell(count)
+def build_optional_count_cell(
+    count: int | None, notes: TableFootnotes, *, why: str
+) -> BoardTableCell:
+    """Return a table cell with an exact count; empty with the footnote `why` if `count` is `None`."""
+    return BoardTableCell(note=notes.mark(why)) if count is None else build_count_cell(count)
 
 
-def build_count_cell(count: int) -> TableCell:
-    """Return a cell with an exact count, without a confidence interval."""
-    return TableCell(text=f"{count:,}", number=count)
+def build_count_cell(count: int) -> BoardTableCell:
+    """Return a table cell with an exact count, without a confidence interval."""
+    return BoardTableCell(text=f"{count:,}", number=count)

@@ -1,1 +1,1 @@
-"""The browser of single clips in a report, and the clips next to it."""
+"""Clip browser of a report: an index and pages of single clips, and their media files."""

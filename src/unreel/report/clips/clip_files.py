@@ -1,4 +1,4 @@
-"""Files of a report's clips: pages with a list and the data of the clip browser, and the media folder.
+"""Files of a report's clip browser: pages with lists and data of clips, and the media folder.
 
 A page opened from disk cannot fetch files, so the report loads a page of clips in a hidden frame,
 which posts its data: this works from disk and from a web server; without JavaScript the pages are
@@ -12,11 +12,11 @@ from typing import Any, Final, Literal
 
 from unreel.benchmarks.unique_names import SeenNameSet
 from unreel.core.clip import Clip
+from unreel.core.content_ids import digest
 from unreel.core.errors import MediaError
-from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
-from unreel.engine.storage_access import StorageAccess, open_local_copy
-from unreel.pages.page import build_html_page, render_template
+from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_file
+from unreel.pages.html_page import build_html_page, render_template
 
 Media = Literal["link", "copy", "none"]
 MEDIA_FOLDER: Final = "media"
@@ -25,12 +25,12 @@ _SUFFIXES: Final = {"mp4": "mp4", "matroska": "webm", "avi": "avi", "mpegts": "t
 
 
 @dataclass(slots=True)
-class MediaFolder:
-    """Media folder of a report, with each clip once; the file name is the clip id."""
+class ReportMediaFolder:
+    """Media folder of a report, which contains each clip once, named by the clip id."""
 
     out: OutputDirectory
     media: Media
-    access: StorageAccess
+    access: ClipAccessSettings
     placed: set[str] = field(default_factory=set)
     """Ids of the clips that are there."""
     n_missing: int = 0
@@ -38,7 +38,7 @@ class MediaFolder:
     _missing: SeenNameSet = field(default_factory=SeenNameSet)
 
     def add(self, clip: Clip) -> tuple[str | None, str]:
-        """Link or copy `clip` if needed; return its path relative to the page, or `None` and the reason."""
+        """Link or copy `clip` into the folder; return its path from the page, or `None` and the reason."""
         name = f"{MEDIA_FOLDER}/{clip.id}.{_SUFFIXES.get(clip.facts.container, 'bin')}"
         reason = "" if clip.id in self.placed else self._put(clip, name)
         if reason:
@@ -53,7 +53,7 @@ class MediaFolder:
         if "://" in clip.location and self.media == "link":
             return "the clip is in an object store: make the report with --media copy"
         try:
-            with open_local_copy(clip.location, self.access) as file:
+            with provide_local_clip_file(clip.location, self.access) as file:
                 if self.media == "copy":
                     self.out.copy(file, name)
                 else:
@@ -74,13 +74,13 @@ _SCRIPTS: Final = ("unreel.report.clips:page.js",)
 
 
 def format_clip_page_path(number: int) -> str:
-    """Return the file name of the page of that number, counted from 0."""
+    """Return the file name of a page of clips; `number` is counted from 0."""
     return f"{FOLDER}/{number + 1:04d}.html"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaginatedClips:
-    """Clips of a report, divided into pages of `CHUNK` clips."""
+    """Clip list of a report, divided into pages of `CHUNK` clips."""
 
     names: Sequence[str]
     """Of those who answered."""
@@ -91,11 +91,11 @@ class PaginatedClips:
 
     @property
     def n_pages(self) -> int:
-        """Return the number of pages."""
+        """Return the number of pages of the clip list."""
         return -(-len(self.lines) // CHUNK)
 
     def holds(self, number: int) -> list[list[int]]:
-        """Return the values on the page to filter by: creators, trace categories, and answer statuses."""
+        """Return the filter values of a page: its creators, trace categories and grades of answers."""
         lines = self._lines(number)
         return [
             sorted({creator for _, _, creator, _, _ in lines}),
@@ -104,7 +104,7 @@ class PaginatedClips:
         ]
 
     def made(self, number: int, packed: str) -> str:
-        """Return a short hash of the content of the page."""
+        """Return a short hash of the content of page `number`."""
         words = [self.names, self.creators, self.kinds, self._lines(number)]
         return digest(json.dumps(words), packed)[:_SHORT_DIGEST]
 

@@ -1,13 +1,14 @@
 """The evidence of one clip: page, terminal, stills and result.json.
 
 Where to look:
-    `evidence.py`: the page.
-    `origin.py`: checks of the file.
-    `marks.py`: visible marks.
+    `evidence_page.py`: the page.
+    `file_origin.py`: checks of the file.
+    `visible_watermarks.py`: visible watermarks.
     `provenance.py`: C2PA manifests.
     `stills.py`: stills of each fault.
-    `findings.py`: faults on the page and in the annotated copy.
+    `drawn_findings.py`: faults on the page and in the annotated copy.
+    `reviewer_accuracy.py`: accuracy of reviewers in earlier runs.
     `terminal.py`: the same on a terminal.
-    `result.py`: result.json, and the first sentence of the page.
+    `review_result.py`: result.json, and the first sentence of the page.
     `index_page.py`: the index of several clips.
 """

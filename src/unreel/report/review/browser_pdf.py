@@ -31,8 +31,8 @@ _FLAGS: Final = (
 )
 
 
-def find_browser() -> str | None:
-    """Return the path of a Chromium, Chrome or Edge of this machine; `None` if there is none."""
+def find_chromium_browser() -> str | None:
+    """Return the path of a Chromium, Chrome or Edge that is installed locally; `None` without one."""
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
@@ -42,11 +42,11 @@ def lacks_browser_sandbox() -> bool:
 
 
 def print_page_as_pdf(page: Path, *, browser: str) -> str:
-    """Print `page` as PDF into its folder; return why that was not possible, or "".
+    """Print the HTML page `page` as a PDF into its folder; return the problem, "" if there is none.
 
     Args:
         page: HTML file.
-        browser: path of the browser, from `find_browser`.
+        browser: Path of the browser, from `find_chromium_browser`.
     """
     with tempfile.TemporaryDirectory(prefix="unreel-") as temporary:
         printed = Path(temporary) / PDF

@@ -13,13 +13,13 @@ from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_line
 from unreel.evaluation.review import Review
 from unreel.media.picture import decode_jpeg, encode_jpeg, scale_down_picture
-from unreel.pages.page import build_html_page, render_template
+from unreel.pages.html_page import build_html_page, render_template
 from unreel.pages.playable_clip import build_data_uri
 from unreel.report.review.browser_pdf import PDF
-from unreel.report.review.evidence import PAGE
+from unreel.report.review.evidence_page import PAGE
+from unreel.report.review.file_origin import FileOriginChecks
 from unreel.report.review.opinion_text import NO_PROOF
-from unreel.report.review.origin import FileOriginChecks
-from unreel.report.review.result import Attention, classify_attention, format_review_headline
+from unreel.report.review.review_result import Attention, classify_attention, format_review_headline
 
 INDEX: Final = "index.html"
 ATTENTION_TITLES: Final[dict[Attention, str]] = {
@@ -33,8 +33,8 @@ _THUMB: Final = 240
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewIndexEntry:
-    """One reviewed clip on the index page."""
+class ReviewIndexPageClip:
+    """Reviewed clip as the index page shows it."""
 
     file: Path
     attention: Attention
@@ -49,8 +49,8 @@ class ReviewIndexEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewIndexNotes:
-    """Date, counts and note of a review of several clips, shown on the index page."""
+class ReviewIndexPageNotes:
+    """Information about a review of several clips for its index page: date, counts and note."""
 
     made_at: datetime
     n_skipped_links: int = 0
@@ -59,13 +59,13 @@ class ReviewIndexNotes:
     note: str = ""
 
 
-def build_review_index_entry(
+def build_index_page_clip(
     review: Review, origin: FileOriginChecks, *, folder: str, has_pdf: bool
-) -> ReviewIndexEntry:
-    """Return the entry of a reviewed clip; its evidence is in `folder`, seen from the index."""
+) -> ReviewIndexPageClip:
+    """Return a reviewed clip for the index page; `folder` is the path of its evidence from there."""
     exhibits = [opinion.exhibit for opinion in review.opinions if opinion.exhibit]
     frames = [frame for exhibit in exhibits for frame in exhibit.frames]
-    return ReviewIndexEntry(
+    return ReviewIndexPageClip(
         file=Path(review.clip.location),
         attention=classify_attention(review, origin),
         sentence=format_review_headline(review),
@@ -76,13 +76,13 @@ def build_review_index_entry(
     )
 
 
-def build_failed_index_entry(file: Path, failure: Failure) -> ReviewIndexEntry:
-    """Return the entry of a clip that could not be reviewed."""
+def build_failed_index_page_clip(file: Path, failure: Failure) -> ReviewIndexPageClip:
+    """Return a clip that could not be reviewed, for the index page."""
     sentence = f"Not reviewed: {failure.detail}. {failure.reason.remedy}"
-    return ReviewIndexEntry(file=file, attention="failure", sentence=sentence)
+    return ReviewIndexPageClip(file=file, attention="failure", sentence=sentence)
 
 
-def format_attention_count(entries: Sequence[ReviewIndexEntry]) -> str:
+def format_attention_count(entries: Sequence[ReviewIndexPageClip]) -> str:
     """Return one sentence with the number of clips that a person should look at first."""
     n, total = sum(entry.attention != "none" for entry in entries), len(entries)
     clips = "1 clip" if total == 1 else f"{total} clips"
@@ -94,10 +94,10 @@ def format_attention_count(entries: Sequence[ReviewIndexEntry]) -> str:
     return f"{n} of {clips} {'needs' if n == 1 else 'need'} a look first."
 
 
-def write_review_index(
-    entries: Sequence[ReviewIndexEntry], out: Path, notes: ReviewIndexNotes
+def write_review_index_page(
+    entries: Sequence[ReviewIndexPageClip], out: Path, notes: ReviewIndexPageNotes
 ) -> Path:
-    """Write the index page of `entries` into the folder `out`."""
+    """Write the index page of the reviewed clips `entries` into the folder `out`."""
     names = _build_file_names([entry.file for entry in entries])
     rows = [
         {

@@ -1,4 +1,4 @@
-"""Plain text of opinions, shared by the terminal and the page."""
+"""Texts about opinions, their stability and agreement, for the terminal and the evidence page."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,8 @@ _SAYS: Final = {
 }
 
 
-def format_stability(found: OpinionStability) -> str:
-    """Return one sentence about the stability of one opinion."""
+def format_opinion_stability(found: OpinionStability) -> str:
+    """Return one sentence about the stability of an opinion when the clip is slightly changed."""
     if found.state != "unsure":
         return _SAYS[found.state]
     turned = [retrial.variant.name for retrial in found.retrials if retrial.flips]
@@ -30,7 +30,7 @@ def format_stability(found: OpinionStability) -> str:
 
 
 def format_stability_lines(stabilities: Sequence[OpinionStability]) -> list[str]:
-    """Return terminal lines with each opinion's stability and the problems of its variants."""
+    """Return lines for the terminal: each opinion's stability, and the problems of its changed clips."""
     lines = []
     for found in stabilities:
         lines.append(f"stability, {found}")
@@ -43,14 +43,14 @@ def format_stability_lines(stabilities: Sequence[OpinionStability]) -> list[str]
 
 
 def build_stability_rows(stabilities: Sequence[OpinionStability]) -> list[dict[str, Any]]:
-    """Return the stabilities as rows for the template."""
+    """Return the stability of each opinion as a dictionary for the page's template."""
     return [
         {
             "reviewer": sanitise_line(found.opinion.reviewer),
             "protocol": found.opinion.question.instrument.protocol,
             "headline": found.opinion.headline,
             "state": found.state,
-            "says": format_stability(found),
+            "says": format_opinion_stability(found),
             "retrials": [
                 {
                     "name": retrial.variant.name,
@@ -82,7 +82,7 @@ PARSERS: Final[dict[Mode, str]] = {
 
 
 def get_opinion_colour(opinion: Opinion) -> Tone:
-    """Return the colour of an opinion; a missing verdict has its own."""
+    """Return the name of an opinion's colour, by its verdict; `failed` without a readable verdict."""
     if opinion.verdict is None or not opinion.is_readable:
         return "failed"
     decision = opinion.decision
@@ -91,7 +91,7 @@ def get_opinion_colour(opinion: Opinion) -> Tone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewerAgreement:
-    """Agreement of several reviewers under one protocol, as counts."""
+    """Agreement of several reviewers under one protocol: counts of answers, box overlaps, onset gaps."""
 
     protocol: str
     said: Mapping[str, int]
@@ -119,7 +119,7 @@ class ReviewerAgreement:
 
 
 def compute_reviewer_agreements(opinions: Sequence[Opinion]) -> list[ReviewerAgreement]:
-    """Return the agreement under each protocol; empty for one reviewer."""
+    """Compute the agreement of the reviewers under each protocol; empty if there is one reviewer."""
     if len({opinion.reviewer for opinion in opinions}) == 1:
         return []
     asked = dict.fromkeys(opinion.question.instrument.protocol for opinion in opinions)
@@ -127,7 +127,7 @@ def compute_reviewer_agreements(opinions: Sequence[Opinion]) -> list[ReviewerAgr
 
 
 def compute_protocol_agreement(opinions: Sequence[Opinion], question: str) -> ReviewerAgreement:
-    """Return the agreement of the opinions under the protocol `question`."""
+    """Compute the agreement of the opinions under the protocol called `question`."""
     answers = [opinion for opinion in opinions if opinion.question.instrument.protocol == question]
     readable = [opinion for opinion in answers if opinion.is_readable]
     verdicts = [opinion.verdict for opinion in readable]

@@ -1,4 +1,4 @@
-"""Result of one check of a file, and the origin that its C2PA manifest states, read in a sandboxed process.
+"""Origin that a file's C2PA manifest states, read in a sandboxed process; type of a file check.
 
 A manifest is a signed claim and does not prove what the picture shows. A missing manifest
 proves nothing.
@@ -14,15 +14,15 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from unreel.core.errors import SandboxError
 from unreel.core.failure import Failure
-from unreel.media.messages import TaskPayload
+from unreel.media.messages import TaskReplyPayload
 from unreel.media.sandbox import FileSandbox, SandboxLimits
-from unreel.media.sandbox.wire import sanitise_reply_text
+from unreel.media.sandbox.reply_format import sanitise_reply_text
 
 MARKS: Final = "Visible marks"
 
 
-class FileCheckOutcome(StrEnum):
-    """Outcome of a file check: found something, found nothing, or was not made."""
+class FileOriginCheckOutcome(StrEnum):
+    """Outcome of one check of a clip file: found something, found nothing, or was not made."""
 
     SOMETHING = "something"
     NOTHING = "nothing"
@@ -30,20 +30,22 @@ class FileCheckOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileCheck:
-    """One check of a clip file, such as for watermarks, with its finding as text."""
+class FileOriginCheck:
+    """Result of one check of a clip file, such as for watermarks, as text."""
 
     name: str
-    found: FileCheckOutcome
+    found: FileOriginCheckOutcome
     says: str
     """Sentences about the finding, without exaggeration."""
     claim: str = ""
     """The same in one sentence where the file itself says that it was generated; else empty."""
 
 
-def build_skipped_watermark_check(reason: str) -> FileCheck:
-    """Return the watermark check that was not made; `reason` ends its sentence."""
-    return FileCheck(name=MARKS, found=FileCheckOutcome.NOT_LOOKED, says=f"Not searched: {reason}")
+def build_skipped_watermark_check(reason: str) -> FileOriginCheck:
+    """Return the result of a watermark check that was not made; `reason` ends its sentence."""
+    return FileOriginCheck(
+        name=MARKS, found=FileOriginCheckOutcome.NOT_LOOKED, says=f"Not searched: {reason}"
+    )
 
 
 _TASKS: Final = "unreel.report.review.provenance_task:TASKS"
@@ -62,8 +64,8 @@ Text = Annotated[str, Field(max_length=300), AfterValidator(sanitise_reply_text)
 """Text of the signer, sanitised: one line without control characters."""
 
 
-class ManifestState(StrEnum):
-    """Trust state of a file's manifest."""
+class C2paManifestState(StrEnum):
+    """State of a file's C2PA manifest, from absent to trusted."""
 
     NOT_LOOKED_FOR = "not-looked-for"
     ABSENT = "absent"
@@ -74,7 +76,7 @@ class ManifestState(StrEnum):
 
 
 class C2paManifest(BaseModel):
-    """Active manifest of a file, as stated by its signer; only signature and hashes are checked."""
+    """Active C2PA manifest of a file, as its signer states it; only signature and hashes are checked."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -89,18 +91,18 @@ class C2paManifest(BaseModel):
     problems: Annotated[tuple[Text, ...], Field(max_length=20)] = ()
 
 
-class ProvenanceResult(BaseModel):
-    """Result of reading a C2PA manifest, with a sentence that explains it."""
+class C2paReadResult(BaseModel):
+    """Result of reading a file's C2PA manifest, with a sentence that explains it."""
 
     model_config = ConfigDict(frozen=True)
 
-    state: ManifestState
+    state: C2paManifestState
     says: str
     manifest: C2paManifest | None = None
 
 
-def read_c2pa_manifest(file: Path, *, without_seccomp: bool = False) -> ProvenanceResult:
-    """Read the manifest of `file`; a manifest that cannot be read gives a state, never an exception."""
+def read_c2pa_manifest(file: Path, *, without_seccomp: bool = False) -> C2paReadResult:
+    """Read the C2PA manifest of `file`; an unreadable manifest gives a state, never an exception."""
     if find_spec("c2pa") is None:
         return _build_skipped_result("c2pa-python is not installed (pip install 'unreel[review]')")
     form = _detect_file_type(file)
@@ -118,33 +120,33 @@ def read_c2pa_manifest(file: Path, *, without_seccomp: bool = False) -> Provenan
     )
 
 
-def build_credentials_check(found: ProvenanceResult) -> FileCheck:
-    """Return `found` as a file check."""
+def build_credentials_check(found: C2paReadResult) -> FileOriginCheck:
+    """Convert the result of reading a C2PA manifest to a file check."""
     looked = {
-        ManifestState.NOT_LOOKED_FOR: FileCheckOutcome.NOT_LOOKED,
-        ManifestState.UNREADABLE: FileCheckOutcome.NOT_LOOKED,
-        ManifestState.ABSENT: FileCheckOutcome.NOTHING,
+        C2paManifestState.NOT_LOOKED_FOR: FileOriginCheckOutcome.NOT_LOOKED,
+        C2paManifestState.UNREADABLE: FileOriginCheckOutcome.NOT_LOOKED,
+        C2paManifestState.ABSENT: FileOriginCheckOutcome.NOTHING,
     }
-    return FileCheck(
+    return FileOriginCheck(
         name="Content Credentials",
-        found=looked.get(found.state, FileCheckOutcome.SOMETHING),
+        found=looked.get(found.state, FileOriginCheckOutcome.SOMETHING),
         says=found.says,
         claim=_format_generation_claim(found),
     )
 
 
-def _format_generation_claim(found: ProvenanceResult) -> str:
+def _format_generation_claim(found: C2paReadResult) -> str:
     manifest = found.manifest
     actions = manifest.actions if manifest else ()
     if manifest is None or not any(word in action for action in actions for word in _TRAINED):
         return ""
-    held = "" if found.state is not ManifestState.INVALID else ", but they do not hold"
+    held = "" if found.state is not C2paManifestState.INVALID else ", but they do not hold"
     signer = manifest.signer or "an unnamed signer"
     return f"Its Content Credentials, signed as {signer}, say that a trained model made it{held}."
 
 
 def _detect_file_type(file: Path) -> str | None:
-    """Detect the file type from its first bytes: the library needs it."""
+    """Detect the file type, which the C2PA library needs, from the first bytes of the file."""
     try:
         with file.open("rb") as opened:
             start = opened.read(_START_BYTES)
@@ -153,7 +155,7 @@ def _detect_file_type(file: Path) -> str | None:
     return next((form for place, mark, form in _MARKS if start[place:].startswith(mark)), None)
 
 
-def _parse_manifest_reply(reply: TaskPayload) -> ProvenanceResult:
+def _parse_manifest_reply(reply: TaskReplyPayload) -> C2paReadResult:
     try:
         manifest = C2paManifest.model_validate(reply.header)
     except ValidationError:
@@ -163,26 +165,26 @@ def _parse_manifest_reply(reply: TaskPayload) -> ProvenanceResult:
     return _evaluate_manifest(manifest)
 
 
-def _evaluate_manifest(manifest: C2paManifest) -> ProvenanceResult:
+def _evaluate_manifest(manifest: C2paManifest) -> C2paReadResult:
     if manifest.found == "absent":
         says = (
             "The file carries no Content Credentials (C2PA). That proves nothing: most files carry "
             "none, and they are lost by most ways of sending a file."
         )
-        return ProvenanceResult(state=ManifestState.ABSENT, says=says)
+        return C2paReadResult(state=C2paManifestState.ABSENT, says=says)
     if manifest.found == "broken":
         return _build_unreadable_result("; ".join(manifest.problems))
-    state = {"Trusted": ManifestState.TRUSTED, "Valid": ManifestState.VALID}.get(
-        manifest.state, ManifestState.INVALID
+    state = {"Trusted": C2paManifestState.TRUSTED, "Valid": C2paManifestState.VALID}.get(
+        manifest.state, C2paManifestState.INVALID
     )
-    return ProvenanceResult(
+    return C2paReadResult(
         state=state, says=_format_manifest_finding(state, manifest), manifest=manifest
     )
 
 
-def _format_manifest_finding(state: ManifestState, manifest: C2paManifest) -> str:
+def _format_manifest_finding(state: C2paManifestState, manifest: C2paManifest) -> str:
     signer = manifest.signer or "an unnamed signer"
-    if state is ManifestState.INVALID:
+    if state is C2paManifestState.INVALID:
         causes = ", ".join(code for code in manifest.problems if code != _UNTRUSTED)
         return (
             f"The file carries Content Credentials (C2PA) that name {signer} and do not hold"
@@ -190,18 +192,18 @@ def _format_manifest_finding(state: ManifestState, manifest: C2paManifest) -> st
             "belong to another one."
         )
     held = f"The file carries Content Credentials (C2PA) signed as {signer}; signature and hashes hold."
-    if state is ManifestState.TRUSTED:
+    if state is C2paManifestState.TRUSTED:
         return f"{held} The signer is on the trust list in use."
     return f"{held} No trust list is in use here, so anybody could have signed under this name."
 
 
-def _build_skipped_result(reason: str) -> ProvenanceResult:
+def _build_skipped_result(reason: str) -> C2paReadResult:
     says = f"Content Credentials (C2PA) were not looked for: {reason}. That proves nothing."
-    return ProvenanceResult(state=ManifestState.NOT_LOOKED_FOR, says=says)
+    return C2paReadResult(state=C2paManifestState.NOT_LOOKED_FOR, says=says)
 
 
-def _build_unreadable_result(reason: str) -> ProvenanceResult:
+def _build_unreadable_result(reason: str) -> C2paReadResult:
     says = (
         f"Content Credentials (C2PA) could not be read: {reason.rstrip('.')}. That proves nothing."
     )
-    return ProvenanceResult(state=ManifestState.UNREADABLE, says=says)
+    return C2paReadResult(state=C2paManifestState.UNREADABLE, says=says)

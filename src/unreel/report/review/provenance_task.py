@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final
 
 import c2pa
 
-from unreel.media.messages import Task, TaskPayload
+from unreel.media.messages import Task, TaskReplyPayload
 
 LONGEST: Final = 300
 MOST: Final = 20
@@ -19,8 +19,8 @@ MOST: Final = 20
 _SETTINGS: Final = {"verify": {"remote_manifest_fetch": False, "ocsp_fetch": False}}
 
 
-def read_manifest_summary(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
-    """Return the manifest's content, or the reason why it cannot be read."""
+def read_manifest_summary(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
+    """Return the content of a file's C2PA manifest, or the reason why it cannot be read."""
     try:
         with (
             c2pa.Settings.from_dict(_SETTINGS) as settings,
@@ -29,10 +29,10 @@ def read_manifest_summary(file: BinaryIO, request: Mapping[str, Any]) -> TaskPay
         ):
             store = json.loads(reader.json())
     except c2pa.C2paError.ManifestNotFound:
-        return TaskPayload({"found": "absent"})
+        return TaskReplyPayload({"found": "absent"})
     except (c2pa.C2paError, ValueError) as error:
-        return TaskPayload({"found": "broken", "problems": [_truncate_text(error)]})
-    return TaskPayload({"found": "manifest", **_summarise_manifest_store(store)})
+        return TaskReplyPayload({"found": "broken", "problems": [_truncate_text(error)]})
+    return TaskReplyPayload({"found": "manifest", **_summarise_manifest_store(store)})
 
 
 def _summarise_manifest_store(store: Mapping[str, Any]) -> dict[str, Any]:

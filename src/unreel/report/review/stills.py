@@ -1,4 +1,4 @@
-"""Stills of reported faults: each drawn as a whole frame and as a crop, to print and to mail."""
+"""Stills of reported faults: pictures of the whole frame and of a crop, to print and to mail."""
 
 import hashlib
 import re
@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 from unreel.core.box import Box
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure
-from unreel.core.names import make_safe_file_name
 from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_names import make_safe_file_name
 from unreel.core.safe_text import sanitise_line
 from unreel.core.span import MICROSECONDS, convert_to_microseconds, format_seconds
 from unreel.media.decode import Rgb
@@ -34,15 +34,15 @@ _MOST_TIMES: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FaultSpot:
-    """Box of a fault on one frame, with the colour and line style of its outline."""
+class FaultOutline:
+    """Outline of a fault on one frame: its box, colour and line style."""
 
     box: Box
     colour: int = 0
     dashed: bool = False
 
 
-def draw_fault_frame(rgb: Rgb, spot: FaultSpot | None, sentences: Sequence[str]) -> Rgb:
+def draw_fault_frame(rgb: Rgb, spot: FaultOutline | None, sentences: Sequence[str]) -> Rgb:
     """Draw the outline of `spot` on the complete frame, above a caption with `sentences`."""
     drawn = rgb.copy()
     if spot is not None:
@@ -50,8 +50,8 @@ def draw_fault_frame(rgb: Rgb, spot: FaultSpot | None, sentences: Sequence[str])
     return add_caption_panel(drawn, sentences)
 
 
-def draw_fault_crop(rgb: Rgb, spot: FaultSpot, sentences: Sequence[str]) -> Rgb:
-    """Return the region around the spot above `sentences`; small regions are enlarged."""
+def draw_fault_crop(rgb: Rgb, spot: FaultOutline, sentences: Sequence[str]) -> Rgb:
+    """Draw the region around the outline `spot` above `sentences`; small regions are enlarged."""
     height, width, _ = rgb.shape
     left, right = _compute_crop_range(spot.box.x0, spot.box.x1, width)
     top, bottom = _compute_crop_range(spot.box.y0, spot.box.y1, height)
@@ -70,7 +70,7 @@ def draw_fault_crop(rgb: Rgb, spot: FaultSpot, sentences: Sequence[str]) -> Rgb:
 
 
 def _compute_crop_range(low: float, high: float, side: int) -> tuple[int, int]:
-    """Return the pixel range of the box with its margin in one dimension, inside the picture."""
+    """Return the pixel range of the crop in one dimension: the box with a margin, inside the frame."""
     least = max(0.0, (_LEAST_SIDE / side - (high - low)) / 2)
     around = max(_AROUND * (high - low), least)
     return max(0, int((low - around) * side)), min(side, int((high + around) * side) + 1)
@@ -100,7 +100,7 @@ _OPINION: Final = "This is a reviewer's opinion, not forensic proof."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StillPicture:
-    """One PNG file of a still, with its hash and a preview."""
+    """PNG file of a still, with its hash, its size and a preview."""
 
     file: str
     """Its name from the page."""
@@ -111,7 +111,7 @@ class StillPicture:
     """A small JPEG of it."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return all fields except the preview."""
+        """Return the picture's fields, except the preview, as JSON values."""
         return {
             "file": self.file,
             "sha256": self.sha256,
@@ -120,7 +120,7 @@ class StillPicture:
         }
 
     def as_row(self) -> dict[str, Any]:
-        """Return the picture as a row for the template."""
+        """Return the picture as a dictionary for the page's template."""
         return self.to_json() | {"uri": build_data_uri(self.preview, "image/jpeg")}
 
 
@@ -136,12 +136,12 @@ class MarkedFault:
     start_us: int | None
     """The onset; `None` where none was named, then the first frame is shown."""
     box: Box | None
-    spot: FaultSpot | None = field(repr=False)
+    spot: FaultOutline | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultStill:
-    """Still pictures of one fault, or the failure."""
+    """Still pictures of one fault, or the failure to make them."""
 
     fault: MarkedFault
     source_sha256: str
@@ -174,7 +174,7 @@ class FaultStill:
         }
 
     def as_row(self) -> dict[str, Any]:
-        """Return the still as a row for the template."""
+        """Return the still as a dictionary for the page's template."""
         return {
             "fault": self.fault,
             "at": None if self.at_us is None else format_seconds(self.at_us),
@@ -186,7 +186,7 @@ class FaultStill:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClipStills:
+class ClipFaultStills:
     """Stills of the faults of one clip, and the number of faults without stills."""
 
     stills: tuple[FaultStill, ...] = ()
@@ -198,7 +198,7 @@ class ClipStills:
         return {"stills": [still.to_json() for still in self.stills], "left_out": self.left_out}
 
     def as_rows(self) -> dict[str, Any]:
-        """Return the stills as rows for the template."""
+        """Return the stills as dictionaries for the page's template."""
         return {"stills": [still.as_row() for still in self.stills], "left_out": self.left_out}
 
 
@@ -216,8 +216,8 @@ def write_fault_stills(
     *,
     reader: MediaReader,
     duration_us: int,
-) -> ClipStills:
-    """Write a frame of each fault, and a crop if the fault has a box, into `out`/stills."""
+) -> ClipFaultStills:
+    """Write stills into `out`/stills: a frame of each fault, and a crop if the fault has a box."""
     faults = list(iter_marked_faults(tracks, duration_us=duration_us))
     shown, folder = faults[:MOST_STILLS], OutputDirectory(out, published=True)
     stills: list[FaultStill] = []
@@ -234,13 +234,13 @@ def write_fault_stills(
             # Half a microsecond: the instant of a frame is rounded.
             frame = [f for f in frames.frames if f.at_s * MICROSECONDS <= at_us + 0.5][-1]
             stills.append(_write_still(clip, fault, frame, folder, place=place))
-    return ClipStills(stills=tuple(stills), left_out=len(faults) - len(shown))
+    return ClipFaultStills(stills=tuple(stills), left_out=len(faults) - len(shown))
 
 
 def iter_marked_faults(
     tracks: Sequence[PlayerTrackSpec], *, duration_us: int
 ) -> Iterator[MarkedFault]:
-    """Yield all marked faults, track by track."""
+    """Yield the faults on all tracks of the player, track by track."""
     for track, colour in zip(tracks, iter_track_colours(tracks), strict=True):
         marks = iter_overlay_marks(track, duration_us=duration_us)
         for trace, mark in zip(track.traces, marks, strict=True):
@@ -256,8 +256,8 @@ def iter_marked_faults(
             )
 
 
-def _build_fault_spot(box: Box | None, mark: OverlayTrace, colour: int) -> FaultSpot | None:
-    return None if box is None else FaultSpot(box=box, colour=colour, dashed=not mark.ends)
+def _build_fault_spot(box: Box | None, mark: OverlayTrace, colour: int) -> FaultOutline | None:
+    return None if box is None else FaultOutline(box=box, colour=colour, dashed=not mark.ends)
 
 
 def _write_still(

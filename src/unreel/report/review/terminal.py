@@ -1,4 +1,4 @@
-"""A review in a terminal.
+"""Output of a review on a terminal.
 
 The order is: one sentence, the verdict of each reviewer, the findings in the file, then each
 opinion with a small timeline.
@@ -23,14 +23,14 @@ from unreel.core.verdict import TraceVerdict
 from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
 from unreel.protocols.protocol import get_protocol
+from unreel.report.review.file_origin import FileOriginChecks
 from unreel.report.review.opinion_text import (
     compute_reviewer_agreements,
     format_stability_lines,
     get_opinion_colour,
 )
-from unreel.report.review.origin import FileOriginChecks
-from unreel.report.review.record import ReviewerRecord, format_reviewer_record
-from unreel.report.review.result import find_first_onset_us, format_review_headline
+from unreel.report.review.review_result import find_first_onset_us, format_review_headline
+from unreel.report.review.reviewer_accuracy import ReviewerAccuracyRecord, format_reviewer_accuracy
 
 _STYLES = {
     "real": "bold green",
@@ -43,10 +43,10 @@ _RAW_LINES = 12
 _RAW_LETTERS = 800
 
 
-def render_review(
-    review: Review, origin: FileOriginChecks, records: Sequence[ReviewerRecord]
+def render_review_for_terminal(
+    review: Review, origin: FileOriginChecks, records: Sequence[ReviewerAccuracyRecord]
 ) -> Iterator[RenderableType]:
-    """Yield the parts of the whole review, the most important first."""
+    """Yield the parts of a review for the terminal, the most important first."""
     name = sanitise_line(Path(review.clip.location).name)
     yield Text(f"{name}: {format_review_headline(review)}", "bold")
     yield from (Text(claim, "bold red") for claim in origin.claims)
@@ -55,7 +55,7 @@ def render_review(
         "Findings in the file itself", [(c.name, c.says) for c in origin.checks]
     )
     yield Text()
-    yield from (render_opinion(opinion, review.clip) for opinion in review.opinions)
+    yield from (render_opinion_for_terminal(opinion, review.clip) for opinion in review.opinions)
     told = [f"agreement, {line}" for line in compute_reviewer_agreements(review.opinions)]
     told += format_stability_lines(review.stabilities)
     yield from map(Text, [*told, ""] if told else ())
@@ -67,12 +67,12 @@ def _render_section(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[Ren
 
 
 def _iter_reviewer_rows(
-    opinions: Sequence[Opinion], records: Sequence[ReviewerRecord]
+    opinions: Sequence[Opinion], records: Sequence[ReviewerAccuracyRecord]
 ) -> Iterator[tuple[str, str]]:
     for reviewer in dict.fromkeys(opinion.reviewer for opinion in opinions):
         own = [opinion for opinion in opinions if opinion.reviewer == reviewer]
         yield sanitise_line(reviewer), "; ".join(map(_format_opinion, own))
-        told = dict.fromkeys(format_reviewer_record(opinion, records) for opinion in own)
+        told = dict.fromkeys(format_reviewer_accuracy(opinion, records) for opinion in own)
         yield "", f"Measured accuracy: {'; '.join(told)}."
 
 
@@ -87,8 +87,8 @@ def _format_protocol_title(opinion: Opinion) -> str:
     return f"{title[0].lower()}{title[1:]}"
 
 
-def render_opinion(opinion: Opinion, clip: Clip) -> RenderableType:
-    """Return one opinion: verdict, reasons and timeline, or the failure with the received text."""
+def render_opinion_for_terminal(opinion: Opinion, clip: Clip) -> RenderableType:
+    """Render one opinion for the terminal: verdict, reasons and timeline, or failure and raw reply."""
     head = Text()
     head.append(sanitise_line(opinion.reviewer), Style(bold=True))
     head.append(f", {_format_protocol_title(opinion)}: ", "dim")

@@ -1,4 +1,4 @@
-"""Answers about each clip, and the cells of one reviewer and one creator."""
+"""Answers of a season by reviewer and clip, and the answers behind one cell of the heat map."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,27 +7,27 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from unreel.arena.answers.play import (
+from unreel.arena.answers.answer_table import (
     SAID_GENERATED,
     SAID_REAL,
     SILENT,
     UNASKED,
-    AnswerTable,
+    SeasonAnswerTable,
     build_answer_grid,
-    select_generated_clips,
+    get_generated_clip_mask,
 )
-from unreel.report.season.matrix import build_cell_anchor
-from unreel.report.season.view import SeasonPageData
+from unreel.report.season.detection_heat_map import build_heat_map_cell_anchor
+from unreel.report.season.page_data import SeasonPageData
 
 WORDS: Final = {SAID_GENERATED: "generated", SAID_REAL: "real", SILENT: "nothing that can be read"}
 SIDES: Final = frozenset({WORDS[SAID_GENERATED], WORDS[SAID_REAL]})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerMatrix:
-    """The answers of one play as a table of reviewers by clips."""
+class ReviewerByClipAnswers:
+    """Answers of a season under one condition as arrays: a row per reviewer, a column per clip."""
 
-    play: AnswerTable
+    play: SeasonAnswerTable
     said: npt.NDArray[np.int8]
     """A row per reviewer, a column per clip; `UNASKED` without a question."""
     source: npt.NDArray[np.int64]
@@ -48,7 +48,7 @@ class AnswerMatrix:
         return np.flatnonzero(np.isin(self.source, places))
 
     def maker(self, clip: int) -> str:
-        """Return the creator of that clip."""
+        """Return the name of the clip's creator or control, or of the real clips."""
         return self.play.lineup.sources[int(self.source[clip])]
 
     def answer(self, reviewer: int, clip: int) -> str:
@@ -71,12 +71,12 @@ class AnswerMatrix:
         return missed[np.lexsort((missed, -share[missed], silent))]
 
 
-def build_answer_matrix(play: AnswerTable) -> AnswerMatrix:
-    """Return the answers of `play` by clip; of two answers about one clip, the later is kept."""
-    said, made = build_answer_grid(play), select_generated_clips(play.lineup)
+def index_answers_by_clip(play: SeasonAnswerTable) -> ReviewerByClipAnswers:
+    """Arrange the answers of `play` by reviewer and clip; of two answers, the later is kept."""
+    said, made = build_answer_grid(play), get_generated_clip_mask(play.lineup)
     truth = np.where(made, SAID_GENERATED, SAID_REAL).astype(np.int8)
     right, read = said == truth[None, :], (said == SAID_REAL) | (said == SAID_GENERATED)
-    return AnswerMatrix(
+    return ReviewerByClipAnswers(
         play=play,
         said=said,
         source=play.lineup.source,
@@ -95,8 +95,8 @@ LONGEST: Final = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CellAnswer:
-    """One answer of a reviewer about a clip, as a page shows it."""
+class PageClipAnswer:
+    """Answer of a reviewer about one clip, as texts for a page."""
 
     clip: str
     place: int
@@ -117,12 +117,12 @@ class ReviewerAnswerSection:
     n_asked: int
     n_right: int
     n_silent: int
-    answers: tuple[CellAnswer, ...]
+    answers: tuple[PageClipAnswer, ...]
     """Those that are not right first, as many as a page shows."""
 
 
-def iter_reviewer_sections(
-    season: SeasonPageData, heard: Mapping[str, AnswerMatrix], maker: str
+def iter_reviewer_answer_sections(
+    season: SeasonPageData, heard: Mapping[str, ReviewerByClipAnswers], maker: str
 ) -> Iterator[ReviewerAnswerSection]:
     """Yield the answers of every reviewer about clips of `maker`, for each condition.
 
@@ -137,14 +137,14 @@ def iter_reviewer_sections(
 
 
 def shorten_reason(text: str) -> str:
-    """Return the reason on one line, shortened if it is too long."""
+    """Return a reviewer's reason on one line, shortened if it is too long."""
     words = " ".join(text.split())
     return words if len(words) <= LONGEST else f"{words[:LONGEST]}…"
 
 
 def _build_reviewer_section(
     season: SeasonPageData,
-    table: AnswerMatrix,
+    table: ReviewerByClipAnswers,
     sheet: str,
     reviewer: int,
     asked: npt.NDArray[np.intp],
@@ -154,7 +154,7 @@ def _build_reviewer_section(
     name = play.reviewers[reviewer]
     shown = asked[np.argsort(right, kind="stable")][:MOST]
     return ReviewerAnswerSection(
-        id=build_cell_anchor(sheet, name),
+        id=build_heat_map_cell_anchor(sheet, name),
         reviewer=name,
         condition=play.condition,
         n_asked=len(asked),
@@ -165,13 +165,13 @@ def _build_reviewer_section(
 
 
 def _build_cell_answer(
-    season: SeasonPageData, table: AnswerMatrix, reviewer: int, clip: int
-) -> CellAnswer:
+    season: SeasonPageData, table: ReviewerByClipAnswers, reviewer: int, clip: int
+) -> PageClipAnswer:
     play = table.play
     said = table.said[reviewer, clip]
     sign = "right" if said == table.truth[clip] else "unreadable" if said == SILENT else "wrong"
     name = play.lineup.clips[clip]
-    return CellAnswer(
+    return PageClipAnswer(
         clip=name,
         place=clip,
         said=table.answer(reviewer, clip),

@@ -1,4 +1,4 @@
-"""Exports of a season: its pages as JSON, and the files by which Hugging Face lists results."""
+"""Exports of a season: its results as JSON, and files with which Hugging Face lists them."""
 
 import json
 import re
@@ -6,14 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from unreel.arena.boards.standings import LeaderboardRow, ReviewerCreatorCell, SeasonLeaderboard
+from unreel.arena.boards.leaderboard_types import (
+    LeaderboardRow,
+    ReviewerCreatorCell,
+    SeasonLeaderboard,
+)
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate, Measured
 from unreel.core.safe_text import sanitise_line
-from unreel.protocols.figures import MetricDefinition
+from unreel.protocols.metric_definitions import MetricDefinition
+from unreel.report.season.history_and_ablations import collect_rows_over_seasons
 from unreel.report.season.metric_names import SIDES, Side, get_metric_definition, get_ranking_metric
-from unreel.report.season.panels import collect_season_rows
-from unreel.report.season.view import SeasonPageData, get_entrant_page_name, get_side_rows
+from unreel.report.season.page_data import (
+    SeasonPageData,
+    get_entrant_page_name,
+    get_leaderboard_side_rows,
+)
 
 FOLDER: Final = "hub"
 DATASET_FILE: Final = f"{FOLDER}/dataset/eval.yaml"
@@ -23,8 +31,8 @@ _ADDRESS: Final = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HubListing:
-    """Data set, URL and split under which Hugging Face lists the results."""
+class HuggingFaceListing:
+    """Data set, URL and split under which Hugging Face lists the results of a season."""
 
     dataset: str
     """`OWNER/NAME` of the benchmark on the hub."""
@@ -42,8 +50,8 @@ class HubListing:
             raise InvalidSettingError(setting, problem, remedy)
 
 
-def build_hub_files(season: SeasonPageData, listing: HubListing) -> dict[str, str]:
-    """Return the files by name: one for the data set and one for each entrant with a rank."""
+def build_hugging_face_files(season: SeasonPageData, listing: HuggingFaceListing) -> dict[str, str]:
+    """Return the files for Hugging Face by name: one for the data set, one for each ranked entrant."""
     files = {DATASET_FILE: _format_dataset_registration(season, listing)}
     for side in SIDES:
         for name in dict.fromkeys(name for kind, name in season.entrants() if kind == side):
@@ -54,15 +62,18 @@ def build_hub_files(season: SeasonPageData, listing: HubListing) -> dict[str, st
     return files
 
 
-def get_hub_task_id(season: SeasonPageData, side: Side, board: SeasonLeaderboard) -> str:
-    """Return the hub's name of one board: from its condition, with a number if the name is taken."""
+def get_hugging_face_task_id(season: SeasonPageData, side: Side, board: SeasonLeaderboard) -> str:
+    """Return the id of a leaderboard on Hugging Face, made from its condition.
+
+    It gets a number if an earlier condition has the same id.
+    """
     words = [_format_slug(each.condition) for each in season.standings]
     number = season.standings.index(board)
     again = f"-{number + 1}" if words[number] in words[:number] else ""
     return f"{side}s_{words[number]}{again}"
 
 
-def _format_dataset_registration(season: SeasonPageData, listing: HubListing) -> str:
+def _format_dataset_registration(season: SeasonPageData, listing: HuggingFaceListing) -> str:
     first = season.standings[0]
     by, whose = _get_ranking_metric(first, "reviewer"), _get_ranking_metric(first, "creator")
     less = "100 less " if whose.better == "less" else ""
@@ -78,27 +89,29 @@ def _format_dataset_registration(season: SeasonPageData, listing: HubListing) ->
     ]
     for board in season.standings:
         for side in SIDES:
-            lines.append(f"  - id: {_quote_yaml_string(get_hub_task_id(season, side, board))}")
+            lines.append(
+                f"  - id: {_quote_yaml_string(get_hugging_face_task_id(season, side, board))}"
+            )
             lines += ["    config: default", f"    split: {_quote_yaml_string(listing.split)}"]
     return "\n".join(lines) + "\n"
 
 
 def _iter_result_entries(
-    season: SeasonPageData, listing: HubListing, side: Side, name: str
+    season: SeasonPageData, listing: HuggingFaceListing, side: Side, name: str
 ) -> Iterator[str]:
     for board in season.standings:
         figure = _get_ranking_metric(board, side)
-        for standing in get_side_rows(board, side):
+        for standing in get_leaderboard_side_rows(board, side):
             known = standing.figures.get(figure.metric)
             if standing.name == name and standing.rank is not None and isinstance(known, Estimate):
-                task = get_hub_task_id(season, side, board)
+                task = get_hugging_face_task_id(season, side, board)
                 shown = _convert_to_higher_better(known, figure)
                 told = f"{board.condition}; {_format_interval(shown)}; {standing.name}"
                 yield _format_result_entry(listing, task, shown, told)
 
 
 def _get_ranking_metric(board: SeasonLeaderboard, side: Side) -> MetricDefinition:
-    return get_metric_definition(get_ranking_metric(side, get_side_rows(board, side)))
+    return get_metric_definition(get_ranking_metric(side, get_leaderboard_side_rows(board, side)))
 
 
 def _convert_to_higher_better(known: Estimate, figure: MetricDefinition) -> Estimate:
@@ -117,7 +130,9 @@ def _format_interval(known: Estimate) -> str:
     return f"95 % interval {known.low:.2f} to {known.high:.2f}, n {known.n}"
 
 
-def _format_result_entry(listing: HubListing, task: str, known: Estimate, notes: str) -> str:
+def _format_result_entry(
+    listing: HuggingFaceListing, task: str, known: Estimate, notes: str
+) -> str:
     lines = [
         "- dataset:",
         f"    id: {_quote_yaml_string(listing.dataset)}",
@@ -154,7 +169,7 @@ def build_standings_json(season: SeasonPageData) -> dict[str, Any]:
 
 
 def build_matrix_json(season: SeasonPageData) -> dict[str, Any]:
-    """Return the detection rate of each reviewer on each creator, for every condition."""
+    """Return the detection rates of each reviewer on each creator as JSON values, by condition."""
     conditions = [
         {"condition": board.condition, "cells": [_build_cell_json(cell) for cell in board.cells]}
         for board in season.standings
@@ -163,11 +178,14 @@ def build_matrix_json(season: SeasonPageData) -> dict[str, Any]:
 
 
 def build_history_json(seasons: Sequence[SeasonPageData]) -> dict[str, Any]:
-    """Return the ranking metric of every entrant in every season; `null` if it did not take part."""
+    """Return the ranking metric of every entrant in every season as JSON values.
+
+    The value is `null` for a season without the entrant.
+    """
     told: dict[str, Any] = {"seasons": [season.name for season in seasons]}
     for side in SIDES:
-        rows = collect_season_rows(seasons, side)
-        board = get_side_rows(seasons[-1].standings[0], side)
+        rows = collect_rows_over_seasons(seasons, side)
+        board = get_leaderboard_side_rows(seasons[-1].standings[0], side)
         told[f"{side}s"] = {
             name: [_build_rank_json(standing, get_ranking_metric(side, board)) for standing in row]
             for name, row in rows.items()
@@ -176,10 +194,10 @@ def build_history_json(seasons: Sequence[SeasonPageData]) -> dict[str, Any]:
 
 
 def build_entrant_json(season: SeasonPageData, side: str, name: str) -> dict[str, Any]:
-    """Return the results of one entrant under each condition, overall and by opponent."""
+    """Return the results of one entrant as JSON values: by condition, overall and by opponent."""
     found = []
     for board in season.standings:
-        for standing in get_side_rows(board, side):
+        for standing in get_leaderboard_side_rows(board, side):
             if standing.name == name:
                 cells = [cell for cell in board.cells if getattr(cell, side) == name]
                 told = {"condition": board.condition, **_build_standing_json(standing)}
@@ -193,7 +211,7 @@ def format_strict_json(value: Mapping[str, Any]) -> str:
 
 
 def build_estimate_json(measured: Measured) -> dict[str, Any]:
-    """Return a number with its interval, count and level, or `null` with the reason."""
+    """Return a number with interval, count and level as JSON values, or `null` with the reason."""
     if isinstance(measured, Estimate):
         return {
             "value": measured.value,

@@ -1,13 +1,13 @@
-"""Names of a season's metrics on its pages, their ranking role and their order."""
+"""Definitions of a season's metrics for its pages: names, order, and which one ranks."""
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from unreel.arena.boards import figures
-from unreel.arena.boards.standings import LeaderboardRow
-from unreel.protocols.figures import Better, MetricDefinition
+from unreel.arena.boards import leaderboard_metrics
+from unreel.arena.boards.leaderboard_types import LeaderboardRow
+from unreel.protocols.metric_definitions import Better, MetricDefinition
 
 Side = Literal["reviewer", "creator"]
 SIDES: Final[tuple[Side, ...]] = ("reviewer", "creator")
@@ -27,8 +27,12 @@ _NO_END: Final = (-math.inf, math.inf)
 
 
 def get_ranking_metric(side: Side, standings: Sequence[LeaderboardRow]) -> str:
-    """Return the metric that ranks the leaderboard; for pairs of clips, the first metric."""
-    known = figures.REVIEWER_FIGURES if side == "reviewer" else figures.CREATOR_FIGURES
+    """Return the name of the metric that ranks the leaderboard; for pairs of clips, the first metric."""
+    known = (
+        leaderboard_metrics.REVIEWER_FIGURES
+        if side == "reviewer"
+        else leaderboard_metrics.CREATOR_FIGURES
+    )
     decides = next(figure.name for figure in known.values() if figure.decides)
     told = _list_metric_names(standings)
     return decides if decides in told or not told else told[0]
@@ -36,7 +40,7 @@ def get_ranking_metric(side: Side, standings: Sequence[LeaderboardRow]) -> str:
 
 def get_metric_definition(name: str) -> MetricDefinition:
     """Return the definition of the metric `name`, for tables and charts."""
-    told = figures.get_leaderboard_column(name)
+    told = leaderboard_metrics.get_leaderboard_metric(name)
     is_share = told.unit == "percent"
     words = told.words.rstrip(".")
     return MetricDefinition(
@@ -62,7 +66,7 @@ class PageMetricDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageMetricDefinitions:
-    """Definitions of a page's metrics; table headings link to them by `id`."""
+    """Definitions of the metrics on a page; table headings link to them by `id`."""
 
     id: str
     figures: tuple[PageMetricDefinition, ...]
@@ -76,7 +80,7 @@ def build_metric_definitions(names: Iterable[str]) -> PageMetricDefinitions:
 
 
 def _build_metric_entry(name: str) -> PageMetricDefinition:
-    told = figures.get_leaderboard_column(name)
+    told = leaderboard_metrics.get_leaderboard_metric(name)
     terms = [
         ("Meaning", told.words),
         ("Unit", _UNITS[told.unit]),
@@ -88,7 +92,7 @@ def _build_metric_entry(name: str) -> PageMetricDefinition:
 
 
 def list_leading_metrics(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
-    """Return the metrics of a board's table: the ranking one, then the measured main ones."""
+    """Return the names of the metrics in a leaderboard's table: the ranking one, then other main ones."""
     known = _list_metric_names(standings)
     first = get_ranking_metric(side, standings)
     chief = [name for name in known if name in _LEADING or _is_skill_metric(name)]
@@ -96,14 +100,14 @@ def list_leading_metrics(side: Side, standings: Sequence[LeaderboardRow]) -> lis
 
 
 def list_other_metrics(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
-    """Return the measured metrics that `list_leading_metrics` does not return."""
+    """Return the names of the measured metrics that are not among `list_leading_metrics`."""
     shown = list_leading_metrics(side, standings)
     return [name for name in _list_metric_names(standings) if name not in shown]
 
 
 def _is_skill_metric(name: str) -> bool:
     """Return whether the metric is from the skill model for all entrants, and higher is better."""
-    told = figures.get_leaderboard_column(name)
+    told = leaderboard_metrics.get_leaderboard_metric(name)
     return told.unit == "logit" and told.better == "high"
 
 

@@ -1,55 +1,98 @@
-"""Data for the pages of a season, read from its folder: facts, shown clips and warnings; no question is sent."""
+"""Data for the pages of a season, read from its folder; no question is sent.
+
+The data are facts, the clips that pages may show, and warnings.
+"""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SAID_REAL, AnswerTable
-from unreel.arena.answers.read_play import encode_label, read_reviewer_answers
-from unreel.arena.boards.ablations import measure_ablations
-from unreel.arena.boards.bias import measure_reviewer_biases
-from unreel.arena.fairness.attempts import (
-    BestAttempt,
+from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SAID_REAL, SeasonAnswerTable
+from unreel.arena.answers.season_answers import encode_answer_label, read_reviewer_answers
+from unreel.arena.boards.ablations import measure_ablation_effects
+from unreel.arena.boards.reviewer_bias import measure_reviewer_biases
+from unreel.arena.fairness.holdout import (
+    compare_hidden_and_known_scenes,
+    find_canary_clips,
+    find_hidden_scenes,
+    measure_canary_answers,
+)
+from unreel.arena.fairness.similar_reviewers import compare_reviewer_errors
+from unreel.arena.fairness.team_attempts import (
+    CorrectedBestAttempt,
     TeamAttempts,
     collect_team_attempts,
     correct_best_attempt,
     is_leaderboard_row_of_entry,
 )
-from unreel.arena.fairness.holdout import (
-    compare_hidden_scenes,
-    find_canary_clips,
-    find_hidden_scenes,
-    measure_canary_answers,
-)
-from unreel.arena.fairness.similar_reviewers import find_similar_reviewers
 from unreel.arena.run.budget import sum_season_cost_usd
-from unreel.arena.run.plan import read_question_plan
-from unreel.arena.season.benchmark import (
-    open_clip_facts_table,
+from unreel.arena.run.question_plan import read_question_plan
+from unreel.arena.season.clip_set import (
+    open_season_clip_facts_table,
     open_season_clip_set,
     read_clip_controls,
 )
 from unreel.arena.season.folder import SeasonEntrants, SeasonFolder, read_stored_season_recipe
 from unreel.arena.season.recipe import SeasonRecipe
-from unreel.arena.submission.log import SeasonLog, read_season_log
+from unreel.arena.submission.season_log import SeasonLog, read_season_log
 from unreel.benchmarks.entry import Entry
-from unreel.core.clip import Clip, get_creator_with_setting
+from unreel.core.clip import Clip, format_creator_with_setting
 from unreel.core.estimate import Estimate
 from unreel.core.server_keys import hide_server_addresses
 from unreel.core.settings import read_environment_settings
+from unreel.core.span import convert_to_microseconds
 from unreel.creators.contract import ClipClass
-from unreel.engine.survey import StoredClipFacts
-from unreel.report.season.boards import read_season_boards
+from unreel.curation.hub_dataset import find_hub_licence_id
+from unreel.engine.clip_facts import StoredClipFacts
+from unreel.pages.playable_clip import PlayerVideo
+from unreel.pages.player import PlayerSpec, build_player_spec
+from unreel.report.clips.clip_files import ReportMediaFolder
+from unreel.report.review.drawn_findings import build_finding_tracks
 from unreel.report.season.clip_answers import shorten_reason
-from unreel.report.season.shown_clips import Show
-from unreel.report.season.view import SeasonClipDetails, SeasonPageData
+from unreel.report.season.leaderboards import read_season_leaderboards
+from unreel.report.season.page_data import SeasonClipDetails, SeasonPageData
 from unreel.stats.resampling import RESAMPLES
+
+Showing = Literal["licensed", "link", "copy", "none"]
+Show = Callable[[Entry, Clip], PlayerSpec | None]
+
+
+def build_clip_publisher(folder: ReportMediaFolder, showing: Showing) -> Show:
+    """Return a function that puts a clip on the season's pages and returns its player configuration.
+
+    The function links or copies the clip into the media folder; it returns `None` if the clip may
+    not be shown.
+    """
+
+    def show(entry: Entry, clip: Clip) -> PlayerSpec | None:
+        if showing == "licensed" and find_hub_licence_id(entry.licence) is None:
+            return None
+        source, _ = folder.add(clip)
+        return None if source is None else _build_player_spec(entry, clip, source)
+
+    return show
+
+
+def _build_player_spec(entry: Entry, clip: Clip, source: str) -> PlayerSpec:
+    video = clip.facts.video
+    footage = PlayerVideo(
+        src=f"../{source}",
+        width=video.width,
+        height=video.height,
+        n_frames=video.n_frames,
+        rate=None if video.variable_rate else video.average_rate,
+        first_us=convert_to_microseconds(video.first_at_s),
+        is_copy=False,
+    )
+    duration_us = convert_to_microseconds(video.duration_s)
+    tracks = build_finding_tracks((), entry.traces, duration_us=duration_us)
+    return build_player_spec(footage, title=entry.name, duration_us=duration_us, tracks=tracks)
 
 
 def iter_absence_notes(entrants: SeasonEntrants) -> Iterator[str]:
-    """Yield the entrants that took no part or were withdrawn."""
+    """Yield a note for each entrant that took no part or was withdrawn."""
     for each in entrants.reviewers:
         if each.unfitted:
             yield hide_server_addresses(f"{each.title} took no part: {each.unfitted.rstrip('.')}.")
@@ -59,14 +102,14 @@ def iter_absence_notes(entrants: SeasonEntrants) -> Iterator[str]:
 
 
 def iter_log_edit_warnings(log: SeasonLog) -> Iterator[str]:
-    """Yield a sentence for each sign that the log of entries was edited afterwards."""
+    """Yield a warning for each sign that the log of the season's entries was edited afterwards."""
     for problem in log.broken:
         yield f"The log of entries was changed: {problem}."
 
 
-def iter_similarity_warnings(play: AnswerTable, *, seed: int) -> Iterator[str]:
-    """Yield a warning for each pair of reviewers that share more errors than hard clips explain."""
-    for pair in find_similar_reviewers(play, seed=seed).suspected:
+def iter_similarity_warnings(play: SeasonAnswerTable, *, seed: int) -> Iterator[str]:
+    """Yield a warning for each pair of reviewers with more common errors than hard clips explain."""
+    for pair in compare_reviewer_errors(play, seed=seed).suspected:
         share = pair.shared_errors
         told = f"{share.value:.0f} %" if isinstance(share, Estimate) else "most"
         yield (
@@ -75,11 +118,11 @@ def iter_similarity_warnings(play: AnswerTable, *, seed: int) -> Iterator[str]:
         )
 
 
-def iter_leakage_warnings(folder: SeasonFolder, play: AnswerTable) -> Iterator[str]:
-    """Yield warnings about entrants that may have seen the public scenes or the canary labels before."""
+def iter_leakage_warnings(folder: SeasonFolder, play: SeasonAnswerTable) -> Iterator[str]:
+    """Yield a warning for each entrant that may have seen public scenes or canary labels before."""
     recipe = read_stored_season_recipe(folder)
     hidden = find_hidden_scenes(folder.path, recipe, play.lineup.scenes)
-    for gap in compare_hidden_scenes(play, hidden) if hidden else ():
+    for gap in compare_hidden_and_known_scenes(play, hidden) if hidden else ():
         if gap.flagged and isinstance(gap.gap, Estimate):
             yield (
                 f"{gap.name} is better on known scenes, by {gap.gap.value:.1f} points "
@@ -92,7 +135,7 @@ def iter_leakage_warnings(folder: SeasonFolder, play: AnswerTable) -> Iterator[s
 
 
 def iter_best_attempt_notes(
-    play: AnswerTable, tries: Sequence[TeamAttempts], *, seed: int
+    play: SeasonAnswerTable, tries: Sequence[TeamAttempts], *, seed: int
 ) -> Iterator[str]:
     """Yield a note for each team with several entries: its best result, corrected for selection."""
     for each in tries:
@@ -100,7 +143,7 @@ def iter_best_attempt_notes(
         best = (
             correct_best_attempt(play, rows, kind=each.kind, seed=seed) if len(rows) > 1 else None
         )
-        if isinstance(best, BestAttempt) and isinstance(best.corrected, Estimate):
+        if isinstance(best, CorrectedBestAttempt) and isinstance(best.corrected, Estimate):
             worth = best.corrected
             yield (
                 f"{each.team or 'A team without a name'} entered {len(rows)} times as {each.kind}. The best, "
@@ -109,8 +152,8 @@ def iter_best_attempt_notes(
             )
 
 
-def select_team_rows(tries: TeamAttempts, play: AnswerTable) -> list[str]:
-    """Return the board rows that are entries of the team."""
+def select_team_rows(tries: TeamAttempts, play: SeasonAnswerTable) -> list[str]:
+    """Return the names of the leaderboard rows that are entries of the team."""
     board = play.reviewers if tries.kind == "reviewer" else play.lineup.creators
     return [
         row
@@ -126,7 +169,7 @@ _HIDING: Final = "Some scenes are hidden during the season, so these pages show 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonReadOptions:
-    """Options for reading a season for its pages."""
+    """Options for reading a season: resamples, and whether and how pages show clips."""
 
     resamples: int = RESAMPLES
     reveals: bool = False
@@ -136,8 +179,8 @@ class SeasonReadOptions:
 
 
 def read_season_page_data(folder: SeasonFolder, reading: SeasonReadOptions) -> SeasonPageData:
-    """Read all data of a season that its pages show."""
-    boards = read_season_boards(folder, resamples=reading.resamples)
+    """Read everything about a season that its pages show."""
+    boards = read_season_leaderboards(folder, resamples=reading.resamples)
     entrants, recipe = folder.require_played(), read_stored_season_recipe(folder)
     hidden = bool(recipe.holdout.share or recipe.holdout.canaries) and not reading.reveals
     hides = hidden or entrants.is_about_pairs
@@ -154,7 +197,7 @@ def read_season_page_data(folder: SeasonFolder, reading: SeasonReadOptions) -> S
         words={} if hides else _read_reviewer_reasons(folder, entrants, boards.plays),
         attempts=_count_attempts(tries, boards.plays[:1]),
         entries=log.events,
-        ablations=measure_ablations(boards.plays, knobs=recipe.knobs),
+        ablations=measure_ablation_effects(boards.plays, knobs=recipe.knobs),
         leanings=tuple(found for play in boards.plays for found in measure_reviewer_biases(play)),
         notes=(*((_HIDING,) if hidden else ()), *_iter_season_notes(folder, boards.plays, tries)),
         plan=tuple(_iter_plan_facts(folder, entrants, recipe)),
@@ -190,8 +233,10 @@ def _iter_clip_details(
     entries = [row for row in benchmark if isinstance(row, Entry)]
     shown = entrants.shown(entrants.creators)
     rows = {_get_clip_key(row, shown): row for row in made if row["failure_reason"] is None}
-    for entry, clip in StoredClipFacts(open_clip_facts_table(folder)).find(benchmark, entries):
-        maker = controls.get(entry.name) or get_creator_with_setting(entry.origin)
+    for entry, clip in StoredClipFacts(open_season_clip_facts_table(folder)).find(
+        benchmark, entries
+    ):
+        maker = controls.get(entry.name) or format_creator_with_setting(entry.origin)
         row = rows.get((maker, entry.group))
         facts = tuple(_iter_origin_facts(row)) if row else ()
         spec = show(entry, clip) if show and isinstance(clip, Clip) else None
@@ -250,9 +295,9 @@ def _group_generation_failures(
 
 
 def _read_reviewer_reasons(
-    folder: SeasonFolder, entrants: SeasonEntrants, plays: Sequence[AnswerTable]
+    folder: SeasonFolder, entrants: SeasonEntrants, plays: Sequence[SeasonAnswerTable]
 ) -> dict[tuple[str, str, str], str]:
-    """Return the reviewers' texts for wrong answers; rule-based reviewers have none."""
+    """Read the texts of the reviewers' wrong or unreadable answers; baselines have none."""
     settings, shown = read_environment_settings(), entrants.shown(entrants.reviewers)
     words = {}
     for play in plays:
@@ -265,20 +310,22 @@ def _read_reviewer_reasons(
                 folder, reviewer, play.condition, settings
             ):
                 right = SAID_GENERATED if truth.get(planned.name) else SAID_REAL
-                if encode_label(read) != right and isinstance(row["text"], str):
+                if encode_answer_label(read) != right and isinstance(row["text"], str):
                     words[play.condition, shown[reviewer.name], planned.name] = shorten_reason(
                         row["text"]
                     )
     return words
 
 
-def _count_attempts(tries: Sequence[TeamAttempts], plays: Sequence[AnswerTable]) -> dict[str, int]:
-    """Return the number of submissions of each row's team to that board."""
+def _count_attempts(
+    tries: Sequence[TeamAttempts], plays: Sequence[SeasonAnswerTable]
+) -> dict[str, int]:
+    """Return the number of submissions by the team of each leaderboard row."""
     return {row: t.submitted for play in plays for t in tries for row in select_team_rows(t, play)}
 
 
 def _iter_season_notes(
-    folder: SeasonFolder, plays: Sequence[AnswerTable], tries: Sequence[TeamAttempts]
+    folder: SeasonFolder, plays: Sequence[SeasonAnswerTable], tries: Sequence[TeamAttempts]
 ) -> Iterator[str]:
     entrants = folder.require_played()
     yield from iter_log_edit_warnings(read_season_log(folder.path))

@@ -1,39 +1,39 @@
-"""Page of one reviewer: metrics, worst mistakes, and results for each creator."""
+"""Page of one reviewer of a season: metrics, worst mistakes, and results for each creator."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from unreel.arena.answers.play import REAL, SAID_REAL, AnswerTable
-from unreel.arena.boards.standings import LeaderboardRow
-from unreel.report.boards.downloads import FOLDER
+from unreel.arena.answers.answer_table import REAL, SAID_REAL, SeasonAnswerTable
+from unreel.arena.boards.leaderboard_types import LeaderboardRow
+from unreel.report.boards.table_downloads import FOLDER
 from unreel.report.boards.tables import (
     BoardTable,
-    TableCell,
-    TableColumn,
+    BoardTableCell,
+    BoardTableColumn,
+    BoardTableRow,
     TableFootnotes,
-    TableLine,
     build_count_cell,
     build_estimate_cell,
 )
-from unreel.report.season.clip_answers import AnswerMatrix, shorten_reason
-from unreel.report.season.entrant import (
+from unreel.report.season.clip_answers import ReviewerByClipAnswers, shorten_reason
+from unreel.report.season.detection_heat_map import build_heat_map_cell_anchor
+from unreel.report.season.entrant_page import (
     EntrantPage,
     EntrantPageSection,
     build_entrant_metric_table,
     format_entrant_ranks,
 )
-from unreel.report.season.matrix import build_cell_anchor
-from unreel.report.season.view import SeasonPageData, get_entrant_page_name
+from unreel.report.season.page_data import SeasonPageData, get_entrant_page_name
 
 
 def build_reviewer_page(
-    season: SeasonPageData, heard: Mapping[str, AnswerMatrix], name: str
+    season: SeasonPageData, heard: Mapping[str, ReviewerByClipAnswers], name: str
 ) -> EntrantPage:
-    """Build the page of the reviewer `name`.
+    """Build the page of the reviewer `name` of a season.
 
-    `heard` maps the id of a sheet to its answers, in the order of the season's conditions.
+    `heard` maps the id of a condition to its answers, in the order of the season's conditions.
     """
     standings = [_find_standing(board.reviewers, name) for board in season.standings]
     placed = [standing for standing in standings if standing]
@@ -65,7 +65,9 @@ def _find_standing(standings: tuple[LeaderboardRow, ...], name: str) -> Leaderbo
     return next((standing for standing in standings if standing.name == name), None)
 
 
-def _iter_summary_tiles(heard: Mapping[str, AnswerMatrix], name: str) -> Iterator[tuple[str, str]]:
+def _iter_summary_tiles(
+    heard: Mapping[str, ReviewerByClipAnswers], name: str
+) -> Iterator[tuple[str, str]]:
     counts = np.zeros(3, dtype=np.int64)
     for table in heard.values():
         if name in table.play.reviewers:
@@ -77,7 +79,7 @@ def _iter_summary_tiles(heard: Mapping[str, AnswerMatrix], name: str) -> Iterato
 
 
 def _iter_mistake_parts(
-    season: SeasonPageData, heard: Mapping[str, AnswerMatrix], name: str, *, file: str
+    season: SeasonPageData, heard: Mapping[str, ReviewerByClipAnswers], name: str, *, file: str
 ) -> Iterator[EntrantPageSection]:
     for sheet, table in heard.items():
         if name not in table.play.reviewers:
@@ -95,7 +97,7 @@ def _iter_mistake_parts(
 
 
 def _build_mistake_table(
-    season: SeasonPageData, table: AnswerMatrix, sheet: str, name: str, *, file: str
+    season: SeasonPageData, table: ReviewerByClipAnswers, sheet: str, name: str, *, file: str
 ) -> BoardTable:
     play = table.play
     own = play.reviewers.index(name)
@@ -108,33 +110,35 @@ def _build_mistake_table(
         page = f"{get_entrant_page_name('creator', maker)}.html"
         cells = (
             build_count_cell(rank),
-            TableCell(
+            BoardTableCell(
                 text=shown,
-                link=f"{page}#{_get_clip_anchor(season, shown, clip, build_cell_anchor(sheet, name))}",
+                link=f"{page}#{_get_clip_anchor(season, shown, clip, build_heat_map_cell_anchor(sheet, name))}",
             ),
-            TableCell(text=_format_truth(table, clip)),
-            TableCell(text=table.answer(own, clip)),
-            TableCell(text=f"{n_right[clip]} of {n_read[clip]}", number=int(n_right[clip])),
+            BoardTableCell(text=_format_truth(table, clip)),
+            BoardTableCell(text=table.answer(own, clip)),
+            BoardTableCell(text=f"{n_right[clip]} of {n_read[clip]}", number=int(n_right[clip])),
         )
         lines.append(
-            TableLine(cells=(*cells, TableCell(text=reasons[shown])) if reasons else cells)
+            BoardTableRow(cells=(*cells, BoardTableCell(text=reasons[shown])) if reasons else cells)
         )
-    columns = [TableColumn(title="#"), TableColumn(title="Clip", numbers=False)]
-    columns += [TableColumn(title=title, numbers=False) for title in ("Truth", "Said")]
-    columns.append(TableColumn(title="Others right"))
+    columns = [BoardTableColumn(title="#"), BoardTableColumn(title="Clip", numbers=False)]
+    columns += [BoardTableColumn(title=title, numbers=False) for title in ("Truth", "Said")]
+    columns.append(BoardTableColumn(title="Others right"))
     if reasons:
-        columns.append(TableColumn(title="In its words", numbers=False))
+        columns.append(BoardTableColumn(title="In its words", numbers=False))
     caption = f"Answers of {name} that are not right, {play.condition}"
     return BoardTable(caption=caption, columns=tuple(columns), lines=tuple(lines), file=file)
 
 
-def _index_reasons(season: SeasonPageData, play: AnswerTable, name: str) -> defaultdict[str, str]:
+def _index_reasons(
+    season: SeasonPageData, play: SeasonAnswerTable, name: str
+) -> defaultdict[str, str]:
     """Return the reviewer's reason for each clip; empty if it never gave one."""
     known = ((clip, season.words.get((play.condition, name, clip))) for clip in play.lineup.clips)
     return defaultdict(str, {clip: shorten_reason(words) for clip, words in known if words})
 
 
-def _format_truth(table: AnswerMatrix, clip: int) -> str:
+def _format_truth(table: ReviewerByClipAnswers, clip: int) -> str:
     maker = table.maker(clip)
     if maker == REAL:
         return "real"
@@ -154,21 +158,21 @@ def _build_creator_table(season: SeasonPageData, name: str, *, file: str) -> Boa
     for number, board in enumerate(season.standings):
         for cell in board.cells:
             if cell.reviewer == name:
-                page = f"{get_entrant_page_name('creator', cell.creator)}.html#{build_cell_anchor(f'c{number}', name)}"
+                page = f"{get_entrant_page_name('creator', cell.creator)}.html#{build_heat_map_cell_anchor(f'c{number}', name)}"
                 lines.append(
-                    TableLine(
+                    BoardTableRow(
                         cells=(
-                            TableCell(text=cell.creator, link=page),
-                            TableCell(text=board.condition),
+                            BoardTableCell(text=cell.creator, link=page),
+                            BoardTableCell(text=board.condition),
                             build_estimate_cell(cell.caught, notes),
                             build_count_cell(cell.n_asked),
                             build_count_cell(cell.n_silent),
                         )
                     )
                 )
-    columns = [TableColumn(title=title, numbers=False) for title in ("Creator", "Condition")]
+    columns = [BoardTableColumn(title=title, numbers=False) for title in ("Creator", "Condition")]
     columns += [
-        TableColumn(title=title) for title in ("Called generated, %", "Asked", "Unreadable")
+        BoardTableColumn(title=title) for title in ("Called generated, %", "Asked", "Unreadable")
     ]
     return BoardTable(
         caption=f"{name} against each creator",

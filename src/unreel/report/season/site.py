@@ -6,45 +6,46 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from unreel.arena.answers.play import REAL
-from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
-from unreel.arena.submission.log import SeasonLogEvent
+from unreel.arena.answers.answer_table import REAL
+from unreel.arena.boards.leaderboard_types import LeaderboardRow, SeasonLeaderboard
+from unreel.arena.submission.season_log import SeasonLogEvent
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_line
-from unreel.core.server_keys import drop_server_address, hide_server_addresses
-from unreel.pages.page import build_html_page, render_template
+from unreel.core.server_keys import hide_server_addresses, remove_server_from_model_name
+from unreel.pages.html_page import build_html_page, render_template
 from unreel.report.boards.board import BoardPanel
-from unreel.report.boards.downloads import (
+from unreel.report.boards.table_downloads import (
     FOLDER,
     add_table_file_names,
-    build_latex_page_data,
+    build_latex_downloads,
     build_table_files,
 )
-from unreel.report.boards.downloads import FOLDER as TABLES
+from unreel.report.boards.table_downloads import FOLDER as TABLES
 from unreel.report.boards.tables import (
     BoardTable,
-    TableCell,
-    TableColumn,
-    TableLine,
+    BoardTableCell,
+    BoardTableColumn,
+    BoardTableRow,
     build_count_cell,
 )
-from unreel.report.season.boards import SeasonConditionBoard, build_season_board_panel
-from unreel.report.season.clip_answers import AnswerMatrix, build_answer_matrix
+from unreel.report.season.clip_answers import ReviewerByClipAnswers, index_answers_by_clip
 from unreel.report.season.creator_page import build_creator_page
-from unreel.report.season.entrant import STYLES, build_entrant_page_files
+from unreel.report.season.detection_heat_map import DetectionHeatMap, build_detection_heat_map
+from unreel.report.season.entrant_page import STYLES, build_entrant_page_files
 from unreel.report.season.exports import FOLDER as HUB
 from unreel.report.season.exports import (
-    HubListing,
+    HuggingFaceListing,
     build_entrant_json,
     build_history_json,
-    build_hub_files,
+    build_hugging_face_files,
     build_matrix_json,
     build_standings_json,
     format_strict_json,
 )
-from unreel.report.season.matrix import DetectionHeatMap, build_detection_heat_map
+from unreel.report.season.history_and_ablations import build_history_panel, iter_ablation_panels
+from unreel.report.season.leaderboards import SeasonConditionBoard, build_season_board_panel
 from unreel.report.season.metric_names import (
     SIDES,
     Side,
@@ -52,9 +53,13 @@ from unreel.report.season.metric_names import (
     get_metric_definition,
     get_ranking_metric,
 )
-from unreel.report.season.panels import build_history_panel, iter_ablation_panels
+from unreel.report.season.page_data import (
+    PAGES,
+    SeasonPageData,
+    get_entrant_page_name,
+    get_leaderboard_side_rows,
+)
 from unreel.report.season.reviewer_page import build_reviewer_page
-from unreel.report.season.view import PAGES, SeasonPageData, get_entrant_page_name, get_side_rows
 
 _LETTER: Final = 6.6
 """Pixels, of a font of 11: text that is narrower is stretched to fit."""
@@ -103,25 +108,25 @@ def _shorten_line(text: str) -> str:
 _TITLES: Final = ("When (UTC)", "Entry", "Kind", "Team", "Attempt", "State", "Why")
 
 
-def build_entry_tables(events: Sequence[SeasonLogEvent]) -> list[BoardTable]:
-    """Return one table of the entries, the latest first; an empty list if no log is kept."""
+def build_entry_log_tables(events: Sequence[SeasonLogEvent]) -> list[BoardTable]:
+    """Return a table of the log of entries, the latest first, as a list; empty without a log."""
     if not events:
         return []
-    columns = tuple(TableColumn(title=title, numbers=title == "Attempt") for title in _TITLES)
+    columns = tuple(BoardTableColumn(title=title, numbers=title == "Attempt") for title in _TITLES)
     caption = "What happened to every entry, the latest first"
     lines = tuple(map(_build_event_line, reversed(events)))
     return [BoardTable(caption=caption, columns=columns, lines=lines, file=f"{FOLDER}/entries")]
 
 
-def _build_event_line(event: SeasonLogEvent) -> TableLine:
+def _build_event_line(event: SeasonLogEvent) -> BoardTableRow:
     when = f"{event.when:%Y-%m-%d %H:%M}" if event.when else ""
-    words = (when, drop_server_address(event.entry), event.kind, event.team)
-    return TableLine(
+    words = (when, remove_server_from_model_name(event.entry), event.kind, event.team)
+    return BoardTableRow(
         cells=(
-            *(TableCell(text=text) for text in words),
+            *(BoardTableCell(text=text) for text in words),
             build_count_cell(event.attempt),
-            TableCell(text=event.state.value),
-            TableCell(text=hide_server_addresses("; ".join(event.reasons))),
+            BoardTableCell(text=event.state.value),
+            BoardTableCell(text=hide_server_addresses("; ".join(event.reasons))),
         )
     )
 
@@ -154,8 +159,8 @@ class ConditionPageSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeasonSiteResult:
-    """Counts and location of the written pages."""
+class WrittenSeasonSite:
+    """Result of writing the site of a season: the first page, and counts."""
 
     page: Path
     size_bytes: int
@@ -167,8 +172,8 @@ class SeasonSiteResult:
 
 
 def write_season_site(
-    seasons: Sequence[SeasonPageData], out: Path, *, listing: HubListing | None = None
-) -> SeasonSiteResult:
+    seasons: Sequence[SeasonPageData], out: Path, *, listing: HuggingFaceListing | None = None
+) -> WrittenSeasonSite:
     """Write the pages of the last of `seasons`, with the history over all, to the folder `out`.
 
     Args:
@@ -180,17 +185,17 @@ def write_season_site(
         setting, problem = "seasons", "there is none to show"
         raise InvalidSettingError(setting, problem, "Name at least one season")
     season = seasons[-1]
-    heard = {f"c{number}": build_answer_matrix(play) for number, play in enumerate(season.plays)}
+    heard = {f"c{number}": index_answers_by_clip(play) for number, play in enumerate(season.plays)}
     files = dict(_iter_entrant_files(season, heard))
     files |= _build_data_files(seasons)
     if listing is not None:
-        files |= build_hub_files(season, listing)
+        files |= build_hugging_face_files(season, listing)
     index, tables = _build_index_page(seasons, has_hub=listing is not None)
     folder = OutputDirectory(out, published=True)
     _replace_site_files(folder, {**files, **tables})
     page = folder.write(PAGE, index.encode())
     sides = [side for side, _ in season.entrants()]
-    return SeasonSiteResult(
+    return WrittenSeasonSite(
         page=page,
         size_bytes=page.stat().st_size,
         n_seasons=len(seasons),
@@ -201,7 +206,7 @@ def write_season_site(
 
 
 def _iter_entrant_files(
-    season: SeasonPageData, heard: Mapping[str, AnswerMatrix]
+    season: SeasonPageData, heard: Mapping[str, ReviewerByClipAnswers]
 ) -> Iterator[tuple[str, str]]:
     for side, name in season.entrants():
         make = build_reviewer_page if side == "reviewer" else build_creator_page
@@ -223,7 +228,7 @@ def _build_data_files(seasons: Sequence[SeasonPageData]) -> dict[str, str]:
         )
     first = season.standings[0]
     for side in SIDES:
-        board = get_side_rows(first, side)
+        board = get_leaderboard_side_rows(first, side)
         for standing in board:
             drawn = format_rank_badge(season.name, standing, board, side)
             files[f"{BADGES}/{get_entrant_page_name(side, standing.name)}.svg"] = drawn
@@ -231,7 +236,7 @@ def _build_data_files(seasons: Sequence[SeasonPageData]) -> dict[str, str]:
 
 
 def _replace_site_files(folder: OutputDirectory, files: Mapping[str, str]) -> None:
-    """Write `files`, and remove the files of earlier pages that are not among them."""
+    """Write `files`, and remove the files of an earlier site that are not among them."""
     for within in (PAGES, TABLES, BADGES):
         for name in folder.files(within):
             if _OURS.fullmatch(name) and f"{within}/{name}" not in files:
@@ -250,7 +255,7 @@ def _build_index_page(
     changes = [
         add_table_file_names(p) for p in iter_ablation_panels(season.ablations, season.leanings)
     ]
-    entries = build_entry_tables(season.entries)
+    entries = build_entry_log_tables(season.entries)
     panels = [*(panel for sheet in sheets for panel in sheet.panels), *changes, *history]
     tables = [table for panel in panels for table in panel.all_tables]
     tables += [*entries, *(sheet.heat.table for sheet in sheets if sheet.heat)]
@@ -275,7 +280,7 @@ def _build_index_page(
         body=body,
         styles=STYLES,
         scripts=SCRIPTS,
-        data={"report-charts": charts, **build_latex_page_data(files)},
+        data={"report-charts": charts, **build_latex_downloads(files)},
     )
     return document, files
 

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unreel.core.answer import Reply
+from unreel.core.content_ids import digest
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import digest
 from unreel.core.judgement import Label
 from unreel.protocols.protocol import PROTOCOLS, get_protocol
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 
 def format_baseline_answer(sheet: ReviewRequest, p_generated: Sequence[float]) -> Reply | Failure:
-    """Return the reply to `sheet` that states the probability `p_generated` of each clip.
+    """Return a baseline's reply to `sheet` that states the probability `p_generated` of each clip.
 
     Return a failure if the protocol is unknown or needs another number of clips.
     """
@@ -74,11 +74,11 @@ class ConstantLabelReviewer:
         """Do nothing: there is nothing to close."""
 
 
-def always_real() -> ConstantLabelReviewer:
+def build_always_real_reviewer() -> ConstantLabelReviewer:
     """Return a reviewer that calls every clip real."""
     return ConstantLabelReviewer(Label.REAL)
 
 
-def always_generated() -> ConstantLabelReviewer:
+def build_always_generated_reviewer() -> ConstantLabelReviewer:
     """Return a reviewer that calls every clip generated."""
     return ConstantLabelReviewer(Label.GENERATED)

@@ -1,4 +1,4 @@
-"""Fitted baselines: a classifier that scores each clip without its creator and scene in training."""
+"""Baselines that are fitted on a benchmark: each clip is scored without its creator and scene."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ from scipy.special import expit
 
 from unreel.core.answer import Reply
 from unreel.core.clip import ClipId, Generated, Origin
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Unmeasured
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import digest
 from unreel.reviewers.baselines.constant import format_baseline_answer
-from unreel.reviewers.baselines.folds import FoldGroup, assign_clip_folds
+from unreel.reviewers.baselines.folds import ClipCreatorAndScene, assign_clip_folds
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 Features = Mapping[str, float]
@@ -30,7 +30,7 @@ _CLOSE: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingClip:
+class BaselineTrainingClip:
     """A clip with its ground truth, on which a baseline is fitted. Clips of one scene share a `group`."""
 
     exhibit: ClipInput
@@ -105,7 +105,7 @@ def fit_logistic_model(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FittedReviewer:
+class FittedBaselineReviewer:
     """Baseline reviewer that is fitted on a benchmark.
 
     A clip of the benchmark is scored by a model that was fitted without the clip's creator and
@@ -147,18 +147,18 @@ _NOTHING_LEFT: Final = (
 class _ClipFeatures:
     clip: ClipId
     features: Features
-    owner: FoldGroup
+    owner: ClipCreatorAndScene
 
 
 def cross_fit_baseline(
-    specimens: Iterable[TrainingClip],
+    specimens: Iterable[BaselineTrainingClip],
     *,
     kind: str,
     wants: frozenset[InputKind],
     extract: Extract,
     seed: int,
-) -> FittedReviewer:
-    """Fit a baseline: one model per held-out cell of creators and scenes, and one on all clips.
+) -> FittedBaselineReviewer:
+    """Fit a baseline: one model on all clips, and one per cell of held-out creators and scenes.
 
     The model of a cell (see `folds.py`) is fitted without the creators and scenes of the cell.
     Clips whose features cannot be extracted are skipped. A question about a clip fails if the clip
@@ -187,7 +187,7 @@ def cross_fit_baseline(
     cells = map(_format_fold_cell_name, folding.parts.tolist(), folding.folds.tolist())
     held_out = {row.clip: cell for row, cell in zip(learned, cells, strict=True)}
     fitted_on = digest(str(seed), *(f"{clip} {cell}" for clip, cell in held_out.items()))
-    return FittedReviewer(
+    return FittedBaselineReviewer(
         name=f"{kind}@{fitted_on[:8]}",
         wants=wants,
         extract=extract,
@@ -201,11 +201,11 @@ def _format_fold_cell_name(part: int, one: int) -> str:
 
 
 def _iter_clip_features(
-    specimens: Iterable[TrainingClip], extract: Extract
+    specimens: Iterable[BaselineTrainingClip], extract: Extract
 ) -> Iterator[_ClipFeatures]:
     for specimen in specimens:
         features = extract(specimen.exhibit)
         if not isinstance(features, Failure):
             clip = specimen.exhibit.clip.id
-            owner = FoldGroup.of(clip, creator=specimen.creator, group=specimen.group)
+            owner = ClipCreatorAndScene.of(clip, creator=specimen.creator, group=specimen.group)
             yield _ClipFeatures(clip, features, owner)

@@ -1,4 +1,4 @@
-"""Held-out groups for the score of a clip: its creator by part, and its scene by fold.
+"""Held-out groups for fitted baselines: a fold of scenes and a part of the creators for each clip.
 
 Scenes are assigned to folds, for real and generated clips alike, so that each fold has both
 labels. Creators are assigned to parts. A *cell* is a part and a fold. The model of a cell is
@@ -17,8 +17,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from unreel.core.content_ids import digest
 from unreel.core.estimate import Unmeasured
-from unreel.core.identity import digest
 
 N_FOLDS: Final = 5
 MOST_PARTS: Final = 10
@@ -30,22 +30,22 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class FoldGroup:
-    """Creator and scene of a clip. A clip without a group is its own scene."""
+class ClipCreatorAndScene:
+    """Creator and scene of a clip, which are held out together with it. A clip may be its own scene."""
 
     creator: str | None
     """`None` for a real clip."""
     scene: str
 
     @classmethod
-    def of(cls, clip: str, *, creator: str | None, group: str) -> "FoldGroup":
+    def of(cls, clip: str, *, creator: str | None, group: str) -> "ClipCreatorAndScene":
         """Return the creator and scene of a clip; `group` is "" if no other clip shares the scene."""
         return cls(creator, f"group {group}" if group else f"clip {clip}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoldAssignment:
-    """The cell of each clip, that is its scene fold and its creator part, in the order of the input."""
+    """Held-out cell of each clip: its fold of scenes and its part of the creators, in input order."""
 
     folds: Numbers
     parts: Numbers
@@ -62,11 +62,11 @@ class FoldAssignment:
         return replace(self, parts=np.zeros_like(self.parts), n_parts=1)
 
     def cells(self) -> Iterator[tuple[int, int]]:
-        """Yield the part and the fold of every cell that has a clip."""
+        """Yield the part and the fold of every held-out cell that has a clip."""
         yield from sorted(set(zip(self.parts.tolist(), self.folds.tolist(), strict=True)))
 
     def teachers(self, part: int, fold: int) -> NDArray[np.bool_]:
-        """Return a mask of the training clips for the model of a cell."""
+        """Return a mask of the clips to fit on for the held-out cell of `part` and `fold`."""
         elsewhere: NDArray[np.bool_] = self.folds != fold
         if self.n_parts == 1:
             return elsewhere
@@ -74,8 +74,10 @@ class FoldAssignment:
         return taught
 
 
-def assign_clip_folds(owners: Sequence[FoldGroup], *, seed: int) -> FoldAssignment | Unmeasured:
-    """Assign the scenes of clips to folds and the creators to parts.
+def assign_clip_folds(
+    owners: Sequence[ClipCreatorAndScene], *, seed: int
+) -> FoldAssignment | Unmeasured:
+    """Assign each scene to a fold and each creator to a part, to be held out together.
 
     Return `Unmeasured` if there are fewer than two scenes of real or of generated clips.
     """
@@ -95,7 +97,9 @@ def assign_clip_folds(owners: Sequence[FoldGroup], *, seed: int) -> FoldAssignme
     return FoldAssignment(folds, parts, made, n_folds, int(parts.max()) + 1)
 
 
-def _assign_scene_folds(owners: Sequence[FoldGroup], n_folds: int, *, seed: int) -> dict[str, int]:
+def _assign_scene_folds(
+    owners: Sequence[ClipCreatorAndScene], n_folds: int, *, seed: int
+) -> dict[str, int]:
     """Assign each scene to the fold with the fewest clips of the scene's labels.
 
     Scenes with both labels are assigned first, then scenes with one label.
@@ -119,7 +123,9 @@ def _assign_scene_folds(owners: Sequence[FoldGroup], n_folds: int, *, seed: int)
     return fold_of
 
 
-def _assign_creator_parts(owners: Sequence[FoldGroup], folds: Numbers, *, seed: int) -> Numbers:
+def _assign_creator_parts(
+    owners: Sequence[ClipCreatorAndScene], folds: Numbers, *, seed: int
+) -> Numbers:
     clips = Counter(own.creator for own in owners if own.creator is not None)
     order = sorted(clips, key=lambda name: (-clips[name], digest("part", str(seed), name)))
     filled = [0] * min(MOST_PARTS, len(order))

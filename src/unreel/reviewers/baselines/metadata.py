@@ -5,16 +5,18 @@ from collections.abc import Iterable, Iterator
 
 from unreel.core.clip import ClipFacts
 from unreel.reviewers.baselines.fitting import (
+    BaselineTrainingClip,
     Features,
-    FittedReviewer,
-    TrainingClip,
+    FittedBaselineReviewer,
     cross_fit_baseline,
 )
 from unreel.reviewers.contract import ClipInput
 
 
-def fit_metadata(specimens: Iterable[TrainingClip], *, seed: int = 0) -> FittedReviewer:
-    """Fit the metadata baseline; high accuracy means that file properties reveal the labels."""
+def fit_metadata_baseline(
+    specimens: Iterable[BaselineTrainingClip], *, seed: int = 0
+) -> FittedBaselineReviewer:
+    """Fit the metadata baseline; its accuracy shows how far file properties reveal the labels."""
     return cross_fit_baseline(
         specimens, kind="metadata", wants=frozenset(), extract=_extract_clip_metadata, seed=seed
     )

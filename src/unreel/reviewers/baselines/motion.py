@@ -11,9 +11,9 @@ from PIL import Image
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.reviewers.baselines.fitting import (
+    BaselineTrainingClip,
     Features,
-    FittedReviewer,
-    TrainingClip,
+    FittedBaselineReviewer,
     cross_fit_baseline,
 )
 from unreel.reviewers.contract import ClipInput, InputKind
@@ -24,7 +24,9 @@ LEAST_FRAMES: Final = 3
 _FLOOR: Final = 1e-3
 
 
-def fit_motion(specimens: Iterable[TrainingClip], *, seed: int = 0) -> FittedReviewer:
+def fit_motion_baseline(
+    specimens: Iterable[BaselineTrainingClip], *, seed: int = 0
+) -> FittedBaselineReviewer:
     """Fit the motion baseline on the frames of clips; query it with the same frame sampling."""
     wants = frozenset({InputKind.FRAMES})
     return cross_fit_baseline(

@@ -1,4 +1,7 @@
-"""Limits of requests and cost: reserved before a request, settled after its answer, and logged on disk."""
+"""Limits of requests and cost, with a log on disk.
+
+The expected cost is reserved before a request and corrected after its reply.
+"""
 
 import asyncio
 import errno
@@ -27,7 +30,7 @@ class SpendingLog:
         self._file = folder.open(path.name, os.O_WRONLY | os.O_APPEND)
 
     def add(self, amount_usd: Decimal) -> None:
-        """Append an amount to the log.
+        """Append an amount in USD to the spending log.
 
         Raises:
             OSError: The amount cannot be written, so no further request may be sent.
@@ -45,7 +48,7 @@ class SpendingLog:
 
 
 def read_spending_total(path: Path) -> Decimal:
-    """Return the sum of the amounts at `path`; 0 if the file is missing."""
+    """Return the sum of the amounts in the spending log at `path`; 0 if the file is missing."""
     try:
         with OutputDirectory(path.parent).read(path.name) as file:
             return sum((_parse_usd_amount(line) for line in file), Decimal())
@@ -54,7 +57,7 @@ def read_spending_total(path: Path) -> Decimal:
 
 
 def compact_spending_log(path: Path, *, at_least_usd: Decimal) -> Decimal:
-    """Replace the log with one line, the larger of its sum and `at_least_usd`; return that amount.
+    """Replace the spending log by one line with its sum, at least `at_least_usd`; return that amount.
 
     Call it while no other process spends money.
     """
@@ -237,7 +240,7 @@ class RequestBudget:
         return planned_usd
 
     def settle(self, reserved_usd: Decimal, usage: Usage | None, *, answered: bool) -> None:
-        """Replace the reservation of a finished request by its actual cost; 0 without `usage`."""
+        """Replace the reserved cost of a finished request by its actual cost; 0 without `usage`."""
         cost_usd = Decimal(0)
         self._n_uncounted += answered and (usage is None or usage.is_estimated)
         if usage is not None:

@@ -19,7 +19,7 @@ from unreel.core.retry import (
     backoff_s,
 )
 from unreel.core.span import convert_to_microseconds
-from unreel.network.client import HttpReply
+from unreel.network.http_client import HttpReply
 from unreel.reviewers.endpoint.budget import RequestBudget
 from unreel.reviewers.endpoint.load_control import (
     CircuitBreaker,
@@ -55,7 +55,7 @@ _NO_TOKENS: Final = Usage(input_tokens=0, output_tokens=0)
 
 @dataclass(slots=True)
 class _QuestionState:
-    """Progress of one question: its body, deadline, number of requests and tokens."""
+    """Progress of one question to a model server: its body, deadline, number of requests and tokens."""
 
     body: bytes
     key: str
@@ -69,7 +69,7 @@ class _QuestionState:
     """Of all requests so far."""
 
 
-class EndpointClient:
+class ModelServerClient:
     """Client of one model server. All questions to that server should share one client.
 
     The deadline of a question starts when its first request may be sent; earlier waiting does not

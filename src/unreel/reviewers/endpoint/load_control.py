@@ -1,4 +1,4 @@
-"""Load on a server: an adaptive limit of requests in flight, and a circuit breaker for a server that fails."""
+"""Control of the load on a server: an adaptive limit of requests in flight, and a circuit breaker."""
 
 import asyncio
 import heapq
@@ -18,14 +18,14 @@ LONGEST_PAUSE_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class RequestPermit:
-    """Permission to send a request; a `probe` tests whether the outage is over."""
+    """Permission of the circuit breaker to send a request; a `probe` tests whether the outage is over."""
 
     probe: bool
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitOpenWait:
-    """Instruction to wait `wait_s` seconds during an outage before asking for permission again."""
+    """Instruction of the circuit breaker to wait `wait_s` seconds during an outage and to ask again."""
 
     wait_s: float
 
@@ -58,7 +58,7 @@ class CircuitBreaker:
         return self._opened_at_s is not None
 
     def check(self, now_s: float) -> Gate:
-        """Return a permit, a wait time, or a failure for a question at `now_s`.
+        """Return whether a question may be sent at `now_s`: a permit, a wait time, or a failure.
 
         After a probe the caller must call `record_answer`, `record_failure`, `record_throttled` or
         `drop`.
@@ -108,7 +108,7 @@ class CircuitBreaker:
             self.record_failure(failure, now_s=now_s, probe=probe, wait_s=wait_s)
 
     def drop(self, gate: RequestPermit) -> None:
-        """Record that the request was never finished, so that another request may probe."""
+        """Record that the request of the permit `gate` was never finished, so that another may probe."""
         if gate.probe:
             self._probing = False
 
@@ -118,7 +118,7 @@ FIRST_LIMIT: Final = 4
 
 
 class ServerLoadSignal(Enum):
-    """Sign of the server's load, from one finished request."""
+    """Sign of a server's load that one finished request gives."""
 
     FINE = auto()
     THROTTLED = auto()
@@ -162,7 +162,7 @@ class ConcurrencyLimiter:
         return self._in_flight
 
     async def enter(self, *, before_s: float = math.inf) -> int:
-        """Wait for a free slot, and return the sequence number of the request.
+        """Wait until a request may be in flight, and return the sequence number of the request.
 
         Waiting requests with the earliest deadline `before_s` are admitted first.
         """
@@ -183,7 +183,7 @@ class ConcurrencyLimiter:
         return self._sent
 
     def leave(self) -> None:
-        """Release the slot of a finished request."""
+        """Release the concurrency slot of a finished request."""
         self._in_flight -= 1
         self._let_in()
 

@@ -1,4 +1,4 @@
-"""A model behind an OpenAI-compatible server as a reviewer, and the body of its chat requests."""
+"""Reviewer that asks a model behind an OpenAI-compatible server, and its chat requests."""
 
 import json
 from base64 import b64encode
@@ -11,7 +11,7 @@ from unreel.core.answer import Reply
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.retry import RetryPolicy
-from unreel.network.client import REPLY_BYTES
+from unreel.network.http_client import REPLY_BYTES
 from unreel.protocols.protocol import asks_to_think
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.endpoint.budget import (
@@ -20,17 +20,17 @@ from unreel.reviewers.endpoint.budget import (
     SpendingSummary,
     TokenPrice,
 )
-from unreel.reviewers.endpoint.client import EndpointClient
-from unreel.reviewers.endpoint.families import (
+from unreel.reviewers.endpoint.client import ModelServerClient
+from unreel.reviewers.endpoint.load_control import ConcurrencyLimiter
+from unreel.reviewers.endpoint.model_address import PROVIDERS, ModelAddress, parse_model_address
+from unreel.reviewers.endpoint.model_families import (
     RESIZED,
     ModelFamily,
     apply_resize_bounds,
-    build_thinking_fields,
+    build_thinking_request_fields,
     detect_model_family,
 )
-from unreel.reviewers.endpoint.load_control import ConcurrencyLimiter
-from unreel.reviewers.endpoint.providers import PROVIDERS, ModelAddress, parse_model_address
-from unreel.reviewers.endpoint.tokens import estimate_token_usage
+from unreel.reviewers.endpoint.token_estimate import estimate_max_token_usage
 from unreel.reviewers.endpoint.transport import HttpTransport, RequestTransport
 from unreel.reviewers.message_parts import (
     TELLS_TIMES,
@@ -38,11 +38,11 @@ from unreel.reviewers.message_parts import (
     ClipFilePart,
     ImagePart,
     Part,
-    PromptText,
     Showing,
+    TextPart,
     VideoPart,
     build_message_parts,
-    build_request_rejection,
+    build_rejected_request_failure,
     compute_family_frame_timing,
     explain_unsupported_video,
 )
@@ -57,13 +57,13 @@ def build_chat_request_body(
     """
     condition = sheet.condition
     if condition.audio == "on" and not family.audio:
-        return build_request_rejection(f"the {family.name} family takes no sound")
+        return build_rejected_request_failure(f"the {family.name} family takes no sound")
     if condition.thinking != "default":
-        switched = build_thinking_fields(
+        switched = build_thinking_request_fields(
             family, condition.thinking, asked=asks_to_think(sheet.prompt)
         )
         if isinstance(switched, str):
-            return build_request_rejection(switched)
+            return build_rejected_request_failure(switched)
         fields = {**fields, **switched}
     parts = build_message_parts(sheet, form=show, times=family.times)
     if isinstance(parts, Failure):
@@ -86,12 +86,12 @@ def _build_video_time_fields(
 ) -> Mapping[str, Any] | Failure:
     """Return the request fields that give vLLM the frame times, or why vLLM cannot take them."""
     if why := explain_unsupported_video(family.kind, sheet):
-        return build_request_rejection(why)
+        return build_rejected_request_failure(why)
     timings = {
         compute_family_frame_timing(family.kind, exhibit.frames) for exhibit in sheet.exhibits
     }
     if len(timings) > 1:
-        return build_request_rejection(
+        return build_rejected_request_failure(
             "vLLM takes one set of instants for all videos, and the clips' differ"
         )
     told = [
@@ -109,7 +109,7 @@ def _build_video_time_fields(
 
 def _encode_message_part(part: Part) -> bytes:
     match part:
-        case PromptText(text):
+        case TextPart(text):
             return json.dumps({"type": "text", "text": text}).encode()
         case ImagePart(frame):
             return _encode_data_url_part("image_url", "image/jpeg", b64encode(frame.jpeg))
@@ -226,7 +226,7 @@ class EndpointReviewer:
         )
         self._max_tokens = manner.max_tokens
         self._transport = _open_http_transport(address, api_key, limits)
-        self._asker = EndpointClient(
+        self._asker = ModelServerClient(
             self._transport,
             pace=ConcurrencyLimiter(max_connections=limits.max_connections),
             patience=limits.patience,
@@ -262,7 +262,7 @@ class EndpointReviewer:
         )
         if isinstance(body, Failure):
             return body
-        most = estimate_token_usage(sheet, family=self._family, max_tokens=self._max_tokens)
+        most = estimate_max_token_usage(sheet, family=self._family, max_tokens=self._max_tokens)
         outcome = await self._asker.ask(body, key=sheet.key, most=most)
         if isinstance(outcome, Failure) and outcome.reason is FailureReason.KEY_REJECTED:
             told = "; ".join(filter(None, (outcome.detail, self._key_words)))

@@ -1,6 +1,6 @@
-"""Servers of models: address and key of each request, and a check whether a local server listens.
+"""Servers of models: URL and API key of requests, and a check whether a local server listens.
 
-A recipe may come from a stranger and may contain any server address. So an address alone never
+A recipe may come from a stranger and may contain any server URL. So a URL alone never
 gets a key: the environment defines the key, and the environment defines the hosts that get it.
 """
 
@@ -18,12 +18,12 @@ from unreel.core.server_keys import (
     HOSTS_VARIABLE,
     OWN_KEY,
     ServerAddress,
-    find_key_variable,
+    find_server_key_variable,
     parse_server_url,
     require_encrypted_connection,
 )
-from unreel.core.settings import read_secret
-from unreel.reviewers.endpoint.providers import (
+from unreel.core.settings import read_secret_variable
+from unreel.reviewers.endpoint.model_address import (
     PROVIDERS,
     ModelProvider,
     is_server_model,
@@ -33,7 +33,7 @@ from unreel.reviewers.endpoint.providers import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEndpoint:
-    """Server of a model, and the environment variable of its API key. Never contains the key."""
+    """Server of a model, and the name of the environment variable with its API key; never the key."""
 
     name: str
     server: ServerAddress
@@ -46,13 +46,13 @@ class ModelEndpoint:
         """Describe the source of the API key, for the message about a rejected key."""
         if self.variable is None:
             return f"asked without a key: {self.remark}" if self.remark else "asked without a key"
-        if not read_secret(self.variable):
+        if not read_secret_variable(self.variable):
             return f"asked without a key: {self.variable} is not set here"
         return f"asked with the key in {self.variable}"
 
     def read_key(self) -> str | None:
         """Read the API key of this server from the environment; return `None` if it is not set."""
-        return None if self.variable is None else read_secret(self.variable)
+        return None if self.variable is None else read_secret_variable(self.variable)
 
     def __str__(self) -> str:
         clear = "" if self.server.keeps_secrets else " in clear"
@@ -76,7 +76,7 @@ def find_model_endpoint(
     provider, server = PROVIDERS[address.provider], address.server
     variable, home = provider.key_variable, _find_provider_address(provider)
     if server != home:
-        named = find_key_variable(server, key_hosts)
+        named = find_server_key_variable(server, key_hosts)
         variable = variable if home is None and named == OWN_KEY else named
     if provider.needs_key and home in {server, None}:
         _require_api_key(provider, server, variable, environment)
@@ -84,7 +84,7 @@ def find_model_endpoint(
         remark = _explain_withheld_key(provider, home, environment)
     else:
         require_encrypted_connection(server, variable)
-        remark = "" if read_secret(variable, environment) else "which is not set here"
+        remark = "" if read_secret_variable(variable, environment) else "which is not set here"
     return ModelEndpoint(name=address.name, server=server, variable=variable, remark=remark)
 
 
@@ -107,7 +107,7 @@ def _require_api_key(
     if variable is None:
         problem = f"{server} is not named there, so {provider.key_variable} stays here"
         raise InvalidSettingError(HOSTS_VARIABLE, problem, f"Set {HOSTS_VARIABLE}={server}")
-    if not read_secret(variable, environment):
+    if not read_secret_variable(variable, environment):
         problem = f"not set, and {server} requires a key"
         remedy = f"Run `export {variable}=...` with your key, then the same command again"
         raise InvalidSettingError(variable, problem, remedy)
@@ -117,9 +117,9 @@ def _explain_withheld_key(
     provider: ModelProvider, home: ServerAddress | None, environment: Mapping[str, str] | None
 ) -> str:
     variable = provider.key_variable
-    if home is not None and variable is not None and read_secret(variable, environment):
+    if home is not None and variable is not None and read_secret_variable(variable, environment):
         return f"{variable} goes to {home} only"
-    if read_secret(OWN_KEY, environment):
+    if read_secret_variable(OWN_KEY, environment):
         return f"{OWN_KEY} goes only to hosts that {HOSTS_VARIABLE} names"
     return ""
 

@@ -1,4 +1,4 @@
-"""One request to a server of a model, and the response parsed to a reply or a failure."""
+"""One HTTP request to a model server, and its response parsed to a reply or a failure."""
 
 import json
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ import httpx2
 from unreel.core.answer import Reply, Usage
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.retry import parse_retry_after
-from unreel.network.client import (
+from unreel.network.http_client import (
     HttpReply,
-    convert_connection_error,
+    convert_connection_error_to_failure,
     open_http_client,
     read_http_reply,
 )
-from unreel.reviewers.endpoint.providers import ModelAddress
+from unreel.reviewers.endpoint.model_address import ModelAddress
 
 READABLE: Final = 200
 """Most characters of the server's words that a failure repeats."""
@@ -32,7 +32,7 @@ _PASSING: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFailure:
-    """A failed request: its cause, whether a retry may help, and whether it may cost money."""
+    """A failed request to a server: its cause, whether to retry, and whether it may cost money."""
 
     failure: Failure
     final: bool = False
@@ -52,14 +52,17 @@ def parse_chat_response(raw: HttpReply, *, now: datetime) -> Reply | RequestFail
         code = body["error"].get("code")
         if type(code) is int and code in _STATUSES:
             return _parse_error_response(HttpReply(code, raw.body, raw.retry_after), now=now)
-        return _build_malformed_failure(
+        return _build_malformed_response_failure(
             f"an error with status {raw.status}: {_format_error_message(raw.body)!r}"
         )
     return _parse_chat_completion(body)
 
 
 def parse_json_response(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
-    """Return the JSON object in `raw` as text, for servers without a chat API."""
+    """Return the text of a response that is a JSON object as a reply, for servers without a chat API.
+
+    Return a failure if the response is no JSON object.
+    """
     body = _parse_json_object(raw, now=now)
     if isinstance(body, RequestFailure):
         return body
@@ -72,7 +75,7 @@ def _parse_json_object(raw: HttpReply, *, now: datetime) -> dict[str, Any] | Req
     body = _parse_json_body(raw.body)
     if isinstance(body, dict):
         return body
-    return _build_malformed_failure(
+    return _build_malformed_response_failure(
         f"the body is no JSON object: {_format_body_excerpt(raw.body)!r}"
     )
 
@@ -89,7 +92,7 @@ def _parse_chat_completion(body: Mapping[str, Any]) -> Reply | RequestFailure:
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        return _build_malformed_failure("the body has no choices[0].message")
+        return _build_malformed_response_failure("the body has no choices[0].message")
     usage = _parse_token_usage(body.get("usage"))
     ended = _parse_finish_reason(choice.get("finish_reason"))
     text, refusal = message.get("content"), message.get("refusal")
@@ -98,7 +101,7 @@ def _parse_chat_completion(body: Mapping[str, Any]) -> Reply | RequestFailure:
         failure = Failure(FailureReason.REFUSED, words)
         return RequestFailure(failure=failure, final=True, usage=usage, billable=True)
     if text is not None and not isinstance(text, str):
-        return _build_malformed_failure(
+        return _build_malformed_response_failure(
             f"choices[0].message.content is a {type(text).__name__}, not a text"
         )
     if not text or text.isspace():
@@ -144,7 +147,7 @@ def _is_token_count(value: object) -> TypeGuard[int]:
     return type(value) is int and 0 <= value <= MOST_TOKENS
 
 
-def _build_malformed_failure(detail: str) -> RequestFailure:
+def _build_malformed_response_failure(detail: str) -> RequestFailure:
     return RequestFailure(failure=Failure(FailureReason.MALFORMED_REPLY, detail), billable=True)
 
 
@@ -182,20 +185,20 @@ _UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 
 
 class UnsentRequestFailure(Failure):
-    """Failure of a request without a connection: the server received nothing."""
+    """Failure of a request that was not sent, because no connection to the server was made."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class PostTarget:
+class HttpPostTarget:
     """Target of POST requests: the path below the server's URL, and the content type."""
 
     path: str
     kind: str = "application/json"
 
 
-CHAT: Final = PostTarget("/chat/completions")
+CHAT: Final = HttpPostTarget("/chat/completions")
 
 
 class RequestTransport(Protocol):
@@ -220,7 +223,7 @@ class HttpTransport:
         api_key: str | None,
         max_connections: int,
         cap_bytes: int,
-        post: PostTarget = CHAT,
+        post: HttpPostTarget = CHAT,
     ) -> None:
         self._cap_bytes = cap_bytes
         self._path = post.path
@@ -242,7 +245,7 @@ class HttpTransport:
             ) as response:
                 return await read_http_reply(response, cap_bytes=self._cap_bytes)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
-            lost = convert_connection_error(error)
+            lost = convert_connection_error_to_failure(error)
             is_unsent = isinstance(error, _UNSENT)
             return UnsentRequestFailure(lost.reason, lost.detail) if is_unsent else lost
 

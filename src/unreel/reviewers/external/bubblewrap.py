@@ -69,7 +69,7 @@ def find_program_sandbox_problem() -> str:
 def build_bubblewrap_command(
     readable: Sequence[Path], *, clip: Path | None = None, graphics: bool = False
 ) -> list[str]:
-    """Return the bubblewrap command line up to its options; the caller appends the program.
+    """Return the bubblewrap command with all its options; the caller appends the program to run.
 
     `readable` are the paths that the program may read, besides system folders and `clip`.
     """

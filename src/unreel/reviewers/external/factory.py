@@ -10,18 +10,22 @@ from typing import Final
 from unreel.core.errors import InvalidSettingError
 from unreel.core.retry import RetryPolicy
 from unreel.core.server_keys import (
-    find_key_variable,
+    find_server_key_variable,
     parse_server_url,
     require_encrypted_connection,
 )
-from unreel.core.settings import read_secret
+from unreel.core.settings import read_secret_variable
 from unreel.reviewers.contract import Reviewer
-from unreel.reviewers.external.command import (
-    ExternalProgram,
+from unreel.reviewers.external.detector_program import (
+    ExternalProgramCommand,
     ExternalProgramSettings,
     resolve_external_program,
 )
-from unreel.reviewers.external.scores import ScoreInterpretation, Shown, format_external_model_name
+from unreel.reviewers.external.detector_scores import (
+    DetectorScoreInterpretation,
+    Shown,
+    format_external_reviewer_name,
+)
 from unreel.reviewers.factory import ReviewerFactory
 
 COMMAND: Final = "command:"
@@ -42,7 +46,7 @@ class ExternalServiceConfig:
     patience: RetryPolicy
 
 
-def require_external_name(model: str) -> str:
+def require_external_reviewer_name(model: str) -> str:
     """Return `model` if the part after `:` is a valid name for an external reviewer.
 
     Raises:
@@ -58,7 +62,7 @@ def require_external_name(model: str) -> str:
 def build_program_factory(
     model: str,
     command: Sequence[str],
-    reading: ScoreInterpretation,
+    reading: DetectorScoreInterpretation,
     terms: ExternalProgramSettings,
     *,
     gpus: float = 0.0,
@@ -69,16 +73,18 @@ def build_program_factory(
         InvalidSettingError: There is no such program.
     """
     program = resolve_external_program(command, Path())
-    name = format_external_model_name(model, reading, *program.identity)
+    name = format_external_reviewer_name(model, reading, *program.identity)
     return ReviewerFactory(
-        name=name, build=partial(_build_command_reviewer, name, program, reading, terms), gpus=gpus
+        name=name,
+        build=partial(_build_detector_program_reviewer, name, program, reading, terms),
+        gpus=gpus,
     )
 
 
 def build_service_factory(
     model: str,
     visit: ExternalServiceConfig,
-    reading: ScoreInterpretation,
+    reading: DetectorScoreInterpretation,
     *,
     key_hosts: str,
     seed: int,
@@ -89,41 +95,45 @@ def build_service_factory(
         InvalidSettingError: The API key would be sent unencrypted.
     """
     server = parse_server_url(visit.url)
-    variable = find_key_variable(server, key_hosts)
+    variable = find_server_key_variable(server, key_hosts)
     if variable is not None:
         require_encrypted_connection(server, variable)
-    name = format_external_model_name(model, reading, visit.show)
+    name = format_external_reviewer_name(model, reading, visit.show)
     return ReviewerFactory(
-        name=name, build=partial(_build_http_reviewer, name, visit, reading, variable, seed)
+        name=name,
+        build=partial(_build_detector_service_reviewer, name, visit, reading, variable, seed),
     )
 
 
-def _build_command_reviewer(
+def _build_detector_program_reviewer(
     name: str,
-    program: ExternalProgram,
-    reading: ScoreInterpretation,
+    program: ExternalProgramCommand,
+    reading: DetectorScoreInterpretation,
     terms: ExternalProgramSettings,
 ) -> Reviewer:
-    from unreel.reviewers.external.command import CommandReviewer
+    from unreel.reviewers.external.detector_program import DetectorProgramReviewer
 
-    return CommandReviewer(name, program, reading, terms)
+    return DetectorProgramReviewer(name, program, reading, terms)
 
 
-def _build_http_reviewer(
+def _build_detector_service_reviewer(
     name: str,
     visit: ExternalServiceConfig,
-    reading: ScoreInterpretation,
+    reading: DetectorScoreInterpretation,
     variable: str | None,
     seed: int,
 ) -> Reviewer:
-    from unreel.reviewers.external.service import ExternalService, HttpReviewer
+    from unreel.reviewers.external.detector_service import (
+        DetectorServiceReviewer,
+        ExternalServiceAccess,
+    )
 
-    service = ExternalService(
+    service = ExternalServiceAccess(
         url=visit.url,
         show=visit.show,
-        api_key=None if variable is None else read_secret(variable),
+        api_key=None if variable is None else read_secret_variable(variable),
         max_connections=visit.connections,
         max_requests=visit.most,
         patience=visit.patience,
     )
-    return HttpReviewer(name, service, reading, seed=seed)
+    return DetectorServiceReviewer(name, service, reading, seed=seed)

@@ -97,70 +97,73 @@ def build_syscall_filter() -> bytes:
     return b"".join(
         (
             *(
-                _encode_load(_ARCHITECTURE),
-                _encode_return_unless(_EQUAL, int(machine), _KILL),
-                _encode_load(_NUMBER),
+                _encode_bpf_load(_ARCHITECTURE),
+                _encode_bpf_return_unless(_EQUAL, int(machine), _KILL),
+                _encode_bpf_load(_NUMBER),
             ),
-            _encode_return_if(_GREATER, NEWEST, _UNKNOWN),
-            _encode_return_if(
+            _encode_bpf_return_if(_GREATER, NEWEST, _UNKNOWN),
+            _encode_bpf_return_if(
                 _EQUAL, _CLONE3, _UNKNOWN
             ),  # The C library then uses `clone`, whose flags are visible.
             *(
-                _encode_return_if(_EQUAL, number, _REFUSE)
+                _encode_bpf_return_if(_EQUAL, number, _REFUSE)
                 for number in sorted(denied | {*_DENIED_NUMBERS})
             ),
-            _encode_syscall_block(
+            _encode_syscall_checks(
                 find("clone"),
-                _encode_argument_load(0),
-                _encode_return_if(_ANY_BIT, _NAMESPACES, _REFUSE),
+                _encode_bpf_argument_load(0),
+                _encode_bpf_return_if(_ANY_BIT, _NAMESPACES, _REFUSE),
             ),
-            _encode_syscall_block(
+            _encode_syscall_checks(
                 find("ioctl"),
-                _encode_argument_load(1),
-                *(_encode_return_if(_EQUAL, each, _REFUSE) for each in _IOCTLS),
+                _encode_bpf_argument_load(1),
+                *(_encode_bpf_return_if(_EQUAL, each, _REFUSE) for each in _IOCTLS),
             ),
             # Datagram sockets can be sent to anybody; a pair of streams is connected for good.
-            _encode_syscall_block(
+            _encode_syscall_checks(
                 find("socketpair"),
-                *(_encode_argument_load(0), _encode_return_unless(_EQUAL, _UNIX, _REFUSE)),
+                *(_encode_bpf_argument_load(0), _encode_bpf_return_unless(_EQUAL, _UNIX, _REFUSE)),
                 *(
-                    _encode_argument_load(1),
-                    _encode_instruction(_AND, _KIND_OF_SOCKET),
-                    _encode_return_unless(_EQUAL, _STREAM, _REFUSE),
+                    _encode_bpf_argument_load(1),
+                    _encode_bpf_instruction(_AND, _KIND_OF_SOCKET),
+                    _encode_bpf_return_unless(_EQUAL, _STREAM, _REFUSE),
                 ),
             ),
             # Without an address, as `send` has none.
-            _encode_syscall_block(
+            _encode_syscall_checks(
                 find("sendto"),
-                *(_encode_argument_load(4), _encode_return_unless(_EQUAL, 0, _REFUSE)),
-                *(_encode_argument_load(4, high=True), _encode_return_unless(_EQUAL, 0, _REFUSE)),
+                *(_encode_bpf_argument_load(4), _encode_bpf_return_unless(_EQUAL, 0, _REFUSE)),
+                *(
+                    _encode_bpf_argument_load(4, high=True),
+                    _encode_bpf_return_unless(_EQUAL, 0, _REFUSE),
+                ),
             ),
-            _encode_instruction(_RETURN, _ALLOW),
+            _encode_bpf_instruction(_RETURN, _ALLOW),
         )
     )
 
 
-def _encode_instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+def _encode_bpf_instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
-def _encode_load(offset: int) -> bytes:
-    return _encode_instruction(_LOAD, offset)
+def _encode_bpf_load(offset: int) -> bytes:
+    return _encode_bpf_instruction(_LOAD, offset)
 
 
-def _encode_argument_load(number: int, *, high: bool = False) -> bytes:
-    return _encode_load(_ARGUMENTS + 8 * number + (4 if high else 0))
+def _encode_bpf_argument_load(number: int, *, high: bool = False) -> bytes:
+    return _encode_bpf_load(_ARGUMENTS + 8 * number + (4 if high else 0))
 
 
-def _encode_return_if(test: int, value: int, action: int) -> bytes:
-    return _encode_instruction(test, value, 0, 1) + _encode_instruction(_RETURN, action)
+def _encode_bpf_return_if(test: int, value: int, action: int) -> bytes:
+    return _encode_bpf_instruction(test, value, 0, 1) + _encode_bpf_instruction(_RETURN, action)
 
 
-def _encode_return_unless(test: int, value: int, action: int) -> bytes:
-    return _encode_instruction(test, value, 1, 0) + _encode_instruction(_RETURN, action)
+def _encode_bpf_return_unless(test: int, value: int, action: int) -> bytes:
+    return _encode_bpf_instruction(test, value, 1, 0) + _encode_bpf_instruction(_RETURN, action)
 
 
-def _encode_syscall_block(number: int, *steps: bytes) -> bytes:
-    """Encode the checks `steps` of one system call, which is allowed if no check denies it."""
-    block = b"".join((*steps, _encode_instruction(_RETURN, _ALLOW)))
-    return _encode_instruction(_EQUAL, number, 0, len(block) // 8) + block
+def _encode_syscall_checks(number: int, *steps: bytes) -> bytes:
+    """Encode the checks `steps` of the system call `number`, which is allowed if no check denies it."""
+    block = b"".join((*steps, _encode_bpf_instruction(_RETURN, _ALLOW)))
+    return _encode_bpf_instruction(_EQUAL, number, 0, len(block) // 8) + block

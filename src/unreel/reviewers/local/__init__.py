@@ -5,7 +5,7 @@ Where to look:
     `encoder.py`: from a question to tensors.
     `checkpoint.py`: model folders and families.
     `input_format.py`: the input format of a trained checkpoint.
-    `serving.py`: the plan of `unreel serve`.
-    `server.py`: the vLLM process.
+    `vllm_plan.py`: the plan of `unreel serve`.
+    `vllm_server.py`: the vLLM process.
     `loading.py`: loading of a model, with positions as vLLM counts them.
 """

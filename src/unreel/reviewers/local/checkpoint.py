@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
-from unreel.core.identity import digest
 from unreel.core.input_files import (
     INDEX_FILES,
     RECIPE_BYTES,
@@ -20,7 +20,7 @@ from unreel.core.input_files import (
     read_limited_bytes,
     require_safe_weight_index,
 )
-from unreel.reviewers.endpoint.families import get_model_family
+from unreel.reviewers.endpoint.model_families import get_model_family
 from unreel.reviewers.local.input_format import (
     CheckpointInputSpec,
     FamilyName,
@@ -96,7 +96,11 @@ def build_adapter_arguments(adapters: Sequence[ServedAdapter]) -> Sequence[str]:
 
 
 def read_model_json(file: Path, remedy: str) -> Mapping[str, Any]:
-    """Read the JSON object in a file of a model's directory."""
+    """Read the JSON object in a file of a model's directory; `remedy` is the advice in an error.
+
+    Raises:
+        UnreadableSourceError: The file is missing, too large or no JSON object.
+    """
     try:
         return parse_json_object(read_limited_bytes(file, most=_CONFIG_BYTES, remedy=remedy))
     except InvalidValueError as error:
@@ -161,7 +165,7 @@ class LocalCheckpoint:
         return f"local/{get_checkpoint_display_name(self.folder)}@{self.digest[:_SHORT]}"
 
     def asked_name(self, *, max_tokens: int, box_space: str | None) -> str:
-        """Return the reviewer name of the model, with settings that differ from their defaults."""
+        """Return the name of the checkpoint as a reviewer, with settings that differ from their defaults."""
         changed = {"max_tokens": (max_tokens, MAX_TOKENS), "box_space": (box_space, None)}
         label = ",".join(f"{name}={now}" for name, (now, usual) in changed.items() if now != usual)
         return f"{self.name}?{label}" if label else self.name
@@ -171,7 +175,7 @@ class LocalCheckpoint:
         """Return a digest of everything that affects the answers, independent of the model's location."""
         base = self.base
         return _compute_checkpoint_digest(
-            self.folder, self.taught, "" if base is None else digest_weights(base)
+            self.folder, self.taught, "" if base is None else compute_weights_digest(base)
         )
 
     @property
@@ -184,7 +188,7 @@ class LocalCheckpoint:
 
 
 def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> LocalCheckpoint:
-    """Read the checkpoint in `folder`; `form` is how it will be shown a clip.
+    """Read the checkpoint in `folder`, which will receive clips in the input form `form`.
 
     The default is the form of its training, or frames if the checkpoint does not declare one.
 
@@ -240,7 +244,7 @@ def _hash_file_content(file: Path, _size: int, _changed_ns: int) -> str:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
-def digest_weights(folder: Path) -> str:
+def compute_weights_digest(folder: Path) -> str:
     """Compute a digest of the weights in `folder`, independent of file names."""
     return digest("weights", *sorted(_get_file_digest(file) for file in folder.glob(_WEIGHTS)))
 
@@ -259,7 +263,7 @@ def _compute_checkpoint_digest(folder: Path, taught: CheckpointInputSpec, base: 
     ]
     told = taught.model_dump_json(exclude={"base", "base_digest"})
     adapter = _format_adapter_config(folder) if base else ""
-    return digest("checkpoint", told, digest_weights(folder), base, adapter, *shown_by)
+    return digest("checkpoint", told, compute_weights_digest(folder), base, adapter, *shown_by)
 
 
 def _format_adapter_config(folder: Path) -> str:
@@ -298,7 +302,7 @@ def require_safe_weights(folder: Path) -> None:
 
 def _require_matching_base(found: LocalCheckpoint, base: Path) -> None:
     told = found.taught.base_digest
-    if told is not None and told != digest_weights(base):
+    if told is not None and told != compute_weights_digest(base):
         problem = f"{found.folder.name} is an adapter of other weights than those in {base}"
         setting, remedy = "model", "Name the model that it was trained on as `base` in unreel.json"
         raise InvalidSettingError(setting, problem, remedy)

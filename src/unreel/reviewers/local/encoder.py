@@ -19,16 +19,16 @@ from transformers.video_utils import VideoMetadata
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame
-from unreel.reviewers.endpoint.families import format_box_space, get_model_family
+from unreel.reviewers.endpoint.model_families import format_box_space, get_model_family
 from unreel.reviewers.local.input_format import CheckpointInputSpec, FamilyName
 from unreel.reviewers.message_parts import (
     FrameTiming,
     ImagePart,
     Part,
-    PromptText,
+    TextPart,
     VideoPart,
     build_message_parts,
-    build_request_rejection,
+    build_rejected_request_failure,
     compute_family_frame_timing,
     explain_unsupported_video,
 )
@@ -50,7 +50,7 @@ _TURN: Final = "\u2063answer\u2063"
 
 @dataclass(frozen=True)
 class EncodedRequest:
-    """A request as tensors for a model, with the answer to learn if one was given."""
+    """A request as tensors for a model, followed by the training answer if one was given."""
 
     input_ids: torch.Tensor
     """One-dimensional: the prompt, then the target if one was given."""
@@ -95,7 +95,7 @@ class RequestEncoder:
 
     @property
     def taught(self) -> CheckpointInputSpec:
-        """Return the input format of its checkpoint."""
+        """Return the input format of the encoder's checkpoint."""
         return self._taught
 
     @property
@@ -118,7 +118,7 @@ class RequestEncoder:
         self._processor.save_pretrained(folder)
 
     def seen_size(self, exhibit: ClipInput) -> tuple[int, int]:
-        """Return width and height of the frames after the processor's resize.
+        """Return the width and height of a clip's frames after the processor's resize.
 
         If the processor rejects the frames, return their shown size.
         """
@@ -141,7 +141,7 @@ class RequestEncoder:
         Return a failure if the model cannot take the request.
         """
         if why := self._impossible(sheet, target):
-            return build_request_rejection(why)
+            return build_rejected_request_failure(why)
         parts = build_message_parts(
             sheet, form=self._taught.input, times=get_model_family(self._taught.family).times
         )
@@ -153,7 +153,7 @@ class RequestEncoder:
             if target is not None:
                 ids = torch.cat([ids, self._target_ids(target)])
         except _CANNOT_TAKE as error:
-            return build_request_rejection(f"{type(error).__name__}: {error}")
+            return build_rejected_request_failure(f"{type(error).__name__}: {error}")
         inputs.pop("mm_token_type_ids", None)
         return EncodedRequest(ids, n_prompt, dict(inputs))
 
@@ -163,11 +163,11 @@ class RequestEncoder:
         Return a failure if the model takes videos, or cannot take the request.
         """
         if self._taught.input != "frames":
-            return build_request_rejection(
+            return build_rejected_request_failure(
                 "a conversation holds pictures, and this model is asked in videos"
             )
         if why := self._impossible(sheet, None):
-            return build_request_rejection(why)
+            return build_rejected_request_failure(why)
         parts = build_message_parts(
             sheet, form="frames", times=get_model_family(self._taught.family).times
         )
@@ -178,14 +178,14 @@ class RequestEncoder:
             if isinstance(part, ImagePart)
             else {"type": "text", "text": part.text}
             for part in parts
-            if isinstance(part, ImagePart | PromptText)
+            if isinstance(part, ImagePart | TextPart)
         ]
         return [{"role": "user", "content": content}]
 
     def collate(
         self, encoded: Sequence[EncodedRequest], *, pad: Literal["left", "right"]
     ) -> dict[str, torch.Tensor]:
-        """Build one padded batch of encoded requests; it has `labels` if any request has a target."""
+        """Build one padded batch from encoded requests; it has `labels` if any request has a target."""
         longest = max(len(one.input_ids) for one in encoded)
         ids = torch.full((len(encoded), longest), self._pad_id)
         mask, labels = torch.zeros_like(ids), torch.full_like(ids, IGNORED)
@@ -198,7 +198,7 @@ class RequestEncoder:
         batch = {
             "input_ids": ids,
             "attention_mask": mask,
-            **_concatenate_media([one.media for one in encoded]),
+            **_concatenate_media_tensors([one.media for one in encoded]),
         }
         if self._taught.family in _WITH_TYPES:
             types = torch.zeros_like(ids)
@@ -239,7 +239,7 @@ class RequestEncoder:
         timings: list[VideoMetadata] = []
         for part in parts:
             match part:
-                case PromptText(text):
+                case TextPart(text):
                     content.append({"type": "text", "text": text})
                 case ImagePart(frame):
                     content.append({"type": "image"})
@@ -320,7 +320,9 @@ def _build_video_metadata(timing: FrameTiming) -> VideoMetadata:
     )
 
 
-def _concatenate_media(media: Sequence[Mapping[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
+def _concatenate_media_tensors(
+    media: Sequence[Mapping[str, torch.Tensor]],
+) -> dict[str, torch.Tensor]:
     names = {name: None for one in media for name in one}
     return {name: torch.cat([one[name] for one in media if name in one]) for name in names}
 

@@ -8,9 +8,9 @@ from pydantic import Field
 from unreel.core.input_files import RECIPE_BYTES, parse_json, read_limited_bytes
 from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Condition
-from unreel.recipes.check import validate_recipe_sections
 from unreel.recipes.section import MOST_PARTS, Count, RecipeSection, Text
-from unreel.reviewers.condition import ConditionSection
+from unreel.recipes.validation import validate_recipe_sections
+from unreel.reviewers.condition_section import ConditionSection
 
 FILE: Final = "unreel.json"
 
@@ -20,8 +20,8 @@ FamilyName = Literal["qwen2.5-vl", "qwen3-vl", "videollama3"]
 """The architectures that can be trained and run here; the words of `reviewers.endpoint.families`."""
 
 
-class TrainedProtocol(RecipeSection):
-    """A protocol that a checkpoint was trained to answer, and the condition of its training."""
+class ProtocolTrainingCondition(RecipeSection):
+    """A protocol that a checkpoint was trained on, and the condition of its training questions."""
 
     protocol: Text
     version: Count
@@ -38,14 +38,14 @@ class CheckpointInputSpec(RecipeSection):
     input: Form
     box_space: Text
     """The convention of its boxes: `model-input`, `permille`, `unit` or `pixel`."""
-    instruments: Annotated[tuple[TrainedProtocol, ...], Field(max_length=MOST_PARTS)] = ()
+    instruments: Annotated[tuple[ProtocolTrainingCondition, ...], Field(max_length=MOST_PARTS)] = ()
     base: Text | None = None
     """Of an adapter: the model that it belongs on."""
     base_digest: Text | None = None
     """Of that model's weights."""
 
     def condition(self, protocol: str) -> Condition | None:
-        """Return the training condition of the named protocol; `None` if it was not trained."""
+        """Return the condition in which the checkpoint was trained on `protocol`; `None` if it was not."""
         for taught in self.instruments:
             if taught.protocol == protocol:
                 return taught.condition.as_condition()

@@ -1,4 +1,7 @@
-"""Weights on a device: only safetensors, no code from the folder, and text positions as the server counts them."""
+"""Loading of local models, from safetensors only, with token positions as vLLM computes them.
+
+No code from the model's folder runs.
+"""
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +43,11 @@ def patch_rope_positions(model: torch.nn.Module) -> None:
 
 
 def require_known_rope_method(method: Any) -> None:
-    """Raise for a method that differs from the one that the fix replaces."""
+    """Raise if transformers' method of rope positions is not one that `patch_rope_positions` replaces.
+
+    Raises:
+        InvalidSettingError: The installed transformers has an unknown version of the method.
+    """
     found = sha256(inspect.getsource(method).encode()).hexdigest()
     if found not in _KNOWN:
         problem = f"version {transformers.__version__} counts Qwen2.5-VL's positions in a way unknown here"
@@ -67,13 +74,13 @@ def _compute_rope_index(
     blocks = {
         1: iter(
             [
-                _compute_block_positions(grid, merge, 1.0)
+                _compute_media_rope_positions(grid, merge, 1.0)
                 for grid in _list_grid_rows(media.get("image_grid_thw"))
             ]
         ),
         2: iter(
             [
-                _compute_block_positions(grid, merge, pace)
+                _compute_media_rope_positions(grid, merge, pace)
                 for grid, pace in zip(films, paces, strict=True)
             ]
         ),
@@ -82,14 +89,14 @@ def _compute_rope_index(
     deltas = []
     kept = torch.ones_like(input_ids) if attention_mask is None else attention_mask
     for row, (types, mask) in enumerate(zip(mm_token_type_ids, kept.bool(), strict=True)):
-        placed = _compute_row_positions(types[mask].tolist(), blocks)
+        placed = _compute_row_rope_positions(types[mask].tolist(), blocks)
         positions[:, row, mask.cpu()] = placed
         deltas.append(int(placed.max()) + 1 - placed.shape[1])
     device = input_ids.device
     return positions.to(device), torch.tensor(deltas, device=device).unsqueeze(1)
 
 
-def _compute_row_positions(
+def _compute_row_rope_positions(
     types: list[int], blocks: Mapping[int, Iterator[torch.Tensor]]
 ) -> torch.Tensor:
     """Compute the positions of one row; each text, image or video starts after the previous one."""
@@ -104,8 +111,8 @@ def _compute_row_positions(
     return torch.cat(spans, dim=1)
 
 
-def _compute_block_positions(grid: list[int], merge: int, pace: float) -> torch.Tensor:
-    """Compute positions within a picture or video, in double precision like the server."""
+def _compute_media_rope_positions(grid: list[int], merge: int, pace: float) -> torch.Tensor:
+    """Compute the rope positions within a picture or video, in double precision like the server."""
     times = (torch.arange(grid[0], dtype=torch.float64) * pace).long()
     rows, columns = (torch.arange(side // merge) for side in grid[1:])
     return torch.stack(torch.meshgrid(times, rows, columns, indexing="ij")).reshape(3, -1)

@@ -15,11 +15,11 @@ from unreel.core.errors import UnreelError
 from unreel.core.failure import Failure, FailureReason
 from unreel.protocols.protocol import asks_to_think
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
-from unreel.reviewers.endpoint.families import build_thinking_fields, get_model_family
+from unreel.reviewers.endpoint.model_families import build_thinking_request_fields, get_model_family
 from unreel.reviewers.local.checkpoint import MAX_TOKENS, LocalCheckpoint
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.loading import load_local_model
-from unreel.reviewers.message_parts import build_request_rejection
+from unreel.reviewers.message_parts import build_rejected_request_failure
 
 Outcome = Reply | Failure
 LESS = "Show fewer frames, lower max_pixels, or use a device with more memory"
@@ -82,7 +82,7 @@ class LocalReviewer:
 
     async def answer(self, sheet: ReviewRequest) -> Outcome:
         if why := self._cannot_switch(sheet):
-            return build_request_rejection(why)
+            return build_rejected_request_failure(why)
         if self._worker is None:
             self._worker = threading.Thread(target=self._work, name="local model", daemon=True)
             self._worker.start()
@@ -102,7 +102,7 @@ class LocalReviewer:
         thinking, own = sheet.condition.thinking, get_model_family(self._checkpoint.taught.family)
         if thinking == "default":
             return ""
-        switched = build_thinking_fields(own, thinking, asked=asks_to_think(sheet.prompt))
+        switched = build_thinking_request_fields(own, thinking, asked=asks_to_think(sheet.prompt))
         return switched if isinstance(switched, str) else ""
 
     def _work(self) -> None:

@@ -42,7 +42,7 @@ _COLOURS, _DIMENSIONS = 3, 4
 
 
 class RewardClientError(RuntimeError):
-    """Failure of a request or of one video; `reason` is one word for programs."""
+    """Error of a failed request or of one failed video; `reason` is one word for programs."""
 
     def __init__(self, reason: str, message: str, *, retry_s: float | None = None) -> None:
         super().__init__(f"{reason}: {message}")
@@ -66,7 +66,7 @@ class VideoReward(NamedTuple):
 
 
 class RewardClient:
-    """Address, token and time limit of a reward service."""
+    """Client of one reward service, with its URL, token and time limit."""
 
     def __init__(
         self, url: str = "", token: str = "", *, fps: float = 0.0, deadline_s: float = 120.0
@@ -128,7 +128,7 @@ class RewardClient:
             return {item.place: VideoReward(None, error, {}) for item in items}
 
     def _post(self, items: list[_RequestItem], stop_at: float) -> dict[int, VideoReward]:
-        """Send `items` until there is a reply; wait as long as the service asks, and longer each time."""
+        """Send `items` until the service replies; retry after the requested delay, longer each time."""
         pause_s = 0.25
         while True:
             try:
@@ -245,7 +245,7 @@ class DanceGrpoReward:
     def reward(
         self, video_paths: Sequence[str], prompts: Sequence[str], *_: Any, **_use_norm: Any
     ) -> list[dict[str, float]]:
-        """Return VQ, MQ and Overall of each video, all three its reward; TA is not measured: NaN."""
+        """Return VQ, MQ and Overall of each video, all equal to its reward, and TA as NaN: not measured."""
         values = [math.nan] * len(video_paths)
         try:
             for index, reward in enumerate(self.client.score(video_paths, prompts)):
@@ -276,7 +276,7 @@ def _build_failure_reward(reason: str, message: str) -> VideoReward:
 
 
 def _get_last_text(message: Any) -> Any:
-    """Return the text of a prompt or completion; of a conversation, that of its last message."""
+    """Return the text of a prompt or completion; for a conversation, the text of its last message."""
     if isinstance(message, (list, tuple)) and message and isinstance(message[-1], dict):
         return message[-1].get("content")
     return message
@@ -287,7 +287,7 @@ def _count_bytes(item: _RequestItem) -> int:
 
 
 def _encode_video(video: Any, fps: float, name: str) -> tuple[dict[str, Any], bytes]:
-    """Return the `video` of a request's item, and the bytes of its file part."""
+    """Return the field `video` of an item of a request, and the bytes of the item's file part."""
     if hasattr(video, "shape"):
         if not fps > 0:
             msg = "an array needs its frame rate: pass the generator's frames per second as fps"

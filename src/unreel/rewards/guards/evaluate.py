@@ -1,4 +1,4 @@
-"""All guards over the steps of a log: tests of the held-out reward, of drift, and of fractions."""
+"""Evaluation of all guards on the steps of a reward log: held-out reward, drift, and fractions."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -11,13 +11,19 @@ from unreel.rewards.guards.result import (
     GuardResult,
     GuardSettings,
     KnownEvidence,
-    conclude,
-    unmeasured_guard,
+    build_guard_result,
+    build_unmeasured_guard_result,
 )
-from unreel.rewards.guards.steps import FACTS, FactSummary, LogRow, StepCollector, StepSummary
-from unreel.stats.sample import Array
-from unreel.stats.sequential import (
-    SequentialEvidence,
+from unreel.rewards.guards.training_steps import (
+    FACTS,
+    LogRow,
+    StepFactSummary,
+    TrainingStepCollector,
+    TrainingStepSummary,
+)
+from unreel.stats.row_sample import Array
+from unreel.stats.sequential_tests import (
+    SequentialTestEvidence,
     combine_restarted_tests,
     compute_fraction_evidence,
     compute_mean_evidence,
@@ -30,42 +36,42 @@ from unreel.stats.sequential import (
 _LEAST_STEPS: Final = 3
 
 
-def evaluate_guards(
+def evaluate_guards_on_log(
     rows: Iterable[LogRow], settings: GuardSettings | None = None
 ) -> tuple[GuardResult, ...]:
-    """Return the result of each guard over the complete steps of a log."""
-    collector = StepCollector()
+    """Return the result of each guard on the complete training steps of a reward log."""
+    collector = TrainingStepCollector()
     collector.add(rows)
-    return evaluate_steps(collector.finish(), settings or GuardSettings())
+    return evaluate_guards_on_steps(collector.finish(), settings or GuardSettings())
 
 
-def evaluate_steps(
-    steps: Sequence[StepSummary], settings: GuardSettings, known: KnownEvidence | None = None
+def evaluate_guards_on_steps(
+    steps: Sequence[TrainingStepSummary],
+    settings: GuardSettings,
+    known: KnownEvidence | None = None,
 ) -> tuple[GuardResult, ...]:
-    """Return the result of each guard over summarised steps.
-
-    A caller whose steps grow passes the same `known` each time: then only the new steps are tested.
-    """
+    """Return the result of each guard on summarised training steps."""
     known = {} if known is None else known
     return (
-        watch_held_out(steps, settings, known),
-        *(watch_drift(guard, steps, settings, known) for guard in FACTS),
-        *(watch_rate(guard, steps, settings, known) for guard in RATES),
+        evaluate_held_out_guard(steps, settings, known),
+        *(evaluate_drift_guard(guard, steps, settings, known) for guard in FACTS),
+        *(evaluate_rate_guard(guard, steps, settings, known) for guard in RATES),
     )
 
 
-def watch_held_out(
-    steps: Sequence[StepSummary], settings: GuardSettings, known: KnownEvidence
+def evaluate_held_out_guard(
+    steps: Sequence[TrainingStepSummary], settings: GuardSettings, known: KnownEvidence
 ) -> GuardResult:
-    """Raise an alarm if the trained reward rises while the held-out reward of the same clips falls.
+    """Evaluate the guard `held-out`: alarm if the trained reward rises and the held-out reward falls.
 
-    Evidence from a start is the smaller of that for the rise and that for the fall. So the false-alarm rate holds
-    if the trained reward does not rise, and it holds if the held-out reward does not fall.
+    Both rewards are of the same clips. The evidence since a step is the smaller of the evidence for
+    the rise and for the fall. So the false-alarm rate is kept if the trained reward does not rise, and
+    also if the held-out reward does not fall.
     """
     paired = [step for step in steps if step.n_paired]
     if len(paired) < _LEAST_STEPS:
         why = "fewer than 3 complete steps have trained and held-out rewards"
-        return unmeasured_guard("held-out", why, settings, n_steps=len(paired))
+        return build_unmeasured_guard_result("held-out", why, settings, n_steps=len(paired))
     value = np.array([step.value for step in paired], np.float64)
     held_out = np.array([step.held_out for step in paired], np.float64)
 
@@ -74,7 +80,7 @@ def watch_held_out(
         falls = compute_trend_evidence(held_out[part], -rise, least=settings.held_out_fall)
         return np.minimum(compute_trend_evidence(value[part], rise), falls)
 
-    return conclude(
+    return build_guard_result(
         "held-out",
         _update_evidence("held-out", len(paired), weigh, known),
         lambda part, alpha: estimate_trend_interval(held_out[part], alpha),
@@ -84,15 +90,15 @@ def watch_held_out(
     )
 
 
-def watch_drift(
-    guard: str, steps: Sequence[StepSummary], settings: GuardSettings, known: KnownEvidence
+def evaluate_drift_guard(
+    guard: str, steps: Sequence[TrainingStepSummary], settings: GuardSettings, known: KnownEvidence
 ) -> GuardResult:
-    """Raise an alarm if the mean of a fact leaves the range of the first steps, upwards or downwards."""
+    """Evaluate a drift guard: alarm if the mean of a clip fact moves away from the first steps."""
     measured = [step for step in steps if guard in step.facts]
     first, later = measured[: settings.reference_steps], measured[settings.reference_steps :]
     if len(later) < _LEAST_STEPS:
         why = f"fewer than 3 complete steps after the first {settings.reference_steps}"
-        return unmeasured_guard(guard, why, settings, n_steps=len(measured))
+        return build_unmeasured_guard_result(guard, why, settings, n_steps=len(measured))
     mean, sd = _pool_fact_summaries([step.facts[guard] for step in first])
     shifts = np.array([step.facts[guard].mean - mean for step in later]) / max(sd, FACTS[guard][1])
     limit = settings.drift_sd
@@ -101,7 +107,7 @@ def watch_drift(
         up, down = (compute_mean_evidence(sign * shifts[part], limit, 1) for sign in (1, -1))
         return np.logaddexp(up, down) - math.log(2)
 
-    return conclude(
+    return build_guard_result(
         guard,
         _update_evidence(guard, len(later), weigh, known),
         lambda part, alpha: estimate_mean_interval(shifts[part], alpha / 2),
@@ -111,20 +117,22 @@ def watch_drift(
     )
 
 
-def watch_rate(
-    guard: str, steps: Sequence[StepSummary], settings: GuardSettings, known: KnownEvidence
+def evaluate_rate_guard(
+    guard: str, steps: Sequence[TrainingStepSummary], settings: GuardSettings, known: KnownEvidence
 ) -> GuardResult:
-    """Raise an alarm if the mean fraction of a step is above the limit of the guard."""
+    """Evaluate a rate guard: alarm if the mean of the fraction that it counts is above its limit."""
     counts = [(step.step, *step.counts[guard]) for step in steps if step.counts[guard][1]]
     if not counts:
-        return unmeasured_guard(guard, "no complete step has such items", settings, n_steps=0)
+        return build_unmeasured_guard_result(
+            guard, "no complete step has such items", settings, n_steps=0
+        )
     fractions = np.array([count / n for _, count, n in counts])
     limit = settings.rates[guard]
 
     def weigh(part: slice) -> Array:
         return compute_fraction_evidence(fractions[part], limit)
 
-    return conclude(
+    return build_guard_result(
         guard,
         _update_evidence(guard, len(counts), weigh, known),
         lambda part, alpha: estimate_fraction_interval(fractions[part], alpha),
@@ -136,13 +144,13 @@ def watch_rate(
 
 def _update_evidence(
     guard: str, n: int, weigh: Callable[[slice], Array], known: KnownEvidence
-) -> SequentialEvidence:
+) -> SequentialTestEvidence:
     known[guard] = combine_restarted_tests(n, weigh, known.get(guard))
     return known[guard]
 
 
-def _pool_fact_summaries(parts: Sequence[FactSummary]) -> tuple[float, float]:
-    """Return mean and standard deviation of all clips of several steps."""
+def _pool_fact_summaries(parts: Sequence[StepFactSummary]) -> tuple[float, float]:
+    """Return the mean and the standard deviation of one fact over all clips of several steps."""
     n = sum(part.n for part in parts)
     mean = sum(part.n * part.mean for part in parts) / n
     squares = sum(part.squares + part.n * (part.mean - mean) ** 2 for part in parts)

@@ -1,4 +1,4 @@
-"""Facts of a clip that guards follow over a training."""
+"""Facts of a clip that guards monitor during a training, such as motion, sharpness and text."""
 
 import atexit
 import base64
@@ -13,8 +13,8 @@ import numpy as np
 
 from unreel.core.failure import Failure
 from unreel.core.settings import read_environment_settings
-from unreel.curation.screen import MotionScreen, build_scan_screen_input
-from unreel.curation.watermark.mark import ReadText, build_ocr_reader
+from unreel.curation.clip_screens import MotionScreen, build_scan_screen_input
+from unreel.curation.watermark.regions_and_ocr import ReadText, build_ocr_reader
 from unreel.media.access import open_media_reader
 from unreel.media.fingerprint import find_frame_borders, hash_picked_frames
 from unreel.media.reader import MediaReader
@@ -26,16 +26,16 @@ READ_EVERY: Final = 8
 """Text is read in one of this number of clips, chosen by their pixels: it takes most of the time."""
 
 
-def measure_clip(
+def measure_clip_facts(
     path: Path, *, reader: MediaReader | None = None, read_text: bool | None = None
 ) -> dict[str, Any]:
-    """Return the facts of the video file `path`; an undecodable file has none.
+    """Measure the facts of the video file `path` that guards monitor; empty if it cannot be decoded.
 
     Args:
         path: Video file.
-        reader: Opens the file; by default a confined process does.
-        read_text: Whether text in the picture is read; by default in one of `READ_EVERY` clips. It needs the
-            extra `review`.
+        reader: Reader of the file; by default one that opens files in a confined process.
+        read_text: Whether text in the picture is read; by default in one of `READ_EVERY` clips. It
+            needs the extra `review`.
 
     Returns:
         `motion`: grey levels by which the liveliest hundredth of the picture changes in half a second.
@@ -46,7 +46,7 @@ def measure_clip(
         `fingerprint`: frame hashes for near-duplicates; `None` without the extra `curate`.
         `text`: text in the picture, one line after the other; `None` if it was not read.
     """
-    scan = (reader or _open_reader()).scan(path)
+    scan = (reader or _open_sandboxed_reader()).scan(path)
     if isinstance(scan, Failure):
         return {}
     measured = build_scan_screen_input(scan, clip="")
@@ -57,7 +57,7 @@ def measure_clip(
         "duration_s": float(measured.duration_s),
         "static_fraction": _measure_static_fraction(scan),
         "fingerprint": _compute_fingerprint(scan) if find_spec("pdqhash") else None,
-        "text": _read_text(scan, wanted=read_text) if find_spec("rapidocr") else None,
+        "text": _read_picture_text(scan, wanted=read_text) if find_spec("rapidocr") else None,
     }
 
 
@@ -80,7 +80,7 @@ def _compute_fingerprint(scan: ClipScan) -> str:
     )
 
 
-def _read_text(scan: ClipScan, *, wanted: bool | None) -> str | None:
+def _read_picture_text(scan: ClipScan, *, wanted: bool | None) -> str | None:
     if wanted is None:
         pixels = b"".join(frame.rgb.tobytes() for frame in scan.picked)
         wanted = zlib.crc32(pixels) % READ_EVERY == 0
@@ -98,8 +98,8 @@ def _open_text_reader() -> ReadText:
 
 
 @lru_cache(maxsize=1)
-def _open_reader() -> MediaReader:
-    """Return a reader that opens files in a confined process, which ends with this one."""
+def _open_sandboxed_reader() -> MediaReader:
+    """Return a media reader that opens files in a confined process, which ends with this process."""
     opened = ExitStack()
     atexit.register(opened.close)
     return opened.enter_context(open_media_reader(read_environment_settings(), trusted=False))

@@ -1,4 +1,4 @@
-"""Guards of a running service: Prometheus metrics, and the reason to stop."""
+"""Guards of a running reward service: Prometheus metrics, and the reason to refuse requests."""
 
 import logging
 import os
@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from unreel.core.estimate import Estimate
-from unreel.rewards.guards.evaluate import evaluate_steps
+from unreel.rewards.guards.evaluate import evaluate_guards_on_steps
 from unreel.rewards.guards.result import MEANINGS, GuardResult, GuardSettings, KnownEvidence
-from unreel.rewards.guards.steps import LogRow, StepCollector, parse_log_line
+from unreel.rewards.guards.training_steps import (
+    LogRow,
+    TrainingStepCollector,
+    parse_reward_log_line,
+)
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -25,15 +29,15 @@ _GAUGES: Final = {
 }
 
 
-class LiveGuards:
-    """Guards over the log of a service, from its first row on and as it grows.
+class LiveRewardGuards:
+    """Guards that monitor the log of a reward service, from its first row and as it grows.
 
-    They read the file, so that a restart forgets no alarm and replicas with one log share their alarms.
+    They read the log file, so that alarms survive a restart, and replicas with one log share alarms.
 
     Args:
         log: Existing log file.
         registry: Gets the gauges `unreel_reward_guard_alarm`, `..._evidence` and `..._estimate`, by guard.
-        stop_on: Names of guards whose alarm is a reason to stop, or `any`.
+        stop_on: Names of guards whose alarm is a reason to refuse requests, or `any`.
         settings: Limits of the guards.
     """
 
@@ -49,7 +53,7 @@ class LiveGuards:
         self._stop_on = frozenset(MEANINGS if "any" in stop_on else stop_on)
         self._settings = settings or GuardSettings()
         self._file = log.open("rb")
-        self._collector, self._n_steps = StepCollector(), 0
+        self._collector, self._n_steps = TrainingStepCollector(), 0
         self._gauges = {
             name: Gauge(f"unreel_reward_guard_{name}", text, ("guard",), registry=registry)
             for name, text in _GAUGES.items()
@@ -58,20 +62,20 @@ class LiveGuards:
         self._known: KnownEvidence = {}
 
     def update(self) -> str | None:
-        """Read the new rows of the log, print new alarms to the error stream, and return the reason to stop.
+        """Read the new rows of the log, log new alarms, and return the reason to refuse requests.
 
-        An alarm stays. The reason is `None` without an alarm of a guard in `stop_on`.
+        The reason is `None` until a guard in `stop_on` raises an alarm. An alarm is never withdrawn.
         """
         self._collector.add(self._iter_new_rows())
         if self._collector.n_complete != self._n_steps:
             self._n_steps = self._collector.n_complete
             # Closed steps never change, so that their evidence is kept; others may still get rows.
-            evaluate_steps(self._collector.closed, self._settings, self._known)
+            evaluate_guards_on_steps(self._collector.closed, self._settings, self._known)
             steps = self._collector.finish()
-            results = evaluate_steps(steps, self._settings, self._known.copy())
+            results = evaluate_guards_on_steps(steps, self._settings, self._known.copy())
             for result in results:
                 if result.alarm and result.guard not in self._alarms:
-                    self._alarms[result.guard] = format_alarm(result)
+                    self._alarms[result.guard] = format_guard_alarm(result)
                     _LOG.warning("unreel reward: alarm: %s", self._alarms[result.guard])
                     if result.guard in self._stop_on:
                         _LOG.warning("unreel reward: %s", _STOPPED)
@@ -81,7 +85,7 @@ class LiveGuards:
         )
 
     def close(self) -> None:
-        """Close the log."""
+        """Close the log file."""
         self._file.close()
 
     def _iter_new_rows(self) -> Iterator[LogRow]:
@@ -89,7 +93,7 @@ class LiveGuards:
             if not line.endswith(b"\n"):  # it is being written
                 self._file.seek(-len(line), os.SEEK_CUR)
                 return
-            row = parse_log_line(line)
+            row = parse_reward_log_line(line)
             if row is not None:
                 yield row
 
@@ -102,6 +106,6 @@ class LiveGuards:
                 self._gauges["estimate"].labels(result.guard).set(result.estimate.value)
 
 
-def format_alarm(result: GuardResult) -> str:
-    """Return one line about an alarm."""
+def format_guard_alarm(result: GuardResult) -> str:
+    """Return one line that describes the alarm of a guard."""
     return f"guard {result.guard}, step {result.alarm_step}: {result.meaning}: {result.estimate}"

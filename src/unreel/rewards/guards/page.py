@@ -1,4 +1,4 @@
-"""Page and table of the guards of one log."""
+"""HTML page and table cells with the results of the guards of one reward log."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,17 +8,17 @@ from markupsafe import Markup
 
 from unreel.core.estimate import Estimate
 from unreel.core.output_files import OutputDirectory
-from unreel.pages.page import build_html_page, render_template
+from unreel.pages.html_page import build_html_page, render_template
 from unreel.rewards.guards.result import GuardResult, GuardSettings
-from unreel.rewards.guards.steps import StepSummary
+from unreel.rewards.guards.training_steps import TrainingStepSummary
 from unreel.training.curve import draw_training_curve_svg
 
 PAGE: Final = "guards.html"
 COLUMNS: Final = ("guard", "alarm", "estimate", "interval", "limit", "n", "steps", "meaning")
 
 
-def format_guard(result: GuardResult) -> dict[str, str]:
-    """Return the cells of one guard by `COLUMNS`."""
+def format_guard_cells(result: GuardResult) -> dict[str, str]:
+    """Return the table cells with the result of one guard, by the names in `COLUMNS`."""
     cells = dict.fromkeys(COLUMNS, "") | {"guard": result.guard}
     estimate = result.estimate
     if not isinstance(estimate, Estimate):
@@ -37,28 +37,28 @@ def format_guard(result: GuardResult) -> dict[str, str]:
 
 def write_guard_page(
     results: Sequence[GuardResult],
-    steps: Sequence[StepSummary],
+    steps: Sequence[TrainingStepSummary],
     out: Path,
     *,
     title: str,
     settings: GuardSettings,
 ) -> Path:
-    """Write the page of a log into the folder `out` and return its path."""
+    """Write the HTML page with the guards of one log into the folder `out`, and return its path."""
     body = render_template(
         "unreel.rewards.guards:watch.html",
         title=title,
         n_steps=len(steps),
-        guards=[format_guard(result) for result in results],
+        guards=[format_guard_cells(result) for result in results],
         alarms=[result for result in results if result.alarm],
         percent=f"{100 * settings.alpha:g}",
-        curve=draw_rewards(steps),
+        curve=draw_reward_curves_svg(steps),
     )
     text = build_html_page(title=f"{title}: guards", body=body, styles=(), scripts=(), data={})
     return OutputDirectory(out, published=True).write(PAGE, text.encode())
 
 
-def draw_rewards(steps: Sequence[StepSummary]) -> Markup | None:
-    """Return an SVG of trained and held-out rewards over the steps; `None` without such rewards."""
+def draw_reward_curves_svg(steps: Sequence[TrainingStepSummary]) -> Markup | None:
+    """Return an SVG with the trained and held-out rewards over the steps; `None` without any."""
     moments = [
         {"step": step.step, "trained": step.value, "held-out": step.held_out}
         for step in steps

@@ -1,4 +1,4 @@
-"""Settings and results of guards."""
+"""Settings and results of the guards against reward hacking."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.sequential import Interval, SequentialEvidence, compute_log_start_weight
+from unreel.stats.sequential_tests import Interval, SequentialTestEvidence, compute_log_start_weight
 
 _DRIFT: Final = "shift of the mean, in standard deviations of the first steps' clips"
 MEANINGS: Final = {
@@ -31,13 +31,13 @@ RATES: Final = {
     "nulls": 0.05,
 }
 
-KnownEvidence = dict[str, SequentialEvidence]
+KnownEvidence = dict[str, SequentialTestEvidence]
 """Evidence of the steps before, by guard."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardSettings:
-    """Limits that clips and rewards may reach without an alarm."""
+    """Limits of the guards: values of clips and rewards beyond which a guard raises an alarm."""
 
     alpha: float = 0.05
     """Probability of any false alarm in a run, over all guards and all looks."""
@@ -53,13 +53,13 @@ class GuardSettings:
 
     @property
     def guard_alpha(self) -> float:
-        """Return the false-alarm rate of one guard over a run."""
+        """Return the false-alarm rate of each single guard over a run."""
         return self.alpha / len(MEANINGS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardResult:
-    """Result of one guard over the steps of a log."""
+    """Result of one guard on the training steps of a log: alarm, estimate and evidence."""
 
     guard: str
     alarm: bool
@@ -81,8 +81,10 @@ class GuardResult:
     """Sentence about the estimate."""
 
 
-def unmeasured_guard(guard: str, why: str, settings: GuardSettings, *, n_steps: int) -> GuardResult:
-    """Return the result of a guard that has too little data."""
+def build_unmeasured_guard_result(
+    guard: str, why: str, settings: GuardSettings, *, n_steps: int
+) -> GuardResult:
+    """Build the result of a guard with too little data; `why` is the reason."""
     return GuardResult(
         guard=guard,
         alarm=False,
@@ -92,18 +94,24 @@ def unmeasured_guard(guard: str, why: str, settings: GuardSettings, *, n_steps: 
     )
 
 
-def conclude(
+def build_guard_result(
     guard: str,
-    mixed: SequentialEvidence,
+    mixed: SequentialTestEvidence,
     enclose: Callable[[slice, float], Interval],
     *,
     sizes: Sequence[tuple[int, int]],
     limit: float,
     settings: GuardSettings,
 ) -> GuardResult:
-    """Return the result of a guard from its evidence after each value.
+    """Build the result of a guard from its evidence after each step.
 
-    `enclose` returns the interval of the values in a slice; `sizes` are step and rows of each value.
+    Args:
+        guard: Name of the guard.
+        mixed: Evidence after each step.
+        enclose: Function that returns the value and interval of the steps in a slice, at a level alpha.
+        sizes: Step number and number of rows of each step.
+        limit: Value of the estimate that an alarm excludes.
+        settings: Limits of the guards.
     """
     log_threshold = -math.log(settings.guard_alpha)
     alarm_at = mixed.first_above(log_threshold)

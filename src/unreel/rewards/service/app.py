@@ -18,37 +18,42 @@ from starlette.exceptions import HTTPException
 
 from unreel.core.errors import InvalidValueError
 from unreel.rewards.result import FORMULA
-from unreel.rewards.service.gate import RequestGate, require_few
-from unreel.rewards.service.items import (
+from unreel.rewards.service.gate import RewardServiceMiddleware, require_max_items
+from unreel.rewards.service.metrics import CONTENT_TYPE
+from unreel.rewards.service.request_items import (
     FileBytes,
     FileReference,
     ItemReward,
     MediaSource,
-    RewardItem,
+    RewardRequestItem,
+    convert_failure_to_json,
     decode_base64,
-    format_failure,
-    read_frames,
-    read_parts,
+    parse_frame_array,
+    parse_multipart_body,
 )
-from unreel.rewards.service.metrics import CONTENT_TYPE
 from unreel.rewards.service.schema import (
     ERRORS,
     BatchRequest,
     BatchResponse,
     ComparedResponse,
     VideoSource,
-    body_schema,
-    parse_body,
+    build_request_body_schema,
+    parse_request_body,
 )
 from unreel.rewards.service.scoring import ItemComparison, RewardService
-from unreel.rewards.service.settings import DIALECTS, ServiceSettings
-from unreel.webapp.refusals import STOPPED, InvalidRequestError, RequestRefusedError, too_large
+from unreel.rewards.service.settings import DIALECTS, RewardServiceSettings
+from unreel.webapp.refusals import (
+    STOPPED,
+    InvalidRequestError,
+    RequestRefusedError,
+    build_too_large_refusal,
+)
 
 _TIE: Final = 0.5
 _SMALL: Final = 1 << 16
 
 
-def create_app(settings: ServiceSettings) -> FastAPI:
+def create_reward_app(settings: RewardServiceSettings) -> FastAPI:
     """Return the application; its models open now and close with its lifespan."""
     service = RewardService(settings)
 
@@ -63,37 +68,45 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.state.service = service
     refused = service.metrics.refused
     app.add_middleware(
-        RequestGate, settings=settings, find_refusal=lambda: service.refusal, refused=refused
+        RewardServiceMiddleware,
+        settings=settings,
+        find_refusal=lambda: service.refusal,
+        refused=refused,
     )
-    _add_errors(app, service)
-    _add_rewards(app, service)
-    _add_status(app, service)
+    _add_error_handlers(app, service)
+    _add_reward_routes(app, service)
+    _add_status_routes(app, service)
     for name in settings.dialects:
         app.include_router(DIALECTS[name](service))
-    _describe_bodies(app)
+    _add_body_schemas(app)
     return app
 
 
-def _add_rewards(app: FastAPI, service: RewardService) -> None:
+def _add_reward_routes(app: FastAPI, service: RewardService) -> None:
     @app.post(
-        "/v1/rewards", response_model=BatchResponse, responses=ERRORS, openapi_extra=body_schema()
+        "/v1/rewards",
+        response_model=BatchResponse,
+        responses=ERRORS,
+        openapi_extra=build_request_body_schema(),
     )
     async def score_items(request: Request) -> Response:
         """Score clips. The reply has one result for each item, in order; a failed one has value null."""
-        items, deadline_s = await read_batch(request, service.settings.max_items, service.settings)
+        items, deadline_s = await read_reward_request(
+            request, service.settings.max_items, service.settings
+        )
         results = await service.score(items, deadline_s=deadline_s, token=request.state.token)
-        body = {"formula": FORMULA, "results": [_format_result(result) for result in results]}
+        body = {"formula": FORMULA, "results": [_format_item_result(result) for result in results]}
         return JSONResponse(body)
 
     @app.post(
         "/v1/rewards:compare",
         response_model=ComparedResponse,
         responses=ERRORS,
-        openapi_extra=body_schema(),
+        openapi_extra=build_request_body_schema(),
     )
     async def compare_items(request: Request) -> Response:
         """Compare all pairs of a group in both orders. An unreadable answer gives null, not half a win."""
-        items, deadline_s = await read_batch(
+        items, deadline_s = await read_reward_request(
             request, service.settings.max_compared, service.settings
         )
         if len(items) < 2:  # noqa: PLR2004  a pair
@@ -120,7 +133,7 @@ def _add_rewards(app: FastAPI, service: RewardService) -> None:
         return Response(file.getvalue(), media_type="application/x-npy", headers=headers)
 
 
-def _add_status(app: FastAPI, service: RewardService) -> None:
+def _add_status_routes(app: FastAPI, service: RewardService) -> None:
     @app.get("/health")
     async def read_health() -> dict[str, Any]:
         """Return that the process runs, and the names of the rewards."""
@@ -139,7 +152,7 @@ def _add_status(app: FastAPI, service: RewardService) -> None:
         return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE)
 
 
-def _add_errors(app: FastAPI, service: RewardService) -> None:
+def _add_error_handlers(app: FastAPI, service: RewardService) -> None:
     @app.exception_handler(RequestRefusedError)
     async def refuse(_request: Request, error: RequestRefusedError) -> Response:
         service.metrics.refused.labels(error.reason).inc()
@@ -158,8 +171,8 @@ def _add_errors(app: FastAPI, service: RewardService) -> None:
         return await refuse(request, InvalidRequestError(message))
 
 
-def _describe_bodies(app: FastAPI) -> None:
-    """Add the schema of bodies that are read by hand to the OpenAPI document."""
+def _add_body_schemas(app: FastAPI) -> None:
+    """Add the schemas of request bodies that FastAPI does not parse to the OpenAPI document."""
     describe: Callable[[], dict[str, Any]] = app.openapi
 
     def describe_all() -> dict[str, Any]:
@@ -173,13 +186,13 @@ def _describe_bodies(app: FastAPI) -> None:
     app.openapi = describe_all  # type: ignore[method-assign]  # FastAPI's way to extend the document
 
 
-async def read_batch(
-    request: Request, most: int, settings: ServiceSettings
-) -> tuple[list[RewardItem], float]:
-    """Return the items of a request and the rest of its deadline in seconds.
+async def read_reward_request(
+    request: Request, most: int, settings: RewardServiceSettings
+) -> tuple[list[RewardRequestItem], float]:
+    """Read the items of a scoring request, and the remaining seconds until its deadline.
 
     Raises:
-        RequestRefusedError: The body is no request, or has more than `most` items.
+        RequestRefusedError: The body is no valid request, or it has more than `most` items.
     """
     uploads: dict[str, bytes] = {}
     content_type = request.headers.get("content-type", "")
@@ -190,9 +203,9 @@ async def read_batch(
     body = await request.body()
     try:
         if kind == "multipart/form-data":
-            uploads = read_parts(body, content_type, most=most + 1)
+            uploads = parse_multipart_body(body, content_type, most=most + 1)
             body = uploads.pop("request", b"")
-        read = partial(_read_items, body, uploads, most, settings)
+        read = partial(_parse_request_items, body, uploads, most, settings)
         # A document with clips in base64 takes long; a short one does not pay for a thread.
         batch, items = read() if len(body) < _SMALL else await asyncio.to_thread(read)
     except InvalidValueError as error:
@@ -201,26 +214,26 @@ async def read_batch(
     return items, max(0.0, min(batch.deadline_s, settings.deadline_s) - spent_s)
 
 
-def _read_items(
-    body: bytes, uploads: Mapping[str, bytes], most: int, settings: ServiceSettings
-) -> tuple[BatchRequest, list[RewardItem]]:
-    batch = parse_body(BatchRequest, body)
-    require_few(len(batch.items), most)
+def _parse_request_items(
+    body: bytes, uploads: Mapping[str, bytes], most: int, settings: RewardServiceSettings
+) -> tuple[BatchRequest, list[RewardRequestItem]]:
+    batch = parse_request_body(BatchRequest, body)
+    require_max_items(len(batch.items), most)
     items = []
     for item in batch.items:
-        video = _read_video(item.video, uploads)
+        video = _parse_video_source(item.video, uploads)
         if isinstance(video, FileBytes) and len(video.data) > settings.max_clip_bytes:
-            raise too_large(settings.max_clip_bytes)
+            raise build_too_large_refusal(settings.max_clip_bytes)
         fields = item.model_dump(exclude={"video"})
-        items.append(RewardItem(video=video, **fields))
+        items.append(RewardRequestItem(video=video, **fields))
     return batch, items
 
 
-def _read_video(video: VideoSource, uploads: Mapping[str, bytes]) -> MediaSource:
+def _parse_video_source(video: VideoSource, uploads: Mapping[str, bytes]) -> MediaSource:
     if video.data is not None:
         return FileBytes(decode_base64(video.data, "data"))
     if video.array is not None:
-        return read_frames(decode_base64(video.array, "array"), video.fps or math.nan)
+        return parse_frame_array(decode_base64(video.array, "array"), video.fps or math.nan)
     if video.path is not None or video.url is not None:
         return FileReference(video.path or "", video.url or "")
     if video.upload is None or video.upload not in uploads:
@@ -229,7 +242,7 @@ def _read_video(video: VideoSource, uploads: Mapping[str, bytes]) -> MediaSource
     return FileBytes(uploads[video.upload])
 
 
-def _format_result(result: ItemReward) -> dict[str, Any]:
+def _format_item_result(result: ItemReward) -> dict[str, Any]:
     reward = result.reward
     has_map = reward.map is not None and reward.value is not None
     return {
@@ -239,12 +252,14 @@ def _format_result(result: ItemReward) -> dict[str, Any]:
         "calibrated": reward.calibrated,
         "parts": dict(reward.parts),
         "verdicts": list(result.verdicts),
-        "failure": reward.failure and format_failure(reward.failure),
+        "failure": reward.failure and convert_failure_to_json(reward.failure),
         "map": f"/v1/rewards/{result.reward_id}/map" if has_map else None,
     }
 
 
-def _format_comparisons(items: list[RewardItem], pairs: list[ItemComparison]) -> dict[str, Any]:
+def _format_comparisons(
+    items: list[RewardRequestItem], pairs: list[ItemComparison]
+) -> dict[str, Any]:
     comparisons = [
         {
             "first": pair.first,
@@ -252,7 +267,7 @@ def _format_comparisons(items: list[RewardItem], pairs: list[ItemComparison]) ->
             "preferred": None
             if pair.share in (None, _TIE)
             else ("first" if (pair.share or 0) > _TIE else "second"),
-            "failure": pair.failure and format_failure(pair.failure),
+            "failure": pair.failure and convert_failure_to_json(pair.failure),
         }
         for pair in pairs
     ]
@@ -270,7 +285,7 @@ def _format_comparisons(items: list[RewardItem], pairs: list[ItemComparison]) ->
                 "id": item.id,
                 "value": sum(shares) / len(shares) if shares else None,
                 "n_compared": len(shares),
-                "failure": format_failure(failure) if failure and not shares else None,
+                "failure": convert_failure_to_json(failure) if failure and not shares else None,
             }
         )
     return {"formula": FORMULA, "comparisons": comparisons, "results": results}

@@ -1,4 +1,4 @@
-"""Canaries: clips with a known injected trace, and the same clips without it, scored beside requests."""
+"""Canaries of the reward service: pairs of clips with and without an injected trace."""
 
 import asyncio
 import secrets
@@ -7,27 +7,28 @@ from pathlib import Path
 
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.loader import open_benchmark
+from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import compute_placeholder_clip_id
 from unreel.core.judgement import Label
 from unreel.rewards.model import RewardModel
 from unreel.rewards.result import Reward
-from unreel.rewards.service.items import FileReference, ItemReward, RewardItem
 from unreel.rewards.service.log import RewardLog
+from unreel.rewards.service.request_items import FileReference, ItemReward, RewardRequestItem
 
 CanaryPair = Mapping[str, Path]
 """Files `clean` and `injected` of one clip, encoded alike."""
 
 
-def read_canaries(path: Path) -> list[CanaryPair]:
-    """Return the pairs of a benchmark in which the twin of the clip NAME is named NAME+CATEGORY.
+def read_canary_pairs(path: Path) -> list[CanaryPair]:
+    """Return the pairs of clips NAME and NAME+CATEGORY in the benchmark at `path`.
 
-    `unreel curate` makes such benchmarks if its recipe has `[inject]`.
+    NAME+CATEGORY is NAME with an injected trace; `unreel curate` makes such benchmarks if its recipe
+    has `[inject]`.
 
     Raises:
-        UnreadableSourceError: It is no benchmark.
-        InvalidSettingError: It has no pair.
+        UnreadableSourceError: There is no readable benchmark at `path`.
+        InvalidSettingError: The benchmark has no such pair.
     """
     benchmark = open_benchmark(path)
     entries = {entry.name: entry for entry in benchmark if isinstance(entry, Entry)}
@@ -43,10 +44,13 @@ def read_canaries(path: Path) -> list[CanaryPair]:
     return pairs
 
 
-async def score_canaries(
+async def score_canary_pair(
     pair: CanaryPair, model: RewardModel, log: RewardLog, *, step: int | None
 ) -> None:
-    """Score a pair and log it as one group. New ids make new questions: no stored answer is taken."""
+    """Score both clips of a canary pair, and log them as one group.
+
+    The clips get new ids, so that no stored answer is used.
+    """
     group = f"canary-{secrets.token_hex(8)}"
 
     async def score(kind: str, file: Path) -> ItemReward:
@@ -60,5 +64,5 @@ async def score_canaries(
 
     results = await asyncio.gather(*(score(kind, file) for kind, file in pair.items()))
     for (kind, file), result in zip(pair.items(), results, strict=True):
-        item = RewardItem(video=FileReference(str(file)), step=step, group=group)
+        item = RewardRequestItem(video=FileReference(str(file)), step=step, group=group)
         log.append(item, result, facts=None, held_out=None, canary=kind)

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import Counter
 
-from unreel.rewards.service.settings import ServiceSettings
-from unreel.webapp.gate import BoundedGate
+from unreel.rewards.service.settings import RewardServiceSettings
 from unreel.webapp.refusals import (
     FORBIDDEN,
     STOPPED,
@@ -14,6 +13,7 @@ from unreel.webapp.refusals import (
     InvalidRequestError,
     RequestRefusedError,
 )
+from unreel.webapp.request_limits import RequestLimitMiddleware
 from unreel.webapp.tokens import Scope, TokenSettings, find_token
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 _OPEN: Final = ("/health", "/ready", "/openapi.json", "/docs")
 
 
-class RequestGate(BoundedGate):
+class RewardServiceMiddleware(RequestLimitMiddleware):
     """Gate of the reward service: bearer tokens with scopes, and metrics of refusals."""
 
     def __init__(
         self,
         app: "ASGIApp",
-        settings: ServiceSettings,
+        settings: RewardServiceSettings,
         find_refusal: Callable[[], str | None],
         refused: Counter,
     ) -> None:
@@ -58,7 +58,7 @@ class RequestGate(BoundedGate):
         return token
 
 
-def require_few(n_items: int, most: int) -> None:
+def require_max_items(n_items: int, most: int) -> None:
     """Raise `RequestRefusedError` for more than `most` items in one request."""
     if n_items > most:
         msg = f"{n_items} items; at most {most} are accepted. Send fewer at a time"

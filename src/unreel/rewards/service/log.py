@@ -1,4 +1,4 @@
-"""Log of rewards: one JSON line for each scored item."""
+"""Log of the reward service: one JSON line for each scored item."""
 
 import json
 from collections.abc import Mapping
@@ -7,25 +7,25 @@ from pathlib import Path
 from typing import Any
 
 from unreel.core.output_files import OutputDirectory
-from unreel.rewards.service.items import ItemReward, RewardItem
+from unreel.rewards.service.request_items import ItemReward, RewardRequestItem
 
 
 class RewardLog:
-    """File that rewards are appended to; each line is written with one call."""
+    """Log file of rewards, opened for appending; each line is written with one call."""
 
     def __init__(self, path: Path) -> None:
         self._file = OutputDirectory(path.parent).append(path.name)
 
     def append(
         self,
-        item: RewardItem,
+        item: RewardRequestItem,
         result: ItemReward,
         *,
         facts: Mapping[str, Any] | None,
         held_out: float | None,
         canary: str | None = None,
     ) -> None:
-        """Write one line."""
+        """Append one line with the reward of an item, and the facts and held-out reward of its clip."""
         reward = result.reward
         line = {
             "time": datetime.now(UTC).isoformat(),
@@ -45,5 +45,5 @@ class RewardLog:
         self._file.flush()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the log file."""
         self._file.close()

@@ -1,4 +1,4 @@
-"""Prometheus metrics of one service."""
+"""Prometheus metrics of a reward service."""
 
 from typing import Final
 
@@ -8,8 +8,8 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS: Final = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 
 
-class ServiceMetrics:
-    """Counters of requests and items; other modules add theirs to `registry`."""
+class RewardServiceMetrics:
+    """Prometheus counters of a reward service; other modules add their metrics to `registry`."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""Requests and replies of the HTTP API, as its OpenAPI document describes them."""
+"""Schemas of the request and reply bodies of the reward service's HTTP API."""
 
 from typing import Any, Final, TypeVar
 
@@ -12,7 +12,7 @@ _PROMPT: Final = 20_000
 
 
 class VideoSource(BaseModel):
-    """Clip in exactly one of five forms; `fps` belongs to `array`."""
+    """Clip of a request, in exactly one of five forms; `fps` belongs to `array`."""
 
     model_config = ConfigDict(extra="forbid")
     data: str | None = Field(default=None, description="Video file in base64.")
@@ -39,7 +39,7 @@ class VideoSource(BaseModel):
 
 
 class ItemRequest(BaseModel):
-    """One clip to score."""
+    """One clip to score, with its id, prompt, training step and group."""
 
     model_config = ConfigDict(extra="forbid")
     video: VideoSource
@@ -50,7 +50,7 @@ class ItemRequest(BaseModel):
 
 
 class BatchRequest(BaseModel):
-    """Clips to score or compare."""
+    """Request to score or compare several clips before a deadline."""
 
     model_config = ConfigDict(extra="forbid")
     items: list[ItemRequest] = Field(min_length=1)
@@ -58,20 +58,20 @@ class BatchRequest(BaseModel):
 
 
 class FailureResponse(BaseModel):
-    """Reason why there is no number."""
+    """Reason why an item has no reward, or why a request is refused."""
 
     reason: str
     message: str
 
 
 class ErrorResponse(BaseModel):
-    """Body of a refused request."""
+    """Body of the reply to a refused request."""
 
     error: FailureResponse
 
 
 class ResultResponse(BaseModel):
-    """Reward of one item."""
+    """Reward of one item with its parts and verdicts, or its failure."""
 
     id: str | None
     reward_id: str
@@ -84,14 +84,14 @@ class ResultResponse(BaseModel):
 
 
 class BatchResponse(BaseModel):
-    """Rewards in the order of the items."""
+    """Reply with the rewards of all items, in the order of the request."""
 
     formula: str
     results: list[ResultResponse]
 
 
 class ComparisonResponse(BaseModel):
-    """Comparison of two items; `preferred` is null for a tie, and for a failure."""
+    """Result of the comparison of two items; `preferred` is null for a tie and for a failure."""
 
     first: int
     second: int
@@ -100,7 +100,7 @@ class ComparisonResponse(BaseModel):
 
 
 class WinRateResponse(BaseModel):
-    """Win rate of one item over the pairs with readable answers."""
+    """Win rate of one item over its comparisons with readable answers."""
 
     id: str | None
     value: float | None = Field(ge=0, le=1)
@@ -109,7 +109,7 @@ class WinRateResponse(BaseModel):
 
 
 class ComparedResponse(BaseModel):
-    """All comparisons within a group."""
+    """Reply with the comparisons of all pairs of items in a request, and the win rate of each item."""
 
     formula: str
     comparisons: list[ComparisonResponse]
@@ -132,11 +132,11 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-def parse_body(model: type[Body], body: bytes) -> Body:
-    """Return the JSON document of a request.
+def parse_request_body(model: type[Body], body: bytes) -> Body:
+    """Parse the JSON body of a request as an object of the class `model`.
 
     Raises:
-        RequestRefusedError: It has another form.
+        RequestRefusedError: The body is no JSON, or it does not match the schema of `model`.
     """
     try:
         return model.model_validate_json(body)
@@ -146,8 +146,8 @@ def parse_body(model: type[Body], body: bytes) -> Body:
         raise InvalidRequestError(msg) from None
 
 
-def body_schema() -> dict[str, Any]:
-    """Return the description of a body with items, as JSON or with uploads."""
+def build_request_body_schema() -> dict[str, Any]:
+    """Return the OpenAPI description of a request body: JSON, or multipart with uploaded files."""
     reference = {"$ref": "#/components/schemas/BatchRequest"}
     form = {
         "type": "object",

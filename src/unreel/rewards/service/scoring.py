@@ -1,4 +1,4 @@
-"""Scoring of items: cache, shared computations, deadlines and the log."""
+"""Scoring of the items of a request: cache, shared computations, deadlines and the log."""
 
 import asyncio
 import secrets
@@ -16,47 +16,47 @@ from prometheus_client import Gauge
 from sqlalchemy.exc import SQLAlchemyError
 
 from unreel.core.clip import UNKNOWN_CLIP, ClipId
+from unreel.core.content_ids import digest
 from unreel.core.errors import MediaError, convert_to_unreel_error
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
 from unreel.core.registry import LazyImport
 from unreel.reviewers.contract import Reviewer
 from unreel.rewards.calibration import read_calibration
-from unreel.rewards.guards.live import LiveGuards
+from unreel.rewards.guards.live import LiveRewardGuards
 from unreel.rewards.model import RewardModel
 from unreel.rewards.result import Reward
-from unreel.rewards.service.canaries import read_canaries, score_canaries
-from unreel.rewards.service.items import (
+from unreel.rewards.service.canaries import read_canary_pairs, score_canary_pair
+from unreel.rewards.service.log import RewardLog
+from unreel.rewards.service.metrics import RewardServiceMetrics
+from unreel.rewards.service.request_items import (
     FileBytes,
     FrameArray,
     ItemReward,
-    RewardItem,
+    RewardRequestItem,
     ScoredClip,
-    format_document,
-    format_verdicts,
-    read_document,
-    read_media,
+    convert_verdicts_to_json,
+    load_media_source,
+    parse_scored_clip,
+    serialise_scored_clip,
 )
-from unreel.rewards.service.log import RewardLog
-from unreel.rewards.service.metrics import ServiceMetrics
-from unreel.rewards.service.settings import ServiceSettings
-from unreel.rewards.service.store import SqlStore
-from unreel.webapp.refusals import overloaded
-from unreel.webapp.tokens import TokenLimiter, TokenSettings
+from unreel.rewards.service.settings import RewardServiceSettings
+from unreel.rewards.service.store import SqlRewardStore
+from unreel.webapp.refusals import build_overload_refusal
+from unreel.webapp.tokens import TokenRateLimiter, TokenSettings
 
 _DRAW: Final = secrets.SystemRandom()
 _WATCH_S: Final = 0.2
 _REMEMBERED: Final = 4096
 _ID_LENGTH: Final = 32
-_MEASURE_CLIP: Final = LazyImport("unreel.rewards.guards.facts:measure_clip")
+_MEASURE_CLIP: Final = LazyImport("unreel.rewards.guards.facts:measure_clip_facts")
 LogExtras = tuple[dict[str, Any] | None, float | None]
 """Facts of a clip and its held-out reward."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemComparison:
-    """Comparison of two items of a group, in both orders."""
+    """Result of the comparison of two items of a request, asked in both orders."""
 
     first: int
     second: int
@@ -66,30 +66,32 @@ class ItemComparison:
 
 
 class RewardService:
-    """Scores items with one reward model, one cache and one log. Close it."""
+    """Open reward service: scores items with one reward model, one cache and one log."""
 
-    def __init__(self, settings: ServiceSettings) -> None:
+    def __init__(self, settings: RewardServiceSettings) -> None:
         self.settings = settings
         self._held = ExitStack()
-        self._store = SqlStore(settings.store, lease_s=settings.lease_s, ask_once=settings.ask_once)
+        self._store = SqlRewardStore(
+            settings.store, lease_s=settings.lease_s, ask_once=settings.ask_once
+        )
         self._held.callback(self._store.close)
         self._model = self._open_model(settings.models, settings.calibrations)
         self._identity = self._model.identity
         self._held_out = self._open_model(settings.held_out) if settings.held_out else None
         folder = self._held.enter_context(tempfile.TemporaryDirectory(prefix="unreel-reward-"))
         self._folder = OutputDirectory(Path(folder))
-        self._canaries = read_canaries(settings.canaries) if settings.canaries else ()
+        self._canaries = read_canary_pairs(settings.canaries) if settings.canaries else ()
         self._log = RewardLog(settings.log) if settings.log else None
         self._recent: OrderedDict[str, ScoredClip] = OrderedDict()
         self._extras: OrderedDict[str, asyncio.Task[LogExtras]] = OrderedDict()
         self._under_way: dict[str, asyncio.Task[ScoredClip]] = {}
         self._background: set[asyncio.Task[None]] = set()
         self._watcher: asyncio.Task[None] | None = None
-        self._limiter = TokenLimiter()
+        self._limiter = TokenRateLimiter()
         self._is_draining = False
         self.stop_reason: str | None = None
         """If it is set, requests are answered with 503 and this reason."""
-        self.metrics = ServiceMetrics()
+        self.metrics = RewardServiceMetrics()
         for name, text, read in (
             ("pending", "Clips that are being scored.", lambda: self.n_pending),
             ("questions", "Questions sent.", lambda: self.n_asked),
@@ -97,9 +99,9 @@ class RewardService:
         ):
             gauge = Gauge(f"unreel_reward_{name}", text, registry=self.metrics.registry)
             gauge.set_function(read)
-        self._guards: LiveGuards | None = None
+        self._guards: LiveRewardGuards | None = None
         if settings.log:
-            self._guards = LiveGuards(settings.log, self.metrics.registry, settings.stop_on)
+            self._guards = LiveRewardGuards(settings.log, self.metrics.registry, settings.stop_on)
             self._held.callback(self._guards.close)
 
     def _open_model(
@@ -120,34 +122,34 @@ class RewardService:
 
     @property
     def refusal(self) -> str | None:
-        """Return the reason why new requests are refused; `None` if they are not."""
+        """Return the reason why new requests are refused; `None` if they are accepted."""
         return "the service is stopping" if self._is_draining else self.stop_reason
 
     @property
     def part_names(self) -> tuple[str, ...]:
-        """Return the names of the parts of its rewards."""
+        """Return the names of the parts that rewards of this service have."""
         return self._model.part_names
 
     @property
     def n_pending(self) -> int:
-        """Return the number of clips that are being scored, or measured for the log."""
+        """Return the number of clips that are being scored, and of background tasks for the log."""
         return len(self._under_way) + len(self._background)
 
     @property
     def n_asked(self) -> int:
-        """Return the number of questions that were sent."""
+        """Return the number of questions that were sent to reviewers."""
         held_out = self._held_out.n_asked if self._held_out else 0
         return self._model.n_asked + held_out
 
     async def score(
-        self, items: Sequence[RewardItem], *, deadline_s: float, token: TokenSettings | None
+        self, items: Sequence[RewardRequestItem], *, deadline_s: float, token: TokenSettings | None
     ) -> list[ItemReward]:
         """Return the rewards of `items` in order, within `deadline_s` seconds.
 
-        An item that is late has a failure; its answers are stored for the next request.
+        An item that is not scored in time has a failure; its answers are stored for the next request.
 
         Raises:
-            RequestRefusedError: The token or the service is at its limit.
+            RequestRefusedError: The token or the service has reached its limit.
         """
         until_s = self._compute_deadline(deadline_s)
         with self._limiter.admit(token), self.metrics.seconds.time():
@@ -160,17 +162,20 @@ class RewardService:
         return results
 
     async def score_request(
-        self, items: Sequence[RewardItem], state: Any
-    ) -> list[tuple[RewardItem, Reward]]:
-        """Return the reward of each item of a request without a deadline of its own."""
+        self, items: Sequence[RewardRequestItem], state: Any
+    ) -> list[tuple[RewardRequestItem, Reward]]:
+        """Return each item with its reward, within the default deadline of the service.
+
+        `state` is the state of the HTTP request: its start time and its token.
+        """
         left_s = max(0.0, state.began_s + self.settings.deadline_s - time.monotonic())
         scored = await self.score(items, deadline_s=left_s, token=state.token)
         return [(item, each.reward) for item, each in zip(items, scored, strict=True)]
 
     async def compare(
-        self, items: Sequence[RewardItem], *, deadline_s: float, token: TokenSettings | None
+        self, items: Sequence[RewardRequestItem], *, deadline_s: float, token: TokenSettings | None
     ) -> list[ItemComparison]:
-        """Return the comparisons of all pairs of `items`, each asked in both orders."""
+        """Compare all pairs of `items`, each in both orders, and return the comparisons."""
         until_s = self._compute_deadline(deadline_s)
         with self._limiter.admit(token), ExitStack() as files:
             self._require_room(len(items))
@@ -180,21 +185,21 @@ class RewardService:
             return list(await asyncio.gather(*compared))
 
     async def find_reward(self, reward_id: str) -> ScoredClip | None:
-        """Return a stored reward; `None` if there is none."""
+        """Return the stored reward with the id `reward_id`; `None` if there is none."""
         if reward_id in self._recent:
             self._recent.move_to_end(reward_id)
             return self._recent[reward_id]
         document = await asyncio.to_thread(self._store.read_reward, reward_id)
-        return None if document is None else self._remember(reward_id, read_document(document))
+        return None if document is None else self._remember(reward_id, parse_scored_clip(document))
 
     async def watch_log(self) -> None:
-        """Evaluate the guards over the stored log, and from then on as it grows."""
+        """Evaluate the guards on the existing log, and start to evaluate them as it grows."""
         if self._guards is not None:
             self.stop_reason = await asyncio.to_thread(self._guards.update)
             self._watcher = asyncio.create_task(self._follow_log(self._guards))
 
     async def drain(self) -> None:
-        """Refuse new requests, and wait for the clips that are being scored."""
+        """Refuse new requests, and wait until the running computations and log entries are finished."""
         self._is_draining = True
         under_way = [*self._under_way.values(), *self._extras.values(), *self._background]
         if self._watcher is not None:
@@ -203,7 +208,7 @@ class RewardService:
             await asyncio.wait(under_way, timeout=self.settings.deadline_s)
 
     def close(self) -> None:
-        """Close models, cache and log."""
+        """Close the models, the cache and the log."""
         self._held.close()
         if self._log is not None:
             self._log.close()
@@ -214,9 +219,9 @@ class RewardService:
     def _require_room(self, n_items: int) -> None:
         if self.n_pending + n_items > self.settings.max_pending:
             msg = f"{self.n_pending} clips are being scored. Retry later"
-            raise overloaded(msg)
+            raise build_overload_refusal(msg)
 
-    async def _score(self, item: RewardItem, until_s: float) -> ItemReward:
+    async def _score(self, item: RewardRequestItem, until_s: float) -> ItemReward:
         reward_id, content, cached = "", UNKNOWN_CLIP, False
         verdicts: list[dict[str, Any]] = []
         try:
@@ -228,11 +233,13 @@ class RewardService:
                 scored = scored or await self._share(reward_id, content, media, item)
                 reward, verdicts = scored.reward, scored.verdicts
         except TimeoutError:
-            reward = _build_failure(FailureReason.OUT_OF_TIME, "not scored before the deadline")
+            reward = _build_failed_reward(
+                FailureReason.OUT_OF_TIME, "not scored before the deadline"
+            )
         except MediaError as error:
             reward = Reward(value=None, failure=error.failure)
         except SQLAlchemyError as error:
-            reward = _build_failure(FailureReason.STAGE_FAILED, _format_safe_error(error))
+            reward = _build_failed_reward(FailureReason.STAGE_FAILED, _format_safe_error(error))
         result = ItemReward(
             id=item.id,
             reward_id=reward_id,
@@ -245,40 +252,44 @@ class RewardService:
             self._start(self._write_log(item, result))
             if self._canaries and not cached and _DRAW.random() < self.settings.canary_rate:
                 self._start(
-                    score_canaries(
+                    score_canary_pair(
                         _DRAW.choice(self._canaries), self._model, self._log, step=item.step
                     )
                 )
         return result
 
-    async def _follow_log(self, guards: LiveGuards) -> None:
+    async def _follow_log(self, guards: LiveRewardGuards) -> None:
         while not self._is_draining:
             await asyncio.sleep(_WATCH_S)
             self.stop_reason = await asyncio.to_thread(guards.update)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run `work` after the reply; `drain` waits for it."""
+        """Start `work` in the background, so that the reply is not delayed; `drain` waits until it ends."""
         task = asyncio.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    async def _write_log(self, item: RewardItem, result: ItemReward) -> None:
+    async def _write_log(self, item: RewardRequestItem, result: ItemReward) -> None:
         assert self._log is not None  # noqa: S101  for the type checker
         extras = self._extras.get(result.reward_id)
         facts, held_out = await extras if extras else (None, None)
         self._log.append(item, result, facts=facts, held_out=held_out)
 
-    def _read(self, item: RewardItem) -> tuple[FileBytes | FrameArray, ClipId]:
-        media = read_media(item.video, self.settings)
+    def _read(self, item: RewardRequestItem) -> tuple[FileBytes | FrameArray, ClipId]:
+        media = load_media_source(item.video, self.settings)
         return media, media.identify()
 
     def _write(self, name: str, media: FileBytes | FrameArray) -> Path:
         return self._folder.write(name, media.read())
 
     async def _share(
-        self, reward_id: str, content: ClipId, media: FileBytes | FrameArray, item: RewardItem
+        self,
+        reward_id: str,
+        content: ClipId,
+        media: FileBytes | FrameArray,
+        item: RewardRequestItem,
     ) -> ScoredClip:
-        """Return the result of the one computation of this reward that runs at a time."""
+        """Return the scored clip of a reward; concurrent requests for one reward share one computation."""
         if reward_id not in self._under_way:
             task = asyncio.create_task(self._compute(reward_id, content, media, item))
             self._under_way[reward_id] = task
@@ -286,20 +297,26 @@ class RewardService:
         return await asyncio.shield(self._under_way[reward_id])
 
     async def _compute(
-        self, reward_id: str, content: ClipId, media: FileBytes | FrameArray, item: RewardItem
+        self,
+        reward_id: str,
+        content: ClipId,
+        media: FileBytes | FrameArray,
+        item: RewardRequestItem,
     ) -> ScoredClip:
         name = f"{reward_id}.mp4"
         try:
             path = await asyncio.to_thread(self._write, name, media)
             reward = await self._model.score_async(path, item.prompt, content=content)
-            scored = ScoredClip(reward, format_verdicts(reward))
+            scored = ScoredClip(reward, convert_verdicts_to_json(reward))
             if reward.value is not None:
-                document = format_document(scored)
+                document = serialise_scored_clip(scored)
                 await asyncio.to_thread(self._store.write_reward, reward_id, document)
                 self._remember(reward_id, scored)
         except Exception as error:  # noqa: BLE001  one clip must not end the others
             self._folder.remove(name)
-            return ScoredClip(_build_failure(FailureReason.STAGE_FAILED, _format_safe_error(error)))
+            return ScoredClip(
+                _build_failed_reward(FailureReason.STAGE_FAILED, _format_safe_error(error))
+            )
         if self._log is None or reward.value is None:
             self._folder.remove(name)
         else:
@@ -308,7 +325,7 @@ class RewardService:
         return scored
 
     async def _measure(self, path: Path, content: ClipId) -> LogExtras:
-        """Return the facts and the held-out reward of a new clip, then remove its file."""
+        """Return the facts and the held-out reward of a newly scored clip, then delete its file."""
         try:
             held_out = None
             if self._held_out is not None:
@@ -320,9 +337,12 @@ class RewardService:
             self._folder.remove(path.name)
 
     async def _place(
-        self, item: RewardItem, files: ExitStack, until_s: float
+        self, item: RewardRequestItem, files: ExitStack, until_s: float
     ) -> tuple[ClipId, Path] | Failure:
-        """Return the clip as a file that lasts as long as `files`."""
+        """Write the clip of an item to a temporary file that is deleted when `files` is closed.
+
+        Return the id of the clip and the path of the file, or the failure.
+        """
         try:
             async with asyncio.timeout_at(until_s):
                 media, content = await asyncio.to_thread(self._read, item)
@@ -372,5 +392,5 @@ def _format_safe_error(error: Exception) -> str:
     return str(known or type(error).__name__)
 
 
-def _build_failure(reason: FailureReason, detail: str) -> Reward:
+def _build_failed_reward(reason: FailureReason, detail: str) -> Reward:
     return Reward(value=None, failure=Failure(reason, detail))

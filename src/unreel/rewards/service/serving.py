@@ -1,4 +1,4 @@
-"""The service as one process with uvicorn, or as several replicas with Ray Serve."""
+"""Start of the reward service: one process with uvicorn, or several replicas with Ray Serve."""
 
 import socket
 import time
@@ -10,8 +10,8 @@ from unreel.core.managed_server import require_free_port
 from unreel.core.registry import LazyImport
 from unreel.core.server_keys import ServerAddress
 from unreel.core.settings import override_environment
-from unreel.rewards.service.app import create_app
-from unreel.rewards.service.settings import ServiceSettings
+from unreel.rewards.service.app import create_reward_app
+from unreel.rewards.service.settings import RewardServiceSettings
 
 _JOIN_RAY: Final = LazyImport("unreel.engine.private_ray:connect_to_ray", "ray")
 _DAY_S: Final = 86_400
@@ -22,11 +22,11 @@ _PATIENCE: Final = {
 """Ray ends a proxy that starts in more than 5 s, which a busy machine takes."""
 
 
-def require_tokens(settings: ServiceSettings, host: str, port: int) -> None:
-    """Refuse to listen beyond this machine without tokens.
+def require_tokens_if_exposed(settings: RewardServiceSettings, host: str, port: int) -> None:
+    """Require bearer tokens if other machines can reach the server, and a free port.
 
     Raises:
-        InvalidSettingError: It would.
+        InvalidSettingError: `host` is not a loopback address, and the settings have no tokens.
     """
     address = ServerAddress(scheme="http", host=host, port=port)
     if not settings.tokens and not address.is_loopback:
@@ -38,17 +38,17 @@ def require_tokens(settings: ServiceSettings, host: str, port: int) -> None:
         require_free_port(host, port)
 
 
-def run_replicas(
-    settings: ServiceSettings,
+def run_ray_replicas(
+    settings: RewardServiceSettings,
     *,
     host: str,
     port: int,
     n_replicas: int,
     on_start: Callable[[str], None],
 ) -> None:
-    """Serve with replicas of the application in a Ray cluster until SIGTERM or Ctrl-C.
+    """Run replicas of the reward service in a Ray cluster until SIGTERM or Ctrl-C.
 
-    Ray replaces a replica that ends. Limits of tokens, rate and room hold in each replica.
+    Ray replaces a replica that ends. Limits of tokens, rate and pending clips apply to each replica.
     """
     if not port:
         with socket.create_server((host, 0)) as listener:
@@ -57,7 +57,7 @@ def run_replicas(
         from ray import serve
 
         def build_app() -> Any:  # Ray calls functions only; it would serve a partial as the app
-            return create_app(settings)
+            return create_reward_app(settings)
 
         served = serve.deployment(
             num_replicas=n_replicas,

@@ -14,17 +14,21 @@ from unreel.webapp.tokens import TokenSettings
 
 _MB: Final = 1 << 20
 DIALECTS: Final = {
-    "unirl": LazyImport("unreel.rewards.trainers.unirl:build_router", "reward"),
-    "flow-factory": LazyImport("unreel.rewards.trainers.flow_factory:build_router", "reward"),
-    "pickle": LazyImport("unreel.rewards.trainers.pickled:build_router", "reward"),
-    "pickle-remote": LazyImport("unreel.rewards.trainers.pickled:build_remote_router", "reward"),
+    "unirl": LazyImport("unreel.rewards.trainers.unirl:build_unirl_router", "reward"),
+    "flow-factory": LazyImport(
+        "unreel.rewards.trainers.flow_factory:build_flow_factory_router", "reward"
+    ),
+    "pickle": LazyImport("unreel.rewards.trainers.pickled:build_pickle_router", "reward"),
+    "pickle-remote": LazyImport(
+        "unreel.rewards.trainers.pickled:build_remote_pickle_router", "reward"
+    ),
 }
 """Functions from a service to the routes of a trainer's request format, loaded late: they import the service."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceSettings:
-    """Settings of one service; all replicas of a service have the same."""
+class RewardServiceSettings:
+    """Settings of one reward service; all its replicas have the same settings."""
 
     models: Sequence[str | Reviewer]
     protocols: Sequence[str] = REVIEWED

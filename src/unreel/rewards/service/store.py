@@ -1,4 +1,4 @@
-"""Cache of answers and rewards in SQLite or PostgreSQL, shared by all replicas."""
+"""Cache of answers and rewards in SQLite or PostgreSQL, which all replicas of a service share."""
 
 import os
 import secrets
@@ -32,7 +32,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
-from unreel.rewards.answers import CachedAnswer, ClaimState
+from unreel.rewards.answer_store import CachedAnswer, QuestionClaimState
 
 _TABLES: Final = MetaData()
 _WAIT_S: Final = 30
@@ -64,13 +64,13 @@ _REWARDS: Final = Table(
 )
 
 
-class SqlStore:
-    """Store of answers and rewards; its methods block and may be called from several threads.
+class SqlRewardStore:
+    """Database of cached answers and rewards; its methods block and may be called in any thread.
 
     Args:
-        address: an SQLite file, or `postgresql://...`.
-        lease_s: seconds without a heartbeat after which a process counts as ended.
-        ask_once: whether an interrupted question is never asked again.
+        address: Path of an SQLite file, or `postgresql://...`.
+        lease_s: Seconds without a heartbeat after which a process counts as ended.
+        ask_once: Whether an interrupted question is never asked again.
     """
 
     def __init__(self, address: str, *, lease_s: float = 15.0, ask_once: bool = False) -> None:
@@ -97,32 +97,32 @@ class SqlStore:
         self._heart.start()
 
     def find(self, key: str, /) -> CachedAnswer | None:
-        """Return the stored answer; `None` if there is none."""
+        """Return the stored answer to the question `key`; `None` if there is none."""
         row = self._find_row(key)
         return (
             None if row is None or row.answer is None else CachedAnswer(row.answer, row.box_space)
         )
 
-    def claim(self, key: str, /) -> CachedAnswer | ClaimState:
-        """Return the stored answer, or claim the question."""
+    def claim(self, key: str, /) -> CachedAnswer | QuestionClaimState:
+        """Return the stored answer to the question `key`, or claim the question for this process."""
         row = self._find_row(key)
         if row is None:
             change: Executable = insert(_ANSWERS).values(key=key, owner=self._owner)
         elif row.answer is not None:
             return CachedAnswer(row.answer, row.box_space)
         elif row.is_alive:
-            return ClaimState.BUSY
+            return QuestionClaimState.BUSY
         elif self._ask_once:
-            return ClaimState.INTERRUPTED
+            return QuestionClaimState.INTERRUPTED
         else:
             old = _build_lease_filter(key, row.owner)
             change = update(_ANSWERS).where(*old).values(owner=self._owner)
         try:
             is_ours = self._change(change)
         except IntegrityError:
-            return ClaimState.BUSY
+            return QuestionClaimState.BUSY
         self.n_interrupted += row is not None and is_ours
-        return ClaimState.OURS if is_ours else ClaimState.BUSY
+        return QuestionClaimState.OURS if is_ours else QuestionClaimState.BUSY
 
     def store(self, key: str, answer: CachedAnswer, /) -> None:
         """Store the answer to a claimed question."""
@@ -130,23 +130,23 @@ class SqlStore:
         self._change(row.values(answer=answer.text, box_space=answer.box_space))
 
     def release(self, key: str, /) -> None:
-        """End this process's claim of a question without an answer."""
+        """End this process's claim of a question that got no answer."""
         self._change(delete(_ANSWERS).where(*_build_lease_filter(key, self._owner)))
 
     def read_reward(self, reward_id: str) -> str | None:
-        """Return the stored document of a reward; `None` if there is none."""
+        """Return the stored JSON of the reward with this id; `None` if there is none."""
         query = select(_REWARDS.c.document).where(_REWARDS.c.reward_id == reward_id)
         with self._engine.connect() as connection:
             document: str | None = connection.execute(query).scalar()
         return document
 
     def write_reward(self, reward_id: str, document: str) -> None:
-        """Store the document of a reward, once."""
+        """Store the JSON of a reward; a reward that is already stored stays."""
         with suppress(IntegrityError):
             self._change(insert(_REWARDS).values(reward_id=reward_id, document=document))
 
     def close(self) -> None:
-        """End the lease of this process; harmless when called twice."""
+        """End the lease of this process, and close the database; a second call does nothing."""
         if self._closed.is_set():
             return
         self._closed.set()
@@ -177,7 +177,7 @@ def _build_lease_filter(key: str, owner: str) -> tuple[ColumnElement[bool], ...]
 def _open_database(address: str) -> Engine:
     setting, remedy = "--store", "Give the path of a file, or postgresql://USER@HOST/DATABASE"
     if "://" not in address:
-        return _open_file(Path(address).resolve())
+        return _open_sqlite_file(Path(address).resolve())
     try:
         url = make_url(address)
     except (ArgumentError, ValueError):
@@ -193,7 +193,7 @@ def _open_database(address: str) -> Engine:
     raise InvalidSettingError(setting, f"cannot use {url.drivername!a}", remedy)
 
 
-def _open_file(path: Path) -> Engine:
+def _open_sqlite_file(path: Path) -> Engine:
     if not path.exists():  # SQLite would make a file that everybody may read
         os.close(OutputDirectory(path.parent).open(path.name, os.O_RDWR))
     engine = create_engine(

@@ -1,1 +1,1 @@
-"""Routers for the request formats of trainers; `unreel.rewards.service.settings` has their names."""
+"""Routers for the request formats of trainers; `unreel.rewards.service.settings` names them."""

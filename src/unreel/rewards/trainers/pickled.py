@@ -1,8 +1,8 @@
-"""Dialect of pickled requests: verl-omni's HTTP scorer and the remote rewards of Flow-GRPO.
+"""Request format of pickled dicts: verl-omni's HTTP scorer and the remote rewards of Flow-GRPO.
 
-A request is a pickled dict with picture files as `images`, and `prompts`. It is read without running code: operations
-and globals are compared with short lists, and NumPy's constructors are replaced by records. The reply is a pickled
-dict with the rewards as `scores` and `outputs`, or with an `error`.
+A request is a pickled dict with picture files as `images`, and `prompts`. It is read without running
+code: only listed operations and globals are permitted, and NumPy's constructors are replaced by
+records. The reply is a pickled dict with the rewards as `scores` and `outputs`, or with an `error`.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from fastapi import APIRouter, Request, Response
 
 from unreel.core.errors import InvalidValueError
 from unreel.rewards.service.scoring import RewardService
-from unreel.rewards.trainers.pictures import PictureScorer
+from unreel.rewards.trainers.pictures import PictureListScorer
 from unreel.webapp.refusals import RequestRefusedError
 
 GLOBALS: Final = frozenset(
@@ -45,8 +45,8 @@ _UNICODE: Final = re.compile("U[1-9][0-9]{0,5}")
 _CHARACTER_BYTES: Final = 4
 
 
-class ArrayRecord:
-    """Arguments and state of a pickled NumPy array or type: data, never an object of NumPy."""
+class PickledArrayRecord:
+    """Arguments and state of a pickled NumPy array or dtype, as plain data instead of a NumPy object."""
 
     __slots__ = ("arguments", "name", "state")
     state: Any
@@ -58,16 +58,16 @@ class ArrayRecord:
         self.state = state
 
 
-class GlobalRecord:
-    """Replacement for a permitted global: a call returns a record."""
+class PickledGlobalRecord:
+    """Harmless replacement for a permitted global of a pickle; a call returns a `PickledArrayRecord`."""
 
     __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __call__(self, *arguments: Any) -> ArrayRecord:
-        return ArrayRecord(self.name, arguments)
+    def __call__(self, *arguments: Any) -> PickledArrayRecord:
+        return PickledArrayRecord(self.name, arguments)
 
     def __setstate__(self, _state: Any) -> None:
         msg = "the state of a global cannot be set"
@@ -75,20 +75,20 @@ class GlobalRecord:
 
 
 class RestrictedUnpickler(pickle.Unpickler):
-    """Reader of pickles that knows no other globals than `GLOBALS`."""
+    """Unpickler that permits only the globals in `GLOBALS`, and replaces them by records."""
 
-    def find_class(self, module: str, name: str, /) -> GlobalRecord:
+    def find_class(self, module: str, name: str, /) -> PickledGlobalRecord:
         if (module, name) not in GLOBALS:
             msg = f"the global {module}.{name} is not permitted"
             raise pickle.UnpicklingError(msg)
-        return GlobalRecord(name)
+        return PickledGlobalRecord(name)
 
 
-def read_pickle(data: bytes) -> Any:
-    """Return the content of a pickle of plain values and records of NumPy arrays.
+def read_restricted_pickle(data: bytes) -> Any:
+    """Read a pickle of plain values and NumPy arrays without running code; arrays become records.
 
     Raises:
-        InvalidValueError: It has another operation or global, or is damaged.
+        InvalidValueError: The pickle has another operation or global, or is damaged.
     """
     try:
         for number, (operation, argument, _) in enumerate(pickletools.genops(data)):
@@ -103,33 +103,35 @@ def read_pickle(data: bytes) -> Any:
         raise InvalidValueError(msg) from None
 
 
-def read_payload(data: bytes) -> tuple[list[bytes], list[str | None]]:
-    """Return picture files and prompts of a request; without prompts, `None` for each picture.
+def parse_pickled_request(data: bytes) -> tuple[list[bytes], list[str | None]]:
+    """Return the picture files and prompts of a pickled request.
+
+    Without prompts, each picture gets `None`.
 
     Raises:
-        InvalidValueError: The payload has another form.
+        InvalidValueError: `images` is no list of bytes, or `prompts` is no list of text.
     """
-    payload = read_pickle(data)
+    payload = read_restricted_pickle(data)
     images = payload.get("images") if isinstance(payload, dict) else None
     if not isinstance(images, list) or not all(isinstance(each, bytes) for each in images):
         msg = "`images` is no list of bytes. Send a dict with picture files as `images`"
         raise InvalidValueError(msg)
     prompts = payload.get("prompts", [None] * len(images))
-    if isinstance(prompts, ArrayRecord):
-        prompts = _read_texts(prompts)
+    if isinstance(prompts, PickledArrayRecord):
+        prompts = _parse_text_array(prompts)
     if not isinstance(prompts, list) or not all(isinstance(each, str | None) for each in prompts):
         msg = "`prompts` is no list of text. Send a list, or a NumPy array of text"
         raise InvalidValueError(msg)
     return images, prompts
 
 
-def _read_texts(record: ArrayRecord) -> list[str] | None:
-    """Return the text of a recorded array; `None` if it is no array of text with one dimension."""
+def _parse_text_array(record: PickledArrayRecord) -> list[str] | None:
+    """Return the texts in the record of an array; `None` if it is no one-dimensional array of text."""
     match record.state:
         case (
             _,
             (int() as length,),
-            ArrayRecord(
+            PickledArrayRecord(
                 name="dtype", arguments=(str() as kind, *_), state=(_, "<" | ">" as order, *_)
             ),
             bool(),
@@ -146,17 +148,17 @@ def _read_texts(record: ArrayRecord) -> list[str] | None:
     return [text[place : place + width].rstrip("\0") for place in range(0, len(text), width)]
 
 
-def build_router(service: RewardService, *, local_only: bool = True) -> APIRouter:
-    """Return the route of the dialect, by default for callers on this machine alone."""
+def build_pickle_router(service: RewardService, *, local_only: bool = True) -> APIRouter:
+    """Return the router for pickled requests, by default only from clients on this machine."""
     router = APIRouter(tags=["pickle"])
-    scorer = PictureScorer(service)
+    scorer = PictureListScorer(service)
 
     @router.post("/pickle", response_class=Response)
     async def score(request: Request) -> Response:
         try:
             if local_only:
-                _require_local(request)
-            images, prompts = await asyncio.to_thread(read_payload, await request.body())
+                _require_loopback_client(request)
+            images, prompts = await asyncio.to_thread(parse_pickled_request, await request.body())
             rewards = await scorer.score([[each] for each in images], prompts, _STILL_FPS, request)
         except RequestRefusedError as error:
             return _encode_reply({"error": str(error)}, error.status, error.headers)
@@ -167,12 +169,12 @@ def build_router(service: RewardService, *, local_only: bool = True) -> APIRoute
     return router
 
 
-def build_remote_router(service: RewardService) -> APIRouter:
-    """Return the route of the dialect, for all callers."""
-    return build_router(service, local_only=False)
+def build_remote_pickle_router(service: RewardService) -> APIRouter:
+    """Return the router for pickled requests from all clients."""
+    return build_pickle_router(service, local_only=False)
 
 
-def _require_local(request: Request) -> None:
+def _require_loopback_client(request: Request) -> None:
     host = request.client.host if request.client else ""
     try:
         is_local = ipaddress.ip_address(host).is_loopback

@@ -1,4 +1,4 @@
-"""Decodes a bundle of PNG and JPEG files with Pillow. Loaded by the confined process."""
+"""Sandbox task that decodes PNG and JPEG files with Pillow; a confined process loads it."""
 
 import io
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from PIL import Image
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.messages import Parts, Task, TaskPayload
+from unreel.media.messages import Parts, Task, TaskReplyPayload
 from unreel.media.picture import encode_jpeg, encode_png
 
 COLOURS: Final = 3
@@ -19,8 +19,8 @@ _FORMATS: Final = ("PNG", "JPEG")
 _MOST_PIXELS: Final = 4096 * 4096
 
 
-def decode_bundle(file: BinaryIO, _request: Mapping[str, Any]) -> Parts:
-    """Yield the pixels of each picture as rgb24."""
+def decode_picture_bundle(file: BinaryIO, _request: Mapping[str, Any]) -> Parts:
+    """Yield the rgb24 pixels of each PNG or JPEG file in `file`; a length precedes each file."""
     while head := file.read(LENGTH_BYTES):
         data = file.read(int.from_bytes(head, "little"))
         try:
@@ -30,21 +30,21 @@ def decode_bundle(file: BinaryIO, _request: Mapping[str, Any]) -> Parts:
         except Exception as error:  # noqa: BLE001  Pillow raises errors of many kinds
             detail = f"a frame is no readable PNG or JPEG: {type(error).__name__}: {error}"
             raise MediaError(Failure(FailureReason.UNDECODABLE, detail[:300])) from None
-    return TaskPayload({})
+    return TaskReplyPayload({})
 
 
-def _decode_picture(data: bytes) -> TaskPayload:
+def _decode_picture(data: bytes) -> TaskReplyPayload:
     with Image.open(io.BytesIO(data), formats=_FORMATS) as picture:
         width, height = picture.size
         if width * height > _MOST_PIXELS:
             detail = f"a frame of {width} x {height} pixels"
             raise MediaError(Failure(FailureReason.TOO_MANY_PIXELS, detail))
         pixels = picture.convert("RGB").tobytes()
-    return TaskPayload({"width": width, "height": height}, (pixels,))
+    return TaskReplyPayload({"width": width, "height": height}, (pixels,))
 
 
-def _warm_up() -> None:
-    """Load the parts that Pillow loads at first use: a confined process can load nothing."""
+def _warm_up_pillow() -> None:
+    """Load the modules that Pillow loads at first use, because a confined process can load nothing."""
     pixels = np.zeros((8, 8, COLOURS), np.uint8)
     for data in (encode_png(pixels), encode_jpeg(pixels)):
         _decode_picture(data)
@@ -52,5 +52,5 @@ def _warm_up() -> None:
         Image.new(mode, (8, 8)).convert("RGB").tobytes()
 
 
-_warm_up()
-TASKS: Final[Mapping[str, Task]] = {"decode": decode_bundle}
+_warm_up_pillow()
+TASKS: Final[Mapping[str, Task]] = {"decode": decode_picture_bundle}

@@ -1,4 +1,4 @@
-"""Videos that arrive as PNG or JPEG files, one for each frame.
+"""Scoring of videos that arrive as PNG or JPEG files, one for each frame.
 
 The files are decoded in a confined process: a hostile JPEG can take minutes.
 """
@@ -17,10 +17,15 @@ from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_environment_settings
 from unreel.media.access import open_file_sandbox
-from unreel.media.messages import TaskPayload, finish_task_result
-from unreel.rewards.service.gate import require_few
-from unreel.rewards.service.items import FileBytes, Frames, RewardItem, to_frames
-from unreel.rewards.trainers.picture_task import COLOURS, LENGTH_BYTES, decode_bundle
+from unreel.media.messages import TaskReplyPayload, deliver_task_result
+from unreel.rewards.service.gate import require_max_items
+from unreel.rewards.service.request_items import (
+    FileBytes,
+    Frames,
+    RewardRequestItem,
+    build_frame_array,
+)
+from unreel.rewards.trainers.picture_task import COLOURS, LENGTH_BYTES, decode_picture_bundle
 from unreel.webapp.refusals import InvalidRequestError, RequestRefusedError
 
 if TYPE_CHECKING:
@@ -35,8 +40,8 @@ _AT_ONCE: Final = 2
 """Videos whose pixels are in memory at the same time."""
 
 
-class PictureScorer:
-    """Scorer of videos that are lists of picture files."""
+class PictureListScorer:
+    """Scorer of videos that are lists of PNG or JPEG files, one for each frame."""
 
     def __init__(self, service: "RewardService") -> None:
         self._service = service
@@ -50,22 +55,24 @@ class PictureScorer:
         fps: float,
         request: "Request",
     ) -> list[float]:
-        """Return the reward of each video.
+        """Return the reward of each video, a list of picture files.
 
         Raises:
-            RequestRefusedError: A video has no reward, so that none is returned.
+            RequestRefusedError: The request is invalid, or a video has no reward; then none is returned.
         """
         if not videos or len(prompts) != len(videos):
             message = f"{len(videos)} videos and {len(prompts)} prompts. Send as many of both"
             raise InvalidRequestError(message)
-        require_few(len(videos), self._service.settings.max_items)
+        require_max_items(len(videos), self._service.settings.max_items)
         items = []
         try:
             async with asyncio.timeout(self._service.settings.deadline_s):
                 for index, pictures in enumerate(videos):
                     async with self._at_once:
                         video = await asyncio.to_thread(self._encode, pictures, fps)
-                    items.append(RewardItem(video=video, id=str(index), prompt=prompts[index]))
+                    items.append(
+                        RewardRequestItem(video=video, id=str(index), prompt=prompts[index])
+                    )
         except (MediaError, InvalidValueError) as error:
             message = f"video {len(items)}: {error}"
             raise RequestRefusedError(_INVALID, "undecodable", message) from None
@@ -82,16 +89,16 @@ class PictureScorer:
         return values
 
     def _encode(self, pictures: Sequence[bytes], fps: float) -> FileBytes:
-        """Return the pictures as a video file, which takes less memory than their pixels."""
-        return FileBytes(to_frames(self._decode(pictures), fps).read())
+        """Encode picture files as a video file, which takes less memory than their pixels."""
+        return FileBytes(build_frame_array(self._decode(pictures), fps).read())
 
     def _decode(self, pictures: Sequence[bytes]) -> Frames:
-        """Return the pixels of pictures of one size, (T, H, W, 3)."""
+        """Decode picture files of one size, and return their pixels (T, H, W, 3)."""
         most = self._service.settings.max_request_bytes
         bundle = b"".join(len(each).to_bytes(LENGTH_BYTES, "little") + each for each in pictures)
         frames: list[Frames] = []
 
-        def add_frame(part: TaskPayload) -> None:
+        def add_frame(part: TaskReplyPayload) -> None:
             shape = int(part.header["height"]), int(part.header["width"]), COLOURS
             if len(frames) >= len(pictures) or (frames and frames[0].shape != shape):
                 raise MediaError(Failure(FailureReason.UNDECODABLE, "the frames differ in size"))
@@ -101,7 +108,7 @@ class PictureScorer:
             frames.append(np.frombuffer(part.blobs[0], np.uint8).reshape(shape))
 
         if self._service.settings.trusted:
-            finish_task_result(decode_bundle(io.BytesIO(bundle), {}), add_frame)
+            deliver_task_result(decode_picture_bundle(io.BytesIO(bundle), {}), add_frame)
         else:
             with tempfile.NamedTemporaryFile(prefix="unreel-pictures-") as file:
                 file.write(bundle)

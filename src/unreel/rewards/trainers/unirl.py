@@ -7,9 +7,14 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from unreel.core.errors import InvalidValueError
-from unreel.rewards.service.gate import require_few
-from unreel.rewards.service.items import FileBytes, FileReference, RewardItem, decode_base64
-from unreel.rewards.service.schema import parse_body
+from unreel.rewards.service.gate import require_max_items
+from unreel.rewards.service.request_items import (
+    FileBytes,
+    FileReference,
+    RewardRequestItem,
+    decode_base64,
+)
+from unreel.rewards.service.schema import parse_request_body
 from unreel.rewards.service.scoring import RewardService
 from unreel.webapp.refusals import RequestRefusedError
 
@@ -19,35 +24,35 @@ HEADLINE: Final = "reward"
 """First sub-metric: the default of UniRL's `sub_metric_reduce` takes the first one."""
 
 
-class HistoryTurn(BaseModel):
-    """Prompt and video; UniRL's fields for images are ignored."""
+class UnirlHistoryTurn(BaseModel):
+    """Turn of a UniRL conversation: prompt and video; UniRL's fields for images are ignored."""
 
     text: str = ""
     video_b64: str | None = None
     video_path: str | None = None
 
 
-class ScoreQuery(BaseModel):
-    """One video to score: that of the last turn that has one."""
+class UnirlScoreRequest(BaseModel):
+    """UniRL's request to score one video: the video of the last turn that has one."""
 
-    history: list[HistoryTurn]
+    history: list[UnirlHistoryTurn]
     required_rewards: list[str]
 
 
-class ScoreBatch(BaseModel):
-    """Body of `POST /score`."""
+class UnirlScoreBatch(BaseModel):
+    """Body of UniRL's `POST /score`: the requests to score several videos."""
 
-    requests: list[ScoreQuery]
+    requests: list[UnirlScoreRequest]
 
 
-def build_router(service: RewardService) -> APIRouter:
-    """Return the routes of the dialect."""
+def build_unirl_router(service: RewardService) -> APIRouter:
+    """Return the router with the route that UniRL requests."""
     router = APIRouter(tags=["unirl"])
 
     @router.post("/score")
     async def score(request: Request) -> dict[str, list[Any]]:
-        batch = await asyncio.to_thread(parse_body, ScoreBatch, await request.body())
-        require_few(len(batch.requests), service.settings.max_items)
+        batch = await asyncio.to_thread(parse_request_body, UnirlScoreBatch, await request.body())
+        require_max_items(len(batch.requests), service.settings.max_items)
         unknown = {name for query in batch.requests for name in query.required_rewards} - {NAME}
         if unknown:
             message = f"no reward is named {sorted(unknown)}. Set required_rewards: [{NAME}]"
@@ -57,7 +62,7 @@ def build_router(service: RewardService) -> APIRouter:
         items = []
         for index, query in enumerate(batch.requests):
             try:
-                items.append(await asyncio.to_thread(_read_query, query, index, service))
+                items.append(await asyncio.to_thread(_parse_score_request, query, index, service))
             except InvalidValueError as error:
                 errors[index][NAME] = str(error)
         for item, reward in await service.score_request(items, request.state):
@@ -71,16 +76,18 @@ def build_router(service: RewardService) -> APIRouter:
     return router
 
 
-def _read_query(query: ScoreQuery, index: int, service: RewardService) -> RewardItem:
+def _parse_score_request(
+    query: UnirlScoreRequest, index: int, service: RewardService
+) -> RewardRequestItem:
     turns = [turn for turn in query.history if turn.video_b64 or turn.video_path]
     if not turns:
         msg = "the history has no video_b64 and no video_path. Set input_kind: video"
         raise InvalidValueError(msg)
     turn, video = turns[-1], FileReference(turns[-1].video_path or "")
     if not turn.video_b64:
-        return RewardItem(video=video, id=str(index), prompt=turn.text)
+        return RewardRequestItem(video=video, id=str(index), prompt=turn.text)
     data = decode_base64(turn.video_b64, "video_b64")
     if len(data) > service.settings.max_clip_bytes:
         msg = f"the clip is larger than {service.settings.max_clip_bytes} bytes. Send a shorter one"
         raise InvalidValueError(msg)
-    return RewardItem(video=FileBytes(data), id=str(index), prompt=turn.text)
+    return RewardRequestItem(video=FileBytes(data), id=str(index), prompt=turn.text)

@@ -1,4 +1,4 @@
-"""One question with the answer to learn, and its conversion to model input."""
+"""Training examples: one question with its target answer, and the conversion to model input."""
 
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -7,8 +7,8 @@ from unreel.core.clip import Clip
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Question
+from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.protocol import get_protocol
-from unreel.protocols.space import parse_box_space
 from unreel.reviewers.ask import ClipInputLoader, build_review_request
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
@@ -35,7 +35,7 @@ class TrainingExample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownExample:
+class TrainingExampleInput:
     """A training example as model input: the request to a reviewer, and the target answer."""
 
     example: TrainingExample
@@ -50,30 +50,33 @@ SEEN: Final = frozenset({InputKind.FRAMES})
 
 
 class BoxSpaceSource(Protocol):
-    """Interface that returns the coordinate space of a model's boxes."""
+    """Interface that returns the coordinate space in which a model gives boxes."""
 
     def box_space(self, exhibit: ClipInput) -> str:
         """Return the coordinate space of the boxes for `exhibit`, in the format of `parse_box_space`."""
         ...
 
 
-def build_shown_example(
+def load_training_example_input(
     example: TrainingExample, showing: ClipInputLoader, sees: BoxSpaceSource
-) -> ShownExample | Failure:
-    """Build the model input of `example`; return a failure if its clips cannot be shown.
+) -> TrainingExampleInput | Failure:
+    """Load the clips of `example` with `showing` and build its model input, or return a failure.
 
-    The request is the same as in an evaluation, except for its key, which names no reviewer.
+    The request is the same as in an evaluation, except for its key, which names no reviewer. `sees`
+    gives the coordinate space of the model's boxes.
     """
     shown = showing.show(example.clips, example.question.condition, SEEN)
-    return shown if isinstance(shown, Failure) else build_example_from_inputs(example, shown, sees)
+    return (
+        shown if isinstance(shown, Failure) else build_training_example_input(example, shown, sees)
+    )
 
 
-def build_example_from_inputs(
+def build_training_example_input(
     example: TrainingExample, shown: tuple[ClipInput, ...], sees: BoxSpaceSource
-) -> ShownExample | Failure:
-    """Build the model input of `example` from its prepared clips `shown`.
+) -> TrainingExampleInput | Failure:
+    """Build the model input of `example` from its loaded clips `shown`.
 
-    The result is a failure if the ground truth cannot be written as an answer.
+    Return a failure if the ground truth cannot be written as an answer.
     """
     question = example.question
     instrument = get_protocol(question.instrument.protocol)
@@ -87,4 +90,4 @@ def build_example_from_inputs(
     except InvalidValueError as error:
         return Failure(FailureReason.REQUEST_REJECTED, f"not taught: {error}")
     sheet = build_review_request(question, shown, key=example.key, name=example.name)
-    return ShownExample(example=example, sheet=sheet, target=target, box_space=declared)
+    return TrainingExampleInput(example=example, sheet=sheet, target=target, box_space=declared)

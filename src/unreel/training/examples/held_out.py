@@ -12,17 +12,17 @@ from unreel.benchmarks.loader import Benchmark
 from unreel.benchmarks.questions import ProbedEntry
 from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
-from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
+from unreel.engine.clip_facts import CLIPS, ClipProbeStage, StoredClipFacts, iter_clip_file_rows
 from unreel.engine.location import StorageLocation
 from unreel.engine.progress import OnStep
 from unreel.engine.run import run_pending_questions
 from unreel.engine.schema import TableSchema
-from unreel.engine.stage import MediaStage, Row, WorkerResources, to_failed_row
-from unreel.engine.storage_access import StorageAccess, open_local_copy
-from unreel.engine.survey import CLIPS, ClipProbeStage, StoredClipFacts, iter_clip_file_rows
+from unreel.engine.stage import MediaStage, Row, WorkerResources, convert_to_failed_row
+from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_file
 from unreel.engine.table import LanceTable
 from unreel.media.fingerprint import (
     ClipFingerprint,
@@ -30,7 +30,7 @@ from unreel.media.fingerprint import (
     compute_clip_fingerprint,
     find_frame_borders,
 )
-from unreel.media.near_duplicates import ClipMatch, find_near_duplicates
+from unreel.media.near_duplicates import NearDuplicateClipPair, find_near_duplicates
 from unreel.stats.connected_groups import group_connected_names
 from unreel.training.examples.example import TrainingExample
 
@@ -42,14 +42,14 @@ _PRINT: Final = TypeAdapter(ClipFingerprint)
 class ClipFingerprintStage(MediaStage):
     """Pipeline stage that adds the fingerprint of a clip to its row."""
 
-    def __init__(self, access: StorageAccess, *, in_flight: int = 2) -> None:
+    def __init__(self, access: ClipAccessSettings, *, in_flight: int = 2) -> None:
         super().__init__(access, WorkerResources(in_flight=in_flight))
 
     def __call__(self, row: Row) -> Row:
-        with open_local_copy(row["_location"], self._access) as file:
+        with provide_local_clip_file(row["_location"], self._access) as file:
             scan = self._reader.scan(file)
         if isinstance(scan, Failure):
-            return to_failed_row(row, scan)
+            return convert_to_failed_row(row, scan)
         own = compute_clip_fingerprint(scan, find_frame_borders(scan.picked))
         return row | {"print": _PRINT.dump_json(own).decode()}
 
@@ -58,23 +58,23 @@ class ClipFingerprintStage(MediaStage):
 class DuplicateSearchResult:
     """Pairs of clips with the same content, and counts of clips that could not be compared."""
 
-    matches: tuple[ClipMatch, ...]
+    matches: tuple[NearDuplicateClipPair, ...]
     unlooked: Mapping[str, int]
     """Clips that could not be looked at, by reason: they are compared by their bytes alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingClipCache:
-    """Cached tables of clip properties and fingerprints in `folder`."""
+    """Stored tables of the properties and fingerprints of training clips, in `folder`."""
 
     folder: Path
-    access: StorageAccess
+    access: ClipAccessSettings
     on_step: OnStep = lambda _part, _progress: None
 
     def find(
         self, benchmark: Benchmark, entries: Sequence[Entry], *, cleaned: bool = False
     ) -> Iterator[ProbedEntry[Clip]]:
-        """Probe the files of `entries`, and yield each entry with their properties, in order."""
+        """Probe the files of the benchmark `entries`, and yield each entry with its clip properties."""
         # Two benchmarks may call different files by one name.
         own = digest("benchmark", str(benchmark.root.absolute()))[:16]
         table = self._table(f"clips-{own}", CLIPS)
@@ -144,9 +144,9 @@ class TrainingLeak:
 def find_training_leaks(
     trained: Iterable[TrainingExample],
     unseen: Sequence[UnseenTestClip],
-    matches: Iterable[ClipMatch],
+    matches: Iterable[NearDuplicateClipPair],
 ) -> tuple[TrainingLeak, ...]:
-    """Return each clip of `unseen` that is also in the training data, with its strongest match."""
+    """Return each test clip in `unseen` that is also in the training data, with its strongest match."""
     by_clip: dict[str, str] = {}
     by_source: dict[str, str] = {}
     for example in trained:
@@ -172,7 +172,7 @@ def find_training_leaks(
 
 
 def require_no_training_leaks(leaks: Sequence[TrainingLeak]) -> None:
-    """Require that no test clip is in the training data.
+    """Raise if a test clip is in the training data.
 
     Raises:
         InvalidSettingError: `leaks` is not empty.
@@ -187,7 +187,9 @@ def require_no_training_leaks(leaks: Sequence[TrainingLeak]) -> None:
     raise InvalidSettingError(setting, problem, remedy)
 
 
-def _map_similar_clips(matches: Iterable[ClipMatch], by_clip: Mapping[str, str]) -> dict[str, str]:
+def _map_similar_clips(
+    matches: Iterable[NearDuplicateClipPair], by_clip: Mapping[str, str]
+) -> dict[str, str]:
     """Return, by clip id, the name of a training example with the same content."""
     alike: dict[str, str] = {}
     for match in matches:
@@ -205,7 +207,7 @@ _CLIP: Final = "clip "
 def group_related_examples(
     examples: Sequence[TrainingExample], kin: Iterable[tuple[str, str]]
 ) -> list[str]:
-    """Return the group name of each example.
+    """Return the name of each example's group, which is held out or trained on as a unit.
 
     A group joins clips with the same source, the same bytes or the same content. `kin` holds pairs
     of ids of clips with the same content. A group has the name of one of its sources; added clips
@@ -259,7 +261,7 @@ def _list_group_keys(example: TrainingExample) -> list[str]:
 
 
 def _select_group_name(group: Sequence[str]) -> str:
-    """Return the source with the lowest hash in the group.
+    """Return the name of a group: the source in it with the lowest hash.
 
     With this name a larger group is not more likely to be held out.
     """

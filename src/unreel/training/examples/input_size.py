@@ -1,4 +1,4 @@
-"""Frame size and tokens of an example, by the model's processor or by its family's rule."""
+"""Frame size and tokens of a training example, by the model's processor or by its family's rule."""
 
 import math
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import ClipInput
-from unreel.reviewers.endpoint.families import format_box_space, get_model_family
-from unreel.reviewers.endpoint.tokens import CHARACTERS
+from unreel.reviewers.endpoint.model_families import format_box_space, get_model_family
+from unreel.reviewers.endpoint.token_estimate import CHARACTERS
 from unreel.reviewers.local.input_format import FamilyName, Form
 from unreel.training.example_cost import SIGHT, ExampleStratum, compute_example_cost
-from unreel.training.examples.example import ShownExample
+from unreel.training.examples.example import TrainingExampleInput
 from unreel.training.recipe import TrainRecipe
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class ExampleTokenCounts:
 
 
 class ModelInputSizer(Protocol):
-    """Interface that computes the frame size, box coordinates and tokens of an example."""
+    """Interface that computes a training example's frame size, box space and tokens for a model."""
 
     @property
     def told(self) -> str:
@@ -42,21 +42,21 @@ class ModelInputSizer(Protocol):
         ...
 
     def box_space(self, exhibit: ClipInput) -> str:
-        """Return the coordinate space of the boxes for `exhibit`, in the format of `parse_box_space`."""
+        """Return the coordinate space of the model's boxes for `exhibit`, in `parse_box_space` notation."""
         ...
 
     def seen_size(self, exhibit: ClipInput) -> tuple[int, int]:
-        """Return the width and height of the frames after the model's resize."""
+        """Return the width and height of a clip's frames after the model's resize."""
         ...
 
-    def count(self, lesson: ShownExample) -> ExampleTokenCounts | Failure:
-        """Count the tokens of `lesson`; return a failure if the model cannot receive it."""
+    def count(self, lesson: TrainingExampleInput) -> ExampleTokenCounts | Failure:
+        """Count the tokens of the training example `lesson`, or return a failure if the model rejects it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FamilyRuleInputSizer:
-    """Input sizes by the published rule of a model family, for machines without the model's processor."""
+    """Sizer of model inputs by the published rule of a model family, without the model's processor."""
 
     family: FamilyName
     form: Form
@@ -75,8 +75,8 @@ class FamilyRuleInputSizer:
         boxes, shown = get_model_family(self.family).boxes, exhibit.shown_size
         return format_box_space(boxes, shown=shown, seen=self.seen_size(exhibit))
 
-    def count(self, lesson: ShownExample) -> ExampleTokenCounts | Failure:
-        """Count the tokens of `lesson` by the method of `unreel train plan`."""
+    def count(self, lesson: TrainingExampleInput) -> ExampleTokenCounts | Failure:
+        """Count the tokens of the training example `lesson` by the method of `unreel train plan`."""
         question, video = lesson.example.question, lesson.example.clips[0].facts.video
         answer = math.ceil(len(lesson.target) / CHARACTERS)
         load = compute_example_cost(
@@ -99,7 +99,7 @@ class FamilyRuleInputSizer:
 
 @dataclass(frozen=True, slots=True)
 class ProcessorInputSizer:
-    """Input sizes by the model's own processor."""
+    """Sizer of model inputs that uses the model's own processor."""
 
     encoder: "RequestEncoder"
     folder: Path
@@ -117,8 +117,8 @@ class ProcessorInputSizer:
         """Return the coordinate space in which the boxes of the checkpoint's answers will be parsed."""
         return self.encoder.box_space(exhibit)
 
-    def count(self, lesson: ShownExample) -> ExampleTokenCounts | Failure:
-        """Count the tokens of `lesson` as the processor encodes it."""
+    def count(self, lesson: TrainingExampleInput) -> ExampleTokenCounts | Failure:
+        """Count the tokens of the training example `lesson` as the processor encodes it."""
         encoded = self.encoder.encode(lesson.sheet, lesson.target)
         if isinstance(encoded, Failure):
             return encoded

@@ -1,18 +1,18 @@
-"""Order of examples in a training, determined by the recipe, the seed and the epoch."""
+"""Order of the training examples, determined by the recipe, the seed and the epoch."""
 
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from unreel.core.identity import digest
+from unreel.core.content_ids import digest
 from unreel.training.examples.example import TrainingExample
-from unreel.training.recipe import OptimiseSection
+from unreel.training.recipe import OptimiserSection
 
 
 def compute_epoch_order(
     examples: Sequence[TrainingExample], *, weights: Sequence[float], seed: int, epoch: int
 ) -> list[int]:
-    """Return the indices in `examples` in the order of `epoch`, which counts from 0.
+    """Return the order of the examples in `epoch`, which counts from 0, as indices into `examples`.
 
     An example of weight 2 occurs twice in each epoch, an example of weight 0.5 in every second
     epoch. The position of each example depends on its own key, so that a new example does not
@@ -81,7 +81,7 @@ def compute_epoch_length(examples: Sequence[TrainingExample], weights: Sequence[
     return math.fsum(weights[example.data] for example in examples)
 
 
-def count_training_steps(optimise: OptimiseSection, *, in_a_pass: float, n_devices: int) -> int:
+def count_training_steps(optimise: OptimiserSection, *, in_a_pass: float, n_devices: int) -> int:
     """Return the number of training steps: `max_steps` of the recipe, or as many as its epochs need."""
     if optimise.max_steps is not None:
         return optimise.max_steps

@@ -13,23 +13,27 @@ import numpy as np
 from PIL import Image
 
 from unreel.core.box import Box
+from unreel.core.content_ids import digest
 from unreel.core.failure import Failure
-from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_line
 from unreel.core.span import MICROSECONDS
 from unreel.media.overlay import draw_box_outline, get_palette_colour
 from unreel.media.picture import encode_jpeg
-from unreel.pages.page import build_html_page, render_template
+from unreel.pages.html_page import build_html_page, render_template
 from unreel.pages.playable_clip import build_data_uri
+from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.presentation import format_frame_time
 from unreel.protocols.protocol import AnswerContext, get_protocol
-from unreel.protocols.space import parse_box_space
 from unreel.reviewers.ask import ClipInputLoader
 from unreel.reviewers.contract import ClipInput, ShownFrame
-from unreel.training.examples.example import ShownExample, TrainingExample, build_shown_example
+from unreel.training.examples.example import (
+    TrainingExample,
+    TrainingExampleInput,
+    load_training_example_input,
+)
 from unreel.training.examples.input_size import ModelInputSizer
-from unreel.training.examples.reading import ExampleSet
+from unreel.training.examples.reading import TrainingExampleSet
 from unreel.training.recipe import TrainRecipe
 
 PAGE: Final = "examples.html"
@@ -40,7 +44,7 @@ _MOST_FRAMES: Final = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleFrameImage:
-    """One frame on the page, at the size at which the model receives it."""
+    """One frame of a training example on the page, at the size at which the model receives it."""
 
     src: str
     at: str
@@ -48,8 +52,8 @@ class ExampleFrameImage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageExample:
-    """One training example on the page and in the JSON output."""
+class TrainingExamplePageItem:
+    """One training example on the HTML page and in the JSON output, or why it cannot be shown."""
 
     name: str
     side: str
@@ -73,11 +77,11 @@ class PageExample:
 
 
 def choose_page_examples(
-    examples: ExampleSet, *, most: int, seed: int
+    examples: TrainingExampleSet, *, most: int, seed: int
 ) -> list[tuple[TrainingExample, str]]:
-    """Choose at most `most` examples by hash, each with its part (`train` or `held out`).
+    """Choose at most `most` examples for the page, each with its part (`train` or `held out`).
 
-    The examples alternate between all data, both parts and both labels.
+    They are taken in turn from the groups by data section, part and label, and by hash within a group.
     """
     kinds: defaultdict[tuple[int, str, bool], list[tuple[str, TrainingExample]]] = defaultdict(list)
     for side, part in (("train", examples.train), ("held out", examples.held_out)):
@@ -87,27 +91,27 @@ def choose_page_examples(
     queues = [
         [(example, side) for _, example in sorted(found, key=lambda pair: pair[0])]
         for (_, side, _), found in sorted(
-            kinds.items(), key=lambda kind: _get_example_group_order(kind[0])
+            kinds.items(), key=lambda kind: _get_page_group_sort_key(kind[0])
         )
     ]
     turns = chain.from_iterable(zip_longest(*queues))
     return [each for each in turns if each is not None][:most]
 
 
-def _get_example_group_order(kind: tuple[int, str, bool]) -> tuple[int, bool, bool]:
+def _get_page_group_sort_key(kind: tuple[int, str, bool]) -> tuple[int, bool, bool]:
     data, side, generated = kind
     return data, side != "train", not generated
 
 
 def write_examples_page(
     recipe: TrainRecipe,
-    examples: ExampleSet,
+    examples: TrainingExampleSet,
     *,
     showing: ClipInputLoader,
     view: ModelInputSizer,
     most: int,
     out: Path,
-) -> list[PageExample]:
+) -> list[TrainingExamplePageItem]:
     """Write the page of training examples to the folder `out`, and return the examples on it."""
     shown = [
         _build_page_example(example, side, showing=showing, view=view)
@@ -134,16 +138,16 @@ def write_examples_page(
 
 def _build_page_example(
     example: TrainingExample, side: str, *, showing: ClipInputLoader, view: ModelInputSizer
-) -> tuple[PageExample, list[list[ExampleFrameImage]]]:
+) -> tuple[TrainingExamplePageItem, list[list[ExampleFrameImage]]]:
     question = example.question
-    blank = PageExample(
+    blank = TrainingExamplePageItem(
         name=sanitise_line(example.name),
         side=side,
         source=sanitise_line(example.source),
         instrument=str(question.instrument),
         condition=str(question.condition),
     )
-    lesson = build_shown_example(example, showing, view)
+    lesson = load_training_example_input(example, showing, view)
     if isinstance(lesson, Failure):
         return replace(blank, problem=sanitise_line(str(lesson))), []
     tokens = view.count(lesson)
@@ -169,7 +173,7 @@ def _build_page_example(
 
 
 def _iter_example_pictures(
-    exhibit: ClipInput, lesson: ShownExample, view: ModelInputSizer
+    exhibit: ClipInput, lesson: TrainingExampleInput, view: ModelInputSizer
 ) -> Iterator[ExampleFrameImage]:
     box, from_s, to_s = _parse_target_box(lesson)
     for frame in _sample_frames_evenly(exhibit.frames):
@@ -181,7 +185,7 @@ def _iter_example_pictures(
         yield ExampleFrameImage(src=src, at=format_frame_time(frame.at_s), boxed=boxed)
 
 
-def _parse_target_box(lesson: ShownExample) -> tuple[Box | None, Fraction, Fraction]:
+def _parse_target_box(lesson: TrainingExampleInput) -> tuple[Box | None, Fraction, Fraction]:
     """Return the box in the target answer (`None` if it has none), and start and end of the trace."""
     trace = None if lesson.box_space is None else lesson.example.truth.trace
     if lesson.box_space is None or trace is None:

@@ -12,18 +12,18 @@ from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
 from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.benchmarks.questions import (
     PlannedQuestion,
-    QuestionScope,
+    ProtocolWithConditions,
     UnreadableClip,
     plan_questions,
 )
 from unreel.benchmarks.statistics import BenchmarkIdentity, BenchmarkStats
-from unreel.core.clip import Clip, get_creator
+from unreel.core.clip import Clip, get_first_creator
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
-from unreel.core.identity import digest
 from unreel.engine.progress import OnStep
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
+from unreel.protocols.box_space import PERMILLE, BoxSpace
 from unreel.protocols.protocol import get_protocol
-from unreel.protocols.space import PERMILLE, BoxSpace
 from unreel.training.examples.example import TrainingExample
 from unreel.training.examples.held_out import (
     DuplicateSearchResult,
@@ -35,7 +35,7 @@ from unreel.training.examples.held_out import (
     require_no_training_leaks,
     sample_held_out_groups,
 )
-from unreel.training.recipe import DataSection, TrainRecipe, UnseenBenchmarkSection
+from unreel.training.recipe import TrainingDataSection, TrainRecipe, UnseenBenchmarkSection
 
 if TYPE_CHECKING:
     from unreel.core.question import Question
@@ -46,8 +46,8 @@ _REASONS: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SkippedExamples:
-    """Rows and clips that give no training example, counted by reason."""
+class SkippedExampleCounts:
+    """Number of rows and clips that give no training example, by reason, and the first of them."""
 
     reasons: Mapping[str, int]
     first: tuple[Rejected, ...]
@@ -72,7 +72,7 @@ class TrainingDataSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExampleSet:
+class TrainingExampleSet:
     """All training and held-out examples of a recipe; no clip is decoded yet."""
 
     train: tuple[TrainingExample, ...]
@@ -80,7 +80,7 @@ class ExampleSet:
     weights: tuple[float, ...]
     """Of the data, in the order of the recipe."""
     data: tuple[TrainingDataSummary, ...]
-    left_out: SkippedExamples
+    left_out: SkippedExampleCounts
     leaks: tuple[TrainingLeak, ...] = ()
     """Leaks that the user accepted."""
     not_compared: Mapping[str, int]
@@ -90,7 +90,7 @@ class ExampleSet:
     def digest(self) -> str:
         """Return the hash of all examples with their ground truths, answers, weights and parts.
 
-        Another hash means another training.
+        Two trainings with different hashes have different data.
         """
         told = (
             f"{side} {example.data} {example.key} {_format_truth_json(example)} {example.answer or ''}".rstrip()
@@ -103,11 +103,11 @@ class ExampleSet:
 def read_training_examples(
     recipe: TrainRecipe,
     *,
-    access: StorageAccess,
+    access: ClipAccessSettings,
     folder: Path,
     accept_leak: bool = False,
     on_step: OnStep = lambda _part, _progress: None,
-) -> ExampleSet:
+) -> TrainingExampleSet:
     """Read the training and held-out examples of the recipe's benchmarks.
 
     Clips are hashed and probed, and decoded once if near-duplicates are searched; results are
@@ -125,7 +125,7 @@ def read_training_examples(
     unseen = [
         each
         for section in recipe.holdout.benchmarks
-        for each in _iter_unseen_clips(recipe, section, shelf)
+        for each in _iter_unseen_test_clips(recipe, section, shelf)
     ]
     compared = DuplicateSearchResult(matches=(), unlooked={})
     if recipe.holdout.near_duplicates:
@@ -135,7 +135,7 @@ def read_training_examples(
     leaks = find_training_leaks(train, unseen, compared.matches)
     if not accept_leak:
         require_no_training_leaks(leaks)
-    return ExampleSet(
+    return TrainingExampleSet(
         train=tuple(train),
         held_out=tuple(held_out),
         weights=tuple(section.weight for section in recipe.data),
@@ -163,7 +163,7 @@ class _ExampleCollector:
     def all(self) -> list[TrainingExample]:
         return [*self._taken, *self._apart]
 
-    def take(self, index: int, section: DataSection) -> None:
+    def take(self, index: int, section: TrainingDataSection) -> None:
         """Read the examples of the benchmark in `section`, the recipe's `[[data]]` at `index`."""
         benchmark, reading = (
             _open_section_benchmark(section, self._shelf.access, section.path),
@@ -202,7 +202,7 @@ class _ExampleCollector:
     def part(
         self, compared: DuplicateSearchResult
     ) -> tuple[list[TrainingExample], list[TrainingExample]]:
-        """Return the training examples and the held-out examples: no scene is in both."""
+        """Return the training examples and the held-out examples; no scene is in both."""
         bundles = group_related_examples(
             self.all, [(match.first, match.second) for match in compared.matches]
         )
@@ -225,14 +225,18 @@ class _ExampleCollector:
             raise InvalidSettingError(setting, problem, remedy)
         return [example for example, _ in taken], kept
 
-    def left_out(self) -> SkippedExamples:
+    def left_out(self) -> SkippedExampleCounts:
         """Return the counts of clips without an example."""
-        return SkippedExamples(reasons=dict(+self._reasons), first=tuple(self._first))
+        return SkippedExampleCounts(reasons=dict(+self._reasons), first=tuple(self._first))
 
     def _ask(
-        self, index: int, section: DataSection, benchmark: Benchmark, entries: Sequence[Entry]
+        self,
+        index: int,
+        section: TrainingDataSection,
+        benchmark: Benchmark,
+        entries: Sequence[Entry],
     ) -> list[TrainingExample]:
-        scope = QuestionScope(
+        scope = ProtocolWithConditions(
             instrument=section.instrument.instrument,
             conditions=(section.asked,),
             seed=self._recipe.seed,
@@ -251,7 +255,10 @@ class _ExampleCollector:
         return examples
 
     def _teach(self, index: int, planned: PlannedQuestion[Clip]) -> Iterator[TrainingExample]:
-        """Yield one example for each annotation row that can be written as an answer."""
+        """Yield one training example for each annotation row of the question `planned`.
+
+        A row that cannot be written as an answer is skipped and counted.
+        """
         question = planned.question
         if question in self._asked:
             before = self._asked[question]
@@ -275,12 +282,12 @@ class _ExampleCollector:
                 clips=planned.clips,
                 truth=truth,
                 source=planned.source,
-                creator=get_creator(*planned.origins),
+                creator=get_first_creator(*planned.origins),
                 data=index,
             )
 
     def _leave(self, rejected: Rejected, reason: str = "") -> None:
-        """Count the rejected row under `reason`, or else under the first sentence of its own reason."""
+        """Count the skipped row `rejected` under `reason`, or under the first sentence of its own reason."""
         reason = reason or rejected.why.partition(". ")[0]
         known = reason in self._reasons or len(self._reasons) < _REASONS
         self._reasons[reason if known else "other reasons"] += 1
@@ -289,16 +296,16 @@ class _ExampleCollector:
 
 
 def _open_section_benchmark(
-    section: DataSection | UnseenBenchmarkSection, access: StorageAccess, path: Path
+    section: TrainingDataSection | UnseenBenchmarkSection, access: ClipAccessSettings, path: Path
 ) -> Benchmark:
     mapping = section.mapping or None
     return open_benchmark(path, section.layout, mapping=mapping, outside=access.outside)
 
 
-def _iter_unseen_clips(
+def _iter_unseen_test_clips(
     recipe: TrainRecipe, section: UnseenBenchmarkSection, shelf: TrainingClipCache
 ) -> Iterator[UnseenTestClip]:
-    """Yield every clip of the benchmark in `section`, or of the given split of the training data."""
+    """Yield every test clip of `section`: of its benchmark, or of a split of the training data."""
     if section.benchmark is None:
         for data in {data.path: data for data in recipe.data}.values():
             yield from _iter_benchmark_clips(

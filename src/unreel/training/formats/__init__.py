@@ -1,1 +1,1 @@
-"""Export of the examples to other trainers: their files, settings and limitations."""
+"""Export of training examples to other trainers: their files, settings and limitations."""

@@ -1,4 +1,4 @@
-"""Interface of an export to another trainer: its job, the conversation of an example, and the known trainers."""
+"""Interface of the export to another trainer, the exported rows, and the known trainers."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,12 +10,12 @@ from typing import Any, Final, Literal, Protocol
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition
-from unreel.core.registry import LazyImport, NameRegistry
+from unreel.core.registry import LazyImport, NamedObjectRegistry
 from unreel.media.sampling import LlamaFactorySampling, PerSecondSampling, parse_sampling
 from unreel.protocols.presentation import LONGEST_SIDE, shows_frame_times
 from unreel.reviewers.local.input_format import FamilyName
-from unreel.reviewers.message_parts import ClipFilePart, ImagePart, Part, PromptText, VideoPart
-from unreel.training.examples.example import ShownExample
+from unreel.reviewers.message_parts import ClipFilePart, ImagePart, Part, TextPart, VideoPart
+from unreel.training.examples.example import TrainingExampleInput
 from unreel.training.recipe import TrainRecipe
 
 IMAGE: Final = "<image>"
@@ -27,9 +27,9 @@ _OWN: Final = re.compile(r"<(?:image|video|audio)>|<\|")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainerConversation:
-    """One training row for another trainer: question, media paths and answer."""
+    """One training example as a conversation for another trainer: question, media paths and answer."""
 
-    lesson: ShownExample
+    lesson: TrainingExampleInput
     asked: str
     """The question with `<image>` or `<video>` where each of the media goes."""
     images: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class TrainerConversation:
         return self.lesson.target
 
     def by_role(self) -> dict[str, Any]:
-        """Return the row in the format of chat servers: messages with roles, and lists of media."""
+        """Return the conversation in the format of chat servers: messages with roles, and lists of media."""
         turns = [
             {"role": "user", "content": self.asked},
             {"role": "assistant", "content": self.answer},
@@ -53,7 +53,7 @@ class TrainerConversation:
         return {"messages": turns} | self._media("videos", "images")
 
     def by_speaker(self) -> dict[str, Any]:
-        """Return the row in LLaVA's format: messages by speaker, and media lists with singular names."""
+        """Return the conversation in LLaVA's format: messages by speaker, media lists with singular names."""
         turns = [{"from": "human", "value": self.asked}, {"from": "gpt", "value": self.answer}]
         return self._media("video", "image") | {"conversations": turns}
 
@@ -69,13 +69,13 @@ class MediaFilePaths:
 
 
 def build_trainer_conversation(
-    lesson: ShownExample, parts: Sequence[Part], places: Sequence[MediaFilePaths]
+    lesson: TrainingExampleInput, parts: Sequence[Part], places: Sequence[MediaFilePaths]
 ) -> TrainerConversation | Failure:
-    """Build the training row of `lesson`; its media files are at `places`, in the order of `parts`.
+    """Build the conversation of the training example `lesson` for another trainer.
 
-    Media tags in the prompt text are removed and each clip gets its own tag: otherwise these
-    trainers would expect a second clip. The result is a failure if the answer contains a special
-    tag of the trainer, or if a part is sound.
+    Its media files are at `places`, in the order of `parts`. Media tags in the prompt text are removed
+    and each clip gets its own tag: otherwise these trainers would expect a second clip. The result is
+    a failure if the answer contains a special tag of the trainer, or if a part is sound.
     """
     if found := _OWN.search(lesson.target):
         why = f"not taught: its answer holds {found[0]!r}, a mark of the trainer's own"
@@ -87,7 +87,7 @@ def build_trainer_conversation(
     left = iter(places)
     for part in parts:
         match part:
-            case PromptText(text):
+            case TextPart(text):
                 asked.append(_PLACE.sub("", text))
             case ImagePart(frame):
                 asked.append(IMAGE)
@@ -123,8 +123,8 @@ _FRAMES: Final = 'Set input="frames", which every trainer uses unchanged'
 
 
 @dataclass(frozen=True, slots=True)
-class FrameRateLimit:
-    """Frames per second and maximum number of frames: the only sampling that other trainers support."""
+class FrameRateSampling:
+    """Sampling by frames per second, up to a maximum number: the only one that other trainers support."""
 
     fps: Fraction
     at_most: int
@@ -132,13 +132,13 @@ class FrameRateLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainerExportJob:
-    """Settings of one export: the recipe, and how its clips are exported."""
+    """Settings of one export to another trainer: the recipe, and the form of the exported clips."""
 
     recipe: TrainRecipe
     shape: Shape
     condition: Condition
     """Of its data: a trainer has one setting for all of them."""
-    pace: FrameRateLimit | None
+    pace: FrameRateSampling | None
     """`None` for pictures, which have their timestamps as text."""
     keeping: Keeping
     model_folder: Path | None
@@ -158,7 +158,10 @@ class TrainerExportJob:
 def create_trainer_export_job(
     recipe: TrainRecipe, *, as_film: bool = False, keeping: Keeping = "link"
 ) -> TrainerExportJob:
-    """Create the export job of `recipe`; `as_film`: export our frames instead of the clip's file.
+    """Return the settings of the export of `recipe` to another trainer.
+
+    With `as_film` the sampled frames are exported instead of the clip's file. `keeping` is whether
+    clip files are linked or copied.
 
     Raises:
         InvalidSettingError: No other trainer supports the recipe's settings.
@@ -178,18 +181,18 @@ def create_trainer_export_job(
         recipe=recipe,
         shape=shape,
         condition=condition,
-        pace=None if shape == "pictures" else _parse_frame_rate_limit(condition.sampling),
+        pace=None if shape == "pictures" else _parse_frame_rate_sampling(condition.sampling),
         keeping=keeping,
         model_folder=folder.resolve() if folder.is_dir() else None,
     )
 
 
-def _parse_frame_rate_limit(sampling: str) -> FrameRateLimit:
+def _parse_frame_rate_sampling(sampling: str) -> FrameRateSampling:
     match parse_sampling(sampling):
         case PerSecondSampling(fps, at_most):
-            return FrameRateLimit(fps, at_most or MOST_FRAMES)
+            return FrameRateSampling(fps, at_most or MOST_FRAMES)
         case LlamaFactorySampling(fps, at_most):
-            return FrameRateLimit(fps, at_most)
+            return FrameRateSampling(fps, at_most)
         case _:
             setting, problem = "data.condition.sampling", f"no other trainer takes {sampling}"
             remedy = f"Name a rate, for example fps-2-max-180. Or: {_FRAMES}"
@@ -201,7 +204,7 @@ HELD_OUT: Final = "held_out"
 
 
 class TrainerExportFormat(Protocol):
-    """Interface of an export format: rows and settings in the format of one trainer."""
+    """Interface of an export format: training examples and settings in the format of one trainer."""
 
     @property
     def name(self) -> str:
@@ -228,7 +231,7 @@ class TrainerExportFormat(Protocol):
         ...
 
     def sampling(self, order: TrainerExportJob) -> str:
-        """Return the frames that the trainer samples: an equal sampling plan of unreel, or a description."""
+        """Return the trainer's sampling of frames: an equal sampling plan of unreel, or a description."""
         ...
 
     def differences(self, order: TrainerExportJob) -> Sequence[str]:
@@ -253,7 +256,7 @@ class TrainerExportFormat(Protocol):
         ...
 
 
-FORMATS: Final[NameRegistry[TrainerExportFormat]] = NameRegistry(
+FORMATS: Final[NamedObjectRegistry[TrainerExportFormat]] = NamedObjectRegistry(
     "trainer",
     {
         "llamafactory": LazyImport("unreel.training.formats.llamafactory:FORMAT"),
@@ -265,7 +268,7 @@ FORMATS: Final[NameRegistry[TrainerExportFormat]] = NameRegistry(
 
 
 def require_trainer_support(form: TrainerExportFormat, order: TrainerExportJob) -> None:
-    """Require that the trainer supports the model family and the form of the clips.
+    """Raise if the trainer does not support the model family or the form of the clips.
 
     Raises:
         InvalidSettingError: The trainer does not support the model family or the form of the clips.

@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from unreel.benchmarks.entry import REASONS_SHOWN, Rejected
 from unreel.core.clip import Clip
+from unreel.core.content_ids import digest
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
-from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
 from unreel.reviewers.ask import ClipInputLoader
 from unreel.reviewers.contract import ClipInput, ShownFrame, WholeClip
-from unreel.reviewers.endpoint.families import format_box_space, get_model_family
+from unreel.reviewers.endpoint.model_families import format_box_space, get_model_family
 from unreel.reviewers.local.input_format import write_checkpoint_input_spec
 from unreel.reviewers.message_parts import (
     ClipFilePart,
@@ -26,7 +26,7 @@ from unreel.reviewers.message_parts import (
     build_message_parts,
 )
 from unreel.reviewers.message_parts import Showing as Form
-from unreel.training.examples.example import SEEN, TrainingExample, build_example_from_inputs
+from unreel.training.examples.example import SEEN, TrainingExample, build_training_example_input
 from unreel.training.formats.contract import (
     HELD_OUT,
     TRAIN,
@@ -39,7 +39,7 @@ from unreel.training.formats.contract import (
     build_trainer_conversation,
     require_trainer_support,
 )
-from unreel.training.formats.settings import get_token_side_pixels
+from unreel.training.formats.shared_settings import get_token_side_pixels
 
 MANIFEST: Final = "unreel-export.json"
 ROWS: Final = "rows.jsonl"
@@ -76,7 +76,14 @@ def export_training_examples(
     folder: Path,
     showing: ClipInputLoader,
 ) -> ExampleExportResult:
-    """Write the examples of each of `parts` (`train`, `held_out`) to the new `folder`, for `form`.
+    """Write training examples to the new `folder` in the format `form` of another trainer.
+
+    Args:
+        order: Settings of the export.
+        parts: Examples of each part, `train` and `held_out`.
+        form: Format of the other trainer.
+        folder: Folder of the export.
+        showing: Loader of clip inputs.
 
     Raises:
         InvalidSettingError: The trainer does not support the settings of the recipe.
@@ -161,7 +168,7 @@ class _ExportMediaWriter:
 
 
 class _ConversationBuilder:
-    """Builder of conversations from examples, with boxes in coordinates after the trainer's resize."""
+    """Builder of conversations from training examples, with boxes as after the trainer's resize."""
 
     def __init__(
         self,
@@ -177,7 +184,7 @@ class _ConversationBuilder:
         exhibits = self._exhibits(example)
         if isinstance(exhibits, Failure):
             return exhibits
-        lesson = build_example_from_inputs(example, exhibits, self)
+        lesson = build_training_example_input(example, exhibits, self)
         if isinstance(lesson, Failure):
             return lesson
         shape = self._order.shape
@@ -187,7 +194,7 @@ class _ConversationBuilder:
         return build_trainer_conversation(lesson, parts, list(self._put(parts, exhibits)))
 
     def tell(self, part: str, written: TrainerConversation) -> dict[str, Any]:
-        """Return the log record of one row, with all that is needed to parse its answer."""
+        """Return the log record of an exported row, with all that is needed to parse its answer."""
         example = written.lesson.example
         told: dict[str, Any] = {
             "part": part,
@@ -246,7 +253,7 @@ class _ConversationBuilder:
                     pass
 
     def _skew(self, written: TrainerConversation) -> float:
-        """Return the maximum difference between the frames' times and the timestamps of the trainer."""
+        """Return the largest difference between the times of the frames and the trainer's timestamps."""
         pace = self._order.pace
         if pace is None:
             return 0.0

@@ -1,4 +1,4 @@
-"""LLaMA-Factory export: `dataset_info.json`, rows in sharegpt format, and a YAML configuration."""
+"""Export to LLaMA-Factory: `dataset_info.json`, rows in sharegpt format, and a YAML configuration."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -12,7 +12,7 @@ from unreel.training.formats.contract import (
     TrainerConversation,
     TrainerExportJob,
 )
-from unreel.training.formats.settings import (
+from unreel.training.formats.shared_settings import (
     build_shared_trainer_arguments,
     compute_llamafactory_size,
     format_flat_yaml,

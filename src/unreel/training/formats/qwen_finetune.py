@@ -1,11 +1,11 @@
-"""qwen-vl-finetune export (Qwen's own scripts): JSON rows, dataset entries and a shell script."""
+"""Export to qwen-vl-finetune (Qwen's own scripts): JSON rows, dataset entries and a shell script."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from unreel.reviewers.endpoint.families import ResizeRule
+from unreel.reviewers.endpoint.model_families import FrameResizeRule
 from unreel.training.formats.contract import TRAIN, Shape, TrainerConversation, TrainerExportJob
-from unreel.training.formats.settings import (
+from unreel.training.formats.shared_settings import (
     build_shared_trainer_arguments,
     format_json_document,
     format_shell_flags,
@@ -46,7 +46,9 @@ class _QwenFinetuneFormat:
     def seen(self, order: TrainerExportJob, width: int, height: int) -> tuple[int, int]:
         side = get_token_side_pixels(order.recipe.model.family)
         least = _LEAST_TOKENS * side**2
-        rule = ResizeRule(multiple=side, min_pixels=least, max_pixels=max(least, order.most_pixels))
+        rule = FrameResizeRule(
+            multiple=side, min_pixels=least, max_pixels=max(least, order.most_pixels)
+        )
         return rule.size(width, height)
 
     def sampling(self, order: TrainerExportJob) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from unreel.reviewers.endpoint.families import ResizeRule
+from unreel.reviewers.endpoint.model_families import FrameResizeRule
 from unreel.training.formats.contract import (
     HELD_OUT,
     TRAIN,
@@ -11,7 +11,7 @@ from unreel.training.formats.contract import (
     TrainerConversation,
     TrainerExportJob,
 )
-from unreel.training.formats.settings import (
+from unreel.training.formats.shared_settings import (
     build_shared_trainer_arguments,
     format_json_document,
     format_json_lines,
@@ -30,7 +30,7 @@ class _SwiftFormat:
 
     def seen(self, order: TrainerExportJob, width: int, height: int) -> tuple[int, int]:
         side = get_token_side_pixels(order.recipe.model.family)
-        rule = ResizeRule(
+        rule = FrameResizeRule(
             multiple=side,
             min_pixels=_LEAST_TOKENS * side**2,
             max_pixels=_compute_max_frame_tokens(order) * side**2,

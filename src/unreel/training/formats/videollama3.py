@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from unreel.core.errors import InvalidSettingError
 from unreel.training.formats.contract import TRAIN, Shape, TrainerConversation, TrainerExportJob
-from unreel.training.formats.settings import (
+from unreel.training.formats.shared_settings import (
     build_shared_trainer_arguments,
     format_json_lines,
     format_shell_flags,

@@ -20,8 +20,7 @@ from unreel.reviewers.local.input_format import (
     write_checkpoint_input_spec,
 )
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.training.card import CheckpointCard, write_model_card
-from unreel.training.checkpoints import CheckpointFolder
+from unreel.training.checkpoints import TrainingCheckpointStore
 from unreel.training.examples.example import TrainingExample
 from unreel.training.examples.order import ExampleOrder
 from unreel.training.model import (
@@ -30,14 +29,15 @@ from unreel.training.model import (
     build_checkpoint_input_spec,
     load_trainable_model,
 )
-from unreel.training.recipe import RewardSection, TrainRecipe
+from unreel.training.model_card import CheckpointModelCard, write_model_card
+from unreel.training.recipe import AnswerRewardSection, TrainRecipe
 from unreel.training.rewards.answer_key import (
-    PromptItem,
-    RewardedQuestion,
+    PromptWithAnswerKey,
+    QuestionWithTruths,
     group_examples_by_question,
 )
-from unreel.training.rewards.terms import RewardTerms
-from unreel.training.sft.batches import ExampleCollator, build_unshown_examples_error
+from unreel.training.rewards.reward_settings import AnswerRewardSettings
+from unreel.training.sft.batches import ExampleCollator, build_unusable_examples_error
 from unreel.training.sft.early_stopping import EarlyStoppingState, choose_validation_questions
 
 RESULT: Final = "reward.json"
@@ -55,14 +55,14 @@ class GrpoResult:
     unshown: dict[str, list[str]]
     gain: Measured
     """What held-out questions earn more than before, on the mean, by greedy answers."""
-    terms: RewardTerms
+    terms: AnswerRewardSettings
     rewards: tuple[float, ...]
     """Of the answers that were drawn, step by step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StartCheckpoint:
-    """Checkpoint that a GRPO training starts from."""
+class GrpoStartCheckpoint:
+    """Checkpoint from which a GRPO training starts, with its encoder."""
 
     weights: Path
     """Of the whole model."""
@@ -75,7 +75,7 @@ class StartCheckpoint:
 
 
 def require_grpo_support(recipe: TrainRecipe) -> None:
-    """Require that TRL's GRPO trainer supports the recipe.
+    """Raise if TRL's GRPO trainer does not support the recipe.
 
     Raises:
         InvalidSettingError: The input, the model family or the number of devices is not supported.
@@ -92,9 +92,9 @@ def require_grpo_support(recipe: TrainRecipe) -> None:
         raise InvalidSettingError(setting, problem, f"Use one. {remedy} for several")
 
 
-def find_start_checkpoint(
+def find_grpo_start_checkpoint(
     recipe: TrainRecipe, base: BaseModelFolder, folder: Path
-) -> StartCheckpoint:
+) -> GrpoStartCheckpoint:
     """Find the checkpoint that the recipe's GRPO training starts from.
 
     Raises:
@@ -111,23 +111,25 @@ def find_start_checkpoint(
         raise InvalidSettingError(setting, problem, "Query it as it was trained")
     if before is None or before.base is None:
         encoder = RequestEncoder.open(base.folder, taught)
-        return StartCheckpoint(weights=base.folder, adapter=None, encoder=encoder, folder=folder)
+        return GrpoStartCheckpoint(
+            weights=base.folder, adapter=None, encoder=encoder, folder=folder
+        )
     if recipe.model.tune != "lora":
         setting, problem = "model.tune", "the checkpoint is an adapter"
         raise InvalidSettingError(setting, problem, "Write tune = lora: it goes on learning")
     same = taught.model_copy(update={"base": before.base, "base_digest": before.base_digest})
     encoder = RequestEncoder.open(base.folder, same)
-    return StartCheckpoint(
+    return GrpoStartCheckpoint(
         weights=Path(before.base), adapter=base.folder, encoder=encoder, folder=folder
     )
 
 
-def run_grpo(
+def run_grpo_training(
     recipe: TrainRecipe,
-    reward: RewardSection,
-    start: StartCheckpoint,
+    reward: AnswerRewardSection,
+    start: GrpoStartCheckpoint,
     *,
-    puts: "PromptDataset",
+    puts: "GrpoQuestionDataset",
     held_out: Sequence[TrainingExample],
     callback: TrainerCallback,
 ) -> tuple[Any, GrpoResult]:
@@ -170,10 +172,14 @@ def run_grpo(
 
 
 def save_grpo_model(
-    model: Any, encoder: RequestEncoder, improved: GrpoResult, card: CheckpointCard, folder: Path
+    model: Any,
+    encoder: RequestEncoder,
+    improved: GrpoResult,
+    card: CheckpointModelCard,
+    folder: Path,
 ) -> Path:
     """Write the model, its card and its result atomically to `folder`/model, and return that path."""
-    checkpoints = CheckpointFolder(folder)
+    checkpoints = TrainingCheckpointStore(folder)
     draft = checkpoints.begin("model")
     # A second adapter may lie beside the first: what it is held near to.
     only = {"selected_adapters": ["default"]} if hasattr(model, "peft_config") else {}
@@ -187,35 +193,35 @@ def save_grpo_model(
 
 
 def _compute_greedy_rewards(
-    sampler: AnswerSampler, puts: "PromptDataset", asked: Sequence[RewardedQuestion]
+    sampler: AnswerSampler, puts: "GrpoQuestionDataset", asked: Sequence[QuestionWithTruths]
 ) -> list[float]:
     """Return the rewards of greedy answers to `asked`; questions that cannot be shown are skipped."""
     earned = []
     for each in asked:
         put = puts.show(each)
         texts = put if isinstance(put, Failure) else sampler.draw(put.sheet, 1)
-        if isinstance(put, PromptItem) and not isinstance(texts, Failure):
+        if isinstance(put, PromptWithAnswerKey) and not isinstance(texts, Failure):
             earned.append(put.key.mark(texts[0]).total)
     return earned
 
 
-class PromptDataset(Sequence[PromptItem]):
-    """Questions of a GRPO training in order; a question's clips are decoded when it is accessed.
+class GrpoQuestionDataset(Sequence[PromptWithAnswerKey]):
+    """Questions of a GRPO training in order; the clips of a question are decoded when it is accessed.
 
     Args:
         order: Order of the first examples of the questions.
         asked: The questions.
         lessons: Collator that converts the questions to model input.
-        terms: Terms of the rewards.
+        terms: Settings of the rewards.
         n: Number of questions to ask; the order itself is endless.
     """
 
     def __init__(
         self,
         order: ExampleOrder,
-        asked: Sequence[RewardedQuestion],
+        asked: Sequence[QuestionWithTruths],
         lessons: ExampleCollator,
-        terms: RewardTerms,
+        terms: AnswerRewardSettings,
         *,
         n: int,
     ) -> None:
@@ -228,30 +234,30 @@ class PromptDataset(Sequence[PromptItem]):
         return self._n
 
     @overload
-    def __getitem__(self, index: int) -> PromptItem: ...
+    def __getitem__(self, index: int) -> PromptWithAnswerKey: ...
     @overload
-    def __getitem__(self, place: slice) -> list[PromptItem]: ...
-    def __getitem__(self, place: int | slice) -> PromptItem | list[PromptItem]:
+    def __getitem__(self, place: slice) -> list[PromptWithAnswerKey]: ...
+    def __getitem__(self, place: int | slice) -> PromptWithAnswerKey | list[PromptWithAnswerKey]:
         """Return the question at `place`, or the next question that can be shown."""
         if isinstance(place, slice):
             return [self[i] for i in range(*place.indices(len(self)))]
         for further in range(place, place + _MOST_TRIES):
             asked = self._asked[self._order[further].key]
             put = self.show(asked)
-            if isinstance(put, PromptItem):
+            if isinstance(put, PromptWithAnswerKey):
                 return put
             self.unshown[asked.example.key] = [asked.example.name, put.reason.value, put.detail]
-        raise build_unshown_examples_error(self.unshown.values(), met=_MOST_TRIES)
+        raise build_unusable_examples_error(self.unshown.values(), met=_MOST_TRIES)
 
-    def show(self, asked: RewardedQuestion) -> PromptItem | Failure:
+    def show(self, asked: QuestionWithTruths) -> PromptWithAnswerKey | Failure:
         """Return the question as model input, or the failure of its clips."""
         lesson = self._lessons.lesson(asked.example)
         if isinstance(lesson, Failure):
             return lesson
-        return PromptItem(sheet=lesson.sheet, key=asked.key(lesson, self.terms))
+        return PromptWithAnswerKey(sheet=lesson.sheet, key=asked.key(lesson, self.terms))
 
 
-class GrpoCallbacks(TrainerCallback):  # type: ignore[misc]  # transformers carries no types here
+class GrpoTrainerCallback(TrainerCallback):  # type: ignore[misc]  # transformers carries no types here
     """Trainer callback that reports each step and stops the training on request.
 
     Args:

@@ -1,4 +1,4 @@
-"""GRPO trainer by TRL, with questions as pictures with timestamps and the rewards of the recipe."""
+"""TRL's GRPO trainer, with frames and timestamps as input and the rewards of the recipe."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.training.recipe import RewardSection, TrainRecipe
-from unreel.training.rewards.answer_key import AnswerKey, PromptItem
+from unreel.training.recipe import AnswerRewardSection, TrainRecipe
+from unreel.training.rewards.answer_key import AnswerKey, PromptWithAnswerKey
 from unreel.training.sft.trainer import build_trainer_arguments
 
 ROW: Final = "row"
@@ -40,7 +40,7 @@ class GrpoTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL carries no types he
     """TRL's GRPO trainer on the questions of a dataset, with the rewards of their answer keys.
 
     Args:
-        model: Model to train. If the configuration has a `beta`, it stays near the present model.
+        model: Model to train. A `beta` in the configuration penalises the distance from its start.
         encoder: Encoder of the model, only for this trainer: its padding side is changed.
         puts: The questions in order; each is loaded when needed.
         config: Training configuration.
@@ -51,7 +51,7 @@ class GrpoTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL carries no types he
         self,
         model: Any,
         encoder: RequestEncoder,
-        puts: Sequence[PromptItem],
+        puts: Sequence[PromptWithAnswerKey],
         *,
         config: GRPOConfig,
         callbacks: Sequence[TrainerCallback] = (),
@@ -72,13 +72,13 @@ class GrpoTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL carries no types he
             self._require_same_prompt(puts[row].sheet, encoder)
 
     def _require_same_prompt(self, sheet: ReviewRequest, encoder: RequestEncoder) -> None:
-        """Require that TRL tokenises the prompt as the encoder does.
+        """Raise if TRL and the encoder give different tokens for the prompt of `sheet`.
 
         Raises:
             InvalidSettingError: TRL's tokens differ from the encoder's.
         """
-        (theirs,), _, _ = self._tokenize_prompts([_require_success(encoder.converse(sheet))])
-        if list(theirs) != _require_success(encoder.encode(sheet)).input_ids.tolist():
+        (theirs,), _, _ = self._tokenize_prompts([_raise_if_failure(encoder.converse(sheet))])
+        if list(theirs) != _raise_if_failure(encoder.encode(sheet)).input_ids.tolist():
             setting, problem = (
                 "model.name",
                 "TRL writes another prompt than the model is asked with",
@@ -89,15 +89,15 @@ class GrpoTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL carries no types he
 
 @dataclass(frozen=True, slots=True)
 class _PromptLoader:
-    """Dataset transform that loads the questions of rows on demand."""
+    """Dataset transform that loads the prompts and answer keys of rows on demand."""
 
-    puts: Sequence[PromptItem]
+    puts: Sequence[PromptWithAnswerKey]
     encoder: RequestEncoder
 
     def __call__(self, rows: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
         puts = {row: self.puts[row] for row in rows[ROW]}  # each comes once for every answer to it
         talks = {
-            row: _require_success(self.encoder.converse(put.sheet)) for row, put in puts.items()
+            row: _raise_if_failure(self.encoder.converse(put.sheet)) for row, put in puts.items()
         }
         return {
             PROMPT: [talks[row] for row in rows[ROW]],
@@ -105,7 +105,7 @@ class _PromptLoader:
         }
 
 
-def _require_success(found: Any) -> Any:
+def _raise_if_failure(found: Any) -> Any:
     if isinstance(found, Failure):
         setting, remedy = "the data", "Take that clip out, or show it otherwise"
         raise InvalidSettingError(setting, str(found), remedy)
@@ -113,7 +113,7 @@ def _require_success(found: Any) -> Any:
 
 
 def build_grpo_config(
-    recipe: TrainRecipe, reward: RewardSection, folder: Path, *, n_steps: int
+    recipe: TrainRecipe, reward: AnswerRewardSection, folder: Path, *, n_steps: int
 ) -> GRPOConfig:
     """Build TRL's config for the recipe.
 

@@ -48,7 +48,7 @@ class TextModelDimensions:
 
     @property
     def worked(self) -> int:
-        """Return the number of parameters used for every token: all except the embedding lookup."""
+        """Return the number of parameters that compute on every token: all except the embedding lookup."""
         return self.layers * sum(a * b for a, b in self.linear) + self.hidden * self.vocabulary
 
     @property

@@ -10,15 +10,15 @@ from unreel.core.errors import InvalidSettingError
 from unreel.reviewers.local.input_format import FamilyName
 from unreel.training.example_cost import ExampleCost, ExampleStratum, compute_example_cost
 from unreel.training.plan.architecture import ModelArchitecture
-from unreel.training.plan.resources import (
+from unreel.training.plan.device_resources import (
     AcceleratorDevice,
     DeviceMemoryEstimate,
-    count_question_operations,
+    count_question_flops,
     count_trained_parameters,
-    count_training_operations,
+    count_training_flops,
     estimate_device_memory,
 )
-from unreel.training.recipe import DevicesSection, ModelSection, TrainRecipe
+from unreel.training.recipe import TrainedModelSection, TrainingDevicesSection, TrainRecipe
 
 HOUR_S: Final = 3600.0
 WELL_FED: Final = 0.40
@@ -76,7 +76,7 @@ class TrainingHardware:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanExampleCost:
-    """Mean frames and tokens of an example, and the cost of the largest example."""
+    """Mean frames and tokens of the training examples, and the cost of the largest example."""
 
     frames: float
     prompt_tokens: float
@@ -145,16 +145,16 @@ def estimate_training(
     mean = _compute_mean_example_cost(strata, loads)
     shares = [stratum.examples / n_examples for stratum in strata]
     flops = learned * sum(
-        share * count_training_operations(model, architecture, load).total
+        share * count_training_flops(model, architecture, load).total
         for share, load in zip(shares, loads, strict=True)
     )
     utilisation = fleet.utilisation or UTILISATION[model.family].share
     peak = fleet.device.peak(model.precision) * fleet.count
     reading = sum(
-        share * count_question_operations(architecture, load).total
+        share * count_question_flops(architecture, load).total
         for share, load in zip(shares, loads, strict=True)
     )
-    answering_s = mean.answer_tokens * _estimate_token_seconds(model, architecture, fleet)
+    answering_s = mean.answer_tokens * _estimate_seconds_per_token(model, architecture, fleet)
     asked = steps // recipe.watch.every * recipe.watch.clips
     watched_s = asked * (reading / (peak * utilisation) + answering_s)
     decoded = learned * sum(share * load.decoded for share, load in zip(shares, loads, strict=True))
@@ -194,7 +194,7 @@ def estimate_training(
     )
 
 
-def _select_device_strategy(section: DevicesSection, fleet: TrainingHardware) -> str:
+def _select_device_strategy(section: TrainingDevicesSection, fleet: TrainingHardware) -> str:
     if fleet.count == 1:
         return "single"
     return "ddp" if section.strategy == "single" else section.strategy
@@ -221,8 +221,8 @@ def _compute_mean_example_cost(
     )
 
 
-def _estimate_token_seconds(
-    model: ModelSection, architecture: ModelArchitecture, fleet: TrainingHardware
+def _estimate_seconds_per_token(
+    model: TrainedModelSection, architecture: ModelArchitecture, fleet: TrainingHardware
 ) -> float:
     """Return the seconds per generated token: each device reads its part of the weights once."""
     size = 2 if model.precision == "bf16" else 4

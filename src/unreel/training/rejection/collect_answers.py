@@ -5,45 +5,45 @@ from pathlib import Path
 
 import torch
 
+from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
-from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
-from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_access import ClipAccessSettings
 from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.reviewers.local.input_format import read_checkpoint_input_spec
 from unreel.reviewers.local.loading import load_local_model
 from unreel.training.examples.order import ExampleOrder
-from unreel.training.examples.reading import ExampleSet
+from unreel.training.examples.reading import TrainingExampleSet
 from unreel.training.model import (
     AnswerSampler,
     BaseModelFolder,
     build_checkpoint_input_spec,
     find_base_model,
 )
-from unreel.training.recipe import RewardSection, TrainRecipe
-from unreel.training.rejection.run import (
+from unreel.training.recipe import AnswerRewardSection, TrainRecipe
+from unreel.training.rejection.accepted_answers import (
     build_accepted_examples,
     read_accepted_answers,
     select_best_answers,
     write_accepted_answers,
 )
-from unreel.training.rewards.answer_key import RewardedQuestion, group_examples_by_question
+from unreel.training.rewards.answer_key import QuestionWithTruths, group_examples_by_question
 from unreel.training.rewards.reward import AnswerReward
-from unreel.training.rewards.terms import compute_reward_terms
+from unreel.training.rewards.reward_settings import compute_answer_reward_settings
 from unreel.training.sft.batches import ExampleCollator
 from unreel.training.sft.lru_cache import LruCache
 
 _GALLERY_BYTES = 64 << 20
 
 
-def build_rejection_examples(
+def build_rejection_sampling_examples(
     recipe: TrainRecipe,
-    reward: RewardSection,
+    reward: AnswerRewardSection,
     folder: Path,
-    access: StorageAccess,
-    examples: ExampleSet,
-) -> ExampleSet:
+    access: ClipAccessSettings,
+    examples: TrainingExampleSet,
+) -> TrainingExampleSet:
     """Return the examples that the recipe's checkpoint answered well, with those answers as targets.
 
     Answers are sampled and scored once; a stored result in `folder` with the same inputs is reused.
@@ -61,7 +61,7 @@ def build_rejection_examples(
         )
         remedy = "Write reward.method = grpo, or name a whole checkpoint"
         raise InvalidSettingError(setting, problem, remedy)
-    whose = hash_rejection_inputs(recipe, base, examples)
+    whose = hash_rejection_sampling_inputs(recipe, base, examples)
     kept = read_accepted_answers(folder, whose)
     if kept is None:
         kept = select_best_answers(
@@ -72,7 +72,9 @@ def build_rejection_examples(
     return replace(examples, train=build_accepted_examples(examples.train, kept))
 
 
-def hash_rejection_inputs(recipe: TrainRecipe, base: BaseModelFolder, examples: ExampleSet) -> str:
+def hash_rejection_sampling_inputs(
+    recipe: TrainRecipe, base: BaseModelFolder, examples: TrainingExampleSet
+) -> str:
     """Return the hash of the model, the examples, the reward settings and the seed."""
     reward = "" if recipe.reward is None else recipe.reward.model_dump_json()
     return digest("harvest", base.digest, examples.digest, reward, str(recipe.seed))
@@ -80,11 +82,11 @@ def hash_rejection_inputs(recipe: TrainRecipe, base: BaseModelFolder, examples: 
 
 def _sample_rewarded_answers(
     recipe: TrainRecipe,
-    reward: RewardSection,
-    access: StorageAccess,
-    examples: ExampleSet,
+    reward: AnswerRewardSection,
+    access: ClipAccessSettings,
+    examples: TrainingExampleSet,
     base: BaseModelFolder,
-) -> list[tuple[RewardedQuestion, list[tuple[str, AnswerReward]]]]:
+) -> list[tuple[QuestionWithTruths, list[tuple[str, AnswerReward]]]]:
     encoder = RequestEncoder.open(base.folder, build_checkpoint_input_spec(recipe, base))
     order = ExampleOrder(examples.train, weights=examples.weights, seed=recipe.seed)
     lessons = ExampleCollator(
@@ -100,7 +102,7 @@ def _sample_rewarded_answers(
         seed=recipe.seed,
     )
     asked = group_examples_by_question(examples.train)
-    terms = compute_reward_terms(reward, [each.truths for each in asked])
+    terms = compute_answer_reward_settings(reward, [each.truths for each in asked])
     terms = terms.model_copy(
         update={"real_scale": 1.0, "generated_scale": 1.0}
     )  # `select_best_answers` balances

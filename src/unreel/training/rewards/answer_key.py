@@ -1,19 +1,19 @@
-"""Answer keys that travel as JSON, and distinct questions with the keys that score their answers."""
+"""Answer keys in JSON that compute the rewards of answers, and questions with all their truths."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from unreel.benchmarks.truth import format_truths_json, parse_truths_json
+from unreel.benchmarks.truth_json import format_truths_json, parse_truths_json
 from unreel.core.input_files import parse_json
+from unreel.protocols.box_space import BoxSpace, parse_box_space
 from unreel.protocols.protocol import AnswerContext, get_protocol
-from unreel.protocols.space import BoxSpace, parse_box_space
-from unreel.recipes.check import validate_recipe_sections
 from unreel.recipes.section import Count, RecipeSection, Text
+from unreel.recipes.validation import validate_recipe_sections
 from unreel.reviewers.contract import ReviewRequest
-from unreel.training.examples.example import ShownExample, TrainingExample
+from unreel.training.examples.example import TrainingExample, TrainingExampleInput
 from unreel.training.rewards.reward import NOTHING, AnswerReward, compute_answer_reward
-from unreel.training.rewards.terms import RewardTerms
+from unreel.training.rewards.reward_settings import AnswerRewardSettings
 
 LONGEST: Final = 20_000
 """Maximum number of characters. A longer answer gets no reward, because parsing it would delay the
@@ -32,7 +32,7 @@ class _AnswerKeyJson(RecipeSection):
     prompt: Text
     space: _BoxSpaceJson | None
     truths: str
-    terms: RewardTerms
+    terms: AnswerRewardSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class AnswerKey:
     space: BoxSpace | None
     """Coordinates of the boxes, for a protocol that asks for one."""
     truths: tuple[Any, ...]
-    terms: RewardTerms
+    terms: AnswerRewardSettings
 
     def mark(self, text: str) -> AnswerReward:
         """Return the reward of the answer `text`, parsed by the protocol's strict parser.
@@ -90,7 +90,7 @@ def parse_answer_key(text: str) -> AnswerKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PromptItem:
+class PromptWithAnswerKey:
     """A question as model input, with the answer key that computes the rewards of its answers."""
 
     sheet: ReviewRequest
@@ -98,7 +98,7 @@ class PromptItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RewardedQuestion:
+class QuestionWithTruths:
     """A question with all its ground truths; an answer is rewarded by the best-matching one."""
 
     example: TrainingExample
@@ -107,11 +107,11 @@ class RewardedQuestion:
 
     @property
     def called(self) -> str:
-        """Return the label by the first ground truth, as one word."""
+        """Return the label of the question's first ground truth, as one word."""
         return get_protocol(self.example.question.instrument.protocol).wording.right(self.truths[0])
 
-    def key(self, lesson: ShownExample, terms: RewardTerms) -> AnswerKey:
-        """Return the answer key that computes the rewards of answers to this question."""
+    def key(self, lesson: TrainingExampleInput, terms: AnswerRewardSettings) -> AnswerKey:
+        """Return the answer key of the question, from its model input `lesson` and the settings `terms`."""
         question, space = self.example.question, None
         if lesson.box_space is not None:
             width, height = self.example.clips[0].size
@@ -125,12 +125,12 @@ class RewardedQuestion:
         )
 
 
-def group_examples_by_question(examples: Sequence[TrainingExample]) -> list[RewardedQuestion]:
+def group_examples_by_question(examples: Sequence[TrainingExample]) -> list[QuestionWithTruths]:
     """Group `examples` by their question, in order; a clip with several rows gives one question."""
     rows: dict[Any, list[TrainingExample]] = {}
     for example in examples:
         rows.setdefault(example.question, []).append(example)
     return [
-        RewardedQuestion(example=same[0], truths=tuple(each.truth for each in same))
+        QuestionWithTruths(example=same[0], truths=tuple(each.truth for each in same))
         for same in rows.values()
     ]

@@ -15,10 +15,10 @@ from unreel.core.verdict import (
     Unparsed,
     Verdict,
 )
+from unreel.protocols.trace.ground_truth import TraceTruth
 from unreel.protocols.trace.prompts import asks_onset_time
-from unreel.protocols.trace.truth import TraceTruth
-from unreel.training.rewards.terms import (
-    RewardTerms,
+from unreel.training.rewards.reward_settings import (
+    AnswerRewardSettings,
     compute_box_closeness,
     compute_onset_closeness,
     compute_span_closeness,
@@ -32,7 +32,7 @@ _WIDEST: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class AnswerReward:
-    """Reward of an answer, with the values of its parts before weighting."""
+    """Reward of one answer, with the values of its parts (label, box, onset, format) before weighting."""
 
     total: float
     """0 to 1."""
@@ -45,14 +45,15 @@ NOTHING: Final = AnswerReward(0.0)
 
 
 def compute_answer_reward(
-    verdict: Verdict, truths: Sequence[Any], terms: RewardTerms, *, prompt: str
+    verdict: Verdict, truths: Sequence[Any], terms: AnswerRewardSettings, *, prompt: str
 ) -> AnswerReward:
-    """Return the reward of `verdict` against the best matching of its `truths`.
+    """Return the highest reward of the answer `verdict` over the ground truths of its question.
 
-    An unreadable answer earns 0, and so does a real clip that is called generated. A generated clip that is
-    called real costs `false_alarm` times less. A right label without evidence earns the same on real and
-    generated clips. Evidence on generated clips adds to it if it is closer than the best constant answer, and
-    costs if it is not. Both are linear in the closeness, so that constant evidence earns nothing on average.
+    An answer that cannot be parsed has a reward of 0, and so has a real clip that is called
+    generated. A generated clip that is called real loses `false_alarm` times less. A correct label
+    without evidence has the same reward on real and generated clips. Evidence on generated clips
+    raises the reward if it is closer to the truth than the best constant answer, and lowers it
+    otherwise. Both are linear in the closeness, so that constant evidence changes nothing on average.
     Explanations are not scored.
     """
     return max(
@@ -62,7 +63,7 @@ def compute_answer_reward(
 
 
 def _compute_reward_for_truth(
-    verdict: Verdict, truth: Any, terms: RewardTerms, prompt: str
+    verdict: Verdict, truth: Any, terms: AnswerRewardSettings, prompt: str
 ) -> AnswerReward:
     match verdict:
         case TraceVerdict():
@@ -86,7 +87,7 @@ def _compute_reward_for_truth(
 
 
 def _compute_trace_reward(
-    verdict: TraceVerdict, truth: TraceTruth, terms: RewardTerms, prompt: str
+    verdict: TraceVerdict, truth: TraceTruth, terms: AnswerRewardSettings, prompt: str
 ) -> AnswerReward:
     takes_back = verdict.label is Label.REAL and not isinstance(verdict.box, Unparsed)
     formed = not has_malformed_evidence(verdict) and not takes_back
@@ -104,7 +105,7 @@ def _compute_trace_reward(
 
 
 def _scale_closeness_above_bar(closeness: float | None, bar: float) -> float:
-    """Scale the difference between a closeness and the bar to -1 to 1; 0 if there is no closeness."""
+    """Scale the difference between a closeness and the bar to -1 to 1; 0 if the closeness is unknown."""
     return 0.0 if closeness is None else (closeness - bar) / max(bar, 1 - bar)
 
 
@@ -112,7 +113,7 @@ def _compute_label_reward(
     said: Label | Unparsed,
     true: Label,
     others: Sequence[tuple[str, float, float]],
-    terms: RewardTerms,
+    terms: AnswerRewardSettings,
     *,
     evidence: float = 0.0,
 ) -> AnswerReward:
@@ -143,7 +144,9 @@ def _compute_label_reward(
     return AnswerReward(scale * (1 - (1 - worth) / terms.false_alarm), parts)
 
 
-def _compute_realism_reward(verdict: RealismVerdict, true: int, terms: RewardTerms) -> AnswerReward:
+def _compute_realism_reward(
+    verdict: RealismVerdict, true: int, terms: AnswerRewardSettings
+) -> AnswerReward:
     if isinstance(verdict.score, Unparsed):
         return NOTHING
     near = 1 - abs(verdict.score - true) / _WIDEST

@@ -22,10 +22,10 @@ def compute_score(
     extra_info: Any = None,  # noqa: ARG001
     **_ignored: Any,
 ) -> float:
-    """Return the reward of one answer; called by verl's reward managers.
+    """Return the reward of one answer; verl's reward managers call this function.
 
     Raises:
-        UnreelError: `ground_truth` is no `AnswerKey`: no answer could make up for that.
+        UnreelError: `ground_truth` is not the JSON of an `AnswerKey`.
     """
     return _parse_answer_key_cached(ground_truth).mark(solution_str).total
 

@@ -1,6 +1,6 @@
 """Batches for supervised training: examples are decoded, encoded and collated in worker processes.
 
-An `ExampleCollator` is sent to the decoding workers. Each worker opens its own reader at the
+An `ExampleCollator` is sent to the decoding workers. Each worker opens its own media reader at the
 first call, and all workers share one cache.
 """
 
@@ -14,17 +14,25 @@ from torch import Tensor
 from torch.utils.data import get_worker_info
 
 from unreel.core.clip import Clip
+from unreel.core.content_ids import digest
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
-from unreel.core.identity import digest
 from unreel.core.question import Condition
-from unreel.engine.storage_access import StorageAccess, find_clip_change, open_local_copy
+from unreel.engine.storage_access import (
+    ClipAccessSettings,
+    find_clip_change,
+    provide_local_clip_file,
+)
 from unreel.media.access import open_media_reader
 from unreel.media.reader import MediaReader
 from unreel.reviewers.ask import ClipInputLoader
 from unreel.reviewers.contract import ClipInput, InputKind
 from unreel.reviewers.local.encoder import IGNORED, EncodedRequest, RequestEncoder
-from unreel.training.examples.example import ShownExample, TrainingExample, build_shown_example
+from unreel.training.examples.example import (
+    TrainingExample,
+    TrainingExampleInput,
+    load_training_example_input,
+)
 from unreel.training.examples.order import ExampleOrder
 from unreel.training.sft.lru_cache import (
     exit_with_parent_process,
@@ -42,13 +50,13 @@ Told = tuple[str, str, str]
 
 
 class ExampleCollator:
-    """Collator of a batch from indices of the training order.
+    """Collator that builds a batch from indices of the training order.
 
     Args:
-        order: Example at each index.
+        order: Training examples by index.
         encoder: Encoder of requests.
-        access: Access to clips.
-        gallery: Cache of inputs.
+        access: Settings to open clips.
+        gallery: Cache of clip inputs.
     """
 
     def __init__(
@@ -56,7 +64,7 @@ class ExampleCollator:
         order: ExampleOrder,
         *,
         encoder: RequestEncoder,
-        access: StorageAccess,
+        access: ClipAccessSettings,
         gallery: Any,
     ) -> None:
         self._order, self._encoder = order, encoder
@@ -89,11 +97,11 @@ class ExampleCollator:
             batch["labels"].fill_(IGNORED)
         return batch | {UNSHOWN: tuple(unshown.items())}
 
-    def lesson(self, example: TrainingExample) -> ShownExample | Failure:
-        """Return the example as model input, or the failure of its clips."""
+    def lesson(self, example: TrainingExample) -> TrainingExampleInput | Failure:
+        """Return the training example as model input, or the failure of its clips."""
         if self._showing is None:
-            self._showing = _open_presentation(self._access, self._gallery)
-        return build_shown_example(example, self._showing, self._encoder)
+            self._showing = _open_clip_input_loader(self._access, self._gallery)
+        return load_training_example_input(example, self._showing, self._encoder)
 
     def _encode(self, example: TrainingExample) -> EncodedRequest | Failure:
         lesson = self.lesson(example)
@@ -106,13 +114,13 @@ class ExampleCollator:
             found = self._encode(self._order[further])
             if not isinstance(found, Failure):
                 return found
-        raise build_unshown_examples_error(unshown.values(), met=len(unshown) + _MOST_TRIES)
+        raise build_unusable_examples_error(unshown.values(), met=len(unshown) + _MOST_TRIES)
 
 
-def build_unshown_examples_error(
+def build_unusable_examples_error(
     unshown: Iterable[Sequence[str]], *, met: int
 ) -> UnreadableSourceError:
-    """Build the error for data with too many examples that cannot be decoded or encoded."""
+    """Build the error for training data with too many examples that cannot be decoded or encoded."""
     names = list(unshown)
     name, reason, detail = names[0]
     problem = (
@@ -122,8 +130,8 @@ def build_unshown_examples_error(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _CachedPresentation(ClipInputLoader):
-    """Presentation of clips that caches the inputs up to the size of the cache."""
+class _CachedClipInputLoader(ClipInputLoader):
+    """Loader of clip inputs that keeps loaded inputs in a cache of limited size."""
 
     gallery: Any
     opened: AbstractContextManager[MediaReader]
@@ -142,14 +150,14 @@ class _CachedPresentation(ClipInputLoader):
         return shown
 
 
-def _open_presentation(access: StorageAccess, gallery: Any) -> ClipInputLoader:
-    """Open a media reader for this process and return the presentation that uses it."""
+def _open_clip_input_loader(access: ClipAccessSettings, gallery: Any) -> ClipInputLoader:
+    """Open a media reader for this process and return the cached loader of clip inputs that uses it."""
     if get_worker_info() is not None:
         exit_with_parent_process()
     opened = open_media_reader(access.settings, trusted=access.trusted)
-    return _CachedPresentation(
+    return _CachedClipInputLoader(
         reader=opened.__enter__(),
-        open_file=partial(open_local_copy, access=access),
+        open_file=partial(provide_local_clip_file, access=access),
         find_change=find_clip_change,
         gallery=gallery,
         opened=opened,

@@ -6,20 +6,20 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from unreel.core.content_ids import digest
 from unreel.core.estimate import Estimate, Scorecard
 from unreel.core.failure import Failure
-from unreel.core.identity import digest
 from unreel.protocols.answer_text import parse_answer_text
 from unreel.protocols.protocol import ScoredQuestion, get_protocol
-from unreel.training.examples.example import ShownExample, TrainingExample
+from unreel.training.examples.example import TrainingExample, TrainingExampleInput
 
-Asked = tuple[Sequence[TrainingExample], ShownExample | Failure, str]
+Asked = tuple[Sequence[TrainingExample], TrainingExampleInput | Failure, str]
 """A question with its rows, as shown or why not, and what the model said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ValidationResult:
-    """Held-out loss and scorecards at one step."""
+class TrainingValidationResult:
+    """Result of a validation during training: loss and scorecards on held-out examples at one step."""
 
     step: int
     loss: float
@@ -27,7 +27,7 @@ class ValidationResult:
     """One per protocol, over the validation clips."""
 
     def figures(self) -> dict[str, float]:
-        """Return the value of every measured metric, by protocol and metric name."""
+        """Return the value of every measured metric of the validation, by protocol and metric name."""
         return {
             f"{card.instrument.protocol} {metric.name}": metric.value.value
             for card in self.cards
@@ -55,8 +55,8 @@ class EarlyStoppingState:
     ended: str = ""
     """Why the training ended; "" while it goes on."""
 
-    def note(self, look: ValidationResult) -> bool:
-        """Update the state with the validation result `look`; return whether it is the best so far."""
+    def note(self, look: TrainingValidationResult) -> bool:
+        """Add the validation result `look` to the state; return whether it is the best so far."""
         self.last = look.written()
         is_best = self.best_loss is None or look.loss < self.best_loss
         self.since_best = 0 if is_best else self.since_best + 1
@@ -96,7 +96,7 @@ def score_validation_answers(asked: Sequence[Asked], *, seed: int) -> tuple[Scor
     return tuple(get_protocol(name).score(scored, seed=seed) for name, scored in rows.items())
 
 
-def _parse_validation_answer(lesson: ShownExample, text: str) -> Any:
+def _parse_validation_answer(lesson: TrainingExampleInput, text: str) -> Any:
     question = lesson.example.question
     return parse_answer_text(
         text,

@@ -73,8 +73,8 @@ def _exit_after_process(parent: Any) -> None:
 
 
 @contextlib.contextmanager
-def open_input_cache(most_bytes: int, *, shared: bool) -> Iterator[Any]:
-    """Open a cache in this process, or in a process of its own that decoding workers share."""
+def open_clip_input_cache(most_bytes: int, *, shared: bool) -> Iterator[Any]:
+    """Open a cache of clip inputs, in this process or (if `shared`) in one that all workers share."""
     if not shared:
         yield LruCache(most_bytes)
         return

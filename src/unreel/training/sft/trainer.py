@@ -21,22 +21,22 @@ from unreel.core.errors import (
     InvalidSettingError,
     MachineError,
     format_library_error,
-    raise_machine_error,
+    raise_if_machine_error,
 )
 from unreel.core.input_files import parse_json_object, read_limited_bytes
 from unreel.core.output_files import OutputDirectory
 from unreel.reviewers.local.input_format import CheckpointInputSpec, write_checkpoint_input_spec
-from unreel.training.card import CheckpointCard, write_model_card
-from unreel.training.checkpoints import INNER, CheckpointFolder, format_checkpoint_name
+from unreel.training.checkpoints import INNER, TrainingCheckpointStore, format_checkpoint_name
 from unreel.training.curve import HELD_OUT, LOSS, Moment, write_training_curve
+from unreel.training.model_card import CheckpointModelCard, write_model_card
 from unreel.training.recipe import TrainRecipe
 from unreel.training.sft.batches import (
     PLACE,
     UNSHOWN,
     ExampleCollator,
-    build_unshown_examples_error,
+    build_unusable_examples_error,
 )
-from unreel.training.sft.early_stopping import EarlyStoppingState, ValidationResult
+from unreel.training.sft.early_stopping import EarlyStoppingState, TrainingValidationResult
 
 
 def build_trainer_arguments(recipe: TrainRecipe, folder: Path, *, n_steps: int) -> dict[str, Any]:
@@ -75,7 +75,7 @@ MOST_UNSHOWN: Final = 0.1
 _FEW: Final = 10
 """Number of failed clips that is always accepted."""
 
-LookAt = Callable[["ResumableSftTrainer"], ValidationResult | None]
+LookAt = Callable[["ResumableSftTrainer"], TrainingValidationResult | None]
 """How the held-out part is looked at; `None` where nothing is held out."""
 
 
@@ -89,7 +89,7 @@ class SftTrainerContext:
     lessons: ExampleCollator
     n_examples: int
     look: LookAt
-    card: Callable[[EarlyStoppingState, int], CheckpointCard]
+    card: Callable[[EarlyStoppingState, int], CheckpointModelCard]
     on_step: Callable[[int, float, EarlyStoppingState], None]
     """Called after each step with its number, its loss, and the validation so far."""
     should_stop: Callable[[], bool]
@@ -116,7 +116,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
         n_steps: int,
         vigil: EarlyStoppingState,
     ) -> None:
-        self.desk, self.vigil, self.checkpoints = desk, vigil, CheckpointFolder(desk.folder)
+        self.desk, self.vigil, self.checkpoints = desk, vigil, TrainingCheckpointStore(desk.folder)
         config = _build_sft_config(desk, n_steps)
         places = n_steps * config.per_device_train_batch_size * config.gradient_accumulation_steps
         super().__init__(
@@ -145,7 +145,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
         met = min((self.state.global_step + 1) * at_once, self.desk.n_examples)
         n_unshown = len(self.vigil.unshown)
         if n_unshown > _FEW and n_unshown > MOST_UNSHOWN * met:
-            raise build_unshown_examples_error(self.vigil.unshown.values(), met=met)
+            raise build_unusable_examples_error(self.vigil.unshown.values(), met=met)
         return batches, self._get_num_items_in_batch(batches, device)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
@@ -225,7 +225,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
             )
             problem = f"the checkpoint of step {self.state.global_step} cannot be written"
             try:
-                raise_machine_error(error)
+                raise_if_machine_error(error)
             except MachineError as refusal:
                 msg = f"{problem} ({refusal.problem}); {kept}"
                 raise MachineError(msg, refusal.remedy) from error
@@ -237,7 +237,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
         """Load the weights of a checkpoint, only with FSDP.
 
-        Otherwise `model_loading` has already loaded the weights and rejected a mismatch.
+        Otherwise `load_trainable_model` has already loaded the weights and rejected a mismatch.
         """
         if self.is_fsdp_enabled:
             super()._load_from_checkpoint(str(Path(resume_from_checkpoint) / INNER), model)

@@ -10,11 +10,11 @@ from accelerate.utils import gather_object
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.local.encoder import IGNORED, RequestEncoder
-from unreel.training.examples.example import ShownExample, TrainingExample
+from unreel.training.examples.example import TrainingExample, TrainingExampleInput
 from unreel.training.sft.batches import ExampleCollator
 from unreel.training.sft.early_stopping import (
     Asked,
-    ValidationResult,
+    TrainingValidationResult,
     choose_validation_questions,
     score_validation_answers,
 )
@@ -24,15 +24,15 @@ AT_ONCE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _ShownQuestion:
+class _ValidationQuestion:
     """A question with its examples as model input; the examples differ only in their answers."""
 
     examples: Sequence[TrainingExample]
-    lessons: Sequence[ShownExample]
+    lessons: Sequence[TrainingExampleInput]
 
 
 class HoldoutEvaluator:
-    """Validation on the same held-out questions each time, distributed over all devices.
+    """Evaluator of the model in training on the same held-out questions each time, on all devices.
 
     Args:
         held_out: Examples that are never trained on.
@@ -56,10 +56,10 @@ class HoldoutEvaluator:
         self._questions = choose_validation_questions(held_out, most=most, seed=seed)
         self._lessons, self._encoder = lessons, encoder
         self._max_tokens, self._seed = max_tokens, seed
-        self._shown: list[_ShownQuestion] = []
+        self._shown: list[_ValidationQuestion] = []
         self._failed: list[Asked] = []
 
-    def __call__(self, teacher: Any) -> ValidationResult | None:
+    def __call__(self, teacher: Any) -> TrainingValidationResult | None:
         """Validate the current model of the trainer `teacher`; return `None` if there is no question."""
         if not self._shown and not self._failed:
             self._lay_out()
@@ -83,7 +83,7 @@ class HoldoutEvaluator:
             (self._shown[place].examples, self._shown[place].lessons[0], text)
             for place, _, text in gathered
         ]
-        return ValidationResult(
+        return TrainingValidationResult(
             step=teacher.state.global_step,
             loss=math.fsum(total for _, (total, _), _ in gathered) / max(1, n_tokens),
             cards=score_validation_answers([*asked, *self._failed], seed=self._seed),
@@ -96,23 +96,23 @@ class HoldoutEvaluator:
             why = why or next(filter(None, map(self._impossible, lessons)), None)
             if why is None:
                 shown = [each for each in lessons if not isinstance(each, Failure)]
-                self._shown.append(_ShownQuestion(examples, shown))
+                self._shown.append(_ValidationQuestion(examples, shown))
             else:
                 self._failed.append((examples, why, ""))
 
-    def _impossible(self, lesson: ShownExample | Failure) -> Failure | None:
+    def _impossible(self, lesson: TrainingExampleInput | Failure) -> Failure | None:
         if isinstance(lesson, Failure):
             return lesson
         encoded = self._encoder.encode(lesson.sheet, lesson.target)
         return encoded if isinstance(encoded, Failure) else None
 
-    def _loss(self, teacher: Any, shown: _ShownQuestion) -> tuple[float, int]:
+    def _loss(self, teacher: Any, shown: _ValidationQuestion) -> tuple[float, int]:
         """Compute the total loss over all answer tokens of the question, and the number of tokens."""
         batch = self._batch(teacher, [(each.sheet, each.target) for each in shown.lessons])
         n = int((batch["labels"][..., 1:] != IGNORED).sum())
         return float(teacher.compute_loss(teacher.model_wrapped, batch)) * n, n
 
-    def _answer(self, teacher: Any, shown: Sequence[_ShownQuestion]) -> list[str]:
+    def _answer(self, teacher: Any, shown: Sequence[_ValidationQuestion]) -> list[str]:
         batch = self._batch(teacher, [(each.lessons[0].sheet, None) for each in shown])
         model = teacher.accelerator.unwrap_model(teacher.model_wrapped)
         with teacher.compute_loss_context_manager():

@@ -1,1 +1,1 @@
-"""Schema changes of the ledger, one file each, in the order of their numbers."""
+"""Schema migrations of the ledger, one file for each, in the order of their numbers."""

@@ -20,7 +20,7 @@ _REFUSAL: Final = "the ledger is only added to: nothing that was said is changed
 
 
 def upgrade() -> None:
-    """Create the tables, then the triggers that make them append-only."""
+    """Create the ledger's tables, then the triggers that make them append-only."""
     _create_campaign_tables()
     _create_task_tables()
     _create_answer_tables()

@@ -1,0 +1,263 @@
+"""Push of a campaign's tasks to Label Studio, and export of its screening decisions."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from unreel.annotation.assignment import assign_tasks_to_annotators
+from unreel.annotation.browser_copies import (
+    ClipCopyResult,
+    build_clip_copy_urls,
+    make_browser_copies,
+)
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    Annotator,
+    BrowserClipCopy,
+    Campaign,
+)
+from unreel.annotation.campaign_state import iter_valid_judgements, read_campaign_records
+from unreel.annotation.interfaces.screens import AnnotationScreen, get_annotation_screen
+from unreel.annotation.judgements import ScreeningAnswer, Value
+from unreel.annotation.ledger.ledger import Ledger
+from unreel.annotation.studio.accounts import create_annotator_accounts
+from unreel.annotation.studio.client import LabelStudioClient
+from unreel.annotation.studio.push import (
+    AssignmentPushRequest,
+    AssignmentPushResult,
+    push_assignments,
+)
+from unreel.annotation.studio.settings import read_copy_name_key
+from unreel.annotation.tasks import (
+    TaskClip,
+    build_annotation_tasks,
+    read_task_clips,
+    select_known_answers,
+    select_task_clips,
+)
+from unreel.benchmarks.entry import Rejected
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure
+from unreel.core.output_files import OutputDirectory
+from unreel.engine.location import StorageLocation
+from unreel.engine.progress import JobCallbacks, Progress
+from unreel.engine.storage_access import ClipAccessSettings
+
+SHARE: Final = 0.5
+"""Fraction of prefilled tasks among those with earlier annotations; the rest stays blind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignPushSettings:
+    """Settings of a campaign push: benchmark, question, annotators, and tasks per annotator."""
+
+    benchmark: Path
+    campaign: str
+    interface: AnnotationInterface
+    annotators: tuple[Annotator, ...]
+    overlap: int = 3
+    seed: int = 0
+    question: str = ""
+    n_gold: int = 0
+    prefill: Mapping[str, Value] = field(default_factory=dict)
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Names of the two clips of each; empty for all pairs that there are."""
+    guidelines: str = ""
+    """"" for those that come with the interface."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignPushContext:
+    """Services of a campaign push: ledger, Label Studio client, and storage of the clip copies."""
+
+    ledger: Ledger
+    client: LabelStudioClient
+    place: StorageLocation
+    """Of the copies."""
+    access: ClipAccessSettings
+    folder: Path
+    """Of the state: passwords that are made are kept there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignPushReport:
+    """Result of a campaign push: counts of tasks, failed clips and rejected benchmark rows."""
+
+    campaign: str
+    tasks: int
+    new_tasks: int
+    batch: int
+    """Number of the batch that the new tasks are; that of the last where none is new."""
+    pushed: AssignmentPushResult
+    failures: Mapping[str, Failure]
+    """Clips that have no copy, and why."""
+    rejected: tuple[Rejected, ...]
+
+
+def push_campaign_tasks(
+    order: CampaignPushSettings, desk: CampaignPushContext, callbacks: JobCallbacks
+) -> CampaignPushReport:
+    """Copy the clips, assign new tasks to annotators, and upload all assigned tasks to Label Studio.
+
+    The push may be killed at any time and run again with the same settings. New clips of the
+    benchmark, and clips that can be read now, become a new batch.
+
+    Raises:
+        InvalidSettingError: No clip of the benchmark can be shown.
+    """
+    rejected: list[Rejected] = []
+    screen = get_annotation_screen(order.interface, question=order.question)
+    subjects = read_task_clips(order.benchmark, interface=order.interface, refused=rejected.append)
+    subjects = select_task_clips(subjects, order.pairs)
+    copies, failures = _copy_all_clips(subjects, desk, callbacks)
+    tasks = build_annotation_tasks(
+        subjects, copies, interface=order.interface, prefill=order.prefill, pairs=order.pairs
+    )
+    if not tasks:
+        setting, problem = "BENCH", f"no clip of {order.benchmark} can be shown"
+        why = "; ".join(sorted({str(failure) for failure in failures.values()})[:3])
+        raise InvalidSettingError(setting, f"{problem} ({why})", "Name clips that can be decoded")
+    campaign = _start_campaign(order, screen, desk.ledger)
+    gold = _select_gold_answers(order, tasks, subjects, desk.ledger)
+    n_new, batch = _assign_new_tasks(order, tasks, gold, desk.ledger)
+    people = desk.ledger.annotators()
+    involved = {each.annotator for each in desk.ledger.assignments(order.campaign)}
+    accounts = create_annotator_accounts(
+        desk.client, [one for one in people if one.name in involved], folder=desk.folder
+    )
+    callbacks.on_due("tasks", sum(1 for _ in desk.ledger.assignments(order.campaign)))
+    delivery = AssignmentPushRequest(
+        client=desk.client,
+        ledger=desk.ledger,
+        campaign=campaign,
+        screen=screen,
+        accounts=accounts,
+        find_urls=lambda task: build_clip_copy_urls(
+            desk.place, [copy.location for copy in task.copies]
+        ),
+    )
+    return CampaignPushReport(
+        campaign=order.campaign,
+        tasks=len(tasks),
+        new_tasks=n_new,
+        batch=batch,
+        pushed=push_assignments(
+            delivery, heard=lambda n: callbacks.on_step("tasks", Progress(done=n))
+        ),
+        failures=failures,
+        rejected=tuple(rejected),
+    )
+
+
+def write_screening_decisions(ledger: Ledger, campaign: str, file: Path) -> dict[str, int]:
+    """Write the annotators' decisions to keep or remove segments to `file`; return the count of each.
+
+    The file is JSONL, for the key `decisions` of `[screen]` in a curation recipe. A segment is kept
+    or removed if more than half of its assigned annotators agree. Otherwise it is counted as
+    undecided and not written.
+    """
+    records = read_campaign_records(ledger, campaign)
+    asked = Counter(task for _, task in records.assignments)
+    said: dict[str, Counter[bool]] = {}
+    for judgement in iter_valid_judgements(records):
+        if isinstance(judgement.value, ScreeningAnswer):
+            said.setdefault(judgement.task.id, Counter())[judgement.value.keep] += 1
+    told = Counter[str]()
+    with OutputDirectory(file.parent).create_text(file.name) as lines:
+        for id_, votes in said.items():
+            (keep, n), *_ = votes.most_common()
+            if 2 * n > asked[id_]:
+                decision = "keep" if keep else "remove"
+                told[decision] += 1
+                row = {"piece": records.tasks[id_].names[0], "decision": decision}
+                lines.write(json.dumps(row) + "\n")
+            else:
+                told["undecided"] += 1
+    return dict(told)
+
+
+def _copy_all_clips(
+    subjects: list[TaskClip], desk: CampaignPushContext, callbacks: JobCallbacks
+) -> tuple[dict[str, BrowserClipCopy], dict[str, Failure]]:
+    copies: dict[str, BrowserClipCopy] = {}
+    failures: dict[str, Failure] = {}
+    progress = Progress()
+
+    def count(one: ClipCopyResult) -> None:
+        if isinstance(one.result, Failure):
+            progress.failures[one.result.reason.value] += 1
+        else:
+            progress.done += 1
+        callbacks.on_step("copies", progress)
+
+    callbacks.on_due("copies", len(subjects))
+    wanted = [subject.wanted for subject in subjects]
+    key = read_copy_name_key(desk.folder)
+    made = make_browser_copies(wanted, place=desk.place, access=desk.access, key=key, heard=count)
+    for copied in made:
+        if isinstance(copied.result, Failure):
+            failures[copied.name] = copied.result
+        else:
+            copies[copied.name] = copied.result
+    return copies, failures
+
+
+def _start_campaign(
+    order: CampaignPushSettings, screen: AnnotationScreen, ledger: Ledger
+) -> Campaign:
+    campaign = Campaign(
+        name=order.campaign,
+        interface=order.interface,
+        benchmark=str(order.benchmark.absolute()),
+        overlap=order.overlap,
+        seed=order.seed,
+        guidelines=order.guidelines or screen.guidelines,
+        interface_version=screen.version,
+    )
+    ledger.enlist(order.annotators)
+    ledger.open_campaign(campaign)
+    return campaign
+
+
+def _select_gold_answers(
+    order: CampaignPushSettings,
+    tasks: list[AnnotationTask],
+    subjects: list[TaskClip],
+    ledger: Ledger,
+) -> dict[str, Value]:
+    """Choose tasks with known answers for the campaign's first batch; return {} for later batches."""
+    if not order.n_gold or any(list(ledger.assignments(order.campaign))):
+        return {}
+    return select_known_answers(
+        tasks, subjects, interface=order.interface, n=order.n_gold, seed=order.seed
+    )
+
+
+def _assign_new_tasks(
+    order: CampaignPushSettings,
+    tasks: list[AnnotationTask],
+    gold: Mapping[str, Value],
+    ledger: Ledger,
+) -> tuple[int, int]:
+    """Assign the unassigned tasks to annotators; return how many there are and the batch number."""
+    given = list(ledger.assignments(order.campaign))
+    assigned, last = {each.task for each in given}, max((each.batch for each in given), default=0)
+    new = [replace(task, known=gold.get(task.id)) for task in tasks if task.id not in assigned]
+    if not new:
+        return 0, last
+    ledger.add_tasks(order.campaign, new)
+    dealt = assign_tasks_to_annotators(
+        new,
+        [annotator.name for annotator in order.annotators],
+        overlap=order.overlap,
+        seed=order.seed,
+        batch=last + 1,
+        prefilled_share=SHARE if order.prefill else None,
+        gold=list(gold),
+    )
+    ledger.assign(order.campaign, dealt)
+    return len(new), last + 1

@@ -1,0 +1,202 @@
+"""Content of a campaign for publication, aliases of annotators, and files with all answers."""
+
+import json
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from unreel.annotation.agreement import CampaignAgreement, measure_annotator_agreement
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, Campaign
+from unreel.annotation.campaign_consensus import compute_campaign_consensus
+from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements
+from unreel.annotation.consensus.outcome import (
+    CampaignConsensus,
+    ConsensusRule,
+    Dissent,
+    Outcome,
+    SettledTask,
+)
+from unreel.annotation.judgements import VALUES, AnyValue, LedgerNotice
+from unreel.annotation.opinion import AnnotatorOpinion
+from unreel.annotation.polish.confirmed_texts import PolishedRationale, read_confirmed_rationales
+from unreel.annotation.publishing.human_scores import AnnotatorScoringInput
+from unreel.benchmarks.entry import Entry
+from unreel.core.errors import InvalidSettingError
+from unreel.core.output_files import OutputDirectory
+
+_MAKERS_TRUTH: Final = {AnnotationInterface.REALITY, AnnotationInterface.PASS_FAIL}
+"""Questions whose answers do not become ground truth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishableCampaign:
+    """Campaign with all published content: tasks, opinions, consensus, agreement and rationales."""
+
+    campaign: Campaign
+    tasks: Mapping[str, AnnotationTask]
+    """All that were pushed, by id."""
+    opinions: Sequence[AnnotatorOpinion]
+    """The newest of each person on each task, without those of people who are excluded."""
+    consensus: CampaignConsensus
+    agreement: CampaignAgreement = field(default_factory=lambda: CampaignAgreement(overall={}))
+    polished: Mapping[str, PolishedRationale] = field(default_factory=dict)
+    """By the task's id: rationales that a model merged and people confirmed."""
+    n_quarantined: int = 0
+    """Annotations that could not be read."""
+    n_excluded: int = 0
+    """People whose judgements do not count."""
+    swapped: frozenset[tuple[str, str]] = frozenset()
+    """Annotators and tasks for whom a pair was shown with its second clip on the left."""
+    keep_undecided: bool = False
+    """Clips that people did not settle are published with what their makers say."""
+
+    def __post_init__(self) -> None:
+        interface = self.campaign.interface
+        if self.keep_undecided and interface not in _MAKERS_TRUTH:
+            setting, problem = (
+                "--keep-undecided",
+                f"under {interface.value} people's word is the truth",
+            )
+            remedy = "Leave it out, or lower --quorum"
+            raise InvalidSettingError(setting, problem, remedy)
+
+    @property
+    def annotators(self) -> list[str]:
+        """Return the names of all annotators with a valid judgement, sorted."""
+        return sorted({opinion.annotator for opinion in self.opinions})
+
+    def said_by_task(self, aliases: Mapping[str, str]) -> dict[str, dict[str, AnyValue]]:
+        """Return the annotators' answers by task id, then by the published name of the annotator."""
+        found: dict[str, dict[str, AnyValue]] = {}
+        for opinion in sorted(self.opinions, key=lambda o: aliases[o.annotator]):
+            found.setdefault(opinion.task.id, {})[aliases[opinion.annotator]] = opinion.value
+        return found
+
+
+def assign_annotator_aliases(
+    annotators: Sequence[str], *, seed: int, named: bool
+) -> dict[str, str]:
+    """Return the published name of each annotator: the own name if `named`, else a random number."""
+    if named:
+        return {name: name for name in annotators}
+    drawn = sorted(annotators)
+    random.Random(seed).shuffle(drawn)  # noqa: S311  a lot, no secret: the ledger knows
+    width = len(str(len(drawn)))
+    return {name: f"annotator-{place:0{width}d}" for place, name in enumerate(drawn, start=1)}
+
+
+def build_publishable_campaign(
+    records: CampaignRecords,
+    rule: ConsensusRule,
+    *,
+    notices: Sequence[LedgerNotice] = (),
+    seed: int = 0,
+) -> PublishableCampaign:
+    """Build the content for publication: the campaign, its consensus by `rule`, and the agreement.
+
+    Rationales that were polished and confirmed in `notices` replace the originals.
+    """
+    interface = records.campaign.interface
+    opinions = sorted(
+        iter_valid_judgements(records), key=lambda each: (each.task.id, each.annotator)
+    )
+    return PublishableCampaign(
+        campaign=records.campaign,
+        tasks=records.tasks,
+        opinions=opinions,
+        consensus=compute_campaign_consensus(records, rule),
+        polished=read_confirmed_rationales(records, rule, notices),
+        agreement=measure_annotator_agreement(opinions, interface=interface, seed=seed),
+        n_quarantined=len(records.quarantined),
+        n_excluded=len(records.excluded),
+        swapped=frozenset(by for by, given in records.assignments.items() if given.swapped),
+    )
+
+
+def build_annotator_scoring_input(
+    edition: PublishableCampaign, entries: Mapping[str, Entry], *, seed: int
+) -> AnnotatorScoringInput:
+    """Build the input for scoring the annotators of a campaign; `entries` are its clips by name."""
+    return AnnotatorScoringInput(
+        interface=edition.campaign.interface,
+        rule=edition.consensus.rule,
+        opinions=edition.opinions,
+        consensus=edition.consensus,
+        entries=entries,
+        seed=seed,
+        swapped=edition.swapped,
+    )
+
+
+CONSENSUS: Final = "consensus.jsonl"
+ANNOTATIONS: Final = "annotations.jsonl"
+REVIEWER: Final = "reviewer"
+"""Placeholder for a person who decided without being an annotator."""
+
+
+def write_consensus_and_answers(
+    folder: OutputDirectory, edition: PublishableCampaign, aliases: Mapping[str, str]
+) -> None:
+    """Write two JSON Lines files: the consensus and dissent of each task, and all judgements."""
+    _write_json_lines(folder, CONSENSUS, _iter_consensus_rows(edition, aliases))
+    _write_json_lines(folder, ANNOTATIONS, _iter_annotation_rows(edition, aliases))
+
+
+def _iter_consensus_rows(
+    edition: PublishableCampaign, aliases: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    for task in edition.tasks.values():
+        found = edition.consensus.tasks.get(task.id)
+        head = {"clips": list(task.names), "task": task.id}
+        yield head | (
+            _build_outcome_fields(found, aliases)
+            if found
+            else {"settled": False, "why": "not-judged"}
+        )
+
+
+def _build_outcome_fields(found: Outcome, aliases: Mapping[str, str]) -> dict[str, Any]:
+    if not isinstance(found, SettledTask):
+        return {"settled": False, "why": found.why.value, "detail": found.detail}
+    return {
+        "settled": True,
+        "value": _convert_answer_to_json(found.value),
+        "method": found.method.value,
+        "support": [aliases.get(name, REVIEWER) for name in found.support],
+        "dissent": [_build_dissent_fields(each, aliases) for each in found.dissent],
+        "words_of": aliases.get(found.words_of, REVIEWER) if found.words_of else "",
+    }
+
+
+def _build_dissent_fields(dissent: Dissent, aliases: Mapping[str, str]) -> dict[str, Any]:
+    name, value = dissent
+    return {"annotator": aliases.get(name, REVIEWER), "value": _convert_answer_to_json(value)}
+
+
+def _iter_annotation_rows(
+    edition: PublishableCampaign, aliases: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Yield all answers sorted by clip and alias; this order reveals neither identities nor times."""
+    given = sorted(edition.opinions, key=lambda o: (o.task.names, aliases[o.annotator]))
+    for opinion in given:
+        yield {
+            "clips": list(opinion.task.names),
+            "annotator": aliases[opinion.annotator],
+            "value": _convert_answer_to_json(opinion.value),
+        }
+
+
+def _convert_answer_to_json(value: AnyValue) -> Any:
+    plain = VALUES.dump_python(value, mode="json")
+    for trace in plain.get("traces", ()):
+        trace["categories"].sort()  # a set has no order, and a file has one
+    return plain
+
+
+def _write_json_lines(
+    folder: OutputDirectory, name: str, lines: Iterable[Mapping[str, Any]]
+) -> None:
+    with folder.create_text(name) as file:
+        for line in lines:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")

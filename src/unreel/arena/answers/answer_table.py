@@ -1,0 +1,173 @@
+"""Table of a season's answers and its clips, as columns: the input of all rankings."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.core.errors import InvalidValueError
+from unreel.stats.row_sample import BoolArray
+
+NOBODY: Final = -1
+"""In the place of a creator: the clip is real."""
+SAID_REAL: Final = 0
+SAID_GENERATED: Final = 1
+SILENT: Final = -1
+"""Asked, and no answer that could be read: a failure, or a text that says neither."""
+
+REAL: Final = ""
+"""Placeholder for the creator of real clips."""
+
+Indices = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonClips:
+    """The clips of a season as columns: creator, scene, control and nuisance properties of each clip.
+
+    All columns are as long as `clips`.
+    """
+
+    clips: tuple[str, ...]
+    """Names, unique."""
+    creators: tuple[str, ...]
+    """`CREATOR` or `CREATOR/SETTING`, sorted."""
+    scenes: tuple[str, ...]
+    """Source clips, sorted; the units of resampling."""
+    creator: Indices
+    """Index in `creators`, or `NOBODY` (-1) for real clips and controls."""
+    scene: Indices
+    """Place in `scenes`."""
+    control: Indices
+    """Index in `controls`, or `NOBODY` (-1)."""
+    controls: tuple[str, ...] = ()
+    """Names of controls: real clips, changed."""
+    nuisances: tuple[str, ...] = ()
+    """What else may sway a reviewer: length, resolution, motion, sound."""
+    nuisance: Floats
+    """A row for each clip, a column for each of `nuisances`; NaN where it is not known."""
+
+    def __post_init__(self) -> None:
+        columns = (self.creator, self.scene, self.control, self.nuisance)
+        if any(len(column) != len(self.clips) for column in columns):
+            msg = f"columns of {len(self.clips)} clips must be as long. Build them together"
+            raise InvalidValueError(msg)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Return the names of the sources of a season's clips: creators, then real clips, then controls."""
+        return (*self.creators, REAL, *self.controls)
+
+    @property
+    def source(self) -> npt.NDArray[np.int64]:
+        """Return, for each clip, the index of its source in `sources`."""
+        n_made = len(self.creators)
+        made = np.where(self.creator == NOBODY, n_made, self.creator)
+        return np.where(self.control == NOBODY, made, n_made + 1 + self.control).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonAnswerTable:
+    """The answers of all reviewers about a season's clips under one condition, as columns.
+
+    There is one row for each question that was sent; columns are as long as `said`. A question that
+    was never sent has no row, so a reviewer may have no answer about some clips.
+    """
+
+    lineup: SeasonClips
+    condition: str
+    """As the season names it."""
+    reviewers: tuple[str, ...]
+    """Sorted."""
+    floors: frozenset[str] = frozenset()
+    """Those that are shown for comparison and take no rank."""
+    reviewer: Indices
+    clip: Indices
+    said: npt.NDArray[np.int8]
+    """`SAID_REAL`, `SAID_GENERATED` or `SILENT`."""
+
+    def __post_init__(self) -> None:
+        if not len(self.reviewer) == len(self.clip) == len(self.said):
+            msg = "columns of a play must be equally long. Build them together"
+            raise InvalidValueError(msg)
+
+
+UNASKED: Final = -2
+Grid = npt.NDArray[np.int8]
+Mask = npt.NDArray[np.bool_]
+
+
+def build_answer_grid(play: SeasonAnswerTable) -> Grid:
+    """Return the answers of a season as a grid of reviewers (rows) by clips (columns).
+
+    A cell is `UNASKED` if the question was not sent.
+    """
+    grid = np.full((len(play.reviewers), len(play.lineup.clips)), UNASKED, dtype=np.int8)
+    grid[play.reviewer, play.clip] = play.said
+    return grid
+
+
+def get_generated_clip_mask(lineup: SeasonClips) -> Mask:
+    """Return a mask of a season's clips that creators made; controls are excluded."""
+    made: Mask = lineup.creator != NOBODY
+    return made
+
+
+def get_real_clip_mask(lineup: SeasonClips) -> Mask:
+    """Return a mask of the unmodified real clips of a season; controls are excluded."""
+    filmed: Mask = ~get_generated_clip_mask(lineup) & (lineup.control == NOBODY)
+    return filmed
+
+
+def get_wrong_answer_mask(lineup: SeasonClips, grid: Grid) -> Mask:
+    """Return a mask of the wrong answers in `grid`; unreadable answers are not wrong.
+
+    The truth of a control is real.
+    """
+    truth = get_generated_clip_mask(lineup)[np.newaxis]
+    errs: Mask = (grid >= 0) & ((grid == SAID_GENERATED) != truth)
+    return errs
+
+
+def exclude_entrants(
+    play: SeasonAnswerTable, *, creators: Collection[str], reviewers: Collection[str]
+) -> SeasonAnswerTable:
+    """Return the answer table without these creators and reviewers; all other answers stay the same."""
+    kept = np.array([name not in creators for name in play.lineup.creators], dtype=np.bool_)
+    clips: BoolArray = np.ones(len(play.lineup.clips), dtype=np.bool_)
+    made = play.lineup.creator != NOBODY
+    clips[made] = kept[play.lineup.creator[made]]
+    judges = np.array([name not in reviewers for name in play.reviewers], dtype=np.bool_)
+    rows = judges[play.reviewer] & clips[play.clip]
+    return replace(
+        play,
+        lineup=_filter_season_clips(play.lineup, clips, kept),
+        reviewers=tuple(n for n, own in zip(play.reviewers, judges, strict=True) if own),
+        floors=play.floors.difference(reviewers),
+        reviewer=_compute_new_indices(judges)[play.reviewer[rows]],
+        clip=_compute_new_indices(clips)[play.clip[rows]],
+        said=play.said[rows],
+    )
+
+
+def _filter_season_clips(lineup: SeasonClips, clips: BoolArray, creators: BoolArray) -> SeasonClips:
+    old = lineup.creator[clips]
+    place = np.append(_compute_new_indices(creators), np.int32(NOBODY))  # NOBODY is the last place
+    return replace(
+        lineup,
+        clips=tuple(name for name, own in zip(lineup.clips, clips, strict=True) if own),
+        creators=tuple(name for name, own in zip(lineup.creators, creators, strict=True) if own),
+        creator=place[old].astype(np.int32),
+        scene=lineup.scene[clips],
+        control=lineup.control[clips],
+        nuisance=lineup.nuisance[clips],
+    )
+
+
+def _compute_new_indices(kept: BoolArray) -> Indices:
+    """Return, for each kept element, its index after the elements that are not kept are removed."""
+    places: Indices = (np.cumsum(kept) - 1).astype(np.int32)
+    return places

@@ -1,0 +1,197 @@
+"""Counts of each reviewer's answers by clip source, observed and on bootstrap resamples of scenes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.arena.answers.answer_table import (
+    NOBODY,
+    SAID_GENERATED,
+    SILENT,
+    SeasonAnswerTable,
+    SeasonClips,
+)
+from unreel.core.errors import InvalidValueError
+from unreel.stats.row_sample import Array, BoolArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class ClipSourceColumns:
+    """Columns of tables by clip source: the creators, then real clips, then the controls."""
+
+    n_creators: int
+    n_controls: int
+
+    @classmethod
+    def of(cls, lineup: SeasonClips) -> "ClipSourceColumns":
+        """Return the columns for the clip sources of `lineup`."""
+        return cls(len(lineup.creators), len(lineup.controls))
+
+    @property
+    def real(self) -> int:
+        """Return the index of the column of real clips."""
+        return self.n_creators
+
+    @property
+    def total(self) -> int:
+        """Return the number of clip sources, which is the number of columns."""
+        return self.n_creators + 1 + self.n_controls
+
+    @property
+    def made(self) -> slice:
+        """Return the range of the columns of creators."""
+        return slice(0, self.n_creators)
+
+    @property
+    def played(self) -> slice:
+        """Return the range of the columns of creators and real clips: all sources except the controls."""
+        return slice(0, self.n_creators + 1)
+
+    @property
+    def changed(self) -> slice:
+        """Return the range of the columns of controls."""
+        return slice(self.n_creators + 1, self.total)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResampledAnswerCounts:
+    """Counts of one reviewer's answers: one row per resample, one column per source of clips.
+
+    Row 0 has the observed counts.
+    """
+
+    asked: Array
+    valid: Array
+    """Readable."""
+    generated: Array
+    """Readable, and say generated."""
+    scene_asked: Array
+    """As it was: a line for each scene."""
+    scene_valid: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResampledAnswerTable:
+    """Answer table of a season with bootstrap resamples of its scenes.
+
+    All entrants share the same resamples, so that they can be compared.
+    """
+
+    play: SeasonAnswerTable
+    sources: ClipSourceColumns
+    clips: IntArray
+    """Clips of each source."""
+    weights: Array
+    """How often each scene is in each resample: a line for each, the play as it was first."""
+    cell: IntArray
+    """Of each answer: its clip's scene and source as one number."""
+    rows: tuple[IntArray, ...]
+    """Of each reviewer: the places of its answers."""
+
+    @classmethod
+    def of(cls, play: SeasonAnswerTable, *, seed: int, resamples: int) -> "ResampledAnswerTable":
+        """Draw the bootstrap resamples of the scenes of `play`, and index its answers by reviewer.
+
+        Raises:
+            InvalidValueError: A reviewer answers a clip twice, or an index column is out of range.
+        """
+        require_valid_answer_table(play)
+        lineup = play.lineup
+        sources, n_scenes = ClipSourceColumns.of(lineup), max(1, len(lineup.scenes))
+        source = lineup.source
+        drawn = np.random.default_rng(seed).multinomial(
+            n_scenes, np.full(n_scenes, 1 / n_scenes), size=resamples
+        )
+        weights = np.concatenate([np.ones((1, n_scenes)), drawn.astype(np.float64)])
+        cell = lineup.scene[play.clip].astype(np.int64) * sources.total + source[play.clip]
+        order = np.argsort(play.reviewer, kind="stable")
+        ends = np.searchsorted(play.reviewer[order], np.arange(len(play.reviewers) + 1))
+        rows = tuple(order[ends[i] : ends[i + 1]] for i in range(len(play.reviewers)))
+        clips = np.bincount(source, minlength=sources.total)
+        return cls(play, sources, clips, weights, cell, rows)
+
+    @property
+    def n_scenes(self) -> int:
+        """Return the number of scenes of the season; each resample draws that many."""
+        return int(self.weights.shape[1])
+
+    @property
+    def counted(self) -> BoolArray:
+        """Return a mask of the creators that have at least one clip."""
+        return self.clips[self.sources.made] > 0
+
+    def counts(self) -> Iterator[ResampledAnswerCounts]:
+        """Yield the answer counts of each reviewer, in the order of the table's reviewers.
+
+        Counts are integers, so their sums are exact in any order.
+        """
+        for rows in self.rows:
+            said = self.play.said[rows]
+            asked = self._by_scene(rows)
+            valid = self._by_scene(rows[said != SILENT])
+            generated = self._by_scene(rows[said == SAID_GENERATED])
+            yield ResampledAnswerCounts(
+                self.weights @ asked,
+                self.weights @ valid,
+                self.weights @ generated,
+                asked,
+                valid,
+            )
+
+    def met(self) -> BoolArray:
+        """Return a mask: which reviewers (rows) have complete answers about which sources (columns).
+
+        Complete means: asked about every clip of the source, with readable answers to at least half of
+        them. Otherwise a reviewer could choose which clips count by not answering the others.
+        """
+        asked, valid = self.observed(silent=True), self.observed(silent=False)
+        met: BoolArray = (asked >= self.clips) & (valid > 0) & (2 * valid >= asked)
+        return met
+
+    def observed(self, *, silent: bool) -> IntArray:
+        """Count the observed answers of each reviewer (rows) about each clip source (columns).
+
+        With `silent`, unreadable answers are counted too.
+        """
+        said, total = self.play.said, self.sources.total
+        rows = np.arange(len(said)) if silent else np.flatnonzero(said != SILENT)
+        cell = self.play.reviewer[rows].astype(np.int64) * total + self.cell[rows] % total
+        counts = np.bincount(cell, minlength=len(self.play.reviewers) * total)
+        return counts.reshape(-1, total)
+
+    def _by_scene(self, rows: IntArray) -> Array:
+        counts = np.bincount(self.cell[rows], minlength=self.n_scenes * self.sources.total)
+        return counts.reshape(self.n_scenes, -1).astype(np.float64)
+
+
+def require_valid_answer_table(play: SeasonAnswerTable) -> None:
+    """Check the index columns of the answer table `play`, and that no reviewer answers a clip twice.
+
+    Raises:
+        InvalidValueError: An index is out of range, a clip is both a creator's and a control, or a
+            reviewer answers a clip twice.
+    """
+    lineup = play.lineup
+    _require_index_range(play.reviewer, len(play.reviewers), "reviewer", least=0)
+    _require_index_range(play.clip, len(lineup.clips), "clip", least=0)
+    _require_index_range(play.said, SAID_GENERATED + 1, "said", least=SILENT)
+    _require_index_range(lineup.creator, len(lineup.creators), "creator", least=NOBODY)
+    _require_index_range(lineup.control, len(lineup.controls), "control", least=NOBODY)
+    _require_index_range(lineup.scene, len(lineup.scenes), "scene", least=0)
+    if ((lineup.creator != NOBODY) & (lineup.control != NOBODY)).any():
+        msg = "a clip is both a creator's and a control. Leave the creator out: controls are real clips"
+        raise InvalidValueError(msg)
+    question = np.sort(play.reviewer.astype(np.int64) * len(lineup.clips) + play.clip)
+    if (question[1:] == question[:-1]).any():
+        msg = "a reviewer answers one clip twice under one condition. Keep one answer of each"
+        raise InvalidValueError(msg)
+
+
+def _require_index_range(
+    column: npt.NDArray[np.integer], end: int, name: str, *, least: int
+) -> None:
+    if len(column) and not least <= int(column.min()) <= int(column.max()) < end:
+        msg = f"column {name} must lie in {least}..{end - 1}. Build it from its names"
+        raise InvalidValueError(msg)

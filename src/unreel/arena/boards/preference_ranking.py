@@ -1,0 +1,336 @@
+"""Ranking by answers about pairs: creators, reviewers, and pairs compared with single clips."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.arena.answers.answer_table import (
+    NOBODY,
+    SAID_GENERATED,
+    SAID_REAL,
+    SILENT,
+    Indices,
+    SeasonAnswerTable,
+    build_answer_grid,
+    get_real_clip_mask,
+)
+from unreel.arena.boards.ablations import EVERYBODY, AblationEffect, correct_effect_p_values
+from unreel.arena.boards.entrant_comparison import (
+    estimate_by_scene_jackknife,
+    find_leading_entrants,
+    rank_means,
+    sum_by_scene,
+)
+from unreel.arena.boards.leaderboard_metrics import REAL_CLIPS
+from unreel.arena.boards.leaderboard_types import LeaderboardRow
+from unreel.core.errors import InvalidValueError
+from unreel.core.estimate import Estimate, Measured
+from unreel.protocols.paper_formulas import PERCENT
+from unreel.stats.bootstrap import bootstrap_mean
+from unreel.stats.ranking import BattleOutcome, ClipBattle, bradley_terry
+from unreel.stats.resampling import RESAMPLES
+from unreel.stats.row_sample import Array
+
+TOOK_FIRST: Final = 0
+TOOK_SECOND: Final = 1
+_COIN_PERCENT: Final = 50.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairAnswerTable:
+    """Table of all answers about pairs of clips under one condition. Columns are as long as `took`."""
+
+    condition: str
+    reviewers: tuple[str, ...]
+    creators: tuple[str, ...]
+    scenes: tuple[str, ...]
+    reviewer: Indices
+    first: Indices
+    """Creator of the first clip: an index in `creators`, or `NOBODY` (-1) for the real one."""
+    second: Indices
+    scene: Indices
+    took: npt.NDArray[np.int8]
+    """Which was taken for real: `TOOK_FIRST`, `TOOK_SECOND` or `SILENT`."""
+
+    def __post_init__(self) -> None:
+        columns = (self.reviewer, self.first, self.second, self.scene)
+        if any(len(column) != len(self.took) for column in columns):
+            msg = "columns of pairs must be equally long. Build them together"
+            raise InvalidValueError(msg)
+        if (self.first == self.second).any():
+            msg = "a pair shows two clips of one creator. Pair clips of different makers"
+            raise InvalidValueError(msg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreferenceRates:
+    """Both leaderboards of a season with questions about pairs, under one condition."""
+
+    condition: str
+    creators: tuple[LeaderboardRow, ...]
+    """By strength; real clips stand among them, unranked, as the mark to reach."""
+    reviewers: tuple[LeaderboardRow, ...]
+    """By the share of pairs with a real clip in which they find it."""
+
+
+def rank_entrants_by_pair_answers(play: PairAnswerTable, *, seed: int) -> PreferenceRates:
+    """Rank creators and reviewers by the answers about pairs of clips.
+
+    Creators are ranked by Bradley-Terry strength, which is also estimated for the real clips.
+    Reviewers are ranked by the fraction of pairs with a real clip in which they find it. Confidence
+    intervals resample scenes.
+    """
+    strengths = bradley_terry(_build_clip_battles(play), seed=seed)
+    names = [*play.creators, REAL_CLIPS]
+    found = [
+        LeaderboardRow(
+            name=name,
+            kind="control" if name == REAL_CLIPS else "creator",
+            figures={
+                "strength": strengths[name],
+                "taken-for-real": _estimate_win_rate(play, place, seed=seed),
+            },
+        )
+        for place, name in zip([*range(len(play.creators)), NOBODY], names, strict=True)
+        if name in strengths
+    ]
+    reviewers = [
+        LeaderboardRow(
+            name=name,
+            kind="reviewer",
+            figures={
+                "pair-accuracy": _estimate_pair_accuracy(play, place, seed=seed),
+                "took-first": _estimate_first_position_rate(play, place, seed=seed),
+            },
+        )
+        for place, name in enumerate(play.reviewers)
+    ]
+    return PreferenceRates(
+        condition=play.condition,
+        creators=_rank_leaderboard_rows(
+            found, "strength", _resample_win_rates(play, _group_wins_by_creator(play), seed=seed)
+        ),
+        reviewers=_rank_leaderboard_rows(
+            reviewers,
+            "pair-accuracy",
+            _resample_win_rates(play, _group_hits_by_reviewer(play), seed=seed),
+        ),
+    )
+
+
+_Rows = tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
+"""Pairs that count for an entrant, and those that it won."""
+
+
+def _group_wins_by_creator(play: PairAnswerTable) -> dict[str, _Rows]:
+    return {name: _select_creator_wins(play, place) for place, name in enumerate(play.creators)}
+
+
+def _group_hits_by_reviewer(play: PairAnswerTable) -> dict[str, _Rows]:
+    return {name: _select_reviewer_hits(play, place) for place, name in enumerate(play.reviewers)}
+
+
+def _resample_win_rates(
+    play: PairAnswerTable, rows: Mapping[str, _Rows], *, seed: int
+) -> dict[str, Array]:
+    """Return, for each entrant, its observed fraction of won pairs, then that of each resample.
+
+    All entrants share the same bootstrap resamples of scenes.
+    """
+    n_scenes = max(1, len(play.scenes))
+    draws = np.random.default_rng(seed).multinomial(
+        n_scenes, np.full(n_scenes, 1 / n_scenes), size=RESAMPLES
+    )
+    weights = np.concatenate([np.ones((1, n_scenes)), draws])
+    shares = {}
+    for name, (here, won) in rows.items():
+        wins, pairs = (
+            np.bincount(play.scene[chosen], minlength=n_scenes) for chosen in (here & won, here)
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares[name] = (weights @ wins) / (weights @ pairs)
+    return shares
+
+
+def _build_clip_battles(play: PairAnswerTable) -> list[ClipBattle]:
+    names = (*play.creators, REAL_CLIPS)  # the last is the place NOBODY
+    outcomes = {TOOK_FIRST: BattleOutcome.FIRST, TOOK_SECOND: BattleOutcome.SECOND}
+    columns = (play.first, play.second, play.took, play.scene)
+    return [
+        ClipBattle(names[first], names[second], outcomes[took], play.scenes[scene])
+        for first, second, took, scene in zip(*(c.tolist() for c in columns), strict=True)
+        if took != SILENT
+    ]
+
+
+def _estimate_win_rate(play: PairAnswerTable, index: int, *, seed: int) -> Measured:
+    """Return the percentage of a creator's pairs in which its clip is taken for the real one."""
+    return _estimate_percentage(play, *_select_creator_wins(play, index), seed=seed)
+
+
+def _select_creator_wins(play: PairAnswerTable, index: int) -> _Rows:
+    read = play.took != SILENT
+    here = read & ((play.first == index) | (play.second == index))
+    return here, np.where(play.first == index, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
+
+
+def _estimate_pair_accuracy(play: PairAnswerTable, reviewer: int, *, seed: int) -> Measured:
+    """Compute the percentage of pairs with a real clip in which the reviewer finds the real clip."""
+    return _estimate_percentage(play, *_select_reviewer_hits(play, reviewer), seed=seed)
+
+
+def _select_reviewer_hits(play: PairAnswerTable, reviewer: int) -> _Rows:
+    read = (play.took != SILENT) & (play.reviewer == reviewer)
+    here = read & ((play.first == NOBODY) | (play.second == NOBODY))
+    return here, np.where(play.first == NOBODY, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
+
+
+def _estimate_first_position_rate(play: PairAnswerTable, reviewer: int, *, seed: int) -> Measured:
+    """Compute the percentage of pairs in which the reviewer takes the first clip for real."""
+    here = (play.took != SILENT) & (play.reviewer == reviewer)
+    return _estimate_percentage(play, here, play.took == TOOK_FIRST, seed=seed)
+
+
+def _estimate_percentage(
+    play: PairAnswerTable, here: npt.NDArray[np.bool_], right: npt.NDArray[np.bool_], *, seed: int
+) -> Measured:
+    found = bootstrap_mean(
+        right[here].astype(np.float64),
+        seed=seed,
+        clusters=[play.scenes[scene] for scene in play.scene[here].tolist()],
+        bounds=(0.0, 1.0),
+    )
+    return found.scaled(PERCENT) if isinstance(found, Estimate) else found
+
+
+def _rank_leaderboard_rows(
+    found: Sequence[LeaderboardRow], by: str, shares: Mapping[str, Array]
+) -> tuple[LeaderboardRow, ...]:
+    """Return leaderboard rows ranked by the metric `by`, best first.
+
+    Rows without that metric, and the real clips, have no rank. An entrant leads if the first one does
+    not significantly beat it in `shares`, the resampled win rates; a reviewer must also be above 50
+    percent.
+    """
+    values = [(one, one.figures[by]) for one in found]
+    ranked = [(one, v) for one, v in values if isinstance(v, Estimate) and one.kind != "control"]
+    ranks = rank_means([value.value for _, value in ranked], better="high")
+    columns = [shares[one.name] for one, _ in ranked]
+    values_of = np.stack(columns, axis=1) if columns else np.zeros((1, 0))
+    first = ranks.index(1) if ranks else None
+    n_scenes = max((value.n_clusters or 0 for _, value in ranked), default=0)
+    leading = find_leading_entrants(values_of, better="high", n_scenes=n_scenes, best=first)
+    placed = {
+        one.name: replace(
+            one,
+            rank=place,
+            first_class=bool(leads) and (one.kind != "reviewer" or value.value > _COIN_PERCENT),
+        )
+        for (one, value), place, leads in zip(ranked, ranks, leading, strict=True)
+    }
+    told = [placed.get(one.name, one) for one in found]
+    return tuple(sorted(told, key=lambda one: (one.rank or len(told) + 1, one.name)))
+
+
+KNOB: Final = "pair against single"
+RIGHT: Final = "right"
+_Cell = tuple[str, str]
+"""A creator and a scene."""
+_Scores = Mapping[_Cell, float]
+
+
+def compare_pairs_with_single_clips(
+    pairs: PairAnswerTable, single: SeasonAnswerTable
+) -> tuple[AblationEffect, ...]:
+    """Compare each reviewer's accuracy on pairs with its accuracy on the same two clips shown singly.
+
+    The difference is pairs minus single clips. Only pairs of a real and a generated clip of one
+    scene count, and only if all three answers are readable. Guessing is right half of the time in
+    both cases.
+    """
+    names = [name for name in pairs.reviewers if name in single.reviewers]
+    found: list[AblationEffect] = []
+    scores = {
+        name: (_compute_pair_scores(pairs, name), _compute_single_clip_scores(single, name))
+        for name in names
+    }
+    ranked = [name for name in names if name not in single.floors]
+    for shown, chosen in ((EVERYBODY, ranked), *((name, [name]) for name in names)):
+        found.append(
+            _measure_pairing_effect(pairs, single, shown, [scores[name] for name in chosen])
+        )
+    return correct_effect_p_values(found)
+
+
+def _compute_pair_scores(play: PairAnswerTable, name: str) -> _Scores:
+    """Return the pair accuracy of the reviewer `name` for each creator and scene.
+
+    It is 1 if the reviewer found the real clip, else 0; the mean if a pair was shown in both orders.
+    """
+    own = play.reviewer == play.reviewers.index(name)
+    told: dict[_Cell, list[bool]] = {}
+    for at in np.flatnonzero(own & np.isin(play.took, (TOOK_FIRST, TOOK_SECOND))):
+        first, second = int(play.first[at]), int(play.second[at])
+        if NOBODY not in {first, second}:
+            continue
+        maker = play.creators[second if first == NOBODY else first]
+        right = play.took[at] == (TOOK_FIRST if first == NOBODY else TOOK_SECOND)
+        told.setdefault((maker, play.scenes[play.scene[at]]), []).append(bool(right))
+    return {cell: float(np.mean(each)) for cell, each in told.items()}
+
+
+def _compute_single_clip_scores(play: SeasonAnswerTable, name: str) -> _Scores:
+    """Return the accuracy of the reviewer `name` on single clips for each creator and scene.
+
+    It is the mean over the creator's clip and the real clip of the scene.
+    """
+    lineup, line = play.lineup, build_answer_grid(play)[play.reviewers.index(name)]
+    filmed: dict[int, float] = {}
+    for at in np.flatnonzero(get_real_clip_mask(lineup) & (line >= 0))[::-1]:
+        filmed[int(lineup.scene[at])] = float(line[at] == SAID_REAL)
+    scores = {}
+    for at in np.flatnonzero((lineup.creator != NOBODY) & (line >= 0)):
+        scene = int(lineup.scene[at])
+        if scene in filmed:
+            caught = float(line[at] == SAID_GENERATED)
+            cell = lineup.creators[lineup.creator[at]], lineup.scenes[scene]
+            scores[cell] = (caught + filmed[scene]) / 2
+    return scores
+
+
+def _measure_pairing_effect(
+    pairs: PairAnswerTable,
+    single: SeasonAnswerTable,
+    name: str,
+    scores: Sequence[tuple[_Scores, _Scores]],
+) -> AblationEffect:
+    rows = [
+        (cell[1], ours[cell], theirs[cell])
+        for ours, theirs in scores
+        for cell in ours
+        if cell in theirs
+    ]
+    left_out = sum(len(ours.keys() ^ theirs.keys()) for ours, theirs in scores)
+    _, scene = np.unique([row[0] for row in rows], return_inverse=True)
+    columns = [np.array([row[at] for row in rows], dtype=np.float64) for at in (1, 2)]
+    sums = sum_by_scene(scene.astype(np.int64), *columns, np.ones(len(rows)))
+    tested = estimate_by_scene_jackknife(_compute_accuracy_gap, sums, n=len(rows), reach=PERCENT)
+    return AblationEffect(
+        knob=KNOB,
+        first=f"pairs, {pairs.condition}",
+        second=single.condition,
+        reviewer=name,
+        figure=RIGHT,
+        difference=tested.value,
+        p=tested.p,
+        n_pairs=len(rows),
+        n_left_out=left_out,
+    )
+
+
+def _compute_accuracy_gap(sums: Array) -> Array:
+    gap: Array = PERCENT * (sums[:, 0] - sums[:, 1]) / sums[:, 2]
+    return gap

@@ -1,0 +1,109 @@
+"""Creators that edit real clips: `inject` adds a known trace, `encoded` only re-encodes.
+
+`encoded` is the control of `inject`.
+"""
+
+from decimal import Decimal
+from typing import Annotated, ClassVar, Final
+
+from pydantic import Field, TypeAdapter, field_validator
+
+from unreel.core.content_ids import digest
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.trace import Category, Trace
+from unreel.creators.contract import ClipClass, Creator, CreatorInput, GeneratedClip, Given
+from unreel.creators.edited_clips import ClipEditingCreator, ClipEditRequest
+from unreel.creators.kind import CreatorEnvironment, CreatorKeys
+from unreel.curation.inject.clip_injection import inject_trace_into_clip, write_clean_twin
+from unreel.curation.recipe import CATEGORIES
+from unreel.recipes.section import MOST_PARTS
+
+_TRACES: Final = TypeAdapter(tuple[Trace, ...])
+_SEED_DIGITS: Final = 8
+
+
+class InjectCreatorKeys(CreatorKeys):
+    """Recipe keys of a creator with `kind = "inject"`, which adds one trace to each real clip."""
+
+    categories: Annotated[tuple[Category, ...], Field(min_length=1, max_length=MOST_PARTS)] = (
+        CATEGORIES
+    )
+    """What may go wrong; the first, in an order drawn for each scene, that its clip lends itself to."""
+    strength: Annotated[float, Field(gt=0, le=1)] = 0.7
+    """How plain the trace is: 1 is seen at once."""
+
+    @field_validator("categories")
+    @classmethod
+    def _can_be_injected(cls, categories: tuple[Category, ...]) -> tuple[Category, ...]:
+        if Category.OTHER in categories:
+            setting, problem = "categories", "nothing is injected as 'other'"
+            raise InvalidSettingError(setting, problem, f"Known: {', '.join(CATEGORIES)}")
+        return tuple(sorted(set(categories)))
+
+    @property
+    def given(self) -> Given:
+        return "source"
+
+    @property
+    def usual(self) -> tuple[CreatorInput, ...]:
+        return (CreatorInput.IMAGE,)
+
+    def label(self, title: str) -> str:  # noqa: ARG002  what goes wrong tells more than a title
+        return self.categories[0].value if len(self.categories) == 1 else "traces"
+
+    def open(self, name: str, around: CreatorEnvironment) -> Creator:
+        return ClipEditingCreator(name, self._inject, side=self.side, around=around)
+
+    def _inject(self, rework: ClipEditRequest) -> GeneratedClip | Failure:
+        """Return the real clip with one injected trace, and the ground truth of that trace."""
+        draw = digest(str(rework.brief.seed), rework.brief.id)
+        why = []
+        for category in sorted(self.categories, key=lambda each: digest(each.value, draw)):
+            trace = inject_trace_into_clip(
+                rework.source,
+                reader=rework.reader,
+                category=category,
+                seed=int(draw[:_SEED_DIGITS], 16),
+                into=rework.into,
+                strength=self.strength,
+            )
+            if isinstance(trace, Failure):
+                return trace
+            if isinstance(trace, Trace):
+                return GeneratedClip(
+                    file=rework.into,
+                    model="unreel inject",
+                    parameters={"category": category.value, "strength": self.strength},
+                    cost_usd=Decimal(0),
+                    traces=_TRACES.dump_json((trace,)).decode(),
+                )
+            why.append(str(trace))
+        return Failure(FailureReason.UNFIT, why[0])
+
+
+class EncodedControlKeys(CreatorKeys):
+    """Recipe keys of a creator with `kind = "encoded"`, which re-encodes real clips like `inject`.
+
+    It is the control of `inject`: it shows the effect of the encoding alone.
+    """
+
+    side: ClassVar[ClipClass] = ClipClass.CONTROL
+
+    @property
+    def usual(self) -> tuple[CreatorInput, ...]:
+        return (CreatorInput.IMAGE,)
+
+    def label(self, title: str) -> str:  # noqa: ARG002  there is one way
+        return "as-injected"
+
+    def open(self, name: str, around: CreatorEnvironment) -> Creator:
+        return ClipEditingCreator(name, _encode_real_clip, side=self.side, around=around)
+
+
+def _encode_real_clip(rework: ClipEditRequest) -> GeneratedClip | Failure:
+    """Write the real clip without a trace, encoded in the same way as injected clips."""
+    failure = write_clean_twin(rework.source, reader=rework.reader, into=rework.into)
+    return failure or GeneratedClip(
+        file=rework.into, model="unreel encode", parameters={}, cost_usd=Decimal(0)
+    )

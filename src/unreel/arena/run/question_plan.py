@@ -1,0 +1,339 @@
+"""Question plan of a season: which questions to send if the budget is too small for all.
+
+A cell is one reviewer and one creator (or the real clips). The information of an answer is about w
+(v_r + v_c), where w = p (1 - p) is the variance of the answer, and v_r and v_c are the variances of
+the reviewer's ability and the creator's realism. The cell with the most information is next. Within
+it the clip of the scene with the fewest questions comes first, so that no scene dominates the
+season.
+"""
+
+import heapq
+import json
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.arena.answers.answer_table import SAID_GENERATED, SILENT, SeasonAnswerTable
+from unreel.arena.season.clip_set import open_season_clip_facts_table
+from unreel.arena.season.folder import PLAN, EnteredReviewer, SeasonFolder
+from unreel.benchmarks.pairing import BETWEEN
+from unreel.benchmarks.questions import PlannedQuestion
+from unreel.core.chunks import iter_chunks
+from unreel.core.content_ids import digest
+from unreel.core.errors import InvalidValueError
+from unreel.core.input_files import parse_json_object
+from unreel.engine.clip_facts import StoredClipFacts
+from unreel.engine.pending_questions import PendingQuestionFilter
+from unreel.engine.storage_access import ClipAccessSettings
+from unreel.evaluation.recipe import EvalRecipe
+from unreel.evaluation.run_job import NEVER_PUT, EvalRun
+from unreel.evaluation.stored_recipe import StoredRecipe, find_run_recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class SeasonQuestion:
+    """One question of a season, reduced to the fields that the question plan needs."""
+
+    reviewer: str
+    """Its stable name in the season."""
+    clip: str
+    """Its name in the set."""
+    condition: str
+    """As the answers name it."""
+    answered: bool
+    failure: str = ""
+    """Reason of a stored failure that is not asked again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonReviewer:
+    """A reviewer of the season, with the recipe of its evaluation."""
+
+    entered: EnteredReviewer
+    recipe: EvalRecipe
+
+    def run(self, folder: SeasonFolder, access: ClipAccessSettings) -> EvalRun:
+        """Return the evaluation run that stores this reviewer's answers in the season's folder."""
+        place = folder.run(self.entered.folder)
+        return EvalRun(
+            place=place, recipe=self.recipe, access=access, ledgers=place.path, accept_changed=True
+        )
+
+
+def iter_reviewer_questions(
+    judge: SeasonReviewer,
+    folder: SeasonFolder,
+    access: ClipAccessSettings,
+    *,
+    retry: Collection[str] = (),
+) -> Iterator[SeasonQuestion]:
+    """Yield every question for one reviewer about the season's clips, in the order of the benchmark.
+
+    A question that failed for a reason in `retry` counts as unanswered.
+
+    Raises:
+        UnreelError: The benchmark has no question.
+    """
+    run = judge.run(folder, access)
+    pending = PendingQuestionFilter(run.answers, NEVER_PUT.union(retry))
+    stored = find_run_recipe(run.place)
+    # A floor that learns tells its name when it has learned: without answers nobody needs it.
+    name = stored.reviewer if isinstance(stored, StoredRecipe) else None
+    plan = run.plan(StoredClipFacts(open_season_clip_facts_table(folder)))
+    asked = (each for each in plan if isinstance(each, PlannedQuestion))
+    for chunk in iter_chunks(asked):
+        keys = ["" if name is None else each.question.key(name) for each in chunk]
+        held = run.answers.held([key for key in keys if key])
+        for planned, key, is_due in zip(chunk, keys, pending.are_due(keys), strict=True):
+            yield SeasonQuestion(
+                reviewer=judge.entered.name,
+                clip=planned.name,
+                condition=str(planned.question.condition),
+                answered=not is_due,
+                failure="" if is_due else held[key].reason or "",
+            )
+
+
+def has_all_shown_clips(shown: str, clips: Collection[str]) -> bool:
+    """Return whether `clips` contains the clip `shown`, or both clips if `shown` names a pair."""
+    return shown in clips or all(name in clips for name in shown.split(BETWEEN))
+
+
+ORDER: Final = "most information first: w (v_r + v_c) with w = p (1 - p), the clip of the scene asked about least first"
+_PRIOR: Final = 4.0
+"""The variance of an ability or a realism of which nothing is known, on the logit scale."""
+_PSEUDO: Final = 1.0
+
+Floats = npt.NDArray[np.float64]
+_Turn = tuple[int, str, SeasonQuestion]
+"""How often its scene was asked about when this was noted, its lot, and the question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionPlan:
+    """Questions that fit the budget, in order, and the number of postponed questions by reviewer."""
+
+    seed: int
+    basis: str
+    """A hash of what it was made from: the same season and budget, the same plan."""
+    n_due: int
+    """Questions without an answer when it was made."""
+    chosen: tuple[tuple[str, str, str], ...]
+    """Reviewer, condition and clip, in the order of information."""
+    left: Mapping[str, int] = field(default_factory=dict)
+    """Questions that are not put, by reviewer."""
+
+    def wants(self, reviewer: str) -> frozenset[tuple[str, str]]:
+        """Return the condition and the clip of each planned question for `reviewer`."""
+        return frozenset((how, clip) for who, how, clip in self.chosen if who == reviewer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewerCreatorAnswerCounts:
+    """Numbers of stored answers by reviewer and creator: answers "generated", and all answers."""
+
+    caught: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    answered: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
+def count_stored_answers(
+    plays: Iterable[SeasonAnswerTable], shown: Mapping[str, str]
+) -> ReviewerCreatorAnswerCounts:
+    """Count the stored answers of `plays` by reviewer and creator.
+
+    `shown` maps the stable names of reviewers to their titles in the answer tables.
+    """
+    named = {title: name for name, title in shown.items()}
+    caught, answered = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for play in plays:
+        read, sources = play.said != SILENT, play.lineup.sources
+        cells = play.reviewer[read] * len(sources) + play.lineup.source[play.clip[read]]
+        counts = np.bincount(cells)
+        says_generated = np.bincount(cells, weights=play.said[read] == SAID_GENERATED)
+        for at in np.flatnonzero(counts):
+            who, whose = divmod(int(at), len(sources))
+            cell = named[play.reviewers[who]], sources[whose]
+            answered[cell] += int(counts[at])
+            caught[cell] += int(says_generated[at])
+    return ReviewerCreatorAnswerCounts(caught=caught, answered=answered)
+
+
+def choose_informative_questions(
+    questions: Sequence[SeasonQuestion],
+    most: int,
+    *,
+    makers: Mapping[str, str],
+    scenes: Mapping[str, str],
+    known: ReviewerCreatorAnswerCounts,
+    seed: int,
+) -> list[tuple[str, str, str]]:
+    """Choose at most `most` unanswered questions, the most informative first.
+
+    Args:
+        questions: All questions of the season.
+        most: Maximum number of questions.
+        makers: Creator of each clip, by clip name.
+        scenes: Scene of each clip, by clip name.
+        known: Numbers of stored answers.
+        seed: Seed of the order among equal questions.
+    """
+    due = [each for each in questions if not each.answered]
+    if len(due) <= most:
+        return [(each.reviewer, each.condition, each.clip) for each in due]
+    board = _InformationGainTable(due, makers, known)
+    asked = Counter(scenes[each.clip] for each in questions if each.answered)
+    waiting = _build_question_heaps(due, makers, scenes, asked, seed=seed)
+    chosen = []
+    for _ in range(most):
+        cell = board.next_cell()
+        taken = _pop_next_question(waiting[cell], scenes, asked)
+        asked[scenes[taken.clip]] += 1
+        chosen.append((taken.reviewer, taken.condition, taken.clip))
+        board.ask(cell, is_last=not waiting[cell])
+    return chosen
+
+
+def _build_question_heaps(
+    due: Iterable[SeasonQuestion],
+    makers: Mapping[str, str],
+    scenes: Mapping[str, str],
+    asked: Counter[str],
+    *,
+    seed: int,
+) -> dict[tuple[str, str], list[_Turn]]:
+    """Build a heap of questions for each cell; the scene with the fewest questions is on top."""
+    waiting: defaultdict[tuple[str, str], list[_Turn]] = defaultdict(list)
+    for each in due:
+        scene = scenes[each.clip]
+        lot = digest("turn", str(seed), scene, each.clip, each.condition)
+        waiting[each.reviewer, makers[each.clip]].append((asked[scene], lot, each))
+    for turns in waiting.values():
+        heapq.heapify(turns)
+    return waiting
+
+
+def _pop_next_question(
+    turns: list[_Turn], scenes: Mapping[str, str], asked: Counter[str]
+) -> SeasonQuestion:
+    """Remove and return the question whose scene has the fewest questions so far.
+
+    A question with an outdated count returns to the heap with the current count.
+    """
+    while True:
+        count, lot, question = heapq.heappop(turns)
+        now = asked[scenes[question.clip]]
+        if now == count:
+            return question
+        heapq.heappush(turns, (now, lot, question))
+
+
+class _InformationGainTable:
+    """Information gain of one more answer by reviewer and creator, updated with each chosen question."""
+
+    def __init__(
+        self,
+        due: Sequence[SeasonQuestion],
+        makers: Mapping[str, str],
+        known: ReviewerCreatorAnswerCounts,
+    ) -> None:
+        self._rows = sorted({each.reviewer for each in due})
+        self._columns = sorted({makers[each.clip] for each in due})
+        self._row_of = {name: place for place, name in enumerate(self._rows)}
+        self._column_of = {name: place for place, name in enumerate(self._columns)}
+        shape = len(self._rows), len(self._columns)
+        caught, answered = np.zeros(shape), np.zeros(shape)
+        for i, who in enumerate(self._rows):
+            for j, whom in enumerate(self._columns):
+                caught[i, j] = known.caught.get((who, whom), 0)
+                answered[i, j] = known.answered.get((who, whom), 0)
+        self._open = _compute_answer_variance(caught, answered)
+        self._rows_know = (self._open * answered).sum(axis=1)
+        self._columns_know = (self._open * answered).sum(axis=0)
+        self._ended = np.ones(shape, dtype=bool)
+        for each in due:
+            self._ended[self._place((each.reviewer, makers[each.clip]))] = False
+        self._gain = self._tells(slice(None), slice(None))
+
+    def next_cell(self) -> tuple[str, str]:
+        """Return the reviewer and creator for which one more answer has the most information."""
+        row, column = divmod(int(self._gain.argmax()), len(self._columns))
+        return self._rows[row], self._columns[column]
+
+    def ask(self, cell: tuple[str, str], *, is_last: bool) -> None:
+        """Update the information gains as if one question in `cell` were answered.
+
+        With `is_last`, the cell has no further question and is closed.
+        """
+        row, column = self._place(cell)
+        self._rows_know[row] += self._open[row, column]
+        self._columns_know[column] += self._open[row, column]
+        self._ended[row, column] = is_last
+        self._gain[row] = self._tells(slice(row, row + 1), slice(None))
+        self._gain[:, column : column + 1] = self._tells(slice(None), slice(column, column + 1))
+
+    def _tells(self, rows: slice, columns: slice) -> Floats:
+        """Return the information gain of one more answer in these cells; -1 for cells without a question."""
+        by_row, by_column = (
+            1 / (1 / _PRIOR + know) for know in (self._rows_know[rows], self._columns_know[columns])
+        )
+        gain = self._open[rows, columns] * (by_row[:, None] + by_column[None, :])
+        return np.where(self._ended[rows, columns], -1.0, gain)
+
+    def _place(self, cell: tuple[str, str]) -> tuple[int, int]:
+        return self._row_of[cell[0]], self._column_of[cell[1]]
+
+
+def _compute_answer_variance(caught: Floats, answered: Floats) -> Floats:
+    """Return the variance p (1 - p) of an answer, with p shrunk to one half for few answers."""
+    p = (caught + _PSEUDO) / (answered + 2 * _PSEUDO)
+    return np.asarray(p * (1 - p))
+
+
+def write_question_plan(folder: SeasonFolder, plan: QuestionPlan) -> None:
+    """Write the question plan as JSON into the season's folder."""
+    document: dict[str, Any] = {
+        "order": ORDER,
+        "seed": plan.seed,
+        "basis": plan.basis,
+        "n_due": plan.n_due,
+        "n_chosen": len(plan.chosen),
+        "left": dict(sorted(plan.left.items())),
+        "chosen": [
+            {"reviewer": who, "condition": how, "clip": clip} for who, how, clip in plan.chosen
+        ],
+    }
+    folder.write_json(PLAN, document)
+
+
+def read_question_plan(folder: SeasonFolder) -> QuestionPlan | None:
+    """Return the question plan in the season's folder; `None` if it is missing or unreadable."""
+    try:
+        found = parse_json_object(folder.place.read(PLAN))
+        return QuestionPlan(
+            seed=int(found["seed"]),
+            basis=str(found["basis"]),
+            n_due=int(found["n_due"]),
+            chosen=tuple(
+                (str(each["reviewer"]), str(each["condition"]), str(each["clip"]))
+                for each in found["chosen"]
+            ),
+            left={str(who): int(n) for who, n in found["left"].items()},
+        )
+    except (
+        FileNotFoundError,
+        InvalidValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ValueError,
+    ):
+        return None
+
+
+def hash_question_plan_inputs(*parts: object) -> str:
+    """Return the hash of the inputs of a question plan; equal inputs give the same plan."""
+    return digest("plan", *(json.dumps(part, sort_keys=True, default=str) for part in parts))

@@ -1,0 +1,229 @@
+"""The clip set of a season: real clips, controls and generated clips as one benchmark.
+
+Media are hard links if the file system supports them, otherwise copies. A table with files
+outside its folder would be as cheap, but every reader of the set would have to allow it, and
+a benchmark that moves would break the season.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from unreel.arena.season.folder import SET, SeasonEntrants, SeasonFolder
+from unreel.arena.season.scenes import SeasonBenchmark, get_entry_scene
+from unreel.benchmarks.cells import is_url
+from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.loader import Benchmark, open_benchmark
+from unreel.benchmarks.table_entries import convert_entry_to_record
+from unreel.core.clip import (
+    Clip,
+    Generated,
+    Origin,
+    Real,
+    get_first_creator,
+    get_first_creator_setting,
+)
+from unreel.core.content_ids import digest
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.failure import Failure
+from unreel.core.input_files import parse_json_object
+from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_names import get_safe_suffix
+from unreel.core.trace import Trace
+from unreel.creators.contract import ClipClass
+from unreel.engine.clip_facts import (
+    CLIPS,
+    FACTS,
+    ClipProbeStage,
+    StoredClipFacts,
+    iter_clip_file_rows,
+)
+from unreel.engine.run import run_pending_questions as run_stages
+from unreel.engine.stage import Row
+from unreel.engine.storage_access import ClipAccessSettings
+from unreel.engine.table import LanceTable
+
+CONTROLS: Final = "controls.json"
+METADATA: Final = "metadata.jsonl"
+_TRACES: Final = TypeAdapter(tuple[Trace, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class _ClipToStore:
+    """A clip that is to be stored in the season's clip set: its benchmark entry and its current file."""
+
+    entry: Entry
+    file: str
+    """Path or URL."""
+    known: Mapping[str, str]
+    """Its id and properties, if it was surveyed already."""
+    control: str = ""
+    """The control that made it; "" for all others."""
+
+
+def open_season_clip_facts_table(folder: SeasonFolder) -> LanceTable:
+    """Return the table with the ids and properties of the files in the season's clip set."""
+    return LanceTable(folder.place / "set.lance", CLIPS)
+
+
+def open_season_clip_set(folder: SeasonFolder) -> Benchmark:
+    """Open the clip set of the season as a benchmark."""
+    return open_benchmark(folder.set, "video-folder")
+
+
+def rebuild_season_clip_set(
+    folder: SeasonFolder,
+    scenery: SeasonBenchmark,
+    entrants: SeasonEntrants,
+    access: ClipAccessSettings,
+) -> frozenset[str]:
+    """Rewrite the clip set from the benchmark and the generated clips, and survey its new files.
+
+    Returns:
+        The names of the clips for reviewers: all except the clips of removed creators.
+    """
+    played = [
+        *_iter_benchmark_clips(folder, scenery, entrants),
+        *_iter_creator_clips(folder, entrants),
+    ]
+    controls = {each.entry.name: each.control for each in played if each.control}
+    files = OutputDirectory(folder.set)
+    known: dict[str, Mapping[str, str]] = {}
+    with files.create_text(METADATA) as table:
+        # A scene's real clip before its controls: whoever pairs clips takes the first.
+        for each in sorted(played, key=lambda one: (bool(one.control), one.entry.name)):
+            location = _store_clip_file(files, each)
+            known[location] = each.known
+            line = json.dumps(
+                convert_entry_to_record(each.entry, file_name=location), ensure_ascii=False
+            )
+            table.write(line + "\n")
+    folder.write_json(f"{SET}/{CONTROLS}", controls)
+    _probe_clip_set_files(folder, known, access)
+    return read_current_clip_names(folder, entrants)
+
+
+def read_current_clip_names(folder: SeasonFolder, entrants: SeasonEntrants) -> frozenset[str]:
+    """Return the names of the clips that reviewers judge; an empty set if no clip set was written."""
+    if not (folder.set / METADATA).is_file():
+        return frozenset()
+    gone = entrants.retired_creators
+    controls = read_clip_controls(folder)
+    entries = (row for row in open_season_clip_set(folder) if isinstance(row, Entry))
+    return frozenset(
+        entry.name
+        for entry in entries
+        if (controls.get(entry.name) or get_first_creator(entry.origin)) not in gone
+    )
+
+
+def read_clip_controls(folder: SeasonFolder) -> dict[str, str]:
+    """Return the names of clips that a control made, with the control; other clips are omitted."""
+    try:
+        found = parse_json_object(folder.place.read(f"{SET}/{CONTROLS}"))
+    except (FileNotFoundError, InvalidValueError) as error:
+        source, remedy = str(folder.set / CONTROLS), "Run the season again: it is rewritten"
+        raise UnreadableSourceError(source, "no list of controls", remedy) from error
+    return {str(name): str(control) for name, control in found.items()}
+
+
+def _iter_benchmark_clips(
+    folder: SeasonFolder, scenery: SeasonBenchmark, entrants: SeasonEntrants
+) -> Iterator[_ClipToStore]:
+    shown = entrants.shown(entrants.creators)
+    origins: list[tuple[Entry, Origin]] = [(entry, Real()) for entry in scenery.real()]
+    for creator in entrants.creators:
+        for entry in scenery.held(creator.held) if creator.held else ():
+            made = Generated(shown[creator.name], get_first_creator_setting(entry.origin))
+            origins.append((entry, made))
+    survey = StoredClipFacts(folder.benchmark_clips)
+    found = survey.find(scenery.benchmark, [entry for entry, _ in origins])
+    for (entry, origin), (_, clip) in zip(origins, found, strict=True):
+        kept = replace(entry, origin=origin, group=get_entry_scene(entry), split="")
+        if entry.cleaned is not None:
+            place = scenery.benchmark.find_cleaned(entry) or ""
+            kept = replace(kept, cleaned=_store_cleaned_clip(OutputDirectory(folder.set), place))
+        yield _ClipToStore(kept, scenery.benchmark.find(entry), _build_survey_columns(clip))
+
+
+def _store_cleaned_clip(files: OutputDirectory, location: str) -> str:
+    name = f"media/{digest('cleaned', location)[:32]}{get_safe_suffix(location)}"
+    if is_url(location):
+        return location
+    _link_or_copy_file(files, Path(location), name)
+    return name
+
+
+def _build_survey_columns(clip: Clip | Failure) -> dict[str, str]:
+    if isinstance(clip, Failure):
+        return {}
+    return {"clip": clip.id, "facts": FACTS.dump_json(clip.facts).decode()}
+
+
+def _iter_creator_clips(folder: SeasonFolder, entrants: SeasonEntrants) -> Iterator[_ClipToStore]:
+    table, shown = folder.made, entrants.shown(entrants.creators)
+    if not table.exists():
+        return
+    for row in table.rows(where="failure_reason IS NULL"):
+        creator, scene = shown.get(row["name"]) or str(row["creator"]), row["scene"]
+        control = row["side"] == ClipClass.CONTROL.value
+        setting = row["setting"]
+        yield _ClipToStore(
+            Entry(
+                name=f"{creator}/{scene}" if control else f"{creator}/{setting}/{scene}",
+                location=row["file"],
+                origin=Real() if control else Generated(creator, setting),
+                group=scene,
+                traces=_parse_traces(row["traces"]),
+            ),
+            str(folder.path / row["file"]),
+            {"clip": row["sha256"], "facts": row["facts"]},
+            creator if control else "",
+        )
+
+
+def _parse_traces(text: str | None) -> tuple[Trace, ...]:
+    try:
+        return _TRACES.validate_json(text) if text else ()
+    except ValidationError:
+        return ()
+
+
+def _store_clip_file(files: OutputDirectory, played: _ClipToStore) -> str:
+    """Store the clip's file in the clip set, named by its content hash, and return its relative path.
+
+    A clip that was not read is named by the hash of its location. A URL is returned unchanged.
+    """
+    if is_url(played.file):
+        return played.file
+    stem = played.known.get("clip") or digest("unread", played.file)
+    name = f"media/{stem[:2]}/{stem}{get_safe_suffix(played.file)}"
+    _link_or_copy_file(files, Path(played.file), name)
+    return name
+
+
+def _link_or_copy_file(files: OutputDirectory, source: Path, name: str) -> None:
+    if not source.is_file() or files.size(name) == source.stat().st_size:
+        return
+    if not files.hard_link(source.resolve(), name):
+        files.copy(source, name)
+
+
+def _probe_clip_set_files(
+    folder: SeasonFolder, known: Mapping[str, Mapping[str, str]], access: ClipAccessSettings
+) -> None:
+    """Probe the files of the clip set; files with known properties are not opened again."""
+    benchmark = open_season_clip_set(folder)
+    entries = [row for row in benchmark if isinstance(row, Entry)]
+    words = {benchmark.find(entry): entry.location for entry in entries}
+
+    def rows(found: Iterable[Row]) -> Iterator[dict[str, Any]]:
+        for row in found:
+            yield row | dict(known.get(words.get(row["location"], ""), {}))
+
+    surveyed = iter_clip_file_rows(benchmark, entries, access, cleaned=True)
+    run_stages(rows(surveyed), [ClipProbeStage(access)], table=open_season_clip_facts_table(folder))

@@ -1,0 +1,281 @@
+"""Exported questions as plain rows, their shared settings, and the scores of replies to them.
+
+The rows and settings have all data for parsing and scoring a reply. This module opens no clip, so
+exported tasks run with any version of PyAV, or without PyAV.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from unreel.benchmarks import truth_json
+from unreel.core.clip import ClipId
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.estimate import Estimate, Scorecard
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.input_files import RECIPE_BYTES, parse_json_object, read_limited_bytes
+from unreel.core.judgement import Pair
+from unreel.core.output_files import OutputDirectory
+from unreel.core.question import Marks
+from unreel.core.safe_names import read_clip_id
+from unreel.protocols.answer_text import parse_answer_text
+from unreel.protocols.box_space import parse_box_space
+from unreel.protocols.presentation import LEAST_PIXELS
+from unreel.protocols.protocol import Mode, Protocol, ScoredQuestion, get_protocol
+
+RECIPE_FILE: Final = "unreel.json"
+QUESTIONS_FILE: Final = "questions.jsonl"
+_TASK_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkExportRecipe:
+    """Settings that all questions of an exported benchmark share."""
+
+    name: str
+    """Of the task: letters, digits, `_` and `-`."""
+    protocol: str
+    prompt: str = "paper"
+    mode: Mode = "strict"
+    box_space: str | None = None
+    """The space of the reviewer's boxes: `trace` needs it, see `unreel.protocols.box_space`."""
+    sampling: str | None = "uniform-8"
+    """Plan of the frames that are shown; `None` hands over the file, and the model samples it."""
+    marks: Marks = "default"
+    """Whether each frame follows its timestamp."""
+    max_pixels: int | None = None
+    """Frames with more pixels than this are scaled down to it before they are shown."""
+    split: str | None = None
+    """The split to ask about; `None` takes all."""
+    seed: int = 0
+    """Decides the order in pairs and the draws of every interval."""
+
+    def __post_init__(self) -> None:
+        if not _TASK_NAME.fullmatch(self.name):
+            setting, problem = "name", f"cannot name a task {self.name!r}"
+            raise InvalidSettingError(setting, problem, "Use letters, digits, _ and -")
+        self.instrument.prompt(self.prompt)
+        if self.max_pixels is not None:
+            self._require_pixels(self.max_pixels)
+        if self.box_space is not None:
+            parse_box_space(self.box_space, width=1, height=1)
+        elif self.instrument.needs_box_space:
+            setting, problem = "box_space", f"{self.protocol} needs the space of the boxes"
+            remedy = "Give pixel, unit, permille or 'model-input WxH', as the model answers"
+            raise InvalidSettingError(setting, problem, remedy)
+
+    def _require_pixels(self, most: int) -> None:
+        setting = "max_pixels"
+        if most < LEAST_PIXELS:
+            problem, remedy = f"cannot show frames of {most} pixels", f"Give {LEAST_PIXELS} or more"
+            raise InvalidSettingError(setting, problem, remedy)
+        if self.sampling is None:
+            problem = "the frames of a whole file cannot be scaled down"
+            raise InvalidSettingError(setting, problem, "Name a sampling plan, or leave it out")
+
+    @property
+    def instrument(self) -> Protocol[Any, Any]:
+        """Return the protocol at its current version."""
+        return get_protocol(self.protocol)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedQuestion:
+    """One question with its inputs and ground truth, as a row of JSONL, Parquet or TSV."""
+
+    id: str
+    """Name of the clip in its benchmark, or both names of a pair."""
+    clips: str
+    """Ids of the clips shown, in order, with a space between."""
+    videos: str
+    """A JSON list of their paths below the media folder."""
+    answer: str
+    """The truth for people to read."""
+    truth: str
+    """The truth for the scorer: a JSON list with one value for each row that it scores."""
+    width: int = 0
+    """Of the frame in pixels; 0 where no box is asked for."""
+    height: int = 0
+    source: str = ""
+    """The scene that the clips show or were made from; clips of one are drawn together."""
+    creator: str = ""
+    """Who made the generated clip; "" where all are real."""
+    difficulty: str = ""
+    """How hard the benchmark's makers hold the clip to be."""
+
+    @property
+    def subject(self) -> ClipId | Pair:
+        """Return the clip or pair of the question."""
+        match [read_clip_id(clip, f"question {self.id!a}") for clip in self.clips.split()]:
+            case [clip]:
+                return clip
+            case [first, second]:
+                return Pair(first, second)
+            case _:
+                problem = f"question {self.id!a} shows neither one clip nor two"
+                raise UnreadableSourceError(QUESTIONS_FILE, problem, "Export the benchmark again")
+
+    @property
+    def places(self) -> list[str]:
+        """Return the paths of the clips below the media directory, in the order shown."""
+        return [str(place) for place in json.loads(self.videos)]
+
+
+def parse_exported_question(row: Mapping[str, Any]) -> ExportedQuestion:
+    """Parse an exported question from `row`; columns of other names are ignored."""
+    return ExportedQuestion(
+        id=str(row["id"]),
+        clips=str(row["clips"]),
+        videos=str(row["videos"]),
+        answer=str(row["answer"]),
+        truth=str(row["truth"]),
+        width=int(row["width"]),
+        height=int(row["height"]),
+        source=str(row.get("source", "")),  # exports of earlier releases do not tell
+        creator=str(row.get("creator", "")),
+        difficulty=str(row.get("difficulty", "")),
+    )
+
+
+def parse_exported_truths(recipe: BenchmarkExportRecipe, item: ExportedQuestion) -> tuple[Any, ...]:
+    """Return the ground truths of `item` in the form that the protocol's scorer needs."""
+    return truth_json.parse_truths_json(recipe.protocol, item.truth)
+
+
+def save_export_recipe(recipe: BenchmarkExportRecipe, folder: Path, *, media: Path) -> None:
+    """Write `recipe` and the path of the media folder to `unreel.json` in the export folder."""
+    text = {
+        "recipe": asdict(recipe),
+        "instrument": str(recipe.instrument.instrument),
+        "media": str(media.resolve()),
+    }
+    data = (json.dumps(text, indent=2) + "\n").encode()
+    OutputDirectory(folder, published=True).write(RECIPE_FILE, data)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRecipeWithMediaFolder:
+    """Settings of an exported benchmark, and the folder of its clips."""
+
+    recipe: BenchmarkExportRecipe
+    media: Path
+
+
+def load_export_recipe(folder: Path) -> ExportRecipeWithMediaFolder:
+    """Load the recipe of the export in `folder`.
+
+    Raises:
+        UnreadableSourceError: The recipe is missing, damaged, or of another protocol version.
+    """
+    path = folder / RECIPE_FILE
+    try:
+        saved = parse_json_object(read_limited_bytes(path, most=RECIPE_BYTES))
+        recipe = TypeAdapter(BenchmarkExportRecipe).validate_python(saved["recipe"])
+        written, media = saved["instrument"], Path(saved["media"])
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        problem = f"no recipe of an export ({type(error).__name__})"
+        raise UnreadableSourceError(str(path), problem, "Export the benchmark again") from error
+    current = str(recipe.instrument.instrument)
+    if written != current:
+        problem = f"was exported for {written}, and this release measures {current}"
+        raise UnreadableSourceError(str(path), problem, "Export the benchmark again")
+    return ExportRecipeWithMediaFolder(recipe, media)
+
+
+def read_exported_rows(folder: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of an export with all columns; row n, from 1, has the index n - 1."""
+    with (folder / QUESTIONS_FILE).open(encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+NO_REPLIES: Final = ("[LMMS_EVAL_REQUEST_FAILED", "Failed to obtain answer via API")
+"""Prefixes of the texts of lmms-eval 0.7 and VLMEvalKit for a request without an answer."""
+
+_COUNTS: Final = ("questions", "answered")
+_MORE_IS_BETTER: Final = {"more": True, "less": False, "neither": None}
+
+
+def parse_exported_reply(recipe: BenchmarkExportRecipe, item: ExportedQuestion, text: str) -> Any:
+    """Return the parsed verdict of a reply, or a `Failure` for an empty or failed reply."""
+    if not text.strip():
+        return Failure(FailureReason.EMPTY_REPLY, "the tool handed over no text")
+    if text.lstrip().startswith(NO_REPLIES):
+        return Failure(FailureReason.SERVER_ERROR, text.strip()[:200])
+    return parse_answer_text(
+        text,
+        recipe.instrument,
+        prompt=recipe.prompt,
+        mode=recipe.mode,
+        box_space=recipe.box_space if item.width else None,
+        size=(item.width, item.height),
+    )
+
+
+def score_exported_replies(
+    recipe: BenchmarkExportRecipe, replies: Iterable[tuple[ExportedQuestion, str | Failure]]
+) -> Scorecard:
+    """Return the scorecard of `replies`, parsed and scored as by unreel itself."""
+    rows = [
+        row
+        for item, reply in replies
+        for row in _build_scored_questions(
+            recipe,
+            item,
+            reply if isinstance(reply, Failure) else parse_exported_reply(recipe, item, reply),
+        )
+    ]
+    return recipe.instrument.score(rows, seed=recipe.seed)
+
+
+def flatten_scorecard_metrics(card: Scorecard) -> dict[str, float]:
+    """Return `card` as numbers by name: counts, then metrics with interval, n and parse coverage.
+
+    A metric that was not measured is omitted, not 0.
+    """
+    figures: dict[str, float] = {"questions": card.n_questions, "answered": card.n_answered}
+    figures |= {f"failed: {reason}": n for reason, n in card.failures.items()}
+    figures |= {f"unread: {part}": n for part, n in card.unparsed.items()}
+    figures |= {f"clips: {what}": n for what, n in card.confusion.items()}
+    for metric in card.metrics:
+        value = metric.value
+        if isinstance(value, Estimate):
+            figures[metric.name] = value.value
+            figures[f"{metric.name} (low)"] = value.low
+            figures[f"{metric.name} (high)"] = value.high
+            figures[f"{metric.name} (n)"] = value.n
+            figures[f"{metric.name} (parsed)"] = metric.coverage.parsed
+            figures[f"{metric.name} (asked)"] = metric.coverage.asked
+    return figures
+
+
+def list_exported_task_metrics(name: str) -> Iterator[tuple[str, bool | None]]:
+    """Return the metrics that a task of that protocol reports, and whether more is better (None: neither)."""
+    figures = get_protocol(name).figures
+    for metric in figures.exported:
+        yield metric, _MORE_IS_BETTER[figures[metric].better]
+        for part in ("low", "high", "n"):
+            yield f"{metric} ({part})", None
+    for count in _COUNTS:
+        yield count, None
+
+
+def _build_scored_questions(
+    recipe: BenchmarkExportRecipe, item: ExportedQuestion, outcome: Any
+) -> list[ScoredQuestion[Any, Any]]:
+    return [
+        ScoredQuestion(
+            subject=item.subject,
+            truth=truth,
+            outcome=outcome,
+            source=item.source,
+            creator=item.creator,
+            difficulty=item.difficulty,
+        )
+        for truth in parse_exported_truths(recipe, item)
+    ]

@@ -1,0 +1,257 @@
+"""Writer of the questions of an exported benchmark, with the frames that they show."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from unreel.benchmarks.cells import is_url
+from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
+from unreel.benchmarks.export.exported_question import (
+    QUESTIONS_FILE,
+    BenchmarkExportRecipe,
+    ExportedQuestion,
+    save_export_recipe,
+)
+from unreel.benchmarks.loader import Benchmark
+from unreel.benchmarks.questions import (
+    PlannedQuestion,
+    ProbedEntry,
+    ProtocolWithConditions,
+    UnreadableClip,
+    plan_questions,
+)
+from unreel.benchmarks.truth_json import format_truths_json
+from unreel.core.clip import ClipFacts, ClipId, get_first_creator
+from unreel.core.content_ids import compute_bytes_clip_id, compute_clip_id
+from unreel.core.errors import MediaError, UnreadableSourceError
+from unreel.core.failure import Failure
+from unreel.core.output_files import OutputDirectory
+from unreel.core.question import Condition
+from unreel.media.reader import MediaReader, SampledFrame
+from unreel.media.sampling import parse_sampling
+from unreel.protocols.presentation import (
+    format_clip_heading,
+    format_frame_time,
+    sample_shown_frames,
+    shows_frame_times,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LocalClip:
+    """A benchmark clip with a local file; its properties are read only if the ground truth needs them."""
+
+    id: ClipId
+    location: str
+    facts: ClipFacts | None = None
+    width: int = 0
+    height: int = 0
+
+
+def iter_exported_questions(
+    benchmark: Benchmark, recipe: BenchmarkExportRecipe, *, reader: MediaReader
+) -> Iterator[ExportedQuestion | Rejected]:
+    """Yield each question of `benchmark` with the settings `recipe`, in order, and the rejected rows.
+
+    Frame size and duration come from the benchmark, or from the file if the benchmark does not
+    declare them. `preference` asks about each generated clip next to the real clip of its group;
+    the other protocols ask about each clip.
+    """
+    if recipe.sampling is not None:
+        parse_sampling(recipe.sampling)
+    scope = ProtocolWithConditions(
+        instrument=recipe.instrument.instrument,
+        conditions=(Condition(prompt=recipe.prompt, marks=recipe.marks),),
+        seed=recipe.seed,
+    )
+    for planned in plan_questions(_iter_local_entries(benchmark, recipe, reader), scope):
+        match planned:
+            case PlannedQuestion():
+                yield _build_exported_question(planned, recipe)
+            case UnreadableClip(name=name, failure=failure):
+                yield Rejected(name, str(failure))
+            case Rejected():
+                yield planned
+
+
+def _iter_local_entries(
+    benchmark: Benchmark, recipe: BenchmarkExportRecipe, reader: MediaReader
+) -> Iterator[ProbedEntry[_LocalClip] | Rejected]:
+    for row in benchmark:
+        if isinstance(row, Rejected):
+            yield row
+        elif recipe.split in {None, row.split}:
+            clip = _identify_local_clip(row, benchmark.root)
+            if not isinstance(clip, Rejected) and recipe.instrument.needs_facts:
+                yield ProbedEntry(
+                    entry=row, clip=_measure_frame_size(clip, row, benchmark.root, reader)
+                )
+            else:
+                yield clip if isinstance(clip, Rejected) else ProbedEntry(entry=row, clip=clip)
+
+
+def _identify_local_clip(entry: Entry, root: Path) -> _LocalClip | Rejected:
+    """Return the clip of `entry` with its id; a clip without a local file is rejected."""
+    if is_url(entry.location):
+        return Rejected(entry.name, "it is a URL. Download the clips, then export the folder")
+    path = root / entry.location
+    if not path.is_file():
+        return Rejected(entry.name, f"no file at {entry.location}")
+    try:
+        return _LocalClip(id=compute_clip_id(path), location=entry.location)
+    except (MediaError, OSError) as error:
+        return Rejected(entry.name, str(error))
+
+
+def _measure_frame_size(
+    clip: _LocalClip, entry: Entry, root: Path, reader: MediaReader
+) -> _LocalClip | Failure:
+    """Return `clip` with its frame size; the file is opened if the benchmark lacks it."""
+    declared = entry.facts
+    if declared.width and declared.height and declared.duration_us:
+        return replace(clip, width=declared.width, height=declared.height)
+    facts = reader.probe(root / clip.location)
+    if isinstance(facts, Failure):
+        return facts
+    width, height = declared.width or facts.video.width, declared.height or facts.video.height
+    return replace(clip, facts=facts, width=width, height=height)
+
+
+def _build_exported_question(
+    planned: PlannedQuestion[_LocalClip], recipe: BenchmarkExportRecipe
+) -> ExportedQuestion:
+    first = planned.clips[0]
+    return ExportedQuestion(
+        id=planned.name,
+        clips=" ".join(clip.id for clip in planned.clips),
+        videos=json.dumps([clip.location for clip in planned.clips]),
+        answer=recipe.instrument.wording.right(planned.truths[0]),
+        truth=format_truths_json(recipe.protocol, planned.truths),
+        width=first.width,
+        height=first.height,
+        source=planned.source,
+        creator=get_first_creator(*planned.origins),
+        difficulty=planned.difficulty,
+    )
+
+
+Part = str | SampledFrame | Path
+"""A text, a frame, or a whole file."""
+
+
+def build_question_media_parts(
+    recipe: BenchmarkExportRecipe, item: ExportedQuestion, *, media: Path, reader: MediaReader
+) -> list[Part] | Failure:
+    """Return the frames or files of a question with their captions, to be shown before the prompt.
+
+    Captions number the clips of a pair and give the times of frames. Return a failure if a clip
+    cannot be decoded.
+    """
+    parts: list[Part] = []
+    places = item.places
+    for number, place in enumerate(places, start=1):
+        if len(places) > 1:
+            parts.append(format_clip_heading(number))
+        path = media / place
+        if recipe.sampling is None:
+            parts.append(path)
+            continue
+        sampled = sample_shown_frames(
+            reader, path, sampling=recipe.sampling, max_pixels=recipe.max_pixels
+        )
+        if isinstance(sampled, Failure):
+            return sampled
+        for frame in sampled.frames:
+            if shows_frame_times(recipe.protocol, recipe.marks):
+                parts.append(format_frame_time(frame.at_s))
+            parts.append(frame)
+    return parts
+
+
+FRAMES: Final = "frames"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkExportResult:
+    """Result of the export of a benchmark: its folder, and counts of written and rejected questions."""
+
+    folder: Path
+    n_questions: int
+    n_rejected: int
+    rejected: tuple[Rejected, ...]
+    """The first rows that were rejected."""
+
+
+@dataclass(frozen=True, slots=True)
+class _RenderedQuestion:
+    item: ExportedQuestion
+    parts: list[Part]
+    media: Path
+
+
+def write_exported_questions(
+    benchmark: Benchmark, recipe: BenchmarkExportRecipe, *, folder: Path, reader: MediaReader
+) -> BenchmarkExportResult:
+    """Write the questions, their frames and their settings `recipe` to `folder`, one clip at a time.
+
+    A clip that cannot be shown is rejected, because the other tools cannot represent a failure.
+
+    Raises:
+        UnreadableSourceError: The benchmark gives no question.
+    """
+    into = OutputDirectory(folder, published=True)
+    n_questions = n_rejected = 0
+    rejected: list[Rejected] = []
+    prompt = recipe.instrument.prompt(recipe.prompt).text
+    with into.create_text(QUESTIONS_FILE) as file:
+        for sheet in _iter_rendered_questions(benchmark, recipe, reader=reader):
+            if isinstance(sheet, Rejected):
+                n_rejected += 1
+                if len(rejected) < REASONS_SHOWN:
+                    rejected.append(sheet)
+                continue
+            shown = json.dumps(
+                [_write_question_part(part, into, sheet.media) for part in sheet.parts]
+            )
+            row = {"index": n_questions, "question": prompt, **asdict(sheet.item), "shown": shown}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            n_questions += 1
+    if not n_questions:
+        why = f", first: {rejected[0]}" if rejected else ""
+        problem = f"no question for {recipe.protocol} ({n_rejected} rows rejected{why})"
+        remedy = "Check the protocol and the split"
+        raise UnreadableSourceError(str(benchmark.root), problem, remedy)
+    save_export_recipe(recipe, folder, media=benchmark.root)
+    return BenchmarkExportResult(
+        folder=folder, n_questions=n_questions, n_rejected=n_rejected, rejected=tuple(rejected)
+    )
+
+
+def _iter_rendered_questions(
+    benchmark: Benchmark, recipe: BenchmarkExportRecipe, *, reader: MediaReader
+) -> Iterator[_RenderedQuestion | Rejected]:
+    for question in iter_exported_questions(benchmark, recipe, reader=reader):
+        if isinstance(question, Rejected):
+            yield question
+            continue
+        parts = build_question_media_parts(recipe, question, media=benchmark.root, reader=reader)
+        if isinstance(parts, Failure):
+            yield Rejected(question.id, str(parts))
+        else:
+            yield _RenderedQuestion(question, parts, benchmark.root)
+
+
+def _write_question_part(part: Part, folder: OutputDirectory, media: Path) -> dict[str, str]:
+    match part:
+        case str():
+            return {"text": part}
+        case Path():
+            return {"video": part.relative_to(media).as_posix()}
+        case SampledFrame():
+            # Named by its bytes: a clip that is shown in several pairs is written once.
+            name = compute_bytes_clip_id(part.data)
+            place = f"{FRAMES}/{name[:2]}/{name}.jpg"
+            folder.write(place, part.data)
+            return {"image": place}

@@ -1,0 +1,174 @@
+"""Reader of benchmarks in two folders: `real/` and `generated/<creator>/`."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from unreel.benchmarks import cells
+from unreel.benchmarks.cells import FOLDER_DEPTH
+from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.table_entries import UNKNOWN_CREATOR
+from unreel.core.clip import Generated, Origin, Real
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.settings import read_environment_settings
+
+REAL: Final = "real"
+GENERATED: Final = "generated"
+VIDEO_SUFFIXES: Final = (".mp4", ".mov", ".mkv", ".webm", ".avi", ".ts", ".gif", ".m4v")
+LINKED: Final = "a symbolic link, which is not followed. Put the file or folder itself there"
+LEADS_OUT: Final = (
+    "behind a symbolic link that leads out of the benchmark's folder. Put the file itself there"
+)
+_FOLDERS_KEPT: Final = 10_000
+_NO_FILE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
+
+
+def read_folder_benchmark(root: Path) -> Iterator[Row]:
+    """Yield one entry per video below `real/`, then `generated/`, in the order of the paths.
+
+    `generated/Veo/x.mp4` has the creator `Veo`, and `generated/Veo/text/x.mp4` the creator `Veo`
+    with the setting `text`. A video directly below `generated/` has an unknown creator. Files of
+    other types are skipped.
+
+    Raises:
+        UnreadableSourceError: Both directories are missing.
+    """
+    if not ((root / REAL).is_dir() or (root / GENERATED).is_dir()):
+        problem = f"no folder {REAL}/ or {GENERATED}/"
+        remedy = f"Put filmed clips below {REAL}/ and others below {GENERATED}/CREATOR/"
+        raise UnreadableSourceError(str(root), problem, remedy)
+    for side in (REAL, GENERATED):
+        for found in walk_videos(root, side):
+            if isinstance(found, Rejected):
+                yield found
+                continue
+            try:
+                place = cells.require_printable_path(found)
+            except InvalidValueError as error:
+                yield Rejected(cells.format_untrusted_name(found), str(error))
+                continue
+            yield Entry(name=place, location=place, origin=_parse_path_origin(place))
+
+
+def walk_videos(root: Path, below: str = "") -> Iterator[str | Rejected]:
+    """Yield the paths of the videos below `root` or its folder `below`, sorted within each folder.
+
+    Paths are relative to `root`. Hidden files are skipped. A symbolic link is rejected and never
+    followed, because its target may be any file.
+
+    Raises:
+        UnreadableSourceError: There are too many files, or too deep folders.
+    """
+    most = read_environment_settings().table_rows
+    for number, found in enumerate(_iter_video_paths(root, below, 0), start=1):
+        if number > most:
+            remedy = "Split it, or raise UNREEL_TABLE_ROWS"
+            raise UnreadableSourceError(str(root / below), f"more than {most} files", remedy)
+        if found is not None:
+            yield found
+
+
+def _iter_video_paths(root: Path, below: str, depth: int) -> Iterator[str | Rejected | None]:
+    """Yield the videos below a folder as `walk_videos` does, and `None` for each skipped file.
+
+    Skipped files count towards the limit of files.
+    """
+    folder = root / below
+    if below and folder.is_symlink():
+        yield Rejected(below, LINKED)
+        return
+    if not folder.is_dir():
+        return
+    if depth > FOLDER_DEPTH:
+        problem = f"more than {FOLDER_DEPTH} folders inside each other"
+        raise UnreadableSourceError(str(root), problem, "Name a folder further down")
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        path = f"{below}/{entry.name}" if below else entry.name
+        if entry.name.startswith(".") or entry.name == "__MACOSX":
+            yield None
+        elif entry.is_dir():
+            yield from _iter_video_paths(root, path, depth + 1)
+        elif not path.lower().endswith(VIDEO_SUFFIXES):
+            yield None
+        else:
+            yield Rejected(path, LINKED) if entry.is_symlink() else path
+
+
+def reject_outside_links(rows: Iterable[Row], root: Path) -> Iterator[Row]:
+    """Yield `rows`; an entry whose file is behind a link that leads out of `root` is rejected."""
+    inside = _InsideRootChecker(root)
+    for row in rows:
+        if isinstance(row, Rejected):
+            yield row
+            continue
+        places = [row.location] if row.cleaned is None else [row.location, row.cleaned]
+        out = next((place for place in places if not inside(place)), None)
+        yield (
+            row
+            if out is None
+            else Rejected(row.name, f"{cells.format_untrusted_cell(out)} is {LEADS_OUT}")
+        )
+
+
+def is_path_inside(path: Path, root: Path) -> bool:
+    """Return whether `path`, with all links followed, is `root` or inside it; False for endless links."""
+    try:
+        return path.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError):  # a name that is too long, or links in a circle
+        return False
+
+
+def find_file_inside_folder(root: Path, name: str) -> Path | None:
+    """Return the path of the file `name` in the folder `root`; `None` if it is missing.
+
+    Raises:
+        UnreadableSourceError: The file is a link that leads out of the folder.
+    """
+    path = root / name
+    if not path.is_file():
+        return None
+    if not is_path_inside(path, root):
+        problem, remedy = "a symbolic link that leads out of its folder", "Name the table itself"
+        raise UnreadableSourceError(str(path), problem, remedy)
+    return path
+
+
+class _InsideRootChecker:
+    """Callable that returns whether a file location is inside the folder `root`; it caches folders."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+        self._prefix = str(self._root / "x").removesuffix("x")
+        self._folders: dict[str, bool] = {}
+
+    def __call__(self, location: str) -> bool:
+        if cells.is_url(location):
+            return True
+        folder = location.rpartition("/")[0]
+        known = self._folders.get(folder)
+        if known is None:
+            if len(self._folders) > _FOLDERS_KEPT:
+                self._folders.clear()
+            known = self._folders[folder] = is_path_inside(self._root / folder, self._root)
+        path = f"{self._prefix}{location}"
+        return known and (not _may_be_link(path) or is_path_inside(Path(path), self._root))
+
+
+def _may_be_link(path: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.lstat(path).st_mode)
+    except OSError as error:
+        return error.errno not in _NO_FILE
+    except ValueError:  # no path can be written so
+        return False
+
+
+def _parse_path_origin(location: str) -> Origin:
+    side, *between = PurePosixPath(location).parts[:-1]
+    if side == REAL:
+        return Real()
+    creator, *setting = between or [UNKNOWN_CREATOR]
+    return Generated(creator=creator, setting="/".join(setting))

@@ -1,0 +1,292 @@
+"""Answers of a reviewer from a file, joined with the benchmark entries they are about."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from unreel.benchmarks import cells
+from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.localisation.predictions import (
+    is_segment_prediction_file,
+    read_segment_predictions,
+)
+from unreel.benchmarks.pairing import PairedEntries, find_requested_pairs, format_pair_name
+from unreel.benchmarks.statistics import build_unknown_split_error
+from unreel.benchmarks.tables import Cells, read_table_rows
+from unreel.core.answer import Reply, Usage
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.failure import Failure, FailureReason
+from unreel.protocols.locate.metrics import INSTRUMENT
+from unreel.protocols.protocol import Subject
+
+NAME_COLUMNS: Final = ("name", "clip", "video", "video_id", "file")
+PAIR_COLUMNS: Final = ("first", "second")
+FORM: Final = (
+    f"Write the columns text and one of {', '.join(NAME_COLUMNS)}, or first and second for a pair; failure "
+    "instead of text gives the reason of a missing answer, protocol names the protocol"
+)
+Outcome = Reply | Failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedAnswer:
+    """One answer of an answers file: the name of its clip or pair, and the reply or failure."""
+
+    name: str
+    """The clip or pair; "" where only the question's key is there."""
+    outcome: Outcome
+    key: str = ""
+    """`Question.key`; "" where the row answers every question about its clip."""
+    protocol: str = ""
+    """The protocol of the answer; "" for any."""
+
+
+def read_answer_file(path: Path) -> Iterator[ImportedAnswer | Rejected]:
+    """Yield the answers in the file `path`, in order; a row that cannot be read is a `Rejected`.
+
+    The file is a JSONL, CSV, TSV or Parquet table. A JSON or text file is read as predictions of
+    segments: see `unreel.benchmarks.localisation.predictions`.
+    """
+    if is_segment_prediction_file(path):
+        for given in read_segment_predictions(path):
+            if isinstance(given, Rejected):
+                yield given
+            else:
+                name, text = given
+                protocol = INSTRUMENT.protocol
+                yield ImportedAnswer(name=name, outcome=Reply(text=text), protocol=protocol)
+        return
+    for number, row in enumerate(read_table_rows(path), start=1):
+        if isinstance(row, Rejected):
+            yield row
+            continue
+        try:
+            yield parse_imported_answer(row)
+        except InvalidValueError as error:
+            yield Rejected(f"row {number}", str(error))
+
+
+def parse_imported_answer(row: Cells) -> ImportedAnswer:
+    """Parse one row of an answers file into an answer.
+
+    The clip's name is in one of `NAME_COLUMNS`. A pair is written there as `FIRST | SECOND`, in the
+    order shown, or in the columns `first` and `second`. The column `question` may give the key of
+    one question instead. The column `text` holds the raw answer; if there is no answer, the column
+    `failure` holds a failure reason or any text.
+
+    Raises:
+        InvalidValueError: The row names no clip, pair or question, or a cell is invalid.
+    """
+    key = cells.parse_text_cell(row.get("question"), "question")
+    name = "" if key and not _find_name_column(row) else _parse_clip_or_pair_name(row)
+    protocol = cells.parse_text_cell(row.get("protocol"), "protocol")
+    return ImportedAnswer(
+        name=name, outcome=_parse_reply_or_failure(row, name or key), key=key, protocol=protocol
+    )
+
+
+def parse_clip_name_cell(row: Cells) -> str:
+    """Return the name of the clip that a row of an answers file is about.
+
+    Raises:
+        InvalidValueError: The row names no clip.
+    """
+    return _require_clip_name(row, _find_name_column(row))
+
+
+def _parse_clip_or_pair_name(row: Cells) -> str:
+    if all(column in row for column in PAIR_COLUMNS):
+        return format_pair_name(*(_require_clip_name(row, column) for column in PAIR_COLUMNS))
+    return parse_clip_name_cell(row)
+
+
+def _find_name_column(row: Cells) -> str | None:
+    return next((column for column in NAME_COLUMNS if column in row), None)
+
+
+def _require_clip_name(row: Cells, column: str | None) -> str:
+    name = cells.parse_text_cell(row[column], column) if column else ""
+    if not name:
+        cells.raise_invalid_cell(
+            "the clip's name", name, f"Write it under one of {', '.join(NAME_COLUMNS)}"
+        )
+    return name
+
+
+def _parse_reply_or_failure(row: Cells, question: str) -> Outcome:
+    failure = cells.parse_text_cell(row.get("failure"), "failure")
+    answer = row.get("text")
+    told, made, latency_us = (
+        None if cells.is_blank_cell(cell) else cells.parse_count_cell(cell, column)
+        for column in ("input_tokens", "output_tokens", "latency_us")
+        for cell in [row.get(column)]
+    )
+    if failure and not cells.is_blank_cell(answer):
+        msg = f"{question} has a text and a failure. Keep the one that happened"
+        raise InvalidValueError(msg)
+    if failure:
+        return _parse_failure_text(failure, cells.parse_text_cell(row.get("detail"), "detail"))
+    if cells.is_blank_cell(answer):
+        return Failure(FailureReason.EMPTY_REPLY, "the answers file holds no text")
+    cells.parse_text_cell(answer, "text")
+    usage = None
+    if told is not None and made is not None:
+        usage = Usage(input_tokens=told, output_tokens=made)
+    return Reply(text=str(answer), usage=usage, latency_us=latency_us)
+
+
+def _parse_failure_text(text: str, detail: str) -> Failure:
+    """Parse a failure from `text`: `reason: detail` as unreel prints it, or any other text."""
+    reason, _, rest = text.partition(":")
+    if reason in {reason.value for reason in FailureReason}:
+        told = detail or rest.strip() or "as the answers file states"
+        return Failure(FailureReason(reason), told)
+    return Failure(FailureReason.UNSTATED, f"{text}: {detail}" if detail else text)
+
+
+VOTER: Final = "voter"
+"""The column that says who judged: a row is a vote then, and a clip may have several."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedAnswers:
+    """Entries or pairs of a benchmark with their answers, and the answers and rows without a match."""
+
+    pairs: tuple[tuple[Entry | PairedEntries, Outcome | None], ...]
+    """Each in the benchmark's order; None where the file has no answer: it was not asked."""
+    unknown: tuple[str, ...]
+    """Names that the file answers and the benchmark does not have."""
+    rejected: tuple[Rejected, ...]
+    """Rows of the benchmark or of the file that could not be read."""
+
+    @property
+    def n_not_asked(self) -> int:
+        """Return the number of entries or pairs without an answer."""
+        return sum(outcome is None for _, outcome in self.pairs)
+
+    def in_split(self, split: str | None) -> "JoinedAnswers":
+        """Return the entries of one split with their answers; all of them if `split` is `None`.
+
+        Raises:
+            UnknownNameError: The split has no entry.
+            InvalidSettingError: The benchmark has no splits.
+        """
+        if split is None:
+            return self
+        require_known_split({asked.split for asked, _ in self.pairs}, split)
+        pairs = tuple(pair for pair in self.pairs if pair[0].split == split)
+        return replace(self, pairs=pairs)
+
+
+def require_known_split(known: Collection[str], split: str) -> None:
+    """Raise if `split` is none of the `known` splits of a benchmark.
+
+    Raises:
+        UnknownNameError: No entry is in that split.
+        InvalidSettingError: The benchmark has no splits.
+    """
+    if split not in known:
+        raise build_unknown_split_error(split, known)
+
+
+def join_answers_with_entries(
+    rows: Iterable[Row],
+    source: Path | Mapping[str, str | Failure],
+    subject: Subject = "clip",
+    *,
+    protocol: str | None = None,
+) -> JoinedAnswers:
+    """Match the benchmark entries in `rows` with answers: those of a file, or a mapping by clip name.
+
+    An answer is matched by the entry's name or location, or by a unique file name. Answers about
+    pairs are matched with two entries each, in their order. Answers of another protocol than
+    `protocol` are skipped.
+
+    Raises:
+        UnreadableSourceError: The file answers one clip twice, no row of it could be read, or pairs
+            are required and it has none.
+    """
+    rejected: list[Rejected] = []
+    if isinstance(source, Path):
+        path, answers = source, _read_answers_by_name(source, rejected, protocol)
+    else:
+        path = Path("answers")
+        answers = {n: Reply(text=t) if isinstance(t, str) else t for n, t in source.items()}
+    match = _match_pair_answers if subject == "pair" else _match_clip_answers
+    return match(rows, answers, path=path, rejected=rejected)
+
+
+def _match_clip_answers(
+    rows: Iterable[Row], answers: Mapping[str, Outcome], *, path: Path, rejected: list[Rejected]
+) -> JoinedAnswers:
+    pairs: list[tuple[Entry, Outcome | None]] = []
+    used: set[str] = set()
+    files: dict[str, list[int]] = {}
+    for row in rows:
+        if isinstance(row, Rejected):
+            rejected.append(row)
+            continue
+        keys = [key for key in dict.fromkeys((row.name, row.location)) if key in answers]
+        if len(keys) > 1:
+            problem = f"two answers about {row.name!r}, one under its location"
+            raise UnreadableSourceError(str(path), problem, "Keep one answer for each clip")
+        used.update(keys)
+        files.setdefault(PurePosixPath(row.location).name, []).append(len(pairs))
+        pairs.append((row, answers[keys[0]] if keys else None))
+    for name in answers.keys() - used:
+        match files.get(name):
+            case [place] if pairs[place][1] is None:
+                used.add(name)
+                pairs[place] = (pairs[place][0], answers[name])
+    unknown = tuple(name for name in answers if name not in used)
+    return JoinedAnswers(pairs=tuple(pairs), unknown=unknown, rejected=tuple(rejected))
+
+
+def _match_pair_answers(
+    rows: Iterable[Row], answers: Mapping[str, Outcome], *, path: Path, rejected: list[Rejected]
+) -> JoinedAnswers:
+    entries: list[Entry] = []
+    for row in rows:
+        if isinstance(row, Rejected):
+            rejected.append(row)
+        else:
+            entries.append(row)
+    found = find_requested_pairs(entries, answers)
+    if answers and len(found.unknown) == len(answers):
+        problem = f"no row names two clips of the benchmark, the first names {found.unknown[0]!r}"
+        remedy = (
+            "Name both in the order shown, as 'FIRST | SECOND' or in the columns first and second"
+        )
+        raise UnreadableSourceError(str(path), problem, remedy)
+    return JoinedAnswers(
+        pairs=tuple((pair, None if name is None else answers[name]) for pair, name in found.pairs),
+        unknown=found.unknown,
+        rejected=(*rejected, *found.rejected),
+    )
+
+
+def _read_answers_by_name(
+    path: Path, rejected: list[Rejected], protocol: str | None
+) -> dict[str, Outcome]:
+    answers: dict[str, Outcome] = {}
+    for_this: dict[str, Outcome] = {}
+    for given in read_answer_file(path):
+        if isinstance(given, Rejected):
+            rejected.append(given)
+            continue
+        if not given.name:
+            why = "it names a question and no clip. Add the clip's name"
+            rejected.append(Rejected(given.key, why))
+            continue
+        if protocol is not None and given.protocol not in {"", protocol}:
+            continue
+        known = for_this if given.protocol else answers
+        if given.name in known:
+            problem = f"two answers about {given.name!r}"
+            raise UnreadableSourceError(str(path), problem, "Keep one answer for each clip")
+        known[given.name] = given.outcome
+    if rejected and not (answers or for_this):
+        problem = f"no readable answers, first {rejected[0]}"
+        raise UnreadableSourceError(str(path), problem, FORM)
+    return answers | for_this

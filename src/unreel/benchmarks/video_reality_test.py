@@ -1,0 +1,127 @@
+"""Reader of Video Reality Test: every real clip with one generated twin from each creator.
+
+The paper describes its layout only as text, so unreel defines this layout:
+
+    clips.csv                      clip,difficulty,prompt     (difficulty: easy or hard)
+    real/CLIP.mp4                  the real clip
+    CREATOR/CLIP.mp4               its twin by CREATOR, or
+    CREATOR/SETTING/CLIP.mp4       its twin by CREATOR in SETTING
+
+`clip` is the file name without its extension. Each row of the table gives the real clip and one
+entry for each folder of a creator: n x (1 + K) entries, 149 x (1 + K) in the paper. A missing twin
+is a `Rejected`, so that a gap is visible. The clips of one row share their `group`.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from unreel.benchmarks import cells
+from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.folder_layout import REAL, VIDEO_SUFFIXES, find_file_inside_folder
+from unreel.benchmarks.tables import Cells, read_table_column_names, read_table_rows
+from unreel.core.clip import Generated, Origin, Real
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+
+TABLE: Final = "clips.csv"
+DIFFICULTIES: Final = frozenset({"easy", "hard"})
+
+READ: Final = {"clip": "name", "difficulty": "difficulty", "prompt": "prompt"}
+"""Columns of its table, and their meaning."""
+_NEEDED: Final = frozenset({"clip", "difficulty"})
+
+Folders = tuple[tuple[str, Origin], ...]
+
+
+def read_reality_benchmark(root: Path) -> Iterator[Row]:
+    """Yield the real clip and its generated counterparts for each row of `clips.csv`, in table order."""
+    table = root / TABLE
+    missing = _NEEDED - set(read_table_column_names(table))
+    if missing:
+        remedy = "Write the columns clip, difficulty and prompt"
+        raise UnreadableSourceError(str(table), f"no column {min(missing)!r}", remedy)
+    folders = find_origin_folders(root)
+    for number, row in enumerate(read_table_rows(table), start=1):
+        if isinstance(row, Rejected):
+            yield row
+            continue
+        try:
+            clip = _parse_clip_name(row)
+            difficulty = _parse_difficulty(row)
+            prompt = cells.parse_text_cell(row.get("prompt"), "prompt")
+        except InvalidValueError as error:
+            yield Rejected(f"{TABLE} row {number}", str(error))
+            continue
+        for folder, origin in folders:
+            name = f"{folder}/{clip}"
+            place = _find_video(root, name)
+            if place is None:
+                yield Rejected(name, "no video of that name. Add it, or drop the row")
+                continue
+            yield Entry(
+                name=name,
+                location=place,
+                origin=origin,
+                group=clip,
+                prompt=prompt,
+                difficulty=difficulty,
+            )
+
+
+def is_reality_benchmark(root: Path) -> bool:
+    """Return whether `root` contains `real/` and a `clips.csv` with the columns of this layout."""
+    table = find_file_inside_folder(root, TABLE)
+    return (
+        table is not None
+        and (root / REAL).is_dir()
+        and set(read_table_column_names(table)) >= _NEEDED
+    )
+
+
+def find_origin_folders(root: Path) -> Folders:
+    """Return the folders of clips with the origin of their clips: `real`, then creators, sorted.
+
+    A creator with settings has one folder for each setting.
+    """
+    found: list[tuple[str, Origin]] = [(REAL, Real())]
+    for creator in _list_folders(root):
+        if creator.name == REAL:
+            continue
+        settings = _list_folders(creator)
+        found.extend(
+            (f"{creator.name}/{setting.name}", Generated(creator.name, setting.name))
+            for setting in settings
+        )
+        if not settings:
+            found.append((creator.name, Generated(creator.name)))
+    return tuple(found)
+
+
+def _list_folders(folder: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.is_dir()
+        and not path.is_symlink()
+        and not path.name.startswith(".")
+        and path.name != "__MACOSX"
+    )
+
+
+def _parse_clip_name(row: Cells) -> str:
+    clip = cells.parse_clip_location(row.get("clip"), "clip")
+    if "/" in clip or clip.lower().endswith(VIDEO_SUFFIXES):
+        cells.raise_invalid_cell("clip", clip, "Write the file's name without folder and ending")
+    return clip
+
+
+def _parse_difficulty(row: Cells) -> str:
+    difficulty = cells.parse_text_cell(row.get("difficulty"), "difficulty").lower()
+    if difficulty not in DIFFICULTIES:
+        cells.raise_invalid_cell("difficulty", difficulty, "Write easy or hard")
+    return difficulty
+
+
+def _find_video(root: Path, name: str) -> str | None:
+    places = (f"{name}{suffix}" for suffix in VIDEO_SUFFIXES)
+    return next((place for place in places if (root / place).is_file()), None)

@@ -1,0 +1,159 @@
+"""Printing of scorecards: tables of metrics, counts of answers, and rows for `--json`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from unreel.cli.output import Form, print_message, print_table
+from unreel.core.estimate import Measured, Metric, Scorecard, Unmeasured
+from unreel.protocols.group_metrics import PARTS
+
+if TYPE_CHECKING:
+    from unreel.evaluation.scoring import ConditionScore
+
+_SHOWN: Final = 5
+_RECORD: Final = (
+    "metric",
+    "of",
+    "value",
+    "low",
+    "high",
+    "n",
+    "parsed",
+    "asked",
+    "why",
+)
+"""Columns of a table with a line for each figure; `why` says why one was not measured."""
+
+
+def print_condition_scorecards(scores: "Sequence[ConditionScore]", form: Form = "text") -> None:
+    """Print the scorecard of each condition of a run; all in one table if `form` is not "text"."""
+    for score in scores:
+        print_message(f"condition: {score.condition}")
+        if score.n_not_asked:
+            print_message(f"  {score.n_not_asked} questions were not put yet")
+        print_answer_counts(score.scorecard)
+        if form == "text":
+            print_scorecard_metrics(score.scorecard)
+    if form != "text":
+        print_scorecard_table("condition", {str(s.condition): s.scorecard for s in scores}, form)
+
+
+def build_condition_scorecard_rows(scores: "Iterable[ConditionScore]") -> list[dict[str, object]]:
+    """Return the scorecard of each condition as a row for `--json`."""
+    return [
+        {
+            "condition": score.condition.written(),
+            "scorecard": score.scorecard,
+            "n_not_asked": score.n_not_asked,
+        }
+        for score in scores
+    ]
+
+
+def print_answer_counts(card: Scorecard) -> None:
+    """Print the number of answered questions, and the reasons for missing answers."""
+    print_message(f"{card.instrument}: {card.n_answered} of {card.n_questions} questions answered")
+    for what, counts in (("failed", card.failures), ("unreadable", card.unparsed)):
+        for reason, n in counts.items():
+            print_message(f"  {what}: {n} {reason}")
+    for name, n in card.answered_by.items():
+        print_message(f"  answered by another model: {n} {name}")
+    if card.confusion:
+        print_message("  clips: " + ", ".join(f"{n} {what}" for what, n in card.confusion.items()))
+
+
+def explain_empty_scorecards(cards: Sequence[Scorecard]) -> str:
+    """Return the reason why no scorecard in `cards` has a measured metric; "" if one has."""
+    if not any(card.n_answered for card in cards):
+        return "no question was answered, so nothing was measured"
+    if any(metric.coverage.parsed for card in cards for metric in card.metrics):
+        return ""
+    return "no answer could be read, so nothing was measured; `unreel score RUN --parser lenient` reads more"
+
+
+def print_unmatched_items(found: Mapping[str, Sequence[object]]) -> None:
+    """Print, for each description in `found`, the number of its unmatched items and the first few."""
+    for what, items in found.items():
+        if items:
+            shown = "; ".join(str(item) for item in items[:_SHOWN])
+            print_message(f"  {len(items)} {what}: {shown}{' ...' if len(items) > _SHOWN else ''}")
+
+
+def print_scorecard_table(what: str, cards: Mapping[str, Scorecard], form: Form) -> None:
+    """Print all metrics of several scorecards in one table, one row per metric.
+
+    `what` is the title of the column with the names of the scorecards.
+    """
+    rows = [
+        {what: name, **_build_metric_record(metric)}
+        for name, card in cards.items()
+        for metric in card.metrics
+    ]
+    print_table((what, *_RECORD), rows, form=form)
+
+
+def print_scorecard_metrics(card: Scorecard, form: Form = "text") -> None:
+    """Print each metric of a scorecard with its interval, count and coverage.
+
+    In the format "text", metrics of single creators and parts of the benchmark are separate tables,
+    and metrics without questions are omitted.
+    """
+    if form != "text":
+        print_table(_RECORD, [*map(_build_metric_record, card.metrics)], form=form)
+        return
+    groups = _group_metrics_by_creator_or_part(card.metrics)
+    headline = [m for m in groups.pop("", {}).values() if m.coverage.asked or not card.n_answered]
+    print_table(
+        ("metric", "value", "95 % interval", "n", "parsed"), [*map(_build_metric_row, headline)]
+    )
+    parts = {name: groups.pop(name) for name in list(groups) if name.startswith(PARTS)}
+    for kind, told in (("creator", groups), ("part", parts)):
+        names = list(dict.fromkeys(name for metrics in told.values() for name in metrics))
+        if names:
+            print_table(
+                (kind, *names),
+                [{kind: group, **_build_metric_cells(m, names)} for group, m in told.items()],
+            )
+
+
+def _group_metrics_by_creator_or_part(metrics: Sequence[Metric]) -> dict[str, dict[str, Metric]]:
+    """Group metrics by the creator or part that their name contains after ": "; "" for all clips."""
+    groups: dict[str, dict[str, Metric]] = {}
+    for metric in metrics:
+        name, _, group = metric.name.partition(": ")
+        groups.setdefault(group, {})[name] = metric
+    return groups
+
+
+def _build_metric_record(metric: Metric) -> dict[str, object]:
+    name, _, group = metric.name.partition(": ")
+    value, coverage = metric.value, metric.coverage
+    line: dict[str, object] = dict.fromkeys(_RECORD, "")
+    line |= {"metric": name, "of": group}
+    line |= {"parsed": coverage.parsed, "asked": coverage.asked}
+    if isinstance(value, Unmeasured):
+        return {**line, "why": value.why}
+    figures = {"value": value.value, "low": value.low, "high": value.high}
+    return {**line, **{key: f"{number:.2f}" for key, number in figures.items()}, "n": value.n}
+
+
+def _build_metric_row(metric: Metric) -> dict[str, object]:
+    value, coverage = metric.value, metric.coverage
+    line = {"metric": metric.name, "parsed": f"{coverage.parsed}/{coverage.asked}"}
+    if isinstance(value, Unmeasured):
+        return {**line, "value": "", "95 % interval": value, "n": ""}
+    interval = f"{value.low:.2f} to {value.high:.2f}"
+    return {**line, "value": f"{value.value:.2f}", "95 % interval": interval, "n": value.n}
+
+
+def format_metric_cell(value: Measured) -> str:
+    """Format a metric with its confidence interval and count as one cell; empty if not measured."""
+    if isinstance(value, Unmeasured):
+        return ""
+    return f"{value.value:.1f} [{value.low:.0f}, {value.high:.0f}] n={value.n}"
+
+
+def _build_metric_cells(metrics: Mapping[str, Metric], names: Sequence[str]) -> dict[str, object]:
+    return {
+        name: format_metric_cell(metrics[name].value) if name in metrics else "" for name in names
+    }

@@ -1,0 +1,97 @@
+"""Families of diffusers video pipelines: classes, supported sizes and call arguments."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal
+
+from unreel.core.span import MICROSECONDS
+
+FamilyName = Literal["cogvideox", "hunyuan-video", "ltx", "wan"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineFamily:
+    """Properties of one family of diffusers pipelines: classes, supported sizes and frame rate."""
+
+    from_text: str
+    """Class in diffusers."""
+    from_image: str
+    multiple: int
+    """Of pixels, that each side has."""
+    frames_multiple: int
+    """A clip has this many frames, times some number, and one."""
+    most_frames: int
+    area: int
+    """Pixels of a frame, as it was trained; no larger one is asked for unless a recipe does."""
+    rate: Fraction
+    """Frames a second, as its makers export them."""
+    fine_decoder: bool = False
+    """Whether its autoencoder is kept in float32, as its makers advise."""
+    told_rate: bool = False
+    """Whether the frame rate is passed to the pipeline."""
+
+
+FAMILIES: Final[Mapping[FamilyName, PipelineFamily]] = {
+    "cogvideox": PipelineFamily(
+        from_text="CogVideoXPipeline",
+        from_image="CogVideoXImageToVideoPipeline",
+        multiple=16,
+        frames_multiple=4,
+        most_frames=49,
+        area=720 * 480,
+        rate=Fraction(8),
+    ),
+    "hunyuan-video": PipelineFamily(
+        from_text="HunyuanVideoPipeline",
+        from_image="HunyuanVideoImageToVideoPipeline",
+        multiple=16,
+        frames_multiple=4,
+        most_frames=129,
+        area=1280 * 720,
+        rate=Fraction(15),
+    ),
+    "ltx": PipelineFamily(
+        from_text="LTXPipeline",
+        from_image="LTXImageToVideoPipeline",
+        multiple=32,
+        frames_multiple=8,
+        most_frames=161,
+        area=704 * 512,
+        rate=Fraction(24),
+        told_rate=True,
+    ),
+    "wan": PipelineFamily(
+        from_text="WanPipeline",
+        from_image="WanImageToVideoPipeline",
+        multiple=32,
+        frames_multiple=4,
+        most_frames=81,
+        area=832 * 480,
+        rate=Fraction(16),
+        fine_decoder=True,
+    ),
+}
+
+
+def fit_frame_size(family: PipelineFamily, width: int, height: int) -> tuple[int, int]:
+    """Return the frame size that the family supports and that is nearest in shape to the given size.
+
+    It is at most the size of training.
+    """
+    shrunk = min(1.0, (family.area / (width * height)) ** 0.5)
+    return (
+        _round_to_multiple(width * shrunk, family.multiple),
+        _round_to_multiple(height * shrunk, family.multiple),
+    )
+
+
+def fit_frame_count(family: PipelineFamily, duration_us: int, rate: Fraction) -> int:
+    """Return the supported number of frames whose duration at `rate` is nearest to `duration_us`."""
+    wanted = Fraction(duration_us, MICROSECONDS) * rate
+    steps = max(1, round((wanted - 1) / family.frames_multiple))
+    return min(family.most_frames, steps * family.frames_multiple + 1)
+
+
+def _round_to_multiple(side: float, multiple: int) -> int:
+    return max(1, round(side / multiple)) * multiple

@@ -1,0 +1,377 @@
+"""Label audit: test whether models can predict the labels of clips without watching the clips."""
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from unreel.core.content_ids import digest
+from unreel.core.estimate import Measured, Unmeasured
+from unreel.core.failure import Failure
+from unreel.core.judgement import Label
+from unreel.curation.audit.clip_features import (
+    AuditFeatureSet,
+    ClipAuditData,
+    FeatureTable,
+    WindowAuditData,
+    build_feature_table,
+    describe_property_by_label,
+    get_audit_features,
+    get_feature_property,
+)
+from unreel.curation.audit.cross_fit import (
+    CrossFitPairWins,
+    compute_permuted_aucs,
+    count_cross_fit_wins,
+    permute_labels_by_scene,
+)
+from unreel.reviewers.baselines.folds import (
+    ClipCreatorAndScene,
+    FoldAssignment,
+    Numbers,
+    assign_clip_folds,
+)
+from unreel.stats.bootstrap import ROUNDING
+from unreel.stats.row_sample import Array
+
+LEAK_FROM: Final = 0.60
+"""AUC above which a model leaks; see docs/decisions/0019-alarms-by-relabelling.md."""
+ALARM_RATE: Final = 0.05
+"""Share of sets whose labels mean nothing in which any view may be called leaking."""
+CLEAN_BELOW: Final = 0.70
+"""A set is called clean only where its interval stays below this."""
+CHANCE: Final = 0.50
+LEAST_PER_SIDE: Final = 20
+"""With fewer clips of either side nothing is decided, whatever the number."""
+TOLD_FROM: Final = 0.95
+"""Fraction of the other label from which a revealing clip is separated."""
+MOST_LEAKS: Final = 8
+MOST_GIVEAWAYS: Final = 10
+MOST_REASONS: Final = 3
+CLIP_VIEWS: Final = (AuditFeatureSet.METADATA, AuditFeatureSet.FRAME, AuditFeatureSet.WATERMARK)
+MOST_PER_SIDE: Final = 1_000
+"""Clips of either side that are judged: the interval is then 0.03 wide, and the cost stays flat."""
+
+
+class LabelLeakFinding(StrEnum):
+    """Finding of a label audit. The values are stored: add, never rename."""
+
+    LEAKS = "leaks"
+    CLEAN = "clean"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PropertyLeak:
+    """Clip property that predicts the label: its AUC alone, and its typical values for both labels."""
+
+    feature: str
+    auc: Measured
+    generated: str
+    real: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelRevealingClip:
+    """Clip that the audit's model separates from nearly all clips of the other label, and the reasons."""
+
+    clip: str
+    label: Label
+    told_from: float
+    """Share of the other side's clips."""
+    because: tuple[str, ...]
+    """The properties that pushed most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureSetAudit:
+    """Audit result of the model with one feature set."""
+
+    view: AuditFeatureSet
+    finding: LabelLeakFinding
+    auc: Measured
+    """On scenes that the model did not learn from, by creators that it did: this decides."""
+    transfer: Measured | None = None
+    """On scenes and creators that it did not learn from. `None` in audits stored before both were measured: there
+    `auc` has this meaning."""
+    n_real: int
+    n_generated: int
+    n_creators: int
+    n_unread: int = 0
+    """Clips that could not be shown to the model."""
+    n_unjudged: int = 0
+    """Clips without whose scene nothing was left to learn from."""
+    p_value: float | None = None
+    """Fraction of permuted datasets in which a view reaches this AUC."""
+    leaks: tuple[PropertyLeak, ...] = ()
+    """The most informative single properties, the strongest first."""
+    giveaways: tuple[LabelRevealingClip, ...] = ()
+    n_giveaways: int = 0
+    """All clips that give themselves away; `giveaways` lists the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelLeakAudit:
+    """Result of a label audit, which tests whether labels can be predicted without watching the clips."""
+
+    finding: LabelLeakFinding
+    """Of metadata and watermark together; the frame's is a warning, because a frame is looked at."""
+    views: tuple[FeatureSetAudit, ...]
+    seed: int
+    n_relabelled: int = 0
+    """Sets of the same clips under labels that mean nothing, which the alarm was set by."""
+    grouped: bool = True
+    """False if no two clips share a scene; scenes may then be undeclared."""
+
+    def __getitem__(self, view: AuditFeatureSet) -> FeatureSetAudit:
+        return next(own for own in self.views if own.view is view)
+
+
+def audit_label_leaks(
+    observations: Iterable[ClipAuditData | WindowAuditData],
+    *,
+    seed: int,
+    views: Sequence[AuditFeatureSet] = CLIP_VIEWS,
+) -> LabelLeakAudit:
+    """Test for each feature set whether a model can predict the labels of the clips from it.
+
+    The same observations and seed give the same audit.
+    """
+    chosen = _sample_clips_by_label(observations, seed=seed)
+    owners = [
+        ClipCreatorAndScene.of(seen.clip, creator=seen.creator, group=seen.group) for seen in chosen
+    ]
+    folding = assign_clip_folds(owners, seed=seed)
+    sights = [_build_feature_set_table(chosen, view) for view in views]
+    if isinstance(folding, Unmeasured):
+        counted = tuple(
+            replace(_build_inconclusive_audit(sight, folding), transfer=folding) for sight in sights
+        )
+        return LabelLeakAudit(finding=LabelLeakFinding.INCONCLUSIVE, views=counted, seed=seed)
+    labels = permute_labels_by_scene(owners, folding, seed=seed)
+    deciding = folding.without_parts()
+    fits = [_FeatureSetFit.of(sight, owners, deciding) for sight in sights]
+    nulls = [compute_permuted_aucs(own.scaled, deciding, own.sight.rows, labels) for own in fits]
+    chances = _compute_joint_p_values(fits, nulls)
+    judged = tuple(
+        replace(_audit_feature_set(own, null, chance), transfer=own.transfer(folding))
+        for own, null, chance in zip(fits, nulls, chances, strict=True)
+    )
+    return LabelLeakAudit(
+        finding=_combine_findings(judged),
+        views=judged,
+        seed=seed,
+        n_relabelled=len(labels),
+        grouped=len({own.scene for own in owners}) < len(owners),
+    )
+
+
+def add_window_audit(clips: LabelLeakAudit, windows: LabelLeakAudit) -> LabelLeakAudit:
+    """Return the audit of clips with that of windows of the same clips as a further view."""
+    views = (*clips.views, *windows.views)
+    return replace(clips, finding=_combine_findings(views), views=views)
+
+
+def _combine_findings(views: Sequence[FeatureSetAudit]) -> LabelLeakFinding:
+    findings = {own.finding for own in views if own.view is not AuditFeatureSet.FRAME}
+    ranked = (LabelLeakFinding.LEAKS, LabelLeakFinding.INCONCLUSIVE, LabelLeakFinding.CLEAN)
+    return next(f for f in ranked if f in findings)
+
+
+def judge_label_leak(
+    auc: Measured, *, n_least: int, p_value: float, n_unjudged: int = 0
+) -> LabelLeakFinding:
+    """Return the finding of a label audit: `leaks`, `clean` or `inconclusive`.
+
+    `leaks`: the AUC is above 0.60 and chance is excluded. `clean`: the AUC is at most 0.60 and 0.70
+    is excluded. All other results are `inconclusive`, and so is every result with too few clips in
+    the smaller class (`n_least`). Chance must be excluded by the confidence interval and by
+    `p_value`, which covers all feature sets together. An AUC below 0.5 is not a leak: if a property
+    such as size is balanced over the set, its imbalance in the training scenes is opposite to its
+    imbalance in the test scenes. A set with clips that no model could judge is not clean.
+    """
+    if isinstance(auc, Unmeasured) or n_least < LEAST_PER_SIDE:
+        return LabelLeakFinding.INCONCLUSIVE
+    if auc.value > LEAK_FROM and auc.low > CHANCE and p_value <= ALARM_RATE:
+        return LabelLeakFinding.LEAKS
+    if auc.value <= LEAK_FROM and auc.high < CLEAN_BELOW and not n_unjudged:
+        return LabelLeakFinding.CLEAN
+    return LabelLeakFinding.INCONCLUSIVE
+
+
+def _sample_clips_by_label(
+    observations: Iterable[ClipAuditData | WindowAuditData], *, seed: int
+) -> list[ClipAuditData | WindowAuditData]:
+    """Sample at most `MOST_PER_SIDE` clips of each label, sorted by name.
+
+    The sample is chosen by a hash of `seed` and name.
+    """
+    sides: dict[bool, list[tuple[int, int, ClipAuditData | WindowAuditData]]]
+    sides = {True: [], False: []}
+    for number, seen in enumerate(observations):
+        side = sides[seen.creator is None]
+        # The largest of the kept digests is at hand, so no more than are chosen are ever held.
+        item = (-int(digest("audit", str(seed), seen.clip), 16), -number, seen)
+        keep = heapq.heappush if len(side) < MOST_PER_SIDE else heapq.heappushpop
+        keep(side, item)
+    chosen = [seen for side in sides.values() for _, _, seen in side]
+    return sorted(chosen, key=lambda seen: seen.clip)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _FeatureSetTable:
+    """Values of one feature set for all clips whose features could be read."""
+
+    view: AuditFeatureSet
+    shown: tuple[ClipAuditData | WindowAuditData, ...]
+    rows: Numbers
+    """Where they stand among all clips."""
+    table: FeatureTable
+    n_unread: int
+
+
+def _build_feature_set_table(
+    observations: Sequence[ClipAuditData | WindowAuditData], view: AuditFeatureSet
+) -> _FeatureSetTable:
+    seen = [get_audit_features(one, view) for one in observations]
+    read = [(i, own) for i, own in enumerate(seen) if not isinstance(own, Failure)]
+    rows = np.array([i for i, _ in read], dtype=np.int64)
+    table = build_feature_table([features for _, features in read])
+    return _FeatureSetTable(
+        view, tuple(observations[i] for i in rows), rows, table, len(seen) - len(read)
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _FeatureSetFit:
+    """Cross-fitted models that predict the true labels from one feature set, and their results."""
+
+    sight: _FeatureSetTable
+    owners: tuple[ClipCreatorAndScene, ...]
+    folding: FoldAssignment
+    """Of all clips."""
+    scaled: Array
+    judged: CrossFitPairWins
+
+    @classmethod
+    def of(
+        cls, sight: _FeatureSetTable, owners: Sequence[ClipCreatorAndScene], folding: FoldAssignment
+    ) -> "_FeatureSetFit":
+        scaled = sight.table.scaled
+        own = tuple(owners[i] for i in sight.rows)
+        return cls(sight, own, folding, scaled, count_cross_fit_wins(scaled, folding, sight.rows))
+
+    def transfer(self, folding: FoldAssignment) -> Measured:
+        """Return the AUC on unseen creators: a clip's model was fitted without its scene and its creator."""
+        if folding.n_parts == 1:
+            return Unmeasured("there is one creator")
+        return count_cross_fit_wins(self.scaled, folding, self.sight.rows).auc(self.owners)
+
+    def pushes(self, row: int) -> Array:
+        """Return each feature's contribution to the score of a clip, towards the clip's own label."""
+        own = self.sight.rows[row]
+        weights = self.judged.weights[self.folding.folds[own]]
+        made = self.folding.made[own]
+        pushed = weights[self.folding.parts[own]] if made else -weights.mean(axis=0)
+        towards: Array = pushed * self.scaled[row]
+        return towards
+
+
+def _compute_joint_p_values(fits: Sequence[_FeatureSetFit], nulls: Sequence[Array]) -> list[float]:
+    """Return the p-value of each feature set's AUC, corrected for the number of feature sets.
+
+    It is the fraction of all labellings, including the true one, in which the largest standardised
+    AUC of any feature set reaches this one. Mean and standard deviation include the true labels, so
+    the p-values are uniform if the true labels are random.
+    """
+    told = np.array([[own.judged.value, *null] for own, null in zip(fits, nulls, strict=True)])
+    spread = told.std(axis=1, keepdims=True)
+    surprise = (told - told.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
+    most = surprise.max(axis=0)
+    return [float((most >= own[0] - ROUNDING).mean()) for own in surprise]
+
+
+def _audit_feature_set(fit: _FeatureSetFit, null: Array, p_value: float) -> FeatureSetAudit:
+    auc = fit.judged.auc(fit.owners, null=null)
+    counted = _build_inconclusive_audit(fit.sight, auc)
+    if isinstance(auc, Unmeasured):
+        return counted
+    n_unjudged = fit.judged.n_unjudged
+    n_least = min(counted.n_real, counted.n_generated)
+    outcome = replace(
+        counted,
+        finding=judge_label_leak(auc, n_least=n_least, p_value=p_value, n_unjudged=n_unjudged),
+        n_unjudged=n_unjudged,
+        p_value=p_value,
+        leaks=_measure_property_leaks(fit),
+    )
+    return (
+        _add_revealing_clips(outcome, fit) if outcome.finding is LabelLeakFinding.LEAKS else outcome
+    )
+
+
+def _build_inconclusive_audit(sight: _FeatureSetTable, auc: Measured) -> FeatureSetAudit:
+    """Return an inconclusive audit of a feature set, with its AUC and numbers of clips and creators."""
+    creators = Counter(seen.creator for seen in sight.shown)
+    n_real = creators.pop(None, 0)
+    return FeatureSetAudit(
+        view=sight.view,
+        finding=LabelLeakFinding.INCONCLUSIVE,
+        auc=auc if sight.shown else Unmeasured("no clip could be read"),
+        n_real=n_real,
+        n_generated=creators.total(),
+        n_creators=len(creators),
+        n_unread=sight.n_unread,
+    )
+
+
+def _measure_property_leaks(fit: _FeatureSetFit) -> tuple[PropertyLeak, ...]:
+    """Compute the cross-fitted AUC of each property alone; return the strongest above chance."""
+    columns: defaultdict[str, list[int]] = defaultdict(list)
+    for index, name in enumerate(fit.sight.table.names):
+        columns[get_feature_property(name)].append(index)
+    rows = fit.sight.rows
+    alone = {
+        own: count_cross_fit_wins(fit.scaled[:, chosen], fit.folding, rows)
+        for own, chosen in columns.items()
+    }
+    telling = sorted(
+        (own for own in alone if alone[own].value > CHANCE),
+        key=lambda own: (-alone[own].value, own),
+    )
+    leaks = []
+    for own in telling[:MOST_LEAKS]:
+        sides = describe_property_by_label(fit.sight.table.only(columns[own]), fit.judged.made)
+        auc = alone[own].auc(fit.owners)
+        leaks.append(PropertyLeak(feature=own, auc=auc, generated=sides.generated, real=sides.real))
+    return tuple(leaks)
+
+
+def _add_revealing_clips(outcome: FeatureSetAudit, fit: _FeatureSetFit) -> FeatureSetAudit:
+    shares = fit.judged.told_from()
+    shown = fit.sight.shown
+    every = [i for i in range(len(shown)) if shares[i] >= TOLD_FROM]
+    every.sort(key=lambda i: (-shares[i], shown[i].clip))
+    listed = tuple(
+        LabelRevealingClip(
+            clip=shown[i].clip,
+            label=Label.REAL if shown[i].creator is None else Label.GENERATED,
+            told_from=float(shares[i]),
+            because=_list_revealing_properties(i, fit),
+        )
+        for i in every[:MOST_GIVEAWAYS]
+    )
+    return replace(outcome, giveaways=listed, n_giveaways=len(every))
+
+
+def _list_revealing_properties(row: int, fit: _FeatureSetFit) -> tuple[str, ...]:
+    """Return the properties that moved a clip's model score towards its own label, strongest first."""
+    total: Counter[str] = Counter()
+    for name, push in zip(fit.sight.table.names, fit.pushes(row).tolist(), strict=True):
+        total[get_feature_property(name)] += push
+    largest = max(total.values(), default=0.0)
+    return tuple(n for n, p in total.most_common(MOST_REASONS) if p > 0 and p >= largest / 4)

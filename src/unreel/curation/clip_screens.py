@@ -1,0 +1,282 @@
+"""Screen step: removes unsuitable segments by screens; decisions of people take precedence.
+
+A screen is a filter on measurements. The queue file lists the proposals and the decisions.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Protocol
+
+import numpy as np
+
+from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.tables import read_table_rows
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.registry import LazyImport, NamedObjectRegistry
+from unreel.curation.recipe import ScreenRecipeSection
+from unreel.curation.segment import ClipSegment, ExcludedSegment
+from unreel.curation.state import CurationJob, CurationState
+from unreel.media.scan import ClipScan
+from unreel.recipes.section import RecipeNumberUnit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipScreenInput:
+    """Input of a screen: measurements of one clip; `extra` contains results of other steps by name."""
+
+    clip: str
+    duration_s: Fraction
+    n_frames: int
+    width: int
+    height: int
+    motion: float
+    """Grey levels by which the liveliest hundredth of the picture changes in half a second."""
+    sharpness: float
+    """Median of the picked frames."""
+    noise: float
+    """Median of the picked frames, in grey levels."""
+    lightness: float
+    """Mean grey level."""
+    extra: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class KeepClipDecision:
+    """Decision of a screen or a person to keep a clip."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveClipDecision:
+    """Decision of a screen or a person to remove a clip, with the reason."""
+
+    screen: str
+    reason: str
+
+
+Judgement = KeepClipDecision | RemoveClipDecision
+Choice = Literal["keep", "remove"]
+"""What a person decided."""
+
+
+class ClipScreen(Protocol):
+    """Filter that keeps or removes a clip by its measurements; equal inputs give equal decisions."""
+
+    @property
+    def name(self) -> str:
+        """Return the name by which recipes refer to this screen."""
+        ...
+
+    def judge(self, findings: ClipScreenInput) -> Judgement:
+        """Return the decision to keep or remove the clip with the measurements `findings`."""
+        ...
+
+
+def build_scan_screen_input(
+    scan: ClipScan, *, clip: str, extra: Mapping[str, Any] | None = None
+) -> ClipScreenInput:
+    """Compute the input of a screen from the scan of a clip."""
+    return ClipScreenInput(
+        clip=clip,
+        duration_s=scan.duration_s,
+        n_frames=scan.n_frames,
+        width=scan.width,
+        height=scan.height,
+        motion=float(scan.stirs[1:].mean()) if scan.n_frames > 1 else 0.0,
+        sharpness=float(np.median([frame.sharpness for frame in scan.picked])),
+        noise=float(np.median([frame.noise for frame in scan.picked])),
+        lightness=float(scan.lightness.mean()),
+        extra=extra or {},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MotionScreen:
+    """Screen that removes static clips, whose motion is below `least`."""
+
+    least: Annotated[float, RecipeNumberUnit("grey levels")] = 5.0
+    """By which the liveliest hundredth of the picture must change in half a second."""
+    name: str = "motion"
+
+    def judge(self, findings: ClipScreenInput) -> Judgement:
+        """Decide to keep the clip if its motion is at least `least`, otherwise to remove it."""
+        if findings.motion < self.least:
+            return RemoveClipDecision(
+                self.name, f"motion {findings.motion:.2f} is below {self.least:g}"
+            )
+        return KeepClipDecision()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityScreen:
+    """Screen that removes clips that are blurred, black, white or only noise.
+
+    The limits are wide: they remove clips that cannot be judged, not clips of poor quality.
+    """
+
+    least_sharpness: float = 0.5
+    """Median over frames."""
+    most_noise: Annotated[float, RecipeNumberUnit("grey levels")] = 15.0
+    """Median over frames."""
+    darkest: Annotated[float, RecipeNumberUnit("grey levels")] = 8.0
+    """Mean of the clip, 0 to 255."""
+    lightest: Annotated[float, RecipeNumberUnit("grey levels")] = 247.0
+    """Mean of the clip, 0 to 255."""
+    name: str = "quality"
+
+    def judge(self, findings: ClipScreenInput) -> Judgement:
+        """Decide to keep the clip if its sharpness, noise and lightness are within the limits."""
+        for measure_name, value, low, high in (
+            ("sharpness", findings.sharpness, self.least_sharpness, float("inf")),
+            ("noise", findings.noise, 0.0, self.most_noise),
+            ("lightness", findings.lightness, self.darkest, self.lightest),
+        ):
+            if not low <= value <= high:
+                limit = f"below {low:g}" if value < low else f"above {high:g}"
+                return RemoveClipDecision(self.name, f"{measure_name} {value:.2f} is {limit}")
+        return KeepClipDecision()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LengthScreen:
+    """Screen that removes clips that are too short to judge or too long to watch."""
+
+    shortest_s: Annotated[float, RecipeNumberUnit("seconds")] = 1.0
+    """Minimum length."""
+    longest_s: Annotated[float, RecipeNumberUnit("seconds")] = 60.0
+    """Maximum length."""
+    name: str = "length"
+
+    def judge(self, findings: ClipScreenInput) -> Judgement:
+        """Decide to keep the clip if its length is within the limits, otherwise to remove it."""
+        length = f"{float(findings.duration_s):.3f} s"
+        if findings.duration_s < Fraction(str(self.shortest_s)):
+            return RemoveClipDecision(self.name, f"{length} is below {self.shortest_s:g} s")
+        if findings.duration_s > Fraction(str(self.longest_s)):
+            return RemoveClipDecision(self.name, f"{length} is above {self.longest_s:g} s")
+        return KeepClipDecision()
+
+
+SCREENS: Final[NamedObjectRegistry[Callable[..., ClipScreen]]] = NamedObjectRegistry(
+    "screen",
+    {
+        "motion": LazyImport("unreel.curation.clip_screens:MotionScreen"),
+        "quality": LazyImport("unreel.curation.clip_screens:QualityScreen"),
+        "length": LazyImport("unreel.curation.clip_screens:LengthScreen"),
+    },
+    group="unreel.screens",
+)
+
+
+def build_clip_screen(name: str, settings: Mapping[str, Any] | None = None) -> ClipScreen:
+    """Build the screen called `name`, built-in or from a plugin; `settings` are its keyword arguments."""
+    factory = SCREENS.load(name)
+    try:
+        return factory(**(settings or {}))
+    except TypeError as error:
+        setting, remedy = f"screen.{name}", "Use the settings that the screen has"
+        raise InvalidSettingError(setting, str(error), remedy) from error
+
+
+def apply_clip_screens(
+    findings: ClipScreenInput, screens: Sequence[ClipScreen], *, decided: Choice | None = None
+) -> Judgement:
+    """Return the decision about a clip: a person's if there is one, else that of the first screen that objects."""
+    if decided == "keep":
+        return KeepClipDecision()
+    if decided == "remove":
+        return RemoveClipDecision("people", "a person removed it")
+    for screen in screens:
+        judgement = screen.judge(findings)
+        if isinstance(judgement, RemoveClipDecision):
+            return judgement
+    return KeepClipDecision()
+
+
+QUEUE: Final = "queue.jsonl"
+_CHOICES: Final = ("keep", "remove")
+
+
+def run_screen_step(
+    section: ScreenRecipeSection, work: CurationJob, state: CurationState
+) -> CurationState:
+    """Keep the segments that pass every screen or that a person keeps; write the queue file again."""
+    screens = [build_clip_screen(name, settings) for name, settings in section.screens.items()]
+    decided = (
+        {} if section.decisions is None else read_screen_decisions(work.root / section.decisions)
+    )
+    folder = work.shelf.folder
+    with folder.create_text(QUEUE) as queue:
+
+        def judged(piece: ClipSegment) -> ClipSegment | ExcludedSegment:
+            choice, findings = decided.get(piece.id), _build_segment_screen_input(piece)
+            by_itself = apply_clip_screens(findings, screens)
+            line = _build_queue_record(piece, by_itself, choice)
+            queue.write(json.dumps(line, ensure_ascii=False) + "\n")
+            judgement = (
+                apply_clip_screens(findings, screens, decided=choice) if choice else by_itself
+            )
+            if isinstance(judgement, RemoveClipDecision):
+                return piece.left_out("screen", judgement.screen, judgement.reason)
+            return replace(piece, shots=())  # nobody judges by them any more
+
+        sifted = work.shelf.sift("screen", map(judged, state.pieces))
+    work.bench.place.put(QUEUE, folder.root / QUEUE)
+    return state.after(sifted)
+
+
+def read_screen_decisions(file: Path) -> dict[str, Choice]:
+    """Return the decisions of people by segment id; lines without a decision are skipped.
+
+    Raises:
+        UnreadableSourceError: A line is damaged, or its decision is neither `keep` nor `remove`.
+    """
+    found: dict[str, Choice] = {}
+    for number, row in enumerate(read_table_rows(file), start=1):
+        if isinstance(row, Rejected):
+            raise UnreadableSourceError(str(file), str(row), "Correct the line")
+        word = row.get("decision") or ""
+        if not word:
+            continue
+        if word not in _CHOICES or "piece" not in row:
+            problem, remedy = f"line {number} decides {word!r}", "Write keep or remove"
+            raise UnreadableSourceError(str(file), problem, remedy)
+        found[str(row["piece"])] = word
+    return found
+
+
+def _build_segment_screen_input(piece: ClipSegment) -> ClipScreenInput:
+    shot = piece.shots[0]
+    crop, video = piece.cut.crop, piece.clip.facts.video
+    return ClipScreenInput(
+        clip=piece.clip.id,
+        duration_s=piece.length_s,
+        n_frames=shot.end_frame - shot.first_frame,
+        width=video.width if crop is None else crop.width,
+        height=video.height if crop is None else crop.height,
+        motion=shot.motion,
+        sharpness=shot.sharpness,
+        noise=shot.noise,
+        lightness=shot.lightness,
+        extra=dict(piece.notes),
+    )
+
+
+def _build_queue_record(
+    piece: ClipSegment, judgement: Judgement, choice: Choice | None
+) -> dict[str, Any]:
+    removed = judgement if isinstance(judgement, RemoveClipDecision) else None
+    return {
+        "piece": piece.id,
+        "name": piece.entry.name,
+        "label": piece.entry.label.value,
+        "location": piece.clip.location,
+        "start_s": str(piece.start_s),
+        "length_s": str(piece.length_s),
+        "proposed": "remove" if removed else "keep",
+        "screen": removed.screen if removed else "",
+        "reason": removed.reason if removed else "",
+        "decision": choice or "",
+    }

@@ -1,0 +1,323 @@
+"""Data card of a frozen benchmark, and its citation as BibTeX and CFF."""
+
+import json
+import re
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from unreel.core.safe_names import make_safe_file_name
+from unreel.core.span import MICROSECONDS
+from unreel.core.table_formats import build_markdown_table
+from unreel.curation.recipe import SPLITS, CitationRecipeSection
+from unreel.curation.segment import SegmentExclusions
+
+_UNSAID: Final = CitationRecipeSection()
+_NOTHING: Final = "not stated"
+
+
+def list_missing_citation_keys(citation: CitationRecipeSection | None) -> list[str]:
+    """Return the keys of `[freeze.citation]` that a citation needs and that the recipe does not set."""
+    given = citation or _UNSAID
+    if given.bibtex:
+        return []
+    wanted = {"authors": given.authors, "year": given.year, "url": given.url or given.doi}
+    return [key for key, value in wanted.items() if not value]
+
+
+def format_bibtex(name: str, version: str, citation: CitationRecipeSection | None) -> str:
+    """Return the BibTeX entry from the recipe's citation, or build one from the citation's other keys.
+
+    Missing fields of a built entry say "not stated".
+    """
+    given = citation or _UNSAID
+    if given.bibtex:
+        return given.bibtex.strip()
+    fields = {
+        "title": f"{{{_escape_tex(name)}}}",
+        "author": " and ".join(map(_format_bibtex_author, given.authors)) or _NOTHING,
+        "year": str(given.year or _NOTHING),
+        "version": _escape_tex(version),
+        "doi": given.doi,
+        "url": given.url or ("" if given.doi else _NOTHING),
+    }
+    lines = [f"  {key} = {{{value}}}," for key, value in fields.items() if value]
+    return "\n".join([f"@misc{{{make_safe_file_name(name).lower()},", *lines, "}"])
+
+
+def format_citation_cff(
+    name: str, version: str, citation: CitationRecipeSection | None
+) -> str | None:
+    """Return the text of a `CITATION.cff` file; `None` without an author, which the format requires."""
+    given = citation or _UNSAID
+    if not given.authors:
+        return None
+    lines = [
+        "cff-version: 1.2.0",
+        "message: If you use this benchmark, please cite it as below.",
+        "type: dataset",
+        f"title: {_format_yaml_string(name)}",
+        f"version: {_format_yaml_string(version)}",
+        "authors:",
+        *(line for author in given.authors for line in _format_cff_author(author)),
+    ]
+    lines += [
+        f"{key}: {_format_yaml_string(value)}"
+        for key in ("doi", "url")
+        if (value := getattr(given, key))
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _format_cff_author(author: str) -> list[str]:
+    family, comma, first = (part.strip() for part in author.partition(","))
+    if not comma:
+        return [f"  - name: {_format_yaml_string(family)}"]
+    return [
+        f"  - family-names: {_format_yaml_string(family)}",
+        f"    given-names: {_format_yaml_string(first)}",
+    ]
+
+
+def _format_bibtex_author(author: str) -> str:
+    told = _escape_tex(author)
+    return told if "," in told else f"{{{told}}}"  # BibTeX would turn a group's words round
+
+
+def _escape_tex(text: str) -> str:
+    plain = re.sub(r"[{}\\]", "", " ".join(text.split()))
+    return re.sub(r"([%&#_$])", r"\\\1", plain)
+
+
+def _format_yaml_string(text: str) -> str:
+    """Return `text` as a quoted string that every YAML parser reads as the same text."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+_NONE: Final = "—"
+_LENGTHS_S: Final = (2, 4, 6, 8, 10, 20)
+_SHOWN_SIZES: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkCard:
+    """Content of the data card of a benchmark."""
+
+    name: str
+    version: str
+    about: str
+    citation: CitationRecipeSection | None
+    tally: "ManifestStats"
+    left_out: SegmentExclusions
+    audit: str
+    """The audit's result, as text to be read; what to do where there was none."""
+    recipe: str
+
+
+@dataclass(slots=True)
+class _OriginCounts:
+    """Numbers of resolutions, lengths and traces of all real clips, or of one creator's clips."""
+
+    sizes: Counter[str] = field(default_factory=Counter)
+    lengths_us: "array[int]" = field(default_factory=lambda: array("q"))
+    n_traces: int = 0
+    n_explained: int = 0
+
+
+class ManifestStats:
+    """Counts over the rows of a manifest for the card, collected in one pass."""
+
+    def __init__(self) -> None:
+        self.clips: Counter[tuple[str, str]] = Counter()
+        """By split and label."""
+        self.licences: Counter[str] = Counter()
+        self.lengths: Counter[tuple[int, str]] = Counter()
+        self.categories: Counter[str] = Counter()
+        self.origins: defaultdict[str, _OriginCounts] = defaultdict(_OriginCounts)
+        self._sources: defaultdict[str, bytearray] = defaultdict(bytearray)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add the row of one clip to the counts."""
+        label, traces = row["label"], json.loads(row["traces"])
+        self.clips[row["split"], label] += 1
+        self.licences[row["licence"] or "not stated"] += 1
+        self.lengths[_compute_length_bin(row["duration_us"]), label] += 1
+        self.categories.update(category for trace in traces for category in trace["categories"])
+        origin = self.origins[row["creator"] if label == "generated" else "real"]
+        origin.sizes[f"{row['width']} x {row['height']}"] += 1
+        origin.lengths_us.append(row["duration_us"])
+        origin.n_traces += len(traces)
+        origin.n_explained += sum(bool(trace["explanation"]) for trace in traces)
+        self._sources[row["split"]] += bytes.fromhex(row["source_video"])
+
+    @property
+    def sizes(self) -> Counter[str]:
+        """Count the clips by resolution."""
+        whole: Counter[str] = Counter()
+        for origin in self.origins.values():
+            whole.update(origin.sizes)
+        return whole
+
+    def n_sources(self, *splits: str) -> int:
+        """Count the distinct source videos of the clips in `splits`."""
+        packed = b"".join(self._sources[split] for split in splits)
+        return len(np.unique(np.frombuffer(packed, "S32")))
+
+
+def format_benchmark_card(card: BenchmarkCard) -> str:
+    """Return the data card as Markdown with the metadata header that dataset hubs read.
+
+    The card contains no date, no local path and no machine name.
+    """
+    tally = card.tally
+    n_sources = tally.n_sources(*SPLITS)
+    parts = [
+        _format_card_header(card),
+        f"# {card.name} {card.version}",
+        card.about or "A benchmark of real and generated video.",
+        f"{tally.clips.total()} clips from {n_sources} source videos.",
+        "## Splits",
+        _format_splits_table(tally),
+        "Pieces and near-duplicates of one source video, and clips of one scene, share a split.",
+        "## Sources",
+        _format_sources_table(tally.origins),
+        "## Resolutions",
+        build_markdown_table(("resolution", "clips"), _sort_by_count(tally.sizes)),
+        "## Lengths",
+        _format_lengths_table(tally),
+        "## Categories of traces",
+        _format_categories(tally),
+        "## Licences",
+        build_markdown_table(("licence", "clips"), _sort_by_count(tally.licences)),
+        "Each clip names its licence and its source in the manifest.",
+        "## Citation",
+        _format_citation(card),
+        "## Can the label be told without looking?",
+        card.audit,
+        "## Left out",
+        _format_exclusions_table(card.left_out),
+        "## Recipe",
+        f"```json\n{card.recipe}\n```",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _format_card_header(card: BenchmarkCard) -> str:
+    tags = ["video", "ai-generated", "unreel"]
+    lines = [
+        f"pretty_name: {json.dumps(card.name, ensure_ascii=False)}",
+        "license: other",
+        "task_categories: [video-classification]",
+        f"tags: [{', '.join(tags)}]",
+    ]
+    return "\n".join(["---", *lines, "---"])
+
+
+def _format_citation(card: BenchmarkCard) -> str:
+    entry = format_bibtex(card.name, card.version, card.citation)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", entry)), default=0))
+    shown = f"{fence}bibtex\n{entry}\n{fence}"
+    missing = list_missing_citation_keys(card.citation)
+    if not missing:
+        return shown
+    keys = ", ".join(f"`{key}`" for key in missing)
+    return f"{shown}\n\nNot stated yet: {keys}. The recipe gives them under `[freeze.citation]`."
+
+
+def _format_splits_table(tally: ManifestStats) -> str:
+    there = {split for split, _ in tally.clips}
+    return build_markdown_table(
+        ("split", "real", "generated", "source videos"),
+        (
+            (
+                split,
+                tally.clips[split, "real"],
+                tally.clips[split, "generated"],
+                tally.n_sources(split),
+            )
+            for split in SPLITS
+            if split in there
+        ),
+    )
+
+
+def _format_sources_table(origins: Mapping[str, _OriginCounts]) -> str:
+    n_clips = {name: len(origin.lengths_us) for name, origin in origins.items()}
+    names = sorted(origins, key=lambda name: (name != "real", -n_clips[name], name))
+    return build_markdown_table(
+        ("source", "clips", "explained", "resolution", "length in s: least, median, most"),
+        (
+            (
+                name,
+                n_clips[name],
+                _format_explained_share(origins[name]),
+                _format_resolutions(origins[name].sizes),
+                _format_length_range(origins[name].lengths_us),
+            )
+            for name in names
+        ),
+    )
+
+
+def _format_explained_share(origin: _OriginCounts) -> str:
+    if not origin.n_traces:
+        return _NONE
+    return f"{100 * origin.n_explained / origin.n_traces:.1f} % of {origin.n_traces} traces"
+
+
+def _format_resolutions(tally: Counter[str]) -> str:
+    found = _sort_by_count(tally)
+    shown = ", ".join(size for size, _ in found[:_SHOWN_SIZES])
+    more = len(found) - _SHOWN_SIZES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _format_length_range(lengths_us: "array[int]") -> str:
+    lengths = np.sort(np.frombuffer(lengths_us, np.int64))
+    shown = (lengths[0], lengths[(len(lengths) - 1) // 2], lengths[-1])
+    return ", ".join(_format_seconds(int(us)) for us in shown)
+
+
+def _format_lengths_table(tally: ManifestStats) -> str:
+    names = [*(f"under {s} s" for s in _LENGTHS_S), f"{_LENGTHS_S[-1]} s and more"]
+    return build_markdown_table(
+        ("length", "real", "generated"),
+        (
+            (name, tally.lengths[place, "real"], tally.lengths[place, "generated"])
+            for place, name in enumerate(names)
+        ),
+    )
+
+
+def _compute_length_bin(duration_us: int) -> int:
+    return sum(duration_us >= s * MICROSECONDS for s in _LENGTHS_S)
+
+
+def _format_categories(tally: ManifestStats) -> str:
+    n_traces = sum(origin.n_traces for origin in tally.origins.values())
+    if not n_traces:
+        return "No clip carries traces."
+    lines = build_markdown_table(("category", "traces"), _sort_by_count(tally.categories))
+    return f"{n_traces} traces; one may have several categories.\n\n{lines}"
+
+
+def _format_exclusions_table(left_out: SegmentExclusions) -> str:
+    if not left_out.counts:
+        return "Nothing."
+    return build_markdown_table(
+        ("step", "reason", "files or clips"),
+        ((step, reason, n) for (step, reason), n in sorted(left_out.counts.items())),
+    )
+
+
+def _format_seconds(duration_us: int) -> str:
+    hundredths = (duration_us + 5_000) // 10_000
+    return f"{hundredths // 100}.{hundredths % 100:02d}"
+
+
+def _sort_by_count(tally: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(tally.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -1,0 +1,312 @@
+"""Injection of one trace of a given category into the frames of a clip, with its ground truth."""
+
+import colorsys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from unreel.core.box import Box
+from unreel.core.content_ids import digest
+from unreel.core.errors import InvalidValueError
+from unreel.core.span import MICROSECONDS, TimeSpan
+from unreel.core.trace import BoxAt, Category, Trace
+from unreel.curation.inject.effects import (
+    EFFECTS,
+    TraceEffect,
+    TraceEffectContext,
+    iter_trace_effects,
+)
+from unreel.curation.inject.shot_analysis import (
+    AnalysedShot,
+    Mask,
+    PixelWindow,
+    analyse_shot,
+    pad_pixel_window,
+)
+from unreel.curation.inject.tracked_regions import compute_squared_radius, cut_out_region
+from unreel.media.decode import Rgb
+
+_SENTENCES: Final = {
+    Category.SUDDEN_BLURRING: "{Thing} {place} turns blurred from one moment to the next while all around it stays sharp.",
+    Category.OBJECT_DISTORTION: "{Thing} {place} twists and wobbles as if it were made of rubber.",
+    Category.OBJECT_DISAPPEARANCE: "{Thing} {place} vanishes while it should still be there.",
+    Category.REDUNDANT_OBJECT: "A second copy of {thing} appears {place} and moves in step with the first.",
+    Category.OBJECT_MERGING: "{Thing} {place} and what is beside it are drawn together and melt into one.",
+    Category.OBJECT_SPLITTING: "{Thing} {place} splits into two copies that drift apart.",
+    Category.OBJECT_TRAJECTORY: "{Thing} {place} leaves its path and jumps from side to side as it moves.",
+    Category.BACKGROUND_DISTORTION: "The background {place} bends and ripples although nothing touches it.",
+    Category.UNEXPECTED_MOVE: "A part of the scene {place} moves {direction} by itself, without any cause, while all around it stays.",
+}
+_GREY: Final = 0.18
+_DARK: Final = 0.22
+_BRIGHT: Final = 0.8
+_HUES: Final = (
+    (0.04, "red"),
+    (0.11, "orange"),
+    (0.18, "yellow"),
+    (0.45, "green"),
+    (0.53, "turquoise"),
+    (0.7, "blue"),
+    (0.8, "purple"),
+    (0.94, "pink"),
+    (1.0, "red"),
+)
+
+
+def format_trace_explanation(
+    category: Category, *, box: Box, thing: str, towards: tuple[int, int]
+) -> str:
+    """Return one sentence that describes a trace of `category` in `box`."""
+    return _SENTENCES[category].format(
+        thing=thing,
+        Thing=thing.capitalize(),
+        place=format_box_position(box),
+        direction=format_direction(towards),
+    )
+
+
+def format_box_position(box: Box) -> str:
+    """Return the name of the position of `box`: the ninth of the picture that contains its centre."""
+    across, down = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
+    column = ("left", "middle", "right")[min(2, int(3 * across))]
+    row = ("top", "middle", "bottom")[min(2, int(3 * down))]
+    if (row, column) == ("middle", "middle"):
+        return "in the middle"
+    if row == "middle":
+        return f"on the {column}"
+    return f"at the {row}" if column == "middle" else f"at the {row} {column}"
+
+
+def format_direction(towards: tuple[int, int]) -> str:
+    """Return a phrase for the direction of the offset `towards`: left, right, up or down."""
+    across, down = towards
+    if abs(across) >= abs(down):
+        return "to the right" if across > 0 else "to the left"
+    return "down" if down > 0 else "up"
+
+
+def name_median_colour(pixels: Rgb) -> str:
+    """Return the name of the median colour of `pixels`, an array of RGB values."""
+    red, green, blue = (float(level) / 255 for level in np.median(pixels.reshape(-1, 3), axis=0))
+    hue, saturation, value = colorsys.rgb_to_hsv(red, green, blue)
+    if value < _DARK:
+        return "dark"
+    if saturation < _GREY:
+        return "bright" if value > _BRIGHT else "grey"
+    return next(name for limit, name in _HUES if hue <= limit)
+
+
+CATEGORIES: Final = tuple(EFFECTS)
+VISIBLE: Final = 10
+"""Levels of 255, in the channel that differs most, from which a pixel counts as changed."""
+PLAIN: Final = 24
+"""Levels from which a change is plain to see, and more than the coding of a clip can explain."""
+SHORTEST: Final = 6
+"""Frames: a shorter trace would be a flash."""
+LONGEST: Final = 72
+"""Frames: all of them are held in memory."""
+SMALLEST_SIDE: Final = 64
+
+_SHORTEST_S: Final = 0.4
+_LONGEST_S: Final = (1.5, 1.5, 1.0, 0.7, 0.4)
+"""A span in which nothing lends itself is given up for another, at last for shorter ones."""
+_LEAST_SHARE: Final = 0.0006
+"""Of the picture: a frame with fewer plainly changed pixels shows nothing."""
+_LEAST_PIXELS: Final = 30
+_LEAST_FILL: Final = 0.05
+"""Minimum changed fraction of the box."""
+_CORE: Final = 0.2
+"""Of an ellipse: what surely shows the object whose colour is named."""
+_LEAST_KEPT: Final = 0.6
+"""Of the planned frames that must show the trace."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnsuitableClip:
+    """Clip into which no trace of `category` can be injected, with the reason."""
+
+    category: Category
+    why: str
+
+    def __str__(self) -> str:
+        return f"no {self.category.value} can be put into this clip: {self.why}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InjectedFrames:
+    """Result of an injection: the changed frames by index, their changed pixels, and the trace."""
+
+    frames: Mapping[int, Rgb]
+    changed: Mapping[int, Mask]
+    """Which pixels of each of these frames visibly differ."""
+    trace: Trace
+
+
+def inject_trace_into_frames(
+    frames: Sequence[Rgb],
+    *,
+    instants_us: Sequence[int],
+    category: Category,
+    seed: int,
+    strength: float = 0.7,
+) -> InjectedFrames | UnsuitableClip:
+    """Inject a trace of `category` into `frames`; the result is deterministic for the same `seed`.
+
+    The box of each frame touches its outermost changed pixels; no pixel differs before and after
+    the span.
+
+    Args:
+        frames: Frames of a clip; they may decode on demand, because a few are read at a time.
+        instants_us: Timestamps of the frames.
+        category: Category of the trace.
+        seed: Seed of the random choices.
+        strength: Visibility of the trace, above 0 and at most 1.
+    """
+    if category not in EFFECTS:
+        msg = f"{category.value!r} cannot be injected. Use one of: {', '.join(EFFECTS)}"
+        raise InvalidValueError(msg)
+    if not 0 < strength <= 1:
+        msg = f"strength must lie above 0 and not above 1, got {strength}. The usual one is 0.7"
+        raise InvalidValueError(msg)
+    if len(frames) != len(instants_us):
+        msg = f"{len(instants_us)} instants for {len(frames)} frames. Give one for each"
+        raise InvalidValueError(msg)
+    if len(frames) < SHORTEST + 2:
+        return UnsuitableClip(category, f"it has {len(frames)} frames, fewer than {SHORTEST + 2}")
+    if min(frames[0].shape[:2]) < SMALLEST_SIDE:
+        return UnsuitableClip(category, f"it is less than {SMALLEST_SIDE} pixels wide or high")
+    rng = np.random.default_rng([seed, int(digest(category.value)[:8], 16)])
+    for longest_s in _LONGEST_S:
+        first, n = _choose_trace_span(instants_us, rng, longest_s=longest_s)
+        shot = analyse_shot(frames, first=first, n=n)
+        if shot is None:
+            continue
+        for idea in iter_trace_effects(category, TraceEffectContext(shot, rng, strength)):
+            injected = _render_trace_effect(idea, shot, category, instants_us)
+            if injected is not None:
+                return injected
+    return UnsuitableClip(category, _WANTED[category])
+
+
+_MOTION: Final = "no object moves clearly enough against what is behind it, with room around it"
+_WANTED: Final[Mapping[Category, str]] = {
+    Category.SUDDEN_BLURRING: "nothing in it has detail to lose and can be followed",
+    Category.OBJECT_DISTORTION: "nothing in it has detail to bend and can be followed",
+    Category.OBJECT_DISAPPEARANCE: _MOTION,
+    Category.REDUNDANT_OBJECT: _MOTION,
+    Category.OBJECT_MERGING: "no moving object stays close to something else with detail",
+    Category.OBJECT_SPLITTING: _MOTION,
+    Category.OBJECT_TRAJECTORY: _MOTION,
+    Category.BACKGROUND_DISTORTION: "no place with detail stays apart from what moves",
+    Category.UNEXPECTED_MOVE: "no place with detail stays apart from what moves",
+}
+
+
+def find_changed_pixels(before: Rgb, after: Rgb, *, levels: int = VISIBLE) -> Mask:
+    """Return a mask of pixels that differ by `levels` or more in any channel."""
+    apart = np.abs(before.astype(np.int16) - after.astype(np.int16)).max(axis=2)
+    changed: Mask = apart >= levels
+    return changed
+
+
+def find_mask_bounds(changed: Mask) -> PixelWindow | None:
+    """Return the smallest window around all true pixels of the mask; `None` if there are none."""
+    rows, columns = np.nonzero(changed.any(axis=1))[0], np.nonzero(changed.any(axis=0))[0]
+    if not len(rows):
+        return None
+    return PixelWindow(int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
+
+
+def _choose_trace_span(
+    instants_us: Sequence[int], rng: np.random.Generator, *, longest_s: float
+) -> tuple[int, int]:
+    """Choose a random span for the trace: its first frame and its number of frames.
+
+    At least one frame before the span and one after it stay unchanged.
+    """
+    step_us = (instants_us[-1] - instants_us[0]) / (len(instants_us) - 1)
+    n_wanted = round(rng.uniform(_SHORTEST_S, longest_s) * MICROSECONDS / max(1.0, step_us))
+    n_most = min(LONGEST, len(instants_us) - 2)
+    n = int(min(max(SHORTEST, n_wanted), n_most))
+    return int(rng.integers(1, len(instants_us) - n)), n
+
+
+def _render_trace_effect(
+    idea: TraceEffect, shot: AnalysedShot, category: Category, instants_us: Sequence[int]
+) -> InjectedFrames | None:
+    """Render the effect on its frames and build its trace; `None` if it is not visible enough."""
+    run = idea.run or range(shot.n)
+    if len(run) < SHORTEST or _render_visible_change(idea, shot, run[len(run) // 2]) is None:
+        return None
+    drawn = {place: _render_visible_change(idea, shot, place) for place in run}
+    shown = [place for place, seen in drawn.items() if seen is not None]
+    if len(shown) < _LEAST_KEPT * len(run) or shown[-1] - shown[0] >= len(shown):
+        return None
+    seen = {shot.first + place: drawn[place] for place in shown}
+    frames = {index: own.frame for index, own in seen.items() if own is not None}
+    changed = {index: own.changed for index, own in seen.items() if own is not None}
+    trace = _build_injected_trace(idea, shot, category, changed=changed, instants_us=instants_us)
+    return InjectedFrames(frames, changed, trace)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ChangedFrame:
+    frame: Rgb
+    changed: Mask
+
+
+def _render_visible_change(
+    idea: TraceEffect, shot: AnalysedShot, index: int
+) -> _ChangedFrame | None:
+    """Render the effect on one frame of the shot; `None` if too few pixels change visibly."""
+    clean, frame = shot.picture(index), idea.paint(index)
+    changed = find_changed_pixels(clean, frame)
+    box, n_plain = (
+        find_mask_bounds(changed),
+        int(find_changed_pixels(clean, frame, levels=PLAIN).sum()),
+    )
+    if box is None or n_plain < max(_LEAST_PIXELS, _LEAST_SHARE * changed.size):
+        return None
+    return _ChangedFrame(frame, changed) if n_plain >= _LEAST_FILL * box.area else None
+
+
+def _build_injected_trace(
+    idea: TraceEffect,
+    shot: AnalysedShot,
+    category: Category,
+    *,
+    changed: Mapping[int, Mask],
+    instants_us: Sequence[int],
+) -> Trace:
+    """Build the ground-truth trace of the injected effect from the changed pixels."""
+    width, height = shot.size
+    track = []
+    for index, mask in changed.items():
+        box = find_mask_bounds(mask)
+        if box is not None:
+            marked = pad_pixel_window(box, 1, frame=shot.size).as_box(width, height)
+            track.append(BoxAt(instants_us[index], marked))
+    middle = len(track) // 2
+    cut = cut_out_region(shot, idea.about, min(changed) + middle - shot.first)
+    if idea.about.silhouettes is None:
+        solid = cut.patch[compute_squared_radius(cut.window) < _CORE].astype(np.uint8)
+    else:
+        solid = cut.patch[cut.alpha[..., 0] > 0.5].astype(np.uint8)  # noqa: PLR2004  more than half
+    return Trace(
+        span=TimeSpan(instants_us[min(changed)], instants_us[max(changed) + 1]),
+        track=tuple(track),
+        categories=frozenset({category}),
+        explanation=format_trace_explanation(
+            category,
+            box=track[middle].box,
+            thing=_format_region_name(idea, solid if len(solid) else cut.patch.astype(np.uint8)),
+            towards=idea.towards,
+        ),
+    )
+
+
+def _format_region_name(idea: TraceEffect, pixels: Rgb) -> str:
+    kind = "object" if idea.about.is_object else "part of the picture"
+    return f"the {name_median_colour(pixels)} {kind}"

@@ -1,0 +1,251 @@
+"""Analysis of a shot: scaled-down frames, moving parts and background; and windows of pixels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from scipy import ndimage
+
+from unreel.core.box import Box
+from unreel.core.errors import InvalidValueError
+from unreel.media.decode import Rgb
+
+
+@dataclass(frozen=True, slots=True)
+class PixelWindow:
+    """Rectangle of pixels in a frame; `right` and `bottom` are exclusive."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.left < self.right and 0 <= self.top < self.bottom):
+            msg = f"a window needs a column and a row, got {self}. Clip it to the frame first"
+            raise InvalidValueError(msg)
+
+    @property
+    def width(self) -> int:
+        """Return the width of the window in pixels."""
+        return self.right - self.left
+
+    @property
+    def height(self) -> int:
+        """Return the height of the window in pixels."""
+        return self.bottom - self.top
+
+    @property
+    def area(self) -> int:
+        """Return the number of pixels in the window."""
+        return self.width * self.height
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """Return the column and row of the window's centre."""
+        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
+
+    @property
+    def slices(self) -> tuple[slice, slice]:
+        """Return the rows and columns of the window as slices of a frame array."""
+        return slice(self.top, self.bottom), slice(self.left, self.right)
+
+    def as_box(self, width: int, height: int) -> Box:
+        """Return the window as fractions of a frame of `width` x `height` pixels."""
+        return Box(self.left / width, self.top / height, self.right / width, self.bottom / height)
+
+
+def build_pixel_window(
+    centre: tuple[float, float], size: tuple[float, float], *, frame: tuple[int, int]
+) -> PixelWindow | None:
+    """Return the pixel window of `size` around `centre`, clipped to `frame`; `None` if it is outside."""
+    left, right = (round(centre[0] + sign * size[0] / 2) for sign in (-1, 1))
+    top, bottom = (round(centre[1] + sign * size[1] / 2) for sign in (-1, 1))
+    left, top = max(0, left), max(0, top)
+    right, bottom = min(frame[0], right), min(frame[1], bottom)
+    return PixelWindow(left, top, right, bottom) if left < right and top < bottom else None
+
+
+def merge_pixel_windows(windows: Sequence[PixelWindow]) -> PixelWindow:
+    """Return the smallest window that contains all `windows`."""
+    return PixelWindow(
+        min(window.left for window in windows),
+        min(window.top for window in windows),
+        max(window.right for window in windows),
+        max(window.bottom for window in windows),
+    )
+
+
+def pad_pixel_window(window: PixelWindow, by: int, *, frame: tuple[int, int]) -> PixelWindow:
+    """Return `window` with `by` more pixels on each side, clipped to `frame`."""
+    return PixelWindow(
+        max(0, window.left - by),
+        max(0, window.top - by),
+        min(frame[0], window.right + by),
+        min(frame[1], window.bottom + by),
+    )
+
+
+Floats = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+SMALL: Final = 160
+"""Longest side of the pictures in which regions are looked for."""
+_PLATE_FRAMES: Final = 9
+_DIFFERS: Final = 14
+"""Levels of 255 by which a moving pixel differs from the background or its past."""
+_STILL_SHARE: Final = 0.35
+"""At most this share of a still camera's picture moves."""
+_STILL_LEVELS: Final = 4
+_CUT_LEVELS: Final = 40
+"""Mean change from one frame to the next above which the picture is another one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnalysedShot:
+    """Frames `first` to `first + n - 1` of a clip, with masks of the moving parts and the background."""
+
+    frames: Sequence[Rgb]
+    first: int
+    small: Floats
+    """Frames x rows x columns x 3, `scale` times smaller."""
+    moving: Mask
+    """Frames x rows x columns, small."""
+    plate: Rgb | None
+    """The picture without what moves; none where the camera moves."""
+    drift: tuple[tuple[int, int], ...] = ()
+    """Columns and rows, small, by which a moving camera shifts each frame against the middle one."""
+
+    @property
+    def n(self) -> int:
+        """Return the number of frames in the shot."""
+        return len(self.small)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Return the width and height of the frames at full size."""
+        height, width, _ = self.frames[self.first].shape
+        return width, height
+
+    @property
+    def scale(self) -> float:
+        """Return the factor by which frames were scaled down, along one side."""
+        return self.size[0] / int(self.small.shape[2])
+
+    @property
+    def grey(self) -> Floats:
+        """Return the scaled-down frames of the shot as grey levels."""
+        grey: Floats = self.small.mean(axis=3)
+        return grey
+
+    def picture(self, index: int) -> Rgb:
+        """Return frame `index` of the shot at full size."""
+        return self.frames[self.first + index]
+
+
+def analyse_shot(frames: Sequence[Rgb], *, first: int, n: int) -> AnalysedShot | None:
+    """Find moving parts and background in `n` frames from `first` on; `None` if they contain a cut."""
+    small = np.stack([shrink_frame(frames[index]) for index in range(first, first + n)])
+    steps = np.abs(np.diff(small, axis=0)).mean(axis=(1, 2, 3))
+    if steps.max(initial=0) > _CUT_LEVELS:
+        return None
+    sampled = np.unique(np.linspace(0, len(frames) - 1, _PLATE_FRAMES).round().astype(int))
+    behind = np.median([shrink_frame(frames[index]) for index in sampled], axis=0)
+    away = np.abs(small - behind).max(axis=3)
+    still = (
+        np.median(away) < _STILL_LEVELS
+        and np.mean(away > _DIFFERS, axis=(1, 2)).max() < _STILL_SHARE
+    )
+    if not still:
+        grey = small.mean(axis=3)
+        shifts = [estimate_camera_shift(grey[n // 2], now) for now in grey]
+        drift = tuple((across, down) for down, across in shifts)
+        return AnalysedShot(frames, first, small, _compute_motion_mask(small, shifts), None, drift)
+    plate = np.sort(np.stack([frames[index] for index in sampled]), axis=0)[len(sampled) // 2]
+    return AnalysedShot(frames, first, small, _remove_specks_and_gaps(away > _DIFFERS), plate)
+
+
+def shrink_frame(rgb: Rgb) -> Floats:
+    """Return `rgb` scaled down so that its longest side is at most `SMALL` pixels."""
+    height, width, _ = rgb.shape
+    scale = min(1.0, SMALL / max(width, height))
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    picture = Image.fromarray(rgb).resize(size, Image.Resampling.BOX)
+    return np.asarray(picture, dtype=np.float32)
+
+
+def estimate_camera_shift(before: Floats, after: Floats) -> tuple[int, int]:
+    """Return the rows and columns by which the camera shifted the picture from `before` to `after`.
+
+    The shift is the one with the best correlation.
+    """
+    spectrum = np.fft.rfft2(_compute_fine_detail(after)) * np.conj(
+        np.fft.rfft2(_compute_fine_detail(before))
+    )
+    alike = np.fft.irfft2(spectrum, s=before.shape)
+    row, column = (int(step) for step in np.unravel_index(int(alike.argmax()), alike.shape))
+    rows, columns = before.shape
+    return row - rows * (row > rows // 2), column - columns * (column > columns // 2)
+
+
+def _compute_fine_detail(grey: Floats) -> Floats:
+    """Return the fine detail of the picture, faded towards its borders.
+
+    Without the fading, the borders would correlate with themselves.
+    """
+    detail = grey - ndimage.gaussian_filter(grey, 4)
+    rows, columns = (np.hanning(side + 2)[1:-1] for side in grey.shape)
+    faded: Floats = detail * np.sqrt(rows[:, None] * columns).astype(np.float32)
+    return faded
+
+
+def _compute_motion_mask(small: Floats, shifts: Sequence[tuple[int, int]]) -> Mask:
+    """Return a mask of the pixels that move differently from the camera, for each frame."""
+    aligned = [
+        _shift_picture(now, (-down, -across))
+        for now, (down, across) in zip(small, shifts, strict=True)
+    ]
+    plate = np.nanmedian(aligned, axis=0).astype(np.float32)
+    away = np.stack(
+        [
+            _compute_background_difference(now, _shift_picture(plate, shift))
+            for now, shift in zip(small, shifts, strict=True)
+        ]
+    )
+    found = _remove_specks_and_gaps(away > _DIFFERS)
+    if found.mean(axis=(1, 2)).max() >= _STILL_SHARE:  # The camera does more than to turn.
+        return np.zeros_like(found)
+    return found
+
+
+def _shift_picture(picture: Floats, by: tuple[int, int]) -> Floats:
+    """Return `picture` shifted by rows and columns; pixels that enter at the edges are NaN."""
+    moved = np.roll(picture, by, axis=(0, 1))
+    for axis, step in enumerate(by):
+        if step:
+            edge = slice(0, step) if step > 0 else slice(step, None)
+            moved[(edge, slice(None)) if axis == 0 else (slice(None), edge)] = np.nan
+    return moved
+
+
+def _compute_background_difference(now: Floats, behind: Floats) -> Floats:
+    """Return how far each pixel is outside the range of background values within one pixel of it.
+
+    The largest difference over all colours counts. The result is 0 if the background is unknown.
+    """
+    low = ndimage.minimum_filter(np.nan_to_num(behind, nan=np.inf), (3, 3, 1))
+    high = ndimage.maximum_filter(np.nan_to_num(behind, nan=-np.inf), (3, 3, 1))
+    away: Floats = np.maximum(np.maximum(now - high, low - now), 0)
+    most: Floats = np.where(np.isnan(behind), np.float32(0), away).max(axis=2)
+    return most
+
+
+def _remove_specks_and_gaps(found: Mask) -> Mask:
+    """Return the mask of moving pixels without specks and with small gaps closed."""
+    disc = ndimage.generate_binary_structure(2, 1)[None]
+    opened = ndimage.binary_opening(found, disc)
+    closed: Mask = ndimage.binary_closing(opened, disc, iterations=2)
+    return closed

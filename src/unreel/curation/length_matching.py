@@ -1,0 +1,145 @@
+"""Lengths step: trims real segments so that their lengths match those of generated segments."""
+
+import random
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from unreel.core.judgement import Label
+from unreel.curation.recipe import LengthsRecipeSection
+from unreel.curation.segment import ClipSegment, ExcludedSegment, filter_segments
+from unreel.curation.segment_table import SegmentTable
+from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.step_execution import Given, VersionedCurationStep
+from unreel.engine.stage import Row
+
+TOO_SHORT: Final = -1
+"""In the place of a length: no wanted one is left that the clip could be trimmed to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClipLengths:
+    """Lengths of many clips in a compact form: the distinct lengths, and each clip's index among them."""
+
+    lengths_s: Sequence[Fraction]
+    """Every length that occurs, once."""
+    own: NDArray[np.integer]
+    """For each clip, which of these is its own."""
+    names: NDArray[Any]
+    """Tie-breaker among clips of one length."""
+
+
+def draw_target_lengths(
+    real: ClipLengths, wanted: NDArray[np.integer], *, seed: int
+) -> NDArray[np.int64]:
+    """Draw a target length for each real clip, so that their distribution matches `wanted`.
+
+    `wanted` and the result are indices of `real.lengths_s`, or `TOO_SHORT`. With equal numbers of
+    clips, the targets are exactly the wanted lengths; otherwise they are their quantiles. A target
+    is assigned at random by `seed` among the clips that are long enough, so that as many clips as
+    possible get one. The order of the clips does not matter.
+    """
+    by_rank = np.array(sorted(range(len(real.lengths_s)), key=real.lengths_s.__getitem__))
+    rank = np.empty_like(by_rank)
+    rank[by_rank] = np.arange(len(by_rank))
+    own = rank[real.own]
+    by_length = np.lexsort((real.names, own))
+    targets = _compute_quantiles(np.sort(rank[wanted]), len(own))
+    enough = np.searchsorted(own[by_length], targets)
+    draw = random.Random(seed)  # noqa: S311  a repeatable draw, no secret
+    lengths = np.full(len(own), TOO_SHORT)
+    free = array("q")
+    above = len(own)
+    # From the longest down: whoever can fill a length can fill every shorter one, so any draw among
+    # them leaves the best that is possible for the rest.
+    for place in reversed(range(len(targets))):
+        if enough[place] < above:
+            free.frombytes(by_length[enough[place] : above].astype(np.int64).tobytes())
+            above = int(enough[place])
+        if free:
+            drawn = draw.randrange(len(free))
+            free[drawn], free[-1] = free[-1], free[drawn]
+            lengths[free.pop()] = by_rank[targets[place]]
+    return lengths
+
+
+def _compute_quantiles(ordered: NDArray[np.integer], n: int) -> NDArray[np.integer]:
+    """Return `n` quantiles of the sorted values: the middle of each of `n` equal parts."""
+    middles: NDArray[np.integer] = ordered[(2 * np.arange(n) + 1) * len(ordered) // (2 * n or 1)]
+    return middles
+
+
+LENGTHS: Final = "lengths"
+_STAYS: Final = -2
+"""Placeholder for the length of a generated clip, which is not changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentTargetLength:
+    """Decision about a segment's length: `None` if it is unchanged or too short for any target length."""
+
+    length_s: Fraction | None = None
+    too_short: bool = False
+
+
+def run_lengths_step(
+    _section: LengthsRecipeSection, work: CurationJob, state: CurationState
+) -> CurationState:
+    """Trim real segments to the lengths of generated segments; exclude those that are too short."""
+    seed = work.recipe.seed
+    step = VersionedCurationStep(
+        name=LENGTHS, version=1, settings={"seed": seed}, finds=TypeAdapter(SegmentTargetLength)
+    )
+    pieces = state.pieces
+    subjects = pieces.subjects(_build_length_step_input, ("id", "label", "length_s"))
+    lengths = work.bench.settle(
+        step, subjects, lambda: _build_target_length_lookup(pieces, seed=seed)
+    )
+    return state.after(
+        work.shelf.sift(LENGTHS, filter_segments(LENGTHS, pieces, lengths, _trim_segment))
+    )
+
+
+def _build_length_step_input(row: Row) -> Given:
+    return {"piece": row["id"].hex(), "label": row["label"], "length_s": row["length_s"]}
+
+
+def _build_target_length_lookup(
+    pieces: SegmentTable, *, seed: int
+) -> Callable[[int], SegmentTargetLength]:
+    real = pieces.strings("label") == Label.REAL.value
+    own, spelled = pieces.codes("length_s")
+    lengths_s = [Fraction(text) for text in spelled.to_pylist()]
+    if real.all() or not real.any():
+        return lambda _: SegmentTargetLength()
+    ids = pieces.rows.digests("id")
+    lasting = ClipLengths(lengths_s=lengths_s, own=own[real], names=ids[real])
+    given = np.full(len(pieces), _STAYS)
+    given[real] = draw_target_lengths(lasting, own[~real], seed=seed)
+
+    def found(index: int) -> SegmentTargetLength:
+        if given[index] == _STAYS:
+            return SegmentTargetLength()
+        too_short = bool(given[index] == TOO_SHORT)
+        return SegmentTargetLength(
+            length_s=None if too_short else lengths_s[given[index]], too_short=too_short
+        )
+
+    return found
+
+
+def _trim_segment(piece: ClipSegment, length: SegmentTargetLength) -> ClipSegment | ExcludedSegment:
+    if length.too_short:
+        detail = f"{float(piece.length_s):.2f} s; the shortest length left over is longer"
+        return piece.left_out(LENGTHS, "too-short", detail)
+    if length.length_s is None:
+        return piece
+    shorter = length.length_s < piece.length_s
+    cut = replace(piece.cut, length_s=length.length_s) if shorter else piece.cut
+    return replace(piece, cut=cut, length_s=length.length_s)

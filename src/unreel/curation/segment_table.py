@@ -1,0 +1,286 @@
+"""Table of the segments of a curation, and the directory that stores it between two steps.
+
+A step streams over the rows. A decision about the complete set reads only the necessary columns.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Final, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from unreel.core.chunks import SCAN_ROWS
+from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_names import read_clip_id
+from unreel.curation.segment import (
+    CONTRADICTION,
+    NONE_LEFT_OUT,
+    ClipSegment,
+    ExcludedSegment,
+    ExcludedSegmentWriter,
+    MeasuredShot,
+    SegmentExclusions,
+)
+from unreel.curation.step_execution import CurationContext, CurationStepRequest, Given
+from unreel.curation.working_table import NO_ROWS, WorkingTable, write_working_table
+from unreel.engine.location import StorageLocation
+from unreel.engine.stage import Row
+from unreel.engine.writer_lock import WriterLock, build_writer_lock
+from unreel.media.fingerprint import ClipFingerprint
+
+Item = TypeVar("Item")
+PIECES: Final = ".pieces"
+"""Folder of the intermediate state, in the working folder. A run deletes its content, so its name
+is unusual.
+"""
+_PIECE: Final = TypeAdapter(ClipSegment)
+_SHOTS: Final = TypeAdapter(tuple[MeasuredShot, ...])
+_APART: Final = {"shots", "fingerprint"}
+"""Large, and read by few steps: they have columns of their own."""
+_WHOLE: Final = ("piece", "shots", "sketch", "hashes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SegmentTable:
+    """Table of the segments of a curation, stored on disk, in a given order."""
+
+    rows: WorkingTable = NO_ROWS
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[ClipSegment]:
+        for batch in self.rows.batches(_WHOLE):
+            yield from map(_parse_segment, *(batch.column(name).to_pylist() for name in _WHOLE))
+
+    def subjects(
+        self, given: Callable[[Row], Given] = lambda _: {}, columns: Sequence[str] = ()
+    ) -> "ReiterableStream[CurationStepRequest]":
+        """Return the requests of a step, one for each segment's file.
+
+        Args:
+            given: Function from a row to the additional inputs of its request.
+            columns: Columns of the row that `given` reads.
+        """
+        return ReiterableStream(lambda: self._subjects(given, columns))
+
+    def _subjects(
+        self, given: Callable[[Row], Given], columns: Sequence[str]
+    ) -> Iterator[CurationStepRequest]:
+        for batch in self.rows.batches(("clip", "name", "location", *columns)):
+            for row in batch.to_pylist():
+                yield CurationStepRequest(
+                    clip=read_clip_id(row["clip"].hex(), PIECES),
+                    name=row["name"],
+                    location=row["location"],
+                    given=given(row),
+                )
+
+    def strings(self, name: str) -> NDArray[np.object_]:
+        """Return the text column `name` as an array of shared strings, for columns of few distinct texts."""
+        codes, words = self.codes(name)
+        found: NDArray[np.object_] = np.array(words.to_pylist(), object)[codes]
+        return found
+
+    def codes(self, name: str) -> tuple[NDArray[np.int32], Any]:
+        """Return the text column `name` as integer codes, and the Arrow array of distinct texts."""
+        coded = self.rows.column(name).combine_chunks().dictionary_encode()
+        return coded.indices.to_numpy(), coded.dictionary
+
+    def where(self, kept: NDArray[np.bool_]) -> "SegmentTable":
+        """Return a table of the segments that the boolean mask `kept` selects."""
+        return self if kept.all() else SegmentTable(rows=self.rows.where(kept))
+
+    def by_name(self) -> "SegmentTable":
+        """Return the table with the segments sorted by name."""
+        return SegmentTable(rows=self.rows.by_name())
+
+
+NO_PIECES: Final = SegmentTable()
+
+
+class ReiterableStream(Generic[Item]):
+    """Iterable that can be iterated repeatedly: each time it calls a function for a new iterator."""
+
+    def __init__(self, begin: Callable[[], Iterator[Item]]) -> None:
+        self._begin = begin
+
+    def __iter__(self) -> Iterator[Item]:
+        return self._begin()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurationStepResult:
+    """Result of a curation step: the remaining segments, and the segments that it excluded."""
+
+    pieces: SegmentTable
+    left_out: SegmentExclusions = NONE_LEFT_OUT
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentWorkDirectory:
+    """Local directory that stores the segments between two steps of a curation."""
+
+    folder: OutputDirectory
+
+    @classmethod
+    def of(cls, bench: CurationContext) -> "SegmentWorkDirectory":
+        """Return the work directory of a curation.
+
+        It is in the directory of the curation or, if the curation is in a store, next to its ledgers.
+        """
+        return cls(OutputDirectory(OutputDirectory(bench.ledgers.parent).make(PIECES)))
+
+    def sift(
+        self, step: str, stream: Iterable[ClipSegment | ExcludedSegment]
+    ) -> CurationStepResult:
+        """Write the result of the step `step`: the segments and the exclusions in `stream`, separately."""
+        leaving = ExcludedSegmentWriter(self.folder, step)
+        kept = write_working_table(
+            self.folder,
+            f"{step}.rows",
+            _iter_segment_batches(stream, leaving),
+            _build_segment_schema(),
+        )
+        return CurationStepResult(pieces=SegmentTable(rows=kept), left_out=leaving.end())
+
+    def leave(self, step: str, left: Iterable[ExcludedSegment]) -> SegmentExclusions:
+        """Write only the exclusions `left` of the step `step`, and no segments."""
+        leaving = ExcludedSegmentWriter(self.folder, step)
+        for one in left:
+            leaving.add(one)
+        return leaving.end()
+
+    def lock(self) -> WriterLock:
+        """Return a lock so that only one curation at a time writes to this directory."""
+        return build_writer_lock(StorageLocation(str(self.folder.root)))
+
+    def clear(
+        self, *, keep: SegmentTable = NO_PIECES, left_out: SegmentExclusions = NONE_LEFT_OUT
+    ) -> None:
+        """Remove all files except those of `keep` and `left_out`; folders are not removed."""
+        kept = {*left_out.files, *([keep.rows.file.name] if keep.rows.file else [])}
+        for name in self.folder.files():
+            if "/" not in name and name not in kept:
+                self.folder.remove(name)
+
+
+def deduplicate_segments(
+    pieces: SegmentTable, *, step: str
+) -> tuple[SegmentTable, Iterable[ExcludedSegment]]:
+    """Separate the segments into the first one of each content, and the exclusions of its duplicates.
+
+    Equal content means the same bytes and cut. If equal segments have different labels, all of them
+    are excluded.
+    """
+    ids = pieces.rows.digests("id")
+    order = np.argsort(ids, kind="stable")
+    ids = ids[order]
+    alike = np.concatenate([[False], ids[1:] == ids[:-1], [False]])
+    starts, ends = np.flatnonzero(~alike[:-1] & alike[1:]), np.flatnonzero(alike[:-1] & ~alike[1:])
+    if not len(starts):
+        return pieces, ()
+    groups = [order[start : end + 1] for start, end in zip(starts, ends, strict=True)]
+    labels = pieces.strings("label")
+    kept = np.ones(len(pieces), np.bool_)
+    for group in groups:
+        kept[group if len(set(labels[group])) > 1 else group[1:]] = False
+    same = SegmentTable(rows=pieces.rows.reordered(np.concatenate(groups)))
+    return pieces.where(kept), _iter_content_duplicates(
+        same, [len(group) for group in groups], step
+    )
+
+
+def _iter_content_duplicates(
+    same: SegmentTable, sizes: Sequence[int], step: str
+) -> Iterator[ExcludedSegment]:
+    """Yield the exclusions of duplicates; `same` lists groups of equal segments with these `sizes`."""
+    walk = iter(same)
+    for size in sizes:
+        group = list(islice(walk, size))
+        names = [piece.entry.name for piece in group]
+        if len({piece.entry.label for piece in group}) > 1:
+            detail = (
+                f"real under one of these names and generated under another: {', '.join(names)}"
+            )
+            yield from (piece.left_out(step, CONTRADICTION, detail) for piece in group)
+        else:
+            detail = f"the bytes of {names[0]}"
+            yield from (piece.left_out(step, "duplicate", detail) for piece in group[1:])
+
+
+def _build_segment_schema() -> Any:
+    import pyarrow as pa
+
+    texts = ("name", "location", "label", "family", "group", "length_s")
+    return pa.schema(
+        [
+            ("id", pa.binary(32)),
+            ("clip", pa.binary(32)),
+            ("source", pa.binary(32)),
+            *((name, pa.string()) for name in texts),
+            ("pixels", pa.int64()),
+            ("size_bytes", pa.int64()),
+            ("piece", pa.binary()),
+            ("shots", pa.binary()),
+            ("sketch", pa.binary()),
+            ("hashes", pa.binary()),
+        ]
+    )
+
+
+def _iter_segment_batches(
+    stream: Iterable[ClipSegment | ExcludedSegment], leaving: ExcludedSegmentWriter
+) -> Iterator[Any]:
+    import pyarrow as pa
+
+    schema, rows = _build_segment_schema(), []
+    for one in stream:
+        if isinstance(one, ExcludedSegment):
+            leaving.add(one)
+            continue
+        rows.append(_build_segment_row(one))
+        if len(rows) == SCAN_ROWS:
+            yield pa.RecordBatch.from_pylist(rows, schema=schema)
+            rows = []
+    if rows:
+        yield pa.RecordBatch.from_pylist(rows, schema=schema)
+
+
+def _build_segment_row(piece: ClipSegment) -> dict[str, Any]:
+    entry, clip, own = piece.entry, piece.clip, piece.fingerprint
+    video = clip.facts.video
+    return {
+        "id": bytes.fromhex(piece.id),
+        "clip": bytes.fromhex(clip.id),
+        "source": bytes.fromhex(piece.source),
+        "name": entry.name,
+        "location": clip.location,
+        "label": entry.label.value,
+        "family": piece.family,
+        "group": entry.group,
+        "length_s": str(piece.length_s),
+        "pixels": video.width * video.height,
+        "size_bytes": clip.facts.size_bytes,
+        "piece": _PIECE.dump_json(piece, exclude=_APART),
+        "shots": _SHOTS.dump_json(piece.shots) if piece.shots else None,
+        "sketch": None if own is None else own.sketch,
+        "hashes": None if own is None else own.hashes,
+    }
+
+
+def _parse_segment(
+    stored: bytes, shots: bytes | None, sketch: bytes | None, hashes: bytes | None
+) -> ClipSegment:
+    piece = _PIECE.validate_json(stored)
+    if shots is None and sketch is None:
+        return piece
+    own = (
+        None if sketch is None or hashes is None else ClipFingerprint(sketch=sketch, hashes=hashes)
+    )
+    return replace(
+        piece, shots=() if shots is None else _SHOTS.validate_json(shots), fingerprint=own
+    )

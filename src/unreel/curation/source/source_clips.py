@@ -1,0 +1,359 @@
+"""Clips of a recipe's sources: metadata, locations, and cached listings of object stores."""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from obstore.exceptions import BaseError
+from pydantic import TypeAdapter, ValidationError
+
+from unreel.benchmarks.cells import format_untrusted_name, is_url, require_printable_path
+from unreel.benchmarks.columns import map_fields_to_columns
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.folder_layout import VIDEO_SUFFIXES, reject_outside_links, walk_videos
+from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.loader import find_matching_layouts, open_benchmark
+from unreel.benchmarks.table_entries import LABELS, UNKNOWN_CREATOR, get_row_name, parse_entry
+from unreel.benchmarks.tables import TABLE_SUFFIXES, read_table_column_names, read_table_rows
+from unreel.benchmarks.video_folder import METADATA, find_metadata_tables
+from unreel.core.clip import Generated, Origin, Real
+from unreel.core.content_ids import digest
+from unreel.core.errors import (
+    InvalidSettingError,
+    InvalidValueError,
+    MediaError,
+    UnreadableSourceError,
+)
+from unreel.core.input_files import parse_json_object
+from unreel.core.judgement import Label
+from unreel.core.output_files import OutputDirectory
+from unreel.curation.recipe import SourceRecipeSection
+from unreel.engine.downloads import download_file
+from unreel.engine.location import StorageLocation
+from unreel.engine.storage_access import ClipAccessSettings, compute_file_identity
+
+
+@dataclass(frozen=True, slots=True)
+class ListedStoreObject:
+    """Object in a store: its path below the prefix, its size and its ETag."""
+
+    path: str
+    size_bytes: int
+    tag: str
+
+
+_OBJECT: Final = TypeAdapter(ListedStoreObject)
+
+
+def list_store_objects_cached(
+    prefix: StorageLocation, *, keep_in: StorageLocation
+) -> Iterator[ListedStoreObject]:
+    """Yield the store objects under `prefix`, sorted by path, from a cached listing if there is one.
+
+    The cache is in `listings/` below `keep_in`: delete it to list again.
+
+    Raises:
+        UnreadableSourceError: The store cannot be listed, or the cached listing is damaged.
+    """
+    name = f"listings/{digest('listing', prefix.uri)[:32]}.jsonl"
+    try:
+        text = keep_in.read(name)
+    except FileNotFoundError:
+        found = sorted(_iter_store_objects(prefix), key=lambda item: item.path)
+        text = b"".join(json.dumps(asdict(item)).encode() + b"\n" for item in found)
+        keep_in.put(name, text)
+    for line in text.split(b"\n"):
+        if line:
+            yield _parse_listing_line(line, source=(keep_in / name).uri)
+
+
+def _parse_listing_line(line: bytes, *, source: str) -> ListedStoreObject:
+    try:
+        return _OBJECT.validate_python(parse_json_object(line))
+    except (InvalidValueError, ValidationError) as error:
+        problem, remedy = "no listing of a store", "Take it away: the store is listed again"
+        raise UnreadableSourceError(source, problem, remedy) from error
+
+
+def _iter_store_objects(prefix: StorageLocation) -> Iterator[ListedStoreObject]:
+    try:
+        for chunk in prefix.objects().list():
+            for item in chunk:
+                yield ListedStoreObject(item["path"], item["size"], item["e_tag"] or "")
+    except BaseError as error:
+        remedy = "Check its address, bucket and keys"
+        raise UnreadableSourceError(prefix.uri, f"cannot list it: {error}", remedy) from error
+
+
+FILES: Final = "files"
+"""The layout of a folder that is nothing but videos."""
+STORE: Final = "s3://"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceClip:
+    """Clip that a source lists: its metadata and the location of its file."""
+
+    entry: Entry
+    location: str
+    mark: str
+    """Another mark is another file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceReadContext:
+    """Context for reading sources: recipe folder, storage access and location of the cache."""
+
+    root: Path
+    """Relative paths start here: the folder of the recipe."""
+    access: ClipAccessSettings
+    place: StorageLocation
+    """Listings of stores are kept here."""
+
+
+def list_source_clips(
+    sections: Iterable[SourceRecipeSection], around: SourceReadContext
+) -> Iterator[SourceClip | Rejected]:
+    """Yield the clips of all sources in order; names are not checked for duplicates."""
+    return (row for section in sections for row in _list_section_clips(section, around))
+
+
+def _list_section_clips(
+    section: SourceRecipeSection, around: SourceReadContext
+) -> Iterator[SourceClip | Rejected]:
+    found = (
+        _iter_store_clips(section, around)
+        if is_url(section.path)
+        else _iter_local_clips(section, around)
+    )
+    for row in islice(found, section.limit):
+        if isinstance(row, Rejected):
+            yield Rejected(_add_source_prefix(row.name, section), row.why)
+        else:
+            yield replace(row, entry=_apply_section_defaults(row.entry, section))
+
+
+def _add_source_prefix(name: str, section: SourceRecipeSection) -> str:
+    return f"{section.name}/{name}" if section.name else name
+
+
+def _apply_section_defaults(entry: Entry, section: SourceRecipeSection) -> Entry:
+    origin = entry.origin
+    if isinstance(origin, Generated) and origin.creator == UNKNOWN_CREATOR and section.creator:
+        origin = replace(origin, creator=section.creator)
+    return replace(
+        entry,
+        name=_add_source_prefix(entry.name, section),
+        origin=origin,
+        licence=entry.licence or section.licence,
+        source=entry.source or section.source,
+        group=entry.group or section.group,
+        split="",
+    )
+
+
+def _iter_local_clips(
+    section: SourceRecipeSection, around: SourceReadContext
+) -> Iterator[SourceClip | Rejected]:
+    path, outside = around.root / section.path, around.access.outside
+    if not path.exists():
+        raise UnreadableSourceError(str(path), "no such file or folder", "Check source.path")
+    folder = path if path.is_dir() else path.parent
+    rows = _iter_local_entries(path, section, outside=outside)
+    for row in rows if outside else reject_outside_links(rows, folder):
+        if isinstance(row, Rejected):
+            yield row
+        else:
+            place = row.location if is_url(row.location) else str(folder / row.location)
+            yield SourceClip(row, place, compute_file_identity(place))
+
+
+def _iter_local_entries(
+    path: Path, section: SourceRecipeSection, *, outside: bool
+) -> Iterator[Entry | Rejected]:
+    layout = section.layout or _find_source_layout(path, section)
+    if layout == FILES:
+        return _iter_video_entries(walk_videos(path), section)
+    if layout == BenchmarkLayout.LIST and path.is_file():
+        return _iter_table_entries(path, section, outside=outside)
+    if layout == BenchmarkLayout.VIDEO_FOLDER:
+        tables = [path] if path.is_file() else find_metadata_tables(path)
+        return (
+            row
+            for table in tables
+            for row in _iter_table_entries(
+                table, section, below=_get_table_folder_prefix(table, path), outside=outside
+            )
+        )
+    mapping = section.columns or None
+    return open_benchmark(path, layout, mapping=mapping, outside=outside).read()
+
+
+def _find_source_layout(path: Path, section: SourceRecipeSection) -> str | None:
+    found = find_matching_layouts(path, section.columns or None)
+    if found:
+        return found[0] if len(found) == 1 else None
+    return FILES if path.is_dir() else BenchmarkLayout.LIST
+
+
+def _get_table_folder_prefix(table: Path, root: Path) -> str:
+    return "" if root.is_file() or table.parent == root else f"{table.parent.name}/"
+
+
+def _iter_table_entries(
+    table: Path, section: SourceRecipeSection, *, below: str = "", outside: bool = False
+) -> Iterator[Entry | Rejected]:
+    """Yield the rows of the table of a source as benchmark entries.
+
+    Paths are relative to the directory of the table, which is `below` in the source.
+    """
+    binding = map_fields_to_columns(
+        table.name, read_table_column_names(table), section.columns or None, outside=outside
+    )
+    if "location" not in binding:
+        remedy = 'Name it: columns = { location = "COLUMN" }'
+        raise UnreadableSourceError(str(table), "no column holds the location", remedy)
+    if "label" not in binding and section.label is None:
+        remedy = 'Give source.label = "real" or "generated", or its column'
+        raise UnreadableSourceError(str(table), "no column holds the label", remedy)
+    for number, row in enumerate(read_table_rows(table), start=1):
+        if isinstance(row, Rejected):
+            yield row
+            continue
+        try:
+            entry = parse_entry(row, binding, label=section.label)
+        except InvalidValueError as error:
+            yield Rejected(get_row_name(row, binding, number=number), str(error))
+            continue
+        stays = is_url(entry.location) or entry.location.startswith("/")
+        place = entry.location if stays else below + entry.location
+        name = place if entry.name == entry.location else entry.name
+        yield replace(entry, name=name, location=place)
+
+
+def _iter_video_entries(
+    names: Iterable[str | Rejected], section: SourceRecipeSection
+) -> Iterator[Entry | Rejected]:
+    for name in names:
+        if isinstance(name, Rejected):
+            yield name
+            continue
+        try:
+            place = require_printable_path(name)
+            yield Entry(name=place, location=place, origin=_build_clip_origin(place, section))
+        except InvalidValueError as error:
+            yield Rejected(format_untrusted_name(name), str(error))
+
+
+def _build_clip_origin(location: str, section: SourceRecipeSection) -> Origin:
+    """Return the origin of the clip at `location`, real or generated.
+
+    It depends on the label in the recipe or else on the first directory of the path.
+
+    Raises:
+        InvalidSettingError: Neither of them gives a label.
+    """
+    first, *rest = PurePosixPath(location).parts[:-1] or [""]
+    label = section.label or LABELS.get(first)
+    match label:
+        case Label.REAL:
+            return Real()
+        case Label.GENERATED:
+            inside = rest if section.label is None else ()
+            creator, *setting = inside or [UNKNOWN_CREATOR]
+            return Generated(creator=creator, setting="/".join(setting))
+        case _:
+            setting_name, problem = "source.label", f"nothing says whether {location} is real"
+            remedy = 'Give label = "real" or "generated", or keep clips below real/ and generated/'
+            raise InvalidSettingError(setting_name, problem, remedy)
+
+
+def _iter_store_clips(
+    section: SourceRecipeSection, around: SourceReadContext
+) -> Iterator[SourceClip | Rejected]:
+    uri, options = section.path.rstrip("/"), around.access.storage
+    if not uri.startswith(STORE):
+        setting, problem = "source.path", f"cannot use {uri!r}"
+        raise InvalidSettingError(setting, problem, "Name a folder, a table or s3://bucket/prefix")
+    folder, _, name = uri.rpartition("/")
+    if _is_table_path(uri):
+        with _open_table_copy(uri, around.access) as copy:
+            table = _StoreTableCopy(copy, name)
+            yield from _iter_store_table_clips(
+                StorageLocation(folder, options), table, section=section, objects={}
+            )
+        return
+    prefix = StorageLocation(uri, options)
+    objects = {item.path: item for item in list_store_objects_cached(prefix, keep_in=around.place)}
+    tables = [path for path in objects if PurePosixPath(path).name in METADATA]
+    if tables:
+        for name in tables:
+            with _open_table_copy((prefix / name).uri, around.access) as copy:
+                table = _StoreTableCopy(copy, name)
+                yield from _iter_store_table_clips(prefix, table, section=section, objects=objects)
+        return
+    videos = (path for path in objects if PurePosixPath(path).suffix.lower() in VIDEO_SUFFIXES)
+    for row in _iter_video_entries(videos, section):
+        yield row if isinstance(row, Rejected) else _build_store_clip(prefix, row, objects)
+
+
+@dataclass(frozen=True, slots=True)
+class _StoreTableCopy:
+    """Temporary local copy of a table in an object store, and the table's path below the prefix."""
+
+    copy: Path
+    name: str
+
+
+def _iter_store_table_clips(
+    prefix: StorageLocation,
+    table: _StoreTableCopy,
+    *,
+    section: SourceRecipeSection,
+    objects: dict[str, ListedStoreObject],
+) -> Iterator[SourceClip | Rejected]:
+    below = table.name.rpartition("/")[0]
+    for row in _iter_table_entries(table.copy, section, below=f"{below}/" if below else ""):
+        yield row if isinstance(row, Rejected) else _build_store_clip(prefix, row, objects)
+
+
+def get_source_store(section: SourceRecipeSection) -> str | None:
+    """Return the store prefix that contains the clips of a source; `None` for a local source."""
+    uri = section.path.rstrip("/")
+    if not uri.startswith(STORE):
+        return None
+    return uri.rpartition("/")[0] if _is_table_path(uri) else uri
+
+
+def _is_table_path(uri: str) -> bool:
+    return PurePosixPath(uri).suffix.lower() in TABLE_SUFFIXES
+
+
+def _build_store_clip(
+    prefix: StorageLocation, entry: Entry, objects: dict[str, ListedStoreObject]
+) -> SourceClip:
+    if is_url(entry.location):
+        return SourceClip(entry, entry.location, compute_file_identity(entry.location))
+    place, known = (prefix / entry.location).uri, objects.get(entry.location)
+    tag = "" if known is None else f"{known.size_bytes} {known.tag}"
+    return SourceClip(entry, place, digest("object", place, tag))
+
+
+@contextmanager
+def _open_table_copy(table: str, access: ClipAccessSettings) -> Iterator[Path]:
+    """Yield the path of a temporary local copy of a table in a store."""
+    named = replace(access, named=(*access.named, table))
+    with TemporaryDirectory(prefix="unreel-") as folder:
+        name = f"table{PurePosixPath(table).suffix.lower()}"
+        try:
+            with OutputDirectory(Path(folder)).create(name) as file:
+                download_file(table, file, reach=named.reach, storage=named.storage)
+        except MediaError as error:
+            remedy = "Check its address and keys"
+            raise UnreadableSourceError(table, error.failure.detail, remedy) from error
+        yield Path(folder) / name

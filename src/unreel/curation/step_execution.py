@@ -1,0 +1,400 @@
+"""Execution of curation steps: requests, their keys, and one table of results for each step.
+
+A key depends on the step, its version, its settings and the request. A changed setting
+therefore repeats only that step and the steps that depend on its results.
+"""
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import compress, islice
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
+
+from unreel.core.clip import ClipId
+from unreel.core.content_ids import digest
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.failure import (
+    Failure,
+    FailureReason,
+    build_damaged_row_failure,
+    parse_stored_failure,
+)
+from unreel.core.input_files import parse_json_object
+from unreel.core.output_files import OutputDirectory
+from unreel.curation.step_result_table import FINDINGS, CurationRequestKeys
+from unreel.engine.committer import CommitPace
+from unreel.engine.key_index import iter_key_arrays
+from unreel.engine.location import StorageLocation
+from unreel.engine.pending_questions import PendingQuestionFilter
+from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
+from unreel.engine.run import open_shared_runner
+from unreel.engine.run import run_pending_questions as run_stages
+from unreel.engine.runner import StageRunner
+from unreel.engine.stage import (
+    InFlightLimitScope,
+    MediaStage,
+    Row,
+    Stage,
+    WorkerResources,
+    convert_to_failed_row,
+)
+from unreel.engine.storage_access import (
+    ClipAccessSettings,
+    find_clip_change,
+    provide_local_clip_file,
+)
+from unreel.engine.table import LanceTable
+from unreel.media.reader import MediaReader
+
+Found = TypeVar("Found")
+"""What a step finds out about one subject: a frozen value of its own."""
+Given = Mapping[str, Any]
+"""What decides an answer besides the clip, as JSON."""
+Look = Callable[[MediaReader, Path, Given], Found | Failure]
+"""Finds out about the clip in a file, given what else the question says; it must pickle."""
+Decide = Callable[[], Callable[[int], Found]]
+"""Function that decides about a complete set, for the subject at an index."""
+
+TRANSIENT: Final = frozenset(
+    reason.value
+    for reason in (
+        FailureReason.OUT_OF_TIME,
+        FailureReason.CONNECTION_LOST,
+        FailureReason.RATE_LIMITED,
+        FailureReason.SERVER_ERROR,
+    )
+)
+"""Failures of the hour, not of the clip: they are tried again."""
+_TRIES: Final = 3
+_NO_ROW: Final = Failure(FailureReason.UNSTATED, "the step has no row for it")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurationStepRequest:
+    """Request to a curation step about one file, with all other inputs that determine the result."""
+
+    clip: ClipId
+    """The id of the file's bytes; "" where they are not known yet."""
+    name: str
+    location: str
+    given: Given = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionedCurationStep(Generic[Found]):
+    """Curation step with its version and settings, from which the keys of its requests are computed."""
+
+    name: str
+    version: int
+    finds: TypeAdapter[Found]
+    """Type of its results in the table."""
+    settings: Given = field(default_factory=dict)
+
+    def key(self, subject: CurationStepRequest) -> str:
+        """Return the key under which the result for `subject` is stored: a hash of step and request."""
+        return digest(
+            "curate",
+            self.name,
+            str(self.version),
+            format_canonical_json(self.settings),
+            subject.clip,
+            format_canonical_json(subject.given),
+        )
+
+    def read(self, row: Row) -> Found | Failure:
+        """Parse the step's result in a table row; a row with invalid JSON counts as a failure.
+
+        Raises:
+            UnreadableSourceError: The stored value does not have the type of this step's results.
+        """
+        if row["failure_reason"] is not None:
+            return parse_stored_failure(row["failure_reason"], row["failure_detail"])
+        try:
+            return self.finds.validate_python(parse_json_object((row["found"] or "").encode()))
+        except InvalidValueError as error:
+            return build_damaged_row_failure(str(error))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            problem = f"a finding that it never makes ({first['msg'].lower()})"
+            remedy = "Something else wrote its table: name another folder, or make it again"
+            source = f"steps/{self.name}"
+            raise UnreadableSourceError(source, problem, remedy) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurationContext:
+    """Storage and execution settings of a curation, which run its steps and store their results."""
+
+    place: StorageLocation
+    access: ClipAccessSettings
+    ledgers: Path
+    engine: str | StageRunner = "local"
+    retry_failed: Collection[str] = TRANSIENT
+    pace: CommitPace | None = None
+    callbacks: JobCallbacks = NO_CALLBACKS
+    on_taken: Callable[[str, int], None] = lambda _step, _pieces: None
+    """Called after a step with the number of remaining segments."""
+
+    def table(self, step: str) -> LanceTable:
+        """Return the table with the results of the step `step`."""
+        return LanceTable(self.place / "steps" / f"{step}.lance", FINDINGS)
+
+    @property
+    def media(self) -> StorageLocation:
+        """Return the location of clips made by this curation, named by content."""
+        return self.place / "media"
+
+    def ask(
+        self,
+        step: VersionedCurationStep[Found],
+        subjects: Iterable[CurationStepRequest],
+        look: Look[Found],
+    ) -> Iterator[Found | Failure]:
+        """Run the function `look` on each requested file and yield the results in order.
+
+        Stored results are reused. All requests are processed before this returns; results are read
+        lazily. `subjects` are iterated more than once.
+        """
+        return self.ask_stage(step, subjects, ClipReaderStage(look, self.access))
+
+    def ask_stage(
+        self,
+        step: VersionedCurationStep[Found],
+        subjects: Iterable[CurationStepRequest],
+        stage: Stage,
+    ) -> Iterator[Found | Failure]:
+        """Run `stage` on the requests `subjects` and return the results in order, like `ask`.
+
+        The stage reads `_given` and writes `found`. Transient failures are retried immediately, so
+        that a busy machine does not determine which clips a benchmark contains.
+        """
+        table, keys = self.table(step.name), CurationRequestKeys(map(step.key, subjects))
+        for _ in range(_TRIES):
+            due = self._due(table, keys)
+            if not due.any():
+                break  # starting an engine to learn this costs seconds
+            self.callbacks.on_due(step.name, int(np.count_nonzero(due)))
+            rows = (_build_step_row(step, subject) for subject in compress(subjects, due))
+            failures = self._run(table, step.name, rows, stage, engine=self.engine)
+            if not TRANSIENT & failures.keys():
+                break
+        return _iter_stored_results(step, table, keys)
+
+    def recall(
+        self, step: VersionedCurationStep[Found], subjects: Iterable[CurationStepRequest]
+    ) -> Iterator[Found | Failure]:
+        """Read the stored result of each request and yield them in order; a failure if there is no row."""
+        return _iter_stored_results(
+            step, self.table(step.name), CurationRequestKeys(map(step.key, subjects))
+        )
+
+    def settle(
+        self,
+        step: VersionedCurationStep[Found],
+        subjects: Iterable[CurationStepRequest],
+        decide: Decide[Found],
+    ) -> Iterator[Found]:
+        """Decide with `decide` about a complete set of requests; store and yield one result per request.
+
+        The stored results apply to exactly this set, in any order: with any other set of requests,
+        `decide` is called again.
+        """
+        table, alone = self.table(step.name), CurationRequestKeys(map(step.key, subjects))
+        order = alone.order()
+        whole = _add_request_set_to_settings(step, alone, order)
+        first = np.zeros(len(alone), np.bool_)
+        first[order] = True
+        keys = CurationRequestKeys(map(whole.key, subjects))
+        if self._due(table, keys).any():
+            decided = decide()
+            rows = (
+                _build_step_row(whole, subject)
+                | {"found": format_canonical_json(to_json_values(decided(place)))}
+                for place, subject in enumerate(subjects)
+                if first[place]
+            )
+            self.callbacks.on_due(step.name, len(order))
+            self._run(table, step.name, rows, _PassThroughStage(), engine="local")
+        return _iter_set_decisions(whole, table, keys, decide)
+
+    def conclude(
+        self,
+        step: VersionedCurationStep[Found],
+        subjects: Iterable[CurationStepRequest],
+        decide: Callable[[], Found],
+    ) -> Found:
+        """Return one result for a complete set of requests: the stored one, or that of `decide`.
+
+        It is stored as the row of the request with the smallest key.
+        """
+        table, alone = self.table(step.name), CurationRequestKeys(map(step.key, subjects))
+        order = alone.order()
+        (first,) = islice(subjects, order[0], order[0] + 1)
+        row = _build_step_row(_add_request_set_to_settings(step, alone, order), first)
+        (kept,) = _iter_stored_results(step, table, CurationRequestKeys([row["key"]]))
+        if not isinstance(kept, Failure):
+            return kept
+        decided = decide()
+        rows = [row | {"found": format_canonical_json(to_json_values(decided))}]
+        self.callbacks.on_due(step.name, 1)
+        self._run(table, step.name, rows, _PassThroughStage(), engine="local")
+        return decided
+
+    def put_through(
+        self, name: str, rows: Iterable[Row], stage: Stage, take: Callable[[Row], None]
+    ) -> None:
+        """Run `rows` through `stage` for its side effects; no table is written.
+
+        The callback `take` gets each finished row, from any thread.
+        """
+        OutputDirectory(self.ledgers.parent).make(self.ledgers.name)
+        with open_shared_runner(self.engine) as runner:
+            runner.run(
+                rows, [stage], sink=_RowCallbackSink(take), ledger=self.ledgers / f"{name}.ledger"
+            )
+
+    def _due(self, table: LanceTable, keys: CurationRequestKeys) -> NDArray[np.bool_]:
+        """Return a mask of the keys without a row or with a failure to retry; duplicates count once."""
+        due = PendingQuestionFilter(table, self.retry_failed)
+        tries = [
+            due.next_tries(texts) for chunk in keys.chunks() for texts in iter_key_arrays(chunk)
+        ]
+        return np.concatenate([np.empty(0, np.int32), *tries]) > 0
+
+    def _run(
+        self,
+        table: LanceTable,
+        name: str,
+        rows: Iterable[Row],
+        stage: Stage,
+        *,
+        engine: str | StageRunner,
+    ) -> Mapping[str, int]:
+        """Run `rows` through `stage`, write them to the table, and count new failures by reason."""
+        OutputDirectory(self.ledgers.parent).make(self.ledgers.name)
+        return run_stages(
+            rows,
+            [stage],
+            table=table,
+            engine=engine,
+            pace=self.pace,
+            retry_failed=self.retry_failed,
+            ledger=self.ledgers / f"{name}.ledger",
+            on_progress=lambda progress: self.callbacks.on_step(name, progress),
+            observe=self.callbacks.observe,
+        ).failures
+
+
+def _add_request_set_to_settings(
+    step: VersionedCurationStep[Found], alone: CurationRequestKeys, order: NDArray[np.intp]
+) -> VersionedCurationStep[Found]:
+    """Return the step with a digest of a complete set of requests added to its settings.
+
+    The keys of its results then apply to exactly this set.
+    """
+    return replace(step, settings={"settings": step.settings, "set": alone.digest(order)})
+
+
+def _iter_stored_results(
+    step: VersionedCurationStep[Found], table: LanceTable, keys: CurationRequestKeys
+) -> Iterator[Found | Failure]:
+    for chunk in keys.chunks():
+        found = {row["key"]: row for row in table.get(chunk)}
+        for key in chunk:
+            yield step.read(found[key]) if key in found else _NO_ROW
+
+
+def _iter_set_decisions(
+    step: VersionedCurationStep[Found],
+    table: LanceTable,
+    keys: CurationRequestKeys,
+    decide: Decide[Found],
+) -> Iterator[Found]:
+    """Yield the stored decision for each request; call `decide` again for a damaged or missing row."""
+    decided: Callable[[int], Found] | None = None
+    rows = _iter_stored_results(step, table, keys)
+    for place, found in enumerate(rows):
+        if isinstance(found, Failure):
+            decided = decided or decide()
+            yield decided(place)
+        else:
+            yield found
+
+
+class ClipReaderStage(MediaStage):
+    """Stage that calls a function on each clip file, with a media reader, and returns its result."""
+
+    def __init__(self, look: Look[Any], access: ClipAccessSettings) -> None:
+        n_processors = os.cpu_count() or 1
+        super().__init__(
+            access, WorkerResources(in_flight=n_processors, limit=InFlightLimitScope.PROCESSORS)
+        )
+        self._look = look
+
+    def __call__(self, row: Row) -> Row:
+        with provide_local_clip_file(row["location"], self._access) as file:
+            found = self._look(self._reader, file, json.loads(row["_given"]))
+            changed = find_clip_change(row["clip"], file) if row["clip"] else None
+        if changed is not None:
+            return convert_to_failed_row(row, changed)
+        if isinstance(found, Failure):
+            return convert_to_failed_row(row, found)
+        kept = to_json_values(found)
+        return row | {"clip": kept.get("clip", row["clip"]), "found": format_canonical_json(kept)}
+
+
+class _RowCallbackSink:
+    """Sink that passes finished rows to a callback and does not store them."""
+
+    def __init__(self, take: Callable[[Row], None]) -> None:
+        self._take = take
+
+    def offer(self, row: Row) -> bool:
+        self.add(row)
+        return True
+
+    def add(self, row: Row) -> None:
+        self._take(row)
+
+    def require_ready(self) -> None:
+        """Do nothing: this sink stores no rows and is always ready."""
+
+
+class _PassThroughStage(Stage):
+    """Stage that returns its rows unchanged, because their decisions were already made."""
+
+    def __call__(self, row: Row) -> Row:
+        return row
+
+
+def to_json_values(found: object) -> Any:
+    """Return the result of a step as values of JSON types."""
+    kind: Any = type(found)
+    return _build_type_adapter(kind).dump_python(found, mode="json")
+
+
+@cache
+def _build_type_adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def format_canonical_json(value: object) -> str:
+    """Return `value` as canonical JSON: equal values give equal text."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def _build_step_row(step: VersionedCurationStep[Any], subject: CurationStepRequest) -> Row:
+    return {
+        "key": step.key(subject),
+        "name": subject.name,
+        "location": subject.location,
+        "clip": subject.clip,
+        "_given": format_canonical_json(subject.given),
+    }

@@ -1,0 +1,376 @@
+"""Detection of watermarks in frames: edges that stay in place while the picture moves."""
+
+import functools
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from unreel.core.box import Box
+from unreel.core.errors import InvalidValueError
+from unreel.curation.watermark.regions_and_ocr import (
+    OcrTextLine,
+    ReadText,
+    WatermarkKind,
+    WatermarkRegion,
+    WatermarkSearchResult,
+)
+from unreel.media.decode import Rgb
+
+Floats = NDArray[np.float32]
+Levels = NDArray[np.int16]
+Mask = NDArray[np.bool_]
+Number = TypeVar("Number", np.uint8, np.int16)
+
+LEAST_FRAMES: Final = 6
+"""With fewer, edges that happen to fall onto each other look fixed."""
+
+_LEAST_EDGE: Final = 3.0
+"""Grey levels per pixel: below, edges are noise of the coding."""
+_SEEN_FROM: Final = 0.5
+"""An edge is seen in a frame where at least this part of its usual height is there."""
+_LEAST_SEEN: Final = 0.8
+_CROWD_SIDE: Final = 5
+_LEAST_CROWD: Final = 6
+"""Pixels of a crowd: fewer agree by chance, so lone ones are dropped."""
+_MOVES_FROM: Final = 4.0
+"""Grey levels by which a pixel strays over time where something moves behind it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StaticFrameParts:
+    """Parts of a clip's frames: static edges, moving pixels, and the median picture."""
+
+    edges: Mask
+    """Pixels whose edge is there, the same way round, in most of the frames."""
+    seen: Floats
+    """Share of the frames in which each pixel's usual edge is there."""
+    moves: Mask
+    """Pixels that change over time."""
+    picture: Rgb
+    """The median of the frames: what stays is sharp in it, what moves is blurred."""
+
+    @property
+    def share_moving(self) -> float:
+        """Return the fraction of pixels that change over time."""
+        return float(self.moves.mean())
+
+
+def detect_static_frame_parts(frames: Sequence[Rgb]) -> StaticFrameParts:
+    """Detect the static and moving parts of frames of one clip, which must have the same size.
+
+    Raises:
+        InvalidValueError: There are too few frames, or their sizes differ.
+    """
+    if len(frames) < LEAST_FRAMES or len({frame.shape for frame in frames}) != 1:
+        msg = (
+            f"a look for marks needs {LEAST_FRAMES} frames of one size, got "
+            f"{[frame.shape for frame in frames]}. Sample more frames of the clip"
+        )
+        raise InvalidValueError(msg)
+    grey = [_convert_to_grey(frame) for frame in frames]
+    edges, seen = _detect_common_edges(grey)
+    usual = compute_pixel_median(grey)
+    strays = sum(np.abs(frame - usual) for frame in grey) / len(grey)
+    return StaticFrameParts(edges, seen, strays >= _MOVES_FROM, compute_pixel_median(frames))
+
+
+def compute_pixel_median(arrays: Sequence[NDArray[Number]]) -> NDArray[Number]:
+    """Return the median of arrays of equal shape, pixel by pixel.
+
+    For an even number of arrays this is the mean of the middle two, rounded down. Minimum and
+    maximum of whole arrays are computed repeatedly, which is far faster than sorting each pixel.
+    """
+    rows = [array.copy() for array in arrays]
+    for first in range(len(rows) // 2 + 1):
+        for other in range(first + 1, len(rows)):
+            low = np.minimum(rows[first], rows[other])
+            np.maximum(rows[first], rows[other], out=rows[other])
+            rows[first] = low
+    low, high = rows[(len(rows) - 1) // 2], rows[len(rows) // 2]
+    # Not half the sum: that would not fit into the type.
+    return low + (high - low) // 2
+
+
+def _convert_to_grey(frame: Rgb) -> Levels:
+    red, green, blue = (frame[..., channel].astype(np.int16) for channel in range(3))
+    return (5 * red + 9 * green + 2 * blue) >> 4
+
+
+def _compute_sobel_gradients(grey: Levels) -> tuple[Levels, Levels]:
+    """Return the horizontal and vertical Sobel gradients: 8 times the slope; 0 on the border."""
+    across, down = np.zeros_like(grey), np.zeros_like(grey)
+    step = grey[:, 2:] - grey[:, :-2]
+    across[1:-1, 1:-1] = step[:-2] + 2 * step[1:-1] + step[2:]
+    step = grey[2:] - grey[:-2]
+    down[1:-1, 1:-1] = step[:, :-2] + 2 * step[:, 1:-1] + step[:, 2:]
+    return across, down
+
+
+def _detect_common_edges(grey: Sequence[Levels]) -> tuple[Mask, Floats]:
+    """Return a mask of static edges, and for each pixel the fraction of frames that show its edge.
+
+    An edge is static if the median gradient is steep and most frames agree with it.
+    """
+    across, down = zip(*map(_compute_sobel_gradients, grey), strict=True)
+    usual_across = compute_pixel_median(across).astype(np.float32)
+    usual_down = compute_pixel_median(down).astype(np.float32)
+    square = usual_across**2 + usual_down**2
+    steep = square >= (8 * _LEAST_EDGE) ** 2
+    seen = np.zeros(square.shape, np.float32)
+    for slope_across, slope_down in zip(across, down, strict=True):
+        seen += slope_across * usual_across + slope_down * usual_down >= _SEEN_FROM * square
+    seen *= steep / np.float32(len(grey))
+    agreed = seen >= _LEAST_SEEN
+    crowd = ndimage.uniform_filter(agreed.astype(np.float32), size=_CROWD_SIDE) * _CROWD_SIDE**2
+    return agreed & (crowd >= _LEAST_CROWD - 0.5), seen
+
+
+N_FRAMES: Final = 4
+"""Frames that are read: each costs about a second of one core."""
+LEAST_LETTERS: Final = 3
+_APART: Final = 0.1
+"""Parts of the diagonal between two places: less may be a shaking camera."""
+_SAME_HEIGHT: Final = 1.25
+
+
+def find_roaming_texts(
+    frames: Sequence[Rgb], read_text: ReadText, *, fixed: Iterable[OcrTextLine]
+) -> tuple[str, ...]:
+    """Find texts that jump: they appear at several positions in one size, never twice in one frame.
+
+    The result is only a hint: a sign that the camera passes looks the same.
+    """
+    known = {_normalise_text(line.text) for line in fixed}
+    step = max(1, len(frames) // N_FRAMES)
+    places: dict[str, list[tuple[int, Box]]] = defaultdict(list)
+    for index in range(step // 2, len(frames), step):
+        for line in read_text(frames[index]):
+            key = _normalise_text(line.text)
+            if len(key) >= LEAST_LETTERS and key not in known:
+                places[key].append((index, line.box))
+    return tuple(sorted(key for key, seen in places.items() if _has_position_jump(seen)))
+
+
+def _normalise_text(text: str) -> str:
+    return "".join(filter(str.isalnum, text)).casefold()
+
+
+def _has_position_jump(seen: Sequence[tuple[int, Box]]) -> bool:
+    if len({index for index, _ in seen}) != len(seen):
+        return False
+    heights = [box.y1 - box.y0 for _, box in seen]
+    if max(heights) > _SAME_HEIGHT * min(heights):
+        return False
+    first = seen[0][1]
+    return any(first.centre_distance(box) >= _APART for _, box in seen[1:])
+
+
+LEAST_MOVING: Final = 0.5
+"""Where less of the picture moves than this, its marks may hide."""
+
+_LEAST_EDGE_PIXELS: Final = 60
+_LEAST_SIDE_PIXELS: Final = 8
+_LEAST_FILL: Final = 0.35
+"""Part of its box that the edges of a mark cover. Marks have 0.36 to 0.71; things of a scene that stand still
+before something that moves mostly less."""
+_LEAST_STABILITY: Final = 0.9
+_LARGEST: Final = 0.1
+_WIDEST: Final = 0.9
+_TALLEST: Final = 0.35
+_LETTER_GAP: Final = 0.012
+"""Edges closer than this part of the picture's diagonal belong to one mark."""
+_LEAST_INNER_STABILITY: Final = 0.93
+"""Of words away from the border: a sign that shakes with the camera has less."""
+_SPANS_LINE: Final = 0.7
+_SIDE_MOVES_FROM: Final = 0.5
+_NEAR_BORDER: Final = 0.25
+"""Parts of the picture between its border and the middle of a mark: only words are looked for inside."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PixelRectangle:
+    """Rectangle of pixels; `x1` and `y1` are exclusive."""
+
+    x0: int
+    y0: int
+    x1: int
+    y1: int
+
+    def joined(self, other: "_PixelRectangle") -> "_PixelRectangle":
+        return _PixelRectangle(
+            min(self.x0, other.x0),
+            min(self.y0, other.y0),
+            max(self.x1, other.x1),
+            max(self.y1, other.y1),
+        )
+
+    def meets(self, other: "_PixelRectangle") -> bool:
+        across = min(self.x1, other.x1) - max(self.x0, other.x0)
+        return across > 0 and min(self.y1, other.y1) - max(self.y0, other.y0) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class _WatermarkCandidate:
+    place: _PixelRectangle
+    text: str | None = None
+
+
+def find_watermarks(
+    frames: Sequence[Rgb], *, read_text: ReadText | None = None
+) -> WatermarkSearchResult:
+    """Find the watermarks of a clip in `frames` that are spread over it: at least 6, 12 are enough.
+
+    Without `read_text`, every watermark is a logo and no moving text is found.
+    """
+    still = detect_static_frame_parts(frames)
+    lines = read_text(still.picture) if read_text else ()
+    candidates = _build_watermark_candidates(
+        _list_edge_rectangles(still), lines, shape=still.edges.shape
+    )
+    proven = [candidate for candidate in candidates if _is_certain_watermark(candidate, still)]
+    found = sorted(
+        (_build_watermark_region(candidate, still) for candidate in proven),
+        key=lambda mark: mark.box.area,
+        reverse=True,
+    )
+    suspected = [
+        _build_watermark_region(own, still)
+        for own in candidates
+        if own not in proven and own.text and _is_near_border(own.place, still.edges.shape)
+    ]
+    return WatermarkSearchResult(
+        found=tuple(found),
+        suspected=tuple(suspected),
+        roaming=find_roaming_texts(frames, read_text, fixed=lines) if read_text else (),
+        inconclusive=_format_inconclusive_reason(still),
+    )
+
+
+def _format_inconclusive_reason(still: StaticFrameParts) -> str | None:
+    if still.share_moving >= LEAST_MOVING:
+        return None
+    stands = 1 - still.share_moving
+    return f"{stands:.0%} of the picture is still: a mark there cannot be separated from the scene"
+
+
+def _list_edge_rectangles(still: StaticFrameParts) -> list[_PixelRectangle]:
+    """Return the rectangles of groups of static edges with the size and density of a watermark."""
+    gap = max(2, round(_LETTER_GAP * float(np.hypot(*still.edges.shape))))
+    # A box of edges grown by half the gap on each side touches its neighbour.
+    joined = ndimage.maximum_filter(still.edges, size=(gap // 2 * 2 + 1, gap * 2 + 1))
+    labels, _ = ndimage.label(joined)
+    labels[~still.edges] = 0
+    places = []
+    for index, box in enumerate(ndimage.find_objects(labels), start=1):
+        own = labels[box] == index
+        place = _PixelRectangle(box[1].start, box[0].start, box[1].stop, box[0].stop)
+        if (
+            _has_watermark_size(own, still.edges.shape)
+            and still.seen[box][own].mean() >= _LEAST_STABILITY
+            and _is_near_border(place, still.edges.shape)
+        ):
+            places.append(place)
+    return places
+
+
+def _has_watermark_size(edges: NDArray[np.bool_], shape: tuple[int, ...]) -> bool:
+    height, width = edges.shape
+    n_edges = int(edges.sum())
+    return (
+        n_edges >= _LEAST_EDGE_PIXELS
+        and min(height, width) >= _LEAST_SIDE_PIXELS
+        and n_edges >= _LEAST_FILL * height * width
+        and height * width <= _LARGEST * shape[0] * shape[1]
+        and width <= _WIDEST * shape[1]
+        and height <= _TALLEST * shape[0]
+    )
+
+
+def _build_watermark_candidates(
+    places: Sequence[_PixelRectangle], lines: Iterable[OcrTextLine], *, shape: tuple[int, ...]
+) -> list[_WatermarkCandidate]:
+    """Return watermark candidates: text lines merged with overlapping edges, and other edges as logos."""
+    left = list(places)
+    candidates = []
+    for line in lines:
+        place = _convert_box_to_pixels(line.box, shape)
+        own = [other for other in left if other.meets(place)]
+        left = [other for other in left if other not in own]
+        candidates.append(_WatermarkCandidate(_compute_text_outline(place, own), line.text))
+    return candidates + [_WatermarkCandidate(place) for place in left]
+
+
+def _compute_text_outline(
+    line: _PixelRectangle, edges: Sequence[_PixelRectangle]
+) -> _PixelRectangle:
+    """Return the rectangle of a text line, adjusted to its edges.
+
+    If the edges span the line, this is the rectangle of the edges, because text recognition gives
+    wide boxes. Otherwise it contains both.
+    """
+    if not edges:
+        return line
+    around = functools.reduce(_PixelRectangle.joined, edges)
+    spans = around.x1 - around.x0 >= _SPANS_LINE * (line.x1 - line.x0)
+    return around if spans else around.joined(line)
+
+
+def _is_certain_watermark(candidate: _WatermarkCandidate, still: StaticFrameParts) -> bool:
+    """Return whether the picture moves around the candidate, which proves that it is an overlay.
+
+    Text away from the border of the picture must also stay exactly in position.
+    """
+    place = candidate.place
+    exact = _compute_edge_stability(place, still) >= _LEAST_INNER_STABILITY
+    return _has_motion_around(still.moves, place) and (
+        exact or _is_near_border(place, still.moves.shape)
+    )
+
+
+def _compute_edge_stability(place: _PixelRectangle, still: StaticFrameParts) -> float:
+    inside = (slice(place.y0, place.y1), slice(place.x0, place.x1))
+    edges = still.edges[inside]
+    return float(still.seen[inside][edges].mean()) if edges.any() else 0.0
+
+
+def _has_motion_around(moves: NDArray[np.bool_], place: _PixelRectangle) -> bool:
+    """Return whether the picture moves on at least two sides of `place`, and on all but one."""
+    height, width = moves.shape
+    reach = max(4, round(0.02 * min(height, width)))
+    above, below = slice(max(0, place.y0 - reach), place.y0), slice(place.y1, place.y1 + reach)
+    left, right = slice(max(0, place.x0 - reach), place.x0), slice(place.x1, place.x1 + reach)
+    rows, columns = slice(place.y0, place.y1), slice(place.x0, place.x1)
+    sides = [moves[above, columns], moves[below, columns], moves[rows, left], moves[rows, right]]
+    present = [bool(side.mean() >= _SIDE_MOVES_FROM) for side in sides if side.size]
+    return sum(present) >= max(2, len(present) - 1)
+
+
+def _build_watermark_region(
+    candidate: _WatermarkCandidate, still: StaticFrameParts
+) -> WatermarkRegion:
+    place = candidate.place
+    height, width = still.edges.shape
+    return WatermarkRegion(
+        box=Box(place.x0 / width, place.y0 / height, place.x1 / width, place.y1 / height),
+        kind=WatermarkKind.TEXT if candidate.text else WatermarkKind.LOGO,
+        text=candidate.text,
+        stability=_compute_edge_stability(place, still),
+    )
+
+
+def _convert_box_to_pixels(box: Box, shape: tuple[int, ...]) -> _PixelRectangle:
+    height, width = shape[:2]
+    x0, y0 = int(box.x0 * width), int(box.y0 * height)
+    x1, y1 = int(np.ceil(box.x1 * width)), int(np.ceil(box.y1 * height))
+    return _PixelRectangle(x0, y0, max(x0 + 1, x1), max(y0 + 1, y1))
+
+
+def _is_near_border(place: _PixelRectangle, shape: tuple[int, ...]) -> bool:
+    height, width = shape
+    across, down = (place.x0 + place.x1) / 2 / width, (place.y0 + place.y1) / 2 / height
+    return min(across, down, 1 - across, 1 - down) <= _NEAR_BORDER

@@ -1,0 +1,300 @@
+"""Cases on disk: one folder per case with the original, the results and an append-only log.
+
+The state of a case is the result of the events in its log.
+"""
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Final, Literal
+
+from unreel.core.chunks import READ_BYTES
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.input_files import parse_json_object
+from unreel.core.output_files import PART, OutputDirectory
+from unreel.core.safe_names import read_clip_id
+from unreel.core.safe_text import sanitise_line
+from unreel.engine.location import StorageLocation
+from unreel.engine.writer_lock import build_writer_lock
+from unreel.report.review.index_page import ATTENTION_TITLES
+from unreel.report.review.review_result import Attention
+
+CaseStage = Literal["waiting", "working", "shown", "done", "failed"]
+"""`shown`: the evidence page exists, and the annotated copy does not."""
+ENDED: Final = frozenset({"done", "failed"})
+VERDICTS: Final = {"generated": "AI-generated", "real": "real", "not-known": "not known"}
+"""Verdicts that a person may give, with their texts."""
+LOG: Final = "log.jsonl"
+_STAGES: Final[dict[str, CaseStage]] = {
+    "started": "working",
+    "evidence": "shown",
+    "finished": "done",
+    "failed": "failed",
+    "again": "waiting",
+}
+"""Stages after an event; other events change none."""
+_CASES: Final = "cases"
+_ID: Final = re.compile(r"[0-9a-f]{16}")
+_LONGEST_NAME, _LONGEST_SUFFIX = 200, 20
+
+
+@dataclass(frozen=True, slots=True)
+class CaseNote:
+    """A note by a person, with a verdict or without."""
+
+    person: str
+    at: datetime
+    text: str
+    verdict: str
+
+
+@dataclass(slots=True, kw_only=True)
+class CaseRecord:
+    """One clip with all that is known about it; the fields after `batch` follow the log."""
+
+    id: str
+    folder: Path
+    name: str
+    """File name as the person gave it: untrusted text."""
+    clip: str
+    """SHA-256 of the original."""
+    size_bytes: int
+    reviewers: str
+    """Name of the reviewer set."""
+    person: str
+    added_at: datetime
+    batch: str
+    stage: CaseStage = "waiting"
+    attention: Attention | None = None
+    sentence: str = ""
+    claims: tuple[str, ...] = ()
+    keyframes: tuple[dict[str, Any], ...] = ()
+    """Rows of `write_keyframes`."""
+    entries: list[CaseNote] = field(default_factory=list)
+    """Notes and verdicts, oldest first."""
+    asks_again: bool = False
+    """Whether failed questions are asked again."""
+    is_deleted: bool = False
+
+    @property
+    def original(self) -> Path:
+        """Return the path of the original file."""
+        return self.folder / "original" / self.name
+
+    @property
+    def is_ended(self) -> bool:
+        """Return whether no work on the case is left."""
+        return self.stage in ENDED
+
+    @property
+    def decision(self) -> CaseNote | None:
+        """Return the last entry with a verdict."""
+        return next((entry for entry in reversed(self.entries) if entry.verdict), None)
+
+    @property
+    def people(self) -> set[str]:
+        """Return the person who added the case, and those who wrote about it."""
+        return {self.person, *(entry.person for entry in self.entries)}
+
+    def apply(self, event: Mapping[str, Any]) -> None:
+        """Change the state by one event of the log; unknown events change nothing."""
+        name = event["event"]
+        self.stage = _STAGES.get(name, self.stage)
+        if name in {"evidence", "failed"}:
+            self.attention, self.sentence = event["attention"], event["sentence"]
+            self.claims = tuple(event["claims"])
+        if name in {"again", "finished", "failed"}:
+            self.asks_again = name == "again"
+        if name == "keyframes":
+            self.keyframes = tuple(event["rows"])
+        if name == "entry":
+            at = datetime.fromisoformat(event["at"])
+            self.entries.append(CaseNote(event["person"], at, event["text"], event["verdict"]))
+        self.is_deleted |= name == "deleted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseFilter:
+    """Search filter of the list of cases; an empty field matches every case."""
+
+    text: str = ""
+    """Part of the name, or the beginning of the SHA-256."""
+    since: date | None = None
+    until: date | None = None
+    verdict: str = ""
+    """Verdict of a person; `none` for cases without one."""
+    person: str = ""
+    batch: str = ""
+
+    def matches(self, case: CaseRecord) -> bool:
+        """Return whether `case` matches every field of the filter."""
+        text, day = self.text.casefold(), case.added_at.date()
+        return (
+            (text in case.name.casefold() or case.clip.startswith(text))
+            and (self.since or day) <= day <= (self.until or day)
+            and self.verdict in {"", case.decision.verdict if case.decision else "none"}
+            and self.person in {"", *case.people}
+            and self.batch in {"", case.batch}
+        )
+
+
+class CaseStore:
+    """All cases below a folder. One process at a time opens it; methods may be called from threads.
+
+    Args:
+        root: Folder of the desk; it is created if missing.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = OutputDirectory(root)
+        self.root.make(_CASES)
+        self._lock = threading.RLock()
+        self._held = ExitStack()
+        self._held.enter_context(build_writer_lock(StorageLocation(str(root)) / "desk"))
+        self._cases: dict[str, CaseRecord] = {}
+        for folder in sorted((root / _CASES).iterdir()):
+            if not _ID.fullmatch(folder.name) and not folder.name.startswith(PART):
+                continue
+            case = self._read(folder)
+            if case is None or case.is_deleted:
+                self.root.remove_folder(f"{_CASES}/{folder.name}")
+            else:
+                self._cases[case.id] = case
+
+    def add(
+        self, name: str, file: IO[bytes], *, reviewers: str, person: str, batch: str
+    ) -> CaseRecord:
+        """Store the clip in `file` as a new case, and return its record."""
+        case_id, name = secrets.token_hex(8), sanitise_upload_name(name)
+        digest, size = hashlib.sha256(), 0
+        with self.root.create(f"{_CASES}/{case_id}/original/{name}") as into:
+            while chunk := file.read(READ_BYTES):
+                digest.update(chunk)
+                size += len(chunk)
+                into.write(chunk)
+        facts = {"name": name, "clip": digest.hexdigest(), "size_bytes": size, "batch": batch}
+        event = _build_log_event("added", person, **facts, reviewers=reviewers)
+        self._append(case_id, event)
+        case = _make_record(self.root.root / _CASES / case_id, event)
+        with self._lock:
+            self._cases[case_id] = case
+        return case
+
+    def find(self, case_id: str) -> CaseRecord | None:
+        """Return the case with the id `case_id`; `None` if there is no such case."""
+        case = self._cases.get(case_id)
+        return None if case is None or case.is_deleted else case
+
+    def select(self, chosen: CaseFilter = CaseFilter()) -> list[CaseRecord]:  # noqa: B008  frozen
+        """Return the cases that match the filter `chosen`, newest first."""
+        with self._lock:
+            cases = [case for case in self._cases.values() if not case.is_deleted]
+        return sorted(filter(chosen.matches, cases), key=lambda case: case.added_at, reverse=True)
+
+    def record(self, case: CaseRecord, event: str, person: str = "", **fields: Any) -> None:
+        """Append an event to the log of a case, and update its state."""
+        made = _build_log_event(event, person, **fields)
+        with self._lock:
+            self._append(case.id, made)
+            case.apply(made)
+
+    def remove(self, case: CaseRecord) -> None:
+        """Delete the folder of a case with all its files."""
+        self.root.remove_folder(f"{_CASES}/{case.id}")
+        with self._lock:
+            self._cases.pop(case.id, None)
+
+    def close(self) -> None:
+        """Release the lock, so that another process can open the folder; a second call does nothing."""
+        self._held.close()
+
+    def _append(self, case_id: str, event: dict[str, Any]) -> None:
+        line = json.dumps(event, allow_nan=False) + "\n"
+        with self.root.append(f"{_CASES}/{case_id}/{LOG}") as file:
+            file.write(line.encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _read(self, folder: Path) -> CaseRecord | None:
+        """Read a case from its folder; `None` if its upload or its deletion was interrupted."""
+        events = list(self._iter_events(folder.name))
+        if not events:
+            return None
+        if events[0]["event"] != "added":
+            problem, remedy = (
+                "its log has lost its beginning",
+                "Move the folder away and look at it",
+            )
+            raise UnreadableSourceError(str(folder), problem, remedy)
+        case = _make_record(folder, events[0])
+        for event in events[1:]:
+            case.apply(event)
+        return case
+
+    def _iter_events(self, case_id: str) -> Iterator[dict[str, Any]]:
+        """Yield the events in the log of a case, without damaged lines.
+
+        A last line that was cut off gets a line end, so that the next event starts a new line.
+        """
+        name = f"{_CASES}/{case_id}/{LOG}"
+        if self.root.size(name) is None:
+            return
+        with self.root.read(name) as file:
+            data = file.read()
+        if not data.endswith(b"\n"):
+            with self.root.append(name) as file:
+                file.write(b"\n")
+        for line in data.splitlines():
+            try:
+                event = dict(parse_json_object(line))
+            except InvalidValueError:
+                continue
+            if {"event", "at", "person"} <= event.keys():
+                yield event
+
+
+def group_cases_for_triage(cases: Iterable[CaseRecord]) -> list[tuple[str, list[CaseRecord]]]:
+    """Return the cases in titled groups: cases under review first, then as on a review's index page.
+
+    Cases under review are in the order of the queue. In other groups, cases without a verdict of a
+    person come first, and newer ones before older ones.
+    """
+    newest = sorted(cases, key=lambda case: case.added_at, reverse=True)
+    groups = [("In progress", [case for case in newest if case.attention is None][::-1])]
+    for attention, title in ATTENTION_TITLES.items():
+        own = [case for case in newest if case.attention == attention]
+        groups.append((title, sorted(own, key=lambda case: case.decision is not None)))
+    return [(title, own) for title, own in groups if own]
+
+
+def sanitise_upload_name(name: str) -> str:
+    """Return a file name without folders, control characters and leading dots, of bounded length."""
+    last = sanitise_line(PurePosixPath(name.replace("\\", "/")).name).lstrip(". ")
+    stem, suffix = PurePosixPath(last).stem, PurePosixPath(last).suffix
+    suffix = suffix.encode()[:_LONGEST_SUFFIX].decode(errors="ignore")
+    stem = stem.encode()[: _LONGEST_NAME - len(suffix.encode())].decode(errors="ignore")
+    return f"{stem}{suffix}" or "unnamed"
+
+
+def _build_log_event(event: str, person: str, **fields: Any) -> dict[str, Any]:
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return {"at": at, "event": event, "person": person, **fields}
+
+
+def _make_record(folder: Path, event: Mapping[str, Any]) -> CaseRecord:
+    """Return the record of a case from the first event of its log."""
+    return CaseRecord(
+        id=folder.name,
+        folder=folder,
+        clip=read_clip_id(event["clip"], str(folder)),
+        added_at=datetime.fromisoformat(event["at"]),
+        **{name: event[name] for name in ("name", "size_bytes", "reviewers", "person", "batch")},
+    )

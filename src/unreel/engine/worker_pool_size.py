@@ -1,0 +1,111 @@
+"""Number and size of a stage's workers on a cluster; independent of Ray, so that it can be tested.
+
+A stage declares the resources of one worker and its number of rows in flight. The stage's
+`InFlightLimitScope` determines how the workers and the rows in flight grow with the cluster.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+from unreel.core.errors import InvalidSettingError
+from unreel.engine.stage import InFlightLimitScope, WorkerResources
+
+BLOCK_BYTES: Final = 8 * 2**20
+"""What a stage gives is cut into blocks of this size, or of one row where that is larger."""
+BLOCKS_AT_WORK: Final = 2
+"""While one block waits for its slowest row, the next one fills the permits that fell free."""
+BLOCKS_PER_WORKER: Final = 2 * BLOCKS_AT_WORK
+"""At work and waiting: what a worker that dies has to have repeated."""
+_SMALLEST_BLOCK: Final = 4
+_LARGEST_BLOCK: Final = 32
+_CONNECTIONS: Final = 32
+"""What one worker keeps busy: with a share for every processor, a pool that has not grown yet would leave most idle."""
+_LEAST_STORE: Final = 128 * 2**20
+_ROUND: Final = 100
+"""Ray counts processors in ten-thousandths: shares are cut to hundredths, so that they fit in sum."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterCapacity:
+    """CPUs and GPUs that a cluster has now or can grow to."""
+
+    cpus: float
+    gpus: float = 0.0
+
+    @classmethod
+    def read(cls, now: Mapping[str, float], later: Mapping[str, float] | None) -> Self:
+        """Return the larger of Ray's present resources (`now`) and its autoscaler's maximum (`later`)."""
+        both = [now, later or {}]
+        cpus, gpus = (max(one.get(name, 0.0) for one in both) for name in ("CPU", "GPU"))
+        return cls(cpus, gpus)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerPoolSize:
+    """Size of a stage's worker pool: `least` to `most` workers, each with `cpus` and `in_flight` rows."""
+
+    most: int
+    in_flight: int
+    cpus: float
+    least: int = 1
+
+
+def plan_worker_pools(
+    stages: Sequence[WorkerResources], offer: ClusterCapacity, *, workers: int | None
+) -> list[WorkerPoolSize]:
+    """Return the pool size of each stage: `workers` if set, otherwise up to the cluster's capacity.
+
+    Raises:
+        InvalidSettingError: The stages need more GPUs than the cluster has.
+    """
+    # The first worker of each stage must find room beside those of all others, or none ever starts.
+    gpus = sum(stage.gpus for stage in stages)
+    if gpus > offer.gpus:
+        problem = f"its workers need {gpus:g} GPUs and the Ray cluster offers {offer.gpus:g}"
+        setting, remedy = "engine", "Join one that has them, or use `local`"
+        raise InvalidSettingError(setting, problem, remedy)
+    asked = sum(stage.cpus for stage in stages) * (workers or 1)
+    share = min(1.0, offer.cpus / asked) if asked else 1.0
+    return [_compute_pool_size(stage, offer, workers=workers, share=share) for stage in stages]
+
+
+def _compute_pool_size(
+    stage: WorkerResources, offer: ClusterCapacity, *, workers: int | None, share: float
+) -> WorkerPoolSize:
+    cpus = stage.cpus if share == 1.0 else math.floor(stage.cpus * share * _ROUND) / _ROUND
+    if stage.limit is InFlightLimitScope.ALONE:
+        return WorkerPoolSize(most=1, in_flight=stage.in_flight, cpus=cpus)
+    room = [math.floor(offer.cpus / cpus)] if cpus else []
+    room += [math.floor(offer.gpus / stage.gpus)] if stage.gpus else []
+    most = workers or max(1, min(room, default=1))
+    in_flight = stage.in_flight
+    if stage.limit is InFlightLimitScope.PROCESSORS:
+        in_flight = max(1, min(in_flight, math.ceil(stage.cpus)))
+    if stage.limit is InFlightLimitScope.SERVICE:
+        most = min(most, in_flight if workers else math.ceil(in_flight / _CONNECTIONS))
+        in_flight //= most
+    return WorkerPoolSize(least=most if workers else 1, most=most, in_flight=in_flight, cpus=cpus)
+
+
+def compute_rows_per_block(n_rows: int, manned: Sequence[WorkerPoolSize]) -> int:
+    """Return the number of rows per Ray block, the unit that is repeated if its worker dies.
+
+    A block has at most the rows that a worker holds in flight, since the worker waits for the
+    slowest row, and leaves at least one block for every worker. If there are many rows it has at
+    least four, since each block costs the driver a few milliseconds.
+    """
+    held = max(_SMALLEST_BLOCK, *(crew.in_flight for crew in manned))
+    share = math.ceil(n_rows / max(crew.most for crew in manned))
+    return max(1, min(_LARGEST_BLOCK, held, share))
+
+
+def compute_object_store_bytes(manned: Sequence[WorkerPoolSize]) -> int:
+    """Return the memory limit of Ray's object store: enough to keep the workers of all stages busy.
+
+    It is twice the blocks that the workers hold, since each produces one while its last one is
+    consumed. By default Ray Data fills half of the store, which is recomputed if the node is lost.
+    """
+    blocks = sum(crew.most for crew in manned) * BLOCKS_PER_WORKER
+    return max(_LEAST_STORE, 2 * blocks * BLOCK_BYTES)

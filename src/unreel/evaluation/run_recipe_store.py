@@ -1,0 +1,205 @@
+"""Recipe of a run, stored to decide whether a new call may resume or extend the run."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.benchmarks.statistics import BenchmarkIdentity
+from unreel.core.errors import InvalidSettingError
+from unreel.core.question import Condition, list_differing_condition_fields
+from unreel.engine.location import StorageLocation
+from unreel.evaluation.recipe import EvalRecipe
+from unreel.evaluation.stored_recipe import (
+    RECIPE_FILE,
+    StoredRecipe,
+    UnusableRecipe,
+    build_benchmark_reference,
+    find_run_recipe,
+    format_benchmark_change,
+)
+from unreel.reviewers.config import ReviewerSection
+
+_OUT: Final = "out"
+Identify = Callable[[StoredRecipe], BenchmarkIdentity | None]
+"""Returns the identity of the present benchmark, read with the run's settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeSettingChange:
+    """Change of one setting between the stored recipe of a run and the requested one."""
+
+    told: str
+    grows: bool
+    """Whether all that was asked before still is."""
+
+
+def find_recipe_changes(before: EvalRecipe, now: EvalRecipe) -> list[RecipeSettingChange]:
+    """Return the settings that differ between two recipes; concurrency and timeouts are ignored."""
+    found = []
+    if _get_sample_extent(before) != _get_sample_extent(now):
+        told = f"{_format_sample_extent(before)} before, {_format_sample_extent(now)} now"
+        found.append(RecipeSettingChange(told, _contains_sample(now, before)))
+    if before.seed != now.seed:
+        found.append(RecipeSettingChange(f"seed {before.seed} before, {now.seed} now", grows=False))
+    if {*before.conditions} != {*now.conditions}:
+        parts = list_differing_condition_fields([*before.conditions, *now.conditions])
+        told = " before, ".join(
+            _format_condition_parts(each.conditions, parts) for each in (before, now)
+        )
+        found.append(RecipeSettingChange(f"{told} now", {*before.conditions} <= {*now.conditions}))
+    return found
+
+
+def _format_condition_parts(conditions: Sequence[Condition], parts: Sequence[str]) -> str:
+    return " and ".join(
+        ",".join(f"{part}={getattr(condition, part)}" for part in parts) for condition in conditions
+    )
+
+
+def _get_sample_extent(recipe: EvalRecipe) -> tuple[object, ...]:
+    drawn = () if recipe.limit is None else (recipe.limit, recipe.choice)
+    return (recipe.split, *drawn)
+
+
+def _format_sample_extent(recipe: EvalRecipe) -> str:
+    words = "all clips" if recipe.limit is None else f"{recipe.limit} clips ({recipe.choice})"
+    return words if recipe.split is None else f"{words} of the split {recipe.split}"
+
+
+def _contains_sample(more: EvalRecipe, less: EvalRecipe) -> bool:
+    """Return whether `more` contains every clip of `less`; larger samples include smaller ones."""
+    if more.limit is None:
+        return more.split in {None, less.split}
+    same = (more.split, more.choice) == (less.split, less.choice)
+    return same and less.limit is not None and less.limit <= more.limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecipeStore:
+    """Store of a run's recipe, which rejects a call that would mix the run with another one.
+
+    A run without an answer may be restarted with any recipe.
+    """
+
+    place: StorageLocation
+    recipe: EvalRecipe
+    """The requested recipe."""
+    outside: bool
+    """Whether its table may name files outside its folder."""
+    accept_changed: bool
+    """Whether a person says that it goes on although it asked otherwise."""
+    before: StoredRecipe | None
+    """What the answers at `place` were asked with; `None` where there are none."""
+
+    def take_up(
+        self,
+        reviewer: str | None,
+        identify: Identify,
+        on_note: Callable[[str], None] = lambda _note: None,
+    ) -> None:
+        """Check that the requested recipe may resume the stored run.
+
+        Args:
+            reviewer: Name in the answers, if it is already known.
+            identify: Function that identifies the benchmark; called only if needed.
+            on_note: Callback with messages about a resumed run.
+
+        Raises:
+            InvalidSettingError: The run has another reviewer, another benchmark or other settings.
+        """
+        before = self.before
+        if before is None:
+            return
+        if reviewer is not None:
+            self.require_reviewer(reviewer)
+        changes = find_recipe_changes(before.recipe, self.recipe)
+        refused = [change.told for change in changes if not change.grows]
+        if before.outside and not self.outside:
+            refused.append("files outside the table's folder before (--allow-outside), none now")
+        if refused and not self.accept_changed:
+            problem = f"{self.place.uri} holds a run that asked otherwise: {'; '.join(refused)}"
+            raise InvalidSettingError(
+                _OUT, problem, self._remedy(f"`unreel eval --out {self.place.uri}` asks as before")
+            )
+        self._compare_benchmarks(before, identify, on_note)
+        if grown := [change.told for change in changes if change.grows]:
+            on_note(f"the run in {self.place.uri} grows: {'; '.join(grown)}")
+        old, new = (_get_reviewer_name(recipe.reviewer) for recipe in (before.recipe, self.recipe))
+        if old != new:
+            on_note(
+                f"the run was begun with {old} and goes on with {new}, taken for the same reviewer"
+            )
+
+    def require_reviewer(self, reviewer: str) -> None:
+        """Raise an error if the run has answers of another reviewer or another protocol version."""
+        before, recipe = self.before, self.recipe
+        instrument = recipe.instrument.instrument
+        if before is None or (before.instrument, before.reviewer) == (instrument, reviewer):
+            return
+        found = f"{self.place.uri} holds a run of {before.reviewer}"
+        problem, remedy = f"{found}, not of {reviewer}", "Name another folder, or the same recipe"
+        if before.instrument != instrument:
+            problem = f"{found} that asked {before.instrument}"
+            remedy = f"Name another folder: this release asks {instrument}. It scores what is there"
+        elif recipe.reviewer.learns and before.recipe.reviewer.model == recipe.reviewer.model:
+            problem = f"{found}; what {recipe.reviewer.model} learns from now makes it {reviewer}"
+            remedy = "Bring back the clips that it learnt from, or name another folder with --out"
+        raise InvalidSettingError(_OUT, problem, remedy)
+
+    def keep(self, reviewer: str, identity: BenchmarkIdentity | None) -> None:
+        """Write the requested recipe to the run; raise an error if the run is of another reviewer."""
+        self.require_reviewer(reviewer)
+        kept = build_benchmark_reference(Path(self.recipe.benchmark), self.place, identity)
+        document: dict[str, Any] = {
+            "reviewer": reviewer,
+            "instrument": str(self.recipe.instrument.instrument),
+            "recipe": self.recipe.stored(),
+            "benchmark": kept.model_dump(mode="json", exclude_none=True),
+        }
+        if self.outside:
+            document["allow_outside"] = True
+        text = json.dumps(document, indent=2, sort_keys=True) + "\n"
+        self.place.put(RECIPE_FILE, text.encode())
+
+    def _compare_benchmarks(
+        self,
+        before: StoredRecipe,
+        identify: Identify,
+        on_note: Callable[[str], None],
+    ) -> None:
+        kept, uri = before.benchmark, self.place.uri
+        if kept is None or kept.identity is None:
+            told = f"which benchmark {uri} asked about is not known: its recipe has no fingerprint"
+            on_note(f"{told}. It is taken for {self.recipe.benchmark}")
+            return
+        if self.accept_changed:
+            return
+        now = identify(before)
+        if differs := "" if now is None else format_benchmark_change(kept.identity, now):
+            problem = f"{uri} holds a run over another benchmark, {kept.at}: {differs}"
+            remedy = self._remedy("bring back the one that it was")
+            raise InvalidSettingError(_OUT, problem, remedy)
+
+    def _remedy(self, otherwise: str) -> str:
+        return (
+            f"Keep this in another folder, for example --out {self.place.uri.rstrip('/')}-2; or {otherwise}; or "
+            "change the run: --accept-changed asks the unanswered questions by the present files"
+        )
+
+
+def read_run_recipe(location: StorageLocation) -> StoredRecipe | None:
+    """Read the stored recipe of the run at `location`; `None` if it is missing.
+
+    Raises:
+        UnreadableSourceError: The recipe is damaged, or another release wrote it.
+    """
+    before = find_run_recipe(location)
+    if isinstance(before, UnusableRecipe):
+        raise before.error(location.uri)
+    return before
+
+
+def _get_reviewer_name(section: ReviewerSection) -> str:
+    return section.model if section.recorded is None else section.recorded

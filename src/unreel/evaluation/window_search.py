@@ -1,0 +1,247 @@
+"""Search of a long clip in windows, with a limited number of questions.
+
+Three of four questions cover the clip in overlapping windows. The others look at the ends of each
+suspicious segment with denser frames, until the distance of the frames is a small fraction of the
+segment. With the remaining questions, the clip is covered again, at other timestamps.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from unreel.core.span import TimeSpan
+from unreel.core.trace import Trace
+from unreel.core.verdict import LocatedSegment
+
+Segments = tuple[LocatedSegment, ...]
+AskWindow = Callable[[TimeSpan], Awaitable[Segments | None]]
+"""Asks about one window; `None` if there is no readable answer."""
+
+LONG_US: Final = 60_000_000
+"""A longer clip is searched in windows."""
+SUPPRESSED: Final = 0.5
+"""Of two segments with at least this tIoU only the surer one stays."""
+_FINEST_US: Final = 100_000
+_FINE_PART: Final = 8
+"""The ends of a segment are known if frames are closer than this part of its length."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowSearchLimits:
+    """Limits of the search of a clip in windows: questions, frames per question, and overlap."""
+
+    n_questions: int = 24
+    n_frames: int = 8
+    """Frames in each question."""
+    overlap: float = 0.05
+    """Part of a window that the next one shows again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowSearchResult:
+    """Result of a search in windows: segments by their start, and the windows in the order of asking."""
+
+    segments: Segments
+    windows: tuple[TimeSpan, ...]
+    n_unanswered: int
+
+
+def plan_search_windows(duration_us: int, n: int, overlap: float) -> tuple[TimeSpan, ...]:
+    """Return `n` equal windows that cover the clip and overlap by the fraction `overlap`."""
+    length = duration_us / ((n - 1) * (1 - overlap) + 1)
+    starts = (round(place * length * (1 - overlap)) for place in range(n))
+    return tuple(
+        TimeSpan(start, min(duration_us, max(start + 1, round(start + length)))) for start in starts
+    )
+
+
+async def search_clip_windows(
+    duration_us: int, ask: AskWindow, settings: WindowSearchLimits
+) -> WindowSearchResult:
+    """Search a clip in windows for generated segments, with at most `settings.n_questions` questions.
+
+    `ask` returns the segments in one window, or `None` without a readable answer.
+    """
+    search = _WindowSearch(duration_us, ask, settings)
+    segments: list[LocatedSegment] = []
+    while search.n_left:
+        candidates = await search.sweep(-(-3 * search.n_left // 4))
+        new = [
+            candidate
+            for candidate in candidates
+            if not any(candidate.trace.span.overlap_us(old.trace.span) for old in segments)
+        ]
+        segments += await search.refine(new)
+    segments = suppress_overlapping_segments(segments)
+    return WindowSearchResult(
+        segments=tuple(sorted(segments, key=lambda segment: segment.trace.span)),
+        windows=tuple(search.asked),
+        n_unanswered=search.n_unanswered,
+    )
+
+
+class _WindowSearch:
+    """State of one search of a clip in windows: the windows that were asked about so far."""
+
+    def __init__(self, duration_us: int, ask: AskWindow, settings: WindowSearchLimits) -> None:
+        self._duration_us, self._ask, self._settings = duration_us, ask, settings
+        self._spacing_us = duration_us
+        self.asked: list[TimeSpan] = []
+        self.n_unanswered = 0
+
+    @property
+    def n_left(self) -> int:
+        """Return the number of questions that the search may still ask."""
+        return self._settings.n_questions - len(self.asked)
+
+    async def sweep(self, n: int) -> list[LocatedSegment]:
+        """Ask about windows over the whole clip; return the suspicious segments, joined at window borders."""
+        windows = plan_search_windows(self._duration_us, n, self._settings.overlap)
+        self._spacing_us = windows[0].length_us // self._settings.n_frames
+        answers = await self._ask_all(windows)
+        pieces = [(place, s) for place, found in enumerate(answers) for s in found or ()]
+        return join_segment_pieces(pieces, gap_us=self._spacing_us)
+
+    async def refine(self, candidates: Sequence[LocatedSegment]) -> list[LocatedSegment]:
+        """Ask about the ends of the segments with denser frames each time, and return corrected segments.
+
+        The segments with the highest confidence come first.
+        """
+        segments = list(candidates)
+        while self.n_left and any(map(self._is_coarse, segments)):
+            segments.sort(key=_get_confidence, reverse=True)
+            looks: list[tuple[LocatedSegment, tuple[TimeSpan, ...]]] = []
+            n_planned = 0
+            for segment in segments:
+                n_left = self.n_left - n_planned if self._is_coarse(segment) else 0
+                windows = self._plan_look(segment.trace.span, n_left)
+                n_planned += len(windows)
+                looks.append((segment, windows))
+            answers = iter(await self._ask_all([w for _, windows in looks for w in windows]))
+            dense_us = max((w.length_us for _, windows in looks for w in windows), default=0)
+            gap_us = dense_us // self._settings.n_frames
+            segments = [
+                refined
+                for segment, windows in looks
+                for refined in _correct_segment(
+                    segment, [(w, next(answers)) for w in windows], gap_us
+                )
+            ]
+            self._spacing_us = gap_us
+        return segments
+
+    def _is_coarse(self, segment: LocatedSegment) -> bool:
+        return self._spacing_us > max(_FINEST_US, segment.trace.span.length_us // _FINE_PART)
+
+    def _plan_look(self, span: TimeSpan, n_left: int) -> tuple[TimeSpan, ...]:
+        """Return windows around both ends of a span, or one around a short span; empty without questions."""
+        reach = self._spacing_us
+        if n_left <= 0:
+            return ()
+        if span.length_us <= 2 * reach or n_left == 1:
+            return (self._clip(span.start_us - reach, span.end_us + reach),)
+        ends = (span.start_us, span.end_us)
+        return tuple(self._clip(end - reach, end + reach) for end in ends)
+
+    def _clip(self, start_us: int, end_us: int) -> TimeSpan:
+        return TimeSpan(max(0, start_us), min(self._duration_us, end_us))
+
+    async def _ask_all(self, windows: Sequence[TimeSpan]) -> list[Segments | None]:
+        self.asked += windows
+        answers = await asyncio.gather(*map(self._ask, windows))
+        self.n_unanswered += sum(answer is None for answer in answers)
+        return [
+            None if answer is None else tuple(_iter_segments_in_window(answer, window))
+            for window, answer in zip(windows, answers, strict=True)
+        ]
+
+
+def _get_confidence(segment: LocatedSegment) -> float:
+    return 0.0 if segment.confidence is None else segment.confidence
+
+
+def _iter_segments_in_window(
+    segments: Iterable[LocatedSegment], window: TimeSpan
+) -> Iterable[LocatedSegment]:
+    """Yield the parts of segments inside `window`, because the reviewer saw only this window."""
+    for segment in segments:
+        if segment.trace.span.overlap_us(window):
+            yield _cut_segment_to_window(segment, window)
+
+
+def _cut_segment_to_window(segment: LocatedSegment, window: TimeSpan) -> LocatedSegment:
+    span = segment.trace.span
+    inside = TimeSpan(max(span.start_us, window.start_us), min(span.end_us, window.end_us))
+    track = tuple(m for m in segment.trace.track if inside.start_us <= m.at_us < inside.end_us)
+    return replace(segment, trace=replace(segment.trace, span=inside, track=track))
+
+
+def _correct_segment(
+    segment: LocatedSegment, looks: Sequence[tuple[TimeSpan, Segments | None]], gap_us: int
+) -> list[LocatedSegment]:
+    """Replace the parts of a segment inside some windows by the answers about these windows.
+
+    If the answers contain no segment at all, the result is empty.
+    """
+    if looks and all(answer == () for _, answer in looks):
+        return []
+    rest = [segment]
+    pieces: list[tuple[int, LocatedSegment]] = []
+    for place, (window, answer) in enumerate(looks, start=1):
+        if answer is None:
+            continue
+        rest = [
+            _cut_segment_to_window(part, hole)
+            for part in rest
+            for hole in _subtract_window(part.trace.span, window)
+        ]
+        pieces += [(place, piece) for piece in answer]
+    return join_segment_pieces([*((0, part) for part in rest), *pieces], gap_us=gap_us)
+
+
+def _subtract_window(span: TimeSpan, window: TimeSpan) -> Iterable[TimeSpan]:
+    if span.start_us < window.start_us:
+        yield TimeSpan(span.start_us, min(span.end_us, window.start_us))
+    if window.end_us < span.end_us:
+        yield TimeSpan(max(span.start_us, window.end_us), span.end_us)
+
+
+def join_segment_pieces(
+    pieces: Sequence[tuple[int, LocatedSegment]], *, gap_us: int
+) -> list[LocatedSegment]:
+    """Join segments that were found in different windows and are at most `gap_us` apart.
+
+    `pieces` are pairs of a window's number and a segment in it.
+    """
+    joined: list[tuple[int, LocatedSegment]] = []
+    for window, piece in sorted(pieces, key=lambda pair: pair[1].trace.span):
+        if joined:
+            before, last = joined[-1]
+            if window != before and piece.trace.span.start_us - last.trace.span.end_us <= gap_us:
+                joined[-1] = (window, _join_segments(last, piece))
+                continue
+        joined.append((window, piece))
+    return [segment for _, segment in joined]
+
+
+def _join_segments(one: LocatedSegment, other: LocatedSegment) -> LocatedSegment:
+    surer = max(one, other, key=_get_confidence)
+    first, second = one.trace, other.trace
+    track = {mark.at_us: mark for mark in (*second.track, *first.track)}
+    trace = Trace(
+        span=TimeSpan(first.span.start_us, max(first.span.end_us, second.span.end_us)),
+        track=tuple(track[at_us] for at_us in sorted(track)),
+        categories=first.categories | second.categories,
+        explanation=surer.trace.explanation or first.explanation or second.explanation,
+    )
+    return LocatedSegment(trace, surer.confidence)
+
+
+def suppress_overlapping_segments(segments: Iterable[LocatedSegment]) -> list[LocatedSegment]:
+    """Remove segments that overlap one of higher confidence by at least `SUPPRESSED` (temporal NMS)."""
+    kept: list[LocatedSegment] = []
+    for segment in sorted(segments, key=_get_confidence, reverse=True):
+        if all(segment.trace.span.iou(other.trace.span) < SUPPRESSED for other in kept):
+            kept.append(segment)
+    return kept

@@ -1,0 +1,199 @@
+"""Wire format of the reply of a sandboxed child: a prefix, a JSON object, raw blobs, and no code.
+
+    4 bytes  MAGIC
+    4 bytes  length of the JSON object, big endian
+    n bytes  {"failure": {"reason": ..., "detail": ...}}
+             or {"header": {...}, "blobs": [length, ...]}, followed by the blobs
+             or {"part": {...}, "blobs": [length, ...]}, the blobs, and another reply after them
+
+The decoder checks every length, type and text.
+"""
+
+import json
+import math
+import re
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Final
+
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.safe_text import sanitise_line
+from unreel.media.messages import TaskReplyPayload
+
+MAGIC: Final = b"UNRL"
+MOST_HEADER_BYTES: Final = 1 << 18
+"""The longest honest one, of a clip with 1,000 sound tracks, takes 90 kB; others stay below 20."""
+MOST_BLOBS: Final = 64
+"""A scan sends 21, all others at most one."""
+_MOST_OPENINGS: Final = 4096
+"""Objects and lists of a header: 1,100 in the longest honest one."""
+_DEEPEST: Final = 32
+"""How far they nest; honest ones stay below 8. What Python itself refuses depends on who set its limit last."""
+_MOST_DIGITS: Final = 40
+_PREFIX: Final = struct.Struct(">4sI")
+_LONGEST_DETAIL: Final = 300
+_ESCAPES: Final = re.compile(r"\\.")
+_TEXTS: Final = re.compile(r'"[^"]*"')
+_STEPS: Final = re.compile(r"[\[{}\]]")
+
+_REASONS: Final = frozenset(
+    {
+        FailureReason.NOT_A_FILE,
+        FailureReason.FORMAT_REFUSED,
+        FailureReason.CODEC_REFUSED,
+        FailureReason.TOO_MANY_PIXELS,
+        FailureReason.TOO_LONG,
+        FailureReason.NO_VIDEO,
+        FailureReason.UNDECODABLE,
+        FailureReason.OUT_OF_TIME,
+        FailureReason.OUT_OF_MEMORY,
+        FailureReason.WORKER_DIED,
+    }
+)
+"""What can be wrong with a file. A child that speaks of servers or budgets would have a run ask again."""
+
+
+class MalformedSandboxReplyError(Exception):
+    """Error for a reply whose bytes do not match the wire format."""
+
+
+class OversizedSandboxReplyError(Exception):
+    """Error for a reply that announces more bytes than its limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxReplyPart:
+    """Part of a sandbox reply, which is followed by further parts or the final reply."""
+
+    payload: TaskReplyPayload
+
+
+def encode_sandbox_reply(result: TaskReplyPayload | SandboxReplyPart | Failure) -> list[bytes]:
+    """Encode the reply of a sandboxed child as blocks of bytes, in the order of writing."""
+    body: dict[str, Any]
+    blobs: tuple[bytes, ...] = ()
+    match result:
+        case Failure():
+            body = {"failure": {"reason": result.reason.value, "detail": result.detail}}
+        case SandboxReplyPart(payload):
+            blobs = payload.blobs
+            body = {"part": payload.header, "blobs": [len(blob) for blob in blobs]}
+        case TaskReplyPayload():
+            blobs = result.blobs
+            body = {"header": result.header, "blobs": [len(blob) for blob in blobs]}
+    text = json.dumps(body, allow_nan=False).encode()
+    return [_PREFIX.pack(MAGIC, len(text)), text, *blobs]
+
+
+def decode_sandbox_reply(
+    take: Callable[[int], bytes], *, reply_bytes: int
+) -> TaskReplyPayload | SandboxReplyPart | Failure:
+    """Decode a reply, or one part of it, by calls of `take(n)`, which returns the next `n` bytes.
+
+    Raises:
+        MalformedReplyError: A length, a type or a text is invalid.
+        OversizedReplyError: The reply would exceed `reply_bytes`; no further bytes were read.
+    """
+    magic, length = _PREFIX.unpack(take(_PREFIX.size))
+    _require_valid_reply(magic == MAGIC, "it does not start as a reply")
+    _require_valid_reply(
+        length <= MOST_HEADER_BYTES, f"its header is longer than {MOST_HEADER_BYTES} bytes"
+    )
+    body = _parse_json_header(take(length))
+    if body.keys() == {"failure"}:
+        return _parse_reply_failure(body["failure"])
+    kind = next(iter(body.keys() - {"blobs"}), "")
+    _require_valid_reply(
+        body.keys() in ({"header", "blobs"}, {"part", "blobs"}), "its header has other fields"
+    )
+    header, sizes = body[kind], _require_blob_sizes(body["blobs"])
+    _require_valid_reply(isinstance(header, dict), "its header is not of the known form")
+    if _PREFIX.size + length + sum(sizes) > reply_bytes:
+        raise OversizedSandboxReplyError
+    payload = TaskReplyPayload(header=header, blobs=tuple(take(size) for size in sizes))
+    return payload if kind == "header" else SandboxReplyPart(payload)
+
+
+def _parse_json_header(data: bytes) -> dict[str, Any]:
+    _require_valid_reply(
+        data.count(b"[") + data.count(b"{") <= _MOST_OPENINGS, "its header is too full"
+    )
+    try:
+        text = data.decode()
+        _require_valid_reply(_measure_nesting_depth(text) <= _DEEPEST, "its header is too deep")
+        body = json.loads(
+            text,
+            parse_constant=_parse_finite_number,
+            parse_float=_parse_finite_number,
+            parse_int=_parse_short_integer,
+            object_pairs_hook=_build_unique_fields,
+        )
+        if "\\u" in text:  # Half a surrogate pair would pass here and break whoever stores it.
+            json.dumps(body, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        msg = "its header is not JSON"
+        raise MalformedSandboxReplyError(msg) from error
+    _require_valid_reply(isinstance(body, dict), "its header is not an object")
+    return dict(body)
+
+
+def _measure_nesting_depth(text: str) -> int:
+    steps = _STEPS.findall(_TEXTS.sub("", _ESCAPES.sub("", text)))
+    return max(accumulate(1 if step in "[{" else -1 for step in steps), default=0)
+
+
+def _parse_finite_number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        msg = "a number without an end is not JSON"
+        raise ValueError(msg)
+    return value
+
+
+def _parse_short_integer(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        msg = "no field of a header takes a number of that length"
+        raise ValueError(msg)
+    return int(text)
+
+
+def _build_unique_fields(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        msg = "a field comes twice"
+        raise ValueError(msg)
+    return fields
+
+
+def _require_blob_sizes(given: Any) -> list[int]:
+    _require_valid_reply(
+        isinstance(given, list) and len(given) <= MOST_BLOBS, "its list of blobs cannot be"
+    )
+    _require_valid_reply(
+        all(type(size) is int and size >= 0 for size in given), "a blob's size cannot be"
+    )
+    return list(given)
+
+
+def _parse_reply_failure(words: Any) -> Failure:
+    try:
+        reason, detail = FailureReason(words["reason"]), words["detail"]
+    except (KeyError, TypeError, ValueError) as error:
+        msg = "it names no known reason"
+        raise MalformedSandboxReplyError(msg) from error
+    _require_valid_reply(reason in _REASONS, "its reason is none that a file can give")
+    _require_valid_reply(isinstance(detail, str), "its detail is not text")
+    return Failure(reason, sanitise_reply_text(detail))
+
+
+def _require_valid_reply(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
+    if not holds:
+        raise MalformedSandboxReplyError(otherwise)
+
+
+def sanitise_reply_text(text: str) -> str:
+    """Return text of a sandboxed child on one line, truncated, without terminal control characters."""
+    kept = sanitise_line(" ".join(text.split()))
+    return kept if len(kept) <= _LONGEST_DETAIL else kept[: _LONGEST_DETAIL - 3] + "..."

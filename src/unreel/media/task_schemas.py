@@ -1,0 +1,233 @@
+"""Schemas of the requests and reply headers of media tasks; every field is validated.
+
+A header may come from a compromised child: numbers are bounded, texts are short, and unknown
+fields are rejected. Exact times are sent as "30000/1001".
+"""
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
+
+from unreel.core.clip import AudioFacts, ClipFacts, FileTag, VideoFacts
+from unreel.core.errors import InvalidSettingError
+from unreel.core.span import MICROSECONDS
+from unreel.media.messages import (
+    FASTEST,
+    LONGEST_SIDE,
+    MAX_NAME,
+    MAX_PACKETS,
+    MAX_PIXELS,
+    MAX_SAMPLES,
+    MAX_TAGS,
+    MAX_VALUE,
+    MOST_S,
+    N_PICKED,
+)
+
+# FFmpeg counts 64-bit ticks of 32-bit fractions of a second.
+_EXACT: Final = re.compile(r"(-?[0-9]{1,30})/([1-9][0-9]{0,29})", re.ASCII)
+_SLOWEST: Final = 1 / Fraction(MOST_S)
+
+
+def _parse_fraction(value: object) -> Fraction:
+    found = _EXACT.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        msg = 'expected a text such as "30000/1001"'
+        raise ValueError(msg)
+    return Fraction(int(found[1]), int(found[2]))
+
+
+Exact = Annotated[Fraction, BeforeValidator(_parse_fraction)]
+Instant = Annotated[Exact, Field(ge=-MOST_S, le=MOST_S)]
+Length = Annotated[Exact, Field(ge=0, le=MOST_S)]
+Lasting = Annotated[Exact, Field(gt=0, le=MOST_S)]
+Rate = Annotated[Exact, Field(ge=_SLOWEST, le=FASTEST)]
+Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.,-]{1,64}$")]
+Side = Annotated[int, Field(ge=1, le=LONGEST_SIDE)]
+Size = Annotated[int, Field(ge=0, le=1 << 50)]
+Count = Annotated[int, Field(ge=0, le=MAX_PACKETS)]
+Signed = Annotated[int, Field(ge=0, lt=1 << 31)]
+Micros = Annotated[int, Field(ge=0, le=MOST_S * MICROSECONDS)]
+
+
+class StrictWireModel(BaseModel):
+    """Base class of task messages: strict types, no unknown fields, immutable."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
+
+
+class ClipWriteTaskRequest(StrictWireModel):
+    """Base class of requests of the tasks that write a clip."""
+
+    max_pixels: Annotated[int, Field(ge=1)] = MAX_PIXELS
+
+
+class NormaliseTaskRequest(ClipWriteTaskRequest):
+    """Request of the task `normalise`: the fields of a `NormalisedClipFormat`."""
+
+    width: int
+    height: int
+    rate: Exact
+    crf: int
+    sound: Literal["dropped", "kept"]
+
+
+class _ClipFormatFields(StrictWireModel):
+    width: int
+    height: int
+    rate: Exact
+    crf: int
+    sound: Literal["dropped", "kept"]
+
+
+class _CropFields(StrictWireModel):
+    left: Count
+    top: Count
+    width: Side
+    height: Side
+
+
+class RenderTaskRequest(ClipWriteTaskRequest):
+    """Request of the task `render`: a part of a clip, in a common format or in its own."""
+
+    first_frame: Count
+    end_frame: Count | None
+    length_s: Lasting | None
+    crop: _CropFields | None
+    speed: Annotated[Exact, Field(ge=Fraction(1, 8), le=8)] = Fraction(1)
+    form: _ClipFormatFields | None
+
+
+class _VideoHeader(StrictWireModel):
+    codec: Word
+    pixel_format: Word
+    width: Side
+    height: Side
+    rotation_deg: Literal[0, 90, 180, 270]
+    n_frames: Annotated[Count, Field(ge=1)]
+    average_rate: Rate
+    variable_rate: bool
+    first_at_s: Instant
+    duration_s: Lasting
+
+
+class _AudioHeader(StrictWireModel):
+    codec: Word
+    sample_rate_hz: Signed
+    channels: Signed
+    duration_s: Length
+
+
+class _TagHeader(StrictWireModel):
+    name: Annotated[str, StringConstraints(pattern=rf"^[ -~]{{1,{MAX_NAME}}}$")]
+    value: Annotated[str, StringConstraints(pattern=rf"^[ -~]{{0,{MAX_VALUE}}}$")]
+
+
+class _ClipHeader(StrictWireModel):
+    container: Word
+    size_bytes: Size
+    video: _VideoHeader
+    audio: Annotated[list[_AudioHeader], Field(max_length=1024)]
+    tags: Annotated[list[_TagHeader], Field(max_length=MAX_TAGS)]
+
+
+class ProbeReplyHeader(StrictWireModel):
+    """Reply header of the task `probe`."""
+
+    facts: _ClipHeader
+
+    def as_facts(self) -> ClipFacts:
+        """Convert the reply header to `ClipFacts`."""
+        return ClipFacts(
+            container=self.facts.container,
+            size_bytes=self.facts.size_bytes,
+            video=VideoFacts(**dict(self.facts.video)),
+            audio=tuple(AudioFacts(**dict(stream)) for stream in self.facts.audio),
+            tags=tuple(FileTag(**dict(tag)) for tag in self.facts.tags),
+        )
+
+
+class FrameReplyHeader(StrictWireModel):
+    """Header of one frame in the reply of the task `frames`; the only blob is the frame's pixels."""
+
+    index: Count
+    at_s: Length
+    width: Side
+    height: Side
+
+
+class FramesReplyHeader(StrictWireModel):
+    """Final header in the reply of the task `frames`, after all frames."""
+
+    sampling: str
+    n_clip_frames: Count
+    n_frames: Count
+
+
+class _SoundBlobHeader(StrictWireModel):
+    rate_hz: Annotated[int, Field(ge=1, le=1 << 20)]
+    start_s: Instant
+    n_samples: Annotated[int, Field(ge=1, le=MAX_SAMPLES)]
+
+
+class SoundReplyHeader(StrictWireModel):
+    """Reply header of the task `sound`; `sound` is `None` for a clip without sound."""
+
+    sound: _SoundBlobHeader | None
+
+
+class Mp4ReplyHeader(StrictWireModel):
+    """Reply header of the tasks `normalise` and `render`; the only blob is the mp4 file."""
+
+    size_bytes: Size
+
+
+class PickedFrameHeader(StrictWireModel):
+    """Header of one picked frame in the reply of `scan`; `levels` are grey levels of its flat sides."""
+
+    index: Count
+    width: Side
+    height: Side
+    sharpness: Annotated[float, Field(ge=0, le=1024)]
+    noise: Annotated[float, Field(ge=0, le=1024)]
+    levels: dict[Literal["left", "top", "right", "bottom"], Annotated[int, Field(ge=0, le=255)]]
+
+
+class ScanReplyHeader(StrictWireModel):
+    """Reply header of the task `scan`; the measurements of all frames and the pictures are blobs."""
+
+    width: Side
+    height: Side
+    n_frames: Annotated[Count, Field(ge=1)]
+    time_base: Lasting
+    last_ticks: Annotated[int, Field(ge=1, lt=1 << 63)]
+    picked: Annotated[list[PickedFrameHeader], Field(min_length=1, max_length=N_PICKED)]
+
+
+Request = TypeVar("Request", bound=StrictWireModel)
+
+
+def parse_task_request(shape: type[Request], request: Mapping[str, Any]) -> Request:
+    """Build a request of the schema `shape` from the fields of `request`, and validate them.
+
+    Raises:
+        InvalidSettingError: A field is unknown, missing or invalid.
+    """
+    try:
+        return shape.model_validate(dict(request))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"]) or "request"
+        problem = f"{first['msg']}, got {first['input']!r:.80}"
+        remedy = f"Known fields: {', '.join(shape.model_fields)}"
+        raise InvalidSettingError(field, problem, remedy) from error

@@ -1,0 +1,116 @@
+"""Metrics for groups of scored rows: by category, creator, difficulty or another property."""
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import wraps
+from typing import Any, Final, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.core.estimate import Scorecard
+from unreel.core.judgement import Rating
+from unreel.protocols.metric_definitions import ProtocolMetrics
+from unreel.protocols.protocol import Protocol, ProtocolScorer, ScoredQuestion
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+PARTS: Final = ("difficulty=", "family=")
+"""How the name of a part begins."""
+_MOST_PARTS: Final = 20
+"""Maximum number of distinct values of a column of parts; other columns have no metrics."""
+UNCATEGORISED = "uncategorised"
+"""The group of traces whose annotators named no category."""
+
+
+def compute_group_scorecards(
+    instrument: Protocol[Any, Any],
+    rows: Sequence[ScoredQuestion[Any, Any]],
+    *,
+    groups_of: Callable[[ScoredQuestion[Any, Any]], Iterable[str]],
+    seed: int,
+) -> dict[str, Scorecard]:
+    """Compute a scorecard for each group of rows, by group name.
+
+    `groups_of` returns the groups of a row, which may be several or none.
+    """
+    groups: dict[str, list[ScoredQuestion[Any, Any]]] = {}
+    for row in rows:
+        for name in groups_of(row):
+            groups.setdefault(name, []).append(row)
+    return {name: instrument.score(groups[name], seed=seed) for name in sorted(groups)}
+
+
+def add_benchmark_part_metrics(
+    figures: ProtocolMetrics,
+) -> Callable[[ProtocolScorer[T, V]], ProtocolScorer[T, V]]:
+    """Return a decorator for scorers that adds metrics for each part of the benchmark.
+
+    A part is the clips of one difficulty or one error family. The metrics are those in
+    `figures.by_part`.
+    """
+
+    def tell(score: ProtocolScorer[T, V]) -> ProtocolScorer[T, V]:
+        @wraps(score)
+        def whole_and_parts(rows: Sequence[ScoredQuestion[T, V]], *, seed: int) -> Scorecard:
+            card = score(rows, seed=seed)
+            parts: dict[str, array[int]] = {}
+            for place, row in enumerate(rows):
+                for part in _iter_row_parts(row):
+                    parts.setdefault(part, array("q")).append(place)
+                if len(parts) > _MOST_PARTS:
+                    return card
+            told = [
+                replace(metric, name=f"{metric.name}: {part}")
+                for part in sorted(parts)
+                for metric in score(SelectedRows(rows, parts[part]), seed=seed).metrics
+                if metric.name in figures.by_part
+            ]
+            return replace(card, metrics=(*card.metrics, *told))
+
+        return whole_and_parts
+
+    return tell
+
+
+class SelectedRows(Sequence[ScoredQuestion[T, V]]):
+    """Sequence of some rows of another sequence, selected by index, without copying the rows."""
+
+    def __init__(self, rows: Sequence[ScoredQuestion[T, V]], places: npt.ArrayLike) -> None:
+        self._rows, self._places = rows, np.asarray(places, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> ScoredQuestion[T, V]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> "SelectedRows[T, V]": ...
+
+    def __getitem__(self, place: int | slice) -> "ScoredQuestion[T, V] | SelectedRows[T, V]":
+        if isinstance(place, slice):
+            return SelectedRows(self._rows, self._places[place])
+        return self._rows[int(self._places[place])]
+
+    def __iter__(self) -> Iterator[ScoredQuestion[T, V]]:
+        if np.array_equal(self._places, np.arange(len(self._rows))):
+            return iter(self._rows)  # in order, which rows that are held as columns do faster
+        return map(self._rows.__getitem__, self._places.tolist())
+
+
+def _iter_row_parts(row: ScoredQuestion[Any, Any]) -> Iterator[str]:
+    family = row.truth.family if isinstance(row.truth, Rating) else None
+    for kind, name in zip(PARTS, (row.difficulty, family), strict=True):
+        if name:
+            yield f"{kind}{name}"
+
+
+def get_trace_categories(row: ScoredQuestion[Any, Any]) -> tuple[str, ...]:
+    """Return the categories of an annotation row of `trace`; empty for a clip without a trace."""
+    trace = row.truth.trace
+    if trace is None:
+        return ()
+    return tuple(sorted(category.value for category in trace.categories)) or (UNCATEGORISED,)

@@ -1,0 +1,38 @@
+"""Ground truth of the protocol `locate`: all annotated traces of one clip."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.judgement import Label
+from unreel.core.trace import Trace
+from unreel.protocols.protocol import ClipGroundTruth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocateTruth:
+    """Annotated generated segments of one clip, and its length; no segments for a real clip."""
+
+    traces: tuple[Trace, ...] = ()
+    duration_us: int | None = None
+    """Length of the clip; `None` if unknown: the clip then does not count towards clean hours."""
+
+    @property
+    def label(self) -> Label:
+        """Return the label of the clip: generated if a segment is annotated, else real."""
+        return Label.GENERATED if self.traces else Label.REAL
+
+
+def build_locate_truths(
+    shown: Sequence[ClipGroundTruth], *, duration_us: int | None
+) -> tuple[LocateTruth, ...]:
+    """Return the ground truth of the clip of a question, as a tuple of one.
+
+    Raises:
+        InvalidValueError: The clip is generated, but no segment is annotated.
+    """
+    (clip,) = shown
+    if clip.label is Label.GENERATED and not clip.traces:
+        msg = "no segment of this generated clip is marked. Add a traces column"
+        raise InvalidValueError(msg)
+    return (LocateTruth(traces=clip.traces, duration_us=duration_us),)

@@ -1,0 +1,310 @@
+"""Estimates of metrics for scorecards: percentages with intervals, F1, confusion matrix and AUC."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.core.estimate import Coverage, Estimate, Measured, Metric, Unmeasured
+from unreel.core.failure import Failure
+from unreel.core.judgement import Label
+from unreel.core.verdict import Unparsed
+from unreel.protocols.metric_definitions import FALSE_ALARMS
+from unreel.protocols.paper_formulas import PERCENT
+from unreel.protocols.protocol import ScoredQuestion
+from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_mean
+from unreel.stats.clusters import NOBODY
+from unreel.stats.detection_metrics import auc, f1, tpr_at_fpr
+from unreel.stats.proportion import (
+    WeightedProportion,
+    estimate_proportion,
+    sum_weighted_proportions,
+)
+from unreel.stats.resampling import Statistic, are_rows_independent
+from unreel.stats.row_sample import (
+    Array,
+    BoolArray,
+    ClusterIds,
+    Clusters,
+    DistinctRowIndices,
+    RowSample,
+    weighted_sum,
+)
+
+AnyArray = npt.NDArray[Any]
+_BOUNDS: Final = (0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightedMean:
+    """One term of a metric that sums weighted means: `factor` times a mean of values from 0 to 1."""
+
+    name: str
+    """What it is the mean of, for the reason why a figure is unmeasured."""
+    factor: float
+    values: Array
+    """One per row; undefined unless `held`."""
+    held: BoolArray
+    """Which rows are part of this mean."""
+    creator: str = ""
+    """The creator whose figure it is, where a figure is the mean over creators: with the creator's clips,
+    its parts are drawn or left out."""
+
+    @classmethod
+    def of(
+        cls, name: str, factor: float, values: Sequence[float | None], creator: str = ""
+    ) -> "WeightedMean":
+        """Build a term from one value per row; rows with `None` are not part of its mean."""
+        column = np.array(values, dtype=np.float64)
+        held = ~np.isnan(column)
+        return cls(name, factor, np.where(held, column, 0.0), held, creator)
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether no row is part of this mean."""
+        return not self.held.any()
+
+    def at(self, chosen: BoolArray) -> "WeightedMean":
+        """Return the same term of a metric, restricted to the rows of the mask `chosen`."""
+        return replace(self, values=self.values[chosen], held=self.held[chosen])
+
+
+def convert_to_percent(measured: Measured) -> Measured:
+    """Convert a measured fraction and its interval to percent; an unmeasured value stays unchanged."""
+    return measured.scaled(PERCENT) if isinstance(measured, Estimate) else measured
+
+
+def measure_mean_percent(
+    values: Sequence[float] | Array | BoolArray, *, clips: Clusters, seed: int
+) -> Measured:
+    """Compute the mean of `values` (0 to 1) in percent, with a confidence interval.
+
+    Values of one clip or cluster are resampled together (bootstrap). If all values are 0 or 1 and the
+    clips are independent, the interval is the mid-P interval of a proportion.
+    """
+    column = np.asarray(values, dtype=np.float64)
+    if not len(column):
+        return Unmeasured("no rows")
+    ties = ClusterIds.of(clips, len(column))
+    if _are_all_binary(column) and are_rows_independent(ties, len(column)):
+        return convert_to_percent(estimate_proportion(int(column.sum()), len(column)))
+    return convert_to_percent(bootstrap_mean(column, seed=seed, clusters=ties, bounds=_BOUNDS))
+
+
+def measure_weighted_sum_percent(
+    parts: Sequence[WeightedMean], *, clips: Clusters, seed: int
+) -> Measured:
+    """Compute the sum of several weighted means in percent, with a confidence interval.
+
+    `clips` has the cluster of each row. If all values are 0 or 1 over independent clips, the
+    interval is that of a weighted sum of proportions. Otherwise clips are resampled for all terms
+    together, so that terms may share clips.
+    """
+    if not parts:
+        return Unmeasured("there is nothing to compare")
+    for part in parts:
+        if part.is_empty:
+            return Unmeasured(f"no valid answer for {part.name}")
+    ties = ClusterIds.of(clips, len(parts[0].values))
+    # Who made the clips of no part is nothing to these means.
+    held = reduce(np.logical_or, (part.held for part in parts))
+    if not held.all():
+        parts, ties = [part.at(held) for part in parts], ties.only(held)
+    if len(parts) == 1 and parts[0].factor == 1:
+        return measure_mean_percent(parts[0].values, clips=ties, seed=seed)
+    if _are_independent_shares(parts, ties):
+        return convert_to_percent(sum_weighted_proportions(_group_into_strata(parts)))
+    there = {ties.names[number] for number in np.unique(ties.creator) if number != NOBODY}
+    creators = sorted({part.creator for part in parts} & there)
+    sample = RowSample.of(_iter_part_columns(parts, ties, creators), ties)
+    limits = StatisticLimits(
+        sum(min(0.0, part.factor) for part in parts),
+        sum(max(0.0, part.factor) for part in parts),
+        min(ties.only(part.held).n_scenes for part in parts),
+    )
+    statistic = _build_sum_statistic(sample, parts, creators)
+    return convert_to_percent(bootstrap(statistic, sample, seed=seed, limits=limits))
+
+
+def _are_all_binary(values: Array) -> bool:
+    """Return whether each value is 0 or 1."""
+    return bool(((values == 0) | (values == 1)).all())
+
+
+def _are_independent_shares(parts: Sequence[WeightedMean], ties: ClusterIds) -> bool:
+    """Return whether each row is an independent clip with one value, 0 or 1, in all its terms."""
+    if not are_rows_independent(ties, len(ties.scene)):
+        return False
+    right = np.zeros(len(ties.scene), np.bool_)
+    wrong = right.copy()
+    for part in parts:
+        if not _are_all_binary(part.values[part.held]):
+            return False
+        right |= part.held & (part.values == 1)
+        wrong |= part.held & (part.values == 0)
+    return not (right & wrong).any()
+
+
+def _group_into_strata(parts: Sequence[WeightedMean]) -> list[WeightedProportion]:
+    """Group rows by the set of terms that contain them; return a weighted proportion per group.
+
+    The sum of these proportions equals the sum of the terms.
+    """
+    sizes = [int(part.held.sum()) for part in parts]
+    codes = DistinctRowIndices.of(part.held for part in parts)
+    right = np.zeros(len(codes.code), np.bool_)
+    for part in parts:
+        right |= part.held & (part.values == 1)
+    rights = np.bincount(codes.code, weights=right)
+    members = np.stack(codes.distinct, axis=1)
+    return [
+        WeightedProportion(
+            weight=int(n)
+            * sum(parts[i].factor / sizes[i] for i in np.flatnonzero(members[kind]).tolist()),
+            successes=int(rights[kind]),
+            n=int(n),
+        )
+        for kind, n in ((kind, codes.counts[kind]) for kind in np.argsort(codes.first))
+    ]
+
+
+def _iter_part_columns(
+    parts: Sequence[WeightedMean], ties: ClusterIds, creators: Sequence[str]
+) -> Iterator[AnyArray]:
+    """Yield the columns of a bootstrap sample: values and mask of each term, then creator masks."""
+    for part in parts:
+        yield np.where(part.held, part.values, 0.0)
+        yield part.held
+    for name in creators:
+        yield ties.creator == ties.names.index(name)
+
+
+def _build_sum_statistic(
+    sample: RowSample, parts: Sequence[WeightedMean], creators: Sequence[str]
+) -> Statistic:
+    """Return a function from resampling weights to the sum of the weighted means `parts`.
+
+    If a creator in `creators` has no row in a resample, the weight of its terms goes to the terms
+    of the other creators.
+    """
+    columns = iter(sample.columns)
+    # Without the values of the rows, which would be held as long as the figure.
+    means = [(part.factor, part.creator, next(columns), next(columns)) for part in parts]
+    own = dict(zip(creators, columns, strict=True))
+
+    def total(weights: Array) -> Array:
+        held = {name: weighted_sum(weights, column) > 0 for name, column in own.items()}
+        n_held = np.sum(list(held.values()), axis=0, dtype=np.float64)
+        n_held = np.where(n_held == 0, math.nan, n_held)
+        result = weights[:, 0] * 0
+        for factor, creator, values, present in means:
+            n = weighted_sum(weights, present)
+            n[n == 0] = math.nan
+            mean = factor * weighted_sum(weights, values) / n
+            if creator in held:
+                mean = np.where(held[creator], mean * len(held), 0) / n_held
+            result += mean
+        return result
+
+    return total
+
+
+def count_failure_reasons(rows: Iterable[ScoredQuestion[Any, Any]]) -> Mapping[str, int]:
+    """Count the failed questions by failure reason."""
+    outcomes = (row.outcome for row in rows)
+    return _sort_counts_by_name(Counter(o.reason.value for o in outcomes if isinstance(o, Failure)))
+
+
+def count_unparsed_parts(parts: Iterable[tuple[str, object]]) -> Mapping[str, int]:
+    """Count the parts of answers that could not be parsed, by `part: reason`."""
+    return _sort_counts_by_name(
+        Counter(
+            f"{name}: {part.reason.value}" for name, part in parts if isinstance(part, Unparsed)
+        )
+    )
+
+
+def _sort_counts_by_name(counts: Mapping[str, int]) -> Mapping[str, int]:
+    return dict(sorted(counts.items()))
+
+
+Said = npt.NDArray[np.int8]
+CALLS: Final[Mapping[Label | None, int]] = {None: -1, Label.REAL: 0, Label.GENERATED: 1}
+"""Answers as numbers; `None`: unreadable."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelPredictions:
+    """True labels of clips, and the labels that a reviewer answered."""
+
+    clips: Clusters
+    generated: BoolArray
+    said: Said
+    """As `CALLS` has it."""
+
+    @classmethod
+    def of(
+        cls, clips: Clusters, labels: Sequence[Label], said: Sequence[Label | None]
+    ) -> "LabelPredictions":
+        """Build the columns from the true label and the answered label of each clip."""
+        generated = np.array([label is Label.GENERATED for label in labels], np.bool_)
+        return cls(clips, generated, np.array([CALLS[each] for each in said], np.int8))
+
+
+def measure_label_f1(calls: LabelPredictions, *, seed: int) -> Measured:
+    """Return F1 for the label `generated`, in percent.
+
+    A generated clip without a readable answer counts as missed.
+    """
+    if not len(calls.said):
+        return Unmeasured("no rows")
+    called = calls.said == CALLS[Label.GENERATED]
+    return convert_to_percent(f1(calls.generated, called, seed=seed, clusters=calls.clips))
+
+
+def count_confusion_matrix(calls: LabelPredictions) -> Mapping[str, int]:
+    """Count clips by true and answered label, such as `generated called real` or `real unread`."""
+    sides = [Label.GENERATED, Label.REAL]
+    counts = {f"{label} called {said}": 0 for label in sides for said in sides}
+    found = {}
+    for label in sides:
+        for said, number in CALLS.items():
+            here = calls.generated == (label is Label.GENERATED)
+            n = int(np.count_nonzero(here & (calls.said == number)))
+            if n:
+                found[f"{label} called {said}" if said else f"{label} unread"] = n
+    return counts | dict(sorted(found.items()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredClips:
+    """True labels and scores of clips; a higher score means more likely generated."""
+
+    clips: Clusters
+    generated: BoolArray
+    scores: Array
+
+
+def iter_detection_metrics(
+    scored: ScoredClips, *, coverage: Coverage, why_none: str, seed: int
+) -> Iterator[Metric]:
+    """Yield the metrics of a detection score: AUC, and TPR in percent at two false positive rates.
+
+    `why_none` is the reason to report if there are no scores.
+    """
+    truth, scores, clips = scored.generated, scored.scores, scored.clips
+    value: Measured = Unmeasured(why_none)
+    if len(scores):
+        value = auc(truth, scores, seed=seed, clusters=clips)
+    yield Metric(name="auc", value=value, coverage=coverage)
+    for name, rate in FALSE_ALARMS.items():
+        if len(scores):
+            value = convert_to_percent(
+                tpr_at_fpr(truth, scores, fpr=rate, seed=seed, clusters=clips)
+            )
+        yield Metric(name=name, value=value, coverage=coverage)

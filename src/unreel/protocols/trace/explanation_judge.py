@@ -1,0 +1,73 @@
+"""Judge that scores explanations in answers of `trace`: its prompt, and the parser of its scores."""
+
+import re
+from typing import Final
+
+from unreel.core.verdict import Unparsed, UnparsedReason
+from unreel.protocols.answer_text import build_unparsed_result
+from unreel.protocols.presentation import quote_text_for_prompt
+from unreel.protocols.protocol import ProtocolPrompt
+from unreel.protocols.trace.prompts import SOURCE
+
+JUDGE: Final = ProtocolPrompt(
+    text=(
+        "You will receive a ground-truth explanation and a model-predicted explanation.\n"
+        "Rate the predicted explanation on a scale of 0, 0.5, or 1 based on:\n"
+        "- 0: Completely wrong or no explanation.\n"
+        "- 0.5: Same object mentioned but incorrect reason.\n"
+        "- 1: Both object and reason correctly identified.\n"
+        "Respond with only the score.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "Ground Truth: 'The clock hands are floating without support.'\n"
+        "Predicted : 'The clock face is tilted.'\n"
+        "Answer    : 0\n"
+        "\n"
+        "Ground Truth: 'The bottle cap is warped at the hinge.'\n"
+        "Predicted : 'The bottle cap is warped at the hinge.'\n"
+        "Answer    : 1\n"
+        "\n"
+        "Ground Truth: 'The lamp bulb flickers due to pixelation.'\n"
+        "Predicted : 'The lamp bulb is pixelated but stable.'\n"
+        "Answer    : 0.5"
+    ),
+    source=SOURCE,
+)
+"""The paper's words with its three examples; the pair to rate follows in the same layout."""
+
+_SCORE: Final = re.compile(
+    r"[*_`\"'\s]{0,8}(?:(?:score|answer|rating)[*_`\s]{0,8}[:=][*_`\"'\s]{0,8})?"
+    r"(?P<score>0?\.50{0,3}|[01](?:\.0{1,3})?)[*_`\"'\s]{0,8}\.?[*_`\"'\s]{0,8}",
+    re.IGNORECASE | re.ASCII,
+)
+_LABEL: Final = re.compile(
+    r"(ground[\s_-]*truth|predict(?:ion|ed)|(?:score|answer)(?=(?:\s*:)+\s*[01]))(?:\s*:)+",
+    re.IGNORECASE,
+)
+"""Labels of a pair; a score of a match, as in `score: 3-2`, is none."""
+
+
+def build_judge_prompt(truth: str, predicted: str) -> str:
+    """Build the judge's prompt with the true and the predicted explanation, each on one line.
+
+    The explanations have the same layout as the examples in the prompt.
+    """
+    shown, said = quote_explanation_for_judge(truth), quote_explanation_for_judge(predicted)
+    return f"{JUDGE.text}\n\nGround Truth: '{shown}'\nPredicted : '{said}'\nAnswer    :"
+
+
+def quote_explanation_for_judge(text: str) -> str:
+    """Return an explanation for the judge's prompt: on one line, without labels such as `Predicted:`."""
+    return _LABEL.sub(r"\1", quote_text_for_prompt(text))
+
+
+def parse_judge_score(text: str) -> float | Unparsed:
+    """Parse a judge's score of 0, 0.5 or 1; the text may contain nothing else.
+
+    Forms such as `1.0`, `**1**` and `Score: 1` are accepted. For any other text, ask the judge again.
+    """
+    said = text.strip()
+    if found := _SCORE.fullmatch(said):
+        return float(found["score"])
+    return build_unparsed_result(UnparsedReason.MALFORMED if said else UnparsedReason.MISSING, said)

@@ -1,0 +1,120 @@
+"""Metrics of the protocol `trace`: labels, explanations, boxes and onsets."""
+
+from dataclasses import replace
+from typing import Final
+
+from unreel.core.question import Instrument
+from unreel.protocols.metric_definitions import (
+    ANSWERED_REAL,
+    F1,
+    FAKE_ACCURACY,
+    HABIT,
+    PART_VARIANTS,
+    REAL_ACCURACY,
+    MetricDefinition,
+    ProtocolMetrics,
+)
+
+INSTRUMENT: Final = Instrument("trace", 1)
+WHOLE_FRAME: Final = 0.95
+"""A box of at least this share of the frame names the whole frame."""
+FIGURES: Final = ProtocolMetrics(
+    declared=(
+        MetricDefinition(
+            metric="overall",
+            title="Overall",
+            meaning="mean of accuracy, explanation, box IoU and 100 less time distance",
+            group="overall",
+            formula="(accuracy + explanation + box IoU + 100 - time distance) / 4",
+            unreadable="worst",
+        ),
+        MetricDefinition(
+            metric="accuracy",
+            title="Accuracy",
+            meaning="right labels among all answers; one that cannot be read is wrong",
+            group="classification",
+            unreadable="worst",
+            formula="100 * right labels / annotation rows",
+        ),
+        replace(F1, unreadable="worst"),
+        replace(FAKE_ACCURACY, unreadable="worst"),
+        replace(REAL_ACCURACY, unreadable="worst"),
+        MetricDefinition(
+            metric="explanation",
+            title="Explanation",
+            meaning="judge's score of the reason given, 0, 50 or 100",
+            group="explanation",
+            formula="mean over generated rows of the judge's 0, 50 or 100; no reason given is 0",
+            unreadable="worst",
+        ),
+        MetricDefinition(
+            metric="box-iou",
+            title="Box IoU",
+            meaning="overlap of the box with the marked one",
+            group="box",
+            formula="mean over generated rows of 100 * shared area / joint area; no box is 0",
+            unreadable="worst",
+        ),
+        MetricDefinition(
+            metric="box-distance",
+            title="Box distance",
+            meaning="distance of the boxes' centres, of the diagonal",
+            group="box",
+            better="less",
+            formula="mean over generated rows of 100 * distance of the centres / sqrt(2), in parts of the frame",
+            unreadable="worst",
+        ),
+        MetricDefinition(
+            metric="time-distance",
+            title="Time distance",
+            meaning="distance of the starts, of the clip's length",
+            group="time",
+            better="less",
+            formula="mean over generated rows of 100 * |start said - start marked| / length, at most 100",
+            unreadable="worst",
+        ),
+        ANSWERED_REAL,
+        MetricDefinition(
+            metric="whole-frame-boxes",
+            title="Whole-frame boxes",
+            meaning="boxes that cover 95 % of the frame or more",
+            group=HABIT,
+            better="neither",
+            formula="100 * boxes of 95 % of the frame or more / boxes",
+        ),
+    ),
+    ranking="overall",
+    ranking_unjudged="accuracy",
+    leading=(
+        "overall",
+        "accuracy",
+        "fake-accuracy",
+        "real-accuracy",
+        "explanation",
+        "box-iou",
+        "box-distance",
+        "time-distance",
+    ),
+    exported=(
+        "accuracy",
+        "f1",
+        "fake-accuracy",
+        "real-accuracy",
+        "box-iou",
+        "box-distance",
+        "time-distance",
+    ),
+    steps=("accuracy", "explanation", "box-iou", "time-distance"),
+    sides=("real-accuracy", "fake-accuracy", "answered-real"),
+    by_creator=("fake-accuracy", "box-iou", "time-distance"),
+    by_category=("fake-accuracy", "explanation", "box-iou", "time-distance"),
+    variants=(
+        *PART_VARIANTS,
+        ("-per-video", "the mean of a clip's annotation rows first, then of clips"),
+        (
+            "-best-of",
+            "against the one trace of the clip that the answer meets best, by IoU, then by time",
+        ),
+    ),
+    by_part=("accuracy", "f1", "fake-accuracy", "real-accuracy", "box-iou", "time-distance"),
+)

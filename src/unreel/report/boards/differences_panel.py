@@ -1,0 +1,164 @@
+"""Panel of differences between each two contenders on the clips that both answered."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from unreel.core.question import Condition
+from unreel.report.boards.board import (
+    BoardContender,
+    BoardPanel,
+    ReportBoard,
+    format_contender_name,
+)
+from unreel.report.boards.contender_difference import (
+    RankingMetricDifference,
+    compare_report_entrants,
+)
+from unreel.report.boards.entrant_metrics import DIFFERENCE
+from unreel.report.boards.ranking_panels import build_contender_cell
+from unreel.report.boards.tables import (
+    BoardTable,
+    BoardTableCell,
+    BoardTableColumn,
+    BoardTableRow,
+    TableFootnotes,
+    build_count_cell,
+    build_estimate_cell,
+    build_metric_column,
+)
+from unreel.stats.paired_differences import adjust_p_values_by_holm
+
+CHANCE: Final = 0.05
+LEADERS: Final = 3
+"""Reviewers of a board that are compared with those of another."""
+_COLUMNS: Final = (
+    BoardTableColumn(title="Reviewer", numbers=False),
+    BoardTableColumn(title="Less", numbers=False),
+    build_metric_column(DIFFERENCE),
+    BoardTableColumn(title="In common"),
+    BoardTableColumn(title="p, corrected"),
+    BoardTableColumn(title="Told apart", numbers=False),
+)
+
+
+def build_differences_panel(
+    board: ReportBoard, beside: Sequence[ReportBoard] = ()
+) -> BoardPanel | None:
+    """Build the panel of pairwise differences; p-values are corrected for the number of comparisons.
+
+    `beside` are boards over other parts of the same benchmark; they are compared on common clips.
+    """
+    groups = [
+        _build_board_comparisons(board),
+        *(_build_cross_board_comparisons(board, other) for other in beside),
+    ]
+    pairs = [pair for group in groups for pair in group.pairs]
+    if not pairs:
+        return None
+    found = [compare_report_entrants(one.entrant, other.entrant) for one, other in pairs]
+    corrected = iter(adjust_p_values_by_holm([each.p for each in found if each.p is not None]))
+    told = [(each, None if each.p is None else next(corrected)) for each in found]
+    title = found[0].figure.title.lower()
+    rows = iter(told)
+    return BoardPanel(
+        id=f"{board.id}-differences",
+        heading="Paired differences",
+        lead=(
+            "Every two on the clips that both answered: what both find hard cancels. p-values are "
+            f"corrected for {len(pairs)} comparisons (Holm). The command unreel compare tells the "
+            "differences of every figure."
+        ),
+        tables=tuple(
+            _build_difference_table(
+                group, list(itertools.islice(rows, len(group.pairs))), title=title
+            )
+            for group in groups
+            if group.pairs
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ComparedContenderPairs:
+    """Pairs of contenders that one table compares, and the caption of the table."""
+
+    caption: str
+    pairs: Sequence[tuple[BoardContender, BoardContender]]
+
+
+def _build_board_comparisons(board: ReportBoard) -> _ComparedContenderPairs:
+    placed = [contender for contender in board.shown if not contender.unranked]
+    pairs = [
+        (one, other)
+        for one, other in itertools.combinations(placed, 2)
+        if "reviewer" in (one.kind, other.kind)
+    ]
+    return _ComparedContenderPairs(caption="The first less the second", pairs=pairs)
+
+
+def _build_cross_board_comparisons(
+    board: ReportBoard, other: ReportBoard
+) -> _ComparedContenderPairs:
+    """Return the comparisons between the leaders of two boards.
+
+    A reviewer with the same condition on both boards is not compared with itself.
+    """
+    pairs = [
+        (
+            replace(one, name=format_contender_name(board, one)),
+            replace(two, name=format_contender_name(other, two)),
+        )
+        for one in _select_leaders(board)
+        for two in _select_leaders(other)
+        if _get_reviewer_condition(one) != _get_reviewer_condition(two)
+    ]
+    where = " and ".join(", ".join(each.told) for each in (board, other))
+    return _ComparedContenderPairs(
+        caption=f"Where {where} overlap, the first less the second", pairs=pairs
+    )
+
+
+def _select_leaders(board: ReportBoard) -> list[BoardContender]:
+    return [contender for contender in board.placed if contender.kind == "reviewer"][:LEADERS]
+
+
+def _get_reviewer_condition(contender: BoardContender) -> tuple[str, Condition]:
+    return contender.entrant.reviewer, contender.entrant.condition
+
+
+def _build_difference_table(
+    group: _ComparedContenderPairs,
+    told: Sequence[tuple[RankingMetricDifference, float | None]],
+    *,
+    title: str,
+) -> BoardTable:
+    notes = TableFootnotes()
+    lines = [
+        BoardTableRow(
+            cells=(
+                build_contender_cell(one),
+                build_contender_cell(other),
+                *_build_difference_cells(difference, chance, notes),
+            )
+        )
+        for (one, other), (difference, chance) in zip(group.pairs, told, strict=True)
+    ]
+    return BoardTable(
+        caption=f"{group.caption}, {title}",
+        columns=_COLUMNS,
+        lines=tuple(lines),
+        notes=notes.listed(),
+    )
+
+
+def _build_difference_cells(
+    difference: RankingMetricDifference, chance: float | None, notes: TableFootnotes
+) -> tuple[BoardTableCell, ...]:
+    return (
+        build_estimate_cell(difference.measured, notes, places=difference.figure.places),
+        build_count_cell(difference.n_questions),
+        BoardTableCell() if chance is None else BoardTableCell(text=f"{chance:.3f}"),
+        BoardTableCell(text="yes" if chance is not None and chance < CHANCE else "no"),
+    )

@@ -1,0 +1,382 @@
+"""Metrics of a report's entrants: overall and by group, cost of answers, and question outcomes."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from unreel.core.errors import UnknownNameError
+from unreel.core.estimate import Measured, Unmeasured
+from unreel.core.span import MICROSECONDS
+from unreel.core.verdict import RealismVerdict, get_verdict_decision
+from unreel.protocols.group_metrics import compute_group_scorecards, get_trace_categories
+from unreel.protocols.metric_definitions import HABIT, MetricDefinition
+from unreel.protocols.protocol import ScoredQuestion
+from unreel.report.entrants import AnsweredQuestion, ReportEntrant
+from unreel.stats.bootstrap import bootstrap_mean
+
+_NO_END: Final = (0.0, math.inf)
+DIFFERENCE: Final = MetricDefinition(
+    metric="paired-difference",
+    title="Difference",
+    meaning="difference of the first and the second",
+    group="difference",
+    better="neither",
+    range=(-100.0, 100.0),
+    formula="metric of the first - metric of the second, on the questions that both answered",
+)
+READABLE: Final = MetricDefinition(
+    metric="readable",
+    title="Readable",
+    meaning="answers whose label or score could be read",
+    group="coverage",
+    unit="",
+    range=_NO_END,
+    places=0,
+    formula="count, next to the number of questions",
+)
+SCORE_GIVEN: Final = MetricDefinition(
+    metric="score",
+    title="Score given",
+    meaning="mean, 1 to 5",
+    group="score",
+    better="neither",
+    unit="",
+    range=(1.0, 5.0),
+    places=2,
+    formula="sum of the scores given / scores",
+)
+CALLED_REAL: Final = MetricDefinition(
+    metric="called-real",
+    title="Called real",
+    meaning="fraction of these clips that is generated, %",
+    group="calibration",
+    better="less",
+    formula="100 * generated clips called real / clips called real",
+)
+CALLED_GENERATED: Final = replace(
+    CALLED_REAL,
+    metric="called-generated",
+    title="Called generated",
+    better="more",
+    formula="100 * generated clips called generated / clips called generated",
+)
+ECE: Final = MetricDefinition(
+    metric="label-ece",
+    title="ECE",
+    meaning="expected calibration error, 0 to 1",
+    group="calibration",
+    better="less",
+    unit="",
+    range=(0.0, 1.0),
+    places=3,
+    formula="sum over both labels of share of the clips called so * |1 or 0 for the label - share generated|",
+)
+BRIER: Final = MetricDefinition(
+    metric="label-brier",
+    title="Brier",
+    meaning="mean squared error, 0 to 1",
+    group="calibration",
+    better="less",
+    unit="",
+    range=(0.0, 1.0),
+    places=3,
+    formula="mean of (1 or 0 for the label - 1 or 0 for the truth) squared: the share of wrong labels",
+)
+LENIENCY: Final = MetricDefinition(
+    metric="leniency",
+    title="Leniency",
+    meaning="mean of its score less people's",
+    group=HABIT,
+    better="neither",
+    unit="",
+    range=(-4.0, 4.0),
+    places=2,
+    formula="mean of (score given - people's score)",
+)
+GAVE: Final = MetricDefinition(
+    metric="people-by-score",
+    title="Gave",
+    meaning="people's mean score of the clips that were given this one",
+    group="calibration",
+    better="neither",
+    unit="",
+    range=(1.0, 5.0),
+    places=2,
+    formula="mean of people's scores over the clips given that score",
+)
+TOKENS_EACH: Final = MetricDefinition(
+    metric="tokens-each",
+    title="Tokens each",
+    meaning="mean of an answer's tokens, in and out",
+    group="cost",
+    better="less",
+    unit="tokens",
+    range=_NO_END,
+    places=0,
+    formula="sum of input and output tokens / answers that report both",
+)
+USD_EACH: Final = MetricDefinition(
+    metric="usd-each",
+    title="USD each",
+    meaning="mean cost of an answer",
+    group="cost",
+    better="less",
+    unit="USD",
+    range=_NO_END,
+    places=5,
+    formula="sum of costs / answers whose price is known",
+)
+SECONDS: Final = MetricDefinition(
+    metric="seconds",
+    title="Seconds",
+    meaning="mean time from question to answer",
+    group="cost",
+    better="less",
+    unit="s",
+    range=_NO_END,
+    places=2,
+    formula="sum of latencies / answers that report theirs",
+)
+OWN: Final = (
+    DIFFERENCE,
+    READABLE,
+    SCORE_GIVEN,
+    CALLED_REAL,
+    CALLED_GENERATED,
+    ECE,
+    BRIER,
+    LENIENCY,
+    GAVE,
+    TOKENS_EACH,
+    USD_EACH,
+    SECONDS,
+)
+
+
+def get_entrant_metric(entrant: ReportEntrant, name: str) -> Measured:
+    """Return the metric called `name` from the entrant's scorecard; unmeasured if missing."""
+    try:
+        return entrant.card[name]
+    except UnknownNameError:
+        return Unmeasured(f"{entrant.protocol} does not measure it")
+
+
+def subtract_distance_from_100(measured: Measured) -> Measured:
+    """Return 100 minus a measured distance, with its interval, so that more is better."""
+    if isinstance(measured, Unmeasured):
+        return measured
+    low, high = 100 - measured.high, 100 - measured.low
+    return replace(measured, value=100 - measured.value, low=low, high=high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricBreakdown:
+    """Values of one metric of every entrant, by group."""
+
+    title: str
+    figure: MetricDefinition
+    cells: Mapping[str, Mapping[int, Measured]]
+    """By group, then by the entrant's place on the board."""
+
+
+def measure_metrics_by_creator(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
+    """Measure the entrants' metrics separately for the clips of each creator."""
+    instrument = entrants[0].instrument
+    figures = instrument.figures
+    if figures.per_creator is not None:
+        return [_build_scorecard_breakdown(entrants, figures[figures.per_creator])]
+    if instrument.wording.decides == "score":
+        return [_measure_scores_by_creator(entrants)]
+    cards = [
+        compute_group_scorecards(
+            entrant.instrument,
+            entrant.rows,
+            groups_of=partial(_get_row_creators, _map_clips_to_creators(entrant)),
+            seed=entrant.seed,
+        )
+        for entrant in entrants
+    ]
+    return [_build_breakdown("creator", figures[name], cards) for name in figures.by_creator]
+
+
+def measure_metrics_by_benchmark_part(
+    entrants: Sequence[ReportEntrant], kind: str
+) -> list[MetricBreakdown]:
+    """Return the entrants' metrics for each named part of the benchmark; `kind` is one of `PARTS`."""
+    figures = entrants[0].instrument.figures
+    found = [_build_scorecard_breakdown(entrants, figures[name], kind) for name in figures.by_part]
+    return [breakdown for breakdown in found if breakdown.cells]
+
+
+def measure_metrics_by_trace_category(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
+    """Measure the entrants' metrics separately for each category of trace.
+
+    The result is empty for protocols without such metrics, and if no category is known.
+    """
+    figures = entrants[0].instrument.figures
+    if not figures.by_category:
+        return []
+    cards = [
+        compute_group_scorecards(
+            entrant.instrument, entrant.rows, groups_of=get_trace_categories, seed=entrant.seed
+        )
+        for entrant in entrants
+    ]
+    if not any(cards):
+        return []
+    return [_build_breakdown("category", figures[name], cards) for name in figures.by_category]
+
+
+def _build_breakdown(
+    kind: str, figure: MetricDefinition, cards: Sequence[Mapping[str, Any]]
+) -> MetricBreakdown:
+    groups = sorted({group for card in cards for group in card})
+    name = figure.metric
+    return MetricBreakdown(
+        title=kind,
+        figure=figure,
+        cells={
+            group: {place: card[group][name] for place, card in enumerate(cards) if group in card}
+            for group in groups
+        },
+    )
+
+
+def _get_row_creators(
+    creators: Mapping[str, tuple[str, ...]], row: ScoredQuestion[Any, Any]
+) -> tuple[str, ...]:
+    return creators.get(str(row.subject), ())
+
+
+def _map_clips_to_creators(entrant: ReportEntrant) -> dict[str, tuple[str, ...]]:
+    return {
+        str(item.rows[0].subject): (item.creator,)
+        for item in entrant.items
+        if item.creator is not None
+    }
+
+
+def _build_scorecard_breakdown(
+    entrants: Sequence[ReportEntrant], figure: MetricDefinition, kind: str = ""
+) -> MetricBreakdown:
+    """Collect a metric's values by creator, or by part of the given `kind`, from the scorecards."""
+    cells: dict[str, dict[int, Measured]] = {}
+    for place, entrant in enumerate(entrants):
+        for metric in entrant.card.metrics:
+            name, _, group = metric.name.partition(": ")
+            if name == figure.metric and group and group.startswith(kind):
+                cells.setdefault(group.removeprefix(kind), {})[place] = metric.value
+    title = kind.rstrip("=") or "creator"
+    return MetricBreakdown(title=title, figure=figure, cells=dict(sorted(cells.items())))
+
+
+def _measure_scores_by_creator(entrants: Sequence[ReportEntrant]) -> MetricBreakdown:
+    cells: dict[str, dict[int, Measured]] = {}
+    for place, entrant in enumerate(entrants):
+        scores: dict[str, list[tuple[str, int]]] = {}
+        for item in entrant.items:
+            verdict = item.outcome
+            if isinstance(verdict, RealismVerdict) and isinstance(verdict.score, int):
+                scores.setdefault(item.creator or "real", []).append((item.key, verdict.score))
+        for group, given in scores.items():
+            cells.setdefault(group, {})[place] = bootstrap_mean(
+                [score for _, score in given],
+                seed=entrant.seed,
+                clusters=[clip for clip, _ in given],
+                bounds=SCORE_GIVEN.range,
+            )
+    return MetricBreakdown(title="creator", figure=SCORE_GIVEN, cells=dict(sorted(cells.items())))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerCost:
+    """Cost of an entrant's answers: sums that include failures, and means per answer with intervals."""
+
+    n_answers: int
+    input_tokens: int | None
+    """`None` if not reported: unknown is not 0."""
+    output_tokens: int | None
+    cost_usd: float | None
+    tokens_each: Measured
+    usd_each: Measured
+    latency_s: Measured
+
+
+def sum_answer_cost(entrant: ReportEntrant) -> AnswerCost:
+    """Sum the tokens, money and time of the entrant's stored answers, as far as they are reported."""
+    answers = [item for item in entrant.items if item.stored.get("failure_reason", "") is None]
+
+    def total(column: str) -> Any:
+        every = (item.stored.get(column) for item in entrant.items)
+        known = [amount for amount in every if amount is not None]
+        return sum(known) if known else None
+
+    def mean(values: Iterable[tuple[AnsweredQuestion, float | None]], reason: str) -> Measured:
+        known = [(item.key, value) for item, value in values if value is not None]
+        if not known:
+            return Unmeasured(reason)
+        return bootstrap_mean(
+            [value for _, value in known],
+            seed=entrant.seed,
+            clusters=[clip for clip, _ in known],
+        )
+
+    return AnswerCost(
+        n_answers=len(answers),
+        input_tokens=total("input_tokens"),
+        output_tokens=total("output_tokens"),
+        cost_usd=total("cost_usd"),
+        tokens_each=mean(
+            ((i, _find_token_count(i)) for i in answers), "no answer reports its tokens"
+        ),
+        usd_each=mean(((i, i.stored["cost_usd"]) for i in answers), "no price is known"),
+        latency_s=mean(
+            ((i, _find_latency_seconds(i)) for i in answers), "no answer reports its latency"
+        ),
+    )
+
+
+def _find_token_count(item: AnsweredQuestion) -> float | None:
+    given, made = item.stored["input_tokens"], item.stored["output_tokens"]
+    return None if given is None or made is None else float(given + made)
+
+
+def _find_latency_seconds(item: AnsweredQuestion) -> float | None:
+    taken_us = item.stored["latency_us"]
+    return None if taken_us is None else taken_us / MICROSECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionOutcomeCounts:
+    """Numbers of an entrant's questions by outcome: readable, unreadable, failed or not sent."""
+
+    n_asked: int
+    readable: int
+    unreadable: int
+    """Answered, but the part that decides, label or score, could not be read."""
+    failures: Mapping[str, int]
+    n_not_asked: int
+    parts: Mapping[str, int]
+    """Parts of answers that could not be read, by part and reason."""
+
+
+def count_question_outcomes(entrant: ReportEntrant) -> QuestionOutcomeCounts:
+    """Count the entrant's readable and unreadable answers, failures and unsent questions."""
+    readable = sum(
+        get_verdict_decision(row.outcome) is not None for row in _list_first_rows(entrant.items)
+    )
+    card = entrant.card
+    return QuestionOutcomeCounts(
+        n_asked=card.n_questions,
+        readable=readable,
+        unreadable=card.n_answered - readable,
+        failures=card.failures,
+        n_not_asked=entrant.n_not_asked,
+        parts=card.unparsed,
+    )
+
+
+def _list_first_rows(items: Sequence[AnsweredQuestion]) -> list[ScoredQuestion[Any, Any]]:
+    return [item.rows[0] for item in items]

@@ -1,0 +1,150 @@
+"""Download files of a report: its tables as CSV with exact numbers and as LaTeX, its clips as CSV."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from unreel.core.estimate import Estimate
+from unreel.core.table_formats import build_csv_table, build_latex_table
+from unreel.report.boards.board import BoardPanel
+from unreel.report.boards.tables import BoardTable, BoardTableCell
+from unreel.report.clips.clip_browser import ClipBrowserData
+from unreel.report.clips.clip_files import STATUSES
+
+FOLDER: Final = "tables"
+_DIGITS: Final = 6
+"""Of a number that was calculated; the page shows fewer."""
+
+
+def add_table_file_names(panel: BoardPanel) -> BoardPanel:
+    """Return the panel with a file name set in each of its tables."""
+    names = _number_repeated_names([f"{FOLDER}/{panel.id}"] * len(panel.all_tables), "-{}")
+    named = (replace(t, file=name) for t, name in zip(panel.all_tables, names, strict=True))
+    tables = tuple(itertools.islice(named, len(panel.tables)))
+    extras = [
+        (heading, tuple(itertools.islice(named, len(behind)))) for heading, behind in panel.extras
+    ]
+    return replace(panel, tables=tables, extras=tuple(extras))
+
+
+def format_table_csv(table: BoardTable) -> str:
+    """Return the table as CSV text with exact numbers.
+
+    Both ends of an interval, n, and the reason for a missing number have separate columns.
+    """
+    return build_csv_table(
+        *_build_named_rows(list(_iter_download_columns(table)), n_rows=len(table.lines))
+    )
+
+
+def format_table_latex(table: BoardTable) -> str:
+    """Return the table as LaTeX with intervals in brackets; notes and reasons end the caption."""
+    columns = [
+        (column.title, [_format_displayed_cell(line.cells[place]) for line in table.lines])
+        for place, column in enumerate(table.columns)
+    ]
+    gaps = (f"({mark}) not measured: {why}" for mark, why in table.notes)
+    told = [sentence for sentence in (table.caption, table.promise, *gaps) if sentence]
+    caption = " ".join(f"{sentence.rstrip('.')}." for sentence in told)
+    return build_latex_table(*_build_named_rows(columns, n_rows=len(table.lines)), caption=caption)
+
+
+def build_table_files(table: BoardTable) -> dict[str, str]:
+    """Return the CSV file and the LaTeX file of a table, by file name."""
+    return {
+        f"{table.file}.csv": format_table_csv(table),
+        f"{table.file}.tex": format_table_latex(table),
+    }
+
+
+def build_latex_downloads(files: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return the LaTeX files among `files` as data of the page, from which a reader can save them."""
+    latex = {name: text for name, text in files.items() if name.endswith(".tex")}
+    return {"report-latex": {name.rpartition("/")[2]: text for name, text in latex.items()}}
+
+
+def _iter_download_columns(table: BoardTable) -> Iterator[tuple[str, list[str]]]:
+    reasons = {"": "", **dict(table.notes)}
+    for place, column in enumerate(table.columns):
+        cells = [line.cells[place] for line in table.lines]
+        estimates = [c.number if isinstance(c.number, Estimate) else None for c in cells]
+        beside = [
+            "" if estimate else cell.doubt for cell, estimate in zip(cells, estimates, strict=True)
+        ]
+        yield column.title, [_format_exact_cell(cell) for cell in cells]
+        if any(estimates):
+            yield f"{column.title}, low", [_format_digits(e.low) if e else "" for e in estimates]
+            yield f"{column.title}, high", [_format_digits(e.high) if e else "" for e in estimates]
+            yield f"{column.title}, n", [str(e.n) if e else "" for e in estimates]
+        if any(beside):
+            yield f"{column.title}, note", beside
+        if any(cell.note for cell in cells):
+            yield f"{column.title}, not measured", [reasons[cell.note] for cell in cells]
+    if any(line.kind for line in table.lines):
+        yield "Kind", [line.kind for line in table.lines]
+
+
+def _format_exact_cell(cell: BoardTableCell) -> str:
+    match cell.number:
+        case None:
+            return cell.text
+        case Estimate(value=value):
+            return _format_digits(value)
+        case number:
+            return str(number)
+
+
+def _format_digits(value: float) -> str:
+    return f"{value:.{_DIGITS}g}"
+
+
+def _format_displayed_cell(cell: BoardTableCell) -> str:
+    if isinstance(cell.number, Estimate):
+        ends = cell.doubt.partition(", n ")[0]
+        return f"{cell.text} [{ends.replace(' to ', ', ')}]"
+    if cell.note:
+        return f"({cell.note})"
+    return f"{cell.text} ({cell.badge})" if cell.badge else cell.text
+
+
+def _build_named_rows(
+    columns: Sequence[tuple[str, Sequence[str]]], *, n_rows: int
+) -> tuple[list[str], list[dict[str, str]]]:
+    """Return distinct column names, and the rows as dictionaries by column name."""
+    names = number_duplicate_names([title for title, _ in columns])
+    values = [cells for _, cells in columns]
+    return names, [
+        {name: cells[row] for name, cells in zip(names, values, strict=True)}
+        for row in range(n_rows)
+    ]
+
+
+def number_duplicate_names(names: Sequence[str]) -> list[str]:
+    """Return the names made distinct: the second and later use of a name gets a number, from 2."""
+    return _number_repeated_names(names, " ({})")
+
+
+def _number_repeated_names(names: Sequence[str], form: str) -> list[str]:
+    """Return the names made distinct: repeated names get a number from 2 in the format `form`."""
+    told: list[str] = []
+    for name in names:
+        numbered = (name + form.format(number) for number in itertools.count(2))
+        told.append(name if name not in told else next(n for n in numbered if n not in told))
+    return told
+
+
+def format_clips_csv(browser: ClipBrowserData) -> str:
+    """Return the clip list of a report as CSV: one line per clip, one column per reviewer."""
+    entrants = [entrant["name"] for entrant in browser.index["entrants"]]
+    columns = number_duplicate_names(["Clip", "Made by", *entrants])
+    return build_csv_table(columns, _iter_clip_rows(browser, columns))
+
+
+def _iter_clip_rows(browser: ClipBrowserData, columns: list[str]) -> Iterator[dict[str, str]]:
+    creators, n_entrants = browser.index["creators"], len(browser.index["entrants"])
+    for _, clip, creator, _, answers in browser.lines:
+        made_by = "real" if creator == -1 else creators[creator]
+        told = {place: STATUSES[status] for place, status in answers}
+        outcomes = [told.get(place, "") for place in range(n_entrants)]
+        yield dict(zip(columns, (clip, made_by, *outcomes), strict=True))

@@ -1,0 +1,386 @@
+"""Data of a report's clip browser: a small index that is loaded first, and pages loaded on demand."""
+
+import base64
+import gzip
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, overload
+
+from unreel.benchmarks.entry import Entry
+from unreel.core.box import Box
+from unreel.core.chunks import iter_chunks
+from unreel.core.clip import Clip, Generated
+from unreel.core.failure import Failure
+from unreel.core.judgement import Label, Rating
+from unreel.core.span import convert_to_microseconds
+from unreel.core.trace import Trace
+from unreel.core.verdict import TraceVerdict, Unparsed, is_answer_correct
+from unreel.evaluation.review_stage import CLIP_CLOCK
+from unreel.protocols.locate.verdict_texts import describe_located_segment
+from unreel.report.clips.clip_files import (
+    CHUNK,
+    FAILED,
+    RIGHT,
+    UNREADABLE,
+    WRONG,
+    PaginatedClips,
+    ReportMediaFolder,
+    format_clip_page_path,
+)
+from unreel.report.entrants import (
+    AnsweredQuestion,
+    ReportClip,
+    ReportEntrant,
+    parse_answer_notes,
+)
+
+LONGEST_TEXT: Final = 20_000
+"""Letters of an answer that the page keeps."""
+SHORT_ID: Final = 12
+
+
+_Sheet = tuple[tuple[int, AnsweredQuestion], ...]
+"""All that is known of one clip or pair of a benchmark: the items about it, each with its entrant's place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipBrowserData:
+    """Data of the clip browser: the index, and the details of the clips on the first page.
+
+    The details of other pages are in separate files.
+    """
+
+    index: Mapping[str, Any]
+    """With the lines of the first page, and what each page holds."""
+    packed: str
+    """Details of the first page."""
+    lines: Sequence[list[Any]]
+    """One for each clip."""
+    n_answers: int
+    addresses: Mapping[tuple[str, str], Mapping[str, str]]
+    """What leads to a clip or pair in the report's address, by its benchmark and its key."""
+
+    @property
+    def n_clips(self) -> int:
+        """Return the number of clips, or of pairs, in the browser."""
+        return len(self.lines)
+
+
+def build_clip_browser(
+    entrants: Sequence[ReportEntrant],
+    names: Sequence[str],
+    media: ReportMediaFolder,
+    *,
+    put: Callable[[str, str], object],
+) -> ClipBrowserData:
+    """Build the clip browser of all `entrants`, shown under `names`, and write its media to `media`.
+
+    `put` is called once for each page of clips, with the file name and the text of the page, so
+    that no page stays in memory.
+    """
+    places: dict[tuple[str, str], int] = {}
+    sheets: list[_Sheet] = []
+    for place, entrant in enumerate(entrants):
+        for item in entrant.items:
+            number = places.setdefault((entrant.benchmark, item.key), len(sheets))
+            if number == len(sheets):
+                sheets.append(((place, item),))
+            else:
+                sheets[number] = (*sheets[number], (place, item))
+    ids = _build_short_distinct_ids([key for _, key in places])
+    lines = _ClipIndexLines(ids, sheets)
+    creators, kinds = lines.creators, lines.kinds
+    details = (_build_question_json(sheet, media) for sheet in sheets)
+    book = PaginatedClips(names=names, creators=creators.listed, kinds=kinds.listed, lines=lines)
+    first, made, holds = "", [], []
+    for number, told in enumerate(iter_chunks(details, CHUNK)):
+        packed = _compress_chunk(told)
+        first = first or packed
+        made.append(book.made(number, packed))
+        holds.append(book.holds(number))
+        put(format_clip_page_path(number), book.page(number, packed))
+    index = {
+        "creators": creators.listed,
+        "kinds": kinds.listed,
+        "entrants": [
+            {
+                "name": name,
+                "protocol": entrant.protocol,
+                "condition": str(entrant.condition),
+                "floor": entrant.is_floor,
+                "places": entrant.instrument.needs_box_space,
+            }
+            for name, entrant in zip(names, entrants, strict=True)
+        ],
+        "clips": lines[:CHUNK],
+        "chunk": CHUNK,
+        "n_clips": len(lines),
+        "pages": holds,
+        "made": made,
+    }
+    return ClipBrowserData(
+        index=index,
+        packed=first,
+        lines=lines,
+        n_answers=sum(map(len, sheets)),
+        addresses=_ClipLinkParameters(places, ids),
+    )
+
+
+class _ClipLinkParameters(Mapping[tuple[str, str], Mapping[str, str]]):
+    """URL parameters that link to each clip or pair in the browser, created on demand."""
+
+    def __init__(self, places: Mapping[tuple[str, str], int], ids: Sequence[str]) -> None:
+        self._places, self._ids = places, ids
+
+    def __getitem__(self, where: tuple[str, str]) -> Mapping[str, str]:
+        place = self._places[where]
+        page = {"page": str(place // CHUNK + 1)} if place >= CHUNK else {}
+        return {"clip": self._ids[place]} | page
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def _get_question_clips(sheet: _Sheet) -> tuple[ReportClip, ...]:
+    _, item = sheet[0]
+    return item.subjects
+
+
+class _DistinctWordNumbers:
+    """Numbers of distinct words, so that the browser's index stores each word once."""
+
+    def __init__(self) -> None:
+        self.listed: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, word: str) -> int:
+        if word not in self._numbers:
+            self._numbers[word] = len(self.listed)
+            self.listed.append(word)
+        return self._numbers[word]
+
+
+def _build_short_distinct_ids(keys: Sequence[str]) -> list[str]:
+    """Shorten the keys of clips to ids for the browser; a repeated id gets a number."""
+    seen: dict[str, int] = {}
+    ids = []
+    for key in keys:
+        short = "-".join(part[:SHORT_ID] for part in key.split("+"))
+        seen[short] = seen.get(short, 0) + 1
+        ids.append(short if seen[short] == 1 else f"{short}.{seen[short]}")
+    return ids
+
+
+class _ClipIndexLines(Sequence[list[Any]]):
+    """Lines of the browser's index: id, name, creator (-1: real), trace categories, answers.
+
+    They are created page by page.
+    """
+
+    def __init__(self, ids: Sequence[str], sheets: Sequence[_Sheet]) -> None:
+        self.creators, self.kinds = _DistinctWordNumbers(), _DistinctWordNumbers()
+        self._ids, self._sheets = ids, sheets
+        self._page: tuple[range, list[list[Any]]] = range(0), []
+        for _ in self:
+            pass  # creators and kinds get their numbers in the order of the clips
+
+    def __len__(self) -> int:
+        return len(self._sheets)
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return map(self._line, range(len(self)))
+
+    @overload
+    def __getitem__(self, index: int) -> list[Any]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[list[Any]]: ...
+
+    def __getitem__(self, place: int | slice) -> list[Any]:
+        if isinstance(place, int):
+            return self._line(place)
+        places = range(len(self))[place]
+        if self._page[0] != places:
+            self._page = places, [self._line(each) for each in places]
+        return self._page[1]
+
+    def _line(self, index: int) -> list[Any]:
+        sheet = self._sheets[index]
+        entries = [subject.entry for subject in _get_question_clips(sheet)]
+        made_by = [e.origin.creator for e in entries if isinstance(e.origin, Generated)]
+        marked = sorted({c.value for e in entries for t in e.traces for c in t.categories})
+        return [
+            self._ids[index],
+            " | ".join(entry.name for entry in entries),
+            self.creators.number(made_by[0]) if made_by else -1,
+            [self.kinds.number(kind) for kind in marked],
+            [[number, grade_answer(item)] for number, item in sheet],
+        ]
+
+
+def grade_answer(item: AnsweredQuestion) -> int:
+    """Return the grade of the answer: right, wrong, unreadable or failed.
+
+    A realism score is wrong if it is far from the true score.
+    """
+    if isinstance(item.outcome, Failure):
+        return FAILED
+    right = is_answer_correct(item.outcome, item.rows[0].truth, item.subjects[0].entry.label)
+    if right is None:
+        return UNREADABLE
+    return RIGHT if right else WRONG
+
+
+def _compress_chunk(chunk: list[dict[str, Any]]) -> str:
+    text = json.dumps(chunk, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
+
+
+def _build_question_json(sheet: _Sheet, media: ReportMediaFolder) -> dict[str, Any]:
+    return {
+        "clips": [_build_clip_json(subject, media) for subject in _get_question_clips(sheet)],
+        "answers": [_build_answer_json(place, item) for place, item in sheet],
+    }
+
+
+def _build_clip_json(subject: ReportClip, media: ReportMediaFolder) -> dict[str, Any]:
+    entry = subject.entry
+    description = {
+        "name": entry.name,
+        "label": entry.label.value,
+        "creator": entry.origin.creator if isinstance(entry.origin, Generated) else "",
+        "setting": entry.origin.setting if isinstance(entry.origin, Generated) else "",
+        "split": entry.split,
+        "group": entry.group,
+        "prompt": entry.prompt[:LONGEST_TEXT],
+        "difficulty": entry.difficulty,
+        "traces": [_build_trace_json(trace) for trace in entry.traces],
+        "rating": _build_rating_json(entry.rating),
+        "votes": _count_votes(entry),
+    }
+    if isinstance(subject.clip, Failure):
+        return description | {"failure": _build_failure_json(subject.clip)}
+    source, reason = media.add(subject.clip)
+    return description | _build_video_facts_json(subject.clip) | {"src": source, "absent": reason}
+
+
+def _build_video_facts_json(clip: Clip) -> dict[str, Any]:
+    video, rate = clip.facts.video, clip.facts.video.average_rate
+    return {
+        "id": clip.id,
+        "width": video.width,
+        "height": video.height,
+        "duration_us": convert_to_microseconds(video.duration_s),
+        "first_us": convert_to_microseconds(video.first_at_s),
+        "rate": None if video.variable_rate else [rate.numerator, rate.denominator],
+        "n_frames": video.n_frames,
+    }
+
+
+def _build_trace_json(trace: Trace) -> dict[str, Any]:
+    return {
+        "start_us": trace.span.start_us,
+        "end_us": trace.span.end_us,
+        "boxes": [{"at_us": mark.at_us, **_build_box_json(mark.box)} for mark in trace.track],
+        "kinds": sorted(category.value for category in trace.categories),
+        "text": trace.explanation[:LONGEST_TEXT],
+    }
+
+
+def _build_box_json(box: Box) -> dict[str, float]:
+    return {edge: round(getattr(box, edge), 5) for edge in ("x0", "y0", "x1", "y1")}
+
+
+def _build_rating_json(rating: Rating | None) -> dict[str, Any] | None:
+    if rating is None:
+        return None
+    return {"score": rating.score, "problem": rating.problem, "adherence": rating.adherence}
+
+
+def _count_votes(entry: Entry) -> list[int] | None:
+    """Return the number of people's votes for generated, and the number of all votes."""
+    if not entry.votes:
+        return None
+    return [sum(vote.label is Label.GENERATED for vote in entry.votes), len(entry.votes)]
+
+
+def _build_failure_json(failure: Failure) -> dict[str, str]:
+    return {
+        "reason": failure.reason.value,
+        "detail": failure.detail[:LONGEST_TEXT],
+        "remedy": failure.reason.remedy,
+    }
+
+
+def _build_answer_json(index: int, item: AnsweredQuestion) -> dict[str, Any]:
+    stored, outcome = item.stored, item.outcome
+    answer: dict[str, Any] = {"entrant": index, "status": grade_answer(item)}
+    if isinstance(outcome, Failure):
+        answer["failure"] = _build_failure_json(outcome)
+    else:
+        text = stored.get("text") or ""
+        answer["text"] = text[:LONGEST_TEXT]
+        answer["cut"] = max(0, len(text) - LONGEST_TEXT)
+        answer["said"] = dict(_iter_parsed_parts(outcome))
+        answer["unread"] = dict(_iter_unparsed_parts(outcome))
+    if isinstance(outcome, TraceVerdict):
+        answer["meets"] = _compare_with_traces(item, outcome)
+    for column in ("latency_us", "input_tokens", "output_tokens", "cost_usd"):
+        if stored.get(column) is not None:
+            answer[column] = stored[column]
+    answer["shown_us"] = list(iter_shown_frame_times(item))
+    return answer
+
+
+def iter_shown_frame_times(item: AnsweredQuestion) -> Iterator[list[int]]:
+    """Yield, for each clip of the question, the times of the frames shown to the model (microseconds)."""
+    notes = parse_answer_notes(item)
+    counted = notes.get("clock") == CLIP_CLOCK
+    for subject, frames in zip(item.subjects, notes.get("frames") or (), strict=False):
+        clip, first_s = subject.clip, Fraction(0)
+        if not counted and isinstance(clip, Clip):
+            first_s = clip.facts.video.first_at_s
+        yield [convert_to_microseconds(Fraction(at) - first_s) for _, at in frames]
+
+
+def _iter_parsed_parts(outcome: Any) -> Iterator[tuple[str, Any]]:
+    for part in outcome.__slots__:
+        value = getattr(outcome, part)
+        if isinstance(value, Box):
+            yield part, _build_box_json(value)
+        elif isinstance(value, tuple):
+            yield part, "; ".join(map(describe_located_segment, value)) or "none"
+        elif not isinstance(value, Unparsed):
+            yield part, value[:LONGEST_TEXT] if isinstance(value, str) else value
+
+
+def _iter_unparsed_parts(outcome: Any) -> Iterator[tuple[str, str]]:
+    # An answer of real owes no box, time or explanation.
+    owes_all = getattr(outcome, "label", None) is not Label.REAL
+    for part in outcome.__slots__ if owes_all else ("label",):
+        value = getattr(outcome, part)
+        if isinstance(value, Unparsed):
+            yield part, value.reason.value
+
+
+def _compare_with_traces(item: AnsweredQuestion, verdict: TraceVerdict) -> list[dict[str, Any]]:
+    """Compare the verdict with each annotated trace: box overlap, time error and explanation score."""
+    comparisons = []
+    for row in item.rows:
+        truth, comparison = row.truth, {}
+        if verdict.label is Label.REAL or truth.trace is None:
+            continue
+        if truth.box is not None and isinstance(verdict.box, Box):
+            comparison["iou"] = round(truth.box.iou(verdict.box), 3)
+        if isinstance(verdict.start_us, int):
+            comparison["late_us"] = verdict.start_us - truth.start_us
+        if row.text_score is not None:
+            comparison["judged"] = row.text_score
+        comparisons.append(comparison)
+    return comparisons

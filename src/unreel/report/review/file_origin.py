@@ -1,0 +1,154 @@
+"""Checks of a clip file for signs of its origin, made without a model."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from unreel.core.clip import Clip, ClipFacts, FileTag
+from unreel.media.reader import MediaReader
+from unreel.report.review.provenance import (
+    C2paReadResult,
+    FileOriginCheck,
+    FileOriginCheckOutcome,
+    build_credentials_check,
+    build_skipped_watermark_check,
+    read_c2pa_manifest,
+)
+
+_PROGRAMS: Final = (
+    ("FFmpeg", re.compile(r"\b(lavf|lavc|ffmpeg)|^(Video|Sound)Handler$", re.IGNORECASE)),
+    ("HandBrake", re.compile(r"handbrake", re.IGNORECASE)),
+    ("GPAC", re.compile(r"\bgpac\b", re.IGNORECASE)),
+    ("L-SMASH", re.compile(r"l-smash", re.IGNORECASE)),
+    ("Google", re.compile(r"\bgoogle\b", re.IGNORECASE)),
+    ("Apple", re.compile(r"core media|quicktime|\bapple\b", re.IGNORECASE)),
+    ("Adobe", re.compile(r"\badobe\b|mainconcept|alias data handler", re.IGNORECASE)),
+    ("Twitter", re.compile(r"twitter", re.IGNORECASE)),
+)
+"""Names of writers in tags. FFmpeg names its streams like this by default."""
+_SIGNATURE: Final = "signature"
+_NAMING: Final = frozenset(
+    {"encoder", "encoding_tool", "handler_name", "software", "writing_application", "vendor_id"}
+)
+_PIXELS: Final = "Traces of compression in the picture itself were not looked for."
+
+
+def check_program_names(facts: ClipFacts) -> FileOriginCheck:
+    """Check the file's tags for the names of programs that wrote it."""
+    named = [
+        tag for tag in facts.tags if tag.value and _get_tag_kind(tag) in {*_NAMING, _SIGNATURE}
+    ]
+    others = [tag.name for tag in facts.tags if not tag.value]
+    words = [
+        f"\u201c{tag.value}\u201d{_format_tag_owner(tag)} in the {_format_tag_location(tag)}"
+        for tag in named
+    ]
+    says = f"{'; '.join(words)}." if words else "None left its name."
+    if others:
+        says += f" The file also carries {', '.join(others)}; their content is not shown here."
+    name = "Programs that wrote the file"
+    return FileOriginCheck(
+        name=name,
+        found=FileOriginCheckOutcome.SOMETHING if words else FileOriginCheckOutcome.NOTHING,
+        says=says,
+    )
+
+
+def check_for_reencoding(facts: ClipFacts) -> FileOriginCheck:
+    """Check for signs that the file was re-encoded."""
+    signs = list(_iter_reencoding_signs(facts.tags))
+    if not signs:
+        says = "None in the names that programs left. Many programs leave none, so that proves nothing."
+    else:
+        says = " ".join(signs)
+    return FileOriginCheck(
+        name="Signs of re-encoding",
+        found=FileOriginCheckOutcome.SOMETHING if signs else FileOriginCheckOutcome.NOTHING,
+        says=f"{says} {_PIXELS}",
+    )
+
+
+def _iter_reencoding_signs(tags: Iterable[FileTag]) -> Iterator[str]:
+    tags = tuple(tags)
+    writers = [name for name, pattern in _PROGRAMS if _has_matching_tag(tags, pattern)]
+    encoders = [tag.value.partition(" ")[0] for tag in tags if tag.name == _SIGNATURE]
+    if len(writers) > 1:
+        yield (
+            f"{' and '.join(writers)} both left names: a sign that the file was repackaged or encoded "
+            "again by a second program."
+        )
+    if encoders:
+        yield (
+            f"{encoders[0]}, an encoder in software, made the picture stream; phones and cameras mostly "
+            "use one in hardware. A sign that this is no recording as it left a camera; generators, "
+            "editors and sites that pass files on all encode in this way."
+        )
+
+
+def _has_matching_tag(tags: Iterable[FileTag], pattern: re.Pattern[str]) -> bool:
+    return any(_get_tag_kind(tag) in _NAMING and pattern.search(tag.value) for tag in tags)
+
+
+def _get_tag_kind(tag: FileTag) -> str:
+    return tag.name.rpartition(" ")[2]
+
+
+def _format_tag_location(tag: FileTag) -> str:
+    if tag.name == _SIGNATURE:
+        return "picture"
+    of, _, _ = tag.name.rpartition(" ")
+    return {"video": "picture stream", "audio": "sound stream"}.get(of, "container")
+
+
+def _format_tag_owner(tag: FileTag) -> str:
+    """Return the program that writes this tag, in brackets; "" if the tag contains its name."""
+    owners = [name for name, pattern in _PROGRAMS if pattern.search(tag.value)]
+    return f" ({owners[0]})" if owners and owners[0].lower() not in tag.value.lower() else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOriginChecks:
+    """Results of all checks of a clip file for its origin, and its C2PA manifest."""
+
+    provenance: C2paReadResult
+    checks: tuple[FileOriginCheck, ...]
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """Return the sentences in which the file itself states that it was generated."""
+        return tuple(check.claim for check in self.checks if check.claim)
+
+
+def check_file_origin(
+    clip: Clip, *, reader: MediaReader, without_seccomp: bool, drawn: bool
+) -> FileOriginChecks:
+    """Check the file of `clip` for signs of its origin, without a model.
+
+    With `drawn`, for sample clips, visible watermarks are not searched.
+    """
+    file = Path(clip.location)
+    provenance = read_c2pa_manifest(file, without_seccomp=without_seccomp)
+    if drawn:
+        marks = build_skipped_watermark_check("the clip was drawn for this sample.")
+    else:
+        from unreel.report.review.visible_watermarks import (
+            check_visible_watermarks,  # numbers: half a second to load
+        )
+
+        marks = check_visible_watermarks(file, reader)
+    return build_file_origin_checks(clip.facts, marks=marks, provenance=provenance)
+
+
+def build_file_origin_checks(
+    facts: ClipFacts, *, marks: FileOriginCheck, provenance: C2paReadResult
+) -> FileOriginChecks:
+    """Combine the results of all checks of a file, the strongest kind of evidence first."""
+    own = (
+        marks,
+        build_credentials_check(provenance),
+        check_program_names(facts),
+        check_for_reencoding(facts),
+    )
+    return FileOriginChecks(provenance=provenance, checks=own)

@@ -1,0 +1,297 @@
+"""Result of a review: its summary in one sentence, and a JSON document with the page's content."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+from unreel.core.answer import Reply
+from unreel.core.estimate import Estimate, Measured
+from unreel.core.failure import Failure
+from unreel.core.judgement import Label
+from unreel.core.safe_text import sanitise_line
+from unreel.core.span import MICROSECONDS, format_seconds
+from unreel.core.verdict import TraceVerdict
+from unreel.evaluation.opinion import Opinion
+from unreel.evaluation.review import Review
+from unreel.report.review.file_origin import FileOriginChecks
+from unreel.report.review.opinion_text import compute_reviewer_agreements
+from unreel.report.review.reviewer_accuracy import (
+    ReviewerAccuracyRecord,
+    format_reviewer_accuracy,
+    select_matching_records,
+)
+from unreel.reviewers.external.factory import COMMAND, HTTP
+from unreel.reviewers.registry import FLOORS
+
+Says = Literal["generated", "both", "unsure", "real", "graded", "refused", "unreadable", "silent"]
+_ORDER: Final[tuple[Says, ...]] = get_args(Says)
+Attention = Literal["disagreement", "failure", "generated", "none"]
+"""Why a person should look at a clip before others."""
+_MISSING: Final = {"refused", "unreadable", "silent"}
+_ONE: Final[dict[Says, str]] = {
+    "generated": "says {clip} looks AI-generated",
+    "both": "says that {clip} looks AI-generated, and also that it looks real",
+    "unsure": "is unsure (its verdict changes when the clip is changed a little)",
+    "real": "says {clip} looks real",
+    "graded": "rates the realism of {clip}",
+    "refused": "refused to answer",
+    "unreadable": "gave an answer that could not be read",
+    "silent": "gave no answer",
+}
+_SEVERAL: Final[dict[Says, str]] = {
+    "generated": "say {clip} looks AI-generated",
+    "both": "say that {clip} looks AI-generated, and also that it looks real",
+    "unsure": "are unsure (their verdicts change when the clip is changed a little)",
+    "real": "say {clip} looks real",
+    "graded": "rate the realism of {clip}",
+    "refused": "refused to answer",
+    "unreadable": "gave answers that could not be read",
+    "silent": "gave no answer",
+}
+_MODEL: Final = "AI model"
+_KINDS: Final = (
+    ("recorded:", "recorded answers"),
+    (COMMAND, "program"),
+    (HTTP, "service"),
+)
+_PAIR: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewerStatement:
+    """Overall statement of one reviewer about a clip, combined from all its answers."""
+
+    reviewer: str
+    says: Says
+    onset_us: int | None = None
+    """The first onset that it names."""
+    grades: tuple[tuple[int, str], ...] = ()
+    """Scores with their words."""
+    reason: str = ""
+    """Why it gave no answer, in a word or two."""
+
+
+def summarise_by_reviewer(review: Review) -> tuple[ReviewerStatement, ...]:
+    """Return one combined statement per reviewer, in the given order.
+
+    If any opinion is about a label, only labels count, and scores do not.
+    """
+    opinions = review.opinions
+    unsure = {found.opinion.key for found in review.stabilities if found.state == "unsure"}
+    labelled = [opinion for opinion in opinions if opinion.wording.decides == "label"]
+    by_reviewer: dict[str, list[Opinion]] = {}
+    for opinion in labelled or opinions:
+        by_reviewer.setdefault(opinion.reviewer, []).append(opinion)
+    return tuple(
+        _build_reviewer_statement(sanitise_line(reviewer), own, unsure)
+        for reviewer, own in by_reviewer.items()
+    )
+
+
+def classify_attention(review: Review, origin: FileOriginChecks) -> Attention:
+    """Return the reason why a person should look at the clip first, such as `disagreement`; or `none`."""
+    says = {voice.says for voice in summarise_by_reviewer(review)}
+    is_generated = "generated" in says or bool(origin.claims)
+    if says & {"both", "unsure"} or (is_generated and "real" in says):
+        return "disagreement"
+    if says & _MISSING or not review.is_complete:
+        return "failure"
+    return "generated" if is_generated else "none"
+
+
+def get_reviewer_kind_name(reviewer: str) -> str:
+    """Return the kind of the reviewer as text for a page, such as "AI model", from its name."""
+    for prefix, kind in _KINDS:
+        if reviewer.startswith(prefix):
+            return kind
+    if reviewer in FLOORS:
+        return "fixed rule, no AI model"
+    return _MODEL if "/" in reviewer else "reviewer"
+
+
+def find_first_onset_us(opinions: Sequence[Opinion]) -> int | None:
+    """Return the earliest onset that the opinions report; `None` if there is none."""
+    return min(_list_onsets(opinions), default=None)
+
+
+def format_review_headline(review: Review) -> str:
+    """Return one sentence that summarises the verdicts on the clip."""
+    voices = summarise_by_reviewer(review)
+    if not voices:
+        return "No model was asked about it."
+    if len(voices) == 1:
+        name = voices[0].reviewer
+        who = f"The {_MODEL} {name}" if get_reviewer_kind_name(name) == _MODEL else name
+        return f"{who} {_format_statement(voices[0].says, voices)}."
+    noun = (
+        f"{_MODEL}s"
+        if all(get_reviewer_kind_name(v.reviewer) == _MODEL for v in voices)
+        else "reviewers"
+    )
+    by_says: dict[Says, list[ReviewerStatement]] = {}
+    for says in _ORDER:
+        if own := [voice for voice in voices if voice.says == says]:
+            by_says[says] = own
+    parts: list[str] = []
+    for place, (says, own) in enumerate(by_says.items()):
+        who = _format_reviewer_count(
+            len(own), len(voices), noun=noun, place=place, n_groups=len(by_says)
+        )
+        parts.append(f"{who} {_format_statement(says, own, clip='it' if parts else 'this clip')}")
+    sentence = "; ".join(parts)
+    return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def _build_reviewer_statement(
+    reviewer: str, opinions: Sequence[Opinion], unsure: Collection[str]
+) -> ReviewerStatement:
+    decisions = [opinion.decision for opinion in opinions if opinion.is_readable]
+    labels = {decision for decision in decisions if isinstance(decision, Label)}
+    grades = tuple(
+        (opinion.decision, opinion.headline)
+        for opinion in opinions
+        if opinion.is_readable and not isinstance(opinion.decision, Label)
+    )
+    failures = [o.outcome for o in opinions if isinstance(o.outcome, Failure)]
+    says: Says
+    if any(opinion.key in unsure for opinion in opinions):
+        says = "unsure"
+    elif labels:
+        says = "both" if len(labels) > 1 else "real" if Label.REAL in labels else "generated"
+    elif grades:
+        says = "graded"
+    elif any(opinion.is_refusal for opinion in opinions):
+        says = "refused"
+    else:
+        says = "silent" if len(failures) == len(opinions) else "unreadable"
+    return ReviewerStatement(
+        reviewer=reviewer,
+        says=says,
+        onset_us=find_first_onset_us(opinions),
+        grades=grades,
+        reason=failures[0].reason.value.replace("-", " ") if says == "silent" else "",
+    )
+
+
+def _list_onsets(opinions: Sequence[Opinion]) -> list[int]:
+    verdicts = [opinion.verdict for opinion in opinions]
+    return [
+        verdict.start_us
+        for verdict in verdicts
+        if isinstance(verdict, TraceVerdict)
+        and verdict.label is Label.GENERATED
+        and isinstance(verdict.start_us, int)
+    ]
+
+
+def _format_reviewer_count(n: int, of: int, *, noun: str, place: int, n_groups: int) -> str:
+    if n == of:
+        return f"both {noun}" if of == _PAIR else f"all {of} {noun}"
+    if place == 0:
+        return f"{n} of {of} {noun}"
+    if n_groups == _PAIR:
+        return "the other" if n == 1 else f"the other {n}"
+    return str(n)
+
+
+def _format_statement(
+    says: Says, voices: Sequence[ReviewerStatement], *, clip: str = "this clip"
+) -> str:
+    words = (_ONE if len(voices) == 1 else _SEVERAL)[says].format(clip=clip)
+    onsets = sorted({voice.onset_us for voice in voices if voice.onset_us is not None})
+    grades = sorted({grade for voice in voices for grade in voice.grades})
+    reasons = dict.fromkeys(voice.reason for voice in voices if voice.reason)
+    if onsets and says == "generated":
+        return f"{words}, from {format_seconds(onsets[0])}{_format_onset_suffix(len(onsets))}"
+    if grades and says == "graded":
+        said = [text for _, text in grades]
+        rating = said[0] if len(said) == 1 else f"{said[0]} to {said[-1]}"
+        return f"{words} as {rating}"
+    return f"{words} ({', '.join(reasons)})" if reasons else words
+
+
+def _format_onset_suffix(n_onsets: int) -> str:
+    return " at the earliest" if n_onsets > 1 else ""
+
+
+FORM: Final = {"form": "unreel-review", "version": 1}
+"""What the document is; a field that changes its meaning makes a new version."""
+
+
+def build_review_json(
+    review: Review, origin: FileOriginChecks, *, records: Sequence[ReviewerAccuracyRecord] = ()
+) -> dict[str, Any]:
+    """Return the result of one review as values of JSON types."""
+    stability = {"stability": [found.to_json() for found in review.stabilities]}
+    return {
+        "file": review.clip.location,
+        "clip": review.clip.id,
+        "parser": review.mode,
+        "attention": classify_attention(review, origin),
+        "summary": [format_review_headline(review), *origin.claims],
+        "reviewers": [
+            {
+                "reviewer": voice.reviewer,
+                "says": voice.says,
+                "onset_us": voice.onset_us,
+                "onset_s": _convert_to_seconds(voice.onset_us),
+            }
+            for voice in summarise_by_reviewer(review)
+        ],
+        "facts": review.clip.facts,
+        "checks": origin.checks,
+        "provenance": origin.provenance,
+        "opinions": [_build_opinion_json(opinion, records) for opinion in review.opinions],
+        "agreement": compute_reviewer_agreements(review.opinions),
+        **(stability if review.trials else {}),
+    }
+
+
+def _build_opinion_json(
+    opinion: Opinion, records: Sequence[ReviewerAccuracyRecord]
+) -> dict[str, Any]:
+    exhibit = opinion.exhibit
+    verdict = opinion.verdict
+    start = verdict.start_us if isinstance(verdict, TraceVerdict) else None
+    took = opinion.outcome.latency_us if isinstance(opinion.outcome, Reply) else None
+    return {
+        "reviewer": opinion.reviewer,
+        "instrument": str(opinion.question.instrument),
+        "condition": opinion.question.condition.written(),
+        "key": opinion.key,
+        "headline": opinion.headline,
+        "is_readable": opinion.is_readable,
+        "problem": opinion.problem,
+        "verdict": verdict,
+        "start_s": _convert_to_seconds(start if isinstance(start, int) else None),
+        "failure" if isinstance(opinion.outcome, Failure) else "reply": opinion.outcome,
+        "latency_s": _convert_to_seconds(took),
+        "cost_usd": opinion.cost_usd,
+        "box_space": opinion.box_space,
+        "prompt": opinion.prompt,
+        "shown": [
+            {"index": frame.index, "at_s": frame.at_s, "seconds": round(float(frame.at_s), 6)}
+            for frame in (exhibit.frames if exhibit else ())
+        ],
+        "record": format_reviewer_accuracy(opinion, records),
+        "figures": [
+            {
+                "metric": figure.metric,
+                "title": figure.title,
+                "unit": figure.unit,
+                **_build_measurement_json(value),
+            }
+            for record in select_matching_records(opinion, records)
+            for figure, value in record.figures
+        ],
+    }
+
+
+def _build_measurement_json(value: Measured) -> dict[str, Any]:
+    if isinstance(value, Estimate):
+        return {"value": value.value, "low": value.low, "high": value.high, "n": value.n}
+    return {"why": value.why}
+
+
+def _convert_to_seconds(us: int | None) -> float | None:
+    return None if us is None else us / MICROSECONDS

@@ -1,0 +1,60 @@
+"""Accuracy of a reviewer in earlier runs over benchmarks with ground truth, for a review's page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from unreel.core.estimate import Measured, Unmeasured
+from unreel.core.question import Condition, Instrument
+from unreel.evaluation.opinion import Opinion
+from unreel.protocols.metric_definitions import MetricDefinition
+
+UNKNOWN: Final = "not known"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewerAccuracyRecord:
+    """Measured accuracy of a reviewer in one run under one condition, overall and by label."""
+
+    reviewer: str
+    instrument: Instrument
+    condition: Condition
+    benchmark: str
+    figures: tuple[tuple[MetricDefinition, Measured], ...]
+
+    def __str__(self) -> str:
+        told = [_format_metric(figure, value) for figure, value in self.figures]
+        meaning = self.figures[0][0].meaning
+        return f"{'; '.join(told)}. On {self.benchmark}; {self.figures[0][0].title}: {meaning}"
+
+
+def select_matching_records(
+    opinion: Opinion, records: Sequence[ReviewerAccuracyRecord]
+) -> tuple[ReviewerAccuracyRecord, ...]:
+    """Select the accuracy records with the reviewer, protocol and condition of `opinion`."""
+    asked = opinion.question
+    wanted = (opinion.reviewer, asked.instrument, asked.condition)
+    return tuple(r for r in records if (r.reviewer, r.instrument, r.condition) == wanted)
+
+
+def _format_metric(figure: MetricDefinition, value: Measured) -> str:
+    if isinstance(value, Unmeasured):
+        return f"{figure.title} not known ({value.why})"
+    unit = f" {figure.unit}" if figure.unit else ""
+    at, low, high = (f"{one:.{figure.places}f}" for one in (value.value, value.low, value.high))
+    doubt = f"{value.level:.0%} interval {low} to {high}, n = {value.n}"
+    return f"{figure.title} {at}{unit} ({doubt})"
+
+
+def format_reviewer_accuracy(opinion: Opinion, records: Sequence[ReviewerAccuracyRecord]) -> str:
+    """Return as text the accuracy of the opinion's reviewer in runs with this question and condition."""
+    own = [record for record in records if record.reviewer == opinion.reviewer]
+    alike = [record for record in own if record.instrument == opinion.question.instrument]
+    if found := select_matching_records(opinion, records):
+        return "; ".join(dict.fromkeys(map(str, found)))
+    if alike:
+        other = ", ".join(dict.fromkeys(str(record.condition) for record in alike))
+        return f"{UNKNOWN} for what it was shown here; the runs named have {other}"
+    if own:
+        return f"{UNKNOWN} for this question; the runs named asked it another one"
+    return f"{UNKNOWN}: it is in none of the runs named" if records else UNKNOWN

@@ -1,0 +1,198 @@
+"""Check for visible watermarks: texts and logos over the picture that may name a generator."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from unreel.core.box import Box
+from unreel.core.errors import MissingExtraError
+from unreel.core.failure import Failure
+from unreel.core.safe_text import sanitise_line
+from unreel.curation.watermark.detection import LEAST_FRAMES, find_watermarks
+from unreel.curation.watermark.regions_and_ocr import (
+    ReadText,
+    WatermarkRegion,
+    WatermarkSearchResult,
+    build_ocr_reader,
+)
+from unreel.media.reader import MediaReader
+from unreel.report.review.provenance import (
+    MARKS,
+    FileOriginCheck,
+    FileOriginCheckOutcome,
+    build_skipped_watermark_check,
+)
+
+_SAMPLING: Final = "uniform-12"
+_LONGEST_SIDE: Final = 960
+_READ_SIDE: Final = 640
+"""Letters of a mark are read at this size as well as at full size, in a quarter of the time."""
+_LONGEST_TEXT: Final = 60
+_MOST_MARKS: Final = 6
+_THIRDS: Final = (1 / 3, 2 / 3)
+
+_SAID: Final = "AI-generated"
+_ANYWHERE: Final = {
+    "klingai": "Kling",
+    "\u53ef\u7075": "Kling",
+    "hailuo": "Hailuo",
+    "\u6d77\u87ba": "Hailuo",
+    "pixverse": "PixVerse",
+    "dreamina": "Dreamina",
+    "\u5373\u68a6": "Jimeng",
+    "jimeng": "Jimeng",
+    "seedance": "Seedance",
+    "runwayml": "Runway",
+    "pikalabs": "Pika",
+    "pikaart": "Pika",
+    "lumaai": "Luma",
+    "dreammachine": "Luma",
+    "haiperai": "Haiper",
+    "viduai": "Vidu",
+    "synthesia": "Synthesia",
+    "heygen": "HeyGen",
+    "invideoai": "InVideo",
+    "imaginedwithai": "Meta AI",
+    "aigenerated": _SAID,
+    "generatedbyai": _SAID,
+    "generatedwithai": _SAID,
+    "madewithai": _SAID,
+    "ai\u751f\u6210": _SAID,
+}
+"""Parts of a mark, without spaces and signs, that hardly any other word holds."""
+_WORDS: Final = {
+    "kling": "Kling",
+    "sora": "Sora",
+    "sora2": "Sora",
+    "veo": "Veo",
+    "veo2": "Veo",
+    "veo3": "Veo",
+    "runway": "Runway",
+    "pika": "Pika",
+    "luma": "Luma",
+    "vidu": "Vidu",
+    "haiper": "Haiper",
+    "minimax": "MiniMax",
+    "genmo": "Genmo",
+    "metaai": "Meta AI",
+    "grok": "Grok",
+}
+"""Whole words only: they are parts of others."""
+_ALIKE: Final = str.maketrans({"l": "i", "1": "i", "|": "i", "0": "o"})
+"""Letters that a reader of pictures takes for each other."""
+
+
+def check_visible_watermarks(file: Path, reader: MediaReader) -> FileOriginCheck:
+    """Search the clip at `file` for visible watermarks; the result also says what was not searched."""
+    sampled = reader.frames(file, sampling=_SAMPLING, longest_side=_LONGEST_SIDE)
+    if isinstance(sampled, Failure):
+        return build_skipped_watermark_check(sanitise_line(str(sampled)))
+    if len(sampled.frames) < LEAST_FRAMES:
+        return build_skipped_watermark_check(
+            f"the clip has {len(sampled.frames)} frames, too few to find static marks."
+        )
+    read_text, unread = _build_text_reader()
+    found = find_watermarks([frame.rgb() for frame in sampled.frames], read_text=read_text)
+    return build_watermark_check(found, unread=unread)
+
+
+def build_watermark_check(found: WatermarkSearchResult, *, unread: str = "") -> FileOriginCheck:
+    """Describe the watermarks in `found` as a file check.
+
+    Args:
+        found: Detected watermarks.
+        unread: Sentence with the reason why texts were not searched; "" if they were.
+    """
+    sentences = [
+        *_iter_fixed_mark_sentences(found.found),
+        *_iter_suspected_mark_sentences(found.suspected),
+        *_iter_roaming_mark_sentences(found.roaming),
+    ]
+    is_empty = not sentences
+    if is_empty:
+        part = "" if found.inconclusive is None else " in the part of the picture that moves"
+        subject = "No logo" if unread else "None"
+        sentences.append(f"{subject} was found{part}. Marks are easily cropped or painted over.")
+    if found.inconclusive is not None:
+        sentences.append(f"Not everything could be searched: {found.inconclusive}.")
+    if unread:
+        sentences.insert(0, unread)
+    nothing = FileOriginCheckOutcome.NOT_LOOKED if unread else FileOriginCheckOutcome.NOTHING
+    return FileOriginCheck(
+        name=MARKS,
+        found=nothing if is_empty else FileOriginCheckOutcome.SOMETHING,
+        says=" ".join(sentences),
+        claim=next(_iter_generator_claims(found), ""),
+    )
+
+
+def find_generator_name(text: str) -> str | None:
+    """Return the known generator that `text` names; `None` if `text` names no known generator."""
+    whole = _normalise_letters(text)
+    for part, generator in _ANYWHERE.items():
+        if _normalise_letters(part) in whole:
+            return generator
+    words = {_normalise_letters(word) for word in re.split(r"\W+", text)} | {whole}
+    return next((name for word, name in _WORDS.items() if _normalise_letters(word) in words), None)
+
+
+def _build_text_reader() -> tuple[ReadText | None, str]:
+    try:
+        return build_ocr_reader(detect_side=_READ_SIDE), ""
+    except MissingExtraError as error:
+        return None, f"Words over the picture were not searched: {error}."
+
+
+def _iter_generator_claims(found: WatermarkSearchResult) -> Iterator[str]:
+    fixed = [(mark.text or "", f"in its {_format_position(mark.box)}") for mark in found.found]
+    hints = [(mark.text or "", f"in its {_format_position(mark.box)}") for mark in found.suspected]
+    roaming = [(text, "at changing places") for text in found.roaming]
+    for text, where in (*fixed, *roaming, *hints):
+        generator = find_generator_name(text)
+        if generator is not None:
+            means = "which says that it is generated"
+            if generator != _SAID:
+                means = f"as on clips made with {generator}"
+            yield f"The words \u201c{_shorten_text(text)}\u201d can be read {where}, {means}."
+
+
+def _iter_fixed_mark_sentences(marks: Iterable[WatermarkRegion]) -> Iterator[str]:
+    for mark in list(marks)[:_MOST_MARKS]:
+        what = (
+            f"The words \u201c{_shorten_text(mark.text)}\u201d stay"
+            if mark.text
+            else "A logo stays"
+        )
+        yield f"{what} in the {_format_position(mark.box)} while the picture moves."
+
+
+def _iter_suspected_mark_sentences(marks: Iterable[WatermarkRegion]) -> Iterator[str]:
+    texts = [f"\u201c{_shorten_text(mark.text)}\u201d" for mark in marks if mark.text][:_MOST_MARKS]
+    if texts:
+        yield f"{', '.join(texts)} can be read near the border: a mark, or words of the scene."
+
+
+def _iter_roaming_mark_sentences(texts: Iterable[str]) -> Iterator[str]:
+    told = [f"\u201c{_shorten_text(text)}\u201d" for text in texts][:_MOST_MARKS]
+    if told:
+        yield f"{', '.join(told)} can be read at several places, one at a time, as a mark that jumps about."
+
+
+def _format_position(box: Box) -> str:
+    across, down = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
+    column = "left" if across < _THIRDS[0] else "right" if across > _THIRDS[1] else ""
+    row = "upper" if down < _THIRDS[0] else "lower" if down > _THIRDS[1] else ""
+    if row and column:
+        return f"{row} {column} corner"
+    if row:
+        return f"{row} edge"
+    return f"{column} edge" if column else "middle"
+
+
+def _normalise_letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold())).translate(_ALIKE)
+
+
+def _shorten_text(text: str | None) -> str:
+    return sanitise_line(text or "")[:_LONGEST_TEXT]

@@ -1,0 +1,95 @@
+"""Data of a season for its pages: leaderboards, answers, and properties of every clip."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Final
+
+from unreel.arena.answers.answer_table import SeasonAnswerTable
+from unreel.arena.boards.ablations import AblationEffect
+from unreel.arena.boards.leaderboard_types import LeaderboardRow, SeasonLeaderboard
+from unreel.arena.boards.reviewer_bias import ReviewerBias
+from unreel.arena.submission.season_log import SeasonLogEvent
+from unreel.core.errors import InvalidValueError
+from unreel.pages.player import PlayerSpec
+
+REAL_TITLE: Final = "Real clips"
+PAGES: Final = "entrants"
+"""Folder of the pages of single entrants."""
+_SPOKEN: Final = 40
+"""Letters of a name that its address keeps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonClipDetails:
+    """Properties of one clip of a season: how it was made, its cost and time, and its player."""
+
+    facts: tuple[tuple[str, str], ...] = ()
+    """How it came about: model, seed, parameters, as terms and words."""
+    cost_usd: Decimal | None = None
+    took_us: int | None = None
+    player: PlayerSpec | None = None
+    """`None` where the clip may not be shown, or is not here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonPageData:
+    """One season. `plays` and `standings` have one item per condition, in the same order.
+
+    A season of pairs has no `plays`: its pages show no single clips.
+    """
+
+    name: str
+    facts: tuple[tuple[str, str], ...] = ()
+    """Benchmark, digest, protocol, seed: what a rerun needs, as terms and words."""
+    plays: tuple[SeasonAnswerTable, ...]
+    standings: tuple[SeasonLeaderboard, ...]
+    clips: Mapping[str, SeasonClipDetails] = field(default_factory=dict)
+    """By name; a clip that is not in here is known by its answers alone."""
+    unmade: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By creator: clips that were never made, and why."""
+    words: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    """What a reviewer gave as its reason, by condition, reviewer and clip."""
+    attempts: Mapping[str, int] = field(default_factory=dict)
+    """How often each entrant was submitted, withdrawn ones too; empty where no log is kept."""
+    ablations: tuple[AblationEffect, ...] = ()
+    leanings: tuple[ReviewerBias, ...] = ()
+    entries: tuple[SeasonLogEvent, ...] = ()
+    """What happened to every entry, the oldest first; empty where no log is kept."""
+    notes: tuple[str, ...] = ()
+    """What looks suspicious, or is weaker than it seems, in whole sentences."""
+    plan: tuple[tuple[str, str], ...] = ()
+    """Budget, and which cells were asked first, as terms and words."""
+    retired: frozenset[str] = frozenset()
+    """Rows of entrants that were taken out; they stay."""
+    shows_clips: bool = True
+    """False while some are hidden: then pages show no single clips."""
+
+    def __post_init__(self) -> None:
+        played = [play.condition for play in self.plays]
+        if played and played != [board.condition for board in self.standings]:
+            msg = "a season needs standings for each of its plays, in their order. Rank each play once"
+            raise InvalidValueError(msg)
+
+    def entrants(self) -> dict[tuple[str, str], list[LeaderboardRow]]:
+        """Return the leaderboard rows of every entrant, one for each condition, by side and name."""
+        found: dict[tuple[str, str], list[LeaderboardRow]] = {}
+        for board in self.standings:
+            for side, standings in (("reviewer", board.reviewers), ("creator", board.creators)):
+                for standing in standings:
+                    found.setdefault((side, standing.name), []).append(standing)
+        return found
+
+
+def get_leaderboard_side_rows(board: SeasonLeaderboard, side: str) -> tuple[LeaderboardRow, ...]:
+    """Return the leaderboard rows of one side, reviewers or creators, in order."""
+    return board.reviewers if side == "reviewer" else board.creators
+
+
+def get_entrant_page_name(side: str, name: str) -> str:
+    """Return the file name of an entrant's page without extension; it is the same in every season."""
+    spoken = re.sub(r"[^a-z0-9]+", "-", name.lower())[:_SPOKEN].strip("-")
+    mark = hashlib.sha256(f"{side}\0{name}".encode()).hexdigest()[:8]
+    return "-".join(part for part in (side, spoken, mark) if part)

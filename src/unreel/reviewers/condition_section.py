@@ -1,0 +1,62 @@
+"""Config section `[[condition]]` of a recipe: the input settings of questions."""
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+
+from unreel.core.question import LATER, Condition, Marks
+from unreel.media.messages import MAX_PIXELS
+from unreel.media.sampling import parse_sampling
+from unreel.protocols.presentation import LEAST_PIXELS, shows_frame_times
+from unreel.protocols.protocol import Protocol
+from unreel.recipes.section import RecipeSection, Text
+
+PAPER: Final = "paper"
+
+
+class ConditionSection(RecipeSection):
+    """Config section of one condition: sampling, sound, watermark, thinking and prompt of questions.
+
+    A recipe may have several of these sections.
+    """
+
+    sampling: Text = "uniform-8"
+    audio: Literal["off", "on"] = "off"
+    watermark: Literal["kept", "removed"] = "kept"
+    thinking: Literal["default", "off", "on"] = "default"
+    prompt: Text = PAPER
+    max_pixels: Annotated[int, Field(ge=LEAST_PIXELS, le=MAX_PIXELS)] | None = None
+    marks: Marks = "default"
+
+    @model_serializer(mode="wrap")
+    def _written(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the section as a dict; keys that later releases added are omitted at their defaults.
+
+        So the text of older recipes stays the same.
+        """
+        kept: dict[str, Any] = dump(self)
+        return {name: value for name, value in kept.items() if (name, value) not in LATER.items()}
+
+    def resolved(self, instrument: Protocol[Any, Any]) -> "ConditionSection":
+        """Return the condition with the protocol's default sampling and a prompt that fits `thinking`.
+
+        The paper's prompt may ask for reasoning: if thinking is off and no prompt is named, the first
+        prompt variant without reasoning is used.
+        """
+        prompt = self.prompt
+        if "prompt" not in self.model_fields_set and self.thinking == "off":
+            silent = (name for name, p in instrument.prompts.items() if not p.asks_to_think)
+            prompt = next(silent, prompt)
+        instrument.prompt(prompt)
+        given = "sampling" in self.model_fields_set
+        marked = shows_frame_times(instrument.instrument.protocol, self.marks)
+        resolved = {
+            "sampling": str(parse_sampling(self.sampling if given else instrument.sampling)),
+            "prompt": prompt,
+            "marks": "default" if marked is instrument.shows_times else self.marks,
+        }
+        return ConditionSection(**(self.model_dump() | resolved))
+
+    def as_condition(self) -> Condition:
+        """Convert a resolved section to a `Condition`."""
+        return Condition(**self.model_dump())

@@ -1,0 +1,115 @@
+"""Addresses of models: `provider/name`, with `@http://host:port/v1` for your own server."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from unreel.core.errors import InvalidSettingError, UnknownNameError
+from unreel.core.server_keys import OWN_KEY, ServerAddress, parse_server_url
+
+LOCAL: Final = "local/"
+"""Prefix of the folder of a local model: it is not a provider, and no server is contacted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelProvider:
+    """A provider whose servers speak the OpenAI chat API."""
+
+    base_url: str | None
+    """`None` where the user must give the address."""
+    key_variable: str | None
+    """Environment variable of the key; `None` where none is needed."""
+    needs_key: bool = True
+    """Whether a key is required. A server of your own may be open."""
+    length_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+
+
+PROVIDERS: Final[Mapping[str, ModelProvider]] = {
+    "openai": ModelProvider(
+        base_url="https://api.openai.com/v1",
+        key_variable="OPENAI_API_KEY",
+        length_field="max_completion_tokens",
+    ),
+    "anthropic": ModelProvider(
+        base_url="https://api.anthropic.com/v1", key_variable="ANTHROPIC_API_KEY"
+    ),
+    "azure": ModelProvider(
+        base_url=None,
+        key_variable="AZURE_OPENAI_API_KEY",
+        length_field="max_completion_tokens",
+    ),
+    "openrouter": ModelProvider(
+        base_url="https://openrouter.ai/api/v1", key_variable="OPENROUTER_API_KEY"
+    ),
+    "google": ModelProvider(
+        base_url="https://generativelanguage.googleapis.com/v1beta/openai",
+        key_variable="GEMINI_API_KEY",
+    ),
+    "together": ModelProvider(
+        base_url="https://api.together.xyz/v1", key_variable="TOGETHER_API_KEY"
+    ),
+    "dashscope": ModelProvider(
+        base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        key_variable="DASHSCOPE_API_KEY",
+    ),
+    "vllm": ModelProvider(
+        base_url="http://127.0.0.1:8000/v1", key_variable="VLLM_API_KEY", needs_key=False
+    ),
+    "sglang": ModelProvider(
+        base_url="http://127.0.0.1:30000/v1", key_variable=None, needs_key=False
+    ),
+    "ollama": ModelProvider(
+        base_url="http://127.0.0.1:11434/v1", key_variable=None, needs_key=False
+    ),
+    "lmstudio": ModelProvider(
+        base_url="http://127.0.0.1:1234/v1", key_variable=None, needs_key=False
+    ),
+    "compatible": ModelProvider(base_url=None, key_variable=OWN_KEY, needs_key=False),
+}
+_FORM: Final = re.compile(r"(?P<provider>[a-z]+)/(?P<model>[^@\s]+)(@(?P<url>https?://[^\s@]+))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelAddress:
+    """Address of a model: its provider, its name there, and the base URL of the server."""
+
+    provider: str
+    model: str
+    base_url: str
+
+    @property
+    def name(self) -> str:
+        """Return `provider/model`; the server address is not part of the name."""
+        return f"{self.provider}/{self.model}"
+
+    @property
+    def server(self) -> ServerAddress:
+        """Return the server of the base URL."""
+        return parse_server_url(self.base_url)
+
+
+def is_server_model(model: str) -> bool:
+    """Return whether `model` names a model behind a server."""
+    return "/" in model and not model.startswith(LOCAL)
+
+
+def parse_model_address(text: str) -> ModelAddress:
+    """Parse a model address, for example `openai/gpt-5` or `vllm/tiny@http://127.0.0.1:8000/v1`."""
+    found = _FORM.fullmatch(text)
+    if found is None:
+        remedy = "Write provider/name, or provider/name@http://host:port/v1 (no user or password)"
+        setting = "model"
+        shown = text.partition("@")[0]  # an address may hold a password
+        raise InvalidSettingError(setting, f"cannot read {shown!r}", remedy)
+    provider = PROVIDERS.get(found["provider"])
+    if provider is None:
+        kind = "provider"
+        raise UnknownNameError(kind, found["provider"], sorted(PROVIDERS))
+    base_url = found["url"] or provider.base_url
+    if base_url is None:
+        remedy = f"Write {found['provider']}/{found['model']}@http://host:port/v1"
+        setting = "model"
+        raise InvalidSettingError(setting, f"{text!r} has no address", remedy)
+    parse_server_url(base_url)
+    return ModelAddress(provider=found["provider"], model=found["model"], base_url=base_url)

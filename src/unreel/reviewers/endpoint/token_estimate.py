@@ -1,0 +1,161 @@
+"""Estimates of the tokens of a question before it is sent: text by length, pictures by size.
+
+Servers count tokens in different ways and change them. So the formula is part of the estimate,
+and the token counts that a server reported for existing answers are preferred to the formula.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Final
+
+from unreel.core.answer import Usage
+from unreel.core.clip import Clip
+from unreel.core.question import Question
+from unreel.media.picture import compute_scaled_size
+from unreel.media.sampling import parse_sampling, plan_frames
+from unreel.media.timeline import FrameTimeline
+from unreel.protocols.presentation import (
+    LONGEST_SIDE,
+    format_clip_heading,
+    format_frame_time,
+    shows_frame_times,
+    split_prompt_at_clips,
+)
+from unreel.protocols.protocol import get_protocol
+from unreel.reviewers.contract import ReviewRequest
+from unreel.reviewers.endpoint.model_families import FrameResizeRule, ModelFamily
+
+CHARACTERS: Final = 4
+"""Of English text, for one token: Google's and OpenAI's own rule of thumb."""
+MARK_CHARACTERS: Final = 32
+"""Number of characters of the timestamp of a frame."""
+FILM_TOKENS_PER_S, SOUND_TOKENS_PER_S = 300, 32
+"""Of a clip that is sent whole, and of its sound: Google's figures."""
+_TILE: Final = 512
+_SHORT_SIDE: Final = 768
+
+
+@dataclass(frozen=True, slots=True)
+class ImageTokenRule:
+    """Rule for the tokens of an image in a model family, as text and as a function of its size."""
+
+    words: str
+    count: Callable[[int, int], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestTokenCounts:
+    """Estimated number of frames, text tokens and image tokens of one question."""
+
+    n_frames: int
+    text_tokens: int
+    picture_tokens: int
+
+
+def _count_tile_tokens(width: int, height: int, *, base: int, tile: int) -> int:
+    scale = _SHORT_SIDE / min(width, height)
+    wide, high = (math.ceil(side * scale / _TILE) for side in (width, height))
+    return base + tile * wide * high
+
+
+def _count_area_tokens(width: int, height: int, *, pixels: int) -> int:
+    return math.ceil(width * height / pixels)
+
+
+def _count_gemini_image_tokens(width: int, height: int) -> int:
+    small, tile = 384, 768
+    if max(width, height) <= small:
+        return 258
+    return 258 * math.ceil(width / tile) * math.ceil(height / tile)
+
+
+def _count_patch_tokens(width: int, height: int, *, resize: FrameResizeRule) -> int:
+    wide, high = resize.size(width, height)
+    return wide * high // resize.multiple**2
+
+
+def _build_tile_token_rule(base: int, tile: int) -> ImageTokenRule:
+    words = f"{base} and {tile} for each tile of 512 pixels, the shorter side at 768"
+    return ImageTokenRule(words, partial(_count_tile_tokens, base=base, tile=tile))
+
+
+_GOOGLE: Final = ImageTokenRule("258 for each tile of 768 pixels", _count_gemini_image_tokens)
+_REASONING: Final = _build_tile_token_rule(70, 140)
+# Sources: the makers' pages on vision and on tokens.
+_RULES: Final = {
+    "openai": _build_tile_token_rule(85, 170),
+    "openai-audio": _build_tile_token_rule(85, 170),
+    "openai-reasoning": _REASONING,
+    "openai-switch": _REASONING,
+    "claude": ImageTokenRule("width x height / 750", partial(_count_area_tokens, pixels=750)),
+    "gemini-plain": _GOOGLE,
+    "gemini-flash": _GOOGLE,
+    "gemini": ImageTokenRule("1,120 for each picture", lambda _width, _height: 1120),
+}
+_OTHERWISE: Final = ImageTokenRule(
+    "width x height / 784, for want of the family's own", partial(_count_area_tokens, pixels=784)
+)
+
+
+def get_image_token_rule(family: ModelFamily) -> ImageTokenRule:
+    """Return the rule for the tokens of an image in `family`."""
+    resize = family.resize
+    if resize is None:
+        return _RULES.get(family.name, _OTHERWISE)
+    words = f"one for {resize.multiple} x {resize.multiple} pixels"
+    return ImageTokenRule(words, partial(_count_patch_tokens, resize=resize))
+
+
+def estimate_request_tokens(
+    question: Question, clips: Sequence[Clip], family: ModelFamily
+) -> RequestTokenCounts:
+    """Estimate the tokens of `question` about `clips`, which are sent as frames."""
+    condition, instrument = question.condition, question.instrument.protocol
+    rule, marked = get_image_token_rule(family), shows_frame_times(instrument, condition.marks)
+    characters = sum(
+        map(len, split_prompt_at_clips(get_protocol(instrument).prompt(condition.prompt).text))
+    )
+    n_frames = pictures = 0
+    for number, clip in enumerate(clips, start=1):
+        instants = _list_frame_times(clip, condition.sampling)
+        video = clip.facts.video
+        size = compute_scaled_size(
+            video.width, video.height, LONGEST_SIDE, most_pixels=condition.max_pixels
+        )
+        n_frames += len(instants)
+        pictures += len(instants) * rule.count(*size)
+        if marked:
+            characters += sum(len(format_frame_time(at_s, family.times)) for at_s in instants)
+        if len(clips) > 1:
+            characters += len(format_clip_heading(number))
+    text = math.ceil(characters / CHARACTERS)
+    return RequestTokenCounts(n_frames=n_frames, text_tokens=text, picture_tokens=pictures)
+
+
+def estimate_max_token_usage(
+    sheet: ReviewRequest, *, family: ModelFamily, max_tokens: int
+) -> Usage:
+    """Estimate the maximum tokens of the request `sheet`; its output counts as `max_tokens`."""
+    rule, tokens = get_image_token_rule(family), 0
+    characters = len(sheet.prompt)
+    for exhibit in sheet.exhibits:
+        tokens += sum(rule.count(frame.width, frame.height) for frame in exhibit.frames)
+        characters += MARK_CHARACTERS * len(exhibit.frames)
+        seconds = exhibit.clip.facts.video.duration_s
+        if exhibit.whole is not None:
+            tokens += math.ceil(seconds * FILM_TOKENS_PER_S)
+        if exhibit.sound_wav is not None:
+            tokens += math.ceil(seconds * SOUND_TOKENS_PER_S)
+    return Usage(input_tokens=tokens + math.ceil(characters / CHARACTERS), output_tokens=max_tokens)
+
+
+def _list_frame_times(clip: Clip, sampling: str) -> tuple[Fraction, ...]:
+    """Return the times of the frames that `sampling` selects, as if the clip had evenly spaced frames."""
+    video = clip.facts.video
+    rate = video.average_rate or Fraction(1)
+    return plan_frames(
+        parse_sampling(sampling), FrameTimeline.at_rate(rate, n_frames=video.n_frames)
+    ).at_s

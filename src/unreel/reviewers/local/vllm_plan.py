@@ -1,0 +1,368 @@
+"""Plan of `unreel serve`: the command of a vLLM server for a checkpoint and its adapters."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.safe_names import make_safe_file_name
+from unreel.reviewers.contract import MOST_EXHIBITS
+from unreel.reviewers.endpoint.model_families import RESIZED, match_model_family
+from unreel.reviewers.local.checkpoint import (
+    ADAPTER,
+    CONFIG,
+    SETTING,
+    LocalCheckpoint,
+    ServedAdapter,
+    build_adapter_arguments,
+    compute_weights_digest,
+    get_checkpoint_display_name,
+    read_checkpoint,
+    read_model_json,
+    read_served_adapter,
+)
+from unreel.reviewers.local.input_format import (
+    CheckpointInputSpec,
+    FamilyName,
+    Form,
+    read_checkpoint_input_spec,
+)
+
+LOOPBACK: Final = "127.0.0.1"
+MOST_LENGTH: Final = 32_768
+"""Default maximum number of tokens of a question and its answer."""
+_MOST_IMAGES: Final = 256
+"""Frames of one clip that may be shown one by one."""
+_DIGITS: Final = 8
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+_SKEWED: Final = ((5, 6), (5, 23))
+"""From and before these releases transformers loses the length of a video after it: decision 0027."""
+_ENVIRONMENT: Final[Mapping[str, str]] = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "VLLM_MEDIA_URL_ALLOW_REDIRECTS": "0",
+    "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "0",
+    "VLLM_ALLOW_INSECURE_SERIALIZATION": "0",
+    "VLLM_SERVER_DEV_MODE": "0",
+    "PYTHONSAFEPATH": "1",
+}
+
+_ON_PROCESSORS: Final[Mapping[str, str]] = {
+    "VLLM_CPU_KVCACHE_SPACE": "4",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VllmServerSettings:
+    """Settings of a vLLM server: host, port, number of GPUs, and maximum length in tokens."""
+
+    host: str = LOOPBACK
+    port: int = 8000
+    gpus: int = 1
+    """0 for a build of vLLM that computes on processors."""
+    max_length: int | None = None
+
+    @property
+    def url(self) -> str:
+        """Return the URL at which local clients reach the server."""
+        host = LOOPBACK if self.host == "0.0.0.0" else self.host  # noqa: S104  where it listens
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedModel:
+    """A model of a vLLM server: its name there, its input forms, and the units of its boxes."""
+
+    name: str
+    """Begins with the family, which defines the accepted input."""
+    forms: tuple[Form, ...]
+    """Those that it may be asked in: the one that it was taught, or all that the server takes."""
+    box_spaces: Mapping[Form, str] = field(default_factory=dict)
+    """Coordinates of its boxes, if its family does not define them."""
+    taught: CheckpointInputSpec | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VllmServerPlan:
+    """Plan of a vLLM server: its models, command-line arguments, environment and remarks."""
+
+    family: FamilyName
+    base: Path
+    place: VllmServerSettings
+    models: tuple[ServedModel, ...]
+    """The one that was asked for first."""
+    arguments: tuple[str, ...]
+    """Of `python -m vllm.entrypoints.openai.api_server --model ...`."""
+    environment: Mapping[str, str]
+    usual: Mapping[str, str]
+    """What the server's environment says where the user's own says nothing."""
+    changed: Mapping[str, str] = field(default_factory=dict)
+    """Files of the model that the server must find otherwise than they lie."""
+    remarks: tuple[str, ...] = ()
+
+
+def plan_vllm_server(
+    checkpoint: Path, *, place: VllmServerSettings, adapters: Mapping[str, Path] | None = None
+) -> VllmServerPlan:
+    """Plan the vLLM server for the model or adapter in `checkpoint`, and for further `adapters`.
+
+    All adapters must have the same base model.
+
+    Raises:
+        UnreadableSourceError: A folder lacks required files or has invalid files.
+        InvalidSettingError: The parts are not compatible, or vLLM cannot serve them.
+    """
+    own = _read_served_checkpoint(checkpoint)
+    whole = own if own.base is None else read_checkpoint(own.base)
+    base, family = whole.folder.resolve(), whole.taught.family
+    config = read_model_json(base / CONFIG, "Name a folder with a model's config.json")
+    named = {} if own is whole else {None: own.folder}
+    held = [
+        _require_matching_adapter(
+            read_served_adapter(_build_served_name(family, name, folder), folder), family, base
+        )
+        for name, folder in [*named.items(), *(adapters or {}).items()]
+    ]
+    remarks: list[str] = []
+    forms = _select_input_forms(whole, config, remarks)
+    first = _build_served_model(
+        _build_served_name(family, None, base), base, family, forms, _get_declared_input_spec(whole)
+    )
+    tuned = [
+        _build_served_model(
+            each.name, base, family, forms, each.taught or _get_declared_input_spec(whole)
+        )
+        for each in held
+    ]
+    models = (first, *tuned) if own is whole else (*tuned, first)
+    _require_distinct_served_names([model.name for model in models])
+    asked = {form for model in models for form in model.forms}
+    return VllmServerPlan(
+        family=family,
+        base=base,
+        place=place,
+        models=models,
+        arguments=(
+            *("--served-model-name", first.name),
+            *_build_vllm_network_options(place),
+            *_build_vllm_model_options(place, config, family),
+            *_build_vllm_media_options(asked, family),
+            *build_adapter_arguments(held),
+        ),
+        environment=_ENVIRONMENT,
+        usual=_ON_PROCESSORS if place.gpus == 0 else {},
+        changed=_build_sampling_config_file(base)
+        if family == "videollama3" and "video" in asked
+        else {},
+        remarks=tuple(remarks),
+    )
+
+
+def _read_served_checkpoint(checkpoint: Path) -> LocalCheckpoint:
+    if (checkpoint / ADAPTER).is_file():
+        taught = read_checkpoint_input_spec(checkpoint)
+        if taught is None or taught.base is None:
+            problem = "an adapter that does not name its base"
+            remedy = f"Serve the base: unreel serve BASE --adapter NAME={checkpoint}"
+            raise UnreadableSourceError(str(checkpoint), problem, remedy)
+    return read_checkpoint(checkpoint)
+
+
+def _get_declared_input_spec(whole: LocalCheckpoint) -> CheckpointInputSpec | None:
+    return whole.taught if whole.is_ours else None
+
+
+def _select_input_forms(
+    whole: LocalCheckpoint, config: Mapping[str, Any], remarks: list[str]
+) -> tuple[Form, ...]:
+    """Return the forms (frames, video) in which the served model takes clips.
+
+    A form that cannot be served gives a remark.
+    """
+    if whole.is_ours:
+        return (whole.taught.input,)
+    said = re.findall(r"\d+", str(config.get("transformers_version")))
+    saved = tuple(int(part) for part in said[:2])
+    if whole.taught.family == "qwen2.5-vl" and _SKEWED[0] <= saved < _SKEWED[1]:
+        remarks.append(
+            f"{whole.folder.name} was saved by transformers {saved[0]}.{saved[1]} and not by unreel. "
+            "If it was tuned on video there, its text positions after a video are others than "
+            "vLLM's, so it is served for frames only"
+        )
+        return ("frames",)
+    return ("frames", "video")
+
+
+def _build_served_model(
+    name: str,
+    base: Path,
+    family: FamilyName,
+    forms: tuple[Form, ...],
+    taught: CheckpointInputSpec | None,
+) -> ServedModel:
+    kept = forms if taught is None else (taught.input,)
+    spaces = {form: _find_box_space(base, family, form, taught) for form in kept}
+    told = {form: space for form, space in spaces.items() if space is not None}
+    return ServedModel(name=name, forms=kept, box_spaces=told, taught=taught)
+
+
+def _find_box_space(
+    base: Path, family: FamilyName, form: Form, taught: CheckpointInputSpec | None
+) -> str | None:
+    """Return the coordinate space of boxes; `None` if it follows from the model family."""
+    known = match_model_family(family)
+    convention = known.boxes if taught is None else taught.box_space
+    if convention != known.boxes and convention in {"permille", "unit"}:
+        return convention
+    rule = known.film if form == "video" else known.resize
+    if convention != "model-input" or rule is None:
+        return None
+    bounds = _find_pixel_bounds(base, form)
+    if bounds is None:
+        problem = f"its processor does not define the size limits of {form}"
+        remedy = "Save the model's processor next to its weights"
+        raise UnreadableSourceError(str(base), problem, remedy)
+    if bounds == (rule.min_pixels, rule.max_pixels):
+        return None
+    return f"{RESIZED}{bounds[0]}-{bounds[1]}"
+
+
+def _find_pixel_bounds(base: Path, form: Form) -> tuple[int, int] | None:
+    """Return the minimum and maximum pixels of a frame for the processor in `base`.
+
+    Return `None` if its config does not state them.
+    """
+    half = "video_processor" if form == "video" else "image_processor"
+    own = "video_preprocessor_config.json" if form == "video" else "preprocessor_config.json"
+    for name in ("processor_config.json", own):
+        if (base / name).exists():
+            found = read_model_json(base / name, "Save the processor again")
+            part = found.get(half, found)
+            size = part.get("size") if isinstance(part, Mapping) else None
+            for held, least, most in (
+                (size, "shortest_edge", "longest_edge"),
+                (part, "min_pixels", "max_pixels"),
+            ):
+                bounds = held if isinstance(held, Mapping) else {}
+                if isinstance(bounds.get(least), int) and isinstance(bounds.get(most), int):
+                    return bounds[least], bounds[most]
+    return None
+
+
+def _build_sampling_config_file(base: Path) -> Mapping[str, str]:
+    """Return the file name and text of VideoLLaMA3's processor config with sampling enabled.
+
+    Without it vLLM ignores the frame times of a video and assumes one second between frames. No
+    frames are dropped, because each request disables sampling.
+    """
+    for name in ("processor_config.json", "video_preprocessor_config.json"):
+        if not (base / name).exists():
+            continue
+        found = dict(read_model_json(base / name, "Save the processor again"))
+        part = found.get("video_processor", found)
+        if isinstance(part, dict) and "video_processor_type" in part:
+            part["do_sample_frames"] = True
+            return {name: json.dumps(found, indent=2)}
+    problem, remedy = "no processor of videos", "Save the model's processor next to its weights"
+    raise UnreadableSourceError(str(base), problem, remedy)
+
+
+def _build_vllm_network_options(place: VllmServerSettings) -> Sequence[str]:
+    return (
+        *("--host", place.host, "--port", str(place.port)),
+        *("--allowed-media-domains", "nowhere.invalid"),  # an empty list would allow all
+        "--disable-fastapi-docs",
+        "--disable-uvicorn-access-log",
+    )
+
+
+def _build_vllm_model_options(
+    place: VllmServerSettings, config: Mapping[str, Any], family: FamilyName
+) -> Sequence[str]:
+    text = config.get("text_config")
+    text = text if isinstance(text, Mapping) else config
+    longest = text.get("max_position_embeddings") or config.get("max_position_embeddings")
+    longest = longest if isinstance(longest, int) and longest > 0 else MOST_LENGTH
+    if place.max_length is not None and place.max_length > longest:
+        setting, problem = "--max-length", f"the model takes {longest} tokens at most"
+        raise InvalidSettingError(setting, problem, f"Give {longest} or less")
+    kept = str(config.get("dtype") or config.get("torch_dtype") or text.get("dtype") or "bfloat16")
+    return (
+        # vLLM's `auto` makes halves of float32 weights, which then answer otherwise.
+        *("--dtype", kept if kept in {"float32", "float16", "bfloat16"} else "auto"),
+        *("--load-format", "safetensors"),
+        *("--max-model-len", str(place.max_length or min(longest, MOST_LENGTH))),
+        *("--generation-config", "vllm"),
+        *(("--model-impl", "transformers") if family == "videollama3" else ()),
+        *(("--tensor-parallel-size", str(place.gpus)) if place.gpus > 1 else ()),
+        *(("--enforce-eager",) if place.gpus == 0 else ()),
+    )
+
+
+def _build_vllm_media_options(forms: set[Form], family: FamilyName) -> Sequence[str]:
+    images = MOST_EXHIBITS * _MOST_IMAGES if "frames" in forms else 0
+    limits = {"image": images, "video": MOST_EXHIBITS if "video" in forms else 0}
+    written = ("--limit-mm-per-prompt", json.dumps(limits))
+    if "video" not in forms:
+        return written
+    # Said because its default changes with transformers 5.22.
+    capped = ("--mm-processor-kwargs", json.dumps({"cap_pixels_per_frame": False}))
+    return (*written, *(capped if family != "videollama3" else ()), "--trust-request-mm-kwargs")
+
+
+def _require_matching_adapter(
+    adapter: ServedAdapter, family: FamilyName, base: Path
+) -> ServedAdapter:
+    """Return `adapter` if it fits the family and processor of the base model; otherwise raise."""
+    if adapter.taught is not None and adapter.taught.family != family:
+        problem = f"{adapter.folder} belongs on {adapter.taught.family}, and the base is {family}"
+        raise InvalidSettingError(SETTING, problem, "Name an adapter of this base")
+    form = "frames" if adapter.taught is None else adapter.taught.input
+    own = _find_pixel_bounds(adapter.folder, form)
+    template = adapter.folder / "chat_template.jinja"
+    same = not template.exists() or template.read_bytes() == _read_chat_template(base)
+    if own not in {None, _find_pixel_bounds(base, form)} or not same:
+        problem = f"{adapter.folder} was trained with another processor than the one in {base}"
+        remedy = "Merge it into its base and serve that, or ask it with local/"
+        raise InvalidSettingError(SETTING, problem, remedy)
+    return adapter
+
+
+def _read_chat_template(folder: Path) -> bytes:
+    file = folder / "chat_template.jinja"
+    return file.read_bytes() if file.exists() else b""
+
+
+def _require_distinct_served_names(names: Sequence[str]) -> None:
+    if len({*names}) < len(names):
+        problem = f"one name for two of {', '.join(names)}"
+        raise InvalidSettingError(SETTING, problem, "Give each adapter a name of its own")
+
+
+def _build_served_name(family: FamilyName, name: str | None, folder: Path) -> str:
+    """Return the served name: the model family, a name, and a digest of the weights."""
+    if name is not None and not _NAME.fullmatch(name):
+        problem = f"{name[:40]!r} is no name of letters, digits, `.`, `_` and `-`"
+        raise InvalidSettingError(SETTING, problem, "Write --adapter NAME=FOLDER")
+    given = (
+        f"{family}.{name or _format_folder_name(folder)}.{compute_weights_digest(folder)[:_DIGITS]}"
+    )
+    if match_model_family(given).name != family:
+        problem = f"{name or folder.name!r} is named like a model of another family"
+        raise InvalidSettingError(SETTING, problem, f"Choose a name that suits {family}")
+    return given
+
+
+def _format_folder_name(folder: Path) -> str:
+    return (
+        re.sub(
+            r"[^A-Za-z0-9._-]", "-", make_safe_file_name(get_checkpoint_display_name(folder))
+        ).strip("-._")
+        or "model"
+    )

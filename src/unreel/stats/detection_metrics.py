@@ -1,0 +1,289 @@
+"""Detection metrics of probabilities and labels for generated clips."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.stats.bootstrap import (
+    ROUNDING,
+    StatisticLimits,
+    bootstrap,
+    bootstrap_mean,
+    bound_constant_statistic,
+    compute_tail_fraction,
+    estimate_bounded_mean,
+    explain_too_few_clusters,
+)
+from unreel.stats.correlation import OrderedPairCounter, build_ordered_pair_limits
+from unreel.stats.proportion import WeightedProportion, sum_weighted_proportions
+from unreel.stats.resampling import Statistic, resample_statistic
+from unreel.stats.row_sample import (
+    Array,
+    ClusterIds,
+    Clusters,
+    RowSample,
+    find_run_starts,
+    require_float_columns,
+    weighted_sum,
+)
+
+_WHOLE: Final = 1e-9
+"""A hundredth of 300 clips is 3 of them, whatever a float makes of it."""
+
+
+def auc(
+    generated: npt.ArrayLike,
+    scores: npt.ArrayLike,
+    *,
+    seed: int,
+    clusters: Clusters = None,
+    level: float = 0.95,
+) -> Measured:
+    """Compute the probability that a generated clip scores higher than a real one; n counts rows.
+
+    A tie counts as half. `generated` is 1 for generated and 0 for real. The interval resamples
+    clips.
+    """
+    truth, column = _require_binary_truth(generated, scores)
+    if len(np.unique(truth)) < 2:  # noqa: PLR2004  real and generated
+        return Unmeasured("needs at least one real and one generated clip")
+    sample = RowSample.of((truth, column), clusters)
+    pairs = OrderedPairCounter.of(*sample.columns)
+
+    def area(weights: Array) -> Array:
+        counts = pairs.count(weights)
+        return (counts.same + counts.tied / 2) / counts.ordered
+
+    return bootstrap(
+        area, sample, seed=seed, level=level, limits=build_ordered_pair_limits(sample, truth)
+    )
+
+
+def f1(
+    generated: npt.ArrayLike,
+    called: npt.ArrayLike,
+    *,
+    seed: int,
+    clusters: Clusters = None,
+    level: float = 0.95,
+) -> Measured:
+    """Compute the harmonic mean of precision and recall for the answer `generated`; n counts rows.
+
+    Both columns are 1 for generated. Real clips that were called real have no effect.
+    """
+    truth, said = _require_binary_truth(generated, called)
+    counted = (truth > 0) | (said > 0)
+    if not counted.any():
+        return Unmeasured("no clip is generated or was called so")
+    ties = ClusterIds.of(clusters, len(truth))
+    sample = RowSample.of(((truth * said).astype(np.uint8), (truth + said).astype(np.uint8)), ties)
+    hits, calls = sample.columns
+
+    def harmonic(weights: Array) -> Array:
+        either = weighted_sum(weights, calls)
+        either[either == 0] = np.nan
+        return 2 * weighted_sum(weights, hits) / either
+
+    limits = StatisticLimits(0.0, 1.0, ties.only(counted).n_free)
+    return bootstrap(harmonic, sample, seed=seed, level=level, limits=limits)
+
+
+def tpr_at_fpr(
+    generated: npt.ArrayLike,
+    scores: npt.ArrayLike,
+    *,
+    fpr: float,
+    seed: int,
+    clusters: Clusters = None,
+    level: float = 0.95,
+) -> Measured:
+    """Compute the fraction of generated clips above the threshold for a false positive rate `fpr`.
+
+    The threshold is the lowest score of a real clip that at most `fpr` of the real clips exceed; a
+    tie with it counts as below. A rate of less than one real clip cannot be measured. The interval
+    resamples clips and sets the threshold again each time. It includes that of a threshold one clip
+    stricter, which keeps the rate on new clips: with 100 real clips and a rate of 1 % it covers
+    0.99, and without that 0.80 to 0.97. n counts rows.
+    """
+    truth, column = _require_binary_truth(generated, scores)
+    ties = ClusterIds.of(clusters, len(truth))
+    n_real, fewest = ties.only(truth == 0).n_scenes, math.ceil(1 / fpr - _WHOLE)
+    if n_real < fewest:
+        return Unmeasured(
+            f"{100 * fpr:g} % of false alarms need {fewest} real clips, here are {n_real}"
+        )
+    if not truth.any():
+        return Unmeasured("needs at least one generated clip")
+    sample = RowSample.of((-column, truth), ties)
+    limits = StatisticLimits(0.0, 1.0, ties.only(truth == 1).n_free)
+    found, stricter = (
+        bootstrap(
+            _build_detection_rate_statistic(sample, fpr, spare=n),
+            sample,
+            seed=seed,
+            level=level,
+            limits=limits,
+        )
+        for n in (0, 1)
+    )
+    if isinstance(found, Unmeasured) or isinstance(stricter, Unmeasured):
+        return found
+    return replace(found, low=min(found.low, stricter.low))
+
+
+def _build_detection_rate_statistic(sample: RowSample, fpr: float, *, spare: int) -> Statistic:
+    """Return the statistic that computes the detection rate at the false positive rate `fpr`.
+
+    It assumes `spare` more real clips that are above every threshold.
+    """
+    falling, generated = sample.columns
+    starts = np.flatnonzero(find_run_starts(falling))
+
+    def caught(weights: Array) -> Array:
+        fake = np.add.reduceat(weights * generated, starts, axis=1)
+        real = np.add.reduceat(weights * (1 - generated), starts, axis=1)
+        n_fake, n_real = fake.sum(axis=1), real.sum(axis=1)
+        n_fake[(n_fake == 0) | (n_real == 0)] = np.nan
+        most = fpr * (n_real + spare) - spare + _WHOLE
+        passes = np.cumsum(real, axis=1) <= most[:, np.newaxis]
+        share: Array = np.einsum("rs,rs->r", fake, passes) / n_fake
+        return share
+
+    return caught
+
+
+def balanced_accuracy(
+    *,
+    correct_real: int,
+    n_real: int,
+    correct_generated: int,
+    n_generated: int,
+    level: float = 0.95,
+) -> Measured:
+    """Compute the mean of the accuracies on real and on generated clips; n counts all clips.
+
+    Each clip must be asked once.
+    """
+    if n_real == 0:
+        return Unmeasured("no real clips")
+    if n_generated == 0:
+        return Unmeasured("no generated clips")
+    real = WeightedProportion(weight=0.5, successes=correct_real, n=n_real)
+    generated = WeightedProportion(weight=0.5, successes=correct_generated, n=n_generated)
+    return sum_weighted_proportions([real, generated], level=level)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliabilityBin:
+    """Rows with similar probabilities: the mean reported probability and the observed fraction."""
+
+    p_mean: float
+    """Mean reported probability of being generated."""
+    generated: Estimate
+    """Share that was generated, with its interval; rows of one clip together count as one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbabilityCalibration:
+    """Calibration of reported probabilities: calibration error, Brier score and reliability bins."""
+
+    ece: Measured
+    """Expected calibration error: mean distance of reported and true over the bins, by rows."""
+    brier: Measured
+    """Mean squared distance of the probability and 0 or 1."""
+    bins: tuple[ReliabilityBin, ...]
+    """From the lowest probabilities to the highest."""
+
+
+def measure_probability_calibration(
+    generated: npt.ArrayLike,
+    p_generated: npt.ArrayLike,
+    *,
+    seed: int,
+    clusters: Clusters = None,
+    bins: int = 10,
+    level: float = 0.95,
+) -> ProbabilityCalibration:
+    """Compute the calibration of probabilities in `bins` bins with equally many rows.
+
+    Equal probabilities share a bin.
+    """
+    truth, told = _require_binary_truth(generated, p_generated)
+    if len(told) == 0:
+        nothing = Unmeasured("no rows")
+        return ProbabilityCalibration(ece=nothing, brier=nothing, bins=())
+    if bins < 1:
+        msg = f"calibration needs at least one bin, got {bins}. Use 10"
+        raise InvalidValueError(msg)
+    if told.min() < 0 or told.max() > 1:
+        msg = f"probabilities lie in 0..1, got {told.min()}..{told.max()}. Map scores to probabilities"
+        raise InvalidValueError(msg)
+    squares = (told - truth) ** 2
+    brier = bootstrap_mean(squares, seed=seed, clusters=clusters, bounds=(0, 1), level=level)
+    number = _assign_equal_bins(told, bins)
+    sample = RowSample.of((number, told - truth), clusters)
+    ece = _estimate_calibration_error(sample, seed=seed, level=level)
+    ties = ClusterIds.of(clusters, len(told))
+    table = []
+    for chosen in (number == each for each in np.unique(number)):
+        share = estimate_bounded_mean(
+            RowSample.of((truth[chosen],), ties.only(chosen)), (0, 1), level=level
+        )
+        table.append(ReliabilityBin(p_mean=float(told[chosen].mean()), generated=share))
+    return ProbabilityCalibration(ece=ece, brier=brier, bins=tuple(table))
+
+
+def _require_binary_truth(generated: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Array, Array]:
+    truth, column = require_float_columns(generated, scores)
+    if not np.isin(truth, (0, 1)).all():
+        msg = f"labels must be 0 or 1, got {np.unique(truth)[:5]}. Give 1 for generated, 0 for real"
+        raise InvalidValueError(msg)
+    return truth, column
+
+
+def _assign_equal_bins(told: Array, bins: int) -> Array:
+    """Return the bin number of each row, by the middle rank of the rows with the same probability."""
+    _, place, count = np.unique(told, return_inverse=True, return_counts=True)
+    middle = np.cumsum(count) - count / 2
+    return np.floor(middle * bins / len(told))[place]
+
+
+def _estimate_calibration_error(sample: RowSample, *, seed: int, level: float) -> Measured:
+    """Return the sum of the bins' distances between reported and true, weighted by their fraction of rows.
+
+    Noise adds to distances, so resamples are above the value and their percentiles miss a truth
+    near 0. But no truth is farther from the value than the sum of the bins' own errors (triangle
+    inequality), and resampling estimates that sum: it gives the lower bound.
+    """
+    number, gap = sample.columns
+    bins = np.flatnonzero(find_run_starts(number))
+
+    def distances(weights: Array) -> Array:
+        told_less_true = np.add.reduceat(weights * gap, bins, axis=1)
+        signed: Array = told_less_true / weights.sum(axis=1, keepdims=True)
+        return signed
+
+    here = distances(sample.observed)[0]
+    value = float(np.abs(here).sum())
+    too_few = explain_too_few_clusters(sample, level=level)
+    if too_few:
+        return Unmeasured(f"{too_few}; the bare value is {value:.4g}")
+    replicates = resample_statistic(distances, sample, seed=seed, level=level)
+    n_clusters = float(replicates.n_clusters.min())
+    noise = np.abs(replicates.values - here).sum(axis=1)
+    if noise.max() <= ROUNDING:
+        low, high = bound_constant_statistic(
+            value, StatisticLimits(0.0, 1.0, sample.n_free), level=level
+        )
+    else:
+        tail = compute_tail_fraction(n_clusters, level=level)
+        low = max(0.0, value - float(np.quantile(noise, 1 - tail)))
+        high = max(value, float(np.quantile(np.abs(replicates.values).sum(axis=1), 1 - tail)))
+    return Estimate(
+        value=value, low=low, high=high, n=sample.n_rows, n_clusters=int(n_clusters), level=level
+    )

@@ -1,0 +1,100 @@
+"""Training on several devices: Accelerate's configuration file and launch commands."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.output_files import OutputDirectory
+from unreel.reviewers.local.input_format import FamilyName
+from unreel.training.recipe import TrainedModelSection, TrainingDevicesSection
+
+FILE: Final = "accelerate.json"
+_LAYERS: Final[Mapping[FamilyName, str]] = {
+    "qwen2.5-vl": "Qwen2_5_VLDecoderLayer,Qwen2_5_VLVisionBlock",
+    "qwen3-vl": "Qwen3VLTextDecoderLayer,Qwen3VLVisionBlock",
+    "videollama3": "Qwen2DecoderLayer,VideoLlama3VisionEncoderLayer",
+}
+"""What FSDP splits a model at."""
+LAUNCHED: Final = "unreel.cli.train.accelerate_worker"
+"""The module that each process runs."""
+_MASTER: Final = "MASTER"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccelerateLaunchCommands:
+    """Accelerate configuration file of a training, and the launch command for each machine."""
+
+    config: Path
+    commands: tuple[str, ...]
+    """One for each machine."""
+
+
+def build_accelerate_config(
+    devices: TrainingDevicesSection, model: TrainedModelSection
+) -> dict[str, Any]:
+    """Return the content of Accelerate's configuration file for the machine of rank 0.
+
+    Raises:
+        InvalidSettingError: The strategy is `single`, but there are several devices.
+    """
+    n = devices.count * devices.nodes
+    if devices.strategy == "single" and n > 1:
+        setting, problem = "devices.strategy", f"single, and {n} devices are named"
+        raise InvalidSettingError(setting, problem, "Set it to ddp or fsdp")
+    kind = {"single": "NO", "ddp": "MULTI_GPU", "fsdp": "FSDP"}
+    values: dict[str, Any] = {
+        "compute_environment": "LOCAL_MACHINE",
+        "debug": False,
+        "distributed_type": kind[devices.strategy],
+        "enable_cpu_affinity": False,
+        "machine_rank": 0,
+        "main_training_function": "main",
+        "mixed_precision": "bf16" if model.precision == "bf16" else "no",
+        "num_machines": devices.nodes,
+        "num_processes": n,
+        "rdzv_backend": "static" if devices.nodes == 1 else "c10d",
+        "same_network": True,
+        "use_cpu": False,
+    }
+    if devices.strategy == "fsdp":
+        values["fsdp_config"] = {
+            "fsdp_version": 2,
+            "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
+            "fsdp_transformer_layer_cls_to_wrap": _LAYERS[model.family],
+            "fsdp_reshard_after_forward": True,
+            "fsdp_state_dict_type": "FULL_STATE_DICT",
+            "fsdp_cpu_ram_efficient_loading": False,
+            "fsdp_activation_checkpointing": False,
+            "fsdp_offload_params": False,
+        }
+    return values
+
+
+def write_accelerate_config(
+    devices: TrainingDevicesSection,
+    model: TrainedModelSection,
+    folder: Path,
+    *,
+    typed: tuple[str, ...],
+) -> AccelerateLaunchCommands:
+    """Write Accelerate's configuration file into `folder` and return the launch commands.
+
+    Args:
+        devices: Strategy and number of devices.
+        model: The model to train.
+        folder: Directory of the training.
+        typed: The arguments of the user after `unreel train run`.
+    """
+    text = json.dumps(build_accelerate_config(devices, model), indent=1)
+    config = OutputDirectory(folder, published=True).write(FILE, text.encode())
+    base = ["accelerate", "launch", "--config_file", str(config)]
+    behind = ["-m", LAUNCHED, "train", "run", *typed]
+    if devices.nodes == 1:
+        return AccelerateLaunchCommands(config=config, commands=(shlex.join([*base, *behind]),))
+    port = ["--main_process_ip", _MASTER, "--main_process_port", "29500"]
+    machines = ([*base, "--machine_rank", str(i), *port, *behind] for i in range(devices.nodes))
+    return AccelerateLaunchCommands(config=config, commands=tuple(map(shlex.join, machines)))

@@ -1,0 +1,148 @@
+"""Settings that all exported trainers share, written in their formats, and their resize rules."""
+
+import json
+import math
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.input_files import RECIPE_BYTES, parse_json_object, read_limited_bytes
+from unreel.reviewers.endpoint.model_families import FrameResizeRule
+from unreel.reviewers.local.input_format import FamilyName
+from unreel.training.example_cost import SIGHT
+from unreel.training.recipe import TrainRecipe
+
+_PUBLISHED: Final = (4, 16384)
+"""Tokens of a picture or frame, at least and at most, in the published processors."""
+_FILES: Final = {
+    "image": ("preprocessor_config.json", "processor_config.json"),
+    "video": (
+        "video_preprocessor_config.json",
+        "preprocessor_config.json",
+        "processor_config.json",
+    ),
+}
+
+
+def get_token_side_pixels(family: FamilyName) -> int:
+    """Return the side length in pixels of the image area that becomes one token."""
+    rule = SIGHT[family, "frames"]
+    return rule.patch * rule.merge
+
+
+def read_processor_resize_rule(
+    family: FamilyName, folder: Path | None, half: str
+) -> FrameResizeRule:
+    """Return the resize rule of a model's processor; `half` is its part for `image` or `video`.
+
+    The pixel limits come from the model's directory, or else from the published processors.
+    """
+    side = get_token_side_pixels(family)
+    least, most = (tokens * side**2 for tokens in _PUBLISHED)
+    for name in _FILES[half] if folder else ():
+        found = _read_pixel_bounds(folder / name, half) if folder else None
+        if found is not None:
+            least, most = found
+            break
+    return FrameResizeRule(multiple=side, min_pixels=least, max_pixels=most)
+
+
+def compute_llamafactory_size(width: int, height: int, *, least: int, most: int) -> tuple[int, int]:
+    """Compute the frame size after LLaMA-Factory's own resize, which precedes the processor.
+
+    This resize limits the area, rounds down to integer pixels, and makes each side at least 28.
+    """
+    for limit, is_wrong in ((most, width * height > most), (least, width * height < least)):
+        if is_wrong:
+            scale = math.sqrt(limit / (width * height))
+            width, height = int(width * scale), int(height * scale)
+    smallest = 28
+    if min(width, height) < smallest:
+        width, height = max(width, smallest), max(height, smallest)
+    return width, height
+
+
+def _read_pixel_bounds(file: Path, half: str) -> tuple[int, int] | None:
+    if not file.is_file():
+        return None
+    try:
+        found: Mapping[str, Any] = parse_json_object(read_limited_bytes(file, most=RECIPE_BYTES))
+    except InvalidValueError:
+        return None
+    inner = found.get(f"{half}_processor")
+    found = inner if isinstance(inner, Mapping) else found
+    size = found.get("size")
+    size = size if isinstance(size, Mapping) else {}
+    pair = (
+        size.get("shortest_edge", found.get("min_pixels")),
+        size.get("longest_edge", found.get("max_pixels")),
+    )
+    least, most = (value if isinstance(value, int) else 0 for value in pair)
+    return (least, most) if 0 < least <= most else None
+
+
+def build_shared_trainer_arguments(recipe: TrainRecipe) -> dict[str, Any]:
+    """Build the transformers arguments that all supported trainers share."""
+    optimise, watch = recipe.optimise, recipe.watch
+    told: dict[str, Any] = {
+        "per_device_train_batch_size": optimise.batch_size,
+        "gradient_accumulation_steps": optimise.accumulate,
+        "learning_rate": optimise.learning_rate,
+        "lr_scheduler_type": "constant_with_warmup"
+        if optimise.schedule == "constant"
+        else optimise.schedule,
+        "warmup_ratio": optimise.warmup,
+        "weight_decay": optimise.weight_decay,
+        "adam_beta1": optimise.betas[0],
+        "adam_beta2": optimise.betas[1],
+        "max_grad_norm": optimise.max_grad_norm,
+        "num_train_epochs": optimise.epochs,
+        "bf16": recipe.model.precision == "bf16",
+        "seed": recipe.seed % 2**31,
+        "logging_steps": 1,
+        "save_steps": watch.save_every,
+        "save_total_limit": watch.keep,
+        "dataloader_num_workers": optimise.workers,
+        "report_to": "none",
+        "output_dir": "checkpoints",
+    }
+    if optimise.max_steps is not None:
+        told["max_steps"] = optimise.max_steps
+    return told
+
+
+def format_flat_yaml(values: Mapping[str, Any]) -> str:
+    """Return flat `values` as YAML, one per line.
+
+    Each value is written as JSON, which is also valid YAML, except for small numbers.
+    """
+    return "".join(f"{key}: {_format_yaml_scalar(value)}\n" for key, value in values.items())
+
+
+def format_json_document(value: object) -> str:
+    """Format `value` as one indented JSON document."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def format_json_lines(rows: Any) -> str:
+    """Format `rows` as JSON Lines: one JSON document per line."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def format_shell_flags(values: Mapping[str, Any]) -> str:
+    """Format `values` as command-line flags for a shell script, one per line."""
+    flags = [f"--{key} {shlex.quote(_format_flag_value(value))}" for key, value in values.items()]
+    return " \\\n    ".join(flags)
+
+
+def _format_flag_value(value: object) -> str:
+    return str(value)
+
+
+def _format_yaml_scalar(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float) and "e" in text and "." not in text:
+        return text.replace("e", ".0e")  # YAML 1.1 reads 1e-05 as a word
+    return text

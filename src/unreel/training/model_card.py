@@ -1,0 +1,204 @@
+"""Model card of a checkpoint: training data, accuracy and limits."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic_core import to_jsonable_python
+
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.input_files import parse_json_object, read_limited_bytes
+from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_text import sanitise_line
+from unreel.training.recipe import TrainRecipe
+
+PAGE: Final = "README.md"
+FILE: Final = "card.json"
+_MOST_BYTES: Final = 4 << 20
+_PACKAGES: Final = ("unreel", "torch", "transformers", "peft", "trl", "accelerate")
+_NOT_STATED: Final = "not stated"
+LIMITS: Final = (
+    "As proof that a video is or is not AI-generated: it gives a judgement with a known rate of error.",
+    "As the only ground for a measure against a person, an account or a publication.",
+    "On kinds of clips, generators or lengths on which it was not evaluated.",
+    "Asked in another form than the one it was taught (see unreel.json): `unreel` refuses that.",
+    "As the only reviewer of a generator that is trained against it: it will be fooled before people are.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointModelCard:
+    """Content of the model card of a checkpoint."""
+
+    name: str
+    step: int
+    recipe: Mapping[str, Any]
+    data: Mapping[str, Any]
+    """Digest and counts of the training data and the holdout."""
+    base: Mapping[str, Any]
+    """The model that it started from: name, digest and licence."""
+    licences: Sequence[str]
+    """Of the clips, as their benchmarks declare them; "" where some declare none."""
+    look: Mapping[str, Any] | None
+    """The last look at the held-out part, with intervals; `None` where nothing was held out."""
+    unshown: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    not_for: tuple[str, ...] = LIMITS
+
+
+def read_package_versions() -> dict[str, str]:
+    """Return the versions of the installed packages that affect the result of a training."""
+    found: dict[str, str] = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def read_model_licence(folder: Path) -> str:
+    """Return the licence in the front matter of a model's README; "" if missing."""
+    try:
+        text = read_limited_bytes(folder / PAGE, most=_MOST_BYTES).decode(errors="replace")
+    except UnreadableSourceError:
+        return ""
+    head = text.split("---", 2)[1] if text.startswith("---") and text.count("---") > 1 else ""
+    for line in head.splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "license":
+            return value.strip().strip("\"'")
+    return ""
+
+
+def write_model_card(card: CheckpointModelCard, folder: OutputDirectory) -> None:
+    """Write the model card into the checkpoint's folder, as Markdown and as JSON."""
+    document = json.dumps(to_jsonable_python(card), indent=1)
+    folder.write(FILE, document.encode())
+    folder.write(PAGE, format_model_card(card).encode())
+
+
+def read_model_card(folder: Path) -> CheckpointModelCard:
+    """Read the model card of the checkpoint in `folder`.
+
+    Raises:
+        UnreadableSourceError: The card is missing or damaged.
+    """
+    remedy = "Name a checkpoint that unreel trained: OUT/model, or one below OUT/checkpoints"
+    data = read_limited_bytes(folder / FILE, most=_MOST_BYTES, remedy=remedy)
+    try:
+        return CheckpointModelCard(**parse_json_object(data))
+    except (InvalidValueError, TypeError) as error:
+        raise UnreadableSourceError(str(folder / FILE), "no model card", remedy) from error
+
+
+def format_model_card(card: CheckpointModelCard) -> str:
+    """Format the model card as a Markdown page."""
+    recipe = TrainRecipe.model_validate(card.recipe)
+    parts = [
+        *_format_card_header(card, recipe),
+        *_format_training_table(card, recipe),
+        *_format_data_section(card),
+        *_format_score_section(card),
+        "## What it must not be used for\n",
+        *(f"- {each}" for each in card.not_for),
+        "\n## Recipe\n",
+        "```json",
+        json.dumps(card.recipe, indent=1),
+        "```\n",
+        "## Made with\n",
+        *(f"- {name} {number}" for name, number in card.versions.items()),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _format_card_header(card: CheckpointModelCard, recipe: TrainRecipe) -> list[str]:
+    adapter = ["library_name: peft"] if recipe.model.tune == "lora" else []
+    return [
+        "---",
+        "license: other",
+        f"base_model: {json.dumps(card.base['name'])}",
+        *adapter,
+        "pipeline_tag: video-text-to-text",
+        "tags: [unreel, ai-generated-video-detection]",
+        "---\n",
+        f"# {_escape_table_cell(card.name)}\n",
+        f"A reviewer of videos, trained by `unreel train run` for {card.step:,} steps.\n",
+    ]
+
+
+def _format_training_table(card: CheckpointModelCard, recipe: TrainRecipe) -> list[str]:
+    rows = [
+        ("base", f"{_escape_table_cell(card.base['name'])} (weights {card.base['digest'][:16]})"),
+        ("licence of the base", _escape_table_cell(card.base["licence"]) or _NOT_STATED),
+        ("tuned", f"{recipe.model.tune}, vision {recipe.model.vision}"),
+        ("shown as", recipe.input),
+        *(
+            (f"asked `{data.protocol}`", _escape_table_cell(str(data.asked)))
+            for data in recipe.data
+        ),
+    ]
+    return ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows), ""]
+
+
+def _format_data_section(card: CheckpointModelCard) -> list[str]:
+    licences = ", ".join(
+        _escape_table_cell(name) or f"{_NOT_STATED} for some" for name in card.licences
+    )
+    lines = [
+        "## What it learned from\n",
+        f"- {card.data['n_train']:,} examples; {card.data['n_held_out']:,} were held out",
+        f"- digest of all examples and their answers: `{card.data['digest']}`",
+        *(f"- {_escape_table_cell(each)}" for each in card.data["benchmarks"]),
+        f"- licences of the clips, as declared: {licences or _NOT_STATED}",
+        *(
+            f"- {_escape_table_cell(reason)}: {n:,} left out"
+            for reason, n in card.data["left_out"].items()
+        ),
+    ]
+    if leaks := card.data["leaks"]:
+        lines.append(
+            f"- **{len(leaks):,} clips that it is to be scored on are shown in it**, such as {_escape_table_cell(leaks[0])}"
+        )
+    if card.unshown:
+        lines.append(
+            f"- {len(card.unshown):,} examples could not be shown and were not learned from"
+        )
+    return [*lines, ""]
+
+
+def _format_score_section(card: CheckpointModelCard) -> list[str]:
+    lines = ["## How it answers\n"]
+    if card.look is None:
+        return [*lines, "Not measured: nothing was held out.\n"]
+    step, loss = card.look["step"], card.look["loss"]
+    lines.append(f"Held-out clips, asked at step {step:,}; held-out loss {loss:.4f}.\n")
+    for scores in card.look["cards"]:
+        name = scores["instrument"]["protocol"]
+        asked = f"{scores['n_answered']} of {scores['n_questions']} questions answered"
+        lines += [
+            f"`{name}`: {asked}\n",
+            "| figure | value | 95 % interval | n |",
+            "|---|---|---|---|",
+        ]
+        lines += [
+            f"| {_escape_table_cell(m['name'])} | {_format_metric_cells(m['value'])} |"
+            for m in scores["metrics"]
+        ]
+        lines.append("")
+    return lines
+
+
+def _format_metric_cells(value: Mapping[str, Any]) -> str:
+    if "why" in value:
+        return f"not measured: {_escape_table_cell(value['why'])} | | "
+    return f"{value['value']:.3f} | {value['low']:.3f} to {value['high']:.3f} | {value['n']}"
+
+
+def _escape_table_cell(text: str) -> str:
+    """Return foreign text that is safe in a table cell: one line, no `|` and no markup."""
+    safe = sanitise_line(text).replace("|", "/").replace("<", "&lt;").replace("`", "'")
+    return " ".join(safe.split())

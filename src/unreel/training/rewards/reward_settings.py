@@ -1,0 +1,249 @@
+"""Settings of the reward: closeness of evidence, scores of constant answers, weights of the parts."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import mean, median, stdev
+from typing import Annotated, Any, Final, Generic, TypeVar
+
+from pydantic import Field
+
+from unreel.core.box import Box
+from unreel.core.clip import Generated, Real
+from unreel.core.judgement import Label
+from unreel.core.span import TimeSpan
+from unreel.core.verdict import TraceVerdict, Unparsed, UnparsedReason
+from unreel.protocols.trace.ground_truth import TraceTruth
+from unreel.recipes.section import RecipeSection
+from unreel.training.recipe import AnswerRewardSection, Share
+
+
+def compute_box_closeness(said: Box | Unparsed, truth: TraceTruth) -> float | None:
+    """Return the IoU of the answer's box with the true box at the start of the trace.
+
+    The result is `None` if the box of the answer is unparsed or the truth has no box.
+    """
+    if isinstance(said, Unparsed) or truth.box is None:
+        return None
+    return truth.box.iou(said)
+
+
+def compute_onset_closeness(
+    said_us: int | Unparsed, truth: TraceTruth, *, within: float
+) -> float | None:
+    """Return how close the answer's onset is: 1 at the true onset, 0 from `within` clip lengths on.
+
+    In between it decreases linearly. The result is `None` if the onset of the answer is unparsed or
+    the truth has no onset.
+    """
+    if isinstance(said_us, Unparsed) or truth.start_us is None:
+        return None
+    return max(0.0, 1 - abs(said_us - truth.start_us) / (within * truth.duration_us))
+
+
+def compute_span_closeness(said_us: int | Unparsed, truth: TraceTruth) -> float | None:
+    """Return the IoU in time of the true span and the span from the answer's onset to the true end.
+
+    Answers contain no end, so the true one is used. The result is `None` if the onset of the answer
+    is unparsed or the truth has no trace.
+    """
+    if isinstance(said_us, Unparsed) or truth.trace is None:
+        return None
+    span = truth.trace.span
+    if said_us >= span.end_us:
+        return 0.0
+    said = TimeSpan(said_us, span.end_us)
+    return said.overlap_us(span) / max(said.length_us, span.length_us)
+
+
+def has_malformed_evidence(verdict: TraceVerdict) -> bool:
+    """Return whether the box or the onset of the verdict is malformed; a missing one is not."""
+    return any(is_malformed_answer_part(part) for part in (verdict.box, verdict.start_us))
+
+
+def is_malformed_answer_part(part: object) -> bool:
+    """Return whether a part of a verdict is present in the answer but could not be parsed."""
+    return isinstance(part, Unparsed) and part.reason is not UnparsedReason.MISSING
+
+
+A = TypeVar("A")
+
+LOWEST_BAR: Final = 0.1
+_UNKNOWN_BAR: Final = 0.25
+"""Bar if too few clips have such a ground truth."""
+_FEWEST: Final = 3
+_MOST_TRIED: Final = 100
+_MOST_CLIPS: Final = 1000
+_SIDES: Final = (1.0, 0.7, 0.5, 0.3)
+"""Of centred boxes."""
+_PARTS: Final = (0.0, 0.25, 0.5, 0.75)
+"""Of a clip's length."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstantAnswerScores:
+    """Closeness of the best constant answers, at which evidence leaves the reward unchanged."""
+
+    box: float
+    onset: float
+    span: float
+
+
+@dataclass(frozen=True, slots=True)
+class _ConstantOnset:
+    """A constant onset for every clip: a fixed time plus a fixed fraction of the clip's length."""
+
+    at_us: int = 0
+    part: float = 0.0
+
+    def of(self, truth: TraceTruth) -> int:
+        return self.at_us + round(self.part * truth.duration_us)
+
+
+@dataclass(frozen=True, slots=True)
+class _ConstantAnswer(Generic[A]):
+    """A constant answer, and the index of the clip it was taken from, on which it is not scored."""
+
+    answer: A
+    taken_from: int | None = None
+
+
+def score_constant_answers(
+    questions: Sequence[Sequence[TraceTruth]], *, onset_within: float
+) -> ConstantAnswerScores:
+    """Return the scores of the best constant box and onset on the clips with a trace, plus a standard error.
+
+    Each of `questions` is the truths of one clip; the nearest of them counts.
+    """
+    traced = [[truth for truth in truths if truth.trace] for truths in questions]
+    clips = _sample_evenly([truths for truths in traced if truths], _MOST_CLIPS)
+
+    def onset(moment: _ConstantOnset, truth: TraceTruth) -> float | None:
+        return compute_onset_closeness(moment.of(truth), truth, within=onset_within)
+
+    def span(moment: _ConstantOnset, truth: TraceTruth) -> float | None:
+        return compute_span_closeness(moment.of(truth), truth)
+
+    moments = list(_iter_constant_onsets(clips))
+    return ConstantAnswerScores(
+        box=_compute_best_closeness(
+            list(_iter_constant_boxes(clips)), clips, compute_box_closeness
+        ),
+        onset=_compute_best_closeness(moments, clips, onset),
+        span=_compute_best_closeness(moments, clips, span),
+    )
+
+
+def _iter_constant_boxes(clips: Sequence[Sequence[TraceTruth]]) -> Iterator[_ConstantAnswer[Box]]:
+    for side in _SIDES:
+        edge = (1 - side) / 2
+        yield _ConstantAnswer(Box(edge, edge, 1 - edge, 1 - edge))
+    own = [(i, truth.box) for i, truths in enumerate(clips) for truth in truths if truth.box]
+    if own:
+        sides = zip(*((b.x0, b.y0, b.x1, b.y1) for _, b in own), strict=True)
+        x0, y0, x1, y1 = (median(side) for side in sides)
+        if x0 < x1 and y0 < y1:
+            yield _ConstantAnswer(Box(x0, y0, x1, y1))
+    for i, box in _sample_evenly(own, _MOST_TRIED):
+        yield _ConstantAnswer(box, i)
+
+
+def _iter_constant_onsets(
+    clips: Sequence[Sequence[TraceTruth]],
+) -> Iterator[_ConstantAnswer[_ConstantOnset]]:
+    for part in _PARTS:
+        yield _ConstantAnswer(_ConstantOnset(part=part))
+    for i, truths in _sample_evenly(list(enumerate(clips)), _MOST_TRIED // 2):
+        start_us = truths[0].start_us or 0
+        yield _ConstantAnswer(_ConstantOnset(start_us), i)
+        yield _ConstantAnswer(_ConstantOnset(part=start_us / truths[0].duration_us), i)
+
+
+def _compute_best_closeness(
+    guesses: Sequence[_ConstantAnswer[A]],
+    clips: Sequence[Sequence[TraceTruth]],
+    closeness: Callable[[A, TraceTruth], float | None],
+) -> float:
+    best = None
+    for guess in guesses:
+        others = (truths for i, truths in enumerate(clips) if i != guess.taken_from)
+        met = [
+            max(near)
+            for truths in others
+            if (near := [c for t in truths if (c := closeness(guess.answer, t)) is not None])
+        ]
+        if len(met) >= _FEWEST:
+            best = max(best or 0.0, mean(met) + stdev(met) / len(met) ** 0.5)
+    return _UNKNOWN_BAR if best is None else min(1.0, max(LOWEST_BAR, best))
+
+
+def _sample_evenly(values: Sequence[A], most: int) -> Sequence[A]:
+    """Return at most `most` of the values, evenly spaced."""
+    return values if len(values) <= most else [values[len(values) * i // most] for i in range(most)]
+
+
+Bar = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+_SHARED: Final = ("label", "box", "onset", "span", "format", "false_alarm", "onset_within")
+
+
+class AnswerRewardSettings(RecipeSection):
+    """All settings of an answer's reward except the ground truth; stored as JSON with every truth."""
+
+    label: Share
+    box: Share
+    onset: Share
+    span: Share
+    format: Share
+    false_alarm: Annotated[float, Field(ge=1, le=100)]
+    onset_within: Annotated[float, Field(gt=0, le=1)]
+    box_bar: Bar
+    """IoU with a reward of zero: higher ones are rewarded, lower ones penalised."""
+    onset_bar: Bar
+    span_bar: Bar
+    real_scale: Share = 1.0
+    """Factor of all rewards on real clips: below 1 if they are the majority."""
+    generated_scale: Share = 1.0
+
+
+def compute_answer_reward_settings(
+    section: AnswerRewardSection, questions: Sequence[Sequence[Any]]
+) -> AnswerRewardSettings:
+    """Compute the reward settings from the recipe section `[reward]` and the truths of the questions.
+
+    Without `bar` in the section, the bars are the closeness that the best constant answer reaches on
+    these questions. The scales give both labels equal weight. So no answer that ignores the clip has a
+    higher reward than another such answer.
+    """
+    if section.bar is not None:
+        bars = ConstantAnswerScores(box=section.bar, onset=section.bar, span=section.bar)
+    else:
+        traced = [[t for t in truths if isinstance(t, TraceTruth)] for truths in questions]
+        bars = score_constant_answers(traced, onset_within=section.onset_within)
+    real_scale, generated_scale = _compute_label_scales(questions)
+    return AnswerRewardSettings(
+        **{name: getattr(section, name) for name in _SHARED},
+        box_bar=bars.box,
+        onset_bar=bars.onset,
+        span_bar=bars.span,
+        real_scale=real_scale,
+        generated_scale=generated_scale,
+    )
+
+
+def _compute_label_scales(questions: Sequence[Sequence[Any]]) -> tuple[float, float]:
+    labels = [_get_truth_label(truths[0]) for truths in questions if truths]
+    n_real, n_generated = labels.count(Label.REAL), labels.count(Label.GENERATED)
+    fewest = min(n_real, n_generated)
+    return (fewest / n_real, fewest / n_generated) if fewest else (1.0, 1.0)
+
+
+def _get_truth_label(truth: Any) -> Label | None:
+    match truth:
+        case TraceTruth():
+            return truth.label
+        case Real():
+            return Label.REAL
+        case Generated():
+            return Label.GENERATED
+        case _:
+            return None

@@ -1,0 +1,140 @@
+"""Gate of a web application: limits of size, memory and upload time."""
+
+import asyncio
+import json
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from starlette.requests import ClientDisconnect
+
+from unreel.webapp.refusals import (
+    SLOW,
+    RequestRefusedError,
+    build_overload_refusal,
+    build_too_large_refusal,
+)
+from unreel.webapp.tokens import TokenSettings
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+
+class RequestBodyLimits(Protocol):
+    """Limits of request bodies."""
+
+    @property
+    def max_request_bytes(self) -> int: ...
+    @property
+    def max_held_bytes(self) -> int: ...
+    @property
+    def upload_s(self) -> float: ...
+
+
+class RequestLimitMiddleware:
+    """ASGI middleware that checks a request before its body is read, and bounds the body."""
+
+    def __init__(self, app: "ASGIApp", limits: RequestBodyLimits) -> None:
+        self._app, self._limits = app, limits
+        self._held_bytes = 0
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Refuse the request, or pass it on with a bounded body."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        state: MutableMapping[str, Any] = scope.setdefault("state", {})
+        state["began_s"] = time.monotonic()
+        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        body = _LimitedRequestBody(receive, self)
+        started = False
+
+        async def watch(message: "Message") -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            token = state["token"] = self._authorise(scope, headers)
+            body.most = self._require_size(headers, token)
+            await self._app(scope, body, watch)
+        except ClientDisconnect:
+            return
+        except RequestRefusedError as refusal:
+            self._count(refusal)
+            if not started:
+                await self._refuse(refusal, scope, receive, send)
+        finally:
+            self._held_bytes -= body.n_bytes
+
+    def hold(self, n_bytes: int) -> None:
+        """Count bytes of bodies in memory.
+
+        Raises:
+            RequestRefusedError: All bodies together are too large.
+        """
+        if self._held_bytes + n_bytes > self._limits.max_held_bytes:
+            msg = "the service holds as many bytes as it may. Retry later"
+            raise build_overload_refusal(msg)
+        self._held_bytes += n_bytes
+
+    @property
+    def upload_s(self) -> float:
+        """Return the time that an upload may take."""
+        return self._limits.upload_s
+
+    def _authorise(self, scope: "Scope", headers: dict[bytes, str]) -> TokenSettings | None:
+        """Return the token of a request; raise `RequestRefusedError` for one that is not allowed."""
+        raise NotImplementedError
+
+    def _count(self, refusal: RequestRefusedError) -> None:
+        """Count a refused request."""
+
+    async def _refuse(
+        self, refusal: RequestRefusedError, _scope: "Scope", _receive: "Receive", send: "Send"
+    ) -> None:
+        await _send_refusal(send, refusal)
+
+    def _require_size(self, headers: dict[bytes, str], token: TokenSettings | None) -> int:
+        most = self._limits.max_request_bytes
+        if token is not None and token.max_mb is not None:
+            most = min(most, int(token.max_mb * (1 << 20)))
+        length = headers.get(b"content-length", "0")
+        if not length.isdecimal() or int(length) > most:
+            raise build_too_large_refusal(most)
+        return most
+
+
+class _LimitedRequestBody:
+    """Body of a request with a limit of size and time."""
+
+    def __init__(self, receive: "Receive", gate: RequestLimitMiddleware) -> None:
+        self._receive, self._gate = receive, gate
+        self._until_s = time.monotonic() + gate.upload_s
+        self._is_complete = False
+        self.most = self.n_bytes = 0
+
+    async def __call__(self) -> "Message":
+        if self._is_complete:  # the server waits here for the end of the connection
+            return await self._receive()
+        try:
+            async with asyncio.timeout(max(0.0, self._until_s - time.monotonic())):
+                received = await self._receive()
+        except TimeoutError:
+            message = f"the body took longer than {self._gate.upload_s:g} s"
+            raise RequestRefusedError(SLOW, "slow-upload", message) from None
+        n_bytes = len(received.get("body", b""))
+        if self.n_bytes + n_bytes > self.most:
+            raise build_too_large_refusal(self.most)
+        self._gate.hold(n_bytes)
+        self.n_bytes += n_bytes
+        self._is_complete = not received.get("more_body", False)
+        return received
+
+
+async def _send_refusal(send: "Send", refusal: RequestRefusedError) -> None:
+    headers = {"content-type": "application/json", "connection": "close", **refusal.headers}
+    encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": encoded})
+    await send({"type": "http.response.body", "body": json.dumps(refusal.document).encode()})
