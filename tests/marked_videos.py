@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from unreel.annotation.formats.annotated_video import (
     AnnotatedVideo,
-    AnnotationFieldAnswer,
+    FieldAnswer,
     FrameSpan,
     KeyFrameBox,
     ObjectTrack,
@@ -46,7 +46,7 @@ def tracks(draw: st.DrawFn, *, id_: str, n_frames: int, placed: bool = True) -> 
     said = draw(
         st.lists(
             st.builds(
-                AnnotationFieldAnswer,
+                FieldAnswer,
                 WORDS,
                 st.lists(WORDS, min_size=1, max_size=2, unique=True).map(tuple),
             ),

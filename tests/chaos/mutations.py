@@ -480,7 +480,9 @@ MUTATIONS = (
     Mutation(
         "a failed request to a judge is stored as the score 0",
         "evaluation/judge.py",
-        "return convert_to_failed_row(row | build_token_columns(sum_token_usages(usages)), outcome)",
+        """return convert_to_failed_row(
+                    row | build_token_columns(sum_token_usages(usages)), outcome
+                )""",
         "return row | build_ruling_columns(JudgeRuling(score=0.0, usage=sum_token_usages(usages)))",
         (
             JUDGE

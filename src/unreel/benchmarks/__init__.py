@@ -6,7 +6,7 @@ Where to look:
     `columns.py`: columns of tables.
     `check.py`: check of your own benchmark.
     `questions.py`: from entries to questions.
-    `answers.py`: answers from a file.
+    `imported_answers.py`: answers from a file.
     `votes.py`: human votes from a file.
     `pairing.py`: pairs of a real and a generated clip.
     `parquet.py`: untrusted Parquet files.

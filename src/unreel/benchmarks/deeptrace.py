@@ -1,4 +1,4 @@
-"""Reader of DeepTraceReward as it is distributed: `all_data.json`, with one row per annotation.
+"""Reader of the distributed files of DeepTraceReward: `all_data.json`, with one row per annotation.
 
 Several rows of one video become the traces of one entry, in row order. A box is in pixels of
 the original frame and is clipped to the frame. A trace starts at first frame / frame rate and

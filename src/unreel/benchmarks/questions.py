@@ -86,7 +86,7 @@ class UnreadableClip:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProtocolWithConditions:
+class QuestionScope:
     """Protocol and conditions of the questions about every clip or pair of a benchmark."""
 
     instrument: Instrument
@@ -106,7 +106,7 @@ class ProtocolWithConditions:
 
 
 def plan_questions(
-    found: Iterable[ProbedEntry[C] | Rejected], scope: ProtocolWithConditions
+    found: Iterable[ProbedEntry[C] | Rejected], scope: QuestionScope
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
     """Yield the questions about all probed entries, and the clips and rows without a question.
 
@@ -129,7 +129,7 @@ def plan_questions(
 
 def require_some_question(
     planned: Iterable[PlannedQuestion[C] | UnreadableClip | Rejected],
-    scope: ProtocolWithConditions,
+    scope: QuestionScope,
     *,
     source: str,
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
@@ -151,9 +151,7 @@ def require_some_question(
         raise build_no_question_error(source, scope.protocol, first)
 
 
-def find_entries_without_truth(
-    entries: Iterable[Entry], scope: ProtocolWithConditions
-) -> list[Rejected]:
+def find_entries_without_truth(entries: Iterable[Entry], scope: QuestionScope) -> list[Rejected]:
     """Return the entries without the ground truth that the protocol needs, with the reasons.
 
     Files are not opened. The result is empty for protocols about pairs.
@@ -167,7 +165,7 @@ def find_entries_without_truth(
     return truthless
 
 
-def _group_conditions_by_file(scope: ProtocolWithConditions) -> list[tuple[Condition, ...]]:
+def _group_conditions_by_file(scope: QuestionScope) -> list[tuple[Condition, ...]]:
     """Group the conditions by the file of an entry that they show: original, or without watermark."""
     shown = [
         tuple(c for c in scope.conditions if c.watermark == mark) for mark in ("kept", "removed")
@@ -179,7 +177,7 @@ def _plan_file_questions(
     entry: Entry,
     clip: C | Failure,
     conditions: tuple[Condition, ...],
-    scope: ProtocolWithConditions,
+    scope: QuestionScope,
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
     duration_us = entry.facts.duration_us or _get_duration_us(clip)
     try:
@@ -200,7 +198,7 @@ def _build_planned_question(
     clips: tuple[C, ...],
     truths: tuple[Any, ...],
     condition: Condition,
-    scope: ProtocolWithConditions,
+    scope: QuestionScope,
 ) -> PlannedQuestion[C]:
     subject = build_question_subject(*[clip.id for clip in clips])
     return PlannedQuestion(
@@ -240,7 +238,7 @@ def _build_unreadable_clip(
 
 
 def _plan_pair_questions(
-    found: Iterable[ProbedEntry[C] | Rejected], scope: ProtocolWithConditions
+    found: Iterable[ProbedEntry[C] | Rejected], scope: QuestionScope
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
     known: dict[ClipId, ProbedEntry[C]] = {}
     unusable: list[UnreadableClip | Rejected] = []

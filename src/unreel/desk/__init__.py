@@ -3,7 +3,6 @@
 Where to look:
     `settings.py`: the file `desk.toml`.
     `case_store.py`: cases on disk, with an append-only log.
-    `case_state.py`: the state of a case, from the events of its log.
     `case_answers.py`: answers of a case in a run table, so that no committed question is asked twice.
     `reviewer_sets.py`: models and questions of a set, and the cost of a clip.
     `allowed_folders.py`: clips in allowed folders of this machine.
@@ -15,7 +14,6 @@ Where to look:
     `signature.py`: signatures of bundles by ssh-keygen.
     `pages.py`: the pages as HTML.
     `service.py`: the open components of a desk.
-    `form_routes.py`: routes of forms.
-    `download_routes.py`: routes of files.
+    `case_routes.py`: routes of a case: forms and files.
     `app.py`: the FastAPI application.
 """

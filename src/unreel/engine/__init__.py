@@ -5,13 +5,13 @@ Where to look:
     `stage.py`: one step of a job.
     `local_runner.py`: the runner on this machine.
     `ray_runner.py`: the runner on Ray.
-    `pending.py`: the items that are due.
+    `pending_questions.py`: the items that are due.
     `committer.py`: the one writer of a table.
     `table.py`: Lance tables with unique keys.
     `start_log.py`: items in progress, so that a crash is noticed.
     `crash_suspects.py`: rows that crash a worker.
     `location.py`: folders and S3 prefixes.
-    `survey.py`: hashes and properties of a benchmark's clips.
+    `clip_facts.py`: hashes and properties of a benchmark's clips.
     `downloads.py`: clips from URLs.
     `table_check.py`: check of a stored table.
     `salvage.py`: repair of a damaged table.

@@ -4,7 +4,7 @@ Where to look:
     `run_job.py`: a run from benchmark to scorecard.
     `recipe.py`: settings of a run.
     `forecast.py`: questions and cost before a run.
-    `run_store.py`: whether a run may resume.
+    `run_recipe_store.py`: whether a run may resume.
     `scoring.py`: scorecards from stored answers.
     `comparison.py`: paired comparison of reviewers.
     `judge.py`: the judge of explanations.

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.questions import PlannedQuestion, ProtocolWithConditions, UnreadableClip
+from unreel.benchmarks.questions import PlannedQuestion, QuestionScope, UnreadableClip
 from unreel.benchmarks.statistics import BenchmarkStats
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
@@ -183,7 +183,7 @@ class SkippedQuestionCounts:
                 self.reading.reject(planned)
 
 
-def require_watermark_free_copies(scope: ProtocolWithConditions, roll: CountedEntryStream) -> None:
+def require_watermark_free_copies(scope: QuestionScope, roll: CountedEntryStream) -> None:
     """Require a copy without watermark of at least one entry, if `watermark=removed` is requested."""
     if scope.shows_cleaned and not roll.has_cleaned:
         setting, problem = "watermark", "no clip of the benchmark has a copy without its watermark"

@@ -80,7 +80,7 @@ def build_cost_columns(usage: Usage | None, cost_usd: Decimal | None, before: Ro
     return columns
 
 
-def add_estimate_note_to_progress(
+def note_estimated_costs(
     on_progress: Callable[[Progress], None], on_note: Callable[[str], None]
 ) -> Callable[[Progress], None]:
     """Return a progress callback that also calls `on_note` once, at the first estimated cost."""

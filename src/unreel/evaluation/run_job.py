@@ -11,7 +11,7 @@ from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.benchmarks.questions import (
     PlannedQuestion,
-    ProtocolWithConditions,
+    QuestionScope,
     UnreadableClip,
     find_entries_without_truth,
     plan_questions,
@@ -58,7 +58,7 @@ from unreel.evaluation.review_stage import (
 from unreel.evaluation.run_cost import (
     add_earlier_question_costs,
     add_earlier_run_cost,
-    add_estimate_note_to_progress,
+    note_estimated_costs,
 )
 from unreel.evaluation.run_recipe_store import RunRecipeStore, read_run_recipe
 from unreel.evaluation.stored_recipe import (
@@ -112,13 +112,11 @@ class EvalRun:
         return LanceTable(self.place / "rulings.lance", RULINGS)
 
     @property
-    def scope(self) -> ProtocolWithConditions:
+    def scope(self) -> QuestionScope:
         """Return the protocol and conditions of the run's questions."""
         recipe = self.recipe
         instrument = self.asked or recipe.instrument.instrument
-        return ProtocolWithConditions(
-            instrument=instrument, conditions=recipe.conditions, seed=recipe.seed
-        )
+        return QuestionScope(instrument=instrument, conditions=recipe.conditions, seed=recipe.seed)
 
     @property
     def benchmark_path(self) -> Path:
@@ -272,9 +270,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             add_up=add_row_costs,
             most_due=most_due,
             on_due=partial(callbacks.on_due, part),
-            on_progress=add_estimate_note_to_progress(
-                partial(callbacks.on_step, part), callbacks.on_note
-            ),
+            on_progress=note_estimated_costs(partial(callbacks.on_step, part), callbacks.on_note),
             observe=lambda step, n_rows: callbacks.observe(f"{part}-{step}", n_rows),
         )
 

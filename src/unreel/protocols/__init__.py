@@ -7,8 +7,8 @@ Where to look:
     `realism/`: a realism score from 1 to 5.
     `preference/`: which of two clips is real.
     `answer_text.py`: the text of an answer, and its parsing into a verdict.
-    `claim_parser.py`: labels that prose claims.
+    `label_claim_parser.py`: labels that prose claims.
     `field_parser.py`: named fields and JSON in an answer.
-    `measure.py`: percentages with confidence intervals.
-    `figures.py`: names, units and polarity of metrics.
+    `metric_estimates.py`: percentages with confidence intervals.
+    `metric_definitions.py`: names, units and polarity of metrics.
 """

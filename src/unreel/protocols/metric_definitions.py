@@ -91,7 +91,7 @@ class ProtocolMetrics:
     def ranks_by(self, *, judged: bool) -> str:
         """Return the name of the metric that ranks a leaderboard.
 
-        `judged` tells whether a judge scored the explanations; some protocols rank by another metric
+        `judged` states whether a judge scored the explanations; some protocols rank by another metric
         without one.
         """
         return self.ranking if judged or self.ranking_unjudged is None else self.ranking_unjudged

@@ -91,7 +91,7 @@ def build_recipe_key_description(
 
 
 def format_toml_value(value: object) -> str:
-    """Return `value` as TOML text, as it is written after `key =`."""
+    """Return `value` as the TOML text that follows `key =`."""
     match value:
         case Mapping():
             inside = ", ".join(f"{key} = {format_toml_value(own)}" for key, own in value.items())

@@ -1,7 +1,4 @@
-"""Config section `[reviewer]`: model, server, timeouts and cost limits.
-
-The section builds the factory that opens the reviewer.
-"""
+"""Config section `[reviewer]`: model, server, timeouts, cost limits, and the reviewer's factory."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -211,10 +208,7 @@ class ReviewerSection(RecipeSection):
         return wrap_open_reviewer(reviewer)
 
     def resolve(self, asked: ConditionSection, instrument: Protocol[Any, Any]) -> ConditionSection:
-        """Return the condition `asked` with all values set.
-
-        For a trained checkpoint, unset values are those of its training.
-        """
+        """Return the complete condition; unset values are those of a checkpoint's training."""
         name = instrument.instrument.protocol
         taught = None if self.taught is None else self.taught.condition(name)
         if taught is not None:
@@ -250,10 +244,7 @@ class ReviewerSection(RecipeSection):
             raise InvalidSettingError(setting, problem, remedy)
 
     def thinking_problem(self, thinking: Switch, *, asked: bool) -> str | None:
-        """Return why the reviewer cannot think as `thinking` requires; `None` if it can.
-
-        `asked` is whether the prompt asks for thoughts.
-        """
+        """Return why thinking cannot be set, or `None`; `asked`: the prompt asks for thoughts."""
         if self.model == RECORDED or self.model.startswith(OBJECT):
             return None  # whoever recorded the answers, or wrote the program, knows
         own = self._family()

@@ -6,10 +6,10 @@ Where to look:
     `clusters.py`: scene and creator of each row.
     `paired_differences.py`: paired differences: jackknife intervals and Holm correction.
     `power.py`: the smallest difference that a benchmark can show.
-    `detection.py`: AUC, F1 and other detection metrics.
+    `detection_metrics.py`: AUC, F1 and other detection metrics.
     `agreement.py`: agreement of raters.
-    `skill.py`: ability of reviewers and realism of creators.
+    `skill_model.py`: ability of reviewers and realism of creators.
     `ranking.py`: Bradley-Terry strengths.
-    `pair_choice.py`: the next pair to compare, by information gain.
+    `next_pair.py`: the next pair to compare, by information gain.
     `dawid_skene.py`: true labels from noisy annotators.
 """

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from marked_videos import BOX, cvat, key, labelbox, region, studio
 from unreel.annotation.formats.annotated_video import (
     AnnotatedVideo,
-    AnnotationFieldAnswer,
+    FieldAnswer,
     FrameSpan,
     VideoPropertyDefaults,
 )
@@ -49,7 +49,7 @@ def test_cvat_counts_frames_from_0_and_an_outside_frame_is_the_first_unseen(tmp_
     assert found.stretches == (FrameSpan(3, 7),)
     assert [mark.frame for mark in found.marks] == [3]
     assert found.box_at(7) == Box(0.1, 0.1, 0.3, 0.2)
-    assert found.said == (AnnotationFieldAnswer("kind", ("left",)),)
+    assert found.said == (FieldAnswer("kind", ("left",)),)
     assert (video.name, video.by, video.n_frames, video.width) == ("a.mp4", "ann", 100, 100)
 
 
@@ -177,7 +177,7 @@ def test_labelbox_counts_frames_from_1_and_segments_hold_their_last(tmp_path: Pa
     halfway = track.box_at(18)
     assert halfway is not None
     assert halfway.iou(Box(0.15, 0.1, 0.35, 0.2)) > 1 - 1e-9
-    assert track.said == (AnnotationFieldAnswer("kind", ("left",)),)
+    assert track.said == (FieldAnswer("kind", ("left",)),)
     assert (video.rate, video.by) == (Fraction(30000, 1001), "ann@example.org")
 
 
@@ -211,8 +211,8 @@ def test_label_studio_counts_from_1_ignores_time_and_ends_inclusively(tmp_path: 
     halfway = track.box_at(2)
     assert halfway is not None
     assert halfway.iou(Box(0.3, 0.1, 0.5, 0.2)) > 1 - 1e-9
-    assert track.said == (AnnotationFieldAnswer("kind", ("a", "b")),)
-    assert video.said == (AnnotationFieldAnswer("why", ("odd",), written=True),)
+    assert track.said == (FieldAnswer("kind", ("a", "b")),)
+    assert video.said == (FieldAnswer("why", ("odd",), written=True),)
     assert (video.name, video.by, video.rate) == ("set/a.mp4", "3", Fraction(30000, 1001))
 
 

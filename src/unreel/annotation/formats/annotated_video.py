@@ -53,7 +53,7 @@ class FrameSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class AnnotationFieldAnswer:
+class FieldAnswer:
     """Answers to one question of an annotation form, or the text of one of its fields."""
 
     question: str
@@ -75,7 +75,7 @@ class ObjectTrack:
     """In order, with frames between them on which the thing is not seen."""
     marks: tuple[KeyFrameBox, ...] = ()
     """In order; empty where a time was marked and no place. Each stretch begins with one, else."""
-    said: tuple[AnnotationFieldAnswer, ...] = ()
+    said: tuple[FieldAnswer, ...] = ()
 
     def box_at(self, frame: int) -> Box | None:
         """Return the box of the object on `frame`; `None` if the object is hidden or has no box."""
@@ -117,7 +117,7 @@ class AnnotatedVideo:
     width: int | None = None
     height: int | None = None
     tracks: tuple[ObjectTrack, ...] = ()
-    said: tuple[AnnotationFieldAnswer, ...] = ()
+    said: tuple[FieldAnswer, ...] = ()
     """Answers about the whole video."""
 
     def require_size(self) -> tuple[int, int]:
@@ -200,7 +200,7 @@ def build_object_track(
     marks: Iterable[KeyFrameBox],
     stretches: Iterable[FrameSpan],
     *,
-    said: Sequence[AnnotationFieldAnswer] = (),
+    said: Sequence[FieldAnswer] = (),
     n_frames: int | None = None,
 ) -> ObjectTrack:
     """Build a normalised track: disjoint frame ranges, and sorted key frames without redundant ones.

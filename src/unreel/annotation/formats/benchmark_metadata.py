@@ -18,7 +18,7 @@ from unreel.annotation.campaign import BrowserClipCopy
 from unreel.annotation.formats.annotated_video import (
     MOST_FRAMES,
     AnnotatedVideo,
-    AnnotationFieldAnswer,
+    FieldAnswer,
     Found,
     FrameSpan,
     KeyFrameBox,
@@ -124,7 +124,7 @@ def _get_video_label(video: AnnotatedVideo, traces: tuple[Trace, ...]) -> Label:
 
 
 def build_clip_copy_of_video(video: AnnotatedVideo) -> BrowserClipCopy:
-    """Build a `BrowserClipCopy` that stands for the video and gives the time of each of its frames."""
+    """Build a `BrowserClipCopy` in place of the video, with the time of each of its frames."""
     last = max((each.last for track in video.tracks for each in track.stretches), default=0)
     return BrowserClipCopy(
         clip=compute_placeholder_clip_id("foreign", video.name),
@@ -193,7 +193,7 @@ def _parse_video_row(
     n_frames = _find_declared_count(row, "n_frames") or given.n_frames
     width, height = _find_declared_count(row, "width"), _find_declared_count(row, "height")
     said = (
-        [AnnotationFieldAnswer(LABEL, (parse_bounded_text(row.get("label")),))]
+        [FieldAnswer(LABEL, (parse_bounded_text(row.get("label")),))]
         if parse_bounded_text(row.get("label"))
         else []
     )
@@ -226,13 +226,9 @@ def _build_track(id_: str, trace: Trace, video: AnnotatedVideo) -> ObjectTrack:
     }
     named = sorted(trace.categories)
     label = named[0].value if len(named) == 1 else Category.OTHER.value
-    said = (
-        [AnnotationFieldAnswer(CATEGORY, tuple(each.value for each in named))]
-        if len(named) > 1
-        else []
-    )
+    said = [FieldAnswer(CATEGORY, tuple(each.value for each in named))] if len(named) > 1 else []
     if trace.explanation:
-        said.append(AnnotationFieldAnswer(EXPLANATION, (trace.explanation,), written=True))
+        said.append(FieldAnswer(EXPLANATION, (trace.explanation,), written=True))
     return build_object_track(
         id_, label, marks.values(), [stretch], said=said, n_frames=video.n_frames
     )

@@ -36,13 +36,13 @@ READERS: Final[Mapping[AnnotationFormat, LazyImport]] = {
     AnnotationFormat.CVAT: LazyImport(f"{_HERE}.cvat:read_cvat"),
     AnnotationFormat.LABELBOX: LazyImport(f"{_HERE}.labelbox:read_labelbox"),
     AnnotationFormat.LABEL_STUDIO: LazyImport(f"{_HERE}.label_studio:read_label_studio"),
-    AnnotationFormat.UNREEL: LazyImport(f"{_HERE}.traces:read_traces"),
+    AnnotationFormat.UNREEL: LazyImport(f"{_HERE}.benchmark_metadata:read_trace_metadata"),
 }
 WRITERS: Final[Mapping[AnnotationFormat, LazyImport]] = {
     AnnotationFormat.CVAT: LazyImport(f"{_HERE}.cvat:write_cvat"),
     AnnotationFormat.LABELBOX: LazyImport(f"{_HERE}.labelbox:write_labelbox"),
     AnnotationFormat.LABEL_STUDIO: LazyImport(f"{_HERE}.label_studio:write_label_studio"),
-    AnnotationFormat.UNREEL: LazyImport(f"{_HERE}.traces:write_traces"),
+    AnnotationFormat.UNREEL: LazyImport(f"{_HERE}.benchmark_metadata:write_trace_metadata"),
 }
 _SIGNS: Final = (
     (b'"data_row"', AnnotationFormat.LABELBOX),

@@ -16,7 +16,7 @@ from unreel.annotation.formats.annotated_video import (
     MOST_LETTERS,
     MOST_MARKS,
     AnnotatedVideo,
-    AnnotationFieldAnswer,
+    FieldAnswer,
     Found,
     FrameSpan,
     KeyFrameBox,
@@ -297,14 +297,14 @@ def _iter_visible_spans(keys: list[_CvatShape], n_frames: int | None) -> Iterato
         yield build_span_to_video_end(first, n_frames)
 
 
-def _collect_shape_answers(shapes: list[_CvatShape]) -> list[AnnotationFieldAnswer]:
+def _collect_shape_answers(shapes: list[_CvatShape]) -> list[FieldAnswer]:
     """Return the answers of a track by question, without duplicates: CVAT repeats them on each frame."""
     found: dict[str, dict[str, None]] = {}
     for shape in shapes:
         for name, value in shape.said:
             if name != MASK and value:
                 found.setdefault(name, {})[value] = None
-    return [AnnotationFieldAnswer(name, tuple(values)) for name, values in found.items()]
+    return [FieldAnswer(name, tuple(values)) for name, values in found.items()]
 
 
 def write_cvat(videos: Iterable[AnnotatedVideo], folder: OutputDirectory) -> Iterator[Rejected]:

@@ -16,7 +16,7 @@ from unreel.annotation.formats.annotated_video import (
     MOST_FRAMES,
     MOST_MARKS,
     AnnotatedVideo,
-    AnnotationFieldAnswer,
+    FieldAnswer,
     Found,
     FrameSpan,
     KeyFrameBox,
@@ -108,7 +108,7 @@ def _iter_annotation_videos(
         msg = f"result is {format_untrusted_value(results)}. Write a list"
         raise InvalidValueError(msg)
     regions: dict[str, Mapping[str, Any]] = {}
-    said: dict[str, list[AnnotationFieldAnswer]] = {}
+    said: dict[str, list[FieldAnswer]] = {}
     for result in results:
         try:
             _add_annotation_result(require_json_object(result, "a result"), regions, said)
@@ -139,7 +139,7 @@ def _iter_annotation_videos(
 def _add_annotation_result(
     result: Mapping[str, Any],
     regions: dict[str, Mapping[str, Any]],
-    said: dict[str, list[AnnotationFieldAnswer]],
+    said: dict[str, list[FieldAnswer]],
 ) -> None:
     """Add one Label Studio result to `regions` if it is a region, else to the answers `said`.
 
@@ -164,9 +164,7 @@ def _add_annotation_result(
     question = parse_bounded_text(result.get("from_name"))
     for key in _ANSWERS:
         if key in value:
-            answers = AnnotationFieldAnswer(
-                question, _parse_answer_texts(value[key]), written=key == "text"
-            )
+            answers = FieldAnswer(question, _parse_answer_texts(value[key]), written=key == "text")
             said.setdefault(id_, []).append(answers)
             return
     msg = f"a result of type {format_untrusted_value(kind)} is not read. Take it out"
@@ -220,12 +218,12 @@ def _parse_frame_side_length(value: object) -> int | None:
 
 
 def _build_track(
-    id_: str, value: Mapping[str, Any], said: list[AnnotationFieldAnswer], n_frames: int | None
+    id_: str, value: Mapping[str, Any], said: list[FieldAnswer], n_frames: int | None
 ) -> ObjectTrack:
     labels = value.get("labels") or value.get(TIMES) or []
     label, *more = _parse_answer_texts(labels) or ("",)
     if more:
-        said = [*said, AnnotationFieldAnswer("labels", tuple(more))]
+        said = [*said, FieldAnswer("labels", tuple(more))]
     if "ranges" in value:
         return build_object_track(
             id_, label, (), _iter_range_spans(value["ranges"]), said=said, n_frames=n_frames
@@ -371,7 +369,7 @@ def _build_key_frame(mark: KeyFrameBox, frame: int, *, enabled: bool) -> dict[st
     return key | ({"mask": mark.mask} if mark.mask else {})
 
 
-def _build_answer_result(id_: str, said: AnnotationFieldAnswer) -> dict[str, Any]:
+def _build_answer_result(id_: str, said: FieldAnswer) -> dict[str, Any]:
     kind, key = ("textarea", "text") if said.written else ("choices", "choices")
     return {
         "id": id_,

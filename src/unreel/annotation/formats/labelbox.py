@@ -14,7 +14,7 @@ from typing import Any, Final
 from unreel.annotation.formats.annotated_video import (
     MOST_MARKS,
     AnnotatedVideo,
-    AnnotationFieldAnswer,
+    FieldAnswer,
     Found,
     FrameSpan,
     KeyFrameBox,
@@ -139,7 +139,7 @@ def _build_classification(track: ObjectTrack) -> dict[str, Any]:
     }
 
 
-def _build_answer_classifications(said: Sequence[AnnotationFieldAnswer]) -> list[dict[str, Any]]:
+def _build_answer_classifications(said: Sequence[FieldAnswer]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for each in said:
         words = [{"name": word} for word in each.answers]
@@ -244,10 +244,7 @@ def _find_positive_count(value: object, most: int) -> int | None:
 def _group_features_by_id(
     annotations: Mapping[str, Any],
 ) -> dict[str, dict[int, Mapping[str, Any]]]:
-    """Return, by feature id, the content of each object and classification on each of its frames.
-
-    Frames count from 0.
-    """
+    """Return the content of each feature on each of its frames, from 0, by feature id."""
     found: dict[str, dict[int, Mapping[str, Any]]] = {}
     for key, content in require_json_object(annotations.get("frames"), "frames").items():
         frame = parse_count(key, "a frame") - 1
@@ -368,7 +365,7 @@ def _parse_box(drawn: Mapping[str, Any], sides: Size) -> Box:
     )
 
 
-def _iter_nested_answers(held: object, depth: int = 0) -> Iterator[AnnotationFieldAnswer]:
+def _iter_nested_answers(held: object, depth: int = 0) -> Iterator[FieldAnswer]:
     """Yield the answers of Labelbox classifications, each followed by those of its nested ones."""
     if depth > _DEEPEST:
         msg = f"answers nested deeper than {_DEEPEST}. Export it again"
@@ -382,26 +379,21 @@ def _iter_nested_answers(held: object, depth: int = 0) -> Iterator[AnnotationFie
         ]
         names = (parse_bounded_text(answer.get("name")) for answer in answers)
         if words := tuple(filter(None, names)):
-            yield AnnotationFieldAnswer(question, words)
+            yield FieldAnswer(question, words)
         written = said.get("text_answer")
         if isinstance(written, dict) and parse_bounded_text(written.get("content")):
-            yield AnnotationFieldAnswer(
-                question, (parse_bounded_text(written["content"]),), written=True
-            )
+            yield FieldAnswer(question, (parse_bounded_text(written["content"]),), written=True)
         for answer in answers:
             yield from _iter_nested_answers(answer.get("classifications"), depth + 1)
 
 
-def _merge_repeated_answers(said: Sequence[AnnotationFieldAnswer]) -> list[AnnotationFieldAnswer]:
+def _merge_repeated_answers(said: Sequence[FieldAnswer]) -> list[FieldAnswer]:
     """Return the answers by question, without duplicates: exports repeat them on each frame."""
     found: dict[tuple[str, bool], dict[str, None]] = {}
     for each in said:
         key = each.question, each.written
         found.setdefault(key, {}).update(dict.fromkeys(each.answers))
-    return [
-        AnnotationFieldAnswer(name, tuple(words), written)
-        for (name, written), words in found.items()
-    ]
+    return [FieldAnswer(name, tuple(words), written) for (name, written), words in found.items()]
 
 
 def _get_list_or_empty(held: object) -> list[Any]:

@@ -132,7 +132,7 @@ def build_studio_environment(
 
 
 def build_studio_database_variables(address: str) -> dict[str, str]:
-    """Return the environment variables that tell Label Studio which database to use.
+    """Return the environment variables with which Label Studio finds its database.
 
     `address` is the URL of a PostgreSQL database; "" gives an SQLite file.
 

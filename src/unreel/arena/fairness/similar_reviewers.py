@@ -107,7 +107,7 @@ def _measure_error_overlaps(
 
 @dataclass(frozen=True, slots=True)
 class _ErrorOverlap:
-    """Numbers of errors that two reviewers share, and the probability of so many by chance."""
+    """Numbers of errors that two reviewers share, and the probability of this number by chance."""
 
     n_common: int
     n_same: int

@@ -3,7 +3,7 @@
 Where to look:
     `job.py`: the complete run.
     `forecast.py`: the dry run.
-    `plan.py`: the order of questions under a budget.
+    `question_plan.py`: the order of questions under a budget.
     `budget.py`: the remaining budget.
     `creators.py`: the missing clips of each creator.
     `make_clips.py`: the engine stage that generates a clip.

@@ -6,5 +6,5 @@ Where to look:
     `creator_checks.py`: checks of a creator.
     `reviewer_checks.py`: checks of a reviewer.
     `clip_inspection.py`: near-copies of other clips, and file properties that reveal the label.
-    `log.py`: the append-only log.
+    `season_log.py`: the append-only log.
 """

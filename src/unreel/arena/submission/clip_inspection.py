@@ -197,7 +197,7 @@ _ENTRY: Final = "entry "
 def iter_label_leak_findings(
     entered: Sequence[ClipInspectionResult], real: Sequence[ClipInspectionResult], *, seed: int
 ) -> Iterator[EntryFinding]:
-    """Yield warnings about properties by which an entry's clips can be told from real clips.
+    """Yield warnings about properties that distinguish an entry's clips from real clips.
 
     The warnings are visible watermarks, properties that all clips of the entry and no real clip
     have, and findings of the audit.

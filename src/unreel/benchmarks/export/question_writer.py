@@ -18,7 +18,7 @@ from unreel.benchmarks.loader import Benchmark
 from unreel.benchmarks.questions import (
     PlannedQuestion,
     ProbedEntry,
-    ProtocolWithConditions,
+    QuestionScope,
     UnreadableClip,
     plan_questions,
 )
@@ -61,7 +61,7 @@ def iter_exported_questions(
     """
     if recipe.sampling is not None:
         parse_sampling(recipe.sampling)
-    scope = ProtocolWithConditions(
+    scope = QuestionScope(
         instrument=recipe.instrument.instrument,
         conditions=(Condition(prompt=recipe.prompt, marks=recipe.marks),),
         seed=recipe.seed,

@@ -43,7 +43,7 @@ def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
     """
     with ProgressMeter() as meter:
         meter.tell("getting ready")
-        word = "forecast_season_run" if dry_run else "play"
+        word = "forecast_season_run" if dry_run else "run_season_command"
         tell = LazyImport(f"unreel.cli.arena.run_job:{word}", "eval").load()(
             meter, options, as_json=as_json
         )

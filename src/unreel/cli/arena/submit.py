@@ -66,4 +66,6 @@ def log(*, as_json: bool, **options: Any) -> None:
 
     Exits with status 1 if a line was edited, moved or removed.
     """
-    sys.exit(LazyImport(f"{_JOB}:print_log", "eval").load()(options, as_json=as_json))
+    sys.exit(
+        LazyImport(f"{_JOB}:print_checked_season_log", "eval").load()(options, as_json=as_json)
+    )

@@ -84,7 +84,7 @@ def run(*, as_json: bool, **options: Any) -> None:
 
     A second call continues where the first one stopped, also after kill -9.
     """
-    take = LazyImport(f"{_JOB}:take", _EXTRA).load()
+    take = LazyImport(f"{_JOB}:run_curation_and_print", _EXTRA).load()
     take(options, until=None, as_json=as_json)
 
 
@@ -93,7 +93,7 @@ def run(*, as_json: bool, **options: Any) -> None:
 @curation_options
 def step(*, name: str, as_json: bool, **options: Any) -> None:
     """Run the steps of RECIPE up to and including NAME."""
-    take = LazyImport(f"{_JOB}:take", _EXTRA).load()
+    take = LazyImport(f"{_JOB}:run_curation_and_print", _EXTRA).load()
     take(options, until=name, as_json=as_json)
 
 

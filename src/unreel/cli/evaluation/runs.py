@@ -107,7 +107,7 @@ def check(*, run: str, as_json: bool) -> None:
     Reads its recipe, all rows of its tables and its start logs, and names its present writer. Changes
     nothing. Exits with status 1 if something is damaged.
     """
-    sys.exit(LazyImport(f"{_JOB}:print_check", "eval").load()(run, as_json=as_json))
+    sys.exit(LazyImport(f"{_JOB}:check_run_and_print", "eval").load()(run, as_json=as_json))
 
 
 @runs.command(short_help="Write a repaired copy of a damaged run.")
@@ -122,4 +122,6 @@ def repair(*, run: str, out: str | None, as_json: bool) -> None:
     Unreadable rows are omitted and asked again by the next `unreel eval`; invalid rows are moved to a
     file; of duplicate rows one is kept.
     """
-    sys.exit(LazyImport(f"{_JOB}:print_repair", "eval").load()(run, out, as_json=as_json))
+    sys.exit(
+        LazyImport(f"{_JOB}:repair_run_copy_and_print", "eval").load()(run, out, as_json=as_json)
+    )

@@ -106,7 +106,7 @@ class _TrainingProgressDisplay:
 
     @property
     def spectator(self) -> TrainingCallbacks:
-        """Return the callbacks that show the progress of a training and tell it to stop after a signal."""
+        """Return the callbacks that show the progress of a training and stop it after a signal."""
         return TrainingCallbacks(
             on_reading=self._meter.step,
             on_start=self._begin,

@@ -84,7 +84,7 @@ _ALIKE: Final = str.maketrans({"l": "i", "1": "i", "|": "i", "0": "o"})
 
 
 def check_visible_watermarks(file: Path, reader: MediaReader) -> FileOriginCheck:
-    """Search the clip at `file` for visible watermarks; the result also says what was not searched."""
+    """Search the clip at `file` for visible watermarks; the result lists parts that were not searched."""
     sampled = reader.frames(file, sampling=_SAMPLING, longest_side=_LONGEST_SIDE)
     if isinstance(sampled, Failure):
         return build_skipped_watermark_check(sanitise_line(str(sampled)))

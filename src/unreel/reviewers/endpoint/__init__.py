@@ -5,8 +5,8 @@ Where to look:
     `reviewer.py`: the reviewer.
     `budget.py`: limits of requests and cost, with reservations that survive kill -9.
     `load_control.py`: requests in flight, and pauses while a server fails.
-    `families.py`: model families: inputs, boxes and times.
+    `model_families.py`: model families: inputs, boxes and times.
     `servers.py`: addresses and keys of servers.
     `transport.py`: HTTP requests, and parsing of responses.
-    `tokens.py`: estimates of tokens.
+    `token_estimate.py`: estimates of tokens.
 """

@@ -12,7 +12,7 @@ from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
 from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.benchmarks.questions import (
     PlannedQuestion,
-    ProtocolWithConditions,
+    QuestionScope,
     UnreadableClip,
     plan_questions,
 )
@@ -236,7 +236,7 @@ class _ExampleCollector:
         benchmark: Benchmark,
         entries: Sequence[Entry],
     ) -> list[TrainingExample]:
-        scope = ProtocolWithConditions(
+        scope = QuestionScope(
             instrument=section.instrument.instrument,
             conditions=(section.asked,),
             seed=self._recipe.seed,
