@@ -240,7 +240,7 @@ def test_tags_are_read_leniently_where_sentences_were_asked_for() -> None:
 
 
 def test_the_space_must_be_declared() -> None:
-    with pytest.raises(InvalidValueError, match="declare_space"):
+    with pytest.raises(InvalidValueError, match="parse_box_space"):
         parse_trace_answer("REAL", AnswerContext())
 
 
