@@ -21,11 +21,11 @@ from prometheus_client import CollectorRegistry
 
 from unreel.rewards.guards.evaluate import evaluate_drift_guard, evaluate_held_out_guard
 from unreel.rewards.guards.live import LiveRewardGuards
-from unreel.rewards.guards.result import GuardResult, GuardSettings
+from unreel.rewards.guards.result import GuardResult, RewardGuardLimits
 from unreel.rewards.guards.training_steps import StepFactSummary, TrainingStepSummary
 
 N_STEPS = 200
-SETTINGS = GuardSettings()
+SETTINGS = RewardGuardLimits()
 TIME = np.linspace(0, 1, N_STEPS)
 Draw = Callable[[np.random.Generator], np.ndarray]
 

@@ -6,7 +6,7 @@ import pytest
 
 from unreel.benchmarks.human_scores import (
     PEOPLE,
-    HumanScoreRow,
+    AnnotatorScoreRow,
     HumanScores,
     build_human_score_row,
     read_human_scores,
@@ -45,7 +45,7 @@ def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
 
 def test_a_row_has_the_figures_of_the_whole_benchmark_and_no_other(tmp_path: Path) -> None:
     row = _people().rows[0]
-    assert isinstance(row, HumanScoreRow)
+    assert isinstance(row, AnnotatorScoreRow)
     assert list(row.figures) == ["accuracy", "ece"]
     assert row["accuracy"] == _ACCURACY
     assert isinstance(row["box-iou"], Unmeasured)

@@ -247,7 +247,7 @@ def test_code_of_a_folder_does_not_run(
 
 def test_an_adapter_of_another_kind_is_refused(adapter: Path) -> None:
     change(adapter / "adapter_config.json", megatron_config={"x": 1}, megatron_core="os")
-    with pytest.raises(InvalidSettingError, match="no plain LoRA adapter"):
+    with pytest.raises(InvalidSettingError, match="not a standard LoRA adapter"):
         load(adapter)
 
 

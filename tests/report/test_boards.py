@@ -31,7 +31,7 @@ from unreel.report.boards.coverage_and_cost import build_coverage_panel
 from unreel.report.boards.differences_panel import build_differences_panel
 from unreel.report.boards.entrant_metrics import get_entrant_metric
 from unreel.report.boards.ranking_panels import build_difficulty_panel, build_leaderboard_panel
-from unreel.report.boards.tables import BoardTable, BoardTableCell, BoardTableColumn
+from unreel.report.boards.tables import BoardTableCell, BoardTableColumn, ReportTable
 from unreel.report.entrants import ReportEntrant
 
 CLIPS = [
@@ -337,7 +337,7 @@ def test_every_declared_figure_that_was_measured_is_shown_and_parts_have_panels(
 
 
 def _first_line(
-    table: BoardTable,
+    table: ReportTable,
 ) -> tuple[tuple[BoardTableColumn, ...], tuple[BoardTableCell, ...]]:
     return table.columns, table.lines[0].cells
 

@@ -18,10 +18,10 @@ from unreel.report.boards.table_downloads import (
     format_table_latex,
 )
 from unreel.report.boards.tables import (
-    BoardTable,
     BoardTableCell,
     BoardTableColumn,
     BoardTableRow,
+    ReportTable,
     TableFootnotes,
     build_count_cell,
     build_estimate_cell,
@@ -47,7 +47,7 @@ LINES = (
         kind="floor",
     ),
 )
-TABLE = BoardTable(
+TABLE = ReportTable(
     caption="All of it, 100 %",
     columns=(
         BoardTableColumn(title="Reviewer", numbers=False),
@@ -91,7 +91,7 @@ def test_latex_has_the_intervals_and_says_in_its_caption_what_the_page_says_belo
 
 def test_columns_of_contenders_with_one_name_stay_apart() -> None:
     names = ("Reviewer", "Reviewer", "Reviewer (2)")
-    table = BoardTable(
+    table = ReportTable(
         caption="",
         columns=tuple(BoardTableColumn(title=name) for name in names),
         lines=(BoardTableRow(cells=tuple(build_count_cell(i) for i in range(3))),),

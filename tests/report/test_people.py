@@ -10,7 +10,12 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from report.contenders import FAKE, REAL, board_of, clip, entrant
 from report.reported import HOSTILE
-from unreel.benchmarks.human_scores import PEOPLE, HumanScoreRow, HumanScores, write_human_scores
+from unreel.benchmarks.human_scores import (
+    PEOPLE,
+    AnnotatorScoreRow,
+    HumanScores,
+    write_human_scores,
+)
 from unreel.core.estimate import Estimate
 from unreel.core.output_files import OutputDirectory
 from unreel.report.boards.board import ReportBoard
@@ -22,11 +27,11 @@ CLIPS = [*(clip(f"film-{i}") for i in range(4)), *(clip(f"veo-{i}", "Veo") for i
 SAID = {one.name: REAL if one.label == "real" else FAKE for one in CLIPS}
 
 
-def _row(name: str, value: float | None, **given: object) -> HumanScoreRow:
+def _row(name: str, value: float | None, **given: object) -> AnnotatorScoreRow:
     figures = {}
     if value is not None:
         figures["balanced"] = Estimate(value=value, low=value - 5, high=value + 5, n=8)
-    row = HumanScoreRow(
+    row = AnnotatorScoreRow(
         name=name,
         kind="annotator",
         protocol="reality",
@@ -44,7 +49,7 @@ def _entrant(folder: Path, *, fingerprint: str = "") -> ReportEntrant:
 
 
 def _board(
-    folder: Path, *rows: HumanScoreRow, about: str = "", fingerprint: str = ""
+    folder: Path, *rows: AnnotatorScoreRow, about: str = "", fingerprint: str = ""
 ) -> ReportBoard:
     version = entrant("model", CLIPS, SAID).instrument.instrument.version
     told = tuple(replace(row, version=version) if row.version == 2 else row for row in rows)

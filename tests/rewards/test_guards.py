@@ -19,7 +19,7 @@ from unreel.media.reader import MediaReader, run_trusted_task
 from unreel.rewards.guards.evaluate import evaluate_guards_on_log, evaluate_guards_on_steps
 from unreel.rewards.guards.facts import measure_clip_facts
 from unreel.rewards.guards.live import LiveRewardGuards
-from unreel.rewards.guards.result import MEANINGS, GuardResult, GuardSettings
+from unreel.rewards.guards.result import MEANINGS, GuardResult, RewardGuardLimits
 from unreel.rewards.guards.training_steps import (
     BLOCK_ROWS,
     TrainingStepCollector,
@@ -250,7 +250,7 @@ def test_a_series_without_spread_is_no_evidence() -> None:
 
 def test_a_stricter_rate_needs_more_evidence() -> None:
     rows = make_log(0, fall)
-    strict = find(evaluate_guards_on_log(rows, GuardSettings(alpha=0.001)), "held-out")
+    strict = find(evaluate_guards_on_log(rows, RewardGuardLimits(alpha=0.001)), "held-out")
     usual = find(evaluate_guards_on_log(rows), "held-out")
     assert strict.log_threshold > usual.log_threshold
     assert strict.alarm_step is not None
@@ -264,8 +264,8 @@ def test_evidence_that_grows_by_steps_equals_that_of_the_whole_log(hack: str) ->
     collector.add(make_log(1, HACKS[hack]))
     steps, known = collector.finish(), {}
     for end in range(len(steps) + 1):
-        grown = evaluate_guards_on_steps(steps[:end], GuardSettings(), known)
-    for one, other in zip(grown, evaluate_guards_on_steps(steps, GuardSettings()), strict=True):
+        grown = evaluate_guards_on_steps(steps[:end], RewardGuardLimits(), known)
+    for one, other in zip(grown, evaluate_guards_on_steps(steps, RewardGuardLimits()), strict=True):
         assert one.log_evidence == pytest.approx(other.log_evidence, abs=1e-6)
         assert (one.alarm_step, one.since_step) == (other.alarm_step, other.since_step)
         assert one.estimate == other.estimate

@@ -93,8 +93,8 @@ def review(  # noqa: PLR0913  one parameter for each option
             format.
         perturb: Ask again about the clip recompressed, scaled and cropped, 4 times the questions;
             `stabilities` of the review contains the result.
-        scan: Number of questions to each model that search a clip of more than a minute in windows;
-            0 for none.
+        scan: For clips longer than one minute: maximum number of questions to each model, each
+            about one time window; 0 disables the search.
         reviewer: Further keys of `[reviewer]`, for example `deadline_s=30`.
 
     Raises:

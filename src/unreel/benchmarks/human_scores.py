@@ -29,7 +29,7 @@ AGAINST: Final[Mapping[Against, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HumanScoreRow:
+class AnnotatorScoreRow:
     """Scores of one annotator, or of the majority, for one protocol."""
 
     name: str
@@ -53,7 +53,7 @@ class HumanScores:
     campaign: str
     fingerprint: str
     """Of the benchmark that they are about; "" where it is not known."""
-    rows: tuple[HumanScoreRow, ...]
+    rows: tuple[AnnotatorScoreRow, ...]
 
 
 _FILE: Final = TypeAdapter(HumanScores)
@@ -61,9 +61,9 @@ _FILE: Final = TypeAdapter(HumanScores)
 
 def build_human_score_row(
     name: str, kind: Literal["annotator", "majority"], card: Scorecard, *, against: Against
-) -> HumanScoreRow:
+) -> AnnotatorScoreRow:
     """Return the scores of a person or the majority from `card`, without metrics of benchmark parts."""
-    return HumanScoreRow(
+    return AnnotatorScoreRow(
         name=name,
         kind=kind,
         protocol=card.instrument.protocol,

@@ -107,10 +107,10 @@ class FrameHashMatcher:
     def thin(
         self, crowded: Hashes, draw: np.random.Generator, family: Callable[[Places], Places]
     ) -> Iterator[ClipIndexPairs]:
-        """Yield pairs of clips from keys with many entries: neighbours, then one clip of each family.
+        """Yield candidate pairs from crowded hash keys: neighbours, then one clip per family of copies.
 
-        A key that still has many entries is split by further bits. What remains is one hash that many
-        clips share, such as a black frame; it does not make them copies, and their other frames decide.
+        A key that stays crowded is split by further bits. If all its entries have one hash, such as
+        that of a black frame, it yields no pairs: such a frame is no evidence of a copy.
         """
         for _ in range(_ROUNDS):
             if not len(crowded):

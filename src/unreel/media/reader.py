@@ -209,7 +209,7 @@ def _convert_error_to_failure(task: str, error: Exception) -> Failure:
             reason, problem = FailureReason.OUT_OF_MEMORY, "more than fits into this process"
         case _:
             reason, problem = FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}"
-    return Failure(reason, sanitise_reply_text(f"{task} sent back what it must not: {problem}"))
+    return Failure(reason, sanitise_reply_text(f"{task} sent an invalid reply: {problem}"))
 
 
 def _format_first_field_error(error: "ValidationError") -> str:

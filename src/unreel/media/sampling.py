@@ -218,7 +218,7 @@ class VideoLlavaHfSampling:
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
         """Return the indices of the sampled frames, possibly with repeats."""
         claimed = timeline.declared_frames or timeline.n_frames
-        return _iter_present_indices(np.arange(0, claimed, claimed / self.n), timeline)
+        return _iter_existing_frame_indices(np.arange(0, claimed, claimed / self.n), timeline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ class LlamaFactorySampling:
         if not claimed:
             return range(min(self.at_most, timeline.n_frames))
         n = max(1, int(float(timeline.declared_s) * float(self.fps)))
-        return _iter_present_indices(
+        return _iter_existing_frame_indices(
             np.linspace(0, claimed - 1, min(claimed, self.at_most, n)), timeline
         )
 
@@ -265,7 +265,9 @@ Sampling = (
 )
 
 
-def _iter_present_indices(places: NDArray[np.float64], timeline: "FrameTimeline") -> Iterable[int]:
+def _iter_existing_frame_indices(
+    places: NDArray[np.float64], timeline: "FrameTimeline"
+) -> Iterable[int]:
     """Yield the integer frame indices of `places` that the clip has."""
     return (int(place) for place in places if place < timeline.n_frames)
 

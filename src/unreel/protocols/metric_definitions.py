@@ -149,7 +149,7 @@ F1: Final = MetricDefinition(
 def build_detection_metric_definitions(group: str, ranks: str) -> tuple[MetricDefinition, ...]:
     """Return the definitions of AUC and TPR for a score that separates generated from real clips.
 
-    `ranks` is the phrase for how a generated clip ranks relative to a real clip.
+    `ranks` is the verb phrase between the two clips in the definition of AUC.
     """
     return (
         MetricDefinition(

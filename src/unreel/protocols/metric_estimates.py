@@ -59,7 +59,7 @@ class WeightedMean:
     def of(
         cls, name: str, factor: float, values: Sequence[float | None], creator: str = ""
     ) -> "WeightedMean":
-        """Build a term from one value per row; rows with `None` are not part of its mean."""
+        """Build a term of a metric from one value per row; its mean ignores rows with `None`."""
         column = np.array(values, dtype=np.float64)
         held = ~np.isnan(column)
         return cls(name, factor, np.where(held, column, 0.0), held, creator)

@@ -16,10 +16,10 @@ from unreel.report.boards.board import BoardContender, ReportBoard
 from unreel.report.boards.entrant_metrics import get_entrant_metric
 from unreel.report.boards.table_downloads import FOLDER, build_latex_downloads, build_table_files
 from unreel.report.boards.tables import (
-    BoardTable,
     BoardTableCell,
     BoardTableColumn,
     BoardTableRow,
+    ReportTable,
     TableFootnotes,
     build_count_cell,
     build_estimate_cell,
@@ -195,7 +195,7 @@ def _build_count_tiles(
     return [(f"{n:,}", word) for n, word in told]
 
 
-def _build_metric_table(board: ReportBoard, contender: BoardContender) -> BoardTable:
+def _build_metric_table(board: ReportBoard, contender: BoardContender) -> ReportTable:
     notes = TableFootnotes()
     lines = []
     defined = {figure.metric for figure in board.figures}
@@ -206,7 +206,7 @@ def _build_metric_table(board: ReportBoard, contender: BoardContender) -> BoardT
             link = f"{HOME}#{board.id}-figure-{figure.metric}" if figure.metric in defined else ""
             named = BoardTableCell(text=figure.title, link=link)
             lines.append(BoardTableRow(cells=(named, BoardTableCell(text=figure.meaning), cell)))
-    return BoardTable(
+    return ReportTable(
         caption="What was measured, with 95 % intervals",
         columns=(
             BoardTableColumn(title="Figure", numbers=False),
@@ -223,7 +223,7 @@ def _build_mistake_table(
     contender: BoardContender,
     found: Sequence[ReviewerMistake],
     addresses: Mapping[tuple[str, str], Mapping[str, str]],
-) -> BoardTable:
+) -> ReportTable:
     tells_confidence = any(mistake.confidence is not None for mistake in found)
     columns = [BoardTableColumn(title="#"), BoardTableColumn(title="Clip", numbers=False)]
     columns += [BoardTableColumn(title=title, numbers=False) for title in ("Truth", "Said")]
@@ -247,7 +247,7 @@ def _build_mistake_table(
         if tells_confidence:
             cells.append(_build_confidence_cell(mistake))
         lines.append(BoardTableRow(cells=(*cells, BoardTableCell(text=mistake.reason))))
-    return BoardTable(
+    return ReportTable(
         caption=f"{board.name}: answers of {contender.name} that are not right",
         columns=tuple(columns),
         lines=tuple(lines),

@@ -147,7 +147,9 @@ class CreatorKit:
         alone, together = run(creator, twice)
         assert list(map(type, alone)) == list(map(type, together))
         if self.repeatable:
-            assert list(map(_digest_outcome, alone)) == list(map(_digest_outcome, together))
+            assert list(map(_digest_creator_result, alone)) == list(
+                map(_digest_creator_result, together)
+            )
 
     def test_what_cannot_be_made_is_a_failure_and_no_exception(
         self, creator: Creator, tmp_path: Path
@@ -225,7 +227,7 @@ def _select_generated_clips(
     return [outcome for outcome, _ in outcomes if isinstance(outcome, GeneratedClip)]
 
 
-def _digest_outcome(outcome: GeneratedClip | Failure) -> str:
+def _digest_creator_result(outcome: GeneratedClip | Failure) -> str:
     if isinstance(outcome, Failure):
         return outcome.reason.value
     return hashlib.sha256(outcome.file.read_bytes()).hexdigest() + outcome.traces

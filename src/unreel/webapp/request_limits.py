@@ -1,4 +1,4 @@
-"""Gate of a web application: limits of size, memory and upload time."""
+"""Request limits of a web application: body size, memory and upload time."""
 
 import asyncio
 import json

@@ -18,7 +18,7 @@ from unreel.annotation.publishing.human_scores import (
     score_annotators,
 )
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.human_scores import HumanScoreRow
+from unreel.benchmarks.human_scores import AnnotatorScoreRow
 from unreel.core.clip import Generated, Real
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.judgement import Label, Rating
@@ -54,13 +54,13 @@ def _poll(
     )
 
 
-def _value(row: HumanScoreRow, metric: str) -> float:
+def _value(row: AnnotatorScoreRow, metric: str) -> float:
     found = row[metric]
     assert isinstance(found, Estimate), found
     return found.value
 
 
-def _rows(poll: AnnotatorScoringInput, protocol: str) -> dict[str, HumanScoreRow]:
+def _rows(poll: AnnotatorScoringInput, protocol: str) -> dict[str, AnnotatorScoreRow]:
     return {row.name: row for row in score_annotators(poll) if row.protocol == protocol}
 
 

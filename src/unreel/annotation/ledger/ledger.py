@@ -96,7 +96,7 @@ class Ledger:
             connection.execute(
                 self._insert(tables.campaigns), {**fixed, "interface": campaign.interface.value}
             )
-            newest, number = _find_newest_revision(connection, campaign.name)
+            newest, number = _find_newest_campaign_revision(connection, campaign.name)
             if newest is not None:
                 _require_same_campaign_settings(newest, campaign)
             if newest is None or any(getattr(newest, key) != is_ for key, is_ in revision.items()):
@@ -348,7 +348,9 @@ def _build_campaigns_query() -> Select[Any]:
     return query.join(revised).order_by(begun.c.name, revised.c.number)
 
 
-def _find_newest_revision(connection: Connection, name: str) -> tuple[Campaign | None, int]:
+def _find_newest_campaign_revision(
+    connection: Connection, name: str
+) -> tuple[Campaign | None, int]:
     found = (
         connection.execute(_build_campaigns_query().where(tables.campaigns.c.name == name))
         .mappings()

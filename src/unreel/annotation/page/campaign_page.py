@@ -26,7 +26,7 @@ from unreel.annotation.studio.projects import (
     build_studio_task_url,
     read_stored_projects,
 )
-from unreel.benchmarks.human_scores import AGAINST, HumanScoreRow
+from unreel.benchmarks.human_scores import AGAINST, AnnotatorScoreRow
 from unreel.core.errors import UnsafeTargetError
 from unreel.core.estimate import Measured, describe_interval_coverage
 from unreel.core.output_files import OutputDirectory
@@ -120,7 +120,7 @@ class CampaignPageSettings:
     """Folder with the copies that annotators saw; `None` for a page without clips."""
     links: dict[By, str] = field(default_factory=dict)
     """Addresses of tasks on the server, by annotator and task."""
-    people: Sequence[HumanScoreRow] = ()
+    people: Sequence[AnnotatorScoreRow] = ()
     """What each annotator is worth."""
     most: int = SHOWN
     seed: int = 0
@@ -243,7 +243,7 @@ def _build_progress_cells(each: AnnotatorProgressRow) -> dict[str, Any]:
     return {"of": each, "percent": f"{100 * each.share:.0f}", "seconds": seconds, "doubt": doubt}
 
 
-def _format_annotator_score_row(row: HumanScoreRow) -> tuple[str, ...]:
+def _format_annotator_score_row(row: AnnotatorScoreRow) -> tuple[str, ...]:
     figures = get_protocol(row.protocol).figures
     figure = figures[figures.ranks_by(judged=False)]
     value = format_value_and_interval(row[figure.metric], places=figure.places)

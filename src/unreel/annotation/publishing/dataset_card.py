@@ -13,7 +13,7 @@ from unreel.annotation.publishing.publishable_campaign import (
     PublishableCampaign,
 )
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.human_scores import AGAINST, PEOPLE, HumanScoreRow
+from unreel.benchmarks.human_scores import AGAINST, PEOPLE, AnnotatorScoreRow
 from unreel.core.estimate import Estimate, Measured, describe_interval_coverage
 from unreel.core.table_formats import build_markdown_table
 from unreel.protocols.protocol import get_protocol
@@ -35,7 +35,7 @@ class CampaignCardContent:
     n_undecided: int = 0
     """Of these, on how many people did not settle."""
     left_out: Sequence[Rejected]
-    people: Sequence[HumanScoreRow]
+    people: Sequence[AnnotatorScoreRow]
 
 
 def format_campaign_card(card: CampaignCardContent) -> str:
@@ -130,7 +130,7 @@ def _format_agreement_section(card: CampaignCardContent) -> str:
     return "\n\n".join(parts)
 
 
-def _format_annotator_scores_section(people: Sequence[HumanScoreRow]) -> str:
+def _format_annotator_scores_section(people: Sequence[AnnotatorScoreRow]) -> str:
     if not people:
         return "Nothing that a model is measured by can be measured of people here."
     rows = []

@@ -21,7 +21,7 @@ from unreel.annotation.judgements import (
 from unreel.annotation.opinion import AnnotatorOpinion
 from unreel.annotation.publishing.consensus_entries import rate_traces_by_rubric
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.human_scores import Against, HumanScoreRow, build_human_score_row
+from unreel.benchmarks.human_scores import Against, AnnotatorScoreRow, build_human_score_row
 from unreel.core.clip import get_first_creator, get_first_creator_setting
 from unreel.core.estimate import Unmeasured
 from unreel.core.judgement import Label, Rating, build_question_subject
@@ -76,7 +76,7 @@ def to_trace_verdict(value: AnyValue | None) -> TraceVerdict:
 
 
 def to_realism_verdict(rating: Rating | None) -> RealismVerdict:
-    """Convert an annotator's rating to a verdict of the protocol `realism`; `None` gives no score."""
+    """Convert an annotator's rating to a verdict of `realism`; without a rating it has no score."""
     if rating is None:
         return RealismVerdict(score=_DISCARDED, problem=_SILENT, adherence=_SILENT)
     return RealismVerdict(
@@ -153,7 +153,7 @@ class AnnotatorScoringInput:
         return {o.task.id: o.value for o in self.opinions if o.annotator == annotator}
 
 
-def score_annotators(poll: AnnotatorScoringInput) -> tuple[HumanScoreRow, ...]:
+def score_annotators(poll: AnnotatorScoringInput) -> tuple[AnnotatorScoreRow, ...]:
     """Compute the metrics of each annotator and of the majority, for each protocol that applies."""
     return tuple(row for measure in _INSTRUMENTS.get(poll.interface, ()) for row in measure(poll))
 
@@ -182,7 +182,7 @@ def compute_consensus_of_others(poll: AnnotatorScoringInput, annotator: str) -> 
 
 def _iter_scores_against_origin(
     poll: AnnotatorScoringInput, asked: Protocol[Any, Any], measuring: Measuring
-) -> Iterator[HumanScoreRow]:
+) -> Iterator[AnnotatorScoreRow]:
     """Yield the scores of each annotator and of the majority, where the clips' origin is the truth."""
     for annotator in poll.annotators:
         yield from _iter_score_rows(poll, asked, annotator, {}, measuring, against="origin")
@@ -191,7 +191,7 @@ def _iter_scores_against_origin(
 
 def _iter_scores_against_truth(
     poll: AnnotatorScoringInput, asked: Protocol[Any, Any], measuring: Measuring
-) -> Iterator[HumanScoreRow]:
+) -> Iterator[AnnotatorScoreRow]:
     """Yield the scores of each annotator and of the majority against known answers or the consensus.
 
     If all tasks have known answers, scores are against these. Otherwise each annotator is scored
@@ -217,7 +217,7 @@ def _iter_score_rows(
     measuring: Measuring,
     *,
     against: Against,
-) -> Iterator[HumanScoreRow]:
+) -> Iterator[AnnotatorScoreRow]:
     """Yield the metrics of annotator `who`, or of the majority if `who` is `None`, as one row.
 
     Nothing is yielded if there is no answer to compare.
@@ -244,7 +244,7 @@ def _build_score_row(
     *,
     seed: int,
     against: Against,
-) -> HumanScoreRow:
+) -> AnnotatorScoreRow:
     card = asked.score(rows, seed=seed)
     if who is None:
         row = build_human_score_row(MAJORITY, "majority", card, against=against)
@@ -269,7 +269,7 @@ def _build_scored_question(
     )
 
 
-def _iter_reality_scores(poll: AnnotatorScoringInput) -> Iterator[HumanScoreRow]:
+def _iter_reality_scores(poll: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
     def measuring(
         task: AnnotationTask, _: AnyValue | None, said: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
@@ -278,7 +278,7 @@ def _iter_reality_scores(poll: AnnotatorScoringInput) -> Iterator[HumanScoreRow]
     return _iter_scores_against_origin(poll, REALITY, measuring)
 
 
-def _iter_preference_scores(poll: AnnotatorScoringInput) -> Iterator[HumanScoreRow]:
+def _iter_preference_scores(poll: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
     """Yield preference scores of each annotator and of the majority, against the clips' origins.
 
     An annotator's pairs keep the order in which the annotator saw the clips. The majority has no
@@ -314,13 +314,13 @@ def _get_other_position(side: Position) -> Position:
     return Position.SECOND if side is Position.FIRST else Position.FIRST
 
 
-def _remove_position_metrics(row: HumanScoreRow) -> HumanScoreRow:
+def _remove_position_metrics(row: AnnotatorScoreRow) -> AnnotatorScoreRow:
     why = Unmeasured("people saw the pair in different orders")
     kept = {name: row[name] if name.startswith("pooled") else why for name in row.figures}
     return replace(row, figures=kept)
 
 
-def _iter_trace_scores(poll: AnnotatorScoringInput) -> Iterator[HumanScoreRow]:
+def _iter_trace_scores(poll: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
     def measuring(
         task: AnnotationTask, truth: AnyValue | None, said: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
@@ -336,7 +336,7 @@ def _iter_trace_scores(poll: AnnotatorScoringInput) -> Iterator[HumanScoreRow]:
     return _iter_scores_against_truth(poll, TRACE, measuring)
 
 
-def _iter_realism_scores(poll: AnnotatorScoringInput) -> Iterator[HumanScoreRow]:
+def _iter_realism_scores(poll: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
     def measuring(
         task: AnnotationTask, truth: AnyValue | None, said: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
@@ -354,7 +354,8 @@ def _iter_realism_scores(poll: AnnotatorScoringInput) -> Iterator[HumanScoreRow]
 
 _INSTRUMENTS: Final[
     Mapping[
-        AnnotationInterface, tuple[Callable[[AnnotatorScoringInput], Iterator[HumanScoreRow]], ...]
+        AnnotationInterface,
+        tuple[Callable[[AnnotatorScoringInput], Iterator[AnnotatorScoreRow]], ...],
     ]
 ] = {
     AnnotationInterface.REALITY: (_iter_reality_scores,),

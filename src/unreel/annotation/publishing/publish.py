@@ -26,7 +26,7 @@ from unreel.annotation.publishing.publishable_campaign import (
 )
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.human_scores import HumanScoreRow, HumanScores, write_human_scores
+from unreel.benchmarks.human_scores import AnnotatorScoreRow, HumanScores, write_human_scores
 from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.benchmarks.statistics import compute_benchmark_identity
 from unreel.benchmarks.video_folder import write_video_folder
@@ -59,7 +59,7 @@ class PublicationResult:
     n_undecided: int = 0
     """Clips that people did not settle, kept with what their makers say."""
     left_out: tuple[Rejected, ...]
-    people: tuple[HumanScoreRow, ...]
+    people: tuple[AnnotatorScoreRow, ...]
 
 
 def publish_campaign_as_benchmark(
@@ -220,7 +220,7 @@ def _score_aliased_annotators(
     aliases: Mapping[str, str],
     *,
     seed: int,
-) -> tuple[HumanScoreRow, ...]:
+) -> tuple[AnnotatorScoreRow, ...]:
     return tuple(
         replace(row, name=aliases[row.name]) if row.kind == "annotator" else row
         for row in score_annotators(build_annotator_scoring_input(edition, entries, seed=seed))

@@ -347,7 +347,7 @@ def _parse_or_quarantine_submission(
 def _format_stale_reason(
     annotation: Mapping[str, Any], number: object, state: PushedProjectState
 ) -> str:
-    """Return the reason if an answer was begun before its project or task was restored; else ""."""
+    """Return why an answer is stale (begun before its project or task was restored), or ""."""
     saved_us = _parse_timestamp_us(annotation.get("updated_at"))
     begun_us = saved_us - (_parse_lead_time_us(annotation.get("lead_time")) or 0)
     for place in ("", str(number)):

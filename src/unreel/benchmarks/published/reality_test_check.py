@@ -70,7 +70,7 @@ def check_printed_averages(
     """Check the average of each line against its printed cells; `cells` are the cells with counts."""
     misprints = []
     for line in lines:
-        calculated = round_to_two_places(_compute_line_mean(line))
+        calculated = round_to_two_places(_compute_table_line_mean(line))
         if calculated != line.average:
             cause, because = explain_average_misprint(
                 line, [cell for cell in cells if cell.line == line.name]
@@ -104,7 +104,9 @@ def check_printed_ranks(
     A `+ audio` line has the rank of the line without audio.
     """
     ranks = rank_printed_lines(
-        {line.name: _compute_line_mean(line) for line in lines}, lines, best_is_high=best_is_high
+        {line.name: _compute_table_line_mean(line) for line in lines},
+        lines,
+        best_is_high=best_is_high,
     )
     misprints = []
     for line in lines:
@@ -115,7 +117,7 @@ def check_printed_ranks(
             misprints.append(
                 PrintedMisprint(
                     cell=f"{line.name}, rank",
-                    formula=f"place of the mean {round_to_two_places(_compute_line_mean(line))}",
+                    formula=f"place of the mean {round_to_two_places(_compute_table_line_mean(line))}",
                     calculated=Decimal(ranks[line.name]),
                     printed=Decimal(line.rank),
                     cause=cause,
@@ -269,7 +271,7 @@ def _build_cell_misprint(cell: PrintedCell, tables: CountTables) -> PrintedMispr
     )
 
 
-def _compute_line_mean(line: PrintedTableLine) -> Fraction:
+def _compute_table_line_mean(line: PrintedTableLine) -> Fraction:
     return sum(map(Fraction, line.cells.values()), Fraction()) / len(line.cells)
 
 

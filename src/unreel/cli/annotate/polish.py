@@ -28,7 +28,7 @@ from unreel.core.registry import LazyImport
     type=click.IntRange(1),
     default=2,
     show_default=True,
-    help="Minimum number of judgements per task, as in `publish`.",
+    help="Minimum number of judgements per task. Use the same value as for `publish`.",
 )
 @ledger_option
 @json_option

@@ -37,7 +37,12 @@ from unreel.core.registry import LazyImport
     help="Maximum number of disagreements with a player; the table lists all tasks.",
 )
 @consensus_rule_options
-@click.option("--seed", default=0, show_default=True, help="Random seed of the intervals.")
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    help="Random seed of the bootstrap for the confidence intervals.",
+)
 @label_studio_state_option
 @ledger_option
 @json_option

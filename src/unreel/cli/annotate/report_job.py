@@ -21,7 +21,7 @@ from unreel.annotation.publishing.publishable_campaign import (
 from unreel.annotation.studio.settings import CLIPS, find_studio_connection, get_studio_state_folder
 from unreel.api.annotation import build_consensus_rule
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.human_scores import HumanScoreRow
+from unreel.benchmarks.human_scores import AnnotatorScoreRow
 from unreel.benchmarks.loader import open_benchmark
 from unreel.cli.annotate.options import select_consensus_options
 from unreel.cli.output import echo, print_json, print_message
@@ -66,7 +66,7 @@ def _find_label_studio_url(folder: Path) -> str:
 
 def _compute_annotator_scores(
     edition: PublishableCampaign, *, seed: int
-) -> tuple[HumanScoreRow, ...]:
+) -> tuple[AnnotatorScoreRow, ...]:
     """Return the scores of all annotators of a campaign; empty if its benchmark is missing."""
     names = {name for task in edition.tasks.values() for name in task.names}
     try:

@@ -47,7 +47,10 @@ from unreel.reviewers.endpoint.servers import list_model_endpoints
 @click.option(
     "--nframe", type=click.IntRange(1), help="Show N frames, evenly spaced (sampling=uniform-N)."
 )
-@click.option("--fps", help="Show F frames per second (sampling=fps-F).")
+@click.option(
+    "--fps",
+    help="Number of frames per second to show to the model; short for the condition sampling=fps-F.",
+)
 @click.option(
     "--out",
     metavar="PLACE",
@@ -80,7 +83,11 @@ from unreel.reviewers.endpoint.servers import list_model_endpoints
 @click.option("--max-connections", type=click.IntRange(1), help="Number of concurrent requests.")
 @click.option("--max-requests", type=click.IntRange(1), help="Maximum number of requests.")
 @click.option("--max-cost-usd", type=float, help="Maximum cost in USD; needs --prices.")
-@click.option("--prices", metavar="FILE", help="TOML file of prices per model, for the cost.")
+@click.option(
+    "--prices",
+    metavar="FILE",
+    help="TOML file of prices per model, used to compute the cost of the run.",
+)
 @click.option(
     "--deadline",
     "deadline_s",

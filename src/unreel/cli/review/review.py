@@ -95,7 +95,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=click.IntRange(0, 1000),
     default=24,
     show_default=True,
-    help="Number of questions to each model that search a clip of more than a minute in windows; 0 for none.",
+    help="For clips longer than one minute: maximum number of questions to each model, each about one time window; 0 disables the search.",
 )
 @click.option(
     "--sample", is_flag=True, help="Review a synthesised clip offline with recorded answers."

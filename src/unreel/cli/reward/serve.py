@@ -41,7 +41,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="Parser of the answers: strict accepts the requested form only.",
 )
 @click.option(
-    "--recorded", type=_FILE, help="JSON Lines file with the answers of the model `recorded`."
+    "--recorded", type=_FILE, help="JSON Lines file of stored answers, for `--model recorded`."
 )
 @box_space_option
 @click.option(
@@ -60,7 +60,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Address to listen on. Others than loopback need --tokens.",
+    help="Address to listen on. Addresses other than loopback require --tokens.",
 )
 @click.option(
     "--port",

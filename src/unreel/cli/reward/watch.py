@@ -20,7 +20,7 @@ from unreel.cli.output import echo, json_option, print_json, print_message, prin
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="Probability of any false alarm in a run.",
+    help="Maximum probability of at least one false alarm during a run.",
 )
 @json_option
 def watch(*, log: Path, out: Path | None, alpha: float, as_json: bool) -> None:
@@ -30,10 +30,10 @@ def watch(*, log: Path, out: Path | None, alpha: float, as_json: bool) -> None:
     """
     from unreel.rewards.guards.evaluate import evaluate_guards_on_steps
     from unreel.rewards.guards.page import COLUMNS, format_guard_cells, write_guard_page
-    from unreel.rewards.guards.result import GuardSettings
+    from unreel.rewards.guards.result import RewardGuardLimits
     from unreel.rewards.guards.training_steps import TrainingStepCollector, iter_reward_log_rows
 
-    settings, collector = GuardSettings(alpha=alpha), TrainingStepCollector()
+    settings, collector = RewardGuardLimits(alpha=alpha), TrainingStepCollector()
     collector.add(iter_reward_log_rows(log))
     steps = collector.finish()
     results = evaluate_guards_on_steps(steps, settings)

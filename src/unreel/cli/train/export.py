@@ -19,7 +19,7 @@ _TRAINERS: Final = ("llamafactory", "ms-swift", "qwen-vl-finetune", "videollama3
     "trainer",
     required=True,
     type=click.Choice(_TRAINERS),
-    help="Trainer whose format is written.",
+    help="Training framework to export for.",
 )
 @click.option(
     "--out",

@@ -111,7 +111,7 @@ def run_audit_step(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClipWindows:
+class ClipWindowFeatures:
     """Features of windows of one spliced video."""
 
     windows: tuple[WindowAuditData, ...]
@@ -123,7 +123,7 @@ class _SplicedWindows:
     def __init__(self, bench: CurationContext, pieces: SegmentTable) -> None:
         self._bench = bench
         self._step = VersionedCurationStep(
-            name=f"{AUDIT}-windows", version=1, finds=TypeAdapter(ClipWindows)
+            name=f"{AUDIT}-windows", version=1, finds=TypeAdapter(ClipWindowFeatures)
         )
         self._subjects = ReiterableStream(
             lambda: (
@@ -142,7 +142,9 @@ class _SplicedWindows:
         if not any(True for _ in self._subjects):
             return clips
         found = self._bench.recall(self._step, self._subjects)
-        windows = [one for own in found if isinstance(own, ClipWindows) for one in own.windows]
+        windows = [
+            one for own in found if isinstance(own, ClipWindowFeatures) for one in own.windows
+        ]
         judged = audit_label_leaks(windows, seed=seed, views=[AuditFeatureSet.WINDOW])
         return add_window_audit(clips, judged)
 
@@ -154,7 +156,7 @@ def _get_window_request(piece: ClipSegment) -> dict[str, Any]:
     return {"name": piece.entry.name, "group": piece.entry.group, "segments": spans}
 
 
-def _read_windows(reader: MediaReader, file: Path, given: Given) -> ClipWindows | Failure:
+def _read_windows(reader: MediaReader, file: Path, given: Given) -> ClipWindowFeatures | Failure:
     windows = read_window_features(
         file,
         clip=given["name"],
@@ -165,7 +167,7 @@ def _read_windows(reader: MediaReader, file: Path, given: Given) -> ClipWindows 
     if isinstance(windows, Failure):
         return windows
     rounded = [replace(own, features=_round_floats(dict(own.features))) for own in windows]
-    return ClipWindows(windows=tuple(rounded))
+    return ClipWindowFeatures(windows=tuple(rounded))
 
 
 def _build_audit_request(piece: ClipSegment) -> CurationStepRequest:

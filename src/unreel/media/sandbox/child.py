@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 
-class DescriptorFile(io.RawIOBase):
+class FileDescriptorReader(io.RawIOBase):
     """Read-only file object over a descriptor; it reveals neither the file's name nor the descriptor.
 
     A demuxer that knows a file's name may open related files; without a name it cannot. The object
@@ -102,7 +102,7 @@ def _build_task_reply(
     try:
         asked = json.loads(_read_descriptor(ends.request))
         _close_other_descriptors({0, 1, 2, ends.file, ends.reply})
-        file = DescriptorFile(ends.file)
+        file = FileDescriptorReader(ends.file)
         held = confine_process(layers, SandboxLimits(**asked["limits"]))
         if asked["task"] == PROTECTION_TASK:
             return encode_sandbox_reply(TaskReplyPayload(header={"layers": held}))

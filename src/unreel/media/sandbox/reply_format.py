@@ -181,9 +181,9 @@ def _parse_reply_failure(words: Any) -> Failure:
     try:
         reason, detail = FailureReason(words["reason"]), words["detail"]
     except (KeyError, TypeError, ValueError) as error:
-        msg = "it names no known reason"
+        msg = "the failure reason is unknown"
         raise MalformedSandboxReplyError(msg) from error
-    _require_valid_reply(reason in _REASONS, "its reason is none that a file can give")
+    _require_valid_reply(reason in _REASONS, "this failure reason is not allowed for a file")
     _require_valid_reply(isinstance(detail, str), "its detail is not text")
     return Failure(reason, sanitise_reply_text(detail))
 

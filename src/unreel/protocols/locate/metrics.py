@@ -23,7 +23,7 @@ RECALLS: Final = (0.3, 0.5, 0.7)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LocateConvention:
+class SegmentMatchingConvention:
     """A convention for matching segments, and its metrics of average precision and recall."""
 
     name: str
@@ -33,7 +33,7 @@ class LocateConvention:
     """Number of segments per clip, by metric."""
 
 
-ACTIVITYNET: Final = LocateConvention(
+ACTIVITYNET: Final = SegmentMatchingConvention(
     "activitynet",
     {
         "map-activitynet": AVERAGED,
@@ -42,7 +42,7 @@ ACTIVITYNET: Final = LocateConvention(
     },
     {f"ar-{n}-activitynet": n for n in (10, 20, 50, 100)},
 )
-AVDEEPFAKE1M: Final = LocateConvention(
+AVDEEPFAKE1M: Final = SegmentMatchingConvention(
     "avdeepfake1m",
     {f"ap-{t:g}-avdeepfake1m": (t,) for t in (0.5, 0.75, 0.9, 0.95)},
     {f"ar-{n}-avdeepfake1m": n for n in (5, 10, 20, 50, 100)},
@@ -77,7 +77,9 @@ def _define_recall_metric(name: str, n: int, rule: str) -> MetricDefinition:
     )
 
 
-def _define_convention_metrics(convention: LocateConvention) -> tuple[MetricDefinition, ...]:
+def _define_convention_metrics(
+    convention: SegmentMatchingConvention,
+) -> tuple[MetricDefinition, ...]:
     rule = convention.name
     return (
         *(_define_precision_metric(name, t, rule) for name, t in convention.precisions.items()),

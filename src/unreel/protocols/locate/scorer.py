@@ -33,7 +33,7 @@ from unreel.protocols.locate.metrics import (
     INSTRUMENT,
     RECALLS,
     THRESHOLDS,
-    LocateConvention,
+    SegmentMatchingConvention,
 )
 from unreel.protocols.locate.segment_comparison import (
     AllSegmentComparisons,
@@ -157,7 +157,11 @@ def _measure_f1_percent(
 
 
 def _iter_convention_metrics(
-    compared: AllSegmentComparisons, convention: LocateConvention, coverage: Coverage, *, seed: int
+    compared: AllSegmentComparisons,
+    convention: SegmentMatchingConvention,
+    coverage: Coverage,
+    *,
+    seed: int,
 ) -> Iterator[Metric]:
     problem = _explain_unmeasured_convention(compared, convention)
     ranked: Measured | AveragePrecisionSample = (
@@ -181,7 +185,7 @@ def _iter_convention_metrics(
 
 
 def _explain_unmeasured_convention(
-    compared: AllSegmentComparisons, convention: LocateConvention
+    compared: AllSegmentComparisons, convention: SegmentMatchingConvention
 ) -> Unmeasured | None:
     if not compared.located:
         return _NOTHING_MARKED
@@ -206,7 +210,7 @@ def _explain_missing_confidence(compared: AllSegmentComparisons) -> Unmeasured |
 
 
 def build_average_precision_sample(
-    compared: AllSegmentComparisons, convention: LocateConvention
+    compared: AllSegmentComparisons, convention: SegmentMatchingConvention
 ) -> AveragePrecisionSample:
     """Match the answered segments of all clips by the rules of `convention`, and rank them."""
     in_file_order = convention is AVDEEPFAKE1M
@@ -233,7 +237,9 @@ def _match_at_all_thresholds(
     return np.stack([match(clip.tious, threshold) for threshold in THRESHOLDS], axis=1)
 
 
-def compute_average_recalls(located: Clips, convention: LocateConvention, n: int) -> list[Array]:
+def compute_average_recalls(
+    located: Clips, convention: SegmentMatchingConvention, n: int
+) -> list[Array]:
     """Compute the recall of each annotated segment, averaged over tIoU thresholds; one array per clip.
 
     `n` is the number of answered segments per clip that count.

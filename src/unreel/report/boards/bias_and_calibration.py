@@ -26,8 +26,8 @@ from unreel.report.boards.entrant_metrics import (
 )
 from unreel.report.boards.ranking_panels import build_contender_line
 from unreel.report.boards.tables import (
-    BoardTable,
     BoardTableColumn,
+    ReportTable,
     TableFootnotes,
     build_estimate_cell,
     build_metric_column,
@@ -87,7 +87,7 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
         ),
         charts=(chart,),
         tables=(
-            BoardTable(
+            ReportTable(
                 caption="Right answers on each side, and the habit, %",
                 columns=tuple(columns),
                 lines=tuple(lines),
@@ -145,7 +145,7 @@ def build_whole_frame_panel(board: ReportBoard) -> BoardPanel | None:
         ),
         charts=(chart,) if known else (),
         tables=(
-            BoardTable(
+            ReportTable(
                 caption="Whole-frame boxes, %",
                 columns=(
                     BoardTableColumn(title="Reviewer", numbers=False),
@@ -217,7 +217,7 @@ def _build_label_calibration_panel(board: ReportBoard) -> BoardPanel:
         ),
         charts=(chart,),
         tables=(
-            BoardTable(
+            ReportTable(
                 caption="Answers and true labels",
                 columns=columns,
                 lines=tuple(lines),
@@ -294,7 +294,7 @@ def _build_score_calibration_panel(board: ReportBoard) -> BoardPanel:
         lead="People's mean score for the clips that a reviewer gave 1, 2, 3, 4 or 5.",
         charts=(chart,),
         tables=(
-            BoardTable(
+            ReportTable(
                 caption="People's mean score by the score given",
                 columns=tuple(columns),
                 lines=tuple(lines),

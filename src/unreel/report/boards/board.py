@@ -21,7 +21,7 @@ from unreel.report.boards.human_scores import (
     HumanLeaderboardRows,
     find_human_leaderboard_rows,
 )
-from unreel.report.boards.tables import BoardTable
+from unreel.report.boards.tables import ReportTable
 from unreel.report.entrants import AnsweredQuestion, ReportEntrant
 
 _NAMED: Final = 3
@@ -75,14 +75,14 @@ class BoardPanel:
     heading: str
     lead: str
     charts: tuple[BoardChart, ...] = ()
-    tables: tuple[BoardTable, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
     is_open: bool = False
     """Whether tables are shown without being asked for."""
-    extras: tuple[tuple[str, tuple[BoardTable, ...]], ...] = ()
+    extras: tuple[tuple[str, tuple[ReportTable, ...]], ...] = ()
     """More tables behind headings."""
 
     @property
-    def all_tables(self) -> tuple[BoardTable, ...]:
+    def all_tables(self) -> tuple[ReportTable, ...]:
         """Return all tables of the panel; tables under extra headings come last."""
         return (*self.tables, *(table for _, tables in self.extras for table in tables))
 

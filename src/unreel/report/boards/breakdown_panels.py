@@ -19,10 +19,10 @@ from unreel.report.boards.entrant_metrics import (
 )
 from unreel.report.boards.ranking_panels import build_contender_line
 from unreel.report.boards.tables import (
-    BoardTable,
     BoardTableCell,
     BoardTableColumn,
     BoardTableRow,
+    ReportTable,
     TableFootnotes,
     build_count_cell,
     build_estimate_cell,
@@ -47,7 +47,7 @@ def build_other_metrics_panel(board: ReportBoard) -> BoardPanel | None:
     )
 
 
-def _build_other_metrics_table(board: ReportBoard) -> BoardTable | None:
+def _build_other_metrics_table(board: ReportBoard) -> ReportTable | None:
     figures = [
         figure for figure in _select_other_metrics(board) if _is_measured_metric(board, figure)
     ]
@@ -66,7 +66,7 @@ def _build_other_metrics_table(board: ReportBoard) -> BoardTable | None:
         )
         for contender in board.contenders
     ]
-    return BoardTable(
+    return ReportTable(
         caption="Further metrics",
         columns=(
             BoardTableColumn(title="Reviewer", numbers=False),
@@ -87,7 +87,7 @@ def _is_measured_metric(board: ReportBoard, figure: MetricDefinition) -> bool:
     return any(isinstance(get_entrant_metric(e, figure.metric), Estimate) for e in board.entrants)
 
 
-def _build_confusion_table(board: ReportBoard) -> BoardTable | None:
+def _build_confusion_table(board: ReportBoard) -> ReportTable | None:
     calls = list(dict.fromkeys(call for e in board.entrants for call in e.card.confusion))
     if not calls:
         return None
@@ -98,7 +98,7 @@ def _build_confusion_table(board: ReportBoard) -> BoardTable | None:
         )
         for contender in board.contenders
     ]
-    return BoardTable(
+    return ReportTable(
         caption="Clips by true label and answer",
         columns=(
             BoardTableColumn(title="Reviewer", numbers=False),
@@ -196,7 +196,7 @@ def _split_by_group_size(
 
 def _build_small_group_tables(
     board: ReportBoard, few: Sequence[MetricBreakdown]
-) -> tuple[tuple[str, tuple[BoardTable, ...]], ...]:
+) -> tuple[tuple[str, tuple[ReportTable, ...]], ...]:
     tables = tuple(_build_breakdown_table(board, breakdown) for breakdown in few if breakdown.cells)
     return ((f"Small groups, n below {FEW} ({len(few[0].cells)})", tables),) if tables else ()
 
@@ -223,7 +223,7 @@ def _build_breakdown_chart(
     )
 
 
-def _build_breakdown_table(board: ReportBoard, breakdown: MetricBreakdown) -> BoardTable:
+def _build_breakdown_table(board: ReportBoard, breakdown: MetricBreakdown) -> ReportTable:
     notes = TableFootnotes()
     figure = breakdown.figure
     columns = [BoardTableColumn(title=breakdown.title.capitalize(), numbers=False)]
@@ -241,7 +241,7 @@ def _build_breakdown_table(board: ReportBoard, breakdown: MetricBreakdown) -> Bo
         for group, cells in breakdown.cells.items()
     ]
     unit = f", {figure.unit}" if figure.unit else ""
-    return BoardTable(
+    return ReportTable(
         caption=f"{figure.title} by {breakdown.title}{unit}: {figure.meaning}",
         columns=tuple(columns),
         lines=tuple(lines),

@@ -17,9 +17,9 @@ from unreel.report.boards.entrant_metrics import (
 )
 from unreel.report.boards.ranking_panels import build_contender_line
 from unreel.report.boards.tables import (
-    BoardTable,
     BoardTableCell,
     BoardTableColumn,
+    ReportTable,
     TableFootnotes,
     build_count_cell,
     build_estimate_cell,
@@ -62,7 +62,7 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
         cells = [build_count_cell(n) for n in (upshots[contender.name].n_asked, *counts.values())]
         lines.append(build_contender_line(contender, cells))
     tables = [
-        BoardTable(caption="Questions by outcome", columns=tuple(columns), lines=tuple(lines))
+        ReportTable(caption="Questions by outcome", columns=tuple(columns), lines=tuple(lines))
     ]
     if any(upshot.parts for upshot in upshots.values()):
         tables.append(_build_unreadable_parts_table(board, upshots))
@@ -107,7 +107,7 @@ def build_cost_panel(board: ReportBoard) -> BoardPanel:
         heading="Cost",
         lead="Sums hold paid failures too and are exact; means are of answers and carry their interval.",
         tables=(
-            BoardTable(
+            ReportTable(
                 caption="Tokens, money and time",
                 columns=columns,
                 lines=tuple(lines),
@@ -166,8 +166,8 @@ def _format_outcome_summary(contender: BoardContender, upshot: QuestionOutcomeCo
     return f"{readable}, {upshot.unreadable:,} unreadable{failed}."
 
 
-def _build_other_models_table(board: ReportBoard) -> BoardTable:
-    return BoardTable(
+def _build_other_models_table(board: ReportBoard) -> ReportTable:
+    return ReportTable(
         caption="Answers of other models than the requested one, by the name in the response",
         columns=(
             BoardTableColumn(title="Reviewer", numbers=False),
@@ -186,7 +186,7 @@ def _build_other_models_table(board: ReportBoard) -> BoardTable:
 
 def _build_unreadable_parts_table(
     board: ReportBoard, upshots: Mapping[str, QuestionOutcomeCounts]
-) -> BoardTable:
+) -> ReportTable:
     names = sorted({name for upshot in upshots.values() for name in upshot.parts})
     columns = [BoardTableColumn(title="Reviewer", numbers=False)]
     columns += [BoardTableColumn(title=name) for name in names]
@@ -197,7 +197,7 @@ def _build_unreadable_parts_table(
         )
         for contender in board.contenders
     ]
-    return BoardTable(
+    return ReportTable(
         caption="Parts of answers that could not be read, by reason",
         columns=tuple(columns),
         lines=tuple(lines),

@@ -19,10 +19,10 @@ from unreel.report.boards.contender_difference import (
 from unreel.report.boards.entrant_metrics import DIFFERENCE
 from unreel.report.boards.ranking_panels import build_contender_cell
 from unreel.report.boards.tables import (
-    BoardTable,
     BoardTableCell,
     BoardTableColumn,
     BoardTableRow,
+    ReportTable,
     TableFootnotes,
     build_count_cell,
     build_estimate_cell,
@@ -133,7 +133,7 @@ def _build_difference_table(
     told: Sequence[tuple[RankingMetricDifference, float | None]],
     *,
     title: str,
-) -> BoardTable:
+) -> ReportTable:
     notes = TableFootnotes()
     lines = [
         BoardTableRow(
@@ -145,7 +145,7 @@ def _build_difference_table(
         )
         for (one, other), (difference, chance) in zip(group.pairs, told, strict=True)
     ]
-    return BoardTable(
+    return ReportTable(
         caption=f"{group.caption}, {title}",
         columns=_COLUMNS,
         lines=tuple(lines),

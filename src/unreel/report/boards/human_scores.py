@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from unreel.benchmarks.human_scores import AGAINST, HumanScoreRow, read_human_scores
+from unreel.benchmarks.human_scores import AGAINST, AnnotatorScoreRow, read_human_scores
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Estimate
 from unreel.protocols.metric_definitions import MetricDefinition
@@ -26,7 +26,7 @@ KIND: Final = "people"
 class HumanLeaderboardRows:
     """Scores of people for one board, and a sentence about them or about why they are missing."""
 
-    rows: tuple[HumanScoreRow, ...] = ()
+    rows: tuple[AnnotatorScoreRow, ...] = ()
     told: str = ""
 
 
@@ -58,7 +58,9 @@ def find_human_leaderboard_rows(entrant: ReportEntrant) -> HumanLeaderboardRows:
     return HumanLeaderboardRows(rows=rows, told=told)
 
 
-def build_human_points(rows: Sequence[HumanScoreRow], figure: MetricDefinition) -> list[ChartPoint]:
+def build_human_points(
+    rows: Sequence[AnnotatorScoreRow], figure: MetricDefinition
+) -> list[ChartPoint]:
     """Return the chart points of the people who have the metric, with the majority first."""
     return [
         ChartPoint(who=_format_human_row_name(row), measured=row[figure.metric], kind=KIND)
@@ -68,7 +70,7 @@ def build_human_points(rows: Sequence[HumanScoreRow], figure: MetricDefinition) 
 
 
 def build_human_table_lines(
-    rows: Sequence[HumanScoreRow],
+    rows: Sequence[AnnotatorScoreRow],
     ranking: MetricDefinition,
     figures: Sequence[MetricDefinition],
     notes: TableFootnotes,
@@ -85,10 +87,12 @@ def build_human_table_lines(
     return lines
 
 
-def _sort_by_score(rows: Sequence[HumanScoreRow], figure: MetricDefinition) -> list[HumanScoreRow]:
+def _sort_by_score(
+    rows: Sequence[AnnotatorScoreRow], figure: MetricDefinition
+) -> list[AnnotatorScoreRow]:
     """Sort rows: the majority first, then people with the metric, best first, then others by name."""
 
-    def height(row: HumanScoreRow) -> tuple[bool, float, str]:
+    def height(row: AnnotatorScoreRow) -> tuple[bool, float, str]:
         measured = row[figure.metric]
         value = measured.value if isinstance(measured, Estimate) else float("-inf")
         return row.kind != "majority", -value, row.name
@@ -96,5 +100,5 @@ def _sort_by_score(rows: Sequence[HumanScoreRow], figure: MetricDefinition) -> l
     return sorted(rows, key=height)
 
 
-def _format_human_row_name(row: HumanScoreRow) -> str:
+def _format_human_row_name(row: AnnotatorScoreRow) -> str:
     return f"people: {row.name}"

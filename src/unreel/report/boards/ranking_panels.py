@@ -23,10 +23,10 @@ from unreel.report.boards.entrant_metrics import (
 )
 from unreel.report.boards.human_scores import build_human_points, build_human_table_lines
 from unreel.report.boards.tables import (
-    BoardTable,
     BoardTableCell,
     BoardTableColumn,
     BoardTableRow,
+    ReportTable,
     TableFootnotes,
     build_count_cell,
     build_estimate_cell,
@@ -178,7 +178,7 @@ def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
         ),
         charts=(chart,),
         tables=(
-            BoardTable(
+            ReportTable(
                 caption="Score at each step, 0 to 100",
                 columns=tuple(columns),
                 lines=tuple(lines),
@@ -218,7 +218,7 @@ def _list_leading_metrics(board: ReportBoard) -> list[MetricDefinition]:
     return [board.asked.figures[name] for name in board.asked.figures.leading]
 
 
-def _build_leader_table(board: ReportBoard) -> BoardTable:
+def _build_leader_table(board: ReportBoard) -> ReportTable:
     figures = _list_leading_metrics(board)
     notes = TableFootnotes()
     columns = [BoardTableColumn(title="#"), BoardTableColumn(title="Reviewer", numbers=False)]
@@ -241,7 +241,7 @@ def _build_leader_table(board: ReportBoard) -> BoardTable:
         lines.append(BoardTableRow(cells=tuple(cells), kind=contender.kind))
     ranking = board.asked.figures[board.ranks_by]
     lines += build_human_table_lines(board.people.rows, ranking, figures, notes)
-    return BoardTable(
+    return ReportTable(
         caption=board.name,
         columns=tuple(columns),
         lines=tuple(lines),
@@ -249,7 +249,7 @@ def _build_leader_table(board: ReportBoard) -> BoardTable:
     )
 
 
-def _build_published_tables(board: ReportBoard) -> tuple[tuple[str, tuple[BoardTable, ...]], ...]:
+def _build_published_tables(board: ReportBoard) -> tuple[tuple[str, tuple[ReportTable, ...]], ...]:
     """Return the tables of results published in papers, marked as published; empty if there are none."""
     printed = read_published_leaderboard(board.protocol)
     if printed is None:
@@ -272,7 +272,7 @@ def _build_published_tables(board: ReportBoard) -> tuple[tuple[str, tuple[BoardT
         f"As printed in {printed.source}, without intervals. These are other clips than here, unless "
         "this is that paper's benchmark; an empty cell is not printed there"
     )
-    table = BoardTable(caption=caption, columns=tuple(columns), lines=tuple(lines))
+    table = ReportTable(caption=caption, columns=tuple(columns), lines=tuple(lines))
     return ((f"Published rows ({len(lines)})", (table,)),)
 
 
@@ -292,7 +292,7 @@ def _format_leader_summary(board: ReportBoard, figure: MetricDefinition) -> str:
     if not board.placed:
         return "No entrant has this metric."
     told = [
-        f"{word}: {contender.name} with {_format_measured_value(contender, figure)}."
+        f"{word}: {contender.name} with {_format_metric_with_interval(contender, figure)}."
         for word, leaders in (("Best reviewer", reviewers), ("Best baseline", floors))
         for contender in leaders[:1]
     ]
@@ -302,7 +302,7 @@ def _format_leader_summary(board: ReportBoard, figure: MetricDefinition) -> str:
     )
 
 
-def _format_measured_value(contender: BoardContender, figure: MetricDefinition) -> str:
+def _format_metric_with_interval(contender: BoardContender, figure: MetricDefinition) -> str:
     cell = build_estimate_cell(
         get_entrant_metric(contender.entrant, figure.metric), TableFootnotes(), places=figure.places
     )

@@ -8,7 +8,7 @@ from typing import Final
 from unreel.core.estimate import Estimate
 from unreel.core.table_formats import build_csv_table, build_latex_table
 from unreel.report.boards.board import BoardPanel
-from unreel.report.boards.tables import BoardTable, BoardTableCell
+from unreel.report.boards.tables import BoardTableCell, ReportTable
 from unreel.report.clips.clip_browser import ClipBrowserData
 from unreel.report.clips.clip_files import STATUSES
 
@@ -28,7 +28,7 @@ def add_table_file_names(panel: BoardPanel) -> BoardPanel:
     return replace(panel, tables=tables, extras=tuple(extras))
 
 
-def format_table_csv(table: BoardTable) -> str:
+def format_table_csv(table: ReportTable) -> str:
     """Return the table as CSV text with exact numbers.
 
     Both ends of an interval, n, and the reason for a missing number have separate columns.
@@ -38,7 +38,7 @@ def format_table_csv(table: BoardTable) -> str:
     )
 
 
-def format_table_latex(table: BoardTable) -> str:
+def format_table_latex(table: ReportTable) -> str:
     """Return the table as LaTeX with intervals in brackets; notes and reasons end the caption."""
     columns = [
         (column.title, [_format_displayed_cell(line.cells[place]) for line in table.lines])
@@ -50,7 +50,7 @@ def format_table_latex(table: BoardTable) -> str:
     return build_latex_table(*_build_named_rows(columns, n_rows=len(table.lines)), caption=caption)
 
 
-def build_table_files(table: BoardTable) -> dict[str, str]:
+def build_table_files(table: ReportTable) -> dict[str, str]:
     """Return the CSV file and the LaTeX file of a table, by file name."""
     return {
         f"{table.file}.csv": format_table_csv(table),
@@ -64,7 +64,7 @@ def build_latex_downloads(files: Mapping[str, str]) -> dict[str, dict[str, str]]
     return {"report-latex": {name.rpartition("/")[2]: text for name, text in latex.items()}}
 
 
-def _iter_download_columns(table: BoardTable) -> Iterator[tuple[str, list[str]]]:
+def _iter_download_columns(table: ReportTable) -> Iterator[tuple[str, list[str]]]:
     reasons = {"": "", **dict(table.notes)}
     for place, column in enumerate(table.columns):
         cells = [line.cells[place] for line in table.lines]

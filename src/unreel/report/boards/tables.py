@@ -50,7 +50,7 @@ class BoardTableRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoardTable:
+class ReportTable:
     """Table of a report page: its caption, columns, rows and footnotes."""
 
     caption: str

@@ -327,7 +327,7 @@ def _build_answer_json(index: int, item: AnsweredQuestion) -> dict[str, Any]:
         text = stored.get("text") or ""
         answer["text"] = text[:LONGEST_TEXT]
         answer["cut"] = max(0, len(text) - LONGEST_TEXT)
-        answer["said"] = dict(_iter_parsed_parts(outcome))
+        answer["said"] = dict(_iter_displayed_fields(outcome))
         answer["unread"] = dict(_iter_unparsed_parts(outcome))
     if isinstance(outcome, TraceVerdict):
         answer["meets"] = _compare_with_traces(item, outcome)
@@ -349,7 +349,7 @@ def iter_shown_frame_times(item: AnsweredQuestion) -> Iterator[list[int]]:
         yield [convert_to_microseconds(Fraction(at) - first_s) for _, at in frames]
 
 
-def _iter_parsed_parts(outcome: Any) -> Iterator[tuple[str, Any]]:
+def _iter_displayed_fields(outcome: Any) -> Iterator[tuple[str, Any]]:
     for part in outcome.__slots__:
         value = getattr(outcome, part)
         if isinstance(value, Box):

@@ -116,7 +116,7 @@ def read_c2pa_manifest(file: Path, *, without_seccomp: bool = False) -> C2paRead
     return (
         _build_unreadable_result(str(reply))
         if isinstance(reply, Failure)
-        else _parse_manifest_reply(reply)
+        else _evaluate_c2pa_reply(reply)
     )
 
 
@@ -155,13 +155,13 @@ def _detect_file_type(file: Path) -> str | None:
     return next((form for place, mark, form in _MARKS if start[place:].startswith(mark)), None)
 
 
-def _parse_manifest_reply(reply: TaskReplyPayload) -> C2paReadResult:
+def _evaluate_c2pa_reply(reply: TaskReplyPayload) -> C2paReadResult:
     try:
         manifest = C2paManifest.model_validate(reply.header)
     except ValidationError:
         manifest = None
     if manifest is None or reply.blobs:
-        return _build_unreadable_result("the process that read it sent back what it must not")
+        return _build_unreadable_result("the sandboxed reader sent an invalid reply")
     return _evaluate_manifest(manifest)
 
 

@@ -48,7 +48,7 @@ class ReviewerByClipAnswers:
         return np.flatnonzero(np.isin(self.source, places))
 
     def maker(self, clip: int) -> str:
-        """Return the name of the clip's creator or control, or of the real clips."""
+        """Return the name of the clip's creator or control; for a real clip, of the real group."""
         return self.play.lineup.sources[int(self.source[clip])]
 
     def answer(self, reviewer: int, clip: int) -> str:

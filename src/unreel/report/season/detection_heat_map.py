@@ -9,10 +9,10 @@ from unreel.arena.boards.leaderboard_types import ReviewerCreatorCell as Met
 from unreel.core.estimate import Estimate
 from unreel.report.boards.table_downloads import FOLDER
 from unreel.report.boards.tables import (
-    BoardTable,
     BoardTableCell,
     BoardTableColumn,
     BoardTableRow,
+    ReportTable,
     TableFootnotes,
     build_estimate_cell,
 )
@@ -53,7 +53,7 @@ class DetectionHeatMap:
     id: str
     heads: tuple[BoardTableCell, ...]
     rows: tuple[HeatMapRow, ...]
-    table: BoardTable
+    table: ReportTable
     is_roomy: bool
 
 
@@ -113,7 +113,7 @@ def _build_heat_map_cell(
 
 def _build_matrix_table(
     sheet: SeasonConditionBoard, columns: list[LeaderboardRow], met: Mapping[tuple[str, str], Met]
-) -> BoardTable:
+) -> ReportTable:
     notes = TableFootnotes()
     lines = []
     for reviewer in sheet.standings.reviewers:
@@ -127,7 +127,7 @@ def _build_matrix_table(
         *(BoardTableColumn(title=c.name) for c in columns),
     ]
     caption = f"Percent of each creator's clips that each reviewer called generated, {sheet.standings.condition}"
-    return BoardTable(
+    return ReportTable(
         caption=caption,
         columns=tuple(heads),
         lines=tuple(lines),

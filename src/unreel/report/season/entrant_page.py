@@ -14,10 +14,10 @@ from unreel.report.boards.table_downloads import (
     format_table_csv,
 )
 from unreel.report.boards.tables import (
-    BoardTable,
     BoardTableCell,
     BoardTableColumn,
     BoardTableRow,
+    ReportTable,
     TableFootnotes,
     build_estimate_cell,
 )
@@ -40,7 +40,7 @@ class EntrantPageSection:
     id: str
     heading: str
     lead: str
-    table: BoardTable
+    table: ReportTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ def build_entrant_page_files(season: SeasonPageData, page: EntrantPage) -> dict[
     return {f"{PAGES}/{page.address}.html": document, **tables}
 
 
-def truncate_board_table(table: BoardTable) -> BoardTable:
+def truncate_board_table(table: ReportTable) -> ReportTable:
     """Return the table with only its first 200 rows."""
     return replace(table, lines=table.lines[:MOST])
 
@@ -123,7 +123,7 @@ def _format_rank(standing: LeaderboardRow | None) -> str:
 
 def build_entrant_metric_table(
     season: SeasonPageData, standings: Sequence[LeaderboardRow | None], *, file: str
-) -> BoardTable:
+) -> ReportTable:
     """Build a table of all metrics of an entrant, with one column for each condition."""
     names = dict.fromkeys(name for standing in standings if standing for name in standing.figures)
     notes = TableFootnotes()
@@ -138,7 +138,7 @@ def build_entrant_metric_table(
         lines.append(BoardTableRow(cells=tuple(cells)))
     columns = [BoardTableColumn(title=title, numbers=False) for title in ("Figure", "Meaning")]
     columns += [BoardTableColumn(title=board.condition) for board in season.standings]
-    return BoardTable(
+    return ReportTable(
         caption="What was measured, with 95 % intervals",
         columns=tuple(columns),
         lines=tuple(lines),

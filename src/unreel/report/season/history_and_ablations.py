@@ -20,10 +20,10 @@ from unreel.report.boards.charts import (
     build_stepped_chart,
 )
 from unreel.report.boards.tables import (
-    BoardTable,
     BoardTableCell,
     BoardTableColumn,
     BoardTableRow,
+    ReportTable,
     TableFootnotes,
     build_count_cell,
     build_estimate_cell,
@@ -68,7 +68,7 @@ def iter_ablation_panels(
         )
 
 
-def _build_difference_table(found: Sequence[AblationEffect], caption: str) -> BoardTable:
+def _build_difference_table(found: Sequence[AblationEffect], caption: str) -> ReportTable:
     notes = TableFootnotes()
     lines = []
     for each in found:
@@ -86,7 +86,7 @@ def _build_difference_table(found: Sequence[AblationEffect], caption: str) -> Bo
         lines.append(BoardTableRow(cells=tuple(cells)))
     words = ("Reviewer", "First", "Second", "Figure")
     numbers = ("First less second", "p, corrected", "Pairs", "Left out")
-    return BoardTable(
+    return ReportTable(
         caption=f"Paired differences: {caption}",
         columns=(
             *(BoardTableColumn(title=title, numbers=False) for title in words),
@@ -103,7 +103,7 @@ def _build_p_value_cell(p: float | None) -> BoardTableCell:
     return BoardTableCell(text=f"{p:.3f}" if p >= _SMALLEST else f"< {_SMALLEST}", number=p)
 
 
-def _build_bias_table(found: Sequence[ReviewerBias]) -> BoardTable:
+def _build_bias_table(found: Sequence[ReviewerBias]) -> ReportTable:
     notes = TableFootnotes()
     lines = []
     for each in found:
@@ -116,7 +116,7 @@ def _build_bias_table(found: Sequence[ReviewerBias]) -> BoardTable:
     columns += [
         BoardTableColumn(title=title) for title in ("Said real, %", "Criterion c", "Sensitivity d'")
     ]
-    return BoardTable(
+    return ReportTable(
         caption="Who leans towards real",
         columns=tuple(columns),
         lines=tuple(lines),
@@ -212,7 +212,7 @@ def _is_competitor(standings: Sequence[LeaderboardRow | None]) -> bool:
 
 def _build_history_table(
     seasons: Sequence[SeasonPageData], side: Side, told: dict[str, list[LeaderboardRow | None]]
-) -> BoardTable:
+) -> ReportTable:
     figure = get_metric_definition(get_ranking_metric(side, _select_board_rows(seasons[-1], side)))
     notes = TableFootnotes()
     lines = []
@@ -233,7 +233,7 @@ def _build_history_table(
         lines.append(BoardTableRow(cells=(head, *cells), kind=last.kind))
     columns = [BoardTableColumn(title=side.capitalize(), numbers=False)]
     columns += [BoardTableColumn(title=season.name) for season in seasons]
-    return BoardTable(
+    return ReportTable(
         caption=f"{figure.title} of each {side} in each season",
         columns=tuple(columns),
         lines=tuple(lines),

@@ -19,10 +19,10 @@ from unreel.protocols.metric_definitions import MetricDefinition
 from unreel.report.boards.board import BoardPanel
 from unreel.report.boards.charts import BoardChart, ChartPoint, build_ranked_chart
 from unreel.report.boards.tables import (
-    BoardTable,
     BoardTableCell,
     BoardTableColumn,
     BoardTableRow,
+    ReportTable,
     TableFootnotes,
     build_count_cell,
     build_estimate_cell,
@@ -161,7 +161,7 @@ def build_season_entrant_cell(
 
 def _build_ranking_table(
     sheet: SeasonConditionBoard, side: Side, standings: Sequence[LeaderboardRow]
-) -> BoardTable:
+) -> ReportTable:
     first = get_metric_definition(get_ranking_metric(side, standings))
     attempts = {s.name: sheet.attempts[s.name] for s in standings if s.name in sheet.attempts}
     figures = [get_metric_definition(metric) for metric in list_leading_metrics(side, standings)]
@@ -186,7 +186,7 @@ def _build_ranking_table(
         if attempts:
             cells.append(_build_attempts_cell(attempts, standing))
         lines.append(BoardTableRow(cells=tuple(cells), kind=standing.kind))
-    return BoardTable(
+    return ReportTable(
         caption=f"{side.capitalize()}s by {first.title.lower()}, {sheet.standings.condition}",
         columns=tuple(columns),
         lines=tuple(lines),
@@ -194,7 +194,7 @@ def _build_ranking_table(
     )
 
 
-def _build_control_table(standings: Sequence[LeaderboardRow]) -> BoardTable:
+def _build_control_table(standings: Sequence[LeaderboardRow]) -> ReportTable:
     names = dict.fromkeys(name for standing in standings for name in standing.figures)
     figures = [get_metric_definition(name) for name in names]
     notes = TableFootnotes()
@@ -209,7 +209,7 @@ def _build_control_table(standings: Sequence[LeaderboardRow]) -> BoardTable:
                 cells=(build_season_entrant_cell(standing, "creator"), *known), kind=standing.kind
             )
         )
-    return BoardTable(
+    return ReportTable(
         caption="Controls, without a rank: real clips, as filmed or changed",
         columns=(
             BoardTableColumn(title="Control", numbers=False),
@@ -241,7 +241,7 @@ def build_percent_cell(share: float | None) -> BoardTableCell:
 
 def _iter_pairwise_tables(
     standings: Sequence[LeaderboardRow], side: Side
-) -> Iterator[tuple[str, tuple[BoardTable, ...]]]:
+) -> Iterator[tuple[str, tuple[ReportTable, ...]]]:
     placed = [standing for standing in standings if standing.rank is not None]
     shown = placed[:_MOST_PAIRS]
     if not any(standing.above for standing in shown):
@@ -259,13 +259,13 @@ def _iter_pairwise_tables(
     ]
     first = f"the first {len(shown)}" if len(shown) < len(placed) else "every two"
     caption = f"Share of resamples in which the {side} of a row is above that of a column: {first}"
-    table = BoardTable(caption=caption, columns=tuple(columns), lines=tuple(lines))
+    table = ReportTable(caption=caption, columns=tuple(columns), lines=tuple(lines))
     yield "Who is above whom, and how surely", (table,)
 
 
 def _iter_metric_tables(
     standings: Sequence[LeaderboardRow], side: Side
-) -> Iterator[tuple[str, tuple[BoardTable, ...]]]:
+) -> Iterator[tuple[str, tuple[ReportTable, ...]]]:
     figures = [get_metric_definition(name) for name in list_other_metrics(side, standings)]
     if not figures:
         return
@@ -287,7 +287,7 @@ def _iter_metric_tables(
         *map(build_metric_column, figures),
     )
     caption = f"Further metrics of {side}s"
-    table = BoardTable(caption=caption, columns=columns, lines=tuple(lines), notes=notes.listed())
+    table = ReportTable(caption=caption, columns=columns, lines=tuple(lines), notes=notes.listed())
     yield "More metrics", (table,)
 
 

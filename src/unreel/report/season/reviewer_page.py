@@ -9,10 +9,10 @@ from unreel.arena.answers.answer_table import REAL, SAID_REAL, SeasonAnswerTable
 from unreel.arena.boards.leaderboard_types import LeaderboardRow
 from unreel.report.boards.table_downloads import FOLDER
 from unreel.report.boards.tables import (
-    BoardTable,
     BoardTableCell,
     BoardTableColumn,
     BoardTableRow,
+    ReportTable,
     TableFootnotes,
     build_count_cell,
     build_estimate_cell,
@@ -98,7 +98,7 @@ def _iter_mistake_parts(
 
 def _build_mistake_table(
     season: SeasonPageData, table: ReviewerByClipAnswers, sheet: str, name: str, *, file: str
-) -> BoardTable:
+) -> ReportTable:
     play = table.play
     own = play.reviewers.index(name)
     n_right, n_read = table.n_right - table.right[own], table.n_read - table.read[own]
@@ -127,7 +127,7 @@ def _build_mistake_table(
     if reasons:
         columns.append(BoardTableColumn(title="In its words", numbers=False))
     caption = f"Answers of {name} that are not right, {play.condition}"
-    return BoardTable(caption=caption, columns=tuple(columns), lines=tuple(lines), file=file)
+    return ReportTable(caption=caption, columns=tuple(columns), lines=tuple(lines), file=file)
 
 
 def _index_reasons(
@@ -152,7 +152,7 @@ def _get_clip_anchor(season: SeasonPageData, shown: str, clip: int, cell: str) -
     return f"clip-{clip}" if known and known.player else cell
 
 
-def _build_creator_table(season: SeasonPageData, name: str, *, file: str) -> BoardTable:
+def _build_creator_table(season: SeasonPageData, name: str, *, file: str) -> ReportTable:
     notes = TableFootnotes()
     lines = []
     for number, board in enumerate(season.standings):
@@ -174,7 +174,7 @@ def _build_creator_table(season: SeasonPageData, name: str, *, file: str) -> Boa
     columns += [
         BoardTableColumn(title=title) for title in ("Called generated, %", "Asked", "Unreadable")
     ]
-    return BoardTable(
+    return ReportTable(
         caption=f"{name} against each creator",
         columns=tuple(columns),
         lines=tuple(lines),

@@ -24,10 +24,10 @@ from unreel.report.boards.table_downloads import (
 )
 from unreel.report.boards.table_downloads import FOLDER as TABLES
 from unreel.report.boards.tables import (
-    BoardTable,
     BoardTableCell,
     BoardTableColumn,
     BoardTableRow,
+    ReportTable,
     build_count_cell,
 )
 from unreel.report.season.clip_answers import ReviewerByClipAnswers, index_answers_by_clip
@@ -108,14 +108,14 @@ def _shorten_line(text: str) -> str:
 _TITLES: Final = ("When (UTC)", "Entry", "Kind", "Team", "Attempt", "State", "Why")
 
 
-def build_entry_log_tables(events: Sequence[SeasonLogEvent]) -> list[BoardTable]:
+def build_entry_log_tables(events: Sequence[SeasonLogEvent]) -> list[ReportTable]:
     """Return a table of the log of entries, the latest first, as a list; empty without a log."""
     if not events:
         return []
     columns = tuple(BoardTableColumn(title=title, numbers=title == "Attempt") for title in _TITLES)
     caption = "What happened to every entry, the latest first"
     lines = tuple(map(_build_event_line, reversed(events)))
-    return [BoardTable(caption=caption, columns=columns, lines=lines, file=f"{FOLDER}/entries")]
+    return [ReportTable(caption=caption, columns=columns, lines=lines, file=f"{FOLDER}/entries")]
 
 
 def _build_event_line(event: SeasonLogEvent) -> BoardTableRow:

@@ -118,7 +118,7 @@ FIRST_LIMIT: Final = 4
 
 
 class ServerLoadSignal(Enum):
-    """Sign of a server's load that one finished request gives."""
+    """Load of a server as one finished request shows it: fine, throttled or troubled."""
 
     FINE = auto()
     THROTTLED = auto()

@@ -58,7 +58,7 @@ def parse_chat_response(raw: HttpReply, *, now: datetime) -> Reply | RequestFail
     return _parse_chat_completion(body)
 
 
-def parse_json_response(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
+def build_reply_from_json_text(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
     """Return the text of a response that is a JSON object as a reply, for servers without a chat API.
 
     Return a failure if the response is no JSON object.

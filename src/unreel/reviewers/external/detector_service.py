@@ -16,7 +16,11 @@ from unreel.reviewers.endpoint.budget import RequestBudget
 from unreel.reviewers.endpoint.client import ModelServerClient
 from unreel.reviewers.endpoint.load_control import ConcurrencyLimiter
 from unreel.reviewers.endpoint.model_address import ModelAddress
-from unreel.reviewers.endpoint.transport import HttpPostTarget, HttpTransport, parse_json_response
+from unreel.reviewers.endpoint.transport import (
+    HttpPostTarget,
+    HttpTransport,
+    build_reply_from_json_text,
+)
 from unreel.reviewers.external.detector_scores import (
     DetectorScoreInterpretation,
     Shown,
@@ -30,7 +34,7 @@ _CAP_BYTES: Final = 64 * 1024
 class _ScoreServiceClient(ModelServerClient):
     """Client of a detector service, with the retries of a model server; any JSON object is a reply."""
 
-    read = staticmethod(parse_json_response)
+    read = staticmethod(build_reply_from_json_text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

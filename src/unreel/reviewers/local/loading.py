@@ -144,7 +144,7 @@ def load_local_model(folder: str | Path, *, device: str, dtype: torch.dtype) -> 
 
     Raises:
         UnreadableSourceError: The weights cannot be read, or are not safe to load.
-        InvalidSettingError: It is no plain LoRA adapter, or its base model is unknown or differs.
+        InvalidSettingError: It is not a standard LoRA adapter, or its base model is unknown or differs.
     """
     place = find_model_folder(folder)
     if not (place / ADAPTER).is_file():
@@ -193,7 +193,7 @@ def _attach_adapter(model: Any, folder: Path) -> Any:
 
     told = read_model_config(folder, ADAPTER)
     if told.get("peft_type") != "LORA" or told.get("megatron_config"):
-        problem, remedy = f"{folder} is no plain LoRA adapter", "Merge it into its model"
+        problem, remedy = f"{folder} is not a standard LoRA adapter", "Merge it into its model"
         setting = "model"
         raise InvalidSettingError(setting, problem, remedy)
     try:

@@ -9,8 +9,8 @@ import numpy as np
 from unreel.rewards.guards.result import (
     RATES,
     GuardResult,
-    GuardSettings,
     KnownEvidence,
+    RewardGuardLimits,
     build_guard_result,
     build_unmeasured_guard_result,
 )
@@ -37,17 +37,17 @@ _LEAST_STEPS: Final = 3
 
 
 def evaluate_guards_on_log(
-    rows: Iterable[LogRow], settings: GuardSettings | None = None
+    rows: Iterable[LogRow], settings: RewardGuardLimits | None = None
 ) -> tuple[GuardResult, ...]:
     """Return the result of each guard on the complete training steps of a reward log."""
     collector = TrainingStepCollector()
     collector.add(rows)
-    return evaluate_guards_on_steps(collector.finish(), settings or GuardSettings())
+    return evaluate_guards_on_steps(collector.finish(), settings or RewardGuardLimits())
 
 
 def evaluate_guards_on_steps(
     steps: Sequence[TrainingStepSummary],
-    settings: GuardSettings,
+    settings: RewardGuardLimits,
     known: KnownEvidence | None = None,
 ) -> tuple[GuardResult, ...]:
     """Return the result of each guard on summarised training steps."""
@@ -60,7 +60,7 @@ def evaluate_guards_on_steps(
 
 
 def evaluate_held_out_guard(
-    steps: Sequence[TrainingStepSummary], settings: GuardSettings, known: KnownEvidence
+    steps: Sequence[TrainingStepSummary], settings: RewardGuardLimits, known: KnownEvidence
 ) -> GuardResult:
     """Evaluate the guard `held-out`: alarm if the trained reward rises and the held-out reward falls.
 
@@ -91,7 +91,10 @@ def evaluate_held_out_guard(
 
 
 def evaluate_drift_guard(
-    guard: str, steps: Sequence[TrainingStepSummary], settings: GuardSettings, known: KnownEvidence
+    guard: str,
+    steps: Sequence[TrainingStepSummary],
+    settings: RewardGuardLimits,
+    known: KnownEvidence,
 ) -> GuardResult:
     """Evaluate a drift guard: alarm if the mean of a clip fact moves away from the first steps."""
     measured = [step for step in steps if guard in step.facts]
@@ -118,7 +121,10 @@ def evaluate_drift_guard(
 
 
 def evaluate_rate_guard(
-    guard: str, steps: Sequence[TrainingStepSummary], settings: GuardSettings, known: KnownEvidence
+    guard: str,
+    steps: Sequence[TrainingStepSummary],
+    settings: RewardGuardLimits,
+    known: KnownEvidence,
 ) -> GuardResult:
     """Evaluate a rate guard: alarm if the mean of the fraction that it counts is above its limit."""
     counts = [(step.step, *step.counts[guard]) for step in steps if step.counts[guard][1]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from unreel.core.estimate import Estimate
 from unreel.rewards.guards.evaluate import evaluate_guards_on_steps
-from unreel.rewards.guards.result import MEANINGS, GuardResult, GuardSettings, KnownEvidence
+from unreel.rewards.guards.result import MEANINGS, GuardResult, KnownEvidence, RewardGuardLimits
 from unreel.rewards.guards.training_steps import (
     LogRow,
     TrainingStepCollector,
@@ -46,12 +46,12 @@ class LiveRewardGuards:
         log: Path,
         registry: "CollectorRegistry",
         stop_on: Collection[str] = (),
-        settings: GuardSettings | None = None,
+        settings: RewardGuardLimits | None = None,
     ) -> None:
         from prometheus_client import Gauge
 
         self._stop_on = frozenset(MEANINGS if "any" in stop_on else stop_on)
-        self._settings = settings or GuardSettings()
+        self._settings = settings or RewardGuardLimits()
         self._file = log.open("rb")
         self._collector, self._n_steps = TrainingStepCollector(), 0
         self._gauges = {

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from unreel.core.estimate import Estimate
 from unreel.core.output_files import OutputDirectory
 from unreel.pages.html_page import build_html_page, render_template
-from unreel.rewards.guards.result import GuardResult, GuardSettings
+from unreel.rewards.guards.result import GuardResult, RewardGuardLimits
 from unreel.rewards.guards.training_steps import TrainingStepSummary
 from unreel.training.curve import draw_training_curve_svg
 
@@ -41,7 +41,7 @@ def write_guard_page(
     out: Path,
     *,
     title: str,
-    settings: GuardSettings,
+    settings: RewardGuardLimits,
 ) -> Path:
     """Write the HTML page with the guards of one log into the folder `out`, and return its path."""
     body = render_template(

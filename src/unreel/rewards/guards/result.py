@@ -36,7 +36,7 @@ KnownEvidence = dict[str, SequentialTestEvidence]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GuardSettings:
+class RewardGuardLimits:
     """Limits of the guards: values of clips and rewards beyond which a guard raises an alarm."""
 
     alpha: float = 0.05
@@ -82,7 +82,7 @@ class GuardResult:
 
 
 def build_unmeasured_guard_result(
-    guard: str, why: str, settings: GuardSettings, *, n_steps: int
+    guard: str, why: str, settings: RewardGuardLimits, *, n_steps: int
 ) -> GuardResult:
     """Build the result of a guard with too little data; `why` is the reason."""
     return GuardResult(
@@ -101,7 +101,7 @@ def build_guard_result(
     *,
     sizes: Sequence[tuple[int, int]],
     limit: float,
-    settings: GuardSettings,
+    settings: RewardGuardLimits,
 ) -> GuardResult:
     """Build the result of a guard from its evidence after each step.
 

@@ -1,4 +1,4 @@
-"""Gate of the reward service: tokens, scopes and the reason to stop."""
+"""Access checks of the reward service: tokens, scopes and the reason to stop."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -24,7 +24,7 @@ _OPEN: Final = ("/health", "/ready", "/openapi.json", "/docs")
 
 
 class RewardServiceMiddleware(RequestLimitMiddleware):
-    """Gate of the reward service: bearer tokens with scopes, and metrics of refusals."""
+    """Access checks of the reward service: bearer tokens with scopes, and metrics of refusals."""
 
     def __init__(
         self,

@@ -175,7 +175,7 @@ def _build_page_example(
 def _iter_example_pictures(
     exhibit: ClipInput, lesson: TrainingExampleInput, view: ModelInputSizer
 ) -> Iterator[ExampleFrameImage]:
-    box, from_s, to_s = _parse_target_box(lesson)
+    box, from_s, to_s = _parse_target_box_and_span(lesson)
     for frame in _sample_frames_evenly(exhibit.frames):
         boxed = box is not None and from_s <= frame.at_s < to_s
         rgb = _decode_and_resize_jpeg(frame.jpeg, view.seen_size(exhibit))
@@ -185,7 +185,9 @@ def _iter_example_pictures(
         yield ExampleFrameImage(src=src, at=format_frame_time(frame.at_s), boxed=boxed)
 
 
-def _parse_target_box(lesson: TrainingExampleInput) -> tuple[Box | None, Fraction, Fraction]:
+def _parse_target_box_and_span(
+    lesson: TrainingExampleInput,
+) -> tuple[Box | None, Fraction, Fraction]:
     """Return the box in the target answer (`None` if it has none), and start and end of the trace."""
     trace = None if lesson.box_space is None else lesson.example.truth.trace
     if lesson.box_space is None or trace is None:

@@ -30,24 +30,24 @@ _MOST: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceUtilisation:
+class PeakSpeedFraction:
     """Fraction of the peak speed that devices reach, and the source of this number."""
 
     share: float
     reason: str
 
 
-UTILISATION: Final[dict[FamilyName, DeviceUtilisation]] = {
-    "videollama3": DeviceUtilisation(
+UTILISATION: Final[dict[FamilyName, PeakSpeedFraction]] = {
+    "videollama3": PeakSpeedFraction(
         0.25,
         "DeepTraceReward's 40 minutes on eight H100, one clip of some 9,500 tokens a device, need it",
     ),
-    "qwen2.5-vl": DeviceUtilisation(
+    "qwen2.5-vl": PeakSpeedFraction(
         0.045,
         "DeepTraceReward's 70 minutes on eight H100 need it: two short clips a device, so that decoding, "
         "gathering of sharded weights and start-up weigh more than the arithmetic",
     ),
-    "qwen3-vl": DeviceUtilisation(0.25, "no time is published for it: taken from videollama3"),
+    "qwen3-vl": PeakSpeedFraction(0.25, "no time is published for it: taken from videollama3"),
 }
 
 
