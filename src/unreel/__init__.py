@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from unreel.api.annotation import StoredCampaign, open_campaign
     from unreel.api.arena import rank_season, run_season
     from unreel.api.compare import compare
-    from unreel.api.curate import Curated, curate
+    from unreel.api.curate import CurationResult, curate
     from unreel.api.review import review, review_async
     from unreel.api.reward import reward
     from unreel.api.runs import Run, evaluate, open_run
@@ -101,7 +101,7 @@ __all__ = [
     "Comparisons",
     "Condition",
     "Coverage",
-    "Curated",
+    "CurationResult",
     "Difference",
     "EntrantRunSummary",
     "Entry",
@@ -188,7 +188,7 @@ _NAMES = {
     "api.annotation": "StoredCampaign open_campaign",
     "api.arena": "rank_season run_season",
     "api.compare": "compare",
-    "api.curate": "Curated curate",
+    "api.curate": "CurationResult curate",
     "api.review": "review review_async",
     "api.reward": "reward",
     "api.runs": "Run evaluate open_run",
@@ -230,7 +230,12 @@ _NAMES = {
 
 _LAZY = {name: f"unreel.{module}" for module, names in _NAMES.items() for name in names.split()}
 
-_RENAMED = {"Exhibit": "ClipInput", "Material": "InputKind", "Sheet": "ReviewRequest"}
+_RENAMED = {
+    "Curated": "CurationResult",
+    "Exhibit": "ClipInput",
+    "Material": "InputKind",
+    "Sheet": "ReviewRequest",
+}
 """Deprecated names, which go with the next release."""
 
 

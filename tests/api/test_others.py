@@ -133,7 +133,7 @@ def test_a_recipe_may_be_a_file_and_end_early(films: Path, tmp_path: Path) -> No
 
 
 def test_curating_works_inside_a_running_event_loop(films: Path, tmp_path: Path) -> None:
-    async def notebook() -> unreel.Curated:
+    async def notebook() -> unreel.CurationResult:
         return unreel.curate(_recipe(films), out=tmp_path / "set", until="ingest", trusted=True)
 
     assert asyncio.run(notebook()).n_clips == 4

@@ -87,7 +87,7 @@ def test_verbs_and_what_they_give_are_typed(told: str) -> None:
         "Review",
         "Scorecard",
         "Benchmark",
-        "Curated",
+        "CurationResult",
         "SeasonOutcome",
         "tuple",
         "TrainingResult",

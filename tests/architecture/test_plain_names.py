@@ -27,11 +27,11 @@ DIALECT = re.compile(
     re.IGNORECASE,
 )
 LIMITS = {
-    "one-word classes": 14,
-    "participles as classes": 1,
+    "one-word classes": 13,
+    "participles as classes": 0,
     "classes defined twice": 1,
     "docstrings that begin with a question": 0,
-    "dialect in docstrings": 10,
+    "dialect in docstrings": 5,
     "dialect in help": 0,
 }
 """Present counts. Lower a limit when its count falls; never raise one."""

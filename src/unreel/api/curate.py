@@ -10,7 +10,7 @@ from unreel.engine.progress import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curated:
+class CurationResult:
     """Result of a curation, which may have stopped before the benchmark was frozen."""
 
     place: str
@@ -39,7 +39,7 @@ def curate(  # noqa: PLR0913  what `unreel curate run` takes
     accept_leak: bool = False,
     trusted: bool = False,
     on_progress: Callable[[str, Progress], None] | None = None,
-) -> Curated:
+) -> CurationResult:
     """Run the steps of `recipe`, from raw files to the frozen benchmark; finished work is kept.
 
     Args:
@@ -59,7 +59,7 @@ def curate(  # noqa: PLR0913  what `unreel curate run` takes
         UnreadableSourceError: A source cannot be read.
     """
     take_steps = LazyImport("unreel.api.curate_job:run_curation_steps", "curate").load()
-    curated: Curated = take_steps(
+    curated: CurationResult = take_steps(
         recipe,
         out=out,
         until=until,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from unreel.api.curate import Curated
+from unreel.api.curate import CurationResult
 from unreel.core.settings import read_environment_settings
 from unreel.curation.curation_run import CurationRecipeJob, open_curation_context
 from unreel.curation.curation_run import run_curation as curate_bench
@@ -26,7 +26,7 @@ def run_curation_steps(  # noqa: PLR0913  what `curate` takes
     accept_leak: bool,
     trusted: bool,
     on_progress: Callable[[str, Progress], None] | None,
-) -> Curated:
+) -> CurationResult:
     """Run the steps of `recipe` up to `until`, and return their results."""
     if isinstance(recipe, Mapping):
         resolved, root = parse_curation_recipe(recipe), Path.cwd()
@@ -43,7 +43,7 @@ def run_curation_steps(  # noqa: PLR0913  what `curate` takes
         bench = replace(bench, callbacks=JobCallbacks(on_step=on_progress))
     curation = CurationRecipeJob(recipe=resolved, root=root, bench=bench, accept_leak=accept_leak)
     state = curate_bench(curation, until=until)
-    return Curated(
+    return CurationResult(
         place=bench.place.uri,
         steps=state.steps,
         n_clips=len(state.pieces),
