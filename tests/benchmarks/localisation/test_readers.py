@@ -191,7 +191,7 @@ def test_an_endless_json_element_is_refused_in_bounded_memory(tmp_path: Path) ->
 def test_elements_are_read_wherever_a_chunk_ends(
     chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_stream, "_CHUNK", chunk)
+    monkeypatch.setattr(json_stream, "READ_BYTES", chunk)
     listed = write(tmp_path, "l.json", json.dumps([12, "a,]", {"b": [1, 2]}, []], indent=1))
     assert [value for _, value in stream_json_items(listed)] == [12, "a,]", {"b": [1, 2]}, []]
     named = write(tmp_path, "o.json", '{"a": [1], "b:c" : {} }')

@@ -184,7 +184,7 @@ def test_ctrl_c_in_the_caller_ends_the_child_and_spares_the_zygote(clip: Path) -
         zygote, _ = map(int, caller.stdout.readline().split())
         assert _soon(lambda: len(_children_of(zygote)) == 2)
         os.killpg(caller.pid, signal.SIGINT)
-        assert caller.stdout.readline() == b"TaskPayload\n"
+        assert caller.stdout.readline() == b"TaskReplyPayload\n"
 
 
 def test_a_caller_that_was_stopped_does_not_blame_the_child(clip: Path) -> None:
@@ -204,7 +204,7 @@ def test_a_caller_that_was_stopped_does_not_blame_the_child(clip: Path) -> None:
         os.kill(caller.pid, signal.SIGSTOP)
         time.sleep(5)
         os.kill(caller.pid, signal.SIGCONT)
-        assert caller.stdout.readline().startswith("TaskPayload(")
+        assert caller.stdout.readline().startswith("TaskReplyPayload(")
 
 
 @pytest.mark.alone
@@ -255,7 +255,7 @@ def test_a_fork_of_the_caller_gets_a_zygote_of_its_own(hostile: FileSandbox, cli
     ran = subprocess.run(
         [sys.executable, "-c", script, clip], check=True, capture_output=True, text=True, timeout=60
     )
-    assert ran.stdout.splitlines() == ["fork TaskPayload True", "caller TaskPayload True"]
+    assert ran.stdout.splitlines() == ["fork TaskReplyPayload True", "caller TaskReplyPayload True"]
 
 
 def test_many_calls_leave_no_descriptor_and_no_zombie(hostile: FileSandbox, clip: Path) -> None:
