@@ -50,7 +50,8 @@ def train(  # noqa: PLR0913  one parameter for each option
         raise InvalidSettingError(setting, problem, "Leave out resume or fresh")
     job = "unreel.api.training_job"
     prepare, run_here = (
-        LazyImport(f"{job}:{name}", "train").load() for name in ("prepare", "run_here")
+        LazyImport(f"{job}:{name}", "train").load()
+        for name in ("prepare_training", "train_in_this_process")
     )
     checked, folder = prepare(recipe, data=data, changes=changes, out=out, trusted=trusted)
     trained: TrainingResult = run_here(
