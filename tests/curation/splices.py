@@ -16,7 +16,7 @@ from unreel.curation.curation_run import CurationRecipeJob
 from unreel.curation.normalise import FrameCoordinateMapping
 from unreel.curation.recipe import parse_curation_recipe
 from unreel.curation.segment import ClipSegment
-from unreel.curation.splice.clip import PartLevels, PartReader, encode_spliced_video
+from unreel.curation.splice.clip import PartLevels, SplicedPartReader, encode_spliced_video
 from unreel.curation.splice.plan import SplicedPart
 from unreel.curation.splice.step import SPLICE
 from unreel.curation.step_execution import CurationContext
@@ -73,7 +73,7 @@ def splice_badly(
     """Join clips without matching grain: the real ones are grainy, the generated ones are not."""
     mixed = [*real[: len(real) // 2], *generated, *real[len(real) // 2 :]]
     files = {str(path): path for path in mixed}
-    reader = PartReader(READER, files, form)  # type: ignore[arg-type]  paths in the place of hashes
+    reader = SplicedPartReader(READER, files, form)  # type: ignore[arg-type]  paths in the place of hashes
     parts = [
         SplicedPart(
             clip=str(path),  # type: ignore[arg-type]

@@ -31,7 +31,7 @@ def column_map_option(command: F) -> F:
         "mapping",
         multiple=True,
         metavar="FIELD=COLUMN",
-        help="FIELD=COLUMN: read this field from this column of the benchmark's table, for example label=kind. Repeatable.",
+        help="Read this field from this column of the benchmark's table, for example label=kind. Repeatable.",
     )(command)
 
 

@@ -109,9 +109,9 @@ class RequestLimitMiddleware:
 class _LimitedRequestBody:
     """Body of a request with a limit of size and time."""
 
-    def __init__(self, receive: "Receive", gate: RequestLimitMiddleware) -> None:
-        self._receive, self._gate = receive, gate
-        self._until_s = time.monotonic() + gate.upload_s
+    def __init__(self, receive: "Receive", middleware: RequestLimitMiddleware) -> None:
+        self._receive, self._middleware = receive, middleware
+        self._until_s = time.monotonic() + middleware.upload_s
         self._is_complete = False
         self.most = self.n_bytes = 0
 
@@ -122,12 +122,12 @@ class _LimitedRequestBody:
             async with asyncio.timeout(max(0.0, self._until_s - time.monotonic())):
                 received = await self._receive()
         except TimeoutError:
-            message = f"the body took longer than {self._gate.upload_s:g} s"
+            message = f"the body took longer than {self._middleware.upload_s:g} s"
             raise RequestRefusedError(SLOW, "slow-upload", message) from None
         n_bytes = len(received.get("body", b""))
         if self.n_bytes + n_bytes > self.most:
             raise build_too_large_refusal(self.most)
-        self._gate.hold(n_bytes)
+        self._middleware.hold(n_bytes)
         self.n_bytes += n_bytes
         self._is_complete = not received.get("more_body", False)
         return received

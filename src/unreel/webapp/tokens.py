@@ -75,7 +75,7 @@ class TokenRateLimiter:
     """Rate and concurrency of each token, in this process."""
 
     def __init__(self) -> None:
-        self._full: dict[str, tuple[float, float]] = {}
+        self._buckets: dict[str, tuple[float, float]] = {}
         self._running: dict[str, int] = {}
 
     @contextmanager
@@ -89,16 +89,16 @@ class TokenRateLimiter:
             yield
             return
         now_s, most = time.monotonic(), token.rate * _BURST
-        left, at_s = self._full.get(token.name, (most, now_s))
+        left, at_s = self._buckets.get(token.name, (most, now_s))
         left = min(most, left + (now_s - at_s) * token.rate)
         running = self._running.get(token.name, 0)
         if left < 1 or running >= token.concurrency:
-            self._full[token.name] = (left, now_s)
+            self._buckets[token.name] = (left, now_s)
             wait_s = (1 - left) / token.rate if left < 1 else 1.0
             limits = f"{token.rate:g} requests/s, {token.concurrency} at once"
             message = f"token {token.name} allows {limits}"
             raise RequestRefusedError(BUSY, "rate-limited", message, wait_s)
-        self._full[token.name] = (left - 1, now_s)
+        self._buckets[token.name] = (left - 1, now_s)
         self._running[token.name] = running + 1
         try:
             yield

@@ -36,7 +36,7 @@ from unreel.reviewers.endpoint.servers import list_model_endpoints
 @click.option(
     "--protocol",
     type=ProtocolParamType(),
-    help="Protocol: where, when and why a clip looks fake (trace); a score from 1 to 5 (realism); real or generated (reality); which of two is real (preference).",
+    help="Protocol: where, when and why a clip looks fake (trace); a score from 1 to 5 (realism); real or generated (reality); which of two is real (preference); every generated segment of a long clip (locate).",
 )
 @click.option(
     "--recipe",
@@ -77,7 +77,7 @@ from unreel.reviewers.endpoint.servers import list_model_endpoints
 @click.option(
     "--recorded",
     metavar="FILE",
-    help="JSONL file of the answers that the model `recorded` replays.",
+    help="JSON Lines file of stored answers, for `--model recorded`.",
 )
 @model_input_options
 @click.option("--max-connections", type=click.IntRange(1), help="Number of concurrent requests.")

@@ -48,7 +48,10 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--nframe", type=click.IntRange(1), help="Show N frames, evenly spaced (sampling=uniform-N)."
 )
-@click.option("--fps", help="Show F frames per second (sampling=fps-F).")
+@click.option(
+    "--fps",
+    help="Number of frames per second to show to the model; short for the condition sampling=fps-F.",
+)
 @click.option(
     "--parser",
     type=click.Choice(["strict", "lenient"]),
@@ -57,9 +60,11 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Parser: strict reads only the requested format, lenient also its usual variations.",
 )
 @click.option(
-    "--recorded", type=_FILE, help="JSONL file of the answers that the model `recorded` replays."
+    "--recorded", type=_FILE, help="JSON Lines file of stored answers, for `--model recorded`."
 )
-@click.option("--prices", type=_FILE, help="TOML file of prices per model, for the cost.")
+@click.option(
+    "--prices", type=_FILE, help="TOML file of prices per model, used to compute the cost."
+)
 @click.option(
     "--deadline",
     "deadline_s",

@@ -30,7 +30,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     multiple=True,
     default=REVIEWED,
     show_default=True,
-    help="Question that each model is asked: trace, realism or reality. Repeatable.",
+    help="Question that each model is asked: trace, realism, reality or locate. Repeatable.",
 )
 @condition_option(multiple=False)
 @click.option(

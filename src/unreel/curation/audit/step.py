@@ -244,7 +244,7 @@ def _format_audit_card_section(judged: LabelLeakAudit) -> str:
     return (
         f"{_WORDS[judged.finding]}\n\n| a model that sees only | finds | AUC, seen creators [95 % interval] | unseen creators | p | what tells most |\n"
         f"| --- | --- | --- | --- | --- | --- |\n{rows}\n\n{remarks} A frame is part of looking, so it warns and does not decide. "
-        "`audit_label_leaks.json` holds the details."
+        "`audit.json` holds the details."
     )
 
 

@@ -5,7 +5,7 @@
 | `bit rate`, `bit rate spread`, `largest packet` | packet sizes of the window |
 | `key frames`, `after key frame` | share of key frames; frames since the last one |
 | `cuts`, `to cut`, `shot` | cuts in the window; frames to the nearest cut; length of the shot |
-| `noise ...`, `colour noise`, `blocks ...` | of the frame in the middle, as in `frame.py` |
+| `noise ...`, `colour noise`, `blocks ...` | of the frame in the middle, as in `frame_features.py` |
 
 All values except those of key frames and cuts are differences to the mean of the clip's windows.
 """

@@ -53,7 +53,7 @@ class PartLevels:
 
 
 @dataclass(frozen=True, slots=True)
-class PartReader:
+class SplicedPartReader:
     """Reader of the frames and the sound of parts, in the format of the spliced video."""
 
     reader: MediaReader
@@ -75,7 +75,7 @@ class PartReader:
                 int((part.start_s + (index + Fraction(1, 2)) / self.form.rate) * MICROSECONDS)
                 for index in indices[first : first + n_chunk]
             ]
-            frames = _require(self.reader.frames_at(self.files[part.clip], moments)).frames
+            frames = _require_success(self.reader.frames_at(self.files[part.clip], moments)).frames
             starts = [convert_to_microseconds(frame.at_s) for frame in frames]
             places = [max(0, bisect_right(starts, moment) - 1) for moment in moments]
             for place, repeats in groupby(places):
@@ -90,7 +90,7 @@ class PartReader:
         Raises:
             MediaError: The clip cannot be read.
         """
-        return _require(self.reader.probe(self.files[part.clip]))
+        return _require_success(self.reader.probe(self.files[part.clip]))
 
     def grain(self, part: SplicedPart) -> float:
         """Return the median grain of some frames of the part."""
@@ -108,7 +108,9 @@ class PartReader:
         if isinstance(sound, NoSound):
             return None
         end_s = part.start_s + part.n_frames / self.form.rate
-        return align_clip_sound(_require(sound), end_s=end_s)[int(part.start_s * SOUND_RATE_HZ) :]
+        return align_clip_sound(_require_success(sound), end_s=end_s)[
+            int(part.start_s * SOUND_RATE_HZ) :
+        ]
 
 
 def measure_grain(rgb: Rgb) -> float:
@@ -123,7 +125,7 @@ def measure_grain(rgb: Rgb) -> float:
     return float(np.quantile(blocks.std(axis=(1, 3)), _FLAT_SHARE))
 
 
-def match_levels(parts: Sequence[SplicedPart], reader: PartReader) -> list[PartLevels]:
+def match_levels(parts: Sequence[SplicedPart], reader: SplicedPartReader) -> list[PartLevels]:
     """Return levels that give all parts the grain of the grainiest one, and one loudness.
 
     If one part has no sound, the video is silent: a silent part would be visible in the file.
@@ -136,7 +138,9 @@ def match_levels(parts: Sequence[SplicedPart], reader: PartReader) -> list[PartL
     return [PartLevels(grain=g, sound=s) for g, s in zip(grains, sounds, strict=True)]
 
 
-def _match_loudness(parts: Sequence[SplicedPart], reader: PartReader) -> list[Samples | None]:
+def _match_loudness(
+    parts: Sequence[SplicedPart], reader: SplicedPartReader
+) -> list[Samples | None]:
     sounds = []
     for part in parts:
         sound = reader.sound(part)
@@ -157,7 +161,11 @@ def _measure_loudness(sound: Samples) -> float:
 
 
 def encode_spliced_video(
-    parts: Sequence[SplicedPart], levels: Sequence[PartLevels], reader: PartReader, *, seed: int
+    parts: Sequence[SplicedPart],
+    levels: Sequence[PartLevels],
+    reader: SplicedPartReader,
+    *,
+    seed: int,
 ) -> tuple[bytes, tuple[Trace, ...]]:
     """Encode the parts as one mp4 file with one quantiser and key frames at fixed distances.
 
@@ -233,7 +241,7 @@ def _build_truth(
         )
 
 
-def _require(value: Value | Failure) -> Value:
+def _require_success(value: Value | Failure) -> Value:
     if isinstance(value, Failure):
         raise MediaError(value)
     return value

@@ -82,7 +82,7 @@ class SplicePlanner:
     ) -> None:
         self._section, self._rate, self._seed = section, rate, seed
         real = [piece for piece in pieces if piece.entry.label is Label.REAL]
-        self._real = sorted(real, key=self._order)[::-1]
+        self._real = sorted(real, key=self._get_real_order)[::-1]
         made = [
             piece
             for piece in pieces
@@ -90,7 +90,7 @@ class SplicePlanner:
             and not _is_injected(piece)
             and piece.length_s * rate >= 1
         ]
-        self._made = sorted(made, key=lambda piece: self._draw("made", piece.id))
+        self._made = sorted(made, key=lambda piece: self._draw_number("made", piece.id))
         self._twins = {p.entry.name.rpartition("+")[0]: p for p in pieces if _is_injected(p)}
         self._n_frames = int(section.length_s * rate)
         self._lengths = {
@@ -99,19 +99,19 @@ class SplicePlanner:
         }
         """Lengths to which segments of each label are cut."""
 
-    def _order(self, piece: ClipSegment) -> tuple[int, str, Fraction]:
-        return self._draw("real", get_tie(piece)), piece.source, piece.start_s
+    def _get_real_order(self, piece: ClipSegment) -> tuple[int, str, Fraction]:
+        return self._draw_number("real", get_scene_or_source(piece)), piece.source, piece.start_s
 
-    def _draw(self, *words: object) -> int:
+    def _draw_number(self, *words: object) -> int:
         return int(digest("splice", str(self._seed), *map(str, words))[:8], 16)
 
     def _count_frames(self, piece: ClipSegment) -> int:
         return min(int(piece.length_s * self._rate), self._n_frames // 4)
 
-    def _cut(self, piece: ClipSegment) -> int:
+    def _count_used_frames(self, piece: ClipSegment) -> int:
         """Return the number of frames of the segment in a video."""
         own, others = self._count_frames(piece), self._lengths[piece.entry.label]
-        return min(own, others[self._draw("cut", piece.id) % len(others)]) if others else own
+        return min(own, others[self._draw_number("cut", piece.id) % len(others)]) if others else own
 
     def plan(self) -> Iterator[SplicedVideoPlan]:
         """Yield plans until the real segments do not fill another video."""
@@ -122,24 +122,24 @@ class SplicePlanner:
 
     def _plan_video(self, number: int) -> SplicedVideoPlan | None:
         wanted = 0
-        if self._draw("spliced", number) < self._section.share * _WHOLE:
-            wanted = 1 + self._draw("count", number) % self._section.segments
-        n_twins = sum(self._draw("twin", number, slot) % 2 for slot in range(wanted))
+        if self._draw_number("spliced", number) < self._section.share * _WHOLE:
+            wanted = 1 + self._draw_number("count", number) % self._section.segments
+        n_twins = sum(self._draw_number("twin", number, slot) % 2 for slot in range(wanted))
         n_twins = wanted if not self._made else n_twins if self._twins else 0
         donors: list[ClipSegment] = []
         while (
             len(donors) < wanted - n_twins
             and self._made
-            and sum(map(self._cut, [*donors, self._made[-1]])) <= self._n_frames // 2
+            and sum(map(self._count_used_frames, [*donors, self._made[-1]])) <= self._n_frames // 2
         ):
             donors.append(self._made.pop())
-        segments = self._take_real(self._n_frames - sum(map(self._cut, donors)))
+        segments = self._take_real(self._n_frames - sum(map(self._count_used_frames, donors)))
         if not segments:
             return None
         self._exchange_twins(segments, n_twins, number)
         for donor in donors:
-            place = self._draw("place", donor.id) % (len(segments) + 1)
-            segments.insert(place, (donor, self._cut(donor)))
+            place = self._draw_number("place", donor.id) % (len(segments) + 1)
+            segments.insert(place, (donor, self._count_used_frames(donor)))
         return SplicedVideoPlan(segments=tuple(segments))
 
     def _take_real(self, n_frames: int) -> list[tuple[ClipSegment, int]]:
@@ -147,7 +147,7 @@ class SplicePlanner:
         taken: list[tuple[ClipSegment, int]] = []
         while n_frames and self._real:
             piece = self._real.pop()
-            taken.append((piece, min(n_frames, self._cut(piece))))
+            taken.append((piece, min(n_frames, self._count_used_frames(piece))))
             n_frames -= taken[-1][1]
         return [] if n_frames else [own for own in taken if own[1]]
 
@@ -156,14 +156,14 @@ class SplicePlanner:
     ) -> None:
         """Replace up to `n_twins` complete real segments by their twins with an injected trace."""
         places = [i for i, (p, _) in enumerate(segments[:-1]) if p.entry.name in self._twins]
-        places.sort(key=lambda place: self._draw("exchange", number, place))
+        places.sort(key=lambda place: self._draw_number("exchange", number, place))
         for place in places[:n_twins]:
             piece, n_frames = segments[place]
             segments[place] = self._twins[piece.entry.name], n_frames
 
 
-def get_tie(piece: ClipSegment) -> str:
-    """Return what the segment shares with segments of the same scene or source."""
+def get_scene_or_source(piece: ClipSegment) -> str:
+    """Return the scene of the segment; without one, its family of copies, else its source."""
     return piece.entry.group or piece.family or piece.source
 
 
@@ -174,8 +174,8 @@ def group_plans(plans: Sequence[SplicedVideoPlan]) -> list[int]:
     first: dict[str, int] = {}
     for index, plan in enumerate(plans):
         members[index].append(index)
-        for tie in {get_tie(piece) for piece, _ in plan.segments}:
-            own, other = groups[index], groups[first.setdefault(tie, index)]
+        for shared in {get_scene_or_source(piece) for piece, _ in plan.segments}:
+            own, other = groups[index], groups[first.setdefault(shared, index)]
             if own != other:
                 low, high = sorted((own, other))
                 for member in members[high]:

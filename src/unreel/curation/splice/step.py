@@ -18,7 +18,7 @@ from unreel.curation.inject.step import StoredTrace
 from unreel.curation.normalise import StoredClip, store_clip_by_hash
 from unreel.curation.recipe import SpliceSection
 from unreel.curation.segment import ClipSegment, ExcludedSegment
-from unreel.curation.splice.clip import PartReader, encode_spliced_video, match_levels
+from unreel.curation.splice.clip import SplicedPartReader, encode_spliced_video, match_levels
 from unreel.curation.splice.plan import (
     SplicedPart,
     SplicedVideoPlan,
@@ -91,8 +91,10 @@ def run_splice_step(
         access=bench.access,
         media=bench.media,
     )
-    found = bench.ask(step, subjects, partial(_splice, form=form, seed=seed, sources=sources))
-    made = _iter_spliced_segments(plans, found, bench.media)
+    results = bench.ask(
+        step, subjects, partial(_splice_video, form=form, seed=seed, sources=sources)
+    )
+    made = _iter_spliced_segments(plans, results, bench.media)
     sifted = work.shelf.sift(SPLICE, made)
     used = {piece.id for plan in plans for piece, _ in plan.segments}
     detail = f"the rest does not fill another video of {float(settings.section.length_s):g} s"
@@ -108,7 +110,7 @@ def _build_splice_request(
     return plan.segments[0][0].subject(parts=parts)
 
 
-def _splice(
+def _splice_video(
     reader: MediaReader,
     _file: Path,
     given: Given,
@@ -127,7 +129,7 @@ def _splice(
                 )
                 for clip in dict.fromkeys(part.clip for part in parts)
             }
-            own = PartReader(reader, files, form)
+            own = SplicedPartReader(reader, files, form)
             data, traces = encode_spliced_video(parts, match_levels(parts, own), own, seed=draw)
             changed = (find_clip_change(clip, file) for clip, file in files.items())
             if failure := next((own for own in changed if own is not None), None):
@@ -169,13 +171,13 @@ def _iter_spliced_segments(
             ratings=(),
             votes=(),
             facts=NOTHING_DECLARED,
-            licence=_join(piece.entry.licence for piece, _ in plan.segments),
-            source=_join(piece.entry.source for piece, _ in plan.segments),
+            licence=_join_distinct_texts(piece.entry.licence for piece, _ in plan.segments),
+            source=_join_distinct_texts(piece.entry.source for piece, _ in plan.segments),
         )
         notes = {SPLICE: [[piece.entry.name, n] for piece, n in plan.segments]}
         piece = replace(first, entry=entry, cleaned=None, family="", notes=notes)
         yield piece.remade(own.below(media))
 
 
-def _join(texts: Iterator[str]) -> str:
+def _join_distinct_texts(texts: Iterator[str]) -> str:
     return "; ".join(sorted({text for text in texts if text}))

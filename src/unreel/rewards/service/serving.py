@@ -15,7 +15,7 @@ from unreel.rewards.service.settings import RewardServiceSettings
 
 _JOIN_RAY: Final = LazyImport("unreel.engine.private_ray:connect_to_ray", "ray")
 _DAY_S: Final = 86_400
-_PATIENCE: Final = {
+_PROXY_TIMEOUTS: Final = {
     "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60",
     "RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S": "60",
 }
@@ -53,7 +53,7 @@ def run_ray_replicas(
     if not port:
         with socket.create_server((host, 0)) as listener:
             port = listener.getsockname()[1]
-    with override_environment(_PATIENCE), _JOIN_RAY():
+    with override_environment(_PROXY_TIMEOUTS), _JOIN_RAY():
         from ray import serve
 
         def build_app() -> Any:  # Ray calls functions only; it would serve a partial as the app
