@@ -52,6 +52,7 @@ def test_a_command_that_dies_by_a_signal_tells_which(
     assert one.wait() == 128 + signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_ending_takes_along_what_ignores_signals_and_left_its_group(
     start: Callable[[str], ManagedProcess], tmp_path: Path
 ) -> None:

@@ -46,6 +46,7 @@ def test_auc_with_ties_is_the_one_of_scikit_learn(rows: list[tuple[int, int]]) -
         assert "resamples have no value" in measured.why
 
 
+@pytest.mark.slow
 def test_the_interval_of_auc_is_the_one_scipy_finds_by_drawing_clips(
     estimated: Estimated, rng: np.random.Generator
 ) -> None:

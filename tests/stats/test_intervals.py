@@ -108,7 +108,7 @@ def test_a_paired_difference() -> None:
     assert FEWEST <= _share_held(trial, 0.2) <= MOST
 
 
-@pytest.mark.parametrize("rho", [0.3, 0.9])
+@pytest.mark.parametrize("rho", [pytest.param(0.3, marks=pytest.mark.slow), 0.9])
 @pytest.mark.parametrize(
     ("correlation", "truth"),
     [
@@ -150,9 +150,9 @@ def test_balanced_accuracy(real: float, generated: float) -> None:
     assert FEWEST <= _share_held(trial, (real + generated) / 2) <= MOST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("came_true", "truth"),
-    [(lambda p: p, 0.0), pytest.param(lambda p: 0.5 + 0 * p, 0.25, marks=pytest.mark.slow)],
+    ("came_true", "truth"), [(lambda p: p, 0.0), (lambda p: 0.5 + 0 * p, 0.25)]
 )
 def test_calibration_error_at_least_as_often(
     came_true: Callable[[Array], Array], truth: float

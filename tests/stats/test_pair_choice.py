@@ -108,6 +108,7 @@ def test_tables_that_are_no_results_are_refused() -> None:
             estimate_strength_posterior(wrong)
 
 
+@pytest.mark.slow
 def test_a_ranking_by_information_is_closer_to_the_truth_than_one_by_chance() -> None:
     def correlation(plan: str, seed: int) -> float:
         rng = np.random.default_rng(seed)

@@ -3,7 +3,7 @@
 import math
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -14,10 +14,19 @@ from scipy.optimize import minimize
 
 from unreel.core.errors import InvalidValueError, MissingExtraError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.stats import resampling
 from unreel.stats.ranking import BattleOutcome, ClipBattle, bradley_terry
 
 Estimated = Callable[[Measured], Estimate]
 FIRST, SECOND, TIE = BattleOutcome.FIRST, BattleOutcome.SECOND, BattleOutcome.TIE
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_resamples() -> Iterator[None]:
+    """Resample 100 times: only the test of widths depends on the number."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(resampling, "RESAMPLES", 100)
+        yield
 
 
 def _fight(rng: np.random.Generator, strengths: Sequence[float], n: int) -> list[ClipBattle]:
@@ -89,8 +98,9 @@ def test_who_is_named_first_changes_nothing(rng: np.random.Generator) -> None:
 
 
 def test_battles_over_one_clip_are_drawn_together(
-    estimated: Estimated, rng: np.random.Generator
+    estimated: Estimated, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(resampling, "RESAMPLES", 1_000)
     battles = [
         ClipBattle("a", "b", FIRST if rng.random() < 0.6 else SECOND, f"{i}") for i in range(100)
     ]

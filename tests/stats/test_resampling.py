@@ -33,7 +33,14 @@ def width(estimate: Estimate) -> float:
     return estimate.high - estimate.low
 
 
-@pytest.mark.parametrize(("scene", "creator"), [(1.2, 0.0), (1.2, 0.7), (0.0, 0.7)])
+@pytest.mark.parametrize(
+    ("scene", "creator"),
+    [
+        pytest.param(1.2, 0.0, marks=pytest.mark.slow),
+        (1.2, 0.7),
+        pytest.param(0.0, 0.7, marks=pytest.mark.slow),
+    ],
+)
 def test_a_share_over_scenes_and_creators(
     scene: float, creator: float, estimated: Estimated
 ) -> None:

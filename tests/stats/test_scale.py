@@ -92,7 +92,9 @@ def test_a_hundred_thousand_rows_take_seconds(
         pytest.param(
             lambda: srocc(SCORES, TOLD, seed=1, clusters=CLIPS % 20), id="srocc", marks=SLOW
         ),
-        pytest.param(lambda: bootstrap_mean(SCORES, seed=1, clusters=MAKERS), id="two-ways"),
+        pytest.param(
+            lambda: bootstrap_mean(SCORES, seed=1, clusters=MAKERS), id="two-ways", marks=SLOW
+        ),
     ],
 )
 def test_memory_does_not_grow_with_pairs_or_resamples(measure: Callable[[], Measured]) -> None:

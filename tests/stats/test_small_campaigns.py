@@ -31,6 +31,7 @@ def test_equal_people_in_a_small_campaign_are_not_weighed() -> None:
     assert weighed <= 1
 
 
+@pytest.mark.slow
 def test_the_stated_certainty_of_a_small_campaign_is_near_the_truth() -> None:
     stated, right = [], []
     for seed in range(30):
