@@ -11,8 +11,8 @@ from unreel.curation.curation_run import CurationRecipeJob, open_curation_contex
 from unreel.curation.curation_run import run_curation as curate_bench
 from unreel.curation.recipe import parse_curation_recipe, read_curation_recipe
 from unreel.engine.progress import JobCallbacks, Progress
-from unreel.engine.resolve_location import build_clip_access_settings
 from unreel.engine.run import ALL_FAILURES
+from unreel.engine.storage_access import build_clip_access_settings
 from unreel.media.access import require_sandbox_protection
 
 

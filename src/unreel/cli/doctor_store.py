@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from unreel.engine.location import require_conditional_puts
-from unreel.engine.resolve_location import resolve_location
+from unreel.engine.location import require_conditional_puts, resolve_location
 
 
 def require_usable_object_store(named: str, storage: Mapping[str, str]) -> None:

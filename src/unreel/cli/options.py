@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar, get_args
 
 import click
 
-from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.entry import BenchmarkLayout
 from unreel.core.errors import InvalidSettingError
 from unreel.protocols.protocol import PROTOCOLS, Subject, get_protocol, list_protocol_names
 from unreel.reviewers.message_parts import Showing

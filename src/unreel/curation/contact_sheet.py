@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from unreel.benchmarks.cells import is_url
-from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.entry import BenchmarkLayout, Entry, Rejected
 from unreel.benchmarks.folder_layout import is_path_inside
-from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.loader import open_benchmark
 from unreel.benchmarks.tables import Cells, read_table_rows
 from unreel.core.clip import Generated

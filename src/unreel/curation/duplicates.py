@@ -21,7 +21,7 @@ from unreel.curation.working_table import format_digest_hex
 from unreel.engine.stage import Row
 from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, ClipFingerprint, Places, Words
 from unreel.media.near_duplicates import find_near_duplicates
-from unreel.stats.connected_groups import group_connected_names
+from unreel.stats.clusters import group_connected_names
 
 
 class StoredFingerprints:

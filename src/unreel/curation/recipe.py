@@ -17,7 +17,7 @@ from unreel.core.judgement import Label
 from unreel.core.trace import Category
 from unreel.curation.state import CurationGlobalSettings
 from unreel.media.normalise import NormalisedClipFormat
-from unreel.recipes.section import (
+from unreel.recipes.validation import (
     MOST_PARTS,
     Count,
     Deadline,
@@ -27,8 +27,9 @@ from unreel.recipes.section import (
     RecipeSection,
     Seconds,
     Text,
+    apply_recipe_change,
+    validate_recipe_sections,
 )
-from unreel.recipes.validation import apply_recipe_change, validate_recipe_sections
 from unreel.reviewers.config import ReviewerSection
 
 

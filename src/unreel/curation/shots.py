@@ -1,4 +1,4 @@
-"""Shots of clips: cut detection by colour or TransNetV2, and the step that splits clips there."""
+"""Shots of clips: cut detection by colour or TransNetV2, and the steps that split clips there and crop their borders."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,12 +13,12 @@ from PIL import Image
 
 from unreel.core.failure import Failure
 from unreel.core.registry import LazyImport
-from unreel.curation.recipe import ShotSplitRecipeSection
+from unreel.curation.recipe import CropRecipeSection, ShotSplitRecipeSection
 from unreel.curation.segment import ClipSegment, ExcludedSegment, MeasuredShot
 from unreel.curation.state import CurationJob, CurationState
 from unreel.media.decode import Rgb
 from unreel.media.reader import MediaReader
-from unreel.media.render import CroppedFrameRange
+from unreel.media.render import CroppedFrameRange, PixelCrop
 from unreel.media.scan import FULL, ClipScan
 
 
@@ -178,3 +178,23 @@ def _compute_neighbour_maxima(distances: NDArray[np.float64]) -> NDArray[np.floa
         beside[:-step] = np.maximum(beside[:-step], distances[step:])
     beside[beside < 0] = np.inf
     return beside
+
+
+def run_crop_step(
+    _section: CropRecipeSection, work: CurationJob, state: CurationState
+) -> CurationState:
+    """Crop the filled borders, such as black bars, of every segment, and return the new state."""
+    return state.after(work.shelf.sift("crop", map(_crop_segment_borders, state.pieces)))
+
+
+def _crop_segment_borders(piece: ClipSegment) -> ClipSegment:
+    bars, video = piece.shots[0].borders, piece.clip.facts.video
+    if not bars:
+        return piece
+    crop = PixelCrop(
+        left=bars.left,
+        top=bars.top,
+        width=video.width - bars.left - bars.right,
+        height=video.height - bars.top - bars.bottom,
+    )
+    return replace(piece, cut=replace(piece.cut, crop=crop))

@@ -36,12 +36,12 @@ from unreel.engine.pending_questions import PendingQuestionFilter
 from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
 from unreel.engine.run import open_shared_runner
 from unreel.engine.run import run_pending_questions as run_stages
-from unreel.engine.runner import StageRunner
 from unreel.engine.stage import (
     InFlightLimitScope,
     MediaStage,
     Row,
     Stage,
+    StageRunner,
     WorkerResources,
     convert_to_failed_row,
 )

@@ -14,8 +14,7 @@ from typing import Final
 
 from unreel.core.errors import UnreelError
 from unreel.engine.crash_suspects import CrashSuspectQueue, IsolatedProcess
-from unreel.engine.runner import RowSink, format_start_log_item
-from unreel.engine.stage import Row, Stage
+from unreel.engine.stage import Row, RowSink, Stage, format_start_log_item
 from unreel.engine.stage_worker import StageWorker
 from unreel.engine.start_log import ItemStartLog
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from unreel.core.content_ids import compute_clip_id, digest
 from unreel.core.errors import InvalidValueError, raise_if_machine_error
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.settings import EnvironmentSettings
+from unreel.core.settings import EnvironmentSettings, read_storage_options
 
 if TYPE_CHECKING:
     from unreel.engine.downloads import DownloadPolicy
@@ -128,3 +128,11 @@ def provide_local_clip_file(location: str, access: ClipAccessSettings) -> Iterat
     with NamedTemporaryFile(prefix="unreel-") as copy:
         download_file(location, copy.file, reach=access.reach, storage=access.storage)
         yield Path(copy.name)
+
+
+def build_clip_access_settings(
+    settings: EnvironmentSettings, *, trusted: bool = False, outside: bool = False
+) -> ClipAccessSettings:
+    """Return the settings to open clips, with the object store from the environment."""
+    storage = read_storage_options(settings)
+    return ClipAccessSettings(settings=settings, trusted=trusted, outside=outside, storage=storage)

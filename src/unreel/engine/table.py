@@ -20,10 +20,9 @@ from unreel.core.errors import (
     raise_if_machine_error,
 )
 from unreel.core.safe_names import read_clip_id
-from unreel.engine import row_seal
 from unreel.engine.key_index import KeyIndex
 from unreel.engine.location import StorageLocation
-from unreel.engine.schema import TableSchema
+from unreel.engine.schema import SEAL_COLUMN, TableSchema, compute_row_seals
 from unreel.engine.stage import Row
 
 _CACHE_BYTES: Final = 4 * 2**20
@@ -147,7 +146,7 @@ class LanceTable:
         """
         columns = self._columns_of(batch)
         self._require_unbroken(columns)
-        columns.pop(row_seal.COLUMN, None)
+        columns.pop(SEAL_COLUMN, None)
         for name in _IDS:
             for clip in columns.get(name, ()):
                 if clip:
@@ -171,11 +170,11 @@ class LanceTable:
 
     def _require_unbroken(self, columns: Mapping[str, list[Any]]) -> None:
         """Raise for a row that was changed after it was written; rows without a seal are not checked."""
-        written = columns.get(row_seal.COLUMN, ())
+        written = columns.get(SEAL_COLUMN, ())
         if not any(each is not None for each in written):
             return
         for key, before, now in zip(
-            columns["key"], written, row_seal.compute_row_seals(columns), strict=True
+            columns["key"], written, compute_row_seals(columns), strict=True
         ):
             if before is not None and before != now:
                 problem = f"the row {key} was changed after it was written"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from unreel.core.settings import EnvironmentSettings, read_storage_options
 from unreel.core.verdict import RealismVerdict, TraceVerdict, Unparsed
-from unreel.engine.resolve_location import get_local_state_folder, resolve_location
+from unreel.engine.location import get_local_state_folder, resolve_location
 from unreel.engine.table import LanceTable
 from unreel.evaluation.judge import (
     ExplanationPair,

@@ -8,8 +8,8 @@ from typing import IO, Any, Final, Literal
 
 from pydantic import TypeAdapter
 
+from unreel.benchmarks.export.exported_question import format_truths_json
 from unreel.benchmarks.questions import PlannedQuestion, UnreadableClip
-from unreel.benchmarks.truth_json import format_truths_json
 from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip, Generated, Real
 from unreel.core.errors import UnreadableSourceError

@@ -11,12 +11,8 @@ from unreel.benchmarks.tables import TABLE_SUFFIXES
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.safe_names import make_safe_file_name
 from unreel.core.settings import EnvironmentSettings, read_storage_options
-from unreel.engine.location import StorageLocation
-from unreel.engine.resolve_location import (
-    build_clip_access_settings,
-    get_local_state_folder,
-    resolve_location,
-)
+from unreel.engine.location import StorageLocation, get_local_state_folder, resolve_location
+from unreel.engine.storage_access import build_clip_access_settings
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.run_job import EvalRun, open_run
 from unreel.evaluation.stored_recipe import RECIPE_FILE, find_run_recipe

@@ -18,8 +18,7 @@ from unreel.core.input_files import RECIPE_BYTES, parse_json_object
 from unreel.core.question import Instrument
 from unreel.engine.location import StorageLocation
 from unreel.evaluation.recipe import EvalRecipe, validate_eval_recipe
-from unreel.recipes.section import Count, RecipeSection, Text
-from unreel.recipes.validation import validate_recipe_sections
+from unreel.recipes.validation import Count, RecipeSection, Text, validate_recipe_sections
 
 _SHOWN: Final = 10
 """Of a fingerprint: two that differ differ in these."""

@@ -9,7 +9,7 @@ from unreel.media.messages import MAX_PIXELS
 from unreel.media.sampling import parse_sampling
 from unreel.protocols.presentation import LEAST_PIXELS, shows_frame_times
 from unreel.protocols.protocol import Protocol
-from unreel.recipes.section import RecipeSection, Text
+from unreel.recipes.validation import RecipeSection, Text
 
 PAPER: Final = "paper"
 

@@ -15,7 +15,7 @@ from unreel.core.registry import LazyImport, require_extra
 from unreel.core.server_keys import parse_server_url
 from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.protocol import Mode, Protocol, get_protocol
-from unreel.recipes.section import (
+from unreel.recipes.validation import (
     MOST_PARTS,
     Connections,
     Count,

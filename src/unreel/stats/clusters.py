@@ -1,6 +1,7 @@
-"""Scene and creator of every row as numbers, and resampling of groups of rows."""
+"""Scene and creator of every row as numbers, resampling of groups of rows, and connected groups of names."""
 
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,12 +11,12 @@ import numpy.typing as npt
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import RowCluster
-from unreel.stats.jackknife_values import get_jackknife_groups
-from unreel.stats.label_digests import (
+from unreel.stats.jackknife_values import (
     DIGEST_BYTES,
     LabelDigestList,
     Numbers,
     digest_label,
+    get_jackknife_groups,
     rank_digests,
 )
 
@@ -323,3 +324,21 @@ def count_chosen_rows(chosen: BoolArray, starts: IntArray) -> Array:
     """Return, for each distinct row, how many of its occurrences are in the mask `chosen`."""
     counts: Array = np.add.reduceat(chosen, starts, dtype=np.float64)
     return counts
+
+
+def group_connected_names(
+    names: Sequence[str], pairs: Iterable[tuple[str, str]]
+) -> list[list[str]]:
+    """Group `names` that `pairs` connect, directly or through others; the order of names is kept."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    place = {name: number for number, name in enumerate(names)}
+    ends = np.array([(place[first], place[second]) for first, second in pairs], np.intp)
+    rows, columns = ends.reshape(-1, 2).T
+    graph = coo_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(len(names),) * 2)
+    _, labels = connected_components(graph, directed=False)
+    groups: defaultdict[int, list[str]] = defaultdict(list)
+    for name, label in zip(names, labels.tolist(), strict=True):
+        groups[label].append(name)
+    return list(groups.values())

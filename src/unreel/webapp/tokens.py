@@ -13,8 +13,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from unreel.core.input_files import read_toml_file
-from unreel.recipes.section import RecipeSection
-from unreel.recipes.validation import validate_recipe_sections
+from unreel.recipes.validation import RecipeSection, validate_recipe_sections
 from unreel.webapp.refusals import BUSY, RequestRefusedError
 
 Scope = Literal["reward", "compare", "metrics"]

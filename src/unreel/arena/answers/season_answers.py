@@ -37,7 +37,7 @@ from unreel.core.settings import EnvironmentSettings, read_environment_settings
 from unreel.core.verdict import LocateVerdict, RealityVerdict, TraceVerdict, Verdict
 from unreel.engine.clip_facts import StoredClipFacts
 from unreel.engine.location import StorageLocation
-from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import build_clip_access_settings
 from unreel.evaluation.run_job import NEVER_PUT, EvalRun, open_run
 from unreel.evaluation.scoring import iter_questions_with_answers, parse_stored_answer
 from unreel.evaluation.stored_recipe import find_run_recipe

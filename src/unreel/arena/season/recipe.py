@@ -22,7 +22,7 @@ from unreel.creators.config import CreatorRecipeSection
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.recipe import validate_eval_recipe as check_eval
 from unreel.protocols.protocol import get_protocol, list_protocol_names
-from unreel.recipes.section import (
+from unreel.recipes.validation import (
     MOST_PARTS,
     Count,
     Line,
@@ -30,8 +30,8 @@ from unreel.recipes.section import (
     RecipeSection,
     Seed,
     Text,
+    validate_recipe_sections,
 )
-from unreel.recipes.validation import validate_recipe_sections
 from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.endpoint.model_address import LOCAL

@@ -34,7 +34,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
 from unreel.creators.config import CreatorRecipeSection
 from unreel.creators.folder import FolderCreatorConfig
-from unreel.engine.resolve_location import resolve_location
+from unreel.engine.location import resolve_location
 from unreel.engine.writer_lock import build_writer_lock
 
 _HEARD: Final = frozenset(

@@ -12,6 +12,7 @@ from unreel.benchmarks.export.exported_question import (
     QUESTIONS_FILE,
     BenchmarkExportRecipe,
     ExportedQuestion,
+    format_truths_json,
     save_export_recipe,
 )
 from unreel.benchmarks.loader import Benchmark
@@ -22,7 +23,6 @@ from unreel.benchmarks.questions import (
     UnreadableClip,
     plan_questions,
 )
-from unreel.benchmarks.truth_json import format_truths_json
 from unreel.core.clip import ClipFacts, ClipId, get_first_creator
 from unreel.core.content_ids import compute_bytes_clip_id, compute_clip_id
 from unreel.core.errors import MediaError, UnreadableSourceError

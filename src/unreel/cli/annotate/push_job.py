@@ -28,8 +28,8 @@ from unreel.core.settings import (
     read_environment_settings,
     read_storage_options,
 )
-from unreel.engine.location import StorageLocation
-from unreel.engine.resolve_location import build_clip_access_settings, resolve_location
+from unreel.engine.location import StorageLocation, resolve_location
+from unreel.engine.storage_access import build_clip_access_settings
 from unreel.media.access import require_sandbox_protection
 
 _SHOWN: Final = 10

@@ -33,8 +33,7 @@ from unreel.core.settings import (
     read_environment_settings,
     read_storage_options,
 )
-from unreel.engine.location import require_conditional_puts
-from unreel.engine.resolve_location import resolve_location
+from unreel.engine.location import require_conditional_puts, resolve_location
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.table import LanceTable
 from unreel.evaluation.forecast import forecast_eval, open_temporary_clip_table

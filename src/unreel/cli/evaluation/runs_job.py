@@ -11,7 +11,7 @@ from unreel.core.settings import (
     read_storage_options,
 )
 from unreel.curation.step_result_table import STEPS
-from unreel.engine.resolve_location import get_local_state_folder, resolve_location
+from unreel.engine.location import get_local_state_folder, resolve_location
 from unreel.engine.table_check import TableChecker
 from unreel.engine.writer_lock import LockHolder
 from unreel.evaluation.export import RunFormat, export_run

@@ -27,8 +27,7 @@ from unreel.rewards.guards.live import LiveRewardGuards
 from unreel.rewards.model import RewardModel
 from unreel.rewards.result import Reward
 from unreel.rewards.service.canaries import read_canary_pairs, score_canary_pair
-from unreel.rewards.service.log import RewardLog
-from unreel.rewards.service.metrics import RewardServiceMetrics
+from unreel.rewards.service.log import RewardLog, RewardServiceMetrics
 from unreel.rewards.service.request_items import (
     FileBytes,
     FrameArray,

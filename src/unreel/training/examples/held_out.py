@@ -31,7 +31,7 @@ from unreel.media.fingerprint import (
     find_frame_borders,
 )
 from unreel.media.near_duplicates import NearDuplicateClipPair, find_near_duplicates
-from unreel.stats.connected_groups import group_connected_names
+from unreel.stats.clusters import group_connected_names
 from unreel.training.examples.example import TrainingExample
 
 PRINTS: Final = TableSchema(name="prints", version=1, columns={"print": "string"})

@@ -13,7 +13,7 @@ from unreel.core.judgement import Label
 from unreel.core.span import TimeSpan
 from unreel.core.verdict import TraceVerdict, Unparsed, UnparsedReason
 from unreel.protocols.trace.ground_truth import TraceTruth
-from unreel.recipes.section import RecipeSection
+from unreel.recipes.validation import RecipeSection
 from unreel.training.recipe import AnswerRewardSection, Share
 
 
