@@ -14,7 +14,7 @@ from unreel.arena.boards.preference_ranking import compare_pairs_with_single_cli
 from unreel.arena.boards.reviewer_bias import ReviewerBias, measure_reviewer_biases
 from unreel.arena.season.folder import SeasonFolder, find_season_folder, read_stored_season_recipe
 from unreel.arena.season_ranking import read_pair_answers
-from unreel.cli.arena.options import format_value_with_interval
+from unreel.cli.arena import format_value_with_interval
 from unreel.cli.output import Form, print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 

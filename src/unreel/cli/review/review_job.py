@@ -384,7 +384,7 @@ def _read_reviewer_records(
     if not runs:
         return ()
     from unreel.evaluation.run_lookup import open_named_run
-    from unreel.report.review.run_accuracy import read_reviewer_records
+    from unreel.report.review.reviewer_accuracy import read_reviewer_records
 
     opened = [open_named_run(run, settings) for run in runs]
     return tuple(record for run in opened for record in read_reviewer_records(run, mode))
