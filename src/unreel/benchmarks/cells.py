@@ -133,11 +133,7 @@ def format_untrusted_name(path: str) -> str:
 
 
 def parse_clip_location(value: object, what: str, *, outside: bool | None = None) -> str:
-    """Return the location in a cell: a URL, or a normalised path below the benchmark's folder.
-
-    `outside` says whether a path may leave that folder; with `None` it may not, and the error does
-    not suggest it.
-    """
+    """Return a cell's URL or path; `outside` lets it leave the folder (`None`: no, and without that advice)."""
     if type(value) is str and _SIMPLE_PATH.fullmatch(value):
         return value
     found = parse_text_cell(value, what)

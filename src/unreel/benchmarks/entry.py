@@ -61,10 +61,7 @@ class Entry:
 
     @property
     def n_units(self) -> int:
-        """Return the number of rows of the entry that the protocol `trace` scores.
-
-        A row is one trace; an entry without traces has one row.
-        """
+        """Return the number of rows that `trace` scores: one per trace, and one without traces."""
         return max(1, len(self.traces))
 
 

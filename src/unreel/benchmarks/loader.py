@@ -48,11 +48,7 @@ SHOW: Final = "`unreel benchmarks` shows the layouts"
 
 @contextmanager
 def add_layout_hint_to_errors(fitting: Callable[[], Sequence[str]]) -> Iterator[None]:
-    """Add another fitting layout as advice to an `UnreadableSourceError` of the `with` block.
-
-    `fitting` returns the names of the other layouts that fit; if there are none, the error stays
-    unchanged.
-    """
+    """Add the other layouts of `fitting`, if any, to an `UnreadableSourceError` of the `with` block."""
     try:
         yield
     except UnreadableSourceError as error:
@@ -124,11 +120,7 @@ class Benchmark:
     read: Callable[[], Iterator[Row]]
 
     def __iter__(self) -> Iterator[Row]:
-        """Yield entries and rejected rows; a repeated name is rejected.
-
-        A hash of each name is stored, about 90 bytes. For tables of a hundred million rows use `read`,
-        which stores nothing.
-        """
+        """Yield rows, repeated names as rejected; a name costs about 90 bytes, `read` stores none."""
         return reject_repeated_names(self.read())
 
     def find(self, entry: Entry) -> str:

@@ -156,10 +156,7 @@ def _compute_majority_label(votes: Sequence[Vote]) -> Label | Unparsed:
 
 
 def _measure_voter_agreement(ballots: Sequence[Sequence[Vote]], *, seed: int) -> Measured:
-    """Compute Krippendorff's alpha of the votes, each clip being one rated unit.
-
-    Voters are interchangeable: row n of the rating matrix has vote n of each clip.
-    """
+    """Compute Krippendorff's alpha over clips; voters are interchangeable (row n: vote n of each clip)."""
     ratings = np.full((max(map(len, ballots), default=0), len(ballots)), np.nan)
     for clip, votes in enumerate(ballots):
         ratings[: len(votes), clip] = [_CODES[vote.label] for vote in votes]

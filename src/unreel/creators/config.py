@@ -121,10 +121,7 @@ class CreatorRecipeSection(RecipeSection):
 
     @property
     def stable_name(self) -> str:
-        """Return the creator's stable name, which changes with parameters and checkpoint.
-
-        The creator is not opened for this.
-        """
+        """Return the stable name, which changes with parameters and checkpoint, without opening the creator."""
         return self.keys.stable_name(self.kind, self.name)
 
     def beside(self, base: Path) -> "CreatorRecipeSection":

@@ -56,10 +56,7 @@ class CurationRecipeJob(CurationJob):
 def open_curation_context(
     recipe: CurationRecipe, out: str | Path | None, access: ClipAccessSettings, *, engine: str
 ) -> CurationContext:
-    """Return the storage and execution settings of the curation at `out`, a directory or store prefix.
-
-    The default of `out` is `curations/` plus the name of the recipe.
-    """
+    """Return the storage and execution settings of the curation at `out`, by default `curations/NAME`."""
     folder = str(out or Path("curations") / make_safe_file_name(recipe.name))
     place = resolve_location(
         folder if "://" in folder else str(Path(folder).absolute()), access.storage
@@ -70,10 +67,7 @@ def open_curation_context(
 
 @dataclass(frozen=True, slots=True)
 class CurationStep(Generic[Settings]):
-    """Step of a curation: its name, the function that gets its settings, and the one that runs it.
-
-    The settings are `None` if a recipe does not use the step.
-    """
+    """Step of a curation: its name, the getter of its settings (`None` if unused), and its function."""
 
     name: str
     settings: Callable[[CurationRecipe], Settings | None]
@@ -96,10 +90,7 @@ def _has_cut_step(recipe: CurationRecipe) -> bool:
 
 
 def _build_cut_settings(recipe: CurationRecipe) -> SegmentRenderSettings | None:
-    """Return the settings to cut segments into files before the watermark step; `None` if not needed.
-
-    Watermarks are searched only in segments that are separate files.
-    """
+    """Return settings to cut segments into files, which the watermark step needs; `None` if not needed."""
     due = recipe.watermark is not None and _has_cut_step(recipe)
     return SegmentRenderSettings(form=None, step="cut") if due else None
 

@@ -292,10 +292,7 @@ class CurationRecipe(CurationGlobalSettings):
 
 
 def read_curation_recipe(file: Path, changes: Sequence[str] = ()) -> CurationRecipe:
-    """Read the curation recipe in `file`, fill in defaults, and apply `changes`.
-
-    Each change is `section.key=VALUE` with the value in TOML syntax.
-    """
+    """Read the recipe in `file`, with defaults, and apply `changes`: `section.key=VALUE` in TOML syntax."""
     values = read_toml_file(file, "recipe")
     for change in changes:
         apply_recipe_change(change, values)

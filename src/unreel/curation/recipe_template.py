@@ -32,10 +32,7 @@ from unreel.recipes.validation import MOST_PARTS
 
 
 def describe_recipe_sections() -> Iterator[RecipeSectionDescription]:
-    """Yield the documentation of the global settings, then of each recipe section.
-
-    The screens follow the section `[screen]`.
-    """
+    """Yield documentation of global settings, then of each section; screens follow `[screen]`."""
     for section in iter_recipe_section_descriptions(CurationRecipe):
         yield section
         if section.name == "screen":

@@ -128,10 +128,7 @@ class SegmentWorkDirectory:
 
     @classmethod
     def of(cls, bench: CurationContext) -> "SegmentWorkDirectory":
-        """Return the work directory of a curation.
-
-        It is in the directory of the curation or, if the curation is in a store, next to its ledgers.
-        """
+        """Return the work directory of a curation: in its directory or, for a store, next to its ledgers."""
         return cls(OutputDirectory(OutputDirectory(bench.ledgers.parent).make(PIECES)))
 
     def sift(

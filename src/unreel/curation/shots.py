@@ -25,10 +25,7 @@ from unreel.media.scan import FULL, ClipScan
 def run_split_step(
     section: ShotSplitRecipeSection, work: CurationJob, state: CurationState
 ) -> CurationState:
-    """Split each clip into one segment per shot; exclude shots shorter than `shortest_s`.
-
-    Segments of a cut clip have `#` and the number of the shot at the end of their names.
-    """
+    """Split clips into shots, named with `#` and the number; exclude shots shorter than `shortest_s`."""
     return state.after(work.shelf.sift("split", _iter_shot_segments(state.pieces, section)))
 
 
@@ -126,10 +123,7 @@ class ShotFrameRange:
 
 
 def compute_colour_distances(histograms: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Return how far the colours of each frame differ from the previous frame; 0 for the first frame.
-
-    The Bhattacharyya distance of the colour histograms is used, which is from 0 to 1.
-    """
+    """Return each frame's Bhattacharyya colour distance (0 to 1) from the previous one; 0 for the first."""
     roots = histograms.astype(np.float64) / FULL
     roots /= np.maximum(np.linalg.norm(roots, axis=1, keepdims=True), np.finfo(np.float64).tiny)
     alike = np.einsum("ij,ij->i", roots[1:], roots[:-1])

@@ -39,10 +39,7 @@ class SortedRunWriter:
             self._sort()
 
     def end(self) -> tuple[str, ...]:
-        """Write the remaining lines and return the names of the sorted files.
-
-        Files are merged until at most 16 remain, because a reader opens all of them at once.
-        """
+        """Write the remaining lines; return the sorted files, merged to 16 that a reader can open."""
         if self._waiting:
             self._sort()
         while len(self._files) > _OPEN:
@@ -169,10 +166,7 @@ def format_digest_hex(packed: bytes) -> str:
 def write_working_table(
     folder: OutputDirectory, name: str, batches: Iterable[Any], schema: Any
 ) -> WorkingTable:
-    """Write the Arrow `batches` to the file `name` of the folder and return them as a table.
-
-    An existing file is replaced.
-    """
+    """Write the Arrow `batches` to the folder's file `name`, replacing it, and return them as a table."""
     from lance.file import LanceFileWriter
 
     folder.require_plain()

@@ -235,10 +235,7 @@ def _record_entry(
 
 
 def _store_page_parts(parts: EvidencePageParts, folder: OutputDirectory) -> None:
-    """Store the parts of the evidence page as JSON, and its inline clip as a separate file.
-
-    Browsers can read a separate file in ranges.
-    """
+    """Store the page's parts as JSON and its clip as a file, which browsers read in ranges."""
     data = dict(parts.data)
     spec = data.get(SPEC_ID)
     if spec is not None and spec["src"].startswith("data:"):

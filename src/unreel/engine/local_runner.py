@@ -146,10 +146,7 @@ class _LocalJob:
                 await self._deliver(row)
 
     async def _walk(self, row: Row) -> None:
-        """Run `row` through the workers of all stages and pass it to the sink.
-
-        The caller already holds a permit of the first worker.
-        """
+        """Run `row` through all stages into the sink; the caller holds a permit of the first worker."""
         item, here = format_start_log_item(row), self._workers[0]
         self._ledger.begin(item)
         try:

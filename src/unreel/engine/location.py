@@ -108,28 +108,19 @@ class StorageLocation:
         return StorageLocation(below, self.options, self.root or self.uri)
 
     def inside(self, name: str = "") -> tuple[OutputDirectory, str]:
-        """Return the directory that the user named, and the path of `name` relative to that directory.
-
-        Valid only if `is_local`. All files below this location are written through that directory.
-        """
+        """Return the folder that the user named, through which all is written, and `name` in it; if `is_local`."""
         above = self.uri.removeprefix(self.root.rstrip("/")).strip("/") if self.root else ""
         return OutputDirectory(Path(self.root or self.uri)), "/".join(filter(None, (above, name)))
 
     def beside(self, ending: str) -> tuple[OutputDirectory, str]:
-        """Return the directory and relative path of the file next to this location.
-
-        Its name is the name of this location plus `ending`. Valid only if `is_local`.
-        """
+        """Return folder and path of the file next to this location, its name plus `ending`; if `is_local`."""
         folder, below = self.inside()
         if below:
             return folder, below + ending
         return OutputDirectory(self.path.parent), self.path.name + ending
 
     def require_plain(self, *, whole: bool = False) -> None:
-        """Raise if the path from the named folder to this location contains a symbolic link.
-
-        The files in this location are checked too; with `whole` at any depth.
-        """
+        """Raise for a symbolic link from the named folder to here, in it or, with `whole`, at any depth."""
         if self.is_local:
             folder, below = self.inside()
             folder.require_plain(below, whole=whole)
@@ -319,10 +310,7 @@ def _require_usable_folder_name(text: str) -> None:
 
 
 def get_local_state_folder(location: StorageLocation, settings: EnvironmentSettings) -> Path:
-    """Return the local directory for files of a run that must not be in an object store, such as ledgers.
-
-    The same location always gives the same directory, so that a retry finds the files.
-    """
+    """Return the local folder, always the same for a location, for files not in a store, such as ledgers."""
     if location.is_local:
         return location.path
     return settings.state_folder / "runs" / digest("place", location.uri)[:16]

@@ -48,10 +48,7 @@ class ClipAccessSettings:
 
 
 def compute_file_identity(location: str) -> str:
-    """Return a hash of the file's location, size and modification time, which identifies its version.
-
-    For a URL or a missing file, only the location is hashed.
-    """
+    """Return a hash of location, size and modification time; of the location only if URL or missing."""
     try:
         found = os.stat(location)  # noqa: PTH116  a URL is no path and has no such facts
     except OSError:
@@ -98,11 +95,7 @@ def read_object_tags(locations: Sequence[str], access: ClipAccessSettings) -> di
 
 
 def find_clip_change(clip: str, file: Path) -> Failure | None:
-    """Return a failure if the bytes at `file` are no longer those of the clip id `clip`; else `None`.
-
-    Call it after the file was used: then the result belongs to the clip, or this failure replaces
-    it.
-    """
+    """Return a failure if the bytes at `file` are no longer those of `clip`, else `None`; call after use."""
     try:
         same = file.is_file() and compute_clip_id(file) == clip
     except OSError as error:

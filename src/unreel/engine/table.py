@@ -71,10 +71,7 @@ class _MissingTableError(UnreadableSourceError):
 
 
 class LanceTable:
-    """Reader of the table at `location`; each call reads the latest version.
-
-    An instance caches the index of keys: reuse one instance for repeated lookups.
-    """
+    """Reader of the newest version of a table; it caches the key index, so reuse one for lookups."""
 
     def __init__(self, location: StorageLocation, schema: TableSchema) -> None:
         self.place = location
@@ -265,10 +262,7 @@ class LanceTable:
             return None
 
     def scan(self, dataset: Any, **options: Any) -> Iterator[Any]:
-        """Yield the batches of an open version; read errors become `UnreadableSourceError`.
-
-        Errors that the caller raises between two batches are not converted.
-        """
+        """Yield batches of an open version; only its own read errors become `UnreadableSourceError`."""
         with self.reading():
             yield from dataset.scanner(**options).to_batches()
 

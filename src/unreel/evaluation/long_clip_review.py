@@ -60,10 +60,7 @@ async def search_clip_with_reviewer(
     desk: ReviewDispatcher,
     settings: WindowSearchLimits,
 ) -> WindowSearchOpinion:
-    """Search `clip` in windows with one reviewer, and return all segments as one opinion.
-
-    The condition of each question is `condition` with the frames of its window and without sound.
-    """
+    """Search `clip` in windows; return one opinion. Questions use the window's frames, no sound."""
     results: list[AskedQuestionResult] = []
     prompt = condition.prompt if condition.prompt in LOCATE.prompts else Condition().prompt
     silent = replace(condition, audio="off", prompt=prompt)

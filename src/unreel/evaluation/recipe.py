@@ -118,10 +118,7 @@ class EvalRecipe(RecipeSection):
 
 
 def resolve_eval_recipe(file: Path | None, flags: Mapping[str, Any]) -> EvalRecipe:
-    """Build the recipe of a run: `flags` override the TOML `file`, which overrides defaults.
-
-    A flag of `None` is unset.
-    """
+    """Build a run's recipe: set `flags` (not `None`) before the TOML `file`, then defaults."""
     written = {} if file is None else read_toml_file(file, "recipe")
     return validate_eval_recipe(written | drop_unset_keys(flags))
 

@@ -56,10 +56,7 @@ def build_run_name(recipe: EvalRecipe, *, keep_ending: bool = False) -> str:
 
 
 def find_run_location(recipe: EvalRecipe, parent: str, settings: EnvironmentSettings) -> str:
-    """Return the location of the run of `recipe` below `parent`, by its current or earlier name.
-
-    Earlier releases kept the suffix of a benchmark's table, for example `.csv`, in the name.
-    """
+    """Return the run's location below `parent`, by its name or the earlier one with a table's suffix."""
     name, earlier = build_run_name(recipe), build_run_name(recipe, keep_ending=True)
     if earlier != name:
         kept = f"{parent}/{earlier}"

@@ -222,10 +222,7 @@ def compute_bootstrap_interval(
 def _compute_bounded_interval(
     value: float, replicates: Array, limits: StatisticLimits, *, n_clusters: float, level: float
 ) -> tuple[float, float]:
-    """Compute the interval of a proportion that is as uncertain as the resamples.
-
-    The number of trials of the proportion is chosen to match the variance of the resamples.
-    """
+    """Compute a proportion's interval with as many trials as match the resamples' variance."""
     from scipy.special import stdtrit
 
     reach = limits.high - limits.low

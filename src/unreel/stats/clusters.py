@@ -64,10 +64,7 @@ class LabelNumbering:
         return tuple(self._known if self._stand else sorted(self._known))
 
     def numbers(self) -> Numbers:
-        """Return the label number of every row; labels are numbered in sorted order, or as in `known`.
-
-        Too many labels to store as text are numbered by the order of their digests.
-        """
+        """Return rows' label numbers in sorted order, as in `known`, or by digest if they are too many."""
         if self._digests:
             return rank_digests(self._digests)
         if self._stand or not self._known:
@@ -137,10 +134,7 @@ class ClusterIds:
 
     @property
     def n_free(self) -> float:
-        """Return Kish's effective number of scenes.
-
-        It is the number of scenes with equally many rows that would give the same information.
-        """
+        """Return Kish's effective number of scenes: as many equal scenes give the same information."""
         rows = np.bincount(self.scene)
         return float(rows.sum() ** 2 / (rows**2).sum())
 
@@ -263,10 +257,7 @@ class _RowGroupCounts:
 
     @classmethod
     def of(cls, numbers: IntArray, starts: IntArray, *, n_groups: int) -> "_RowGroupCounts":
-        """Build the table of groups per distinct row from `numbers`, the group number of each sorted row.
-
-        `starts` holds the index at which each distinct row starts.
-        """
+        """Build the groups per distinct row, given sorted group `numbers` and the `starts` of distinct rows."""
         rows = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(numbers)))
         held, times = np.unique(rows * (n_groups + 1) + numbers, return_counts=True)
         row, group = np.divmod(held, n_groups + 1)
@@ -286,10 +277,7 @@ class _RowGroupCounts:
         return merged
 
     def merge_alike(self) -> "tuple[IntArray, _RowGroupCounts]":
-        """Merge groups that contain the same rows; return the size and the rows of each kind of group.
-
-        A group is identified by the sum of random hashes of its rows: two of 64 bits for each row.
-        """
+        """Merge groups of the same rows, by a 128-bit sum of row hashes; return size and rows per kind."""
         row = np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(self.group)))
         by_group = np.argsort(self.group, kind="stable")
         begins = np.searchsorted(self.group[by_group], np.arange(self.n_groups))

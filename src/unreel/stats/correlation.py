@@ -168,10 +168,7 @@ def srocc(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> Measured:
-    """Compute Spearman's rank correlation with an interval clustered by clip; n counts rows.
-
-    Ties have their average rank.
-    """
+    """Compute Spearman's correlation (ties: average rank) with an interval by clip; n counts rows."""
     x, y = require_float_columns(human, scores)
     flat = _explain_constant_scores(x, y)
     if flat:
@@ -243,10 +240,7 @@ def _build_spearman_statistic(sample: RowSample) -> Statistic:
 
 
 def _compute_centred_ranks(weights: Array, runs: npt.NDArray[np.bool_]) -> Array:
-    """Return average ranks minus their mean, for sorted rows.
-
-    `runs` is true at the first row of each run of equal values.
-    """
+    """Return centred average ranks of sorted rows; `runs` marks the first row of equal values."""
     total = weights if runs.all() else np.add.reduceat(weights, np.flatnonzero(runs), axis=1)
     ranks = np.cumsum(total, axis=1)
     middle = ranks[:, -1:] / 2

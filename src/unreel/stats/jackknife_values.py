@@ -132,10 +132,7 @@ _GROUPS: Final[ContextVar[JackknifeGroups | None]] = ContextVar("groups", defaul
 
 @contextmanager
 def jackknife_context(groups: JackknifeGroups) -> Iterator[None]:
-    """Make metrics computed in this `with` block return `JackknifeEstimate` instead of an interval.
-
-    All compared sets of rows share `groups`.
-    """
+    """Make metrics in the block return `JackknifeEstimate`; compared sets of rows share `groups`."""
     before = _GROUPS.set(groups)
     try:
         yield

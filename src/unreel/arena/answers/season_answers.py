@@ -184,10 +184,7 @@ def read_reviewer_answers(
 def _open_reviewer_run(
     folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: EnvironmentSettings
 ) -> EvalRun | None:
-    """Open the run with a reviewer's answers, limited to one condition.
-
-    Return `None` if the reviewer was never asked under that condition.
-    """
+    """Open a reviewer's run, limited to one condition; `None` if it was never asked under that."""
     place = folder.run(reviewer.folder)
     if find_run_recipe(place) is None:
         return None

@@ -145,10 +145,7 @@ class SeasonEntrants(RecipeSection):
         return frozenset(shown[each.name] for each in self.creators if each.retired)
 
     def shown(self, entrants: Sequence[EnteredCreator | EnteredReviewer]) -> dict[str, str]:
-        """Return the leaderboard title of each entrant by its stable name.
-
-        Titles that several entrants share include the name.
-        """
+        """Return entrants' leaderboard titles by stable name; shared titles include the name."""
         return disambiguate_entrant_titles((each.title, each.name) for each in entrants)
 
 

@@ -247,10 +247,7 @@ def _compute_entry_identity(recipe: SeasonEntryRecipe, checked: EntryCheckResult
 
 
 def _find_same_entrant(recipe: SeasonEntryRecipe, grounds: EntryCheckContext) -> str:
-    """Return the title of an entrant in the season's recipe with the same settings; "" if none has.
-
-    Folder creators are skipped: `_find_identical_entry` compares them by content.
-    """
+    """Return a season entrant's title with equal settings, except folders; "" if none has them."""
     season, creator, reviewer = grounds.recipe, recipe.creator, recipe.reviewer
     if reviewer is not None:
         own = reviewer.model_dump_json(exclude={"title"})

@@ -235,10 +235,7 @@ def score_exported_replies(
 
 
 def flatten_scorecard_metrics(card: Scorecard) -> dict[str, float]:
-    """Return `card` as numbers by name: counts, then metrics with interval, n and parse coverage.
-
-    A metric that was not measured is omitted, not 0.
-    """
+    """Return counts and measured metrics (with interval, n, parse coverage) as numbers by name."""
     figures: dict[str, float] = {"questions": card.n_questions, "answered": card.n_answered}
     figures |= {f"failed: {reason}": n for reason, n in card.failures.items()}
     figures |= {f"unread: {part}": n for part, n in card.unparsed.items()}

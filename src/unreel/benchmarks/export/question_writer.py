@@ -144,11 +144,7 @@ Part = str | SampledFrame | Path
 def build_question_media_parts(
     recipe: BenchmarkExportRecipe, item: ExportedQuestion, *, media: Path, reader: MediaReader
 ) -> list[Part] | Failure:
-    """Return the frames or files of a question with their captions, to be shown before the prompt.
-
-    Captions number the clips of a pair and give the times of frames. Return a failure if a clip
-    cannot be decoded.
-    """
+    """Return captioned frames or files of a question, before the prompt; a failure if undecodable."""
     parts: list[Part] = []
     places = item.places
     for number, place in enumerate(places, start=1):

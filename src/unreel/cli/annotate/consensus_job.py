@@ -139,10 +139,7 @@ def _build_task_consensus_document(outcome: Outcome) -> dict[str, object]:
 
 
 def _sort_category_lists(value: Any) -> Any:
-    """Return a copy of a JSON document with each `categories` list sorted.
-
-    Categories have no order, so equal outcomes give equal documents.
-    """
+    """Return a copy of a JSON document with sorted `categories`, so that equal outcomes are equal."""
     if isinstance(value, dict):
         return {
             key: sorted(part) if key == "categories" else _sort_category_lists(part)

@@ -47,10 +47,7 @@ def _read_season_answer_tables(folder: SeasonFolder) -> list[SeasonAnswerTable]:
 def _compare_with_other_season(
     plays: Sequence[SeasonAnswerTable], other: SeasonFolder, name: str
 ) -> list[AblationEffect]:
-    """Compare each condition of this season with the condition of the same title in season `other`.
-
-    If `other` has only one condition, all conditions are compared with it.
-    """
+    """Compare conditions with those of equal title in season `other`, or with its only condition."""
     entrants = other.require_played()
     titles = entrants.conditions
     found: list[AblationEffect] = []

@@ -152,10 +152,7 @@ class ReviewCommandSession:
         ask: "Callable[[Clip], Coroutine[Any, Any, Review]]",
         name: str,
     ) -> dict[str, object]:
-        """Review one file, and return its result as a JSON row.
-
-        A failure is a row too, and does not stop the review of the next file.
-        """
+        """Review one file and return its JSON row, also for a failure, which does not stop the review."""
         from unreel.engine.stage import convert_error_to_failure
 
         try:

@@ -207,10 +207,7 @@ def _get_table_folder_prefix(table: Path, root: Path) -> str:
 def _iter_table_entries(
     table: Path, section: SourceRecipeSection, *, below: str = "", outside: bool = False
 ) -> Iterator[Entry | Rejected]:
-    """Yield the rows of the table of a source as benchmark entries.
-
-    Paths are relative to the directory of the table, which is `below` in the source.
-    """
+    """Yield a source table's rows as entries; paths start from its directory, `below` in the source."""
     binding = map_fields_to_columns(
         table.name, read_table_column_names(table), section.columns or None, outside=outside
     )

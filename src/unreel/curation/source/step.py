@@ -60,10 +60,7 @@ def write_source_listing(
 def filter_source_listing(
     listing: WorkingTable, shelf: SegmentWorkDirectory, *, require_licence: bool
 ) -> tuple[WorkingTable, SegmentExclusions]:
-    """Select the listed clips that can be ingested; return them and the exclusions.
-
-    The first clip of each name is kept; with `require_licence` it must have a licence.
-    """
+    """Select the first clip of each name, with a licence if `require_licence`; also return the exclusions."""
     leaving = ExcludedSegmentWriter(shelf.folder, "listing-sifted")
     kept = np.ones(len(listing), np.bool_)
     place, before = 0, None

@@ -29,10 +29,7 @@ def add_table_file_names(panel: BoardPanel) -> BoardPanel:
 
 
 def format_table_csv(table: ReportTable) -> str:
-    """Return the table as CSV text with exact numbers.
-
-    Both ends of an interval, n, and the reason for a missing number have separate columns.
-    """
+    """Return the table as CSV with exact numbers, and columns for interval ends, n and missing reasons."""
     return build_csv_table(
         *_build_named_rows(list(_iter_download_columns(table)), n_rows=len(table.lines))
     )

@@ -13,10 +13,7 @@ from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 
 def format_baseline_answer(sheet: ReviewRequest, p_generated: Sequence[float]) -> Reply | Failure:
-    """Return a baseline's reply to `sheet` that states the probability `p_generated` of each clip.
-
-    Return a failure if the protocol is unknown or needs another number of clips.
-    """
+    """Return a reply with each clip's `p_generated`; a failure if protocol or number of clips differs."""
     name = sheet.instrument.protocol
     if name in PROTOCOLS and get_protocol(name).n_clips == len(p_generated):
         return Reply(text=get_protocol(name).wording.phrase(p_generated, sheet.condition.prompt))

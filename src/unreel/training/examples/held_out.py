@@ -261,9 +261,6 @@ def _list_group_keys(example: TrainingExample) -> list[str]:
 
 
 def _select_group_name(group: Sequence[str]) -> str:
-    """Return the name of a group: the source in it with the lowest hash.
-
-    With this name a larger group is not more likely to be held out.
-    """
+    """Return the source of lowest hash, so that larger groups are not held out more often."""
     sources = (tie.removeprefix(_SOURCE) for tie in group if tie.startswith(_SOURCE))
     return min(sources, key=lambda source: digest("bundle", source))

@@ -47,10 +47,7 @@ class AnswerKey:
     terms: AnswerRewardSettings
 
     def mark(self, text: str) -> AnswerReward:
-        """Return the reward of the answer `text`, parsed by the protocol's strict parser.
-
-        An answer that cannot be parsed has a reward of 0 and raises no exception.
-        """
+        """Return the reward of the answer `text` by the strict parser; 0, without exception, if unparsable."""
         if len(text) > LONGEST:
             return NOTHING
         reading = AnswerContext(mode="strict", prompt=self.prompt, space=self.space)
