@@ -111,7 +111,10 @@ class MotionScreen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityScreen:
-    """Screen that removes clips that cannot be judged (blurred, black, white, noise), not poor ones."""
+    """Screen that removes clips that are blurred, black, white or only noise.
+
+    The limits are wide: they remove clips that cannot be judged, not clips of poor quality.
+    """
 
     least_sharpness: float = 0.5
     """Median over frames."""
