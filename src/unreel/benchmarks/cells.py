@@ -80,7 +80,7 @@ def parse_text_cell(value: object, what: str) -> str:
         return str(parse_exact_number(value, what)) if isinstance(value, int) else str(value)
     if not isinstance(value, str):
         raise_invalid_cell(what, value, "Write plain text")
-    if not value.isascii() and not _is_encodable(value):
+    if not value.isascii() and not is_utf8_encodable(value):
         raise_invalid_cell(what, value, "Save the table as UTF-8, and give the file a name in it")
     return value.strip()
 
@@ -188,7 +188,8 @@ def _has_plain_characters(location: str) -> bool:
     return not any(letter in _TURNING or category(letter) in _BREAKING for letter in odd)
 
 
-def _is_encodable(value: str) -> bool:
+def is_utf8_encodable(value: str) -> bool:
+    """Return whether `value` can be written as UTF-8; a lone surrogate cannot."""
     try:
         value.encode()
     except UnicodeEncodeError:

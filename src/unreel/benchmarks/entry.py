@@ -1,5 +1,6 @@
 """Entry of a benchmark: one clip with its ground truth; or a rejected row. Names of the layouts."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -77,6 +78,17 @@ class Rejected:
 
 
 Row = Entry | Rejected
+
+
+def collect_entries(rows: Iterable[Row], rejected: list[Rejected]) -> list[Entry]:
+    """Return the entries of `rows`, and append the other rows to `rejected`."""
+    entries: list[Entry] = []
+    for row in rows:
+        if isinstance(row, Rejected):
+            rejected.append(row)
+        else:
+            entries.append(row)
+    return entries
 
 
 class BenchmarkLayout(StrEnum):

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from unreel.core.chunks import SCAN_ROWS
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_names import read_clip_id
 from unreel.curation.segment import (
@@ -139,7 +138,7 @@ class SegmentWorkDirectory:
         kept = write_working_table(
             self.folder,
             f"{step}.rows",
-            _iter_segment_batches(stream, leaving),
+            _iter_segment_rows(stream, leaving),
             _build_segment_schema(),
         )
         return CurationStepResult(pieces=SegmentTable(rows=kept), left_out=leaving.end())
@@ -229,22 +228,14 @@ def _build_segment_schema() -> Any:
     )
 
 
-def _iter_segment_batches(
+def _iter_segment_rows(
     stream: Iterable[ClipSegment | ExcludedSegment], leaving: ExcludedSegmentWriter
-) -> Iterator[Any]:
-    import pyarrow as pa
-
-    schema, rows = _build_segment_schema(), []
+) -> Iterator[dict[str, Any]]:
     for one in stream:
         if isinstance(one, ExcludedSegment):
             leaving.add(one)
-            continue
-        rows.append(_build_segment_row(one))
-        if len(rows) == SCAN_ROWS:
-            yield pa.RecordBatch.from_pylist(rows, schema=schema)
-            rows = []
-    if rows:
-        yield pa.RecordBatch.from_pylist(rows, schema=schema)
+        else:
+            yield _build_segment_row(one)
 
 
 def _build_segment_row(piece: ClipSegment) -> dict[str, Any]:

@@ -278,3 +278,11 @@ def require_values_in_bounds(values: Array, bounds: tuple[float, float]) -> None
 def _build_mean_statistic(sample: RowSample) -> Statistic:
     rows = sample.columns[0]
     return lambda weights: weighted_sum(weights, rows) / weights.sum(axis=1)
+
+
+def bootstrap_coefficient(
+    statistic: Statistic, sample: RowSample, *, seed: int, level: float
+) -> Measured:
+    """Compute a coefficient from -1 to 1 with an interval clustered by clip; n counts rows."""
+    limits = StatisticLimits(-1.0, 1.0, sample.n_free)
+    return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)

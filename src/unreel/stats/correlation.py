@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.core.estimate import Measured, Unmeasured
-from unreel.stats.bootstrap import StatisticLimits, bootstrap
+from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_coefficient
 from unreel.stats.resampling import Statistic
 from unreel.stats.row_sample import (
     Array,
@@ -157,7 +157,7 @@ def plcc(
     if flat:
         return Unmeasured(flat)
     sample = RowSample.of((_standardise_column(x), _standardise_column(y)), clusters)
-    return _estimate_correlation(_build_pearson_statistic(sample), sample, seed=seed, level=level)
+    return bootstrap_coefficient(_build_pearson_statistic(sample), sample, seed=seed, level=level)
 
 
 def srocc(
@@ -174,14 +174,7 @@ def srocc(
     if flat:
         return Unmeasured(flat)
     sample = RowSample.of((x, y), clusters)
-    return _estimate_correlation(_build_spearman_statistic(sample), sample, seed=seed, level=level)
-
-
-def _estimate_correlation(
-    statistic: Statistic, sample: RowSample, *, seed: int, level: float
-) -> Measured:
-    limits = StatisticLimits(-1.0, 1.0, sample.n_free)
-    return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
+    return bootstrap_coefficient(_build_spearman_statistic(sample), sample, seed=seed, level=level)
 
 
 def _explain_constant_scores(x: Array, y: Array) -> str:
