@@ -29,7 +29,7 @@ from peak_memory import peak_mib
 from unreel.media import near_duplicates
 from unreel.media.fingerprint import HASH_WORDS, WAYS
 from unreel.media.near_duplicates import NearDuplicateClipPair, find_near_duplicates
-from unreel.stats.connected_groups import group_connected_names
+from unreel.stats.clusters import group_connected_names
 
 _SHAPE = (len(WAYS), FRAMES, HASH_WORDS)
 _ROW = len(WAYS) * FRAMES * HASH_WORDS * 8

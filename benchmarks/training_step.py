@@ -28,7 +28,7 @@ from trl import SFTConfig, SFTTrainer
 
 from training import lab
 from unreel.core.settings import EnvironmentSettings
-from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import build_clip_access_settings
 from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.training import run as training
 from unreel.training.examples.order import ExampleOrder

@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from unreel.annotation.quality.summary import CampaignQuality
     from unreel.api.annotation import StoredCampaign, open_campaign
     from unreel.api.arena import rank_season, run_season
-    from unreel.api.compare import compare
     from unreel.api.curate import CurationResult, curate
     from unreel.api.review import review, review_async
     from unreel.api.reward import reward
-    from unreel.api.runs import Run, evaluate, open_run
+    from unreel.api.runs import Run, compare, evaluate, open_run
     from unreel.api.score import score
     from unreel.api.sources import open_benchmark, open_media
     from unreel.api.training import train
@@ -187,11 +186,10 @@ _NAMES = {
     "annotation.quality.summary": "CampaignQuality",
     "api.annotation": "StoredCampaign open_campaign",
     "api.arena": "rank_season run_season",
-    "api.compare": "compare",
     "api.curate": "CurationResult curate",
     "api.review": "review review_async",
     "api.reward": "reward",
-    "api.runs": "Run evaluate open_run",
+    "api.runs": "Run compare evaluate open_run",
     "api.score": "score",
     "api.sources": "open_benchmark open_media",
     "api.training": "train",

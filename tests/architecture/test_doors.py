@@ -66,7 +66,7 @@ ELSEWHERE = {
     # the device that keeps nothing
     ("engine/table_check.py", "open"),
     # rows of a table
-    ("desk/case_answers.py", "replace"),
+    ("desk/review_case.py", "replace"),
     # features of a clip, no file
     ("reviewers/baselines/fitting.py", "extract"),
     # files of the kernel

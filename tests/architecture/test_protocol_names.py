@@ -14,7 +14,7 @@ DATA = {
     "rewards/*.py": "parts of a reward, one of which shares the word, and the protocol of pairs",
     "evaluation/sample_review.py": "the recorded answers of the sample, by the instrument that was asked",
     "report/boards/ranking_panels.py": "which of the papers' printed tables stands beside whose figures",
-    "benchmarks/layout.py": "layouts of benchmarks, two of which share the word",
+    "benchmarks/entry.py": "layouts of benchmarks, two of which share the word",
     "benchmarks/loader.py": "layouts of benchmarks, two of which share the word",
     "curate/*.py": "a `Trace` that was put into a clip, as a column",
     "cli/curate/curate.py": "the same as a key of JSON",

@@ -172,7 +172,7 @@ def reality(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def realism_row(number: int, split: str) -> Cells:
-    """A clip with three annotators, in the columns of `unreel.benchmarks.video_real_bench`."""
+    """A clip with three annotators, in the columns of `unreel.benchmarks.loader`."""
     scores = next(islice(cycle([(1, 1, 2), (1, 2, 5), (4, 4, 4), (3, 4, 5)]), number % 4, None))
     row: Cells = {"video": f"clips/{number}.mp4", "split": split, "model": "Wan", "prompt": "p"}
     for annotator, score in enumerate(scores, start=1):

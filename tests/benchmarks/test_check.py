@@ -8,8 +8,8 @@ import pytest
 
 from unreel.benchmarks.check import NAMES_KEPT, OTHERS, check_benchmark
 from unreel.benchmarks.columns import KNOWN, MEANS
+from unreel.benchmarks.entry import BenchmarkLayout
 from unreel.benchmarks.examples import EXAMPLES, write_example_benchmark
-from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.core.errors import UnreadableSourceError
 
 Write = Callable[[str, list[dict[str, Any]]], Path]

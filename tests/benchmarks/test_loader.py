@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.census import take_census
-from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.entry import BenchmarkLayout, Entry, Rejected
 from unreel.benchmarks.loader import open_benchmark
 from unreel.core.clip import Real
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError

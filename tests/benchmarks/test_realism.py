@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.census import take_census
 from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.loader import read_realism_table
 from unreel.benchmarks.table_entries import merge_ratings
-from unreel.benchmarks.video_real_bench import read_realism_table
 from unreel.core.clip import Generated
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.judgement import ErrorFamily, Label, Rating

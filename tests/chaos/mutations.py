@@ -288,7 +288,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a second try inherits the deaths of the first",
-        "engine/runner.py",
+        "engine/stage.py",
         """return f"{row['key']}/{row['attempt']}\"""",
         """return f"{row['key']}/1\"""",
         (LOCAL + "test_a_row_that_is_asked_again_begins_without_deaths",),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.entry import BenchmarkLayout
 
 
 def test_without_a_command_every_layout_is_shown_with_an_example(run) -> None:

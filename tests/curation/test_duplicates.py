@@ -23,7 +23,7 @@ from unreel.media.messages import MAX_PIXELS
 from unreel.media.near_duplicates import find_near_duplicates
 from unreel.media.scan import scan_clip
 from unreel.media.timeline import read_frame_timeline
-from unreel.stats.connected_groups import group_connected_names
+from unreel.stats.clusters import group_connected_names
 
 pytest.importorskip("pdqhash", reason="needs the extra `curate`")
 

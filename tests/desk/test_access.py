@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 from click.testing import CliRunner
 
-from unreel.cli.desk.group import desk as command
+from unreel.cli.desk import desk as command
 from unreel.core.errors import InvalidSettingError
 from unreel.desk.app import create_desk_app
 from unreel.desk.case_store import sanitise_upload_name

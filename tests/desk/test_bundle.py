@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from unreel.cli.desk.verify import verify
+from unreel.cli.desk import verify
 from unreel.core.errors import UnreadableSourceError
 from unreel.desk.case_store import CaseStore
 from unreel.desk.custody_bundle import iter_custody_bundle_bytes, verify_custody_bundle

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from unreel.benchmarks.columns import KNOWN
-from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.entry import BenchmarkLayout
 from warm import Warm
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ import pytest
 
 from unreel.core.input_files import read_toml_file
 from unreel.evaluation.recipe import EvalRecipe, validate_eval_recipe
-from unreel.recipes.section import RecipeSection
+from unreel.recipes.validation import RecipeSection
 from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.config import ReviewerSection
 

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.engine.row_seal import compute_row_seal, compute_row_seals
+from unreel.engine.schema import compute_row_seal, compute_row_seals
 
 CELLS = st.one_of(
     st.lists(st.one_of(st.none(), st.text()), min_size=3, max_size=3),

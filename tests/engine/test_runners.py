@@ -23,8 +23,7 @@ from unreel.engine.crash_suspects import DEATHS_ALONE
 from unreel.engine.local_runner import LocalRunner
 from unreel.engine.location import StorageLocation
 from unreel.engine.run import ALL_FAILURES, run_pending_questions
-from unreel.engine.runner import StageRunner
-from unreel.engine.stage import Row, Stage, WorkerResources
+from unreel.engine.stage import Row, Stage, StageRunner, WorkerResources
 from unreel.engine.start_log import DEATHS_IN_COMPANY, ItemStartLog
 from unreel.engine.table import LanceTable
 from unreel.engine.table_questions import TableQuestionSource

@@ -10,7 +10,7 @@ from judges import dies_of_b, nothing
 from unreel.core.errors import UnreadableSourceError
 from unreel.engine.committer import CommitPace, TableCommitter
 from unreel.engine.location import StorageLocation
-from unreel.engine.row_seal import compute_row_seal
+from unreel.engine.schema import compute_row_seal
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
 from unreel.engine.table_check import (

@@ -11,11 +11,14 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from unreel.benchmarks.entry import Row
-from unreel.benchmarks.export.exported_question import BenchmarkExportRecipe, ExportedQuestion
+from unreel.benchmarks.export.exported_question import (
+    BenchmarkExportRecipe,
+    ExportedQuestion,
+    format_truths_json,
+)
 from unreel.benchmarks.export.question_writer import iter_exported_questions
 from unreel.benchmarks.loader import Benchmark
 from unreel.benchmarks.questions import PlannedQuestion
-from unreel.benchmarks.truth_json import format_truths_json
 from unreel.core.errors import InvalidSettingError
 from unreel.engine.progress import JobCallbacks
 from unreel.engine.run import PrefetchedIterator

@@ -15,7 +15,7 @@ from unreel.media import near_duplicates
 from unreel.media.fingerprint import ClipFingerprint, InMemoryFingerprints
 from unreel.media.hash_bands import CROWD, FrameHashMatcher, sample_hash_band
 from unreel.media.near_duplicates import DuplicateClipFamilies, find_near_duplicates
-from unreel.stats.connected_groups import group_connected_names
+from unreel.stats.clusters import group_connected_names
 
 __all__ = ["disk"]  # a fixture
 WAYS, FRAMES, WORDS = 13, 8, 4

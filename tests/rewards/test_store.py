@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from scripted import ScriptedReviewer
-from unreel.rewards.answer_store import CachedAnswer, QuestionClaimState
+from unreel.rewards.model import CachedAnswer, QuestionClaimState
 from unreel.rewards.service.request_items import FileBytes, RewardRequestItem
 from unreel.rewards.service.scoring import RewardService
 from unreel.rewards.service.settings import RewardServiceSettings

@@ -28,7 +28,7 @@ from rewards.counting_service import (
     small_clip,
     value_of,
 )
-from unreel.cli.reward.client import client as write_client
+from unreel.cli.reward import client as write_client
 
 GOOD = range(2, 18)
 """Numbers of frames of 16 clips."""

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.stats.connected_groups import group_connected_names
+from unreel.stats.clusters import group_connected_names
 
 
 def test_names_are_joined_through_others_and_keep_their_order() -> None:

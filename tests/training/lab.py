@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # as a program it has no tes
 from tiny_models import write_tiny
 from training import sets
 from unreel.core.settings import EnvironmentSettings
-from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import build_clip_access_settings
 from unreel.training.recipe import TrainRecipe
 
 N_CLIPS = 10

@@ -18,7 +18,7 @@ from unreel.core.judgement import Label, Rating
 from unreel.core.settings import read_environment_settings
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import build_clip_access_settings
 from unreel.training.examples.order import compute_epoch_order
 from unreel.training.examples.reading import TrainingExampleSet, read_training_examples
 from unreel.training.recipe import TrainRecipe

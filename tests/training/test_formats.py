@@ -21,9 +21,9 @@ from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.settings import read_environment_settings
 from unreel.core.verdict import Unparsed
-from unreel.engine.resolve_location import build_clip_access_settings
 from unreel.engine.storage_access import (
     ClipAccessSettings,
+    build_clip_access_settings,
     find_clip_change,
     provide_local_clip_file,
 )

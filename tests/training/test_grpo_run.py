@@ -84,7 +84,7 @@ def test_a_model_that_answers_nothing_well_leaves_no_harvest(root: Path, tmp_pat
 
 def test_answers_that_were_kept_are_learned(root: Path, tmp_path: Path) -> None:
     from unreel.core.settings import EnvironmentSettings
-    from unreel.engine.resolve_location import build_clip_access_settings
+    from unreel.engine.storage_access import build_clip_access_settings
     from unreel.training.examples.reading import read_training_examples
     from unreel.training.model import find_base_model
     from unreel.training.rejection.accepted_answers import AcceptedAnswer, write_accepted_answers

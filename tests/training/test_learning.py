@@ -24,7 +24,7 @@ from unreel.core.comparison import Difference
 from unreel.core.estimate import Estimate
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.trace import Trace
-from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import build_clip_access_settings
 from unreel.training.recipe import TrainRecipe, validate_train_recipe
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow, pytest.mark.timeout(7200)]

@@ -14,9 +14,9 @@ from training.sets import clip, fake, real, recipe, write_set
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_clip_access_settings
 from unreel.engine.storage_access import (
     ClipAccessSettings,
+    build_clip_access_settings,
     find_clip_change,
     provide_local_clip_file,
 )

@@ -13,7 +13,7 @@ from unreel.core.answer import Reply
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
-from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import build_clip_access_settings
 from unreel.media.access import open_media_reader
 from unreel.reviewers.ask import ClipInputLoader
 from unreel.reviewers.local.encoder import RequestEncoder

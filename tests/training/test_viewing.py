@@ -11,8 +11,11 @@ pytest.importorskip("lance")
 from tiny_models import write_tiny
 from training.sets import clip, fake, real, recipe, write_set
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_clip_access_settings
-from unreel.engine.storage_access import find_clip_change, provide_local_clip_file
+from unreel.engine.storage_access import (
+    build_clip_access_settings,
+    find_clip_change,
+    provide_local_clip_file,
+)
 from unreel.media.access import open_media_reader
 from unreel.reviewers.ask import ClipInputLoader
 from unreel.training.examples.example import TrainingExampleInput, load_training_example_input

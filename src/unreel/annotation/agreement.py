@@ -100,10 +100,7 @@ def measure_annotator_agreement(
 def compute_mean_agreement(
     compared: Sequence[AnnotatorPairAgreement], *, seed: int
 ) -> dict[AgreementMetric, Measured]:
-    """Compute the mean of each agreement metric over the pairs of annotators in `compared`.
-
-    A metric without a value in `compared` is omitted. Intervals resample tasks, grouped by scene.
-    """
+    """Compute each metric's mean over annotator pairs, without absent metrics; resample tasks by scene."""
     found = {}
     for figure in AgreementMetric:
         rows = [each for each in compared if each.figure is figure]
@@ -117,10 +114,7 @@ def compute_mean_agreement(
 def measure_agreement_by_annotator(
     opinions: Sequence[AnnotatorOpinion], *, seed: int
 ) -> dict[str, Measured]:
-    """Return, by annotator, the fraction of the others' answers to the same tasks that equal theirs.
-
-    An annotator who shares no task with another annotator is omitted.
-    """
+    """Return, by annotator who shares a task, the fraction of the others' answers that equal theirs."""
     shared: dict[str, list[AnnotatorPairAgreement]] = {}
     for one, other in _iter_opinion_pairs(opinions):
         compared = _compare_opinions(one, other)
@@ -227,10 +221,7 @@ def measure_overall_agreement(
 
 
 def _build_answer_table(opinions: Sequence[AnnotatorOpinion]) -> np.ndarray:
-    """Return the answers as numbers in an array `[row, task]`; NaN fills the empty cells.
-
-    A row is not one annotator: the answers to a task are in any order.
-    """
+    """Return answers as numbers `[row, task]`, NaN if empty; a row mixes annotators, in any order."""
     words = sorted({get_categorical_answer(each.value) for each in opinions})
     number = {word: float(place) for place, word in enumerate(words)}
     judged = group_opinions_by_task(opinions).values()

@@ -106,10 +106,7 @@ class _UnorderedTasks:
         )
 
     def draw(self, last: frozenset[str]) -> str | None:
-        """Remove and return a random task without a scene in `last`; `None` if there is no such task.
-
-        If more than half of the remaining tasks have the same scene, a task of that scene is preferred.
-        """
+        """Remove a random task without a scene in `last`, a majority scene first; `None` if none."""
         scene = self._pressing()
         task = None if scene is None or scene in last else self._first_of(scene, last)
         task = task or self._by_chance(last)
@@ -127,10 +124,7 @@ class _UnorderedTasks:
         return rest
 
     def _pressing(self) -> str | None:
-        """Return the scene of more than half of the remaining tasks; `None` if there is no such scene.
-
-        If no task of that scene comes next, two of its tasks become neighbours later.
-        """
+        """Return the scene of more than half of the tasks, which must come next to be spread; else `None`."""
         while self.largest and -self.largest[0][0] != self.n_of[self.largest[0][1]]:
             heapq.heappop(self.largest)
         if self.largest and -self.largest[0][0] > len(self.waiting) // 2:
@@ -290,10 +284,7 @@ def _assign_annotators(
     *,
     gold: Collection[str],
 ) -> dict[str, list[str]]:
-    """Assign `overlap` annotators to each task; tasks in `gold` are assigned to all annotators.
-
-    Annotators are taken from a shuffled list, which is refilled and shuffled again when it is empty.
-    """
+    """Assign `overlap` annotators (all for tasks in `gold`) from a shuffled list, reshuffled when empty."""
     deck: list[str] = []
     dealt: dict[str, list[str]] = {}
     for task in order:
@@ -316,10 +307,7 @@ def _assign_annotators(
 def _select_swapped_assignments(
     dealt: dict[str, list[str]], given: dict[str, AnnotationTask], chance: Random
 ) -> set[tuple[str, str]]:
-    """Return the (annotator, task) pairs for which the two clips of the task are shown swapped.
-
-    About half of a task's annotators, and half of an annotator's tasks, see the swapped order.
-    """
+    """Select (annotator, task) pairs shown swapped: about half of each task's and of each annotator's."""
     leaning: Counter[str] = Counter()
     swapped: set[tuple[str, str]] = set()
     for task, people in dealt.items():

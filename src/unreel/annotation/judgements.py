@@ -45,10 +45,7 @@ class ScreeningAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceAnswer:
-    """Answer to `trace`: the traces of a clip, and whether it looks real or generated.
-
-    A clip with traces is labelled generated.
-    """
+    """Answer to `trace`: traces of a clip, and its label, which is generated if there are traces."""
 
     traces: tuple[Trace, ...]
     label: Label | None

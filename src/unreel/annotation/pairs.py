@@ -246,10 +246,7 @@ def _iter_preference_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterat
 
 
 def _iter_pass_fail_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterator[ClipBattle]:
-    """Yield a battle for each clip that an annotator passed and each clip that the annotator failed.
-
-    All battles of an annotator are resampled together.
-    """
+    """Yield a battle for each passed and failed clip of an annotator, who is one resampling unit."""
     answers: dict[str, dict[bool, list[str]]] = {}
     for each in judgements:
         if isinstance(each.value, PassFailAnswer):

@@ -75,10 +75,7 @@ def build_annotation_tasks(
     prefill: Mapping[str, Value],
     pairs: Sequence[tuple[str, str]] = (),
 ) -> list[AnnotationTask]:
-    """Build a task for each copied clip, or for each pair of copied clips, without known answers.
-
-    If `pairs` is given (clip names in alphabetical order), only these pairs become tasks.
-    """
+    """Build a task without known answers for each copied clip or pair; only `pairs` (sorted names) if given."""
     shown = sorted((s for s in subjects if s.wanted.name in copies), key=lambda s: s.wanted.name)
     sets: Iterable[tuple[TaskClip, ...]] = ((subject,) for subject in shown)
     if interface.n_clips == _PAIR:

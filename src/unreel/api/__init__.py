@@ -1,10 +1,9 @@
 """The Python API: functions that do the same as the commands.
 
 Where to look:
-    `runs.py`: `evaluate` and `open_run`.
+    `runs.py`: `evaluate`, `open_run` and `compare`.
     `review.py`: `review`.
     `score.py`: `score`.
-    `compare.py`: `compare`.
     `curate.py`: `curate`.
     `arena.py`: `run_season` and `rank_season`.
     `annotation.py`: `open_campaign`.

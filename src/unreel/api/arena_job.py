@@ -13,8 +13,8 @@ from unreel.arena.season.recipe import read_season
 from unreel.arena.submission.entry import add_accepted_entries, log_played_entries
 from unreel.core.settings import read_environment_settings
 from unreel.engine.progress import JobCallbacks
-from unreel.engine.resolve_location import build_clip_access_settings
 from unreel.engine.run import ALL_FAILURES
+from unreel.engine.storage_access import build_clip_access_settings
 
 
 def open_season_job(  # noqa: PLR0913  one parameter for each option

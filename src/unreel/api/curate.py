@@ -1,12 +1,13 @@
 """`curate`: raw video to a frozen benchmark, from Python."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from unreel.core.registry import LazyImport
-from unreel.engine.progress import Progress
+from unreel.core.settings import read_environment_settings
+from unreel.engine.progress import JobCallbacks, Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,15 +59,34 @@ def curate(  # noqa: PLR0913  what `unreel curate run` takes
         MissingExtraError: A package of a step is not installed.
         UnreadableSourceError: A source cannot be read.
     """
-    take_steps = LazyImport("unreel.api.curate_job:run_curation_steps", "curate").load()
-    curated: CurationResult = take_steps(
-        recipe,
-        out=out,
-        until=until,
-        engine=engine,
-        retry_failed=retry_failed,
-        accept_leak=accept_leak,
-        trusted=trusted,
-        on_progress=on_progress,
+    run_curation = LazyImport("unreel.curation.curation_run:run_curation", "curate").load()
+    from unreel.curation.curation_run import CurationRecipeJob, open_curation_context
+    from unreel.curation.recipe import parse_curation_recipe, read_curation_recipe
+    from unreel.engine.run import ALL_FAILURES
+    from unreel.engine.storage_access import build_clip_access_settings
+    from unreel.media.access import require_sandbox_protection
+
+    if isinstance(recipe, Mapping):
+        resolved, root = parse_curation_recipe(recipe), Path.cwd()
+    else:
+        resolved, root = read_curation_recipe(Path(recipe)), Path(recipe).absolute().parent
+    settings = read_environment_settings()
+    require_sandbox_protection(settings, trusted=trusted)
+    bench = open_curation_context(
+        resolved, out, build_clip_access_settings(settings, trusted=trusted), engine=engine
     )
-    return curated
+    if retry_failed:
+        bench = replace(bench, retry_failed=ALL_FAILURES)
+    if on_progress is not None:
+        bench = replace(bench, callbacks=JobCallbacks(on_step=on_progress))
+    curation = CurationRecipeJob(recipe=resolved, root=root, bench=bench, accept_leak=accept_leak)
+    state = run_curation(curation, until=until)
+    return CurationResult(
+        place=bench.place.uri,
+        steps=state.steps,
+        n_clips=len(state.pieces),
+        left_out=state.reasons,
+        n_failed=state.n_failed,
+        leaks=state.leaks,
+        benchmark=None if state.frozen is None else state.frozen.place,
+    )

@@ -1,4 +1,4 @@
-"""`evaluate` and `open_run`: evaluation of a model on a benchmark from Python, and stored runs."""
+"""`evaluate`, `open_run` and `compare`: evaluation of a model from Python, stored runs and their differences."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from unreel.api.keyword_types import (
     require_parser_name,
     require_reviewer_object,
 )
+from unreel.core.comparison import Comparisons
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Scorecard
 from unreel.core.question import Condition
@@ -215,3 +216,38 @@ def open_run(
     moved_to = None if benchmark is None else Path(benchmark)
     said = {"allow_outside": allow_outside, "accept_changed": accept_changed}
     return Run(find(str(place), benchmark=moved_to, **said))
+
+
+def compare(
+    *runs: str | Path | Run,
+    metrics: Sequence[str] = (),
+    parser: Mode | None = None,
+    judge: str | None = None,
+) -> Comparisons:
+    """Return the differences between each two runs on the clips that both judged; no question is sent.
+
+    A run under several conditions counts as several. P-values are corrected for all returned
+    differences.
+
+    Args:
+        runs: Folders or `s3://bucket/prefix` of `evaluate` or `unreel eval`, or runs.
+        metrics: Metrics of the scorecard, for example `["balanced", "caught"]`; by default those of
+            the protocol.
+        parser: Parser of the answers; by default that of each run's recipe.
+        judge: Model whose stored rulings of `unreel score --judge` are used.
+
+    Raises:
+        InvalidSettingError: The runs have other protocols, or other clips.
+        MissingExtraError: A required package is not installed.
+        UnknownNameError: No metric or parser has that name.
+        UnreadableSourceError: A run or its benchmark cannot be read.
+    """
+    compare_runs = LazyImport("unreel.evaluation.comparison:compare_runs", "eval").load()
+    find = LazyImport("unreel.api.runs_job:open_stored_run", "eval").load()
+    kept: list[run_job.EvalRun] = [
+        run._kept if isinstance(run, Run) else find(str(run))  # noqa: SLF001  one house
+        for run in runs
+    ]
+    mode = None if parser is None else require_parser_name(parser)
+    found: Comparisons = compare_runs(kept, metrics=metrics, parser=mode, judge=judge)
+    return found

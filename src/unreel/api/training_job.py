@@ -8,7 +8,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.safe_names import make_safe_file_name
 from unreel.core.settings import read_environment_settings
 from unreel.engine.progress import OnStep, Progress
-from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import build_clip_access_settings
 from unreel.media.access import require_sandbox_protection
 from unreel.training.manifest import Going, TrainingResult
 from unreel.training.recipe import TrainRecipe, read_train_recipe

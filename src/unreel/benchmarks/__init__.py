@@ -2,7 +2,7 @@
 
 Where to look:
     `loader.py`: detection and loading of a layout.
-    `layout.py`: names of layouts.
+    `entry.py`: one row of a benchmark, and the names of layouts.
     `columns.py`: columns of tables.
     `check.py`: check of your own benchmark.
     `questions.py`: from entries to questions.

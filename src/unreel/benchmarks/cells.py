@@ -80,7 +80,7 @@ def parse_text_cell(value: object, what: str) -> str:
         return str(parse_exact_number(value, what)) if isinstance(value, int) else str(value)
     if not isinstance(value, str):
         raise_invalid_cell(what, value, "Write plain text")
-    if not value.isascii() and not _is_encodable(value):
+    if not value.isascii() and not is_utf8_encodable(value):
         raise_invalid_cell(what, value, "Save the table as UTF-8, and give the file a name in it")
     return value.strip()
 
@@ -133,11 +133,7 @@ def format_untrusted_name(path: str) -> str:
 
 
 def parse_clip_location(value: object, what: str, *, outside: bool | None = None) -> str:
-    """Return the location in a cell: a URL, or a normalised path below the benchmark's folder.
-
-    `outside` says whether a path may leave that folder; with `None` it may not, and the error does
-    not suggest it.
-    """
+    """Return a cell's URL or path; `outside` lets it leave the folder (`None`: no, and without that advice)."""
     if type(value) is str and _SIMPLE_PATH.fullmatch(value):
         return value
     found = parse_text_cell(value, what)
@@ -192,7 +188,8 @@ def _has_plain_characters(location: str) -> bool:
     return not any(letter in _TURNING or category(letter) in _BREAKING for letter in odd)
 
 
-def _is_encodable(value: str) -> bool:
+def is_utf8_encodable(value: str) -> bool:
+    """Return whether `value` can be written as UTF-8; a lone surrogate cannot."""
     try:
         value.encode()
     except UnicodeEncodeError:

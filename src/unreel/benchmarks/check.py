@@ -11,8 +11,7 @@ from typing import Any, Final
 from unreel.benchmarks import deeptrace, video_reality_test
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.columns import KNOWN, find_nearest_column_name, map_fields_to_columns
-from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.entry import BenchmarkLayout, Entry, Rejected
 from unreel.benchmarks.loader import (
     Benchmark,
     find_benchmark_table,

@@ -1,6 +1,8 @@
-"""Entry of a benchmark: one clip with its ground truth; or a rejected row."""
+"""Entry of a benchmark: one clip with its ground truth; or a rejected row. Names of the layouts."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
@@ -60,10 +62,7 @@ class Entry:
 
     @property
     def n_units(self) -> int:
-        """Return the number of rows of the entry that the protocol `trace` scores.
-
-        A row is one trace; an entry without traces has one row.
-        """
+        """Return the number of rows that `trace` scores: one per trace, and one without traces."""
         return max(1, len(self.traces))
 
 
@@ -79,3 +78,37 @@ class Rejected:
 
 
 Row = Entry | Rejected
+
+
+def collect_entries(rows: Iterable[Row], rejected: list[Rejected]) -> list[Entry]:
+    """Return the entries of `rows`, and append the other rows to `rejected`."""
+    entries: list[Entry] = []
+    for row in rows:
+        if isinstance(row, Rejected):
+            rejected.append(row)
+        else:
+            entries.append(row)
+    return entries
+
+
+class BenchmarkLayout(StrEnum):
+    """Layout of a benchmark on disk."""
+
+    DEEPTRACE = "deeptrace"
+    """`all_data.json` and its videos: `unreel.benchmarks.deeptrace`."""
+    REALITY = "reality"
+    """`clips.csv`, `real/` and a folder for each creator: `unreel.benchmarks.video_reality_test`."""
+    REALISM = "realism"
+    """A table with scores: `unreel.benchmarks.loader`."""
+    FOLDERS = "folders"
+    """`real/` and `generated/<creator>/`: `unreel.benchmarks.folder_layout`."""
+    LIST = "list"
+    """A table with labels: `unreel.benchmarks.table_entries`."""
+    LAV_DF = "lav-df"
+    """A JSON list of clips with fake segments: `unreel.benchmarks.localisation.lav_df`."""
+    ACTIVITY_FORENSICS = "activity-forensics"
+    """Text lines with fake segments: `unreel.benchmarks.localisation.activity_forensics`."""
+    VIF_COT = "vif-cot"
+    """Conversations with tagged segments: `unreel.benchmarks.localisation.vif_cot`."""
+    VIDEO_FOLDER = "video-folder"
+    """`metadata.jsonl`, `.csv` or `.parquet` and its media: `unreel.benchmarks.video_folder`."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.entry import BenchmarkLayout
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.output_files import OutputDirectory
 from unreel.media.access import read_sample_clip

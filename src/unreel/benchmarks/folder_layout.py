@@ -72,10 +72,7 @@ def walk_videos(root: Path, below: str = "") -> Iterator[str | Rejected]:
 
 
 def _iter_video_paths(root: Path, below: str, depth: int) -> Iterator[str | Rejected | None]:
-    """Yield the videos below a folder as `walk_videos` does, and `None` for each skipped file.
-
-    Skipped files count towards the limit of files.
-    """
+    """Yield videos as `walk_videos` does, and `None` per skipped file, which counts towards the limit."""
     folder = root / below
     if below and folder.is_symlink():
         yield Rejected(below, LINKED)

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from unreel.benchmarks import cells
-from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.entry import Entry, Rejected, Row, collect_entries
 from unreel.benchmarks.localisation.predictions import (
     is_segment_prediction_file,
     read_segment_predictions,
@@ -246,12 +246,7 @@ def _match_clip_answers(
 def _match_pair_answers(
     rows: Iterable[Row], answers: Mapping[str, Outcome], *, path: Path, rejected: list[Rejected]
 ) -> JoinedAnswers:
-    entries: list[Entry] = []
-    for row in rows:
-        if isinstance(row, Rejected):
-            rejected.append(row)
-        else:
-            entries.append(row)
+    entries = collect_entries(rows, rejected)
     found = find_requested_pairs(entries, answers)
     if answers and len(found.unknown) == len(answers):
         problem = f"no row names two clips of the benchmark, the first names {found.unknown[0]!r}"

@@ -9,10 +9,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
-from unreel.benchmarks import deeptrace, video_reality_test
+from unreel.benchmarks import cells, deeptrace, video_reality_test
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.columns import guess_field_columns, map_fields_to_columns
-from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.entry import BenchmarkLayout, Entry, Rejected, Row
 from unreel.benchmarks.folder_layout import (
     GENERATED,
     REAL,
@@ -21,28 +21,34 @@ from unreel.benchmarks.folder_layout import (
     read_folder_benchmark,
     reject_outside_links,
 )
-from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.localisation.activity_forensics import read_activity_forensics_entries
-from unreel.benchmarks.localisation.format_detection import detect_segment_file_layouts
 from unreel.benchmarks.localisation.lav_df import read_lav_df_entries
+from unreel.benchmarks.localisation.predictions import detect_segment_file_layouts
 from unreel.benchmarks.localisation.vif_cot import read_vif_cot_entries
-from unreel.benchmarks.table_entries import LABELS, has_score_columns, read_clip_table
+from unreel.benchmarks.table_entries import (
+    LABELS,
+    get_row_name,
+    has_score_columns,
+    parse_entry,
+    read_clip_table,
+)
 from unreel.benchmarks.tables import TABLE_SUFFIXES, read_table_column_names, read_table_rows
 from unreel.benchmarks.unique_names import reject_repeated_names
 from unreel.benchmarks.video_folder import METADATA, find_metadata_tables, read_video_folder
-from unreel.benchmarks.video_real_bench import read_realism_table
-from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
+from unreel.core.errors import (
+    InvalidSettingError,
+    InvalidValueError,
+    UnknownNameError,
+    UnreadableSourceError,
+)
+from unreel.core.judgement import Label
 
 SHOW: Final = "`unreel benchmarks` shows the layouts"
 
 
 @contextmanager
 def add_layout_hint_to_errors(fitting: Callable[[], Sequence[str]]) -> Iterator[None]:
-    """Add another fitting layout as advice to an `UnreadableSourceError` of the `with` block.
-
-    `fitting` returns the names of the other layouts that fit; if there are none, the error stays
-    unchanged.
-    """
+    """Add the other layouts of `fitting`, if any, to an `UnreadableSourceError` of the `with` block."""
     try:
         yield
     except UnreadableSourceError as error:
@@ -114,11 +120,7 @@ class Benchmark:
     read: Callable[[], Iterator[Row]]
 
     def __iter__(self) -> Iterator[Row]:
-        """Yield entries and rejected rows; a repeated name is rejected.
-
-        A hash of each name is stored, about 90 bytes. For tables of a hundred million rows use `read`,
-        which stores nothing.
-        """
+        """Yield rows, repeated names as rejected; a name costs about 90 bytes, `read` stores none."""
         return reject_repeated_names(self.read())
 
     def find(self, entry: Entry) -> str:
@@ -286,3 +288,46 @@ def find_benchmark_table(path: Path) -> Path:
         return tables[0]
     remedy = f"Name the table itself, or call it one of {', '.join(MANIFESTS)}"
     raise UnreadableSourceError(str(path), "no one table", remedy)
+
+
+def read_realism_table(
+    table: Path, mapping: Mapping[str, str] | None = None, *, outside: bool = False
+) -> Iterator[Row]:
+    """Yield an entry or a rejection for each row of VideoRealBench, a table of realism scores.
+
+    The paper publishes no layout, so unreel defines this one. Alternative column names are in
+    `unreel.benchmarks.columns.KNOWN`; a mapping can set any other name. Without a label column, all
+    clips are labelled generated. Columns:
+
+    | column | meaning |
+    |---|---|
+    | `video` | path or URL of the clip |
+    | `video_id` | name of the clip; the path if missing |
+    | `split` | `train` (2,309 rows in the paper) or `test` (988) |
+    | `model`, `prompt` | creator of the clip, and its text prompt |
+    | `error_family` | `human-states`, `object-states`, `human-object-interactions`; optional |
+    | `score`, `problem_description`, `standard_adherence` | the agreed rating, or instead: |
+    | `score_1`, `problem_description_1`, `standard_adherence_1`, ... `_3` | rating per annotator |
+
+    Raises:
+        UnreadableSourceError: The table has no location column or no score columns.
+    """
+    binding = map_fields_to_columns(
+        str(table), read_table_column_names(table), mapping, outside=outside
+    )
+    if "location" not in binding or not has_score_columns(binding):
+        remedy = "Name them with a mapping: location=COLUMN score=COLUMN"
+        raise UnreadableSourceError(str(table), "no columns of clips and scores", remedy)
+    for number, row in enumerate(read_table_rows(table), start=1):
+        if isinstance(row, Rejected):
+            yield row
+            continue
+        try:
+            entry = parse_entry(row, binding, label=Label.GENERATED)
+            if entry.rating is None:
+                cells.raise_invalid_cell(
+                    "score", None, "Write the agreed score, or those of three annotators"
+                )
+            yield entry
+        except InvalidValueError as error:
+            yield Rejected(get_row_name(row, binding, number=number), str(error))

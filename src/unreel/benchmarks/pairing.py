@@ -22,10 +22,7 @@ class ShownPair:
 
 
 def balance_pair_order(pairs: Sequence[tuple[ClipId, ClipId]], *, seed: int) -> list[ShownPair]:
-    """Choose a random presentation order in which the real clip is first in half of the pairs.
-
-    `pairs` are (real, generated). For an odd number, the position of the extra pair is random too.
-    """
+    """Choose a random order for (real, generated) pairs, real first in half; an odd one is random."""
     # Not a secret: a plan that a seed can repeat.
     dice = random.Random(seed)  # noqa: S311
     orders = [Position.FIRST, Position.SECOND] * ((len(pairs) + 1) // 2)

@@ -47,10 +47,7 @@ class ProbedEntry(Generic[C]):
     cleaned: C | Failure | None = None
 
     def under(self, condition: Condition) -> C | Failure | None:
-        """Return the clip that is shown under `condition`: the original, or the copy without watermark.
-
-        Return `None` if there is no such copy.
-        """
+        """Return the clip shown under `condition`; `None` if it needs a missing copy without watermark."""
         return self.clip if condition.watermark == "kept" else self.cleaned
 
 
@@ -152,10 +149,7 @@ def require_some_question(
 
 
 def find_entries_without_truth(entries: Iterable[Entry], scope: QuestionScope) -> list[Rejected]:
-    """Return the entries without the ground truth that the protocol needs, with the reasons.
-
-    Files are not opened. The result is empty for protocols about pairs.
-    """
+    """Return entries that lack the protocol's truth, with reasons; opens no file, none for pairs."""
     truthless: list[Rejected] = []
     for entry in entries if scope.protocol.subject == "clip" else ():
         try:

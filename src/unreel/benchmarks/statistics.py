@@ -53,10 +53,7 @@ def build_unknown_split_error(split: str, known: Collection[str]) -> UnreelError
 def build_no_question_error(
     source: str, protocol: Protocol[Any, Any], rejected: Sequence[Rejected]
 ) -> UnreelError:
-    """Return the error for a benchmark that gives no question of `protocol`.
-
-    `rejected` are entries without the ground truth that the protocol needs.
-    """
+    """Return the error for no question of `protocol`; `rejected` entries lack its ground truth."""
     name = protocol.instrument.protocol
     problem = f"no question of {name} can be put about its clips"
     remedy = "Ask with audio=off: none of them has sound"
@@ -71,10 +68,7 @@ def build_no_question_error(
 def build_no_matching_answer_error(
     source: str, unknown: Sequence[str], names: Sequence[str]
 ) -> UnreelError:
-    """Build the error for an answers file in which no answer matches a name in `names`.
-
-    `unknown` lists the names in the answers file.
-    """
+    """Build the error for answers of which no name, listed in `unknown`, is one of `names`."""
     if not unknown:
         remedy = "Write a row with `name` and `text` for each clip"
         return UnreadableSourceError(source, "it holds no answer", remedy)

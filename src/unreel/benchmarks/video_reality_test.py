@@ -79,10 +79,7 @@ def is_reality_benchmark(root: Path) -> bool:
 
 
 def find_origin_folders(root: Path) -> Folders:
-    """Return the folders of clips with the origin of their clips: `real`, then creators, sorted.
-
-    A creator with settings has one folder for each setting.
-    """
+    """Return clip folders and origins: `real`, then sorted creators, one folder for each setting."""
     found: list[tuple[str, Origin]] = [(REAL, Real())]
     for creator in _list_folders(root):
         if creator.name == REAL:

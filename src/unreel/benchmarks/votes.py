@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from unreel.benchmarks import cells
-from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.entry import Entry, Rejected, collect_entries
 from unreel.benchmarks.entry import Row as Record
 from unreel.benchmarks.imported_answers import (
     NAME_COLUMNS,
@@ -80,12 +80,7 @@ def join_votes_with_entries(
         UnknownNameError: No entry is in that split.
     """
     rejected: list[Rejected] = []
-    entries: list[Entry] = []
-    for row in rows:
-        if isinstance(row, Rejected):
-            rejected.append(row)
-        else:
-            entries.append(row)
+    entries = collect_entries(rows, rejected)
     if split is not None:
         require_known_split({entry.split for entry in entries}, split)
     names = {entry.location: entry.name for entry in entries} | {e.name: e.name for e in entries}
@@ -156,10 +151,7 @@ def _compute_majority_label(votes: Sequence[Vote]) -> Label | Unparsed:
 
 
 def _measure_voter_agreement(ballots: Sequence[Sequence[Vote]], *, seed: int) -> Measured:
-    """Compute Krippendorff's alpha of the votes, each clip being one rated unit.
-
-    Voters are interchangeable: row n of the rating matrix has vote n of each clip.
-    """
+    """Compute Krippendorff's alpha over clips; voters are interchangeable (row n: vote n of each clip)."""
     ratings = np.full((max(map(len, ballots), default=0), len(ballots)), np.nan)
     for clip, votes in enumerate(ballots):
         ratings[: len(votes), clip] = [_CODES[vote.label] for vote in votes]

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from unreel.benchmarks.columns import MEANS
-from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.entry import BenchmarkLayout, Rejected
 from unreel.cli.options import (
     LAYOUTS,
     allow_outside_option,

@@ -14,10 +14,7 @@ from unreel.core.safe_names import make_safe_file_name
 
 
 class ClipPathParamType(click.Path):
-    """Click parameter type for the path of a clip; it rejects URLs, and accepts missing files.
-
-    Commands report missing files for each clip.
-    """
+    """Click type of a clip's path; it rejects URLs and accepts missing files, which commands report."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)

@@ -25,10 +25,7 @@ def list_model_completions(
 def list_run_completions(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return shell completions for a run: the runs in the folder `runs`.
-
-    If no run there matches the typed text, the shell completes folders instead.
-    """
+    """Return completions for a run: the runs in the folder `runs` or, if none matches, folders."""
     folders = sorted(Path(_RUNS).iterdir()) if Path(_RUNS).is_dir() else []
     runs = [str(folder) for folder in folders if folder.is_dir()]
     found = [CompletionItem(run) for run in runs if run.startswith(incomplete)]

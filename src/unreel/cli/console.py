@@ -21,10 +21,7 @@ _ANY_WIDTH: Final = 10_000
 def build_terminal_table(
     heads: Sequence[str], lines: Sequence[Sequence[str]], *, title: str, console: Console
 ) -> RenderableType:
-    """Build a table for a terminal; if it is too narrow, build one block of lines per row instead.
-
-    Cells wrap at spaces. A terminal is too narrow if words would be cut.
-    """
+    """Build a table with cells wrapped at spaces; if words would be cut, one block of lines per row."""
     head = Text(title) if title else None
     table = Table(title=head, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in heads:
@@ -39,10 +36,7 @@ def build_terminal_table(
 
 
 def _format_row_block(heads: Sequence[str], cells: Sequence[str]) -> Text:
-    """Format a table row as lines: the first cell as heading, then one line per non-empty cell.
-
-    Each line begins with the name of its column.
-    """
+    """Format a row as lines: the first cell as heading, then each non-empty cell after its column's name."""
     first, *others = cells
     told = [f"  {name}: {cell}" for name, cell in zip(heads[1:], others, strict=True) if cell]
     return Text("\n").join([Text(first, style="bold"), *map(Text, told), Text("")])
@@ -80,10 +74,7 @@ class _UnpaddedStream:
 
 
 def open_console(*, stderr: bool = False, pipe_width: int | None = None) -> Console:
-    """Open a rich console on stdout or stderr; without a terminal it has no colours and no padding.
-
-    `pipe_width` is the line width without a terminal.
-    """
+    """Open a rich console; without a terminal it has `pipe_width` columns, no colours and no padding."""
     file = get_raw_stream(sys.stderr if stderr else sys.stdout)
     console = _SanitisingConsole(file=file, highlight=False)
     if console.is_terminal:

@@ -232,9 +232,8 @@ def _check_object_store(
     storage = read_storage_options(settings)
     if named is not None:
         try:
-            LazyImport("unreel.cli.doctor_store:require_usable_object_store", extra="eval").load()(
-                named, storage
-            )
+            location = LazyImport("unreel.engine.location:resolve_location", "eval")(named, storage)
+            LazyImport("unreel.engine.location:require_conditional_puts", "eval")(location)
         except UnreelError as error:
             return ObjectStoreStatus(place=named, problem=str(error))
         return ObjectStoreStatus(place=named, problem="")

@@ -16,11 +16,11 @@ from unreel.core.registry import LazyImport
 _ADDRESS_SPACE: Final = 3 << 29
 COMMANDS: Final = {
     "annotate": LazyCommand(
-        LazyImport("unreel.cli.annotate.group:annotate"),
+        LazyImport("unreel.cli.annotate:annotate"),
         "Annotate clips with people in Label Studio.",
     ),
     "arena": LazyCommand(
-        LazyImport("unreel.cli.arena.group:arena"),
+        LazyImport("unreel.cli.arena:arena"),
         "Rank creators and reviewers against each other.",
     ),
     "benchmarks": LazyCommand(
@@ -37,7 +37,7 @@ COMMANDS: Final = {
         LazyImport("unreel.cli.curate.curate:curate"), "Turn raw video into a frozen benchmark."
     ),
     "desk": LazyCommand(
-        LazyImport("unreel.cli.desk.group:desk"), "Open a page where people check clips."
+        LazyImport("unreel.cli.desk:desk"), "Open a page where people check clips."
     ),
     "doctor": LazyCommand(LazyImport("unreel.cli.doctor:doctor"), "Check the installation."),
     "export": LazyCommand(
@@ -62,7 +62,7 @@ COMMANDS: Final = {
         "Check single clips for signs of AI generation.",
     ),
     "reward": LazyCommand(
-        LazyImport("unreel.cli.reward.group:reward"),
+        LazyImport("unreel.cli.reward:reward"),
         "Score generated clips as a reward for training.",
     ),
     "runs": LazyCommand(
@@ -73,7 +73,7 @@ COMMANDS: Final = {
     ),
     "serve": LazyCommand(LazyImport("unreel.cli.serve:serve"), "Serve a checkpoint with vLLM."),
     "train": LazyCommand(
-        LazyImport("unreel.cli.train.group:train"), "Train a model on human judgements."
+        LazyImport("unreel.cli.train:train"), "Train a model on human judgements."
     ),
 }
 

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar, get_args
 
 import click
 
-from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.entry import BenchmarkLayout
 from unreel.core.errors import InvalidSettingError
 from unreel.protocols.protocol import PROTOCOLS, Subject, get_protocol, list_protocol_names
 from unreel.reviewers.message_parts import Showing
@@ -48,10 +48,7 @@ def parse_column_mapping(pairs: tuple[str, ...]) -> Mapping[str, str]:
 def parse_condition_options(
     options: Sequence[str], *, nframe: int | None, fps: str | None
 ) -> list[Mapping[str, str]] | None:
-    """Parse the `--condition` options; `--nframe` or `--fps` sets the default sampling of each.
-
-    Return `None` if none of these options is given.
-    """
+    """Parse `--condition`, with sampling from `--nframe` or `--fps` by default; `None` without options."""
     if nframe is not None and fps is not None:
         option, remedy = "--nframe", "Give one of --nframe and --fps"
         raise InvalidSettingError(option, "cannot be combined with --fps", remedy)
@@ -152,10 +149,7 @@ def box_space_option(command: F) -> F:
 
 
 def condition_option(*, multiple: bool) -> Callable[[F], F]:
-    """Return a decorator that adds `--condition` to a command; with `multiple` it can be repeated.
-
-    Its value is called `conditions` if it can be repeated.
-    """
+    """Return a decorator for `--condition`; with `multiple` it repeats and is called `conditions`."""
     return click.option(
         "--condition",
         *(("conditions",) if multiple else ()),

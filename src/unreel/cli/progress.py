@@ -99,10 +99,7 @@ class ProgressMeter(ProgressLine):
 
 @contextmanager
 def show_video_copy_progress(n_frames: int) -> Iterator[Callable[[int], None]]:
-    """Show the progress of writing an annotated copy of a video with `n_frames` frames.
-
-    Yields a callback that receives the number of finished frames.
-    """
+    """Show the progress of a copy of `n_frames` frames; yield a callback for the finished number."""
     with ProgressMeter() as meter:
         meter.expect(_COPY, n_frames)
         yield lambda done: meter.step(_COPY, Progress(done=done))

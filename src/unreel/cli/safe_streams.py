@@ -9,10 +9,7 @@ from unreel.core.safe_text import sanitise_lines
 
 
 def sanitise_std_streams() -> None:
-    """Remove control sequences from all text on stdout and stderr, such as warnings and tracebacks.
-
-    Characters that the encoding lacks are written as backslash escapes and raise no error.
-    """
+    """Remove control sequences from stdout and stderr; unencodable characters become backslash escapes."""
     sys.stdout, sys.stderr = _sanitise_stream(sys.stdout), _sanitise_stream(sys.stderr)
 
 
@@ -31,10 +28,7 @@ OUTPUT: Final = LastOutputTime()
 
 
 def get_raw_stream(stream: TextIO) -> TextIO:
-    """Return the stream that a sanitised stream writes to; other streams are returned unchanged.
-
-    Callers must sanitise their text themselves; they need it to write colours.
-    """
+    """Return the stream below a sanitised one, for colours; callers must sanitise their text themselves."""
     return stream.below if isinstance(stream, _SanitisedStream) else stream
 
 

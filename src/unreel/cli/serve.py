@@ -143,10 +143,7 @@ def _format_model_address(model: "ServedModel", plan: "VllmServerPlan") -> str:
 
 
 def _iter_protocol_options(model: "ServedModel") -> Iterator[str]:
-    """Yield command-line options for each protocol that a model was trained on.
-
-    Yields one empty text for a model that unreel did not train.
-    """
+    """Yield options for each protocol a model was trained on; one empty text if unreel did not train it."""
     if model.taught is None or not model.taught.instruments:
         yield ""
         return

@@ -56,10 +56,7 @@ def _parse_legacy_address(text: str) -> IpAddress | None:
 
 
 def unwrap_ipv6_address(address: IpAddress) -> tuple[IpAddress, ...]:
-    """Return the IPv4 addresses that are embedded in an IPv6 address; else the address itself.
-
-    Mapped, compatible, 6to4, Teredo, ISATAP and NAT64 addresses contain one.
-    """
+    """Return embedded IPv4 addresses (mapped, 6to4, Teredo, ISATAP, NAT64, ...), else the address."""
     if isinstance(address, ipaddress.IPv4Address) or address.is_loopback or address.is_unspecified:
         return (address,)
     return tuple(_iter_embedded_addresses(address)) or (address,)

@@ -100,20 +100,14 @@ class OutputDirectory:
             os.unlink(place[1], dir_fd=place[0])
 
     def remove_folder(self, name: str) -> None:
-        """Delete the folder `name` with its content if it exists, without following links.
-
-        It is renamed first, so that a kill leaves no incomplete folder under that name.
-        """
+        """Delete the folder `name` if it exists, without following links; renamed first, against kills."""
         with contextlib.suppress(FileNotFoundError), self._parent(name, make=False) as (at, last):
             gone = f"{PART}{secrets.token_hex(8)}"
             os.rename(last, gone, src_dir_fd=at, dst_dir_fd=at)
             shutil.rmtree(gone, dir_fd=at)
 
     def settle(self, name: str) -> None:
-        """Synchronise all files and directory entries of the folder `name` to disk (`fsync`).
-
-        Call it again after the folder was renamed: its name is an entry of the parent directory.
-        """
+        """Sync all files and entries of the folder `name` to disk; call it again after renaming the folder."""
         self.require_plain(name, whole=True)
         files = self.files(name)
         for each in files:
@@ -140,10 +134,7 @@ class OutputDirectory:
         return os.fdopen(self.open(name, os.O_WRONLY | os.O_APPEND), "ab")
 
     def open(self, name: str, flags: int) -> int:
-        """Open `name` without following links, and return its descriptor; create the file if missing.
-
-        A file of another user, or a file with a second hard link, is rejected.
-        """
+        """Open or create `name` without links; return its descriptor; reject others' or hard-linked files."""
         with self._parent(name) as (parent, last):
             while True:
                 with contextlib.suppress(FileExistsError):
@@ -179,10 +170,7 @@ class OutputDirectory:
         return None
 
     def make(self, name: str = "") -> Path:
-        """Create the directory `name` below this directory, or this directory itself, if missing.
-
-        Return its path.
-        """
+        """Create the directory `name` below this one, or this one itself, if missing; return its path."""
         with self._parent(_format_child_name(name)):
             return self.root / name
 
@@ -223,10 +211,7 @@ class OutputDirectory:
 
     @contextlib.contextmanager
     def _parent(self, name: str, *, make: bool = True) -> Iterator[tuple[int, str]]:
-        """Yield the open parent directory of `name` and the last part of `name`.
-
-        Missing directories are created if `make` is true.
-        """
+        """Yield the open parent directory of `name`, created with `make`, and the last part of `name`."""
         *folders, last = require_relative_path(name).split("/")
         try:
             if make:

@@ -34,10 +34,7 @@ class Condition:
         return {name: value for name, value in told.items() if (name, value) not in LATER.items()}
 
     def words(self, parts: Sequence[str]) -> list[str]:
-        """Format the fields `parts` for display, such as `uniform-8` or `audio on`.
-
-        Fields that `written` omits are omitted.
-        """
+        """Format the fields `parts` for display, such as `uniform-8`, without those `written` omits."""
         told = self.written()
         return [
             str(told[part]) if part == "sampling" else f"{part.replace('_', ' ')} {told[part]}"

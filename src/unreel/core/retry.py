@@ -64,19 +64,13 @@ class RetryBudget:
 
 
 def backoff_s(patience: RetryPolicy, *, key: str, attempt: int, seed: int) -> float:
-    """Compute the seconds to wait after request `attempt` (from 1), with deterministic full jitter.
-
-    The same arguments give the same wait.
-    """
+    """Compute the wait in seconds after `attempt` (from 1), with full jitter, equal for equal arguments."""
     longest = min(LONGEST_BACKOFF_S, patience.backoff_s * 2 ** (attempt - 1))
     return random.Random(digest(str(seed), key, str(attempt))).uniform(0, longest)  # noqa: S311  no secret
 
 
 def parse_retry_after(value: str | None, *, now: datetime) -> float:
-    """Parse the seconds in a Retry-After header, a number or a date; 0 if missing or invalid.
-
-    The result is at most `LONGEST_WAIT_S`.
-    """
+    """Parse Retry-After (seconds or date) as up to `LONGEST_WAIT_S` seconds; 0 if missing or invalid."""
     if value is None:
         return 0.0
     try:

@@ -22,8 +22,5 @@ def sanitise_line(text: str) -> str:
 
 
 def sanitise_lines(text: str) -> str:
-    """Return a text of several lines, with control and invisible characters replaced by a mark.
-
-    Line feeds and tabs stay.
-    """
+    """Return the text with control and invisible characters, except line feeds and tabs, marked."""
     return _IN_LINES.sub(MARK, text)

@@ -13,8 +13,7 @@ from unreel.core.registry import LazyImport, NamedObjectRegistry
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.contract import ClipClass, Creator, CreatorInput, Given
 from unreel.creators.kind import CreatorEnvironment, CreatorKeys
-from unreel.recipes.section import Line, RecipeSection, Seed, Text
-from unreel.recipes.validation import validate_recipe_sections
+from unreel.recipes.validation import Line, RecipeSection, Seed, Text, validate_recipe_sections
 
 
 class FrozenCreatorConfig(CreatorKeys):
@@ -122,10 +121,7 @@ class CreatorRecipeSection(RecipeSection):
 
     @property
     def stable_name(self) -> str:
-        """Return the creator's stable name, which changes with parameters and checkpoint.
-
-        The creator is not opened for this.
-        """
+        """Return the stable name, which changes with parameters and checkpoint, without opening the creator."""
         return self.keys.stable_name(self.kind, self.name)
 
     def beside(self, base: Path) -> "CreatorRecipeSection":

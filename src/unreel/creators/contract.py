@@ -81,17 +81,11 @@ class CreatorContext(Protocol):
         ...
 
     def note(self, what: str, text: str) -> None:
-        """Store `text` as a note under the key `what`, for example the id of a paid job.
-
-        The note is on disk before this returns.
-        """
+        """Store `text` as a note under the key `what`, such as a paid job's id, on disk before returning."""
         ...
 
     async def fetch(self, url: str, into: Path) -> Failure | None:
-        """Download the untrusted `url` into the file `into`; return a failure if that fails.
-
-        Size and time are limited, and private addresses are rejected.
-        """
+        """Download the untrusted `url` into `into`, limited in size, time and address; return any failure."""
         ...
 
 

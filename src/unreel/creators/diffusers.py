@@ -39,7 +39,7 @@ from unreel.creators.pipeline_families import (
     fit_frame_count,
     fit_frame_size,
 )
-from unreel.recipes.section import Exact, Text
+from unreel.recipes.validation import Exact, Text
 
 if TYPE_CHECKING:  # arrays are handed over by whoever loads torch
     import numpy as np

@@ -36,7 +36,7 @@ from unreel.media.perturb import (
 )
 from unreel.media.reader import MediaReader
 from unreel.media.render import OWN_SPEED, WHOLE, CroppedFrameRange
-from unreel.recipes.section import Exact
+from unreel.recipes.validation import Exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from unreel.creators.contract import (
     Given,
 )
 from unreel.creators.kind import CreatorEnvironment, CreatorKeys
-from unreel.recipes.section import RecipeNumberUnit, Text
+from unreel.recipes.validation import RecipeNumberUnit, Text
 
 ENDINGS: Final = (".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi", ".ts", ".gif")
 """Of files that may hold a clip; also in capitals."""

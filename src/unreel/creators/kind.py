@@ -9,7 +9,7 @@ from unreel.core.content_ids import digest
 from unreel.core.safe_names import make_safe_file_name
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.contract import ClipClass, Creator, CreatorInput, Given
-from unreel.recipes.section import RecipeSection
+from unreel.recipes.validation import RecipeSection
 
 _DIGITS = 8
 

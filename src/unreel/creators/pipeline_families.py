@@ -75,10 +75,7 @@ FAMILIES: Final[Mapping[FamilyName, PipelineFamily]] = {
 
 
 def fit_frame_size(family: PipelineFamily, width: int, height: int) -> tuple[int, int]:
-    """Return the frame size that the family supports and that is nearest in shape to the given size.
-
-    It is at most the size of training.
-    """
+    """Return the family's frame size nearest in shape to the given one, up to that of training."""
     shrunk = min(1.0, (family.area / (width * height)) ** 0.5)
     return (
         _round_to_multiple(width * shrunk, family.multiple),

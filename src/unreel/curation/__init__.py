@@ -7,8 +7,7 @@ Where to look:
     `source/`: input files.
     `file_scan.py`: shots, measurements and fingerprint of each file.
     `duplicates.py`: near-duplicates.
-    `shots.py`: cut detection, and the division of clips into shots.
-    `crop.py`: removal of filled borders.
+    `shots.py`: cut detection, division of clips into shots, and removal of filled borders.
     `clip_screens.py`: selection by measurements and by human decisions.
     `describe.py`: descriptions by a model.
     `cluster.py`: even sampling by meaning.

@@ -20,7 +20,7 @@ from unreel.curation.recipe import ScreenRecipeSection
 from unreel.curation.segment import ClipSegment, ExcludedSegment
 from unreel.curation.state import CurationJob, CurationState
 from unreel.media.scan import ClipScan
-from unreel.recipes.section import RecipeNumberUnit
+from unreel.recipes.validation import RecipeNumberUnit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -135,10 +135,7 @@ CLUSTER: Final = "cluster"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSamplingDecision:
-    """Decision about one described clip: the cluster of its description, and whether the clip is kept.
-
-    The cluster `group` is `None` if the text has no embedding.
-    """
+    """Decision whether a described clip is kept, and its cluster, `None` without an embedding."""
 
     group: int | None
     kept: bool
@@ -179,10 +176,7 @@ def _apply_cluster_sampling(
 def decide_cluster_sampling(
     asked: Iterable[CurationStepRequest], *, seed: int
 ) -> Callable[[int], ClusterSamplingDecision]:
-    """Cluster the descriptions in the requests `asked`, and decide which clips are kept.
-
-    Returns a function from the index of a request to the decision about its clip.
-    """
+    """Cluster the descriptions in `asked`; return a function from a request's index to its decision."""
     stories: dict[str, str] = {subject.clip: subject.given["story"] for subject in asked}
     vectors = embed_descriptions(stories, MiniLmEncoder())
     if not vectors:

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from unreel.benchmarks.cells import is_url
-from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.entry import BenchmarkLayout, Entry, Rejected
 from unreel.benchmarks.folder_layout import is_path_inside
-from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.loader import open_benchmark
 from unreel.benchmarks.tables import Cells, read_table_rows
 from unreel.core.clip import Generated
@@ -47,10 +46,7 @@ class ContactSheetCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactSheetGroup:
-    """Sampled clips of one group of a contact sheet, and the total number of clips in the group.
-
-    A group is one split and label, or one exclusion step and reason.
-    """
+    """Sampled clips and total count of a group: one split and label, or one exclusion step and reason."""
 
     part: str
     """Split, or step."""
@@ -77,10 +73,7 @@ def sample_benchmark_clips(benchmark: Path, *, most: int, seed: int) -> list[Con
 
 
 def sample_excluded_clips(quarantine: Path, *, most: int, seed: int) -> list[ContactSheetGroup]:
-    """Sample up to `most` excluded clips for each step and reason, for a contact sheet.
-
-    The result is empty if the file `quarantine` does not exist.
-    """
+    """Sample up to `most` excluded clips for each step and reason; none without the file `quarantine`."""
     if not quarantine.is_file():
         return []
     rows = (
@@ -100,10 +93,7 @@ def sample_excluded_clips(quarantine: Path, *, most: int, seed: int) -> list[Con
 def _sample_clips_by_group(
     rows: Iterable[tuple[tuple[str, str], ContactSheetCandidate]], *, most: int, seed: int
 ) -> Iterator[ContactSheetGroup]:
-    """Yield each group with the `most` clips that have the smallest hash of `seed` and name.
-
-    This samples clips at random without holding all of them in memory.
-    """
+    """Yield each group with the `most` smallest hashes of `seed` and name, a sample that needs little memory."""
     heaps: defaultdict[tuple[str, str], list[tuple[int, str, ContactSheetCandidate]]] = defaultdict(
         list
     )

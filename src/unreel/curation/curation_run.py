@@ -12,7 +12,6 @@ from unreel.core.safe_names import make_safe_file_name
 from unreel.curation.audit.step import run_audit_step as run_audit
 from unreel.curation.clip_screens import run_screen_step as run_screen
 from unreel.curation.cluster import run_cluster_step as run_cluster
-from unreel.curation.crop import run_crop_step as run_crop
 from unreel.curation.describe import run_describe_step as run_describe
 from unreel.curation.duplicates import run_duplicates_step as run_duplicates
 from unreel.curation.file_scan import FileScanSettings, ShotDetectorSettings
@@ -26,6 +25,7 @@ from unreel.curation.normalise import run_render_step as run_render
 from unreel.curation.recipe import CurationRecipe, FreezeRecipeSection
 from unreel.curation.segment import QUARANTINE
 from unreel.curation.segment_table import SegmentWorkDirectory
+from unreel.curation.shots import run_crop_step as run_crop
 from unreel.curation.shots import run_split_step as run_split
 from unreel.curation.source.source_clips import get_source_store
 from unreel.curation.source.step import run_source_step as run_source
@@ -34,8 +34,12 @@ from unreel.curation.splice.step import run_splice_step as run_splice
 from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step_execution import CurationContext
 from unreel.curation.watermark.step import run_watermark_step as run_watermark
-from unreel.engine.location import require_conditional_puts, translate_store_errors
-from unreel.engine.resolve_location import get_local_state_folder, resolve_location
+from unreel.engine.location import (
+    get_local_state_folder,
+    require_conditional_puts,
+    resolve_location,
+    translate_store_errors,
+)
 from unreel.engine.run import open_shared_runner
 from unreel.engine.storage_access import ClipAccessSettings
 
@@ -52,10 +56,7 @@ class CurationRecipeJob(CurationJob):
 def open_curation_context(
     recipe: CurationRecipe, out: str | Path | None, access: ClipAccessSettings, *, engine: str
 ) -> CurationContext:
-    """Return the storage and execution settings of the curation at `out`, a directory or store prefix.
-
-    The default of `out` is `curations/` plus the name of the recipe.
-    """
+    """Return the storage and execution settings of the curation at `out`, by default `curations/NAME`."""
     folder = str(out or Path("curations") / make_safe_file_name(recipe.name))
     place = resolve_location(
         folder if "://" in folder else str(Path(folder).absolute()), access.storage
@@ -66,10 +67,7 @@ def open_curation_context(
 
 @dataclass(frozen=True, slots=True)
 class CurationStep(Generic[Settings]):
-    """Step of a curation: its name, the function that gets its settings, and the one that runs it.
-
-    The settings are `None` if a recipe does not use the step.
-    """
+    """Step of a curation: its name, the getter of its settings (`None` if unused), and its function."""
 
     name: str
     settings: Callable[[CurationRecipe], Settings | None]
@@ -92,10 +90,7 @@ def _has_cut_step(recipe: CurationRecipe) -> bool:
 
 
 def _build_cut_settings(recipe: CurationRecipe) -> SegmentRenderSettings | None:
-    """Return the settings to cut segments into files before the watermark step; `None` if not needed.
-
-    Watermarks are searched only in segments that are separate files.
-    """
+    """Return settings to cut segments into files, which the watermark step needs; `None` if not needed."""
     due = recipe.watermark is not None and _has_cut_step(recipe)
     return SegmentRenderSettings(form=None, step="cut") if due else None
 

@@ -118,10 +118,7 @@ def count_described_objects(story: str) -> int:
 
 
 def measure_background_detail(frames: Sequence[Rgb]) -> float:
-    """Return the fraction of the background that is not flat: 0 is plain, 1 is busy.
-
-    The background is the median of `frames`, so moving parts do not count.
-    """
+    """Return the fraction of the median background that is not flat: 0 is plain, 1 is busy."""
     if not frames:
         msg = "a background needs a frame to be seen in. Give the sampled frames"
         raise InvalidValueError(msg)
@@ -169,10 +166,7 @@ class ClipDescription:
 def run_describe_step(
     section: DescribeRecipeSection, work: CurationJob, state: CurationState
 ) -> CurationState:
-    """Add a model's description and the difficulty to each real segment.
-
-    The description becomes the prompt of a clip that has none.
-    """
+    """Add difficulty and a model's description, also as a missing prompt, to each real segment."""
     access = work.bench.access
     opener = section.opener(key_hosts=access.settings.key_hosts)
     settings = {"teller": opener.name, "condition": str(CONDITION)}

@@ -21,7 +21,7 @@ from unreel.curation.working_table import format_digest_hex
 from unreel.engine.stage import Row
 from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, ClipFingerprint, Places, Words
 from unreel.media.near_duplicates import find_near_duplicates
-from unreel.stats.connected_groups import group_connected_names
+from unreel.stats.clusters import group_connected_names
 
 
 class StoredFingerprints:
@@ -96,10 +96,7 @@ class DuplicateFamilyId:
 def run_duplicates_step(
     section: DuplicatesRecipeSection, work: CurationJob, state: CurationState
 ) -> CurationState:
-    """Find near-duplicates and add the id of its family to each segment.
-
-    With `drop`, keep only the segment with the largest picture for each label and family.
-    """
+    """Add near-duplicates' family ids; with `drop`, keep the largest picture of each label and family."""
     named = assign_duplicate_families(work, state.pieces)
     if section.near == "keep":
         return state.after(CurationStepResult(pieces=named))
@@ -129,10 +126,7 @@ def _build_duplicate_step_input(row: Row) -> Given:
 def _build_family_lookup(
     pieces: SegmentTable, shelf: SegmentWorkDirectory
 ) -> Callable[[int], DuplicateFamilyId]:
-    """Find near-duplicates; return a function from the index of a segment to its family id.
-
-    Segments without a family are not kept in memory.
-    """
+    """Find near-duplicates; return a function from a segment's index to its family id, if it has one."""
     matches = find_near_duplicates(StoredFingerprints(pieces), inside=shelf.folder.root)
     pairs = [(match.first, match.second) for match in matches]
     groups = group_connected_names(sorted({name for pair in pairs for name in pair}), pairs)

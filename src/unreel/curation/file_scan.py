@@ -52,10 +52,7 @@ class FileScanSettings:
 def run_scan_step(
     settings: FileScanSettings, work: CurationJob, state: CurationState
 ) -> CurationState:
-    """Scan each file; add its measured shots and, if requested, its fingerprint to the segment.
-
-    Each segment is still a whole file.
-    """
+    """Scan each file; add its shots and, if requested, its fingerprint to the segment, still a whole file."""
     step: VersionedCurationStep[ScannedFile] = VersionedCurationStep(
         name=SCAN,
         version=2,
@@ -118,10 +115,7 @@ def _measure_shot(scan: ClipScan, shot: ShotFrameRange) -> MeasuredShot:
 
 
 def _select_shot_scan(scan: ClipScan, shot: ShotFrameRange) -> ClipScan:
-    """Return the part of the clip's scan that belongs to one shot.
-
-    A shot that is too short to contain a picked frame gets the picked frames of the whole clip.
-    """
+    """Return the part of a scan for one shot; a shot without picked frames gets those of the whole clip."""
     place = slice(shot.first_frame, shot.first_frame + shot.n_frames)
     picked = tuple(frame for frame in scan.picked if place.start <= frame.index < place.stop)
     return replace(

@@ -152,10 +152,7 @@ def _count_source_clips(
     members: list[SplitCandidate],
     names: SeenNameSet,
 ) -> SourceClipCounts:
-    """Count the clips of the source and the exclusions among them.
-
-    Usable clips are added to `members`, and the names of all listed clips to `names`.
-    """
+    """Count the source's clips and exclusions; add usable clips to `members` and all names to `names`."""
     if is_url(section.path):
         remark = "in a store, which is not asked here"
         return SourceClipCounts(path=section.path, labels={}, left_out={}, remark=remark)
@@ -295,10 +292,7 @@ def _estimate_injected_twins(recipe: CurationRecipe, real: int) -> int:
 def _forecast_split_counts(
     recipe: CurationRecipe, members: Sequence[SplitCandidate]
 ) -> Counter[tuple[str, str]]:
-    """Count clips by split and label, with splits assigned by clip name.
-
-    The real assignment uses the content of clips, so its counts may differ.
-    """
+    """Count clips by split and label, with splits by clip name; the real ones use the content of clips."""
     if recipe.freeze is None:
         return Counter()
     real = [member for member in members if member.label == Label.REAL]

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.entry import BenchmarkLayout, Rejected
 from unreel.benchmarks.folder_layout import is_path_inside
-from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.loader import open_benchmark
 from unreel.core.content_ids import compute_clip_id
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError

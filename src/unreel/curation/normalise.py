@@ -75,11 +75,7 @@ FRAME: Final = Box(0, 0, 1, 1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameCoordinateMapping:
-    """Mapping of box coordinates from an old frame to a new one, after a crop and a change of size.
-
-    `window` is the visible part of the old frame and `shown_in` its place in the new one, as
-    fractions.
-    """
+    """Mapping of boxes after crop and resize: from `window` in the old frame to `shown_in`, as fractions."""
 
     window: Box = FRAME
     shown_in: Box = FRAME
@@ -107,10 +103,7 @@ class FrameCoordinateMapping:
 def map_traces_to_segment(
     traces: Sequence[Trace], *, span: TimeSpan, view: FrameCoordinateMapping
 ) -> tuple[Trace, ...]:
-    """Convert `traces` to the times and coordinates of a segment, given its `span` and frame mapping.
-
-    Traces outside the segment are dropped.
-    """
+    """Convert `traces` to a segment's times and coordinates; drop the traces outside it."""
     return tuple(
         carried
         for trace in traces
@@ -171,10 +164,7 @@ def run_render_step(
 def render_segments(
     work: CurationJob, pieces: SegmentTable, rendering: SegmentRenderSettings
 ) -> CurationStepResult:
-    """Render every segment as a separate file, and deduplicate the results.
-
-    Without an output format, a segment that is a whole clip keeps its file.
-    """
+    """Render segments as files and deduplicate them; without an output format, whole clips keep their file."""
     form, media = rendering.form, work.bench.media
     step = VersionedCurationStep(
         name=RENDER,

@@ -17,7 +17,7 @@ from unreel.core.judgement import Label
 from unreel.core.trace import Category
 from unreel.curation.state import CurationGlobalSettings
 from unreel.media.normalise import NormalisedClipFormat
-from unreel.recipes.section import (
+from unreel.recipes.validation import (
     MOST_PARTS,
     Count,
     Deadline,
@@ -27,8 +27,9 @@ from unreel.recipes.section import (
     RecipeSection,
     Seconds,
     Text,
+    apply_recipe_change,
+    validate_recipe_sections,
 )
-from unreel.recipes.validation import apply_recipe_change, validate_recipe_sections
 from unreel.reviewers.config import ReviewerSection
 
 
@@ -291,10 +292,7 @@ class CurationRecipe(CurationGlobalSettings):
 
 
 def read_curation_recipe(file: Path, changes: Sequence[str] = ()) -> CurationRecipe:
-    """Read the curation recipe in `file`, fill in defaults, and apply `changes`.
-
-    Each change is `section.key=VALUE` with the value in TOML syntax.
-    """
+    """Read the recipe in `file`, with defaults, and apply `changes`: `section.key=VALUE` in TOML syntax."""
     values = read_toml_file(file, "recipe")
     for change in changes:
         apply_recipe_change(change, values)

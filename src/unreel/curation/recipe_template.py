@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from unreel.benchmarks.columns import map_fields_to_columns
-from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.entry import BenchmarkLayout, Rejected
 from unreel.benchmarks.folder_layout import walk_videos
-from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.loader import find_matching_layouts
 from unreel.benchmarks.table_entries import LABELS
 from unreel.benchmarks.tables import TABLE_SUFFIXES, read_table_column_names
@@ -29,14 +28,11 @@ from unreel.recipes.documentation import (
     iter_recipe_section_descriptions,
     read_field_docstrings,
 )
-from unreel.recipes.section import MOST_PARTS
+from unreel.recipes.validation import MOST_PARTS
 
 
 def describe_recipe_sections() -> Iterator[RecipeSectionDescription]:
-    """Yield the documentation of the global settings, then of each recipe section.
-
-    The screens follow the section `[screen]`.
-    """
+    """Yield documentation of global settings, then of each section; screens follow `[screen]`."""
     for section in iter_recipe_section_descriptions(CurationRecipe):
         yield section
         if section.name == "screen":

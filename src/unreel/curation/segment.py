@@ -125,10 +125,7 @@ class ClipSegment:
         return ExcludedSegment(self.entry.name, step, reason, detail, self.clip.location, middle)
 
     def remade(self, clip: Clip) -> "ClipSegment":
-        """Return the segment with its content replaced by the whole file `clip`.
-
-        The result has no measured shots and no fingerprint.
-        """
+        """Return the segment with the whole file `clip` as content, without measured shots and fingerprint."""
         length_s = clip.facts.video.duration_s
         whole = replace(self, clip=clip, cut=WHOLE, start_s=Fraction(0), length_s=length_s)
         return replace(whole, shots=(), fingerprint=None)
@@ -154,10 +151,7 @@ def filter_segments(
     found: Iterable[Found | Failure | None],
     keep: Callable[[ClipSegment, Found], ClipSegment | ExcludedSegment],
 ) -> Iterator[ClipSegment | ExcludedSegment]:
-    """Apply `keep` to each segment and its step result, and yield what it returns.
-
-    A segment without a result (`None`) is kept; a segment with a failure is excluded.
-    """
+    """Yield `keep` of each segment and result; keep it without a result, exclude it with a failure."""
     for piece, own in zip(pieces, found, strict=True):
         match own:
             case None:

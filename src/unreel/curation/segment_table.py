@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from unreel.core.chunks import SCAN_ROWS
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_names import read_clip_id
 from unreel.curation.segment import (
@@ -128,10 +127,7 @@ class SegmentWorkDirectory:
 
     @classmethod
     def of(cls, bench: CurationContext) -> "SegmentWorkDirectory":
-        """Return the work directory of a curation.
-
-        It is in the directory of the curation or, if the curation is in a store, next to its ledgers.
-        """
+        """Return the work directory of a curation: in its directory or, for a store, next to its ledgers."""
         return cls(OutputDirectory(OutputDirectory(bench.ledgers.parent).make(PIECES)))
 
     def sift(
@@ -142,7 +138,7 @@ class SegmentWorkDirectory:
         kept = write_working_table(
             self.folder,
             f"{step}.rows",
-            _iter_segment_batches(stream, leaving),
+            _iter_segment_rows(stream, leaving),
             _build_segment_schema(),
         )
         return CurationStepResult(pieces=SegmentTable(rows=kept), left_out=leaving.end())
@@ -232,22 +228,14 @@ def _build_segment_schema() -> Any:
     )
 
 
-def _iter_segment_batches(
+def _iter_segment_rows(
     stream: Iterable[ClipSegment | ExcludedSegment], leaving: ExcludedSegmentWriter
-) -> Iterator[Any]:
-    import pyarrow as pa
-
-    schema, rows = _build_segment_schema(), []
+) -> Iterator[dict[str, Any]]:
     for one in stream:
         if isinstance(one, ExcludedSegment):
             leaving.add(one)
-            continue
-        rows.append(_build_segment_row(one))
-        if len(rows) == SCAN_ROWS:
-            yield pa.RecordBatch.from_pylist(rows, schema=schema)
-            rows = []
-    if rows:
-        yield pa.RecordBatch.from_pylist(rows, schema=schema)
+        else:
+            yield _build_segment_row(one)
 
 
 def _build_segment_row(piece: ClipSegment) -> dict[str, Any]:

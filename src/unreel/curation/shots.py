@@ -1,4 +1,4 @@
-"""Shots of clips: cut detection by colour or TransNetV2, and the step that splits clips there."""
+"""Shots of clips: cut detection by colour or TransNetV2, and the steps that split clips there and crop their borders."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,22 +13,19 @@ from PIL import Image
 
 from unreel.core.failure import Failure
 from unreel.core.registry import LazyImport
-from unreel.curation.recipe import ShotSplitRecipeSection
+from unreel.curation.recipe import CropRecipeSection, ShotSplitRecipeSection
 from unreel.curation.segment import ClipSegment, ExcludedSegment, MeasuredShot
 from unreel.curation.state import CurationJob, CurationState
 from unreel.media.decode import Rgb
 from unreel.media.reader import MediaReader
-from unreel.media.render import CroppedFrameRange
+from unreel.media.render import CroppedFrameRange, PixelCrop
 from unreel.media.scan import FULL, ClipScan
 
 
 def run_split_step(
     section: ShotSplitRecipeSection, work: CurationJob, state: CurationState
 ) -> CurationState:
-    """Split each clip into one segment per shot; exclude shots shorter than `shortest_s`.
-
-    Segments of a cut clip have `#` and the number of the shot at the end of their names.
-    """
+    """Split clips into shots, named with `#` and the number; exclude shots shorter than `shortest_s`."""
     return state.after(work.shelf.sift("split", _iter_shot_segments(state.pieces, section)))
 
 
@@ -126,10 +123,7 @@ class ShotFrameRange:
 
 
 def compute_colour_distances(histograms: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Return how far the colours of each frame differ from the previous frame; 0 for the first frame.
-
-    The Bhattacharyya distance of the colour histograms is used, which is from 0 to 1.
-    """
+    """Return each frame's Bhattacharyya colour distance (0 to 1) from the previous one; 0 for the first."""
     roots = histograms.astype(np.float64) / FULL
     roots /= np.maximum(np.linalg.norm(roots, axis=1, keepdims=True), np.finfo(np.float64).tiny)
     alike = np.einsum("ij,ij->i", roots[1:], roots[:-1])
@@ -178,3 +172,23 @@ def _compute_neighbour_maxima(distances: NDArray[np.float64]) -> NDArray[np.floa
         beside[:-step] = np.maximum(beside[:-step], distances[step:])
     beside[beside < 0] = np.inf
     return beside
+
+
+def run_crop_step(
+    _section: CropRecipeSection, work: CurationJob, state: CurationState
+) -> CurationState:
+    """Crop the filled borders, such as black bars, of every segment, and return the new state."""
+    return state.after(work.shelf.sift("crop", map(_crop_segment_borders, state.pieces)))
+
+
+def _crop_segment_borders(piece: ClipSegment) -> ClipSegment:
+    bars, video = piece.shots[0].borders, piece.clip.facts.video
+    if not bars:
+        return piece
+    crop = PixelCrop(
+        left=bars.left,
+        top=bars.top,
+        width=video.width - bars.left - bars.right,
+        height=video.height - bars.top - bars.bottom,
+    )
+    return replace(piece, cut=replace(piece.cut, crop=crop))

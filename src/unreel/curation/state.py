@@ -23,7 +23,7 @@ from unreel.curation.segment_table import (
     SegmentWorkDirectory,
 )
 from unreel.curation.step_execution import CurationContext
-from unreel.recipes.section import RecipeSection, Seed, Text
+from unreel.recipes.validation import RecipeSection, Seed, Text
 
 
 class CurationGlobalSettings(RecipeSection):

@@ -36,12 +36,12 @@ from unreel.engine.pending_questions import PendingQuestionFilter
 from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
 from unreel.engine.run import open_shared_runner
 from unreel.engine.run import run_pending_questions as run_stages
-from unreel.engine.runner import StageRunner
 from unreel.engine.stage import (
     InFlightLimitScope,
     MediaStage,
     Row,
     Stage,
+    StageRunner,
     WorkerResources,
     convert_to_failed_row,
 )
@@ -230,10 +230,7 @@ class CurationContext:
         subjects: Iterable[CurationStepRequest],
         decide: Callable[[], Found],
     ) -> Found:
-        """Return one result for a complete set of requests: the stored one, or that of `decide`.
-
-        It is stored as the row of the request with the smallest key.
-        """
+        """Return the stored result of a request set, or that of `decide`, stored at the smallest key."""
         table, alone = self.table(step.name), CurationRequestKeys(map(step.key, subjects))
         order = alone.order()
         (first,) = islice(subjects, order[0], order[0] + 1)
@@ -250,10 +247,7 @@ class CurationContext:
     def put_through(
         self, name: str, rows: Iterable[Row], stage: Stage, take: Callable[[Row], None]
     ) -> None:
-        """Run `rows` through `stage` for its side effects; no table is written.
-
-        The callback `take` gets each finished row, from any thread.
-        """
+        """Run `rows` through `stage` without a table; the callback `take` gets finished rows, from any thread."""
         OutputDirectory(self.ledgers.parent).make(self.ledgers.name)
         with open_shared_runner(self.engine) as runner:
             runner.run(
@@ -295,10 +289,7 @@ class CurationContext:
 def _add_request_set_to_settings(
     step: VersionedCurationStep[Found], alone: CurationRequestKeys, order: NDArray[np.intp]
 ) -> VersionedCurationStep[Found]:
-    """Return the step with a digest of a complete set of requests added to its settings.
-
-    The keys of its results then apply to exactly this set.
-    """
+    """Return the step bound to a complete request set, whose digest is added to its settings."""
     return replace(step, settings={"settings": step.settings, "set": alone.digest(order)})
 
 

@@ -66,10 +66,7 @@ FINDINGS: Final = TableSchema(
 
 
 def find_step_table_row_fault(row: Row) -> str | None:
-    """Return the fault in a row of a step's table: its key or clip id is not a hash; `None` if valid.
-
-    An empty clip id is valid. The key is not recomputed, because the row lacks the request.
-    """
+    """Return the fault of a row (key or clip id is no hash; "" is a valid id); `None` if valid."""
     if not is_sha256_hex(row["key"]):
         return WRONG_KEY
     return None if not row["clip"] or is_sha256_hex(row["clip"]) else WRONG_CLIP

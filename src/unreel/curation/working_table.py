@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from unreel.core.chunks import SCAN_ROWS
+from unreel.core.chunks import SCAN_ROWS, iter_chunks
 from unreel.core.output_files import OutputDirectory
 
 _RUN: Final = 20_000
@@ -39,10 +39,7 @@ class SortedRunWriter:
             self._sort()
 
     def end(self) -> tuple[str, ...]:
-        """Write the remaining lines and return the names of the sorted files.
-
-        Files are merged until at most 16 remain, because a reader opens all of them at once.
-        """
+        """Write the remaining lines; return the sorted files, merged to 16 that a reader can open."""
         if self._waiting:
             self._sort()
         while len(self._files) > _OPEN:
@@ -167,21 +164,19 @@ def format_digest_hex(packed: bytes) -> str:
 
 
 def write_working_table(
-    folder: OutputDirectory, name: str, batches: Iterable[Any], schema: Any
+    folder: OutputDirectory, name: str, rows: Iterable[dict[str, Any]], schema: Any
 ) -> WorkingTable:
-    """Write the Arrow `batches` to the file `name` of the folder and return them as a table.
-
-    An existing file is replaced.
-    """
+    """Write `rows` in batches to the folder's file `name`, replacing it, and return them as a table."""
+    import pyarrow as pa
     from lance.file import LanceFileWriter
 
     folder.require_plain()
     folder.remove(name)
     file, n_rows = folder.root / name, 0
     with LanceFileWriter(str(file), schema, data_cache_bytes=_CACHE_BYTES) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-            n_rows += batch.num_rows
+        for chunk in iter_chunks(rows, SCAN_ROWS):
+            writer.write_batch(pa.RecordBatch.from_pylist(chunk, schema=schema))
+            n_rows += len(chunk)
     return WorkingTable(file=file if n_rows else None, n_rows=n_rows)
 
 

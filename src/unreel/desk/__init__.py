@@ -3,10 +3,9 @@
 Where to look:
     `settings.py`: the file `desk.toml`.
     `case_store.py`: cases on disk, with an append-only log.
-    `case_answers.py`: answers of a case in a run table, so that no committed question is asked twice.
     `reviewer_sets.py`: models and questions of a set, and the cost of a clip.
-    `allowed_folders.py`: clips in allowed folders of this machine.
-    `review_case.py`: the review of one case, with the functions of `unreel review`.
+    `review_case.py`: the review of one case, with the functions of `unreel review`; its answers are in a
+        run table, so that no committed question is asked twice.
     `keyframes.py`: shot boundaries and distinct frames as pictures.
     `worker.py`: queue of cases, progress and remaining time.
     `access.py`: sessions, the user header of a proxy, checks of requests.
@@ -15,5 +14,5 @@ Where to look:
     `pages.py`: the pages as HTML.
     `service.py`: the open components of a desk.
     `case_routes.py`: routes of a case: forms and files.
-    `app.py`: the FastAPI application.
+    `app.py`: the FastAPI application, and clips in allowed folders of this machine.
 """

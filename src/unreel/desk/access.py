@@ -161,10 +161,7 @@ def build_refusal_response(scope: "Scope", refusal: RequestRefusedError) -> Resp
 
 
 def get_session_cookie_name(scope: "Scope") -> str:
-    """Return the name of the session cookie, which contains the port of the server.
-
-    Browsers share cookies between the ports of a host, so two desks need two names.
-    """
+    """Return the cookie's name with the port, since browsers share cookies between ports."""
     return f"unreel-desk-{(scope.get('server') or ('', 0))[1]}"
 
 

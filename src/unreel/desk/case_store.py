@@ -240,10 +240,7 @@ class CaseStore:
         return case
 
     def _iter_events(self, case_id: str) -> Iterator[dict[str, Any]]:
-        """Yield the events in the log of a case, without damaged lines.
-
-        A last line that was cut off gets a line end, so that the next event starts a new line.
-        """
+        """Yield a case's events without damaged lines; end a line that was cut off, for the next event."""
         name = f"{_CASES}/{case_id}/{LOG}"
         if self.root.size(name) is None:
             return

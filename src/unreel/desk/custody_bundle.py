@@ -85,10 +85,7 @@ class CustodyBundleCheck:
 def iter_custody_bundle_bytes(
     cases: Sequence[CaseRecord], sign: Callable[[bytes], bytes] | None
 ) -> Iterator[bytes]:
-    """Yield the bytes of the custody bundle of `cases`; several cases have one folder each.
-
-    `sign`, if given, returns the signature of the manifest, which is added to the bundle.
-    """
+    """Yield the bundle's bytes, a folder per case if several; `sign` signs the manifest in it."""
     digests: dict[str, str] = {}
 
     def iter_files() -> Iterator[BundledFile]:

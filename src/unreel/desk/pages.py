@@ -49,10 +49,7 @@ def render_case_list_page(
 
 
 def render_case_page(case: CaseRecord, worker: CaseReviewWorker, **values: object) -> str:
-    """Return the HTML of the page of a case: the evidence page with notes, keyframes and forms.
-
-    A case without evidence yet has a page that shows its progress.
-    """
+    """Return a case's HTML: evidence with notes, keyframes and forms, or its progress before that."""
     folder = OutputDirectory(case.folder)
     parts: Mapping[str, Any] = {}
     if case.stage in {"shown", "done"} and folder.size(PAGE_PARTS) is not None:

@@ -20,8 +20,7 @@ from unreel.evaluation.review import (
 from unreel.evaluation.run_lookup import open_named_run
 from unreel.protocols.protocol import REVIEWED, get_protocol
 from unreel.recipes.validation import drop_unset_keys, validate_recipe_sections
-from unreel.report.review.reviewer_accuracy import ReviewerAccuracyRecord
-from unreel.report.review.run_accuracy import read_reviewer_records
+from unreel.report.review.reviewer_accuracy import ReviewerAccuracyRecord, read_reviewer_records
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.endpoint.model_address import parse_model_address
 from unreel.reviewers.endpoint.model_families import detect_model_family

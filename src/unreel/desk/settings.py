@@ -10,8 +10,15 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.input_files import read_toml_file
 from unreel.core.server_keys import ServerAddress
 from unreel.protocols.protocol import Mode
-from unreel.recipes.section import Connections, Count, Deadline, Line, RecipeSection, Text
-from unreel.recipes.validation import validate_recipe_sections
+from unreel.recipes.validation import (
+    Connections,
+    Count,
+    Deadline,
+    Line,
+    RecipeSection,
+    Text,
+    validate_recipe_sections,
+)
 
 
 class ReviewerSet(RecipeSection):

@@ -32,10 +32,7 @@ def sign_manifest(data: bytes, key: Path) -> bytes:
 
 
 def check_signature(data: bytes, signature: bytes, signers: Path | None) -> str:
-    """Check the SSH signature of the manifest `data`.
-
-    With a file of allowed `signers`, the identity of the signer is checked too.
-    """
+    """Check the SSH signature of the manifest `data` and, with `signers`, who signed it."""
     with tempfile.TemporaryDirectory(prefix="unreel-") as folder:
         file = str(OutputDirectory(Path(folder)).write("signature", signature))
         action, identity = ["check-novalidate"], "the identity of the signer was not checked"

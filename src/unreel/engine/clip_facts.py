@@ -120,10 +120,7 @@ def iter_clip_file_rows(
 
 
 def reuse_stored_clip_facts(rows: Iterable[Row], known: "LanceTable") -> Iterator[Row]:
-    """Yield each row, with the clip id and properties that the table `known` stores for the same file.
-
-    The file is the same if a successful row has the same key and mark. Other rows stay unchanged.
-    """
+    """Yield rows, with stored facts from `known` if a successful row has the same key and mark."""
     for chunk in iter_chunks(rows):
         found = {row["key"]: row for row in known.get([row["key"] for row in chunk])}
         for row in chunk:

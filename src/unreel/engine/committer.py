@@ -66,10 +66,7 @@ class CommitPace:
         return min(max(_FIRST_ROWS, committed), _LARGEST_ROWS)
 
     def seconds_for(self, waiting: int, *, commit_s: float = 0.0, is_dear: bool = False) -> float:
-        """Return how long the first of `waiting` rows may wait; the last commit took `commit_s` seconds.
-
-        An expensive row (`is_dear`) waits only briefly, since after a kill it would be paid for again.
-        """
+        """Return the seconds that the first row may wait; few if a lost row `is_dear`, that is, paid again."""
         if self.seconds is not None:
             return self.seconds
         if is_dear:
@@ -247,10 +244,7 @@ class TableCommitter:
         return self._n_drafted >= self._most or n_bytes >= _LARGEST_BYTES or self._left_s() <= 0
 
     def _take(self) -> list[Row] | None:
-        """Return the next rows to convert for a commit; `None` at the end.
-
-        These are a full portion, or all waiting rows if the oldest row is due.
-        """
+        """Return the next rows to commit: a full portion, or all if the oldest is due; `None` at the end."""
         with self._change:
             while not self._closing and not self._has_portion():
                 waits = self._buffer or self._n_drafted

@@ -39,10 +39,7 @@ _DIGITS: Final = 2 * STAMP_BYTES
 
 
 def hash_key_to_int(key: str) -> int:
-    """Return an 8-byte hash of a row's key as an integer, equal in every process.
-
-    It is used to check a table row by row.
-    """
+    """Return a key's 8-byte hash as integer, equal in every process, to check a table row by row."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")
 
 
@@ -88,10 +85,7 @@ class KeyHasher:
         self._addends = np.frombuffer(secrets.token_bytes(STAMP_BYTES), dtype=np.uint32)
 
     def stamps(self, texts: Any) -> NDArray[np.uint8]:
-        """Return the 32-byte stamp of each text in an Arrow array of strings.
-
-        A text of 64 hexadecimal digits is decoded to its stamp; any other text is hashed.
-        """
+        """Return the 32-byte stamp of each Arrow string: 64 hexadecimal digits decoded, others hashed."""
         n = len(texts)
         if n == 0:
             return np.empty((0, STAMP_BYTES), dtype=np.uint8)
@@ -196,10 +190,7 @@ class KeyHashIndex:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class KeyIndex:
-    """Index from keys to rows for one version of a table.
-
-    Each fragment has a range of slots, one for every row that it ever had.
-    """
+    """Index from keys to rows of one table version; a fragment has a slot for every row it ever had."""
 
     mixer: KeyHasher = field(default_factory=KeyHasher)
     marks: KeyHashIndex = field(
@@ -219,10 +210,7 @@ class KeyIndex:
         return int(self.starts[-1])
 
     def follow(self, dataset: Any) -> "KeyIndex":
-        """Return the key index of the version `dataset`; only fragments that this index lacks are read.
-
-        All fragments are read again if fewer than half of the slots would be used.
-        """
+        """Return the index of version `dataset`, reading new fragments, or all if half the slots are unused."""
         if _get_version_identity(dataset) == self.seen:
             return self
         present = {

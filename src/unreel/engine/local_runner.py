@@ -14,8 +14,7 @@ from typing import Final
 
 from unreel.core.errors import UnreelError
 from unreel.engine.crash_suspects import CrashSuspectQueue, IsolatedProcess
-from unreel.engine.runner import RowSink, format_start_log_item
-from unreel.engine.stage import Row, Stage
+from unreel.engine.stage import Row, RowSink, Stage, format_start_log_item
 from unreel.engine.stage_worker import StageWorker
 from unreel.engine.start_log import ItemStartLog
 
@@ -147,10 +146,7 @@ class _LocalJob:
                 await self._deliver(row)
 
     async def _walk(self, row: Row) -> None:
-        """Run `row` through the workers of all stages and pass it to the sink.
-
-        The caller already holds a permit of the first worker.
-        """
+        """Run `row` through all stages into the sink; the caller holds a permit of the first worker."""
         item, here = format_start_log_item(row), self._workers[0]
         self._ledger.begin(item)
         try:

@@ -1,4 +1,4 @@
-"""Storage locations: a local folder, or an S3-compatible store whose errors become messages."""
+"""Storage locations from a user's text: a local folder, or an S3-compatible store whose errors become messages."""
 
 import time
 import uuid
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
+from unicodedata import category
 
 import obstore.store
 from obstore.exceptions import (
@@ -18,10 +19,18 @@ from obstore.exceptions import (
     UnauthenticatedError,
 )
 
-from unreel.core.errors import GO_ON, MachineError, UnreadableSourceError, format_library_error
+from unreel.core.content_ids import digest
+from unreel.core.errors import (
+    GO_ON,
+    InvalidSettingError,
+    MachineError,
+    UnreadableSourceError,
+    format_library_error,
+)
 from unreel.core.input_files import build_too_large_error
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_names import require_relative_path
+from unreel.core.settings import EnvironmentSettings
 
 _REMEDY: Final = f"Check that it runs, its keys and this machine's clock. {GO_ON}"
 
@@ -99,28 +108,19 @@ class StorageLocation:
         return StorageLocation(below, self.options, self.root or self.uri)
 
     def inside(self, name: str = "") -> tuple[OutputDirectory, str]:
-        """Return the directory that the user named, and the path of `name` relative to that directory.
-
-        Valid only if `is_local`. All files below this location are written through that directory.
-        """
+        """Return the folder that the user named, through which all is written, and `name` in it; if `is_local`."""
         above = self.uri.removeprefix(self.root.rstrip("/")).strip("/") if self.root else ""
         return OutputDirectory(Path(self.root or self.uri)), "/".join(filter(None, (above, name)))
 
     def beside(self, ending: str) -> tuple[OutputDirectory, str]:
-        """Return the directory and relative path of the file next to this location.
-
-        Its name is the name of this location plus `ending`. Valid only if `is_local`.
-        """
+        """Return folder and path of the file next to this location, its name plus `ending`; if `is_local`."""
         folder, below = self.inside()
         if below:
             return folder, below + ending
         return OutputDirectory(self.path.parent), self.path.name + ending
 
     def require_plain(self, *, whole: bool = False) -> None:
-        """Raise if the path from the named folder to this location contains a symbolic link.
-
-        The files in this location are checked too; with `whole` at any depth.
-        """
+        """Raise for a symbolic link from the named folder to here, in it or, with `whole`, at any depth."""
         if self.is_local:
             folder, below = self.inside()
             folder.require_plain(below, whole=whole)
@@ -284,3 +284,33 @@ def _rejects_write(store: Any, name: str, mode: Any) -> bool:
 def _rejects_stale_write(store: Any, name: str, first: Any) -> bool:
     store.put(name, b"3", mode={"e_tag": first["e_tag"]})
     return _rejects_write(store, name, {"e_tag": first["e_tag"]})
+
+
+S3: Final = "s3://"
+
+
+def resolve_location(text: str, storage: Mapping[str, str]) -> StorageLocation:
+    """Return the storage location for a user's text: a directory, or `s3://bucket/prefix`."""
+    if "://" not in text:
+        _require_usable_folder_name(text)
+        return StorageLocation(text)
+    bucket = text.removeprefix(S3).partition("/")[0]
+    if not text.startswith(S3) or not bucket:
+        setting, problem = "run", f"cannot use {text!r}"
+        raise InvalidSettingError(setting, problem, "Name a folder, or s3://bucket/prefix")
+    return StorageLocation(text.rstrip("/"), storage)
+
+
+def _require_usable_folder_name(text: str) -> None:
+    """Raise for a folder path with control characters or invalid UTF-8, which Lance cannot open."""
+    if any(category(letter) in {"Cc", "Cs"} for letter in str(Path(text).absolute())):
+        setting, problem = "run", f"cannot use the folder {text!a}"
+        remedy = "Name one without control characters, in UTF-8"
+        raise InvalidSettingError(setting, problem, remedy)
+
+
+def get_local_state_folder(location: StorageLocation, settings: EnvironmentSettings) -> Path:
+    """Return the local folder, always the same for a location, for files not in a store, such as ledgers."""
+    if location.is_local:
+        return location.path
+    return settings.state_folder / "runs" / digest("place", location.uri)[:16]

@@ -188,10 +188,7 @@ class PendingQuestionFilter:
     def next_tries(
         self, keys: Any, about: Sequence[str | EllipsisType | None] | None = None
     ) -> NDArray[np.int32]:
-        """Return the attempt number of each due key of an Arrow array; 0 for other and repeated keys.
-
-        `about` has the current `mark` value of each row (a file's identity), or `...` if it is unknown.
-        """
+        """Return due keys' attempt numbers, 0 for others and repeats; `about` has marks or, if unknown, `...`."""
         marks, stamps = self._hash(keys)
         tries = self._stored.next_tries(marks, stamps, about)
         due = np.flatnonzero(tries)

@@ -126,10 +126,7 @@ def _preserve_sigterm_handler() -> Iterator[None]:
 
 @contextmanager
 def _force_loopback_address() -> Iterator[None]:
-    """Make Ray use 127.0.0.1 as this machine's address, as it does by default on other systems.
-
-    `_node_ip_address` cannot do it: Ray converts a loopback address given there to a reachable one.
-    """
+    """Make Ray use 127.0.0.1; it converts one given as `_node_ip_address` to a reachable one."""
     before = _CONSTANTS.ENABLE_RAY_CLUSTER
     _CONSTANTS.ENABLE_RAY_CLUSTER = False
     try:

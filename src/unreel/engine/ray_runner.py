@@ -32,8 +32,14 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from unreel.engine.crash_suspects import CrashSuspectQueue, CrashSuspectRow, WorkerCrash
 from unreel.engine.private_ray import connect_to_ray
-from unreel.engine.runner import RowSink, format_start_log_item
-from unreel.engine.stage import Row, Stage, drop_scratch_columns, is_failed_row
+from unreel.engine.stage import (
+    Row,
+    RowSink,
+    Stage,
+    drop_scratch_columns,
+    format_start_log_item,
+    is_failed_row,
+)
 from unreel.engine.stage_worker import StageChain, StageWorker
 from unreel.engine.start_log import ItemStartLog
 from unreel.engine.table_questions import DueTableQuestions, TableQuestionLoader

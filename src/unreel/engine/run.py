@@ -17,7 +17,7 @@ from unreel.engine.table_questions import DueTableQuestions, TableQuestionSource
 if TYPE_CHECKING:
     from unreel.engine.committer import AddUp, CommitPace
     from unreel.engine.progress import Progress
-    from unreel.engine.runner import StageRunner
+    from unreel.engine.stage import StageRunner
     from unreel.engine.table import LanceTable
 
 ENGINES: "Final[NamedObjectRegistry[Callable[..., StageRunner]]]" = NamedObjectRegistry(

@@ -8,9 +8,8 @@ from typing import Final
 import numpy as np
 
 from unreel.core.chunks import iter_chunks
-from unreel.engine import row_seal
 from unreel.engine.key_index import hash_key_to_int
-from unreel.engine.schema import TableSchema
+from unreel.engine.schema import SEAL_COLUMN, TableSchema
 from unreel.engine.stage import Row, is_failed_row
 from unreel.engine.table import LanceTable
 from unreel.engine.table_check import (
@@ -107,7 +106,7 @@ class _SalvagedRowReader:
             mark = hash_key_to_int(row["key"])
             at = int(np.searchsorted(known, np.uint64(mark)))
             there = mark in self.found_again or (at < len(known) and int(known[at]) == mark)
-            if there or is_failed_row(row) or row.get(row_seal.COLUMN) is None:
+            if there or is_failed_row(row) or row.get(SEAL_COLUMN) is None:
                 continue
             if find_row_fault(row, self._table, self._judge) is None:
                 self.found_again.add(mark)
@@ -118,7 +117,7 @@ class _SalvagedRowReader:
             yield from iter_fragment_rows(self._table, piece)
 
     def _ours(self, row: Row) -> Row:
-        columns = set(self._table.schema.arrow.names) - {row_seal.COLUMN}
+        columns = set(self._table.schema.arrow.names) - {SEAL_COLUMN}
         return {
             name: value
             for name, value in self._table.schema.upgrade(row).items()

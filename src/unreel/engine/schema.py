@@ -1,15 +1,70 @@
-"""Table schemas: the columns of each kind of table, and the upgrade of rows from older releases."""
+"""Table schemas: the columns of each kind of table, the upgrade of older rows, and the seal of each row.
 
+The seal is a hash over the other values of a row. Lance has no checksums for its pages, so a flipped
+bit in a text would be read as the reviewer's answer. The seal reveals accidental changes, not an
+attacker who writes a new seal.
+"""
+
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any, Final
 
 import pyarrow as pa
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine import row_seal
 from unreel.engine.stage import DETAIL_CHARACTERS, Row, convert_to_failed_row, is_failed_row
+
+SEAL_COLUMN: Final = "seal"
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), default=repr)
+_QUOTE: Final = json.encoder.encode_basestring_ascii
+
+
+def compute_row_seal(row: Mapping[str, Any]) -> int:
+    """Return the hash (seal) of the values of `row`; empty columns are ignored."""
+    values = [
+        (name, row[name]) for name in sorted(row) if row[name] is not None and name != SEAL_COLUMN
+    ]
+    state = hashlib.blake2b(_ENCODER.encode(values).encode(), digest_size=8)
+    return int.from_bytes(state.digest(), "big", signed=True)
+
+
+def has_wrong_seal(row: Mapping[str, Any]) -> bool:
+    """Return whether the seal of a stored row does not match its values; old rows have no seal."""
+    seal = row.get(SEAL_COLUMN)
+    return seal is not None and seal != compute_row_seal(row)
+
+
+def compute_row_seals(columns: Mapping[str, Sequence[Any]]) -> list[int]:
+    """Return the seal of each row of equally long `columns`; several times faster than row by row."""
+    spelled = [
+        _format_json_cells(name, columns[name]) for name in sorted(columns) if name != SEAL_COLUMN
+    ]
+    return [
+        int.from_bytes(
+            hashlib.blake2b(f"[{','.join(filter(None, cells))}]".encode(), digest_size=8).digest(),
+            "big",
+            signed=True,
+        )
+        for cells in zip(*spelled, strict=True)
+    ]
+
+
+def _format_json_cells(name: str, values: Sequence[Any]) -> Sequence[str]:
+    """Return the JSON of the name and each value; "" for an empty cell."""
+    before = f"[{_QUOTE(name)},"
+    kinds = {*map(type, values)}
+    if kinds <= {str, NoneType}:
+        texts = {text: f"{before}{_QUOTE(text)}]" for text in {*values} - {None}}
+        return [texts.get(text, "") for text in values]
+    if kinds == {int}:
+        return [f"{before}{number}]" for number in values]
+    encode = _ENCODER.encode
+    return ["" if value is None else f"{before}{encode(value)}]" for value in values]
+
 
 _NOT_OURS: Final = "Something else wrote this table: name another, or make it again"
 _EVERY_TABLE: Final = (
@@ -22,7 +77,7 @@ _EVERY_TABLE: Final = (
 _LARGEST_BATCH: Final = 1 << 28
 """Characters and bytes of all texts in one batch; Arrow's own end is at eight times as many bytes."""
 _TEXTS: Final = (str, bytes)
-_SEAL: Final = pa.field(row_seal.COLUMN, pa.int64())
+_SEAL: Final = pa.field(SEAL_COLUMN, pa.int64())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +125,12 @@ class TableSchema:
             for name in batch.schema.names
             if batch.column(name).null_count < batch.num_rows
         }
-        seals = pa.array(row_seal.compute_row_seals(filled), _SEAL.type)
+        seals = pa.array(compute_row_seals(filled), _SEAL.type)
         return batch.set_column(batch.num_columns - 1, _SEAL, seals)
 
     def _unsealed(self, rows: Sequence[Row]) -> Any:
         self._require_known_columns(rows)
-        ours: Row = {"row_version": self.version, row_seal.COLUMN: None}
+        ours: Row = {"row_version": self.version, SEAL_COLUMN: None}
         whole = [{"attempt": 1} | row | ours for row in rows]
         try:
             return _build_arrow_batch(whole, self.arrow)

@@ -6,9 +6,11 @@ column: it is passed between stages (frames, sound) and never stored. A failed r
 `failure_reason` and `failure_detail`.
 """
 
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol, Self
 
 from unreel.core.errors import InvalidValueError
@@ -152,3 +154,37 @@ class MediaStage(Stage):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in self.opened}
+
+
+class RowSink(Protocol):
+    """Interface of the thread-safe target of finished rows."""
+
+    def offer(self, row: Row) -> bool:
+        """Accept the row; return `False` if the sink is full."""
+        ...
+
+    def add(self, row: Row) -> None:
+        """Accept the row; wait while the sink is full."""
+        ...
+
+    def require_ready(self) -> None:
+        """Raise if the results of further rows could not be stored; called before a row is started."""
+        ...
+
+
+class StageRunner(Protocol):
+    """Interface of an engine that runs every row once through all stages into the sink, in any order."""
+
+    def run(
+        self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: RowSink, ledger: Path
+    ) -> None:
+        """Run every row through the stages, and pass finished rows to `sink`.
+
+        After an interrupt the sink has all rows that were finished.
+        """
+        ...
+
+
+def format_start_log_item(row: Row) -> str:
+    """Return the row's name in the start log: key and attempt, so that a retry starts with 0 crashes."""
+    return f"{row['key']}/{row['attempt']}"

@@ -32,10 +32,7 @@ class _ItemCrashCount:
 
 
 class ItemStartLog:
-    """Log of started and finished items that counts the crashes of each item.
-
-    Only items in flight and suspects are in memory.
-    """
+    """Log of started and finished items, with crash counts; only open items and suspects are in memory."""
 
     def __init__(self, path: Path) -> None:
         self._folder, self._name = OutputDirectory(path.parent), path.name

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from unreel.core.content_ids import compute_clip_id, digest
 from unreel.core.errors import InvalidValueError, raise_if_machine_error
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.settings import EnvironmentSettings
+from unreel.core.settings import EnvironmentSettings, read_storage_options
 
 if TYPE_CHECKING:
     from unreel.engine.downloads import DownloadPolicy
@@ -48,10 +48,7 @@ class ClipAccessSettings:
 
 
 def compute_file_identity(location: str) -> str:
-    """Return a hash of the file's location, size and modification time, which identifies its version.
-
-    For a URL or a missing file, only the location is hashed.
-    """
+    """Return a hash of location, size and modification time; of the location only if URL or missing."""
     try:
         found = os.stat(location)  # noqa: PTH116  a URL is no path and has no such facts
     except OSError:
@@ -98,11 +95,7 @@ def read_object_tags(locations: Sequence[str], access: ClipAccessSettings) -> di
 
 
 def find_clip_change(clip: str, file: Path) -> Failure | None:
-    """Return a failure if the bytes at `file` are no longer those of the clip id `clip`; else `None`.
-
-    Call it after the file was used: then the result belongs to the clip, or this failure replaces
-    it.
-    """
+    """Return a failure if the bytes at `file` are no longer those of `clip`, else `None`; call after use."""
     try:
         same = file.is_file() and compute_clip_id(file) == clip
     except OSError as error:
@@ -128,3 +121,11 @@ def provide_local_clip_file(location: str, access: ClipAccessSettings) -> Iterat
     with NamedTemporaryFile(prefix="unreel-") as copy:
         download_file(location, copy.file, reach=access.reach, storage=access.storage)
         yield Path(copy.name)
+
+
+def build_clip_access_settings(
+    settings: EnvironmentSettings, *, trusted: bool = False, outside: bool = False
+) -> ClipAccessSettings:
+    """Return the settings to open clips, with the object store from the environment."""
+    storage = read_storage_options(settings)
+    return ClipAccessSettings(settings=settings, trusted=trusted, outside=outside, storage=storage)

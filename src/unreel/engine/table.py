@@ -20,10 +20,9 @@ from unreel.core.errors import (
     raise_if_machine_error,
 )
 from unreel.core.safe_names import read_clip_id
-from unreel.engine import row_seal
 from unreel.engine.key_index import KeyIndex
 from unreel.engine.location import StorageLocation
-from unreel.engine.schema import TableSchema
+from unreel.engine.schema import SEAL_COLUMN, TableSchema, compute_row_seals
 from unreel.engine.stage import Row
 
 _CACHE_BYTES: Final = 4 * 2**20
@@ -72,10 +71,7 @@ class _MissingTableError(UnreadableSourceError):
 
 
 class LanceTable:
-    """Reader of the table at `location`; each call reads the latest version.
-
-    An instance caches the index of keys: reuse one instance for repeated lookups.
-    """
+    """Reader of the newest version of a table; it caches the key index, so reuse one for lookups."""
 
     def __init__(self, location: StorageLocation, schema: TableSchema) -> None:
         self.place = location
@@ -147,7 +143,7 @@ class LanceTable:
         """
         columns = self._columns_of(batch)
         self._require_unbroken(columns)
-        columns.pop(row_seal.COLUMN, None)
+        columns.pop(SEAL_COLUMN, None)
         for name in _IDS:
             for clip in columns.get(name, ()):
                 if clip:
@@ -171,11 +167,11 @@ class LanceTable:
 
     def _require_unbroken(self, columns: Mapping[str, list[Any]]) -> None:
         """Raise for a row that was changed after it was written; rows without a seal are not checked."""
-        written = columns.get(row_seal.COLUMN, ())
+        written = columns.get(SEAL_COLUMN, ())
         if not any(each is not None for each in written):
             return
         for key, before, now in zip(
-            columns["key"], written, row_seal.compute_row_seals(columns), strict=True
+            columns["key"], written, compute_row_seals(columns), strict=True
         ):
             if before is not None and before != now:
                 problem = f"the row {key} was changed after it was written"
@@ -266,10 +262,7 @@ class LanceTable:
             return None
 
     def scan(self, dataset: Any, **options: Any) -> Iterator[Any]:
-        """Yield the batches of an open version; read errors become `UnreadableSourceError`.
-
-        Errors that the caller raises between two batches are not converted.
-        """
+        """Yield batches of an open version; only its own read errors become `UnreadableSourceError`."""
         with self.reading():
             yield from dataset.scanner(**options).to_batches()
 

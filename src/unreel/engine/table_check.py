@@ -25,9 +25,8 @@ from obstore.exceptions import BaseError
 from unreel.core.chunks import SCAN_ROWS
 from unreel.core.errors import UnreelError, format_library_error
 from unreel.core.failure import FailureReason
-from unreel.engine import row_seal
 from unreel.engine.key_index import hash_key_to_int
-from unreel.engine.schema import TableSchema
+from unreel.engine.schema import TableSchema, has_wrong_seal
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
 
@@ -288,7 +287,7 @@ def find_row_fault(row: Row, table: LanceTable, judge: Judge) -> str | None:
     """Return the error of a stored row as text; `None` if the row is valid."""
     if row["row_version"] > table.schema.version:
         return LATER
-    if row_seal.has_wrong_seal(row):
+    if has_wrong_seal(row):
         return CHANGED
     reason = row["failure_reason"]
     if reason is not None and reason not in _REASONS:

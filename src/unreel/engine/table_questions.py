@@ -112,10 +112,7 @@ class TableQuestionLoader:
 
 
 class DueTableQuestions:
-    """Due questions of a table; iteration loads their complete rows.
-
-    A runner with remote workers sends them `addresses`, and `fetch` once.
-    """
+    """Due questions of a table, loaded on iteration; remote workers get `addresses`, and `fetch` once."""
 
     def __init__(self, addresses: Iterable[Row], source: TableQuestionSource) -> None:
         self.addresses = addresses

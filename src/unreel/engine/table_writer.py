@@ -52,10 +52,7 @@ class TableFragment:
 def find_fragments_to_join(
     fragments: Sequence[TableFragment], *, growth: int, at_least: int = 2
 ) -> list[list[TableFragment]]:
-    """Return lists of neighbouring fragments, each to be joined into one; skip runs below `at_least`.
-
-    A list of one is a fragment to rewrite without its replaced rows.
-    """
+    """Return lists of neighbours to join, from `at_least` on; a single one is rewritten without old rows."""
     joins: list[list[TableFragment]] = []
     for full, run in itertools.groupby(fragments, key=lambda fragment: fragment.is_full):
         neighbours = list(run)
@@ -203,10 +200,7 @@ class TableWriter:
         return max(timedelta(), datetime.now(UTC) - began - passed)
 
     def mend(self) -> int:
-        """Delete all rows but one of each duplicate key, and return the number of deleted rows.
-
-        An answer is kept rather than a failure, then the latest attempt.
-        """
+        """Delete and count duplicate keys' rows, keeping an answer before a failure, then the latest attempt."""
         doubled = set(find_duplicate_keys(self._dataset))
         if not doubled:
             return 0

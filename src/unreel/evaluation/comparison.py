@@ -264,10 +264,7 @@ def _is_all_clips_metric(metric: str) -> bool:
 
 
 def _get_clip_ids(side: ComparedReviewer, *, by_name: bool) -> Iterable[str]:
-    """Return the key of each row by which two reviewers are paired: clip hashes, or entry names.
-
-    Names are used if only one reviewer saw clips without watermark, whose hashes differ.
-    """
+    """Return row keys to pair by: clip hashes, or names if one side saw clips without watermark."""
     if by_name:
         return side.names
     rows = side.rows

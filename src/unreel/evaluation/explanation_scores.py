@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from unreel.core.settings import EnvironmentSettings, read_storage_options
 from unreel.core.verdict import RealismVerdict, TraceVerdict, Unparsed
-from unreel.engine.resolve_location import get_local_state_folder, resolve_location
+from unreel.engine.location import get_local_state_folder, resolve_location
 from unreel.engine.table import LanceTable
 from unreel.evaluation.judge import (
     ExplanationPair,
@@ -143,11 +143,7 @@ def open_run_rulings(run: EvalRun) -> JudgeRulingStore:
 def open_answer_file_rulings(
     answers: Path, out: str | None, settings: EnvironmentSettings
 ) -> JudgeRulingStore:
-    """Return the store of the judges' rulings on the explanations in a file of answers.
-
-    The rulings are in the directory or prefix `out`; by default in `ANSWERS.rulings` next to the
-    file.
-    """
+    """Return the rulings' store at `out`, by default `ANSWERS.rulings` next to the answers file."""
     place = resolve_location(out or f"{answers}{BESIDE}", read_storage_options(settings))
     table = LanceTable(place / "rulings.lance", RULINGS)
     return JudgeRulingStore(table=table, ledgers=get_local_state_folder(place, settings))
@@ -155,10 +151,7 @@ def open_answer_file_rulings(
 
 @dataclass(slots=True)
 class ExplanationJudges:
-    """Judges that score the explanations of `trace` answers, with their rulings by condition.
-
-    The first judge scores. A second one gets the same texts, only to measure the agreement.
-    """
+    """Judges of explanations with rulings by condition; the first scores, a second measures agreement."""
 
     judges: Sequence[Judge]
     seed: int

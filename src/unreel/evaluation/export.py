@@ -8,8 +8,8 @@ from typing import IO, Any, Final, Literal
 
 from pydantic import TypeAdapter
 
+from unreel.benchmarks.export.exported_question import format_truths_json
 from unreel.benchmarks.questions import PlannedQuestion, UnreadableClip
-from unreel.benchmarks.truth_json import format_truths_json
 from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip, Generated, Real
 from unreel.core.errors import UnreadableSourceError
@@ -69,10 +69,7 @@ _LOOK: Final = 512
 
 
 def iter_question_rows(run: EvalRun, *, mode: Mode = "strict") -> Iterator[Row]:
-    """Yield one row for each question of `run`, in benchmark order, with the answer and its verdict.
-
-    A question that was not sent yet also gets a row. Answers are looked up in small batches.
-    """
+    """Yield a row per question in benchmark order, unsent too; answers come in small batches."""
     reviewer = run.reviewer_name()
     for planned, answer in iter_questions_with_answers(run):
         if isinstance(planned, UnreadableClip):

@@ -78,10 +78,7 @@ def forecast_eval(
     retry_failed: Collection[str] = (),
     callbacks: JobCallbacks = NO_CALLBACKS,
 ) -> EvalForecast:
-    """Return the forecast of `evaluate` for `run`; clips are probed, and the run is not changed.
-
-    Properties of new clips are stored in the table `aside`: see `open_temporary_clip_table`.
-    """
+    """Forecast `evaluate` without changing the run; new clips' facts go to `aside`, a temporary table."""
     callbacks.on_phase(f"reading {run.recipe.benchmark}")
     left_out, tally = SkippedQuestionCounts(), _ForecastCounts(run)
     again = NEVER_PUT.union(retry_failed)

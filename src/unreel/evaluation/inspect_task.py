@@ -142,10 +142,7 @@ def show_clips(media: str) -> Solver:
 
 @metric(scores="unreduced")
 def scorecard() -> Metric:
-    """Return the metric that computes all scorecard values: intervals, n, coverage and failure counts.
-
-    Answers that could not be parsed are counted too.
-    """
+    """Return the metric of all scorecard values: intervals, n, coverage, failures, unparsed answers."""
 
     def figures(scores: list[SampleScore]) -> Value:
         epochs: list[list[SampleScore]] = []

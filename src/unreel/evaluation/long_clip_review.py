@@ -60,23 +60,22 @@ async def search_clip_with_reviewer(
     desk: ReviewDispatcher,
     settings: WindowSearchLimits,
 ) -> WindowSearchOpinion:
-    """Search `clip` in windows with one reviewer, and return all segments as one opinion.
-
-    The condition of each question is `condition` with the frames of its window and without sound.
-    """
+    """Search `clip` in windows; return one opinion. Questions use the window's frames, no sound."""
     results: list[AskedQuestionResult] = []
     prompt = condition.prompt if condition.prompt in LOCATE.prompts else Condition().prompt
     silent = replace(condition, audio="off", prompt=prompt)
 
-    async def ask(window: TimeSpan) -> Segments | None:
-        start_s, end_s = (Fraction(end, MICROSECONDS) for end in (window.start_us, window.end_us))
-        sampling = str(WindowSampling(start_s, end_s, settings.n_frames))
-        question = Question(
+    def build_question(sampling: str) -> Question:
+        return Question(
             subject=clip.id,
             instrument=LOCATE.instrument,
             condition=replace(silent, sampling=sampling),
         )
-        result = await desk.ask(question, [clip], asked)
+
+    async def ask(window: TimeSpan) -> Segments | None:
+        start_s, end_s = (Fraction(end, MICROSECONDS) for end in (window.start_us, window.end_us))
+        sampling = str(WindowSampling(start_s, end_s, settings.n_frames))
+        result = await desk.ask(build_question(sampling), [clip], asked)
         results.append(result)
         verdict = result.read(mode)
         if not isinstance(verdict, LocateVerdict) or isinstance(verdict.segments, Unparsed):
@@ -87,12 +86,7 @@ async def search_clip_with_reviewer(
         convert_to_microseconds(clip.facts.video.duration_s), ask, settings
     )
     name = f"scan-{settings.n_questions}x{settings.n_frames}"
-    question = Question(
-        subject=clip.id,
-        instrument=LOCATE.instrument,
-        condition=replace(silent, sampling=name),
-    )
-    return _build_search_opinion(question, found, results, mode)
+    return _build_search_opinion(build_question(name), found, results, mode)
 
 
 def _build_search_opinion(

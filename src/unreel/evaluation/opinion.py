@@ -158,10 +158,7 @@ class OpinionStability:
 
     @property
     def state(self) -> State:
-        """Return `unsure` if a variant changes the verdict, `steady` if none does, else `not known`.
-
-        `not known` means that a verdict is missing, of the clip or of a variant.
-        """
+        """Return `unsure` if a variant changes the verdict, `steady` if none, `not known` if one is missing."""
         flips = [retrial.flips for retrial in self.retrials]
         if any(flips):
             return "unsure"

@@ -10,8 +10,15 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.input_files import read_toml_file
 from unreel.core.question import Condition
 from unreel.protocols.protocol import Protocol, get_protocol
-from unreel.recipes.section import MOST_PARTS, Count, RecipeSection, Seed, Text
-from unreel.recipes.validation import drop_unset_keys, validate_recipe_sections
+from unreel.recipes.validation import (
+    MOST_PARTS,
+    Count,
+    RecipeSection,
+    Seed,
+    Text,
+    drop_unset_keys,
+    validate_recipe_sections,
+)
 from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.config import ReviewerSection
 
@@ -111,10 +118,7 @@ class EvalRecipe(RecipeSection):
 
 
 def resolve_eval_recipe(file: Path | None, flags: Mapping[str, Any]) -> EvalRecipe:
-    """Build the recipe of a run: `flags` override the TOML `file`, which overrides defaults.
-
-    A flag of `None` is unset.
-    """
+    """Build a run's recipe: set `flags` (not `None`) before the TOML `file`, then defaults."""
     written = {} if file is None else read_toml_file(file, "recipe")
     return validate_eval_recipe(written | drop_unset_keys(flags))
 

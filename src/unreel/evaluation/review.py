@@ -51,10 +51,7 @@ _BOX: Final = "position:absolute;border:2px solid #d00;box-sizing:border-box"
 
 
 def format_opinion_html(opinion: Opinion) -> str:
-    """Return the HTML of an opinion: verdict and details, or the problem, and up to 4 frames.
-
-    The box of the verdict is drawn on the frames.
-    """
+    """Return an opinion's HTML: verdict and details, or problem, and up to 4 frames with its box."""
     rows = [("verdict", opinion.headline), *opinion.details]
     if opinion.problem is not None:
         rows.append(("problem", opinion.problem))
@@ -210,10 +207,7 @@ def build_reviewer_factories(
     settings: EnvironmentSettings,
     **keys: object,
 ) -> tuple[ReviewerFactory, ...]:
-    """Return one reviewer factory for each distinct model, named and configured as in `unreel eval`.
-
-    `keys` are further keys of `[reviewer]`; None means unset.
-    """
+    """Return a factory per distinct model, as `unreel eval`; set `keys` are those of `[reviewer]`."""
     condition = ConditionSection(**asdict(inquiry.condition))
     openers: dict[str, ReviewerFactory] = {}
     for model in models:

@@ -29,10 +29,7 @@ _PAID: Final = ("input_tokens", "output_tokens", "cost_usd")
 
 
 def sum_run_cost_usd(answers: LanceTable, ledgers: Path) -> Decimal | None:
-    """Return the cost of all questions of a run in USD; `None` if no cost is known.
-
-    Failures and lost replies are included.
-    """
+    """Return a run's cost in USD with failures and lost replies; `None` if no cost is known."""
     costs = _list_answer_costs(answers)
     logged = read_spending_total(ledgers / _LOG)
     return max(sum(costs, Decimal()), logged) if costs or logged else None
@@ -41,10 +38,7 @@ def sum_run_cost_usd(answers: LanceTable, ledgers: Path) -> Decimal | None:
 def add_earlier_run_cost(
     opener: ReviewerFactory, answers: LanceTable, ledgers: Path
 ) -> ReviewerFactory:
-    """Return the reviewer factory with the run's earlier cost counted towards its cost limit.
-
-    Call this while no other process sends questions for the run.
-    """
+    """Return the factory with the run's earlier cost counted; no other process may send then."""
     if opener.max_cost_usd is None:
         return opener
     costs = _list_answer_costs(answers)

@@ -11,12 +11,8 @@ from unreel.benchmarks.tables import TABLE_SUFFIXES
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.safe_names import make_safe_file_name
 from unreel.core.settings import EnvironmentSettings, read_storage_options
-from unreel.engine.location import StorageLocation
-from unreel.engine.resolve_location import (
-    build_clip_access_settings,
-    get_local_state_folder,
-    resolve_location,
-)
+from unreel.engine.location import StorageLocation, get_local_state_folder, resolve_location
+from unreel.engine.storage_access import build_clip_access_settings
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.run_job import EvalRun, open_run
 from unreel.evaluation.stored_recipe import RECIPE_FILE, find_run_recipe
@@ -60,10 +56,7 @@ def build_run_name(recipe: EvalRecipe, *, keep_ending: bool = False) -> str:
 
 
 def find_run_location(recipe: EvalRecipe, parent: str, settings: EnvironmentSettings) -> str:
-    """Return the location of the run of `recipe` below `parent`, by its current or earlier name.
-
-    Earlier releases kept the suffix of a benchmark's table, for example `.csv`, in the name.
-    """
+    """Return the run's location below `parent`, by its name or the earlier one with a table's suffix."""
     name, earlier = build_run_name(recipe), build_run_name(recipe, keep_ending=True)
     if earlier != name:
         kept = f"{parent}/{earlier}"

@@ -78,10 +78,7 @@ def _contains_sample(more: EvalRecipe, less: EvalRecipe) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecipeStore:
-    """Store of a run's recipe, which rejects a call that would mix the run with another one.
-
-    A run without an answer may be restarted with any recipe.
-    """
+    """Store of a run's recipe; it rejects another run's calls, unless there is no answer yet."""
 
     place: StorageLocation
     recipe: EvalRecipe

@@ -122,10 +122,7 @@ def _build_fault_writer(file: IO[bytes], table: str) -> SetAside:
 
 
 def _copy_recipe(run: StorageLocation, out: StorageLocation) -> None:
-    """Copy the recipe of the run unchanged.
-
-    An unusable recipe is not copied: the next `unreel eval` writes it again.
-    """
+    """Copy the run's recipe unchanged if usable; otherwise the next `unreel eval` writes it."""
     recipe = check_run_recipe_file(run)
     if recipe is not None and not recipe.problem:
         out.put(RECIPE_FILE, run.read(RECIPE_FILE))

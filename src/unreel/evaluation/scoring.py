@@ -150,10 +150,7 @@ def iter_scored_rows(
     mode: Mode,
     on_answer: Callable[[Condition, Mapping[str, Any]], None] = lambda _condition, _answer: None,
 ) -> Iterator[tuple[str, Condition, ScoredQuestion[Any, Any] | None]]:
-    """Yield each scored question of `run` in plan order, with its entry name and condition.
-
-    A question that was never sent is yielded once, with `None`. `on_answer` gets each answer.
-    """
+    """Yield scored questions in plan order with entry and condition; unsent ones once with `None`."""
     for planned, answer in iter_questions_with_answers(run):
         if isinstance(planned, UnreadableClip):
             for condition in planned.conditions:

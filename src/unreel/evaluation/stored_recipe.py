@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from unreel.benchmarks.cells import is_utf8_encodable
 from unreel.benchmarks.statistics import BenchmarkIdentity
 from unreel.core.errors import (
     InvalidSettingError,
@@ -18,8 +19,7 @@ from unreel.core.input_files import RECIPE_BYTES, parse_json_object
 from unreel.core.question import Instrument
 from unreel.engine.location import StorageLocation
 from unreel.evaluation.recipe import EvalRecipe, validate_eval_recipe
-from unreel.recipes.section import Count, RecipeSection, Text
-from unreel.recipes.validation import validate_recipe_sections
+from unreel.recipes.validation import Count, RecipeSection, Text, validate_recipe_sections
 
 _SHOWN: Final = 10
 """Of a fingerprint: two that differ differ in these."""
@@ -71,8 +71,8 @@ def build_benchmark_reference(
     if run.is_local:
         from_run = os.path.relpath(os.path.realpath(path), os.path.realpath(run.path))
     return StoredBenchmarkReference(
-        at=at if _is_utf8_encodable(at) else str(path),
-        from_run=from_run if from_run and _is_utf8_encodable(from_run) else None,
+        at=at if is_utf8_encodable(at) else str(path),
+        from_run=from_run if from_run and is_utf8_encodable(from_run) else None,
         fingerprint=None if identity is None else identity.fingerprint,
         n_entries=None if identity is None else identity.n_entries,
     )
@@ -106,14 +106,6 @@ def require_unchanged_benchmark(
     remedy = f"{other} the one that it was with --benchmark PATH, or use the present one: --accept-changed"
     setting = "benchmark"
     raise InvalidSettingError(setting, problem, remedy)
-
-
-def _is_utf8_encodable(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 RECIPE_FILE: Final = "recipe.json"

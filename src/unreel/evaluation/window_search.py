@@ -59,10 +59,7 @@ def plan_search_windows(duration_us: int, n: int, overlap: float) -> tuple[TimeS
 async def search_clip_windows(
     duration_us: int, ask: AskWindow, settings: WindowSearchLimits
 ) -> WindowSearchResult:
-    """Search a clip in windows for generated segments, with at most `settings.n_questions` questions.
-
-    `ask` returns the segments in one window, or `None` without a readable answer.
-    """
+    """Search windows with up to `settings.n_questions` of `ask`: segments, `None` if unreadable."""
     search = _WindowSearch(duration_us, ask, settings)
     segments: list[LocatedSegment] = []
     while search.n_left:
@@ -104,10 +101,7 @@ class _WindowSearch:
         return join_segment_pieces(pieces, gap_us=self._spacing_us)
 
     async def refine(self, candidates: Sequence[LocatedSegment]) -> list[LocatedSegment]:
-        """Ask about the ends of the segments with denser frames each time, and return corrected segments.
-
-        The segments with the highest confidence come first.
-        """
+        """Ask about segment ends with denser frames, surest segments first; return corrected segments."""
         segments = list(candidates)
         while self.n_left and any(map(self._is_coarse, segments)):
             segments.sort(key=_get_confidence, reverse=True)
@@ -180,10 +174,7 @@ def _cut_segment_to_window(segment: LocatedSegment, window: TimeSpan) -> Located
 def _correct_segment(
     segment: LocatedSegment, looks: Sequence[tuple[TimeSpan, Segments | None]], gap_us: int
 ) -> list[LocatedSegment]:
-    """Replace the parts of a segment inside some windows by the answers about these windows.
-
-    If the answers contain no segment at all, the result is empty.
-    """
+    """Replace a segment inside windows by their answers; empty if these have no segment at all."""
     if looks and all(answer == () for _, answer in looks):
         return []
     rest = [segment]
@@ -210,10 +201,7 @@ def _subtract_window(span: TimeSpan, window: TimeSpan) -> Iterable[TimeSpan]:
 def join_segment_pieces(
     pieces: Sequence[tuple[int, LocatedSegment]], *, gap_us: int
 ) -> list[LocatedSegment]:
-    """Join segments that were found in different windows and are at most `gap_us` apart.
-
-    `pieces` are pairs of a window's number and a segment in it.
-    """
+    """Join segments at most `gap_us` apart; `pieces` are pairs of window number and segment."""
     joined: list[tuple[int, LocatedSegment]] = []
     for window, piece in sorted(pieces, key=lambda pair: pair[1].trace.span):
         if joined:

@@ -80,10 +80,7 @@ class OpenClip:
 
     @property
     def can_seek(self) -> bool:
-        """Return whether a seek reaches the requested key frame.
-
-        A transport stream has no index, and the frames of a GIF depend on earlier frames.
-        """
+        """Return whether a seek reaches the key frame: not in transport streams (no index) nor in GIFs."""
         return self.format_name in _EXACT_SEEK
 
 

@@ -88,10 +88,7 @@ class FrameHashMatcher:
     most_bits: int
 
     def meet(self, band: HashBand) -> tuple[ClipIndexPairs, Hashes]:
-        """Return the pairs of clips that agree in `band` and differ by at most `most_bits`.
-
-        The second result contains the entries of keys that more than 64 entries share.
-        """
+        """Return clip pairs that agree in `band` within `most_bits`, and the entries of keys shared by over 64."""
         entries = np.concatenate(
             [
                 band.keys(side) | np.arange(len(side), dtype=np.uint64) << _ONE | np.uint64(number)

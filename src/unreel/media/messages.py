@@ -166,8 +166,5 @@ class MediaTaskRunner(Protocol):
         request: Mapping[str, Any],
         on_part: OnPart | None = None,
     ) -> TaskReplyPayload | Failure:
-        """Run `task` on the file and return its payload, or the failure that the file caused.
-
-        If `on_part` is `None`, a reply in parts is a failure.
-        """
+        """Run `task` on the file; return its payload or failure, which parts are if `on_part` is `None`."""
         ...

@@ -96,10 +96,7 @@ class FrameHashFile:
 def open_frame_hash_file(
     prints: LargeFingerprintSet, frames: Sequence[int], inside: Path | None
 ) -> Iterator[FrameHashFile]:
-    """Write the hashes of `frames` of all clips to a temporary file, and open it.
-
-    If `inside` is `None`, the file is in the system's temporary directory.
-    """
+    """Write all clips' hashes of `frames` to a temporary file in `inside` or the system's; open it."""
     with tempfile.TemporaryFile(prefix="unreel-", dir=inside) as file:
         yield FrameHashFile(file, prints, frames)
 
@@ -271,10 +268,7 @@ def _normalise_sketches(grids: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def _compare_band_pairs(planes: FrameHashFile, judge: _ClipPairMatcher, seed: int) -> None:
-    """Compare with `judge` all pairs of clips that agree in a random band of a frame's hash.
-
-    Both frames are trimmed in the same way, or only one of the two is trimmed.
-    """
+    """Judge all pairs that agree in a random band of a frame's hash, trimmed alike or one untrimmed."""
     draw = np.random.default_rng(seed)
     n_bits = compute_band_bit_count(judge.n_clips)
     with ThreadPoolExecutor(_THREADS, "bands") as pool:
@@ -298,10 +292,7 @@ def _iter_trimmed_hashes(planes: FrameHashFile) -> Iterator[tuple[Hashes, ...]]:
 
 
 def _find_near_pairs(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return a mask of pairs that are similar if at most one clip is trimmed.
-
-    This costs a fifth of the work of `_bits`. Hashes without top or bottom are compared too.
-    """
+    """Return a mask of pairs similar with one trimmed at most, a fifth of the work of `_bits`."""
     trims = len(TRIMS)
     one_way = _compute_median_distance(first[:, :1, None], second[:, None, :trims])
     other_way = _compute_median_distance(first[:, :trims, None], second[:, None, :1])
@@ -314,10 +305,7 @@ def _find_near_pairs(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> N
 def _compute_min_distance(
     first: NDArray[np.uint64], second: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
-    """Return the smallest distance of each pair of clips over all combinations of trimmings.
-
-    The distance is the median over frames of the number of different bits.
-    """
+    """Return each pair's smallest median over frames of differing bits, over all trimmings."""
     trims = len(TRIMS)
     trimmed = _compute_median_distance(first[:, :trims, None], second[:, None, :trims])
     return np.minimum(trimmed, _compute_distance_without_logos(first, second))
@@ -333,10 +321,7 @@ def _compute_distance_without_logos(
 def _compute_median_distance(
     first: NDArray[np.uint64], second: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
-    """Return the distance of each pair of clips: median over frames, smallest over the trimmings.
-
-    The axes of the inputs are pairs, trimmings, trimmings, frames, words.
-    """
+    """Return each pair's median over frames; axes: pairs, trimmings, trimmings, frames, words."""
     shape = np.broadcast_shapes(first.shape, second.shape)[:-1]
     apart = np.zeros(shape, np.uint16)
     for word in range(HASH_WORDS):

@@ -244,10 +244,7 @@ class OverlayPen:
         return np.asarray(picture)
 
     def wrap(self, text: str, room: float) -> list[str]:
-        """Split `text` into lines that are at most `room` pixels wide.
-
-        A character that the font lacks is replaced by a similar ASCII text, or by a question mark.
-        """
+        """Split `text` into lines of at most `room` pixels; lacking characters become similar ASCII or `?`."""
         lines: list[str] = []
         line = ""
         for word in "".join(map(self._known, text)).split():

@@ -76,10 +76,7 @@ class ClipVariant:
 
 
 def plan_clip_variants(clip: Clip) -> tuple[ClipVariant, ...]:
-    """Return the variants of `clip`: recompressed, scaled and cropped.
-
-    The position of the crop depends only on the clip's id.
-    """
+    """Return the recompressed, scaled and cropped variants; the crop depends only on the clip's id."""
     size = clip.size
     seed = int(clip.id[:8] or "0", 16)
     return (

@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 def scale_down_picture(
     rgb: "Rgb", longest_side: int | None, *, most_pixels: int | None = None
 ) -> "Rgb":
-    """Scale `rgb` down to at most `longest_side` and `most_pixels`; it is never scaled up.
-
-    `longest_side` is the limit of the longer side in pixels. `None` means no limit.
-    """
+    """Scale `rgb` down, never up, to `longest_side` pixels and `most_pixels`; `None` means no limit."""
     height, width, _ = rgb.shape
     size = compute_scaled_size(width, height, longest_side, most_pixels=most_pixels)
     if size == (width, height):
@@ -58,9 +55,6 @@ def encode_png(rgb: "Rgb") -> bytes:
 
 
 def decode_jpeg(data: bytes) -> "Rgb":
-    """Return the pixels of a JPEG made by this process; never pass a file from a child or a user.
-
-    A hostile JPEG of 364 kB takes over a minute to decode.
-    """
+    """Return a JPEG's pixels; only for this process's own files, as a hostile 364 kB take over a minute."""
     with Image.open(io.BytesIO(data), formats=["JPEG"]) as picture:
         return np.asarray(picture.convert("RGB"))

@@ -155,10 +155,7 @@ class MediaReader:
         into: IO[bytes],
         on_frames: "OnFrames" = lambda _n_frames: None,
     ) -> "AnnotatedCopyReplyHeader | Failure":
-        """Write a copy of the clip with `commentary` drawn on it to the file `into`.
-
-        `on_frames` is called with the number of written frames.
-        """
+        """Write a copy with `commentary` drawn on it to `into`; `on_frames` gets the number of written frames."""
         from unreel.media.annotated_copy_messages import (
             AnnotatedCopyReceiver,
             build_annotate_task_fields,

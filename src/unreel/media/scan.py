@@ -104,10 +104,7 @@ class PickedFrame:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ClipScan:
-    """Result of the scan of a clip: measurements of every frame, and a few frames as pictures.
-
-    `width` and `height` are the displayed size.
-    """
+    """Result of a scan: measurements of every frame, some frames as pictures, and the displayed size."""
 
     width: int
     height: int
@@ -210,10 +207,7 @@ class FrameMeasurementCollector:
 
 
 def compute_colour_histogram(rgb: Rgb) -> NDArray[np.uint8]:
-    """Return the colour histogram of a picture with `HISTOGRAM_BINS` bins.
-
-    Values are square roots of the fractions of pixels, times `FULL`.
-    """
+    """Return `HISTOGRAM_BINS` square roots of the fractions of pixels by colour, times `FULL`."""
     coarse = (rgb // (256 // LEVELS)).astype(np.int16)
     bins = (coarse[..., 0] * LEVELS + coarse[..., 1]) * LEVELS + coarse[..., 2]
     counts = np.bincount(bins.ravel(), minlength=HISTOGRAM_BINS)

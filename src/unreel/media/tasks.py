@@ -86,10 +86,7 @@ def _build_frame_payload(frame: "DecodedFrame", rgb: "Rgb") -> TaskReplyPayload:
 
 
 def run_sound_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
-    """Run the task `sound`: return the clip's sound samples as 16-bit little-endian numbers.
-
-    A clip without sound gives no blob.
-    """
+    """Return the clip's samples as 16-bit little-endian numbers; no blob without sound."""
     from unreel.media.sound import NoSound, read_mono_sound
 
     asked = parse_request_fields(ClipReadRequest, request)

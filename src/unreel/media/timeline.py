@@ -161,10 +161,7 @@ def read_frame_timeline(
 def read_open_clip_timeline(
     clip: OpenClip, file: BinaryIO, *, max_pixels: int, max_packets: int = MAX_PACKETS
 ) -> FrameTimeline:
-    """Read the display time of every frame of the open `clip`, which is at its end afterwards.
-
-    `file` is the file from which `clip` was opened.
-    """
+    """Read every frame's display time of `clip`, opened from `file`; it is at its end afterwards."""
     with translate_media_errors():
         packets = read_packet_times(clip, (clip.stream,), max_packets=max_packets)
     first = None
@@ -300,8 +297,5 @@ def _compute_key_frame_indices(ticks: tuple[int, ...], key_ticks: list[int]) -> 
 
 
 def _is_hidden_packet(packet: "Packet[Stream]", *, decoder: str) -> bool:
-    """Return whether a VP8 packet is a reference picture that is never shown.
-
-    VP9 needs no check: it packs such pictures into other packets.
-    """
+    """Return whether a VP8 packet is a reference picture, never shown; VP9 packs them into others."""
     return decoder == "vp8" and not memoryview(packet)[0] & _VP8_SHOWN

@@ -47,10 +47,7 @@ class PlayerVideo:
     """True for a re-encoded copy, because browsers do not play the clip's own form."""
 
     def instants_us(self) -> Iterator[int]:
-        """Yield the time of each frame, in microseconds after the first frame.
-
-        Yields nothing if the frame rate varies or the clip has more than 20,000 frames.
-        """
+        """Yield frame times in microseconds from the first; none if the rate varies or above 20,000 frames."""
         if self.rate is not None and self.n_frames <= _MOST_INSTANTS:
             yield from (
                 convert_to_microseconds(index / self.rate) for index in range(self.n_frames)
@@ -60,10 +57,7 @@ class PlayerVideo:
 def prepare_player_video(
     clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int = INLINE_BYTES
 ) -> PlayerVideo | Failure:
-    """Prepare the clip for the player of a page in the directory `out`; re-encode it if necessary.
-
-    A clip of more than `inline_bytes` bytes is written to `out`; a smaller clip is embedded.
-    """
+    """Prepare the clip, re-encoded if necessary: above `inline_bytes` in `out`, else embedded."""
     facts = clip.facts
     way = _PLAYABLE.get((facts.container, facts.video.codec))
     if way is None or facts.video.pixel_format not in _EIGHT_BIT:

@@ -101,10 +101,7 @@ def build_player_spec(
     shown_us: Iterable[int] = (),
     tracks: Iterable[PlayerTrackSpec] = (),
 ) -> PlayerSpec:
-    """Build the player configuration of `footage` and `tracks`.
-
-    The player opens at the first onset that an answer names.
-    """
+    """Build the player's configuration; it opens at the first onset that an answer names."""
     tracks = tuple(tracks)
     found = [trace for track in tracks if track.kind == "answer" for trace in track.traces]
     return PlayerSpec(

@@ -176,10 +176,7 @@ _NO_ANSWER: Final = re.compile(
 
 
 def build_unparsed_result(reason: UnparsedReason, found: str = "") -> Unparsed:
-    """Return the result for a part of an answer that could not be parsed: the reason and its text.
-
-    The text `found` is shortened to `READABLE` characters.
-    """
+    """Return an unparsable part as its reason and text, shortened to `READABLE` characters."""
     seen = found.strip()
     return Unparsed(reason, seen if len(seen) <= READABLE else seen[: READABLE - 1] + "…")
 
@@ -218,10 +215,7 @@ def strip_markup(text: str) -> str:
 
 @cache
 def _build_digit_table() -> dict[int, str | None]:
-    """Return a character table that maps digits of every script to ASCII digits.
-
-    The table removes Arabic vowel signs, because they are optional in writing.
-    """
+    """Return a table that maps every script's digits to ASCII and drops optional Arabic vowel signs."""
     codes = (code for code in range(0x660, 0x1FC00) if chr(code).isdecimal())
     signs = dict.fromkeys((0x640, 0x200B, 0x2060, *range(0x64B, 0x653)), None)
     return {code: str(unicodedata.decimal(chr(code))) for code in codes} | signs
@@ -233,10 +227,7 @@ def is_refusal_or_error(text: str) -> bool:
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether an answer, without its thoughts, begins with a refusal.
-
-    A text that says that it cannot decide is not a refusal.
-    """
+    """Return whether an answer, without thoughts, begins with a refusal; indecision is no refusal."""
     match = _NO_ANSWER.match(strip_thinking(text).lstrip()[:SHORT])
     return match is not None and match["refusal"] is not None and match["undecided"] is None
 
@@ -276,10 +267,7 @@ def _compile_tag_pattern(name: str, mode: Mode) -> re.Pattern[str]:
 
 
 def choose_first_parsed_result(attempts: Iterable[R | Unparsed]) -> R | Unparsed:
-    """Return the first of several parse results that is not `Unparsed`.
-
-    If all are `Unparsed`, return the one that understood most of the text, judged by its reason.
-    """
+    """Return the first parsed result, else the `Unparsed` one whose reason understood most."""
     best = Unparsed(UnparsedReason.MISSING)
     for result in attempts:
         if not isinstance(result, Unparsed):

@@ -257,11 +257,7 @@ _GLYPH: Final = re.compile(
 
 
 def replace_number_words(text: str) -> str:
-    """Return `text` with its number words from zero to ten replaced by digits.
-
-    Chinese, Japanese and Korean numerals are replaced only if they are the whole text or precede a
-    unit.
-    """
+    """Replace number words from zero to ten by digits; CJK ones only if alone or before a unit."""
     if (alone := text.strip()) in _GLYPHS:
         return str(_GLYPHS[alone])
     plain = _WORD.sub(lambda word: str(_VALUES[word[0].lower()]), text)

@@ -124,10 +124,7 @@ def parse_answer_fields(text: str) -> tuple[AnswerField, ...]:
 
 
 def get_field_values(found: Sequence[AnswerField], *kinds: Kind) -> list[str]:
-    """Return the values of an answer's fields of these kinds, such as "label".
-
-    If fields are named final, only their values are returned; preliminary ones are excluded.
-    """
+    """Return an answer's field values of these kinds; only final ones if some are named final."""
     said = [field for field in found if field.kind in kinds and field.value]
     final = [field for field in said if field.is_last_word]
     return [
@@ -136,10 +133,7 @@ def get_field_values(found: Sequence[AnswerField], *kinds: Kind) -> list[str]:
 
 
 def find_first_json_object(text: str) -> Mapping[str, Any]:
-    """Return the first JSON object in `text`; empty if there is none.
-
-    An object with syntax errors is read as far as its name-value pairs can be found.
-    """
+    """Return the first JSON object in `text`, as far as its pairs can be read; empty if there is none."""
     bare = text.strip()
     for opening in islice(_OPENS_JSON.finditer(bare), _MOST_TRIES):
         source = bare[opening.end() - 1 :]
@@ -231,10 +225,7 @@ def _iter_line_fields(text: str) -> Iterator[AnswerField]:
 
 
 def _is_field_heading(head: re.Match[str]) -> bool:
-    """Return whether a match of the heading pattern is the name of a field.
-
-    It is if a colon or another sign follows. Without one, it must be a heading or in bold.
-    """
+    """Return whether a match is a field's name: followed by a colon or sign, or a heading or bold."""
     if head["sign"].strip():
         return True
     return "#" in head["marks"] or "**" in head["marks"] or "【" in head["marks"]

@@ -32,10 +32,7 @@ def compute_group_scorecards(
     groups_of: Callable[[ScoredQuestion[Any, Any]], Iterable[str]],
     seed: int,
 ) -> dict[str, Scorecard]:
-    """Compute a scorecard for each group of rows, by group name.
-
-    `groups_of` returns the groups of a row, which may be several or none.
-    """
+    """Compute a scorecard by group name; `groups_of` returns a row's groups, several or none."""
     groups: dict[str, list[ScoredQuestion[Any, Any]]] = {}
     for row in rows:
         for name in groups_of(row):
@@ -46,11 +43,7 @@ def compute_group_scorecards(
 def add_benchmark_part_metrics(
     figures: ProtocolMetrics,
 ) -> Callable[[ProtocolScorer[T, V]], ProtocolScorer[T, V]]:
-    """Return a decorator for scorers that adds metrics for each part of the benchmark.
-
-    A part is the clips of one difficulty or one error family. The metrics are those in
-    `figures.by_part`.
-    """
+    """Return a scorer's decorator that adds `figures.by_part` for each difficulty and error family."""
 
     def tell(score: ProtocolScorer[T, V]) -> ProtocolScorer[T, V]:
         @wraps(score)

@@ -75,10 +75,7 @@ _SHORT_GAP: Final = 2
 
 
 def parse_claimed_label(text: str) -> Label | Unparsed:
-    """Return the label, real or generated, that the prose `text` claims for a clip, or `Unparsed`.
-
-    The reason is `MISSING` if the text names no label, and `AMBIGUOUS` otherwise.
-    """
+    """Return the label that `text` claims; `Unparsed` as `MISSING` if it names none, else `AMBIGUOUS`."""
     chosen: Label | None = None
     asked: Label | None = None
     turned = divided = spoken = supposed = False
@@ -166,10 +163,7 @@ def _iter_affirmed_labels(found: Iterable[AnswerField]) -> Iterator[Label]:
 
 
 def _iter_digit_labels(found: Iterable[AnswerField]) -> Iterator[Label]:
-    """Yield the label whose field is 1 if the field of the other label is 0: `real: 1, fake: 0`.
-
-    A single such field is ignored, because it does not define what 1 means.
-    """
+    """Yield the label of a field that is 1 if the other is 0; a single field does not define 1."""
     sides = ((_WORD.fullmatch(field.name.replace("_", " ")), field.value) for field in found)
     said = {(_get_word_label(side), digit) for side, digit in sides if side and digit in {"0", "1"}}
     for label in Label:
@@ -201,10 +195,7 @@ def _offers_both_labels(found: Sequence[re.Match[str]]) -> bool:
 
 
 def _find_clause_claim(telling: Iterable[re.Match[str]], earlier: str) -> Label | None:
-    """Return the label that a clause claims; `None` if it claims none or both.
-
-    `telling` are the label words of the clause, `earlier` the previous clauses of its sentence.
-    """
+    """Return a clause's label from its label words and earlier clauses; `None` if none or both."""
     said = {
         label
         for word in telling
@@ -277,10 +268,7 @@ def _is_claim_negated_after(after: str) -> bool | None:
 
 
 def _is_claim_negated(before: str, earlier: str) -> bool | None:
-    """Return whether the text before a claim negates it; `None` if that is ambiguous.
-
-    `earlier` are the previous clauses of the sentence.
-    """
+    """Return whether the text before a claim, or an earlier clause, negates it; `None` if ambiguous."""
     rest, n_refuting = claim_words.REFUTES.subn(" ", before)
     rest, n_short = claim_words.DENIES_SHORT.subn(" ", rest)
     verbs = {match[0].lower() for match in claim_words.DENIES.finditer(rest)}
@@ -303,10 +291,7 @@ def _is_claim_negated(before: str, earlier: str) -> bool | None:
 
 
 def _is_claim_negated_by_noun(noun: str, gap: str) -> bool | None:
-    """Return whether `no`, `without` or the like negates the claim that follows after `gap`.
-
-    Return `None` if that is ambiguous. Otherwise the word negates only its own noun.
-    """
+    """Return whether `no` or the like negates the claim after `gap`, not its noun; `None` if ambiguous."""
     verb = claim_words.SUGGESTS.search(gap)
     if (
         verb
@@ -333,10 +318,7 @@ def _is_claim_negated_by_noun(noun: str, gap: str) -> bool | None:
 
 
 def _is_negation_carried_over(before: str, earlier: str) -> bool | None:
-    """Return whether a negation in an earlier clause of the sentence also applies to this clause.
-
-    Return `None` if the clause begins with `which` or the like, because that is ambiguous.
-    """
+    """Return whether an earlier negation applies here; `None`, ambiguous, after `which` or the like."""
     denials = (
         claim_words.DENIES,
         claim_words.DENIES_SHORT,

@@ -89,11 +89,7 @@ class ProtocolMetrics:
     """Metrics for each part that the benchmark names, as `METRIC: difficulty=hard`."""
 
     def ranks_by(self, *, judged: bool) -> str:
-        """Return the name of the metric that ranks a leaderboard.
-
-        `judged` states whether a judge scored the explanations; some protocols rank by another metric
-        without one.
-        """
+        """Return the metric that ranks a leaderboard; it may be another one if no judge scored (`judged`)."""
         return self.ranking if judged or self.ranking_unjudged is None else self.ranking_unjudged
 
     def __getitem__(self, metric: str) -> MetricDefinition:
@@ -147,10 +143,7 @@ F1: Final = MetricDefinition(
 
 
 def build_detection_metric_definitions(group: str, ranks: str) -> tuple[MetricDefinition, ...]:
-    """Return the definitions of AUC and TPR for a score that separates generated from real clips.
-
-    `ranks` is the verb phrase between the two clips in the definition of AUC.
-    """
+    """Return the definitions of AUC and TPR; `ranks` is the verb phrase between two clips."""
     return (
         MetricDefinition(
             metric="auc",

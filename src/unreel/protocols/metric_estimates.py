@@ -151,10 +151,7 @@ def _are_independent_shares(parts: Sequence[WeightedMean], ties: ClusterIds) -> 
 
 
 def _group_into_strata(parts: Sequence[WeightedMean]) -> list[WeightedProportion]:
-    """Group rows by the set of terms that contain them; return a weighted proportion per group.
-
-    The sum of these proportions equals the sum of the terms.
-    """
+    """Return a weighted proportion per set of terms that contain a row; they sum to the sum of terms."""
     sizes = [int(part.held.sum()) for part in parts]
     codes = DistinctRowIndices.of(part.held for part in parts)
     right = np.zeros(len(codes.code), np.bool_)
@@ -257,10 +254,7 @@ class LabelPredictions:
 
 
 def measure_label_f1(calls: LabelPredictions, *, seed: int) -> Measured:
-    """Return F1 for the label `generated`, in percent.
-
-    A generated clip without a readable answer counts as missed.
-    """
+    """Return F1 in percent for `generated`; generated clips without a readable answer count as missed."""
     if not len(calls.said):
         return Unmeasured("no rows")
     called = calls.said == CALLS[Label.GENERATED]
@@ -293,10 +287,7 @@ class ScoredClips:
 def iter_detection_metrics(
     scored: ScoredClips, *, coverage: Coverage, why_none: str, seed: int
 ) -> Iterator[Metric]:
-    """Yield the metrics of a detection score: AUC, and TPR in percent at two false positive rates.
-
-    `why_none` is the reason to report if there are no scores.
-    """
+    """Yield AUC, and TPR in percent at two false positive rates; `why_none` explains absent scores."""
     truth, scores, clips = scored.generated, scored.scores, scored.clips
     value: Measured = Unmeasured(why_none)
     if len(scores):

@@ -13,10 +13,7 @@ PERCENT: Final = 100
 def compute_trace_overall_score(
     *, accuracy: float, explanation: float, box_iou: float, time_distance: float
 ) -> float:
-    """Compute DeepTraceReward's overall score, 0 to 100, from four metrics of 0 to 100 each.
-
-    The box distance is not included. A time distance of 100 contributes 0.
-    """
+    """Compute DeepTraceReward's overall score from four metrics (0 to 100), without box distance."""
     parts = (accuracy, explanation, box_iou, time_distance)
     if not all(0 <= part <= PERCENT for part in parts):
         msg = f"the parts of overall lie between 0 and 100, got {parts}. Give percentages"
@@ -36,10 +33,7 @@ def compute_pooled_accuracy(
 def compute_balanced_accuracy(
     *, real_correct: int, n_real: int, fake_correct: int, n_fake: int
 ) -> float:
-    """Compute the mean of the accuracies on real and on generated clips, in percent.
-
-    Both accuracies have equal weight, independent of the number of clips.
-    """
+    """Compute the mean of the accuracies on real and generated clips, in percent, equally weighted."""
     _require_valid_counts(real_correct, n_real)
     _require_valid_counts(fake_correct, n_fake)
     return float(PERCENT * (Fraction(real_correct, n_real) + Fraction(fake_correct, n_fake)) / 2)

@@ -67,10 +67,7 @@ def split_prompt_at_clips(prompt: str) -> tuple[str, str]:
 
 
 def shows_frame_times(instrument: str, marks: Marks = "default") -> bool:
-    """Return whether questions of the protocol `instrument` show the time of each frame.
-
-    `marks` is the condition's setting. By default the protocol decides; an unknown one has no times.
-    """
+    """Return whether questions show frame times: `marks`, else the protocol's default, else no."""
     if marks != "default":
         return marks == "on"
     return instrument in PROTOCOLS and get_protocol(instrument).shows_times

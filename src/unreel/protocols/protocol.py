@@ -327,10 +327,7 @@ def get_protocol(name: str) -> Protocol[Any, Any]:
 
 
 def list_protocol_names(subject: Subject | None = None) -> tuple[str, ...]:
-    """Return the names of all protocols, or of those about `subject`, in display order.
-
-    Protocols of other packages are always listed, because they are not loaded here.
-    """
+    """Return protocol names, about `subject` if given, in display order; other packages' are always listed."""
     ours = tuple(PROTOCOLS.entries)
     brought = tuple(name for name in PROTOCOLS.names() if name not in ours)
     if subject is None:

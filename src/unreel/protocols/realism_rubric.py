@@ -72,10 +72,7 @@ def measure_trace_coverage(traces: Sequence[Trace], *, duration_us: int) -> Trac
 
 
 def measure_box_union_area(boxes: Iterable[Box]) -> Fraction:
-    """Compute the fraction of the frame that the union of `boxes` covers.
-
-    Corners are rounded to a billionth of the side length.
-    """
+    """Compute the fraction of the frame under `boxes`; corners are rounded to a billionth of a side."""
     rectangles = sorted({_convert_box_to_grid(box) for box in boxes}, key=lambda r: r[1])
     edges = sorted({x for (x0, x1), _ in rectangles for x in (x0, x1)})
     area = 0

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from unreel.recipes.section import LARGEST, RecipeNumberUnit, RecipeSection
+from unreel.recipes.validation import LARGEST, RecipeNumberUnit, RecipeSection
 
 _KINDS: Final = {
     bool: "true or false",

@@ -24,7 +24,7 @@ from unreel.evaluation.scored_columns import InternedTextColumn, InternedValueCo
 from unreel.evaluation.scoring import Rows, score_run
 from unreel.protocols.protocol import Protocol, ScoredQuestion
 from unreel.reviewers.registry import FLOORS
-from unreel.stats.label_digests import LabelDigestList, digest_label
+from unreel.stats.jackknife_values import LabelDigestList, digest_label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +36,7 @@ class ReportClip:
 
 
 class StoredAnswerColumns:
-    """Compact copy of the stored answers for one condition, with the columns that a report needs.
-
-    Texts are stored as bytes; equal values of other columns are stored once.
-    """
+    """Compact answers under one condition: texts as bytes, equal values of other columns stored once."""
 
     TEXTS: ClassVar = ("text", "notes")
     NUMBERS: ClassVar = (
@@ -157,11 +154,7 @@ class ReportEntrant:
 
 
 def read_report_entrants(run: EvalRun, *, judge: str | None = None) -> tuple[ReportEntrant, ...]:
-    """Return an entrant for each condition of `run`. No question is sent.
-
-    `judge` names the model of the stored rulings of `unreel score --judge`; without it explanations
-    stay unmeasured.
-    """
+    """Return an entrant per condition, without questions; `judge` is the model of the stored rulings, if any."""
     read: list[Rows] = []
     scores = score_run(
         run, score_texts=partial(_judge_and_append_rows, read, _find_explanation_judges(run, judge))

@@ -49,10 +49,7 @@ class ReviewerMistake:
 
     @property
     def weight(self) -> tuple[int, bool, float, int, str]:
-        """Return the sort key of the mistake: wrong answers before failures, the worst first.
-
-        Among wrong answers the most confident ones and the largest score errors come first.
-        """
+        """Return a mistake's sort key: failures last; wrong answers by confidence and score error, worst first."""
         sure = -1.0 if self.confidence is None else self.confidence
         return (
             _ORDER.index(self.status),
@@ -146,10 +143,7 @@ def build_reviewer_page_files(
     name: str,
     addresses: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> dict[str, str]:
-    """Build the page of the reviewer `contender` and its tables; return the texts by file name.
-
-    The report shows `contender` as `name`; `addresses` gives the links to the clips.
-    """
+    """Build a reviewer's page and tables as texts by file name; `addresses` are links to the clips."""
     found = list_mistakes_worst_first(contender.entrant)
     figures = replace(
         _build_metric_table(board, contender), file=f"{FOLDER}/reviewer-{contender.place}"

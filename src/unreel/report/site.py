@@ -41,6 +41,7 @@ from unreel.report.boards.table_downloads import (
     build_latex_downloads,
     build_table_files,
     format_clips_csv,
+    replace_report_files,
 )
 from unreel.report.clips.clip_browser import ClipBrowserData, build_clip_browser
 from unreel.report.clips.clip_files import FOLDER as BOOK
@@ -118,7 +119,9 @@ def write_report(
     tables = {CLIPS: format_clips_csv(browser)}
     for table in (t for board in boards for panel in board.panels for t in panel.all_tables):
         tables |= build_table_files(table)
-    _replace_report_files(folder, tables | _build_reviewer_files(boards, names, browser))
+    replace_report_files(
+        folder, tables | _build_reviewer_files(boards, names, browser), (REVIEWERS, TABLES), _OURS
+    )
     page = folder.write(PAGE, _render_report_page(boards, browser, tables).encode())
     return WrittenReport(
         page=page,
@@ -153,16 +156,6 @@ def _build_reviewer_files(
                 board, contender, name=name, addresses=browser.addresses
             )
     return files
-
-
-def _replace_report_files(folder: OutputDirectory, files: Mapping[str, str]) -> None:
-    """Write `files`, and remove the files of an earlier report that are not among them."""
-    for within in (REVIEWERS, TABLES):
-        for name in folder.files(within):
-            if _OURS.fullmatch(name) and f"{within}/{name}" not in files:
-                folder.remove(f"{within}/{name}")
-    for name, text in files.items():
-        folder.write(name, text.encode())
 
 
 def _iter_report_boards(entrants: Sequence[ReportEntrant]) -> Iterator[ReportBoard]:

@@ -168,10 +168,7 @@ class ClipInputLoader:
 def build_review_request(
     question: Question, shown: tuple[ClipInput, ...], *, key: str, prompt: str = "", name: str = ""
 ) -> ReviewRequest:
-    """Build the request that asks a reviewer `question` about the clip inputs `shown`.
-
-    `prompt` and `name` have the same meaning as in `ReviewDispatcher.ask`.
-    """
+    """Build the request of `question` about `shown`; `prompt`, `name` as in `ReviewDispatcher.ask`."""
     text = (
         prompt or get_protocol(question.instrument.protocol).prompt(question.condition.prompt).text
     )
@@ -240,10 +237,7 @@ class ReviewDispatcher:
         prompt: str = "",
         name: str = "",
     ) -> AskedQuestionResult:
-        """Send `question` with the loaded inputs `shown`, and return the result.
-
-        If `shown` is a failure, nothing is sent and the failure is the outcome.
-        """
+        """Send `question` with inputs `shown` and return the result; a failure `shown` is the outcome, unsent."""
         reviewer = asked.reviewer
         exhibits = () if isinstance(shown, Failure) else shown
         sheet = build_review_request(

@@ -9,7 +9,7 @@ from unreel.media.messages import MAX_PIXELS
 from unreel.media.sampling import parse_sampling
 from unreel.protocols.presentation import LEAST_PIXELS, shows_frame_times
 from unreel.protocols.protocol import Protocol
-from unreel.recipes.section import RecipeSection, Text
+from unreel.recipes.validation import RecipeSection, Text
 
 PAPER: Final = "paper"
 
@@ -30,10 +30,7 @@ class ConditionSection(RecipeSection):
 
     @model_serializer(mode="wrap")
     def _written(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return the section as a dict; keys that later releases added are omitted at their defaults.
-
-        So the text of older recipes stays the same.
-        """
+        """Return the section without later keys at their defaults, so that older recipes keep their text."""
         kept: dict[str, Any] = dump(self)
         return {name: value for name, value in kept.items() if (name, value) not in LATER.items()}
 

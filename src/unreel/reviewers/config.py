@@ -15,7 +15,7 @@ from unreel.core.registry import LazyImport, require_extra
 from unreel.core.server_keys import parse_server_url
 from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.protocol import Mode, Protocol, get_protocol
-from unreel.recipes.section import (
+from unreel.recipes.validation import (
     MOST_PARTS,
     Connections,
     Count,
@@ -163,10 +163,7 @@ class ReviewerSection(RecipeSection):
 
     @property
     def assumes_box_space(self) -> bool:
-        """Return whether the boxes of a served model are assumed to be in pixels.
-
-        They are if neither the model's family nor its box space is known.
-        """
+        """Return whether pixels are assumed: neither a served model's family nor its box space is known."""
         own = self._family() if self.is_served and self.box_space is None else None
         return own is not None and own.name == "unknown" and self.family is None
 
@@ -346,10 +343,7 @@ class ReviewerSection(RecipeSection):
 
     @property
     def patience(self) -> "RetryPolicy":
-        """Return the retry policy of requests, whose deadline allows two full attempts.
-
-        An outage is waited for at most half of the deadline, and at most 60 s.
-        """
+        """Return the retry policy: two full attempts; outages wait half the deadline, 60 s at most."""
         from unreel.core.retry import RetryPolicy
 
         half_s = self.deadline_s / 2

@@ -97,10 +97,7 @@ class Reviewer(Protocol):
         ...
 
     def box_space(self, exhibit: ClipInput) -> str:
-        """Return the coordinate space of the boxes in the reviewer's answers about the clip `exhibit`.
-
-        `protocols.space.parse_box_space` defines the notation.
-        """
+        """Return the box space of answers about `exhibit`, as `protocols.box_space.parse_box_space` reads it."""
         ...
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:

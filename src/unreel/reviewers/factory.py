@@ -36,10 +36,7 @@ class ReviewerFactory:
     max_cost_usd: Decimal | None = None
 
     def after(self, before: EarlierSpending) -> "ReviewerFactory":
-        """Return the factory of the same reviewer, with the cost `before` counted towards its cost limit.
-
-        Without a limit, return this factory.
-        """
+        """Return the factory with the cost `before` counted towards its limit; itself without a limit."""
         if self.max_cost_usd is None:
             return self
         return replace(self, build=partial(self.build, before=before))

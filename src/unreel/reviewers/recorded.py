@@ -77,10 +77,7 @@ class RecordedReviewer:
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswersFile:
-    """Indexed JSONL file of recorded answers.
-
-    The index needs 16 bytes of memory per line. Answers are read from the file on request.
-    """
+    """Indexed JSONL file of recorded answers, read on request; a line costs 16 bytes of memory."""
 
     path: Path
     _marks: NDArray[np.uint64]
@@ -89,10 +86,7 @@ class RecordedAnswersFile:
     """Where in the file the line of each mark begins."""
 
     def get(self, handle: str, /) -> Reply | Failure | None:
-        """Read the recorded outcome of the key `handle` from the file; return `None` if it is missing.
-
-        Return a failure if the file changed after it was indexed.
-        """
+        """Read the outcome of the key `handle`, `None` if missing; a failure if the file changed since."""
         mark = np.uint64(_hash_recorded_answer_key(handle))
         first = int(np.searchsorted(self._marks, mark, side="left"))
         last = int(np.searchsorted(self._marks, mark, side="right"))
@@ -152,10 +146,7 @@ def open_recorded_reviewer(path: Path, *, name: str) -> RecordedReviewer:
 
 
 def _load_recorded_outcomes(path: Path) -> dict[str, Reply | Failure]:
-    """Load all recorded outcomes of a CSV, TSV or Parquet file into memory.
-
-    Rows of these formats cannot be read by their offset.
-    """
+    """Load all outcomes of a CSV, TSV or Parquet file, whose rows have no offset to read by."""
     outcomes: dict[str, Reply | Failure] = {}
     for given in read_answer_file(path):
         if isinstance(given, Rejected):
@@ -215,10 +206,7 @@ def _iter_request_keys(sheet: ReviewRequest) -> Iterator[str]:
 
 
 def _list_path_suffixes(location: str) -> list[str]:
-    """Return the ends of a path, the longest first: `a/b/c.mp4`, `b/c.mp4`, `c.mp4`.
-
-    The list has the same length for every location.
-    """
+    """Return a path's ends, longest first (`a/b.mp4`, `b.mp4`), as many for every location."""
     parts = [""] * _DEEPEST + location.split("/")
     return ["/".join(filter(None, parts[-n:])) for n in range(_DEEPEST, 0, -1)]
 

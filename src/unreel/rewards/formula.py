@@ -36,10 +36,7 @@ Calibrators = Mapping[tuple[str, str], Callable[[float], float]]
 def compute_reward(
     verdicts: Sequence[ReviewerVerdict], clip: Clip, calibrators: Calibrators
 ) -> Reward:
-    """Return the reward of `clip` from all `verdicts` about it.
-
-    One failed or unreadable verdict makes the value `None`: values over different verdicts are not comparable.
-    """
+    """Return the reward from all `verdicts`; `None` as value if one failed, since it is not comparable."""
     failure = next(iter(_iter_verdict_failures(verdicts)), None)
     parts, duration_us = {}, convert_to_microseconds(clip.facts.video.duration_s)
     sides = [(v, p) for v in verdicts if (p := get_real_probability(v.outcome)) is not None]
@@ -86,10 +83,7 @@ def combine_reward_parts(parts: Mapping[str, float]) -> float:
 
 
 def get_real_probability(outcome: Verdict | Failure) -> float | None:
-    """Return the probability of real that a verdict states; `None` if it states none.
-
-    A verdict with only a label has probability 0 or 1.
-    """
+    """Return a verdict's probability of real, 0 or 1 for a mere label; `None` if it states none."""
     match outcome:
         case RealityVerdict(confidence=float()):
             stated = outcome.p_generated
@@ -113,10 +107,7 @@ def _compute_realism_part(outcome: Verdict | Failure) -> float | None:
 def _build_reward_map(
     verdicts: Iterable[ReviewerVerdict], clip: Clip, duration_us: int
 ) -> RewardMap | None:
-    """Build the reward map of all traces in `verdicts`.
-
-    The result is `None` if no `trace` question was asked, or if one of its answers is unreadable.
-    """
+    """Build the map of all traces; `None` without `trace` questions or with an unreadable answer."""
     traces: list[RewardMapTrace | None] = []
     tubes: list[tuple[RewardMapTrace, ...]] = []
     for verdict in verdicts:

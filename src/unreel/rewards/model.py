@@ -5,8 +5,10 @@ import threading
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Protocol, Self, TypeVar
 
 from unreel.core.clip import Clip, ClipId
 from unreel.core.content_ids import compute_clip_id, digest
@@ -32,10 +34,45 @@ from unreel.reviewers.factory import (
     ReviewerPool,
     wrap_open_reviewer,
 )
-from unreel.rewards.answer_store import AnswerStore, CachedAnswer, QuestionClaimState
 from unreel.rewards.calibration import RewardCalibration
 from unreel.rewards.formula import compute_reward
 from unreel.rewards.result import FORMULA, ReviewerVerdict, Reward
+
+
+@dataclass(frozen=True, slots=True)
+class CachedAnswer:
+    """Stored text of a reviewer's answer, and the coordinate space of the boxes in it."""
+
+    text: str
+    box_space: str | None = None
+
+
+class QuestionClaimState(Enum):
+    """State of a question without a stored answer after a process tried to claim it."""
+
+    OURS = "ours"
+    """This process asks it now."""
+    BUSY = "busy"
+    """Another process is asking it."""
+    INTERRUPTED = "interrupted"
+    """The process that asked it ended before it stored the answer, and it must not be asked twice."""
+
+
+class AnswerStore(Protocol):
+    """Interface of a store of answers by question key; its methods may block and run in threads."""
+
+    def find(self, key: str, /) -> CachedAnswer | None:
+        """Return the stored answer to the question `key`; `None` if there is none."""
+
+    def claim(self, key: str, /) -> CachedAnswer | QuestionClaimState:
+        """Return the stored answer to the question `key`, or claim the question for this process."""
+
+    def store(self, key: str, answer: CachedAnswer, /) -> None:
+        """Store the answer to a claimed question and end the claim."""
+
+    def release(self, key: str, /) -> None:
+        """End this process's claim of a question that got no answer."""
+
 
 T = TypeVar("T")
 Looks = dict[frozenset[InputKind], "asyncio.Task[tuple[ClipInput, ...] | Failure]"]

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Measured, Unmeasured
-from unreel.stats.bootstrap import StatisticLimits, bootstrap
+from unreel.stats.bootstrap import bootstrap_coefficient
 from unreel.stats.resampling import Statistic
 from unreel.stats.row_sample import Array, Clusters, IntArray, RowSample, weighted_sum
 
@@ -31,9 +31,8 @@ def krippendorff_alpha(
     if isinstance(found, Unmeasured):
         return found
     sample, units, values = found
-    limits = StatisticLimits(-1.0, 1.0, sample.n_free)
     statistic = _build_alpha_statistic(units, values, scale=scale)
-    return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
+    return bootstrap_coefficient(statistic, sample, seed=seed, level=level)
 
 
 def cohen_kappa(
@@ -58,9 +57,8 @@ def cohen_kappa(
         return Unmeasured(f"both raters always say {labels[0]}: agreement and chance look the same")
     ours, theirs = codes.astype(np.float64).reshape(2, -1)
     sample = RowSample.of((ours, theirs), clusters)
-    limits = StatisticLimits(-1.0, 1.0, sample.n_free)
     statistic = _build_kappa_statistic(sample, len(labels))
-    return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
+    return bootstrap_coefficient(statistic, sample, seed=seed, level=level)
 
 
 def fleiss_kappa(ratings: npt.ArrayLike, *, seed: int, level: float = 0.95) -> Measured:
@@ -74,9 +72,8 @@ def fleiss_kappa(ratings: npt.ArrayLike, *, seed: int, level: float = 0.95) -> M
     if isinstance(found, Unmeasured):
         return found
     sample, units, values = found
-    limits = StatisticLimits(-1.0, 1.0, sample.n_free)
     statistic = _build_fleiss_statistic(_count_ratings_per_unit(units, len(values)))
-    return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
+    return bootstrap_coefficient(statistic, sample, seed=seed, level=level)
 
 
 def _build_rating_units(ratings: npt.ArrayLike) -> tuple[RowSample, IntArray, Array] | Unmeasured:

@@ -222,10 +222,7 @@ def compute_bootstrap_interval(
 def _compute_bounded_interval(
     value: float, replicates: Array, limits: StatisticLimits, *, n_clusters: float, level: float
 ) -> tuple[float, float]:
-    """Compute the interval of a proportion that is as uncertain as the resamples.
-
-    The number of trials of the proportion is chosen to match the variance of the resamples.
-    """
+    """Compute a proportion's interval with as many trials as match the resamples' variance."""
     from scipy.special import stdtrit
 
     reach = limits.high - limits.low
@@ -281,3 +278,11 @@ def require_values_in_bounds(values: Array, bounds: tuple[float, float]) -> None
 def _build_mean_statistic(sample: RowSample) -> Statistic:
     rows = sample.columns[0]
     return lambda weights: weighted_sum(weights, rows) / weights.sum(axis=1)
+
+
+def bootstrap_coefficient(
+    statistic: Statistic, sample: RowSample, *, seed: int, level: float
+) -> Measured:
+    """Compute a coefficient from -1 to 1 with an interval clustered by clip; n counts rows."""
+    limits = StatisticLimits(-1.0, 1.0, sample.n_free)
+    return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)

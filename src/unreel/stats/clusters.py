@@ -1,6 +1,7 @@
-"""Scene and creator of every row as numbers, and resampling of groups of rows."""
+"""Scene and creator of every row as numbers, resampling of groups of rows, and connected groups of names."""
 
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,12 +11,12 @@ import numpy.typing as npt
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import RowCluster
-from unreel.stats.jackknife_values import get_jackknife_groups
-from unreel.stats.label_digests import (
+from unreel.stats.jackknife_values import (
     DIGEST_BYTES,
     LabelDigestList,
     Numbers,
     digest_label,
+    get_jackknife_groups,
     rank_digests,
 )
 
@@ -63,10 +64,7 @@ class LabelNumbering:
         return tuple(self._known if self._stand else sorted(self._known))
 
     def numbers(self) -> Numbers:
-        """Return the label number of every row; labels are numbered in sorted order, or as in `known`.
-
-        Too many labels to store as text are numbered by the order of their digests.
-        """
+        """Return rows' label numbers in sorted order, as in `known`, or by digest if they are too many."""
         if self._digests:
             return rank_digests(self._digests)
         if self._stand or not self._known:
@@ -136,10 +134,7 @@ class ClusterIds:
 
     @property
     def n_free(self) -> float:
-        """Return Kish's effective number of scenes.
-
-        It is the number of scenes with equally many rows that would give the same information.
-        """
+        """Return Kish's effective number of scenes: as many equal scenes give the same information."""
         rows = np.bincount(self.scene)
         return float(rows.sum() ** 2 / (rows**2).sum())
 
@@ -262,10 +257,7 @@ class _RowGroupCounts:
 
     @classmethod
     def of(cls, numbers: IntArray, starts: IntArray, *, n_groups: int) -> "_RowGroupCounts":
-        """Build the table of groups per distinct row from `numbers`, the group number of each sorted row.
-
-        `starts` holds the index at which each distinct row starts.
-        """
+        """Build the groups per distinct row, given sorted group `numbers` and the `starts` of distinct rows."""
         rows = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(numbers)))
         held, times = np.unique(rows * (n_groups + 1) + numbers, return_counts=True)
         row, group = np.divmod(held, n_groups + 1)
@@ -285,10 +277,7 @@ class _RowGroupCounts:
         return merged
 
     def merge_alike(self) -> "tuple[IntArray, _RowGroupCounts]":
-        """Merge groups that contain the same rows; return the size and the rows of each kind of group.
-
-        A group is identified by the sum of random hashes of its rows: two of 64 bits for each row.
-        """
+        """Merge groups of the same rows, by a 128-bit sum of row hashes; return size and rows per kind."""
         row = np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(self.group)))
         by_group = np.argsort(self.group, kind="stable")
         begins = np.searchsorted(self.group[by_group], np.arange(self.n_groups))
@@ -323,3 +312,21 @@ def count_chosen_rows(chosen: BoolArray, starts: IntArray) -> Array:
     """Return, for each distinct row, how many of its occurrences are in the mask `chosen`."""
     counts: Array = np.add.reduceat(chosen, starts, dtype=np.float64)
     return counts
+
+
+def group_connected_names(
+    names: Sequence[str], pairs: Iterable[tuple[str, str]]
+) -> list[list[str]]:
+    """Group `names` that `pairs` connect, directly or through others; the order of names is kept."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    place = {name: number for number, name in enumerate(names)}
+    ends = np.array([(place[first], place[second]) for first, second in pairs], np.intp)
+    rows, columns = ends.reshape(-1, 2).T
+    graph = coo_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(len(names),) * 2)
+    _, labels = connected_components(graph, directed=False)
+    groups: defaultdict[int, list[str]] = defaultdict(list)
+    for name, label in zip(names, labels.tolist(), strict=True):
+        groups[label].append(name)
+    return list(groups.values())

@@ -67,10 +67,7 @@ class CopyingAnnotatorPair:
 def find_copying_annotators(
     annotator: npt.ArrayLike, task: npt.ArrayLike, label: npt.ArrayLike, *, seed: int = 0
 ) -> tuple[CopyingAnnotatorPair, ...] | None:
-    """Find pairs of annotators who seem to copy answers; `None` if no pair could be tested.
-
-    `annotator`, `task` and `label` are columns of integers, one row for each answer.
-    """
+    """Find pairs that seem to copy, from integer columns by answer; `None` if none is testable."""
     who, what, said = (np.asarray(column) for column in (annotator, task, label))
     n_people, n_tasks = int(who.max()) + 1, int(what.max()) + 1
     if not FEWEST_PEOPLE <= n_people <= MOST_PEOPLE:
@@ -148,10 +145,7 @@ def _iter_copying_annotators(
 
 
 def _fit_factor_products(kappas: Array, weights: Array, i: int, j: int) -> Array:
-    """Return `[draw]`: the product of the factors of persons `i` and `j`.
-
-    The factors are fitted by least squares over the pairs with a weight.
-    """
+    """Return per draw the product of two persons' factors, fitted by weighted least squares."""
     factors = np.full(kappas.shape[:2], _FIRST_FACTOR)
     weighed = weights * kappas
     for _ in range(_N_ROUNDS):

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.core.estimate import Measured, Unmeasured
-from unreel.stats.bootstrap import StatisticLimits, bootstrap
+from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_coefficient
 from unreel.stats.resampling import Statistic
 from unreel.stats.row_sample import (
     Array,
@@ -157,7 +157,7 @@ def plcc(
     if flat:
         return Unmeasured(flat)
     sample = RowSample.of((_standardise_column(x), _standardise_column(y)), clusters)
-    return _estimate_correlation(_build_pearson_statistic(sample), sample, seed=seed, level=level)
+    return bootstrap_coefficient(_build_pearson_statistic(sample), sample, seed=seed, level=level)
 
 
 def srocc(
@@ -168,23 +168,13 @@ def srocc(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> Measured:
-    """Compute Spearman's rank correlation with an interval clustered by clip; n counts rows.
-
-    Ties have their average rank.
-    """
+    """Compute Spearman's correlation (ties: average rank) with an interval by clip; n counts rows."""
     x, y = require_float_columns(human, scores)
     flat = _explain_constant_scores(x, y)
     if flat:
         return Unmeasured(flat)
     sample = RowSample.of((x, y), clusters)
-    return _estimate_correlation(_build_spearman_statistic(sample), sample, seed=seed, level=level)
-
-
-def _estimate_correlation(
-    statistic: Statistic, sample: RowSample, *, seed: int, level: float
-) -> Measured:
-    limits = StatisticLimits(-1.0, 1.0, sample.n_free)
-    return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
+    return bootstrap_coefficient(_build_spearman_statistic(sample), sample, seed=seed, level=level)
 
 
 def _explain_constant_scores(x: Array, y: Array) -> str:
@@ -243,10 +233,7 @@ def _build_spearman_statistic(sample: RowSample) -> Statistic:
 
 
 def _compute_centred_ranks(weights: Array, runs: npt.NDArray[np.bool_]) -> Array:
-    """Return average ranks minus their mean, for sorted rows.
-
-    `runs` is true at the first row of each run of equal values.
-    """
+    """Return centred average ranks of sorted rows; `runs` marks the first row of equal values."""
     total = weights if runs.all() else np.add.reduceat(weights, np.flatnonzero(runs), axis=1)
     ranks = np.cumsum(total, axis=1)
     middle = ranks[:, -1:] / 2

@@ -87,10 +87,7 @@ def _run_expectation_maximisation(
     pull: float,
     most_rounds: int,
 ) -> DawidSkeneFit:
-    """Alternate between estimating confusion tables and true labels until the labels stop changing.
-
-    `given[annotator and label, task]` holds counts. At most `most_rounds` rounds are run.
-    """
+    """Alternate confusion tables and labels until stable, `most_rounds` at most, on counts `given`."""
     asked = given.T.tocsr()
     n_labels = posterior.shape[1]
     moved, n_rounds = np.inf, 0

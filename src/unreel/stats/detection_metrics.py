@@ -72,10 +72,7 @@ def f1(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> Measured:
-    """Compute the harmonic mean of precision and recall for the answer `generated`; n counts rows.
-
-    Both columns are 1 for generated. Real clips that were called real have no effect.
-    """
+    """Compute F1 for the answer `generated` (1 in both columns); n counts rows, right real ones have no effect."""
     truth, said = _require_binary_truth(generated, called)
     counted = (truth > 0) | (said > 0)
     if not counted.any():
@@ -137,10 +134,7 @@ def tpr_at_fpr(
 
 
 def _build_detection_rate_statistic(sample: RowSample, fpr: float, *, spare: int) -> Statistic:
-    """Return the statistic that computes the detection rate at the false positive rate `fpr`.
-
-    It assumes `spare` more real clips that are above every threshold.
-    """
+    """Return the detection rate at `fpr`, with `spare` more real clips above every threshold."""
     falling, generated = sample.columns
     starts = np.flatnonzero(find_run_starts(falling))
 
@@ -165,10 +159,7 @@ def balanced_accuracy(
     n_generated: int,
     level: float = 0.95,
 ) -> Measured:
-    """Compute the mean of the accuracies on real and on generated clips; n counts all clips.
-
-    Each clip must be asked once.
-    """
+    """Compute the mean accuracy on real and generated clips, each asked once; n counts all clips."""
     if n_real == 0:
         return Unmeasured("no real clips")
     if n_generated == 0:
@@ -209,10 +200,7 @@ def measure_probability_calibration(
     bins: int = 10,
     level: float = 0.95,
 ) -> ProbabilityCalibration:
-    """Compute the calibration of probabilities in `bins` bins with equally many rows.
-
-    Equal probabilities share a bin.
-    """
+    """Compute calibration in `bins` equal bins; equal probabilities share a bin."""
     truth, told = _require_binary_truth(generated, p_generated)
     if len(told) == 0:
         nothing = Unmeasured("no rows")

@@ -126,10 +126,7 @@ def _estimate_group_variance(values: npt.NDArray[np.float64]) -> _VarianceEstima
 def _estimate_constant_difference(
     value: float, few: int, *, n: int, reach: float, level: float
 ) -> DifferenceTestResult | Unmeasured:
-    """Return the interval of a difference that is the same whichever clips are left out.
-
-    It is the upper bound of a proportion with a count of zero.
-    """
+    """Return the interval of a constant difference: a zero count's upper bound."""
     if math.isinf(reach):
         return Unmeasured(f"all clips are alike; the bare value is {value:.4g}")
     share = 1 - (1 - level) ** (1 / few)
@@ -171,10 +168,7 @@ def adjust_p_values_by_holm(p_values: Sequence[float]) -> tuple[float, ...]:
 def estimate_paired_difference(
     ours: Measured, theirs: Measured, *, groups: JackknifeGroups, reach: float = math.inf
 ) -> DifferenceTestResult | Unmeasured:
-    """Compute the first metric minus the second, both computed inside `jackknife_context(groups)`.
-
-    Both must be computed on the same clips. `reach` is the maximum absolute difference.
-    """
+    """Return first minus second metric, on the same clips in `jackknife_context`, within `reach`."""
     for found in (ours, theirs):
         if isinstance(found, Unmeasured):
             return found

@@ -34,10 +34,7 @@ def compute_detectable_difference(
 def compute_detectable_accuracy_gap(
     n_clusters: int, *, discordant: float = DISCORDANT, alpha: float = 0.05
 ) -> float:
-    """Return the smallest difference of two accuracies that `n_clusters` clips show with 80 % power.
-
-    `discordant` is the fraction of clips on which exactly one reviewer is right.
-    """
+    """Return the accuracy difference shown with 80 % power; one is right on `discordant` of clips."""
     if n_clusters < 2 or not 0 < discordant <= 1:  # noqa: PLR2004  a spread needs two
         msg = f"got {n_clusters} clips and a share of {discordant}. Use 2 clips or more and a share in 0..1"
         raise InvalidValueError(msg)

@@ -109,10 +109,7 @@ class _BattleTable:
     def groups(
         self, weights: Array, *, connection: Literal["weak", "strong"]
     ) -> tuple[int, IntArray]:
-        """Return the number of groups of connected competitors, and the group of each competitor.
-
-        A `weak` connection needs one result, a `strong` one needs results in both directions.
-        """
+        """Return number and members of connected groups: by one result (`weak`) or both ways (`strong`)."""
         seen = weights[self.row] > 0
         size = len(self.names)
         edges = (self.winner[seen], self.loser[seen])

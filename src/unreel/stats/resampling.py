@@ -69,10 +69,7 @@ def compute_min_clusters(level: float) -> int:
 
 
 def are_rows_independent(clusters: Clusters, n_rows: int, *, level: float = 0.95) -> bool:
-    """Return whether all rows are resampled independently; `False` inside `jackknife_context`.
-
-    Each row is then its own scene, and the creators are too few to resample.
-    """
+    """Return whether each row is a scene and creators are few; false in `jackknife_context`."""
     if get_jackknife_groups() is not None:
         return False
     ties = ClusterIds.of(clusters, n_rows)
@@ -146,10 +143,7 @@ def _compute_bias_correction(n_clusters: int) -> float:
 
 
 def _rescale_replicates(values: Array, here: Array, spread: Array) -> Array:
-    """Return `values` rescaled around `here` to the standard deviation `spread`.
-
-    If `values` do not vary, the result has a normal distribution.
-    """
+    """Return `values` rescaled around `here` to deviation `spread`; normal ones if they are constant."""
     from scipy.special import ndtri
 
     shown = np.sqrt(_compute_row_variance(values))

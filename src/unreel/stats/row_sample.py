@@ -97,10 +97,7 @@ class RowSample:
 
     @property
     def n_free(self) -> float:
-        """Return Kish's effective number of scenes.
-
-        It is the number of scenes with equally many rows that would give the same information.
-        """
+        """Return Kish's effective number of scenes: as many equal scenes give the same information."""
         return self.ties.n_free
 
     @property
@@ -115,10 +112,7 @@ class RowSample:
 
     @property
     def cells(self) -> ClusterResampler:
-        """Return a resampler of cells; a cell is all clips of one scene by one creator.
-
-        Real clips are in every resample.
-        """
+        """Return a resampler of cells, one scene by one creator; real clips are in every resample."""
         is_real = self.ties.creator == NOBODY
         return ClusterResampler.of(
             np.where(is_real, NOBODY, _compute_cell_ids(self.ties)), self.starts
@@ -126,10 +120,7 @@ class RowSample:
 
     @property
     def crossing(self) -> tuple[float, float, float]:
-        """Return how completely creators and scenes are crossed, and the numbers of creators and scenes.
-
-        The first number is 1 if every creator made every scene, and 0 if creators share no scene.
-        """
+        """Return how far creators and scenes cross (1: all made all; 0: none shared), and their numbers."""
         made = self.ties.only(self.ties.creator != NOBODY)
         n_cells, n_scenes, n_creators = (
             count_distinct_values(_compute_cell_ids(made)),
@@ -150,10 +141,7 @@ class RowSample:
         return JackknifeGroupCounts.of(group, self.starts, block=self.block)
 
     def without_creators(self) -> Iterator[Array]:
-        """Yield blocks of weights with each creator left out, one creator per line.
-
-        If creators are very many, each line leaves out several creators.
-        """
+        """Yield blocks of weights that leave out a creator per line, or several if there are very many."""
         _, place = np.unique(self.ties.creator, return_inverse=True)
         group = np.where(self.ties.creator == NOBODY, NOBODY, place % MOST_GROUPS)
         return self._without(group, np.unique(group[group != NOBODY]))

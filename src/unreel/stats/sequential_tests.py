@@ -93,10 +93,7 @@ def compute_log_start_weight(start: int) -> float:
 
 
 def compute_trend_evidence(values: Array, sign: int, least: float = 0.0) -> Array:
-    """Return the log evidence, after each value, that the values rise (`sign` 1) or fall (-1).
-
-    It is -inf while the change along the fitted line is smaller than `least`.
-    """
+    """Compute log evidence of rise (`sign` 1) or fall (-1) by value; -inf below a change of `least`."""
     x = np.arange(len(values), dtype=np.float64)
     y = values - (values[0] if len(values) else 0.0)
     n = x + 1

@@ -70,11 +70,7 @@ class LikelihoodDerivatives:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EqualProbabilityCounts:
-    """Counts of answers that have the same probability in the skill model.
-
-    A group contains all answers of one reviewer about one creator, or one answer if there are
-    nuisance variables.
-    """
+    """Counts of equally probable answers: reviewer by creator; single ones with nuisance variables."""
 
     shape: SkillTermLayout
     reviewer: IntArray

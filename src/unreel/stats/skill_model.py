@@ -118,10 +118,7 @@ def fit_skill_terms(
     model: SkillModelPrior = _DEFAULT,
     anchors: BoolArray | None = None,
 ) -> SkillModelFit:
-    """Fit the most likely terms under `model`.
-
-    Realism has mean 0 over `anchors`, by default all creators.
-    """
+    """Fit the most likely terms; realism has mean 0 over `anchors`, by default all creators."""
     rows = EqualProbabilityCounts.of(answers, shape)
     guess = _estimate_guess_rate(answers, shape, model)
     terms, _ = _fit_terms(rows, guess, model.spread)
@@ -145,10 +142,7 @@ def estimate_skill_intervals(
     model: SkillModelPrior = _DEFAULT,
     level: float = 0.95,
 ) -> SkillTermEstimates:
-    """Estimate every term with its interval by scene; n counts the answers that inform it.
-
-    Terms without a connection to the others are unmeasured.
-    """
+    """Estimate terms with intervals by scene; n counts informing answers; unconnected: unmeasured."""
     from scipy.special import stdtrit
 
     n_scenes = int((np.bincount(answers.scene) > 0).sum())
@@ -265,10 +259,7 @@ def _detect_blind_reviewers(rows: EqualProbabilityCounts, likelihoods: Array) ->
 
 
 def _build_centring_matrix(shape: SkillTermLayout, anchors: BoolArray) -> Array:
-    """Build the matrix that subtracts the anchors' mean realism from each ability and realism.
-
-    Probabilities do not change.
-    """
+    """Build the matrix that subtracts the anchors' mean realism; probabilities do not change."""
     centre = np.eye(shape.n_terms)
     if anchors.any():
         mean = np.zeros(shape.n_terms)
@@ -287,10 +278,7 @@ def _estimate_term_variance(
     guess: float,
     model: SkillModelPrior,
 ) -> Array:
-    """Return the larger of the sandwich variance by scene and that of the curvature, for each term.
-
-    A fitted guess rate counts as one more term, whose uncertainty affects all.
-    """
+    """Return the larger of sandwich and curvature variance per term, with a fitted guess rate."""
     weights = rows.weigh(terms, guess)
     single = EqualProbabilityCounts.one_by_one(answers, rows.shape)
     score = single.weigh(terms, guess).score
@@ -376,10 +364,7 @@ class _ReviewerCreatorComponents:
 
 
 def standardise_columns(columns: Array, chosen: Sequence[int] | IntArray) -> Array:
-    """Return each column in standard deviations from its mean over the rows `chosen`.
-
-    Unknown values and constant columns become 0.
-    """
+    """Return columns in deviations from the mean of `chosen` rows; unknown or constant: 0."""
     known = columns[chosen]
     seen = np.isfinite(known)
     n = np.maximum(seen.sum(axis=0), 1)

@@ -11,10 +11,10 @@ import asyncio
 import hashlib
 import io
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Final, TypeVar
+from typing import ClassVar, Final
 
 from PIL import Image
 
@@ -22,8 +22,8 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
 from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput, GeneratedClip
 from unreel.media.access import read_sample_clip
+from unreel.testing.reviewers import run
 
-T = TypeVar("T")
 SCENES: Final = ("scene-0", "scene-1")
 _SIZE: Final = (192, 128)
 _ODD_IDS: Final = ("../escape", "/etc/passwd", "", "\0", "s" * 300)
@@ -193,18 +193,6 @@ class CreatorKit:
         desks = [_build_creator_context(folder, str(number)) for number in range(len(briefs))]
         outcomes = run(creator, lambda: _generate_clips_concurrently(creator, briefs, desks))
         return list(zip(outcomes, desks, strict=True))
-
-
-def run(creator: Creator, act: Callable[[], Awaitable[T]]) -> T:
-    """Run `act` in a new event loop, close the creator, and return the result of `act`."""
-
-    async def closing() -> T:
-        try:
-            return await act()
-        finally:
-            await creator.close()
-
-    return asyncio.run(closing())
 
 
 _DESKS: Final = "desks"

@@ -28,6 +28,8 @@ from unreel.reviewers.contract import ClipInput, InputKind, Reviewer, ReviewRequ
 if TYPE_CHECKING:
     import pytest
 
+    from unreel.creators.contract import Creator
+
 T = TypeVar("T")
 _RATE = 25
 
@@ -149,14 +151,14 @@ class ReviewerKit:
         run(reviewer, close_again)
 
 
-def run(reviewer: Reviewer, act: Callable[[], Awaitable[T]]) -> T:
-    """Run `act` in a new event loop, close the reviewer, and return the result of `act`."""
+def run(tested: "Reviewer | Creator", act: Callable[[], Awaitable[T]]) -> T:
+    """Run `act` in a new event loop, close the reviewer or creator, and return the result of `act`."""
 
     async def closing() -> T:
         try:
             return await act()
         finally:
-            await reviewer.close()
+            await tested.close()
 
     return asyncio.run(closing())
 

@@ -50,10 +50,7 @@ class TrainingCheckpointStore:
         return self._folder.root / _get_draft_path(name)
 
     def begin(self, name: str, *, inner: str = "") -> Path:
-        """Create an empty draft directory of the checkpoint `name`, with the subdirectory `inner`.
-
-        Return the path of the draft. A leftover draft of the same name is deleted.
-        """
+        """Create the draft folder of checkpoint `name` with `inner`, replacing a leftover; return its path."""
         self._folder.remove_folder(_get_draft_path(name))
         self._folder.make(f"{_get_draft_path(name)}/{inner}".rstrip("/"))
         return self.draft(name)

@@ -153,10 +153,7 @@ def _count_timestamp_tokens(
     rule: VisionTokenRule,
     stretches: int,
 ) -> int:
-    """Count the tokens of the timestamps in the prompt.
-
-    A character counts as a token, because these model families tokenise digits one by one.
-    """
+    """Count timestamp tokens of the prompt, one per character, as these families split digits."""
     if form == "video":
         return len(rule.mark) * stretches
     if not shows_frame_times(stratum.protocol, stratum.condition.marks):

@@ -13,7 +13,7 @@ from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.input_files import read_toml_file
 from unreel.core.question import Condition
 from unreel.protocols.protocol import Protocol, get_protocol
-from unreel.recipes.section import (
+from unreel.recipes.validation import (
     MOST_PARTS,
     Count,
     MaxTokens,
@@ -21,8 +21,9 @@ from unreel.recipes.section import (
     RecipeSection,
     Seed,
     Text,
+    apply_recipe_change,
+    validate_recipe_sections,
 )
-from unreel.recipes.validation import apply_recipe_change, validate_recipe_sections
 from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.endpoint.model_families import get_model_family
 from unreel.reviewers.local.input_format import (

@@ -345,10 +345,7 @@ def _read_example_set(
 
 
 def _format_data_summary(data: TrainingDataSummary) -> str:
-    """Format training data as text: benchmark, split, number of examples and content hash.
-
-    The local path is omitted.
-    """
+    """Format training data as benchmark, split, number of examples and hash, without local path."""
     split = "" if data.split is None else f", split {data.split}"
     contents = "" if data.identity is None else f", contents {data.identity.fingerprint}"
     return f"{Path(data.benchmark).name}{split}: {data.n_examples:,} examples{contents}"

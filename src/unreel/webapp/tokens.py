@@ -13,8 +13,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from unreel.core.input_files import read_toml_file
-from unreel.recipes.section import RecipeSection
-from unreel.recipes.validation import validate_recipe_sections
+from unreel.recipes.validation import RecipeSection, validate_recipe_sections
 from unreel.webapp.refusals import BUSY, RequestRefusedError
 
 Scope = Literal["reward", "compare", "metrics"]
@@ -53,10 +52,7 @@ def read_tokens(path: Path) -> tuple[TokenSettings, ...]:
 
 
 def find_token(header: str | None, tokens: Sequence[TokenSettings]) -> TokenSettings | None:
-    """Return the token of an `Authorization` header; `None` if it is missing or unknown.
-
-    A client that cannot set the header sends the token as the password of its URL (HTTP Basic).
-    """
+    """Return an `Authorization` header's token, also as HTTP Basic password; `None` if unknown."""
     scheme, _, credentials = (header or "").partition(" ")
     secret = credentials.strip().encode("utf-8", "surrogateescape")
     if scheme.lower() == "basic":

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from synthesise import ClipRecipe, synthesise
-from unreel.benchmarks.entry import DeclaredFacts, Entry, Row
-from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.entry import BenchmarkLayout, DeclaredFacts, Entry, Row
 from unreel.benchmarks.loader import Benchmark
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Origin, Real

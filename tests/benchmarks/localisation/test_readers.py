@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from unreel.api.score import score
-from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.entry import BenchmarkLayout, Entry, Rejected
 from unreel.benchmarks.imported_answers import read_answer_file
-from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.loader import open_benchmark
 from unreel.benchmarks.localisation import json_stream
 from unreel.benchmarks.localisation.json_stream import stream_json_items

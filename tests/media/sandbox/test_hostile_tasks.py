@@ -120,7 +120,7 @@ def test_none_of_10000_threads_starts(hostile: FileSandbox, clip: Path) -> None:
         name: pyseccomp.resolve_syscall(pyseccomp.system_arch(), name)
         for name in ("clone", "clone3")
     }
-    result = hostile.with_limits(SandboxLimits(seconds=30))("threads", clip, numbers)
+    result = hostile.run("threads", clip, request=numbers, limits=SandboxLimits(seconds=30)).result
     assert result == TaskReplyPayload(
         {"got": {"by_library": 0, "codes": [errno.EPERM, errno.ENOSYS]}}
     )
@@ -253,11 +253,11 @@ def test_a_call_may_have_limits_of_its_own(
     hostile: FileSandbox, clip: Path, stalls: Stalls
 ) -> None:
     started = time.monotonic()
-    hurried = hostile.with_limits(SandboxLimits(seconds=0.3))("sleep", clip, {})
+    hurried = hostile.run("sleep", clip, request={}, limits=SandboxLimits(seconds=0.3)).result
     assert isinstance(hurried, Failure)
     assert hurried.reason is FailureReason.OUT_OF_TIME
     assert time.monotonic() - started < 2 * slowness() + stalls.seconds()
     generous = SandboxLimits(memory_mb=1024, reply_bytes=400 * 1024**2, seconds=15)
-    large = hostile.with_limits(generous)("return-400-mb", clip, {})
+    large = hostile.run("return-400-mb", clip, request={}, limits=generous).result
     assert isinstance(large, TaskReplyPayload)
     assert len(large.blobs[0]) == 300 * 1024**2

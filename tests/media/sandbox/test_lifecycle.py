@@ -157,7 +157,7 @@ def test_a_zygote_that_hangs_is_replaced(hostile: FileSandbox, clip: Path) -> No
 
 def test_a_child_out_of_time_is_gone_at_once(hostile: FileSandbox, clip: Path) -> None:
     hostile("echo", clip, {})
-    hostile.with_limits(SandboxLimits(seconds=0.2))("sleep", clip, {})
+    hostile.run("sleep", clip, request={}, limits=SandboxLimits(seconds=0.2))
     assert _children_of(_zygote_pid(hostile)) == []
 
 

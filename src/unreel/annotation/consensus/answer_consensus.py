@@ -69,10 +69,7 @@ Tally = Callable[[Sequence[AnnotatorOpinion], ConsensusRule], ConsensusAnswer | 
 def find_majority_answer(
     opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule
 ) -> ConsensusAnswer | NoConsensus:
-    """Return the answer that more than half of the annotators gave, if they reach the quorum.
-
-    Otherwise return the reason why the task has no consensus.
-    """
+    """Return the answer of more than half of the annotators if they reach the quorum, else the reason."""
     return _compute_majority_answer(
         [get_categorical_answer(opinion.value) for opinion in opinions], rule
     )
@@ -137,10 +134,7 @@ class AnswerProbabilities:
     def tally(
         self, opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, *, count: Tally
     ) -> ConsensusAnswer | NoConsensus:
-        """Return the consensus answer to one task with its probability, or the reason why there is none.
-
-        If annotators are weighted, this is the most probable given answer; else the result of `count`.
-        """
+        """Return the consensus and its probability, or the reason for none; weighted: the most probable answer."""
         chances = self.chances[opinions[0].task.id]
         if not self.weighs:
             return self._count(opinions, rule, chances, count)
@@ -157,10 +151,7 @@ class AnswerProbabilities:
         chances: Mapping[str, float],
         count: Tally,
     ) -> ConsensusAnswer | NoConsensus:
-        """Return the result of `count`; two annotators who copy each other's answers count as one.
-
-        A tie is resolved by counting again without such pairs.
-        """
+        """Return the result of `count`, with copied answers counted once; recount without them after a tie."""
         there = {opinion.annotator for opinion in opinions}
         pairs = [pair for pair in self.pairs if there.issuperset(pair)]
         doubles = {second for _, second in pairs}

@@ -184,11 +184,7 @@ def _build_consensus_rating(
 def _settle_trace_task(
     opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, found: ConsensusAnswer
 ) -> Outcome:
-    """Return the outcome of a trace task whose clip the majority labels as generated.
-
-    A trace that at least `rule.quorum` annotators marked is part of the consensus; other traces are
-    dissent.
-    """
+    """Return the outcome of a generated clip: traces with `rule.quorum` marks; the others are dissent."""
     traces = {o.annotator: o.value.traces for o in opinions if isinstance(o.value, TraceAnswer)}
     faults = merge_annotator_traces(opinions[0].task, traces, rule)
     n_marked = sum(map(bool, traces.values()))

@@ -123,10 +123,7 @@ def apply_consensus_reviews(
     tasks: Mapping[str, Sequence[AnnotatorOpinion]],
     reviews: Sequence[ConsensusReview],
 ) -> CampaignConsensus:
-    """Return the consensus after `reviews`, which are applied in their order, oldest first.
-
-    A task with fewer acceptances than the rule requires has no consensus.
-    """
+    """Apply `reviews`, oldest first; tasks with too few acceptances for the rule lose their consensus."""
     by_task: dict[str, list[ConsensusReview]] = {}
     for review in reviews:
         by_task.setdefault(review.task, []).append(review)
@@ -175,10 +172,7 @@ def _build_sent_back_task(
 def _settle_by_taken_answer(
     review: ConsensusReview, opinions: Sequence[AnnotatorOpinion]
 ) -> SettledTask | None:
-    """Return a settled task with the annotator's answer that the review takes as the consensus.
-
-    Return `None` if that annotator changed the answer after the review.
-    """
+    """Settle a task by the answer that the review takes; return `None` if it was changed after the review."""
     for opinion in opinions:
         if opinion.annotator == review.annotator and hash_answer(opinion.value) == review.of:
             return SettledTask(
@@ -197,10 +191,7 @@ def _settle_by_taken_answer(
 
 
 def _add_acceptance(outcome: Outcome, review: ConsensusReview) -> Outcome:
-    """Return the outcome with the reviewer in `accepted_by`, if its answer is the reviewed answer.
-
-    Otherwise return the outcome unchanged.
-    """
+    """Return the outcome, with the reviewer in `accepted_by` if its answer is the reviewed one."""
     if isinstance(outcome, OpenTask) or hash_answer(outcome.value) != review.of:
         return outcome
     return replace(outcome, accepted_by=tuple(sorted({*outcome.accepted_by, review.by})))

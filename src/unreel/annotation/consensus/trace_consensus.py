@@ -43,10 +43,7 @@ class TraceConsensus:
 def merge_annotator_traces(
     task: AnnotationTask, traces: Mapping[str, Sequence[Trace]], rule: ConsensusRule
 ) -> TraceConsensus:
-    """Merge the traces of a task: each fault that at least `rule.quorum` annotators marked gives one.
-
-    The result also lists the traces of faults that fewer annotators marked.
-    """
+    """Merge each fault that `rule.quorum` annotators marked into one trace; also list the other traces."""
     copy = task.copies[0]
     clusters = cluster_annotator_traces(traces, copy, same_fault=rule.same_fault)
     standing = [
@@ -90,10 +87,7 @@ def _merge_trace_cluster(task: AnnotationTask, cluster: Cluster, quorum: int) ->
 
 
 def _compute_trace_distances(cluster: Cluster, copy: BrowserClipCopy) -> dict[str, float]:
-    """Return, by annotator, the distance of their trace from the other traces of the cluster.
-
-    It is the negative sum of the overlaps, rounded so that equal traces have equal distances.
-    """
+    """Return, by annotator, the rounded negative sum of overlaps with the other traces of the cluster."""
     tubes = {mark.annotator: build_trace_tube(mark.trace, copy) for mark in cluster}
     return {
         who: round(
@@ -112,10 +106,7 @@ def _select_majority_categories(cluster: Cluster) -> frozenset[Category]:
 
 
 def _compute_median_span(spans: Sequence[TimeSpan], copy: BrowserClipCopy) -> TimeSpan:
-    """Return the time span from the median start to the median end of `spans`.
-
-    A median between two frame times is moved to the start of the frame visible at that time.
-    """
+    """Return the span of median start to median end, moved to the start of the frame visible then."""
     start = _compute_median_instant([span.start_us for span in spans])
     end = _compute_median_instant([span.end_us for span in spans])
     on_frames = [
@@ -137,11 +128,7 @@ def _compute_median_instant(instants: Sequence[int]) -> int:
 
 
 def _select_track_instants(closest: Trace, span: TimeSpan, copy: BrowserClipCopy) -> list[int]:
-    """Return the times of the boxes of a merged trace: the key frames of `closest` inside `span`.
-
-    The start or the end of `span` is added if key frames are outside on that side; the start is
-    also added if no key frame is inside.
-    """
+    """Return the key-frame times of `closest` inside `span`, with ends of `span` if boxes lie outside it."""
     marked = [mark.at_us for mark in closest.track]
     inside = {at for at in marked if span.start_us <= at < span.end_us}
     last = max(span.start_us, copy.at_us(copy.frame_at(span.end_us - 1)))
@@ -153,10 +140,7 @@ def _select_track_instants(closest: Trace, span: TimeSpan, copy: BrowserClipCopy
 
 
 def _compute_median_track(traces: Sequence[Trace], instants_us: Sequence[int]) -> tuple[BoxAt, ...]:
-    """Return the median box at each instant, computed separately for each coordinate.
-
-    Only traces whose span contains the instant count; all traces count if no span contains it.
-    """
+    """Return the median box at each instant from the traces whose span contains it, or from all."""
     corners = np.stack([interpolate_trace_boxes(trace, instants_us) for trace in traces])
     there = np.array(
         [[t.span.start_us <= at < t.span.end_us for at in instants_us] for t in traces]

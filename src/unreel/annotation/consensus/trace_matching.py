@@ -46,19 +46,13 @@ def temporal_iou(one: TimeSpan, other: TimeSpan) -> float:
 
 
 def mean_box_iou_on_shared_frames(one: TraceTube, other: TraceTube) -> float | None:
-    """Compute the mean IoU of the boxes of two tubes over the frames that both tubes contain.
-
-    Return `None` if there is no such frame, or if a tube has no boxes.
-    """
+    """Compute the mean box IoU over frames of both tubes; `None` without such frames or boxes."""
     overlaps = _compute_frame_overlaps(one, other)
     return None if overlaps is None or not len(overlaps) else float(overlaps.mean())
 
 
 def tube_iou(one: TraceTube, other: TraceTube) -> float | None:
-    """Compute the mean IoU of the boxes of two tubes over all frames that one of them contains.
-
-    A frame of only one tube counts as 0. Return `None` if a tube has no boxes.
-    """
+    """Compute the mean box IoU over the frames of either tube (0 if only one has it); `None` without boxes."""
     overlaps = _compute_frame_overlaps(one, other)
     if overlaps is None:
         return None
@@ -173,10 +167,7 @@ def _compute_description_similarity(one: Trace, other: Trace) -> float:
 def _match_trace_pairs(
     marks: Sequence[AnnotatorTrace], likes: _TraceSimilarities, same_fault: float
 ) -> list[tuple[int, int]]:
-    """Return the index pairs of traces that two annotators marked for the same fault, best first.
-
-    For each two annotators, traces are matched one to one so that the total similarity is largest.
-    """
+    """Match traces of each two annotators one to one by largest total similarity; return index pairs."""
     from scipy.optimize import linear_sum_assignment
 
     whose = np.array([mark.annotator for mark in marks])

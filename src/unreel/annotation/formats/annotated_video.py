@@ -64,10 +64,7 @@ class FieldAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectTrack:
-    """Annotated object over time: label, visible frame ranges, key frames and answers.
-
-    Create it with `build_object_track`, which normalises it.
-    """
+    """Normalised annotated object over time, from `build_object_track`: label, ranges, key frames, answers."""
 
     id: str
     label: str

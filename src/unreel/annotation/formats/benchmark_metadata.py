@@ -54,10 +54,7 @@ _CATEGORIES: Final = {category.value: category for category in Category}
 def write_trace_metadata(
     videos: Iterable[AnnotatedVideo], folder: OutputDirectory
 ) -> Iterator[Rejected]:
-    """Write `metadata.jsonl` with the traces of each video, one video per line; yield rejected videos.
-
-    Also write `masks.jsonl` with the locations of masks, if there are any.
-    """
+    """Write `metadata.jsonl`, one video per line, and `masks.jsonl` if there are masks; yield rejected videos."""
     masks: list[dict[str, Any]] = []
     with folder.create_text(FILE) as file:
         for video in videos:
@@ -145,10 +142,7 @@ def _iter_trace_categories(track: ObjectTrack) -> Iterator[Category]:
 
 
 def _format_explanation(track: ObjectTrack) -> str:
-    """Return a track's explanation: its answer `explanation`, or else its free texts or its label.
-
-    The label is used only if the track has no category.
-    """
+    """Return a track's answer `explanation`, else its free texts, else its label if it has no category."""
     written = [word for said in track.said if said.question == EXPLANATION for word in said.answers]
     written = written or [word for s in track.said if s.written for word in s.answers]
     if not written and not list(_iter_trace_categories(track)):

@@ -124,10 +124,7 @@ def _build_frame_object(
 
 
 def _build_classification(track: ObjectTrack) -> dict[str, Any]:
-    """Return a track without boxes as a Labelbox classification.
-
-    The track's label is the question; answers to other questions are nested below it.
-    """
+    """Return a track without boxes as a classification: its label asks, other questions are nested."""
     chosen = [s for s in track.said if s.question == track.label and not s.written]
     own = [word for said in chosen for word in said.answers]
     others = [said for said in track.said if said not in chosen]
@@ -312,10 +309,7 @@ def _select_key_frames(
     annotations: Mapping[str, Any],
     stretches: Sequence[FrameSpan],
 ) -> list[int]:
-    """Return the frames whose boxes are used: key frames, first frames of ranges, frames with a mask.
-
-    If the export names no key frames, all frames with a drawn shape are returned.
-    """
+    """Return key frames, range starts and frames with a mask; all drawn frames if none is a key frame."""
     drawn = {frame for frame, each in on.items() if _has_drawn_shape(each)}
     told = annotations.get("key_frame_feature_map")
     keys = told.get(id_) if isinstance(told, dict) else None

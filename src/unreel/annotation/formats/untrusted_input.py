@@ -130,10 +130,7 @@ _LEAST: Final = 1e-9
 
 
 def clip_box_to_frame(x0: float, y0: float, x1: float, y1: float) -> Box:
-    """Return the box with these corners, clipped to the frame; annotation tools allow boxes past it.
-
-    Coordinates are fractions of the frame's width and height.
-    """
+    """Return the box with these corners, in fractions of the frame, clipped to the frame."""
     inside = [min(1.0, max(0.0, edge)) for edge in (x0, y0, x1, y1)]
     if not (inside[2] - inside[0] > _LEAST and inside[3] - inside[1] > _LEAST):
         msg = f"a box from {x0:g}, {y0:g} to {x1:g}, {y1:g} has no area in the frame. Draw it again"
@@ -163,10 +160,7 @@ def parse_count(value: object, what: str, *, most: int = MOST_FRAMES) -> int:
 
 
 def parse_frame_rate(value: object) -> Fraction | None:
-    """Parse frames per second from `30`, `29.97` or `30000/1001`; return `None` if invalid.
-
-    29.97, 23.976 and 59.94 are read as the exact broadcast rates, which tools round.
-    """
+    """Parse frames per second (`30`, `30000/1001`; 29.97 is the exact broadcast rate); `None` if invalid."""
     try:
         text = str(value) if isinstance(value, int | float | str) else ""
         found = Fraction(text)
@@ -209,10 +203,7 @@ _PARTS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{},]', 
 
 
 def iter_json_documents(path: Path) -> Iterator[tuple[str, Any] | Rejected]:
-    """Yield the position and content of each item of a JSON array or JSON Lines file.
-
-    An item that is too large or not JSON is yielded as rejected.
-    """
+    """Yield position and content of each item of a JSON array or JSON Lines file; bad items as rejected."""
     with open_regular_user_file(path) as file:
         is_array = get_first_nonblank_byte(file.peek(_HEAD)) == b"["
         for where, data in _iter_array_items(file) if is_array else _iter_json_lines(file):

@@ -129,10 +129,7 @@ def require_selected_choice(answers: Answers, control: ScreenControl) -> str:
 
 
 def get_entered_text(answers: Answers, control: ScreenControl) -> str:
-    """Return the text that the annotator entered in a control; "" if there is none.
-
-    Control characters are replaced.
-    """
+    """Return the text entered in a control without control characters; "" if there is none."""
     text = answers.get(control.name, {}).get("text", [])
     lines = [text] if isinstance(text, str) else text
     if not isinstance(lines, list):

@@ -158,10 +158,7 @@ def _build_result(
 
 
 def build_prefilled_results(task: AnnotationTask, *, swapped: bool) -> list[Result]:
-    """Return the earlier annotation of a task as Label Studio results that prefill its screen.
-
-    Traces without a box are skipped, because a screen cannot show them.
-    """
+    """Return the earlier annotation as Label Studio results that prefill the screen, without boxless traces."""
     value = task.prefill
     if value is None:
         return []

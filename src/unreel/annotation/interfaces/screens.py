@@ -85,10 +85,7 @@ def _iter_visible_runs(keys: Sequence[ScreenKeyFrame]) -> Iterator[list[ScreenKe
 
 
 def _get_last_frame(run: Sequence[ScreenKeyFrame], copy: BrowserClipCopy) -> int:
-    """Return the number of the last frame on which a box is visible, counted from 1.
-
-    `run` contains the key frames of one continuous range.
-    """
+    """Return the last frame (from 1) on which a box of the continuous range `run` is visible."""
     return copy.n_frames if run[-1].enabled else run[-1].frame
 
 

@@ -169,9 +169,6 @@ def _set_sqlite_pragmas(connection: Any, record: object) -> None:  # noqa: ARG00
 
 
 def _begin_sqlite_transaction(connection: Connection) -> None:
-    """Begin an SQLite transaction; a writing transaction takes the write lock immediately.
-
-    A transaction that reads first and then writes could not wait for another writer.
-    """
+    """Begin an SQLite transaction; a writing one locks now, since one that reads first could not wait."""
     is_reading = connection.get_execution_options().get(READING, False)
     connection.exec_driver_sql("BEGIN" if is_reading else "BEGIN IMMEDIATE")

@@ -220,10 +220,7 @@ class Ledger:
         return {row["origin"] for row in self._read(query)}
 
     def records(self, campaign: str, *, after: int = 0) -> Iterator[tuple[int, AnnotationRecord]]:
-        """Yield the stored records of a campaign in order of arrival with their numbers, from `after` + 1.
-
-        A reader that has seen a number has seen all earlier ones, also with concurrent writers.
-        """
+        """Yield records with numbers from `after` + 1 in order of arrival, complete despite concurrent writers."""
         found = self._numbered(tables.annotations, campaign, after=after)
         return self._made(lambda row: (row["seq"], rows.parse_record_ledger_row(row)), found)
 
@@ -274,10 +271,7 @@ class Ledger:
             return list(connection.execute(query).mappings())
 
     def _numbered(self, table: Table, campaign: str, *, after: int = 0) -> Iterator[rows.Row]:
-        """Yield the rows of a campaign whose numbers are above `after`, in order of their numbers.
-
-        Rows that are added during the iteration are not yielded.
-        """
+        """Yield a campaign's rows above number `after` in order, without rows added during the iteration."""
         known = table.c
         with self._reading() as connection:
             _require_campaign(connection, campaign)
@@ -287,10 +281,7 @@ class Ledger:
         return self._pages(query.where(known.seq <= last), [known.seq])
 
     def _pages(self, query: Select[Any], place: Sequence[Column[Any]]) -> Iterator[rows.Row]:
-        """Yield the rows of `query` in pages, sorted by the columns `place`, which are unique together.
-
-        Each page is a separate transaction, so a slow or unfinished reader holds no lock.
-        """
+        """Yield rows in pages sorted by the unique columns `place`, each its own transaction, without locks."""
         page = self._read(query.order_by(*place).limit(_AT_ONCE))
         while page:
             yield from page

@@ -86,11 +86,7 @@ def parse_assignment_ledger_row(row: Row) -> TaskAssignment:
 
 
 def build_record_ledger_row(record: AnnotationRecord) -> dict[str, Any]:
-    """Return the ledger row of a pulled annotation, with its key.
-
-    Characters that databases reject are replaced in untrusted names, so that such a name cannot
-    block this row or the others of the same batch.
-    """
+    """Return the keyed ledger row of an annotation; characters that databases reject are replaced."""
     return {
         "key": record.key,
         "campaign": record.campaign,

@@ -265,10 +265,7 @@ def _build_dispute_row(dispute: TaskDisagreement) -> dict[str, object]:
 def _copy_disputed_clips(
     folder: OutputDirectory, shown: Sequence[TaskDisagreement], media: Path | None
 ) -> dict[str, str]:
-    """Copy the clips of the disputed tasks into the page's folder; return their relative URLs by clip.
-
-    A clip that cannot be copied is omitted.
-    """
+    """Copy the clips of disputed tasks into the page's folder; return URLs by clip, without failed copies."""
     if media is None:
         return {}
     found: dict[str, str] = {}

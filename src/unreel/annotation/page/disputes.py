@@ -89,10 +89,7 @@ def _compute_answer_disagreement(values: Sequence[AnyValue]) -> float:
 
 
 def _compute_trace_agreement(one: TraceAnswer, other: TraceAnswer, copy: BrowserClipCopy) -> float:
-    """Compute the mean similarity of each trace of two annotators to its best match by the other.
-
-    Return 1 if neither annotator marked a trace.
-    """
+    """Compute the mean best-match similarity of each trace of two annotators; 1 without traces."""
     best = [
         max((measure_trace_similarity(mine, theirs, copy) for theirs in there.traces), default=0.0)
         for here, there in ((one, other), (other, one))
@@ -222,10 +219,7 @@ def format_consensus_outcome(dispute: TaskDisagreement) -> str:
 
 
 def format_value_and_interval(value: Measured, *, places: int) -> tuple[str, str]:
-    """Return two texts: the value, and its confidence interval with n.
-
-    If the value is not measured, they are "" and the reason.
-    """
+    """Return the value and its interval with n as texts; "" and the reason if it is not measured."""
     if isinstance(value, Estimate):
         ends = f"{value.low:.{places}f} to {value.high:.{places}f}"
         return f"{value.value:.{places}f}", f"{ends}, n {value.n:,}"

@@ -69,10 +69,7 @@ def store_polished_texts(
 
 
 def read_polished_texts(notices: Sequence[LedgerNotice]) -> dict[str, PolishedText]:
-    """Return the newest polished text of each task, with its confirmation or rejection.
-
-    A confirmation applies only to the text for which it was given.
-    """
+    """Return each task's newest polished text, with its own confirmation or rejection only."""
     found: dict[str, PolishedText] = {}
     for notice in notices:
         if notice.kind == POLISH:

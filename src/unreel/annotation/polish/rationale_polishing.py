@@ -197,10 +197,7 @@ def check_polished_text(
 
 
 def _extract_conclusion_term(polished: str) -> str:
-    """Return the word for a score, such as "good", in the conclusion of a polished text.
-
-    Return "" if the conclusion has no such word, or several.
-    """
+    """Return the one word for a score in the text's conclusion, such as "good"; "" if none or several."""
     found = _CONCLUSION.search(polished)
     words = {word.lower() for word in re.findall(r"\w+", found[1])} if found else set()
     terms = [term.lower() for term in TERMS if term.lower() in words]

@@ -39,10 +39,7 @@ class CampaignCardContent:
 
 
 def format_campaign_card(card: CampaignCardContent) -> str:
-    """Format the card as Markdown with the metadata header that dataset hubs read.
-
-    The card contains no path, machine name or address.
-    """
+    """Format the card as Markdown with a dataset hub's header, without paths, machine names or addresses."""
     campaign = card.edition.campaign
     parts = [
         _format_card_header(campaign.name),

@@ -61,10 +61,7 @@ def to_reality_verdict(value: AnyValue | None) -> RealityVerdict:
 
 
 def to_trace_verdict(value: AnyValue | None) -> TraceVerdict:
-    """Convert an annotator's answer to a verdict of the protocol `trace`.
-
-    Models name one trace, so only the first trace is used.
-    """
+    """Convert an annotator's answer to a verdict of `trace`, of its first trace only, as models give."""
     traces = value.traces if isinstance(value, TraceAnswer) else ()
     first = min(traces, key=_get_span_ends, default=None)
     return TraceVerdict(
@@ -88,20 +85,14 @@ def to_realism_verdict(rating: Rating | None) -> RealismVerdict:
 
 
 def to_preference_verdict(value: AnyValue | None) -> PreferenceVerdict:
-    """Convert an annotator's answer to a verdict of the protocol `preference`.
-
-    The preferred clip is the one judged real; other answers are `Unparsed`.
-    """
+    """Convert an answer to a verdict of `preference`: the clip judged real; `Unparsed` for other answers."""
     if not isinstance(value, PreferenceAnswer):
         return PreferenceVerdict(real=Unparsed(UnparsedReason.AMBIGUOUS, "not settled"))
     return PreferenceVerdict(real=value.better)
 
 
 def get_answer_rating(value: AnyValue, *, duration_us: int) -> Rating | None:
-    """Return the realism rating of an annotator's answer; `None` if the answer has none.
-
-    Marked traces are rated by the rubric, with their area and duration.
-    """
+    """Return an answer's realism rating, by the rubric for marked traces; `None` if it has none."""
     match value:
         case RatingAnswer():
             return value.rating
@@ -218,10 +209,7 @@ def _iter_score_rows(
     *,
     against: Against,
 ) -> Iterator[AnnotatorScoreRow]:
-    """Yield the metrics of annotator `who`, or of the majority if `who` is `None`, as one row.
-
-    Nothing is yielded if there is no answer to compare.
-    """
+    """Yield the metrics of annotator `who` (the majority if `None`) as one row; nothing without answers."""
     values: Mapping[str, AnyValue] = (
         {id_: found.value for id_, found in poll.consensus.settled.items()}
         if who is None

@@ -185,10 +185,7 @@ def _iter_published_rows(
 def _find_task_of_entry(
     entry: Entry, tasks: Sequence[AnnotationTask], benchmark: Benchmark
 ) -> AnnotationTask | Rejected:
-    """Return the task that showed the entry's clip file; reject a file that was changed since then.
-
-    For a URL, the last task is returned.
-    """
+    """Return the task that showed the entry's clip, the last one for a URL; reject a changed file."""
     if is_url(entry.location):
         return tasks[-1]
     try:

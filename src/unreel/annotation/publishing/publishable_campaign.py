@@ -93,10 +93,7 @@ def build_publishable_campaign(
     notices: Sequence[LedgerNotice] = (),
     seed: int = 0,
 ) -> PublishableCampaign:
-    """Build the content for publication: the campaign, its consensus by `rule`, and the agreement.
-
-    Rationales that were polished and confirmed in `notices` replace the originals.
-    """
+    """Build the campaign, its consensus by `rule` with confirmed polished texts, and its agreement."""
     interface = records.campaign.interface
     opinions = sorted(
         iter_valid_judgements(records), key=lambda each: (each.task.id, each.annotator)

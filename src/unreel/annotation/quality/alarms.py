@@ -98,10 +98,7 @@ def _build_shared_task_arrays(opinions: Sequence[AnnotatorOpinion]) -> _AnswerAr
 def _estimate_truths_without_annotator(
     skills: DawidSkeneFit, who: int, task: IntArray, said: IntArray
 ) -> Array:
-    """Return the probability of each true label for each answer of an annotator, without that answer.
-
-    The result is an array `[answer, label]`, estimated from the answers of all other annotators.
-    """
+    """Return the probability of each true label by all others' answers, as `[answer, label]`."""
     others = skills.posterior[task] / skills.confusion[who][:, said].T
     total = others.sum(axis=1, keepdims=True)
     truths: Array = np.where(total > 0, others / np.where(total > 0, total, 1), skills.shares)
@@ -120,10 +117,7 @@ def _estimate_informedness(truths: Array, said: Array, *, seed: int) -> Measured
 
 
 def _build_informedness_statistic(sample: RowSample, n_labels: int) -> Statistic:
-    """Build the informedness statistic: mean recall over labels, relative to chance.
-
-    It is 0 for answers that do not depend on the clip, and 1 if all answers are right.
-    """
+    """Build the informedness: mean recall over labels relative to chance, 0 if blind and 1 if all right."""
     columns = np.stack(sample.columns, axis=1)
     truths, hits = columns[:, :n_labels], columns[:, n_labels:]
 
@@ -184,10 +178,7 @@ class AnnotatorSpeed:
 
 
 def measure_annotator_speeds(judgements: Sequence[TimedJudgement]) -> Mapping[str, AnnotatorSpeed]:
-    """Return the time per task of each annotator whose times are known, by name.
-
-    Unusually fast and slow tasks are listed if the annotator has at least `MIN_TIMED_TASKS` tasks.
-    """
+    """Return the timed annotators' time per task; unusual tasks are listed from `MIN_TIMED_TASKS` tasks on."""
     times: dict[str, list[tuple[str, int, int]]] = {}
     for each in judgements:
         if each.lead_us is not None and each.lead_us > 0:
@@ -289,12 +280,7 @@ def _measure_drift(what: str, values: Array, *, seed: int) -> AnswerDrift:
 
 
 def _compute_largest_shifts(orders: Array) -> tuple[Array, Array]:
-    """Return, for each row, the largest difference of the means before and after a position.
-
-    Also return that position.
-
-    The difference is in standard errors, up to a factor that all orders of the values share.
-    """
+    """Return per row the largest mean shift in (scaled) standard errors, and its position."""
     n = orders.shape[1]
     least = max(5, n // 20)
     before = np.arange(least, n - least + 1)

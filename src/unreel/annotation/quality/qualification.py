@@ -41,10 +41,7 @@ def select_gold_opinions(opinions: Iterable[Gold]) -> list[Gold]:
 def measure_gold_accuracy(
     opinions: Sequence[AnnotatorOpinion], *, seed: int
 ) -> Mapping[str, Measured]:
-    """Compute, by annotator, the fraction of right answers to tasks whose right answer is known.
-
-    Confidence intervals come from bootstrap resamples of clips, grouped by scene.
-    """
+    """Compute each annotator's accuracy on known tasks; intervals resample clips, grouped by scene."""
     found: dict[str, Measured] = {}
     for who in sorted({opinion.annotator for opinion in opinions}):
         rights = score_answers_to_known_tasks([each for each in opinions if each.annotator == who])
@@ -120,10 +117,7 @@ def qualify_annotators(
     passing: float = PASSING,
     seed: int,
 ) -> QualificationResult:
-    """Select the annotators whose accuracy on known clips is at least `passing`.
-
-    Also compute the agreement of all annotators on the clips that all of them judged.
-    """
+    """Select annotators with known-clip accuracy of `passing` or more; also compute agreement on shared clips."""
     right = measure_gold_accuracy(select_gold_opinions(opinions), seed=seed)
     people = {opinion.annotator for opinion in opinions}
     shared = [

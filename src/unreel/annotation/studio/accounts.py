@@ -52,10 +52,7 @@ def create_annotator_accounts(
 
 
 def read_account_passwords(folder: Path) -> Mapping[str, str]:
-    """Return the generated passwords of Label Studio accounts by login.
-
-    Accounts that unreel did not create have none.
-    """
+    """Return by login the passwords of the Label Studio accounts that unreel created."""
     try:
         with OutputDirectory(folder).read(_KEPT) as file:
             document = json.loads(file.read(1 << 22))

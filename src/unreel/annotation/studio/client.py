@@ -135,10 +135,7 @@ class LabelStudioClient:
         return self._write("POST", path, body, parameters)
 
     def patch(self, path: str, body: object) -> Any:
-        """Send a PATCH request and return the JSON of the reply.
-
-        It is sent again only after an expired token was renewed.
-        """
+        """Send a PATCH request, again only after an expired token was renewed; return the JSON of the reply."""
         return self._write("PATCH", path, body, {})
 
     def delete(self, path: str) -> None:
@@ -194,10 +191,7 @@ class LabelStudioClient:
         return self._token.count(".") == _PARTS_OF_JWT - 1
 
     def _authorise(self) -> str:
-        """Return the `Authorization` header.
-
-        A personal access token is first exchanged for a short-lived token.
-        """
+        """Return the `Authorization` header; a personal access token is exchanged for a short-lived one."""
         if not self._authorisation:
             if not self._is_refresh_token:
                 self._authorisation = f"Token {self._token}"

@@ -65,10 +65,7 @@ class PushedProjectState:
         )
 
     def find_task(self, task: Mapping[str, Any]) -> str:
-        """Return the ledger id of a task on the server; "" if the task was not pushed.
-
-        An unknown task number is added to `numbers` if its data equal those of a pushed task.
-        """
+        """Return a task's ledger id, by data if its number is new (then added); "" if not pushed."""
         number, data = str(task["id"]), task.get("data")
         if number not in self.numbers and isinstance(data, dict):
             ours = str(data.get(TASK_KEY, ""))
@@ -92,10 +89,7 @@ class PushedProjectState:
 def build_pushed_project_state(
     project: Mapping[str, Any], tasks: Iterable[Mapping[str, Any]]
 ) -> PushedProjectState:
-    """Build the pushed state of a project from its current settings and tasks on the server.
-
-    It is used for a new project, and for one without a stored state.
-    """
+    """Build the state of a new project, or of one without a stored state, from the server."""
     state = PushedProjectState(settings={name: project.get(name) for name in SETTINGS})
     for task in tasks:
         ours = str(task["data"].get(TASK_KEY, ""))
@@ -142,10 +136,7 @@ LISTED: Final = ("data", "updated_at", "annotations_ids", "predictions")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectAlteration:
-    """Counts of unexpected changes to a Label Studio project, and the result of its restoration.
-
-    Label Studio 1.23 does not record which account changed a project or a task.
-    """
+    """Counts of unexpected changes to a project (by whom is not recorded), and its restoration."""
 
     room: str
     settings: tuple[str, ...] = ()

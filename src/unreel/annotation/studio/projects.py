@@ -128,10 +128,7 @@ def format_project_marker(campaign: str, annotator: str, batch: int) -> str:
 
 
 def find_marked_projects(client: LabelStudioClient) -> dict[str, int]:
-    """Return the numbers of the Label Studio projects that unreel created, by their marker.
-
-    Two simultaneous pushes can create two projects with the same marker; then the oldest is returned.
-    """
+    """Return the numbers of unreel's Label Studio projects by marker; the oldest of simultaneous pushes."""
     found: dict[str, int] = {}
     for project in _iter_projects(client):
         mark = str(project.get("description") or "").rpartition("\n")[2]

@@ -217,10 +217,7 @@ def pull_project_annotations(
 def compare_project_state(
     client: LabelStudioClient, room: LabelStudioProject, state: PushedProjectState | None
 ) -> tuple[list[Mapping[str, Any]], ProjectDifferences]:
-    """Compare a project on the server with its pushed state.
-
-    Return all its tasks without their answers, and the differences.
-    """
+    """Return the server's tasks of a project without answers, and its differences from the pushed state."""
     project = _read_project(client, room)
     listed = list(iter_studio_project_tasks(client, room.project, fields=LISTED))
     look = ProjectDifferences(state or build_pushed_project_state(project, listed))

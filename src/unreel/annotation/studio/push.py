@@ -149,10 +149,7 @@ def _iter_import_chunks(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict
 def _restore_altered_project(
     delivery: AssignmentPushRequest, desk: ProjectPullContext, state: PushedProjectState | None
 ) -> tuple[PushedProjectState, tuple[ProjectAlteration, ...]]:
-    """Pull the answers of a project and restore it, if it differs from its pushed state.
-
-    Return the pushed state and the alterations that were found.
-    """
+    """Pull and restore a project that differs from its pushed state; return the state and alterations."""
     client, ledger, room = delivery.client, delivery.ledger, desk.room
     _, look = compare_project_state(client, room, state)
     if not look.is_altered:
@@ -169,10 +166,7 @@ def _import_task_chunk(
     chunk: list[dict[str, Any]],
     state: PushedProjectState,
 ) -> None:
-    """Import a chunk of tasks into a project.
-
-    The data of the tasks are stored in the ledger before the import, their numbers after it.
-    """
+    """Import a chunk of tasks; the ledger gets their data before the import and their numbers after it."""
     client, campaign = delivery.client, delivery.campaign.name
     is_marked = any("predictions" in entry for entry in chunk)
     for entry in chunk:
@@ -213,10 +207,7 @@ def _build_task_entry(
 def _delete_duplicate_tasks(
     client: LabelStudioClient, room: LabelStudioProject, state: PushedProjectState
 ) -> set[str]:
-    """Delete duplicate tasks that a killed push and its repetition both sent; return the task ids.
-
-    The first duplicate stays, unless only the second one was answered.
-    """
+    """Delete tasks that a repeated push sent twice, the second unless only it was answered; return ids."""
     found: dict[str, tuple[int, bool]] = {}
     for task in iter_studio_project_tasks(
         client, room.project, fields=("data", "total_annotations")

@@ -115,10 +115,7 @@ def read_copy_name_key(folder: Path) -> bytes:
 def build_studio_environment(
     plan: LabelStudioServerSettings, own: LabelStudioSecrets
 ) -> dict[str, str]:
-    """Return the environment variables of the Label Studio process.
-
-    Secrets are passed here and not as arguments, which every user of the machine can list.
-    """
+    """Return Label Studio's environment variables, with the secrets that arguments would reveal."""
     return {
         **_SAFE,
         "LABEL_STUDIO_BASE_DATA_DIR": str(plan.folder / "data"),

@@ -26,10 +26,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonClips:
-    """The clips of a season as columns: creator, scene, control and nuisance properties of each clip.
-
-    All columns are as long as `clips`.
-    """
+    """Clips of a season as columns of equal length: creator, scene, control, nuisance properties."""
 
     clips: tuple[str, ...]
     """Names, unique."""
@@ -101,10 +98,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def build_answer_grid(play: SeasonAnswerTable) -> Grid:
-    """Return the answers of a season as a grid of reviewers (rows) by clips (columns).
-
-    A cell is `UNASKED` if the question was not sent.
-    """
+    """Return answers as a grid of reviewers by clips; `UNASKED` if the question was not sent."""
     grid = np.full((len(play.reviewers), len(play.lineup.clips)), UNASKED, dtype=np.int8)
     grid[play.reviewer, play.clip] = play.said
     return grid
@@ -123,10 +117,7 @@ def get_real_clip_mask(lineup: SeasonClips) -> Mask:
 
 
 def get_wrong_answer_mask(lineup: SeasonClips, grid: Grid) -> Mask:
-    """Return a mask of the wrong answers in `grid`; unreadable answers are not wrong.
-
-    The truth of a control is real.
-    """
+    """Return a mask of wrong answers, not unreadable ones; the truth of a control is real."""
     truth = get_generated_clip_mask(lineup)[np.newaxis]
     errs: Mask = (grid >= 0) & ((grid == SAID_GENERATED) != truth)
     return errs

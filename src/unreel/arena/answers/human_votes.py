@@ -20,7 +20,7 @@ from unreel.arena.answers.answer_table import SAID_GENERATED, SAID_REAL, SILENT,
 from unreel.benchmarks.entry import Entry
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.judgement import Label
-from unreel.recipes.section import RecipeSection, Text
+from unreel.recipes.validation import RecipeSection, Text
 
 if TYPE_CHECKING:
     from unreel.arena.season.folder import SeasonFolder

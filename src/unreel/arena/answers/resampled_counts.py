@@ -57,10 +57,7 @@ class ClipSourceColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResampledAnswerCounts:
-    """Counts of one reviewer's answers: one row per resample, one column per source of clips.
-
-    Row 0 has the observed counts.
-    """
+    """Counts of a reviewer's answers: a row per resample (row 0: observed), a column per clip source."""
 
     asked: Array
     valid: Array
@@ -74,10 +71,7 @@ class ResampledAnswerCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResampledAnswerTable:
-    """Answer table of a season with bootstrap resamples of its scenes.
-
-    All entrants share the same resamples, so that they can be compared.
-    """
+    """Answer table with bootstrap resamples of scenes, which all entrants share for comparison."""
 
     play: SeasonAnswerTable
     sources: ClipSourceColumns
@@ -123,10 +117,7 @@ class ResampledAnswerTable:
         return self.clips[self.sources.made] > 0
 
     def counts(self) -> Iterator[ResampledAnswerCounts]:
-        """Yield the answer counts of each reviewer, in the order of the table's reviewers.
-
-        Counts are integers, so their sums are exact in any order.
-        """
+        """Yield each reviewer's answer counts, in table order; integers, so sums are exact in any order."""
         for rows in self.rows:
             said = self.play.said[rows]
             asked = self._by_scene(rows)
@@ -151,10 +142,7 @@ class ResampledAnswerTable:
         return met
 
     def observed(self, *, silent: bool) -> IntArray:
-        """Count the observed answers of each reviewer (rows) about each clip source (columns).
-
-        With `silent`, unreadable answers are counted too.
-        """
+        """Count observed answers, reviewers by clip sources; with `silent` also unreadable ones."""
         said, total = self.play.said, self.sources.total
         rows = np.arange(len(said)) if silent else np.flatnonzero(said != SILENT)
         cell = self.play.reviewer[rows].astype(np.int64) * total + self.cell[rows] % total

@@ -37,7 +37,7 @@ from unreel.core.settings import EnvironmentSettings, read_environment_settings
 from unreel.core.verdict import LocateVerdict, RealityVerdict, TraceVerdict, Verdict
 from unreel.engine.clip_facts import StoredClipFacts
 from unreel.engine.location import StorageLocation
-from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import build_clip_access_settings
 from unreel.evaluation.run_job import NEVER_PUT, EvalRun, open_run
 from unreel.evaluation.scoring import iter_questions_with_answers, parse_stored_answer
 from unreel.evaluation.stored_recipe import find_run_recipe
@@ -184,10 +184,7 @@ def read_reviewer_answers(
 def _open_reviewer_run(
     folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: EnvironmentSettings
 ) -> EvalRun | None:
-    """Open the run with a reviewer's answers, limited to one condition.
-
-    Return `None` if the reviewer was never asked under that condition.
-    """
+    """Open a reviewer's run, limited to one condition; `None` if it was never asked under that."""
     place = folder.run(reviewer.folder)
     if find_run_recipe(place) is None:
         return None

@@ -132,10 +132,7 @@ def _iter_effects_between_tables(
 
 
 def _build_correctness_grid(play: SeasonAnswerTable, names: Sequence[str]) -> Grid:
-    """Return a grid of the reviewers `names` by clips: 1 for a right answer and 0 for a wrong one.
-
-    A missing or unreadable answer keeps its negative code.
-    """
+    """Return reviewers `names` by clips: 1 right, 0 wrong, negative codes if missing or unreadable."""
     grid = build_answer_grid(play)[[play.reviewers.index(name) for name in names]]
     right = (grid == SAID_GENERATED) == get_generated_clip_mask(play.lineup)[np.newaxis]
     return np.where(grid < 0, grid, right).astype(np.int8)
@@ -166,10 +163,7 @@ def _map_scenes_to_clips(lineup: SeasonClips, chosen: Mask) -> dict[int, int]:
 
 
 def _iter_scene_comparisons(lineup: SeasonClips) -> Iterator[tuple[_Told, Mask, Mask]]:
-    """Yield pairs of clip masks whose answers are compared scene by scene, each with its description.
-
-    A pair is one creator's clips in two settings, or the clips of a control and the real clips.
-    """
+    """Yield described clip masks to compare: a creator in two settings, or a control and real clips."""
     by_creator: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
     for number, name in enumerate(lineup.creators):
         whole, _, setting = name.rpartition("/")
@@ -186,10 +180,7 @@ def _iter_scene_comparisons(lineup: SeasonClips) -> Iterator[tuple[_Told, Mask, 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _PairedReviewerScores:
-    """Scores of each reviewer for pairs of answers: 1 or 0, or a negative code if unreadable.
-
-    The negative codes are those of `SeasonAnswerTable.said`, and `UNASKED`.
-    """
+    """Reviewer scores of answer pairs: 1, 0, or negative codes of `SeasonAnswerTable.said`, `UNASKED`."""
 
     told: _Told
     first: Grid

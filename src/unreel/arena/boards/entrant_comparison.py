@@ -73,10 +73,7 @@ def estimate_by_scene_jackknife(
 
 
 def estimate_percentage_by_jackknife(figure: Figure, sums: Array, *, n: int) -> Measured:
-    """Compute the percentage `figure` over all scenes, with a jackknife interval between 0 and 100.
-
-    The method is that of `estimate_by_scene_jackknife`.
-    """
+    """Compute `figure` over all scenes as by `estimate_by_scene_jackknife`, within 0 to 100."""
     found = estimate_by_scene_jackknife(
         lambda each: figure(each) - _EVEN, sums, n=n, reach=_EVEN
     ).value
@@ -178,10 +175,7 @@ def find_leading_entrants(
 
 
 def _select_significant_wins(observed: Array, drawn: Array, *, n_scenes: int) -> BoolArray:
-    """Return a matrix: whether the row's entrant is significantly above the column's entrant.
-
-    The tests are corrected for all pairs (Holm).
-    """
+    """Return whether the row's entrant is significantly above the column's (Holm over all pairs)."""
     size = len(observed)
     sure = np.zeros((size, size), dtype=np.bool_)
     if size <= 1:
@@ -196,10 +190,7 @@ def _select_significant_wins(observed: Array, drawn: Array, *, n_scenes: int) ->
 
 
 def _compute_p_values(observed: Array, drawn: Array, *, n_scenes: int) -> Array:
-    """Return a matrix of p-values for the difference between every two entrants.
-
-    The standard error comes from the bootstrap resamples, the p-value from Student's t.
-    """
+    """Return p-values between every two entrants by Student's t, with bootstrap standard errors."""
     from scipy.special import stdtr
 
     if n_scenes <= 1 or not len(drawn):

@@ -136,10 +136,7 @@ def _group_hits_by_reviewer(play: PairAnswerTable) -> dict[str, _Rows]:
 def _resample_win_rates(
     play: PairAnswerTable, rows: Mapping[str, _Rows], *, seed: int
 ) -> dict[str, Array]:
-    """Return, for each entrant, its observed fraction of won pairs, then that of each resample.
-
-    All entrants share the same bootstrap resamples of scenes.
-    """
+    """Return won-pair fractions per entrant: observed, then per shared bootstrap resample of scenes."""
     n_scenes = max(1, len(play.scenes))
     draws = np.random.default_rng(seed).multinomial(
         n_scenes, np.full(n_scenes, 1 / n_scenes), size=RESAMPLES
@@ -266,10 +263,7 @@ def compare_pairs_with_single_clips(
 
 
 def _compute_pair_scores(play: PairAnswerTable, name: str) -> _Scores:
-    """Return the pair accuracy of the reviewer `name` for each creator and scene.
-
-    It is 1 if the reviewer found the real clip, else 0; the mean if a pair was shown in both orders.
-    """
+    """Return pair accuracy per creator and scene: 1 if the real clip was found; mean of both orders."""
     own = play.reviewer == play.reviewers.index(name)
     told: dict[_Cell, list[bool]] = {}
     for at in np.flatnonzero(own & np.isin(play.took, (TOOK_FIRST, TOOK_SECOND))):
@@ -283,10 +277,7 @@ def _compute_pair_scores(play: PairAnswerTable, name: str) -> _Scores:
 
 
 def _compute_single_clip_scores(play: SeasonAnswerTable, name: str) -> _Scores:
-    """Return the accuracy of the reviewer `name` on single clips for each creator and scene.
-
-    It is the mean over the creator's clip and the real clip of the scene.
-    """
+    """Return mean accuracy on the creator's and the scene's real clip, per creator and scene."""
     lineup, line = play.lineup, build_answer_grid(play)[play.reviewers.index(name)]
     filmed: dict[int, float] = {}
     for at in np.flatnonzero(get_real_clip_mask(lineup) & (line >= 0))[::-1]:

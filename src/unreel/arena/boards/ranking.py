@@ -232,10 +232,7 @@ def _rank_and_sort_rows(
     kind: Literal["reviewer", "creator"],
     n_scenes: int,
 ) -> list[LeaderboardRow]:
-    """Rank the compared rows and sort all: ranked first, then rows with missing cells, then baselines.
-
-    Equal ranks are sorted by name.
-    """
+    """Rank and sort rows: ranked, then with missing cells, then baselines; equal ranks by name."""
     better: Literal["high", "low"] = "high" if kind == "reviewer" else "low"
     chosen = [int(place) for place in compared]
     against = compare_entrants(values[:, chosen], better=better, n_scenes=n_scenes)

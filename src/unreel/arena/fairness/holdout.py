@@ -82,10 +82,7 @@ def hash_holdout_secret(secret: bytes) -> str:
 def choose_hidden_scenes(
     scenes: Iterable[str], *, share: float, secret: bytes, season: str
 ) -> frozenset[str]:
-    """Choose the hidden scenes of a season: the fraction `share`, never all scenes.
-
-    At least one scene is hidden if `share` is not 0.
-    """
+    """Choose the fraction `share` of scenes to hide: one at least unless it is 0, never all."""
     drawn = _shuffle_scenes_secretly(scenes, _HIDDEN, secret=secret, season=season)
     if not 0 <= share < 1:
         msg = f"the fraction of hidden scenes must be between 0 and 1, got {share}. Use 0.2"
@@ -200,10 +197,7 @@ class _HoldoutScores:
 
 
 def _compute_balanced_percentage(sums: Array) -> Array:
-    """Compute the mean score over the clip classes, in percent.
-
-    `sums` has two columns for each class: the sum of the scores, and their count.
-    """
+    """Compute the mean score over clip classes in percent; `sums` has sum and count per class."""
     shares: Array = PERCENT * np.mean(sums[:, 0::2] / sums[:, 1::2], axis=1)
     return shares
 
@@ -295,10 +289,7 @@ def find_hidden_scenes(folder: Path, recipe: SeasonRecipe, scenes: Iterable[str]
 
 
 def find_canary_clips(folder: Path, recipe: SeasonRecipe, lineup: SeasonClips) -> Mapping[str, int]:
-    """Return the canaries of a season: real clips that are published as generated, with that label.
-
-    Canaries are not in hidden scenes. The result is empty if the recipe has no canaries.
-    """
+    """Return real clips outside hidden scenes that are published as generated; empty without canaries."""
     count = recipe.holdout.canaries
     if not count:
         return {}
@@ -314,10 +305,7 @@ def find_canary_clips(folder: Path, recipe: SeasonRecipe, lineup: SeasonClips) -
 
 
 def log_holdout_secret_hash(folder: Path, recipe: SeasonRecipe, *, at_us: int) -> None:
-    """Write the hash of the holdout secret to the season's log, once, before the season is run.
-
-    Nothing is written if the recipe has neither hidden scenes nor canaries.
-    """
+    """Log the holdout secret's hash once before the run, if there are hidden scenes or canaries."""
     if not recipe.holdout.share and not recipe.holdout.canaries:
         return
     told = f"{PROMISE} {hash_holdout_secret(read_or_create_holdout_secret(folder))}"

@@ -154,10 +154,7 @@ class _ErrorOverlap:
 
 
 def _compute_clip_strata(n_erring: IntArray, n_others: IntArray, made: Mask) -> IntArray:
-    """Return the stratum number of each clip: its label and its difficulty, in fifths of the clips.
-
-    Difficulty is the fraction of the other reviewers that err on the clip.
-    """
+    """Return each clip's stratum: label, and fifth by the fraction of other reviewers that err."""
     hard = np.where(n_others > 0, n_erring / np.maximum(n_others, 1), 0.5)
     order = np.argsort(np.argsort(hard, kind="stable"), kind="stable")
     # Clips that are equally hard stay together, whatever their order.
@@ -170,10 +167,7 @@ def _compute_clip_strata(n_erring: IntArray, n_others: IntArray, made: Mask) -> 
 
 
 def _compute_shared_error_chance(ours: Mask, theirs: Mask, strata: IntArray) -> tuple[float, float]:
-    """Return the number of shared errors expected by chance, and the p-value of the observed number.
-
-    The test is exact and compares clips within `strata` of equal difficulty.
-    """
+    """Return shared errors expected by chance and an exact p-value, within `strata`."""
     kinds = int(strata.max(initial=0)) + 1
     sizes, mine, yours = (
         np.bincount(strata, weights=column, minlength=kinds)
@@ -191,11 +185,7 @@ def _compute_shared_error_chance(ours: Mask, theirs: Mask, strata: IntArray) -> 
 
 
 def _estimate_false_alarm_rate(grid: Grid, lineup: SeasonClips, *, seed: int) -> Measured:
-    """Estimate the percentage of honest seasons in which two reviewers would be suspected as copies.
-
-    Seasons are simulated with the same error rates and clip difficulties, and independent
-    reviewers.
-    """
+    """Estimate the percentage of like seasons, simulated, in which independent reviewers look copied."""
     n_pairs = len(grid) * (len(grid) - 1) // 2
     seasons = min(_MOST_SEASONS, max(_FEWEST_SEASONS, _MOST_PAIRS // max(1, n_pairs)))
     chances, read, made = (

@@ -120,10 +120,7 @@ def rank_one_attempt_per_team(
 def _add_unranked_rows(
     board: Sequence[LeaderboardRow], whole: Sequence[LeaderboardRow], added: frozenset[str]
 ) -> tuple[LeaderboardRow, ...]:
-    """Return the ranked rows of `board`, then the rows of `whole` named in `added`, then other rows.
-
-    The added rows lose their rank.
-    """
+    """Return ranked rows of `board`, rows of `whole` named in `added` without rank, then others."""
     extra = (replace(s, rank=None, first_class=False) for s in whole if s.name in added)
     ranked = [s for s in board if s.rank is not None]
     return (*ranked, *extra, *(s for s in board if s.rank is None))

@@ -76,10 +76,7 @@ def limit_reviewer_cost(
 
 
 def count_requested_clips(folder: SeasonFolder) -> int:
-    """Return the number of clips that a season requested from creators, including failed clips.
-
-    Clips that were skipped because the budget was spent are not counted.
-    """
+    """Count the clips requested from creators: failed ones too, not those skipped for the budget."""
     return folder.made.count(_PUT) if folder.made.exists() else 0
 
 

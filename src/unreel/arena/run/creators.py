@@ -97,10 +97,7 @@ def generate_missing_clips(
     left_usd: Decimal | None,
     callbacks: JobCallbacks,
 ) -> tuple[JobRunSummary, int]:
-    """Request missing clips from a creator; return the run summary and the number of missing clips.
-
-    At most `most` clips are requested, and at most `left_usd` is spent.
-    """
+    """Request at most `most` missing clips for `left_usd`; return run summary and number missing."""
     folder = asking.folder
     again = UNPAID.union(asking.retry_failed)
     due = list(PendingQuestionFilter(folder.made, again).sift(_iter_creator_rows(opener, asking)))
@@ -120,8 +117,5 @@ def generate_missing_clips(
 
 
 def get_start_log_path(folder: SeasonFolder, what: str) -> Path:
-    """Return the path of the engine's log of started rows for one part of a season's run.
-
-    `what` names the part, for example one creator.
-    """
+    """Return the start log's path of the run's part `what`, for example one creator."""
     return OutputDirectory(folder.path).make("ledgers") / f"{what}.ledger"

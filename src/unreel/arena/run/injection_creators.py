@@ -17,7 +17,7 @@ from unreel.creators.edited_clips import ClipEditingCreator, ClipEditRequest
 from unreel.creators.kind import CreatorEnvironment, CreatorKeys
 from unreel.curation.inject.clip_injection import inject_trace_into_clip, write_clean_twin
 from unreel.curation.recipe import CATEGORIES
-from unreel.recipes.section import MOST_PARTS
+from unreel.recipes.validation import MOST_PARTS
 
 _TRACES: Final = TypeAdapter(tuple[Trace, ...])
 _SEED_DIGITS: Final = 8

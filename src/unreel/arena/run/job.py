@@ -278,10 +278,7 @@ def _make_creator_clips(
 def _build_question_filter(
     plan: QuestionPlan | None, current: Collection[str]
 ) -> Callable[[EnteredReviewer], Callable[[str, str], bool]]:
-    """Return a function from a reviewer to its filter of questions.
-
-    A filter takes a condition and a clip name, and returns whether to send the question.
-    """
+    """Return a function from a reviewer to its filter: condition and clip name to "send it"."""
 
     def of(reviewer: EnteredReviewer) -> Callable[[str, str], bool]:
         chosen = None if plan is None or reviewer.floor else plan.wants(reviewer.name)

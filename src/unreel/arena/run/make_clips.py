@@ -60,10 +60,7 @@ class SeasonCreatorContext:
         files.settle(folder)
 
     async def fetch(self, url: str, into: Path) -> Failure | None:
-        """Download `url`, which is untrusted, into the file `into` of the working folder.
-
-        Return the failure if the download failed, else `None`.
-        """
+        """Download the untrusted `url` into the working folder's file `into`; return the failure or `None`."""
         return await asyncio.to_thread(self._fetch, url, into)
 
     def _fetch(self, url: str, into: Path) -> Failure | None:
@@ -78,11 +75,7 @@ class SeasonCreatorContext:
         return None
 
     def _copy(self, url: str, file: IO[bytes]) -> None:
-        """Download `url` into `file`.
-
-        An address that the user allowed is fetched with the user's storage settings, any other address
-        only from the public internet.
-        """
+        """Download `url` into `file`, with storage settings if allowed, else from the public internet only."""
         reach = self.access.reach
         try:
             require_allowed_location(url, reach.named)
@@ -199,10 +192,7 @@ class ClipGenerationStage(MediaStage):
     def _take(
         self, row: Row, made: GeneratedClip, workplace: SeasonCreatorContext, took_us: int
     ) -> Row | Failure:
-        """Check the generated clip, move it into the season's folder, and return its row.
-
-        The working folder of the clip is deleted. A failed check is returned as a failure.
-        """
+        """Check a clip, move it into the season's folder and delete its working folder; return row or failure."""
         files, bench = OutputDirectory(self._root), f"{BENCH}/{row['key']}"
         facts = self._look_at(made.file, workplace.folder)
         if isinstance(facts, Failure):

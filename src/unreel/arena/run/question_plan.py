@@ -143,10 +143,7 @@ class ReviewerCreatorAnswerCounts:
 def count_stored_answers(
     plays: Iterable[SeasonAnswerTable], shown: Mapping[str, str]
 ) -> ReviewerCreatorAnswerCounts:
-    """Count the stored answers of `plays` by reviewer and creator.
-
-    `shown` maps the stable names of reviewers to their titles in the answer tables.
-    """
+    """Count answers by reviewer and creator; `shown` maps stable names to the tables' titles."""
     named = {title: name for name, title in shown.items()}
     caught, answered = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for play in plays:
@@ -219,10 +216,7 @@ def _build_question_heaps(
 def _pop_next_question(
     turns: list[_Turn], scenes: Mapping[str, str], asked: Counter[str]
 ) -> SeasonQuestion:
-    """Remove and return the question whose scene has the fewest questions so far.
-
-    A question with an outdated count returns to the heap with the current count.
-    """
+    """Remove the question of the scene with fewest questions; outdated counts return to the heap."""
     while True:
         count, lot, question = heapq.heappop(turns)
         now = asked[scenes[question.clip]]
@@ -264,10 +258,7 @@ class _InformationGainTable:
         return self._rows[row], self._columns[column]
 
     def ask(self, cell: tuple[str, str], *, is_last: bool) -> None:
-        """Update the information gains as if one question in `cell` were answered.
-
-        With `is_last`, the cell has no further question and is closed.
-        """
+        """Update information gains as if one question in `cell` were answered; close it with `is_last`."""
         row, column = self._place(cell)
         self._rows_know[row] += self._open[row, column]
         self._columns_know[column] += self._open[row, column]

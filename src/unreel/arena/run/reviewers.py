@@ -135,10 +135,7 @@ def _number_reviewer_names(
 
 
 def _format_reviewer_name(asking: SeasonRunContext, recipe: EvalRecipe) -> str:
-    """Return the stable name of a reviewer, which identifies its answers.
-
-    The name of a trainable baseline includes a hash of its training data.
-    """
+    """Return a reviewer's stable name, with its training data's hash for a trainable baseline."""
     section, settings = recipe.reviewer, asking.access.settings
     if section.is_served:
         return section.served_name
@@ -224,10 +221,7 @@ def _count_if_all_answered(
 def _fit_baseline(
     judge: SeasonReviewer, asking: SeasonRunContext, on_phase: Callable[[str], None]
 ) -> Reviewer | None:
-    """Return the baseline fitted on the frozen benchmark; `None` for a reviewer that is not trainable.
-
-    The clips of entrants are not used, so later clips change no answer.
-    """
+    """Return the baseline fitted on the frozen benchmark, without entrants; `None` if not trainable."""
     if not judge.recipe.reviewer.learns:
         return None
     on_phase(f"{judge.entered.title} learns from the benchmark")

@@ -194,10 +194,7 @@ def _parse_traces(text: str | None) -> tuple[Trace, ...]:
 
 
 def _store_clip_file(files: OutputDirectory, played: _ClipToStore) -> str:
-    """Store the clip's file in the clip set, named by its content hash, and return its relative path.
-
-    A clip that was not read is named by the hash of its location. A URL is returned unchanged.
-    """
+    """Store a clip by content hash (location hash if unread); return its relative path, or its URL."""
     if is_url(played.file):
         return played.file
     stem = played.known.get("clip") or digest("unread", played.file)

@@ -18,11 +18,10 @@ from unreel.core.safe_names import make_safe_file_name
 from unreel.core.server_keys import remove_server_from_model_name
 from unreel.creators.contract import ClipClass
 from unreel.engine.clip_facts import CLIPS
-from unreel.engine.location import StorageLocation
-from unreel.engine.resolve_location import resolve_location
+from unreel.engine.location import StorageLocation, resolve_location
 from unreel.engine.schema import TableSchema
 from unreel.protocols.protocol import get_protocol
-from unreel.recipes.section import RecipeSection, Text
+from unreel.recipes.validation import RecipeSection, Text
 
 if TYPE_CHECKING:
     from unreel.engine.table import LanceTable
@@ -146,10 +145,7 @@ class SeasonEntrants(RecipeSection):
         return frozenset(shown[each.name] for each in self.creators if each.retired)
 
     def shown(self, entrants: Sequence[EnteredCreator | EnteredReviewer]) -> dict[str, str]:
-        """Return the leaderboard title of each entrant by its stable name.
-
-        Titles that several entrants share include the name.
-        """
+        """Return entrants' leaderboard titles by stable name; shared titles include the name."""
         return disambiguate_entrant_titles((each.title, each.name) for each in entrants)
 
 

@@ -22,7 +22,7 @@ from unreel.creators.config import CreatorRecipeSection
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.recipe import validate_eval_recipe as check_eval
 from unreel.protocols.protocol import get_protocol, list_protocol_names
-from unreel.recipes.section import (
+from unreel.recipes.validation import (
     MOST_PARTS,
     Count,
     Line,
@@ -30,8 +30,8 @@ from unreel.recipes.section import (
     RecipeSection,
     Seed,
     Text,
+    validate_recipe_sections,
 )
-from unreel.recipes.validation import validate_recipe_sections
 from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.endpoint.model_address import LOCAL
@@ -120,10 +120,7 @@ class SeasonReviewerSection(ReviewerSection):
         return self.title or remove_server_from_model_name(self.model)
 
     def values(self, base: Path) -> dict[str, Any]:
-        """Return the settings of a reviewer as those of an evaluation recipe.
-
-        Relative paths start at `base`, the directory of the season's recipe.
-        """
+        """Return a reviewer's settings as in an evaluation recipe; paths start at `base`, the recipe's folder."""
         given = self.model_dump(mode="json", exclude={"title"}, exclude_unset=True)
         for key in _FILES:
             if given.get(key):
@@ -300,10 +297,7 @@ def validate_season_recipe(values: object) -> SeasonRecipe:
 
 
 def _format_condition_title(values: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
-    """Return a default title for a condition: its settings as text, the sampling first.
-
-    A condition without settings is `as printed`, or `main` if it is the only one.
-    """
+    """Return a condition's settings, sampling first; without any `as printed`, or `main` if alone."""
     told = [str(values["sampling"])] if "sampling" in values else []
     told += [
         f"{key.replace('_', ' ')} {value}" for key, value in values.items() if key != "sampling"

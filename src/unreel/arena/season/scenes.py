@@ -68,10 +68,7 @@ class SeasonBenchmark:
 
 
 def assign_scene_file_names(scenes: Iterable[str]) -> dict[str, str]:
-    """Choose a file name for each scene, without folder and extension: `x` for `clips/x.mp4`.
-
-    Scenes that would share a name keep their folder, and their extension if only that differs.
-    """
+    """Choose each scene's name, `x` for `clips/x.mp4`; with folder or extension if names repeat."""
     all_scenes = list(scenes)
     names = {
         scene: _drop_video_extension(scene).rpartition("/")[2] or scene for scene in all_scenes
@@ -177,10 +174,7 @@ def _iter_sampled_entries(
 def _select_training_entries(
     entries: Sequence[Entry], limit: int | None, *, seed: int
 ) -> Sequence[Entry]:
-    """Return the training clips of baselines: all entries, or a sample if the season has a limit.
-
-    They do not depend on the entrants, so a later creator does not change them.
-    """
+    """Return baselines' training clips, all or a sample if limited, independent of the entrants."""
     if limit is None:
         return entries
     return sample_balanced_entries(entries, _LESSONS * limit, seed=seed).entries
@@ -253,10 +247,7 @@ def _build_real_clip_columns(clip: Clip | Failure) -> dict[str, Any]:
 def build_clip_brief(
     row: Row, file: Path | None, reader: MediaReader, given: Given
 ) -> ClipBrief | Failure:
-    """Build the brief, the request to a creator, for the engine row of one clip.
-
-    Return a failure that names the missing input if the scene lacks an input that the setting needs.
-    """
+    """Build the brief for an engine row of a clip, or a failure that names the scene's missing input."""
     if file is None:
         return Failure(FailureReason.NO_BRIEF, f"its real clip cannot be read: {row['_problem']}")
     setting = CreatorInput(row["setting"])

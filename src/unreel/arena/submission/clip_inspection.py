@@ -59,10 +59,7 @@ class ClipInspectionResult:
 def inspect_clips(
     subjects: Iterable[ClipToInspect], reader: MediaReader, *, at_once: int = 2
 ) -> list[ClipInspectionResult | Failure]:
-    """Inspect clips in parallel; return the results in input order.
-
-    A clip that cannot be decoded completely gives a failure.
-    """
+    """Inspect clips in parallel, in input order; an incompletely decodable clip gives a failure."""
     with ThreadPoolExecutor(at_once, "look") as pool:
         return list(pool.map(lambda subject: _inspect_clip(subject, reader), subjects))
 
@@ -132,10 +129,7 @@ class NearCopyPair:
 
 
 def find_near_copies(clips: Sequence[FingerprintedClip]) -> tuple[NearCopyPair, ...]:
-    """Find pairs of clips of different owners with nearly the same content, nearest first.
-
-    If one of the two clips is real, it is in the field `of`.
-    """
+    """Find near-copies of different owners, nearest first; a real clip is in the field `of`."""
     known = {each.clip: each for each in clips}
     found = []
     prints = InMemoryFingerprints([(each.clip, each.own) for each in clips])
@@ -167,10 +161,7 @@ def find_copies_of_real_clips(
 def find_copied_season_clips(
     folder: SeasonFolder, access: ClipAccessSettings
 ) -> tuple[NearCopyPair, ...]:
-    """Find clips of the season that are near-copies of a real clip or of another creator's clip.
-
-    Controls are excluded, because they are changed copies of real clips.
-    """
+    """Find near-copies of a real or another creator's clip, except controls, copies by design."""
     benchmark, controls = open_season_clip_set(folder), read_clip_controls(folder)
     printed = []
     with open_media_reader(access.settings, trusted=access.trusted) as reader:

@@ -44,10 +44,7 @@ MOST_APART: Final = 2
 def iter_entry_clip_findings(
     name: str, own: ClipFacts, real: ClipFacts | None
 ) -> Iterator[EntryFinding]:
-    """Yield the problems of one clip of an entry: its own, and differences from the scene's real clip.
-
-    Without `real`, the properties of the real clip, only its own problems are found.
-    """
+    """Yield a clip's own problems and, with `real`, differences from the scene's real clip."""
     for check, words in _iter_clip_problems(own):
         yield EntryFinding(
             check=check, weight=EntryFindingSeverity.REFUSES, words=words, clips=(name,)

@@ -23,8 +23,7 @@ from unreel.core.input_files import read_toml_file
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_names import make_safe_file_name
 from unreel.creators.config import CreatorRecipeSection
-from unreel.recipes.section import Line, RecipeSection, Text
-from unreel.recipes.validation import validate_recipe_sections
+from unreel.recipes.validation import Line, RecipeSection, Text, validate_recipe_sections
 
 _SHOWN: Final = 5
 

@@ -36,11 +36,7 @@ _UNSAID: Final = (FailureReason.NOT_RECORDED,)
 def check_reviewer_entry(
     entry: SeasonReviewerSection, grounds: EntryCheckContext
 ) -> Iterator[EntryFinding]:
-    """Yield the problems of a reviewer's entry.
-
-    The checks are whether the reviewer can be opened, whether its price is known, and whether it
-    answers questions about a synthesised clip.
-    """
+    """Yield problems: not openable, unknown price, or no answer about a synthesised clip."""
     if entry.model in FLOORS:
         words = "a baseline takes part in every season without a rank. Enter your own reviewer"
         yield EntryFinding(check="kind", weight=EntryFindingSeverity.REFUSES, words=words)

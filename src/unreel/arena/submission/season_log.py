@@ -159,10 +159,7 @@ def append_log_event(folder: Path, event: SeasonLogEvent) -> SeasonLogLine:
 def append_log_events(
     folder: Path, decide: Callable[[SeasonLog], Iterable[SeasonLogEvent]]
 ) -> list[SeasonLogLine]:
-    """Append the events that `decide` returns to a season's log, and return the new lines.
-
-    `decide` receives the current log; a lock prevents other writers in between.
-    """
+    """Append the events that `decide` returns for the current log, under a lock; return the new lines."""
     descriptor = OutputDirectory(folder).open(LOG, os.O_RDWR | os.O_APPEND)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -283,10 +280,7 @@ def _parse_log_line(raw: bytes) -> SeasonLogLine | None:
 
 
 def _parse_log_event(found: Mapping[str, Any]) -> SeasonLogEvent:
-    """Build an event from the JSON of a log line of any release; unknown fields are ignored.
-
-    The hash of the line still covers the unknown fields.
-    """
+    """Build an event from any release's line without unknown fields, which its hash still covers."""
     known = {
         field.name: found[field.name] for field in fields(SeasonLogEvent) if field.name in found
     }

@@ -34,7 +34,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
 from unreel.creators.config import CreatorRecipeSection
 from unreel.creators.folder import FolderCreatorConfig
-from unreel.engine.resolve_location import resolve_location
+from unreel.engine.location import resolve_location
 from unreel.engine.writer_lock import build_writer_lock
 
 _HEARD: Final = frozenset(
@@ -247,10 +247,7 @@ def _compute_entry_identity(recipe: SeasonEntryRecipe, checked: EntryCheckResult
 
 
 def _find_same_entrant(recipe: SeasonEntryRecipe, grounds: EntryCheckContext) -> str:
-    """Return the title of an entrant in the season's recipe with the same settings; "" if none has.
-
-    Folder creators are skipped: `_find_identical_entry` compares them by content.
-    """
+    """Return a season entrant's title with equal settings, except folders; "" if none has them."""
     season, creator, reviewer = grounds.recipe, recipe.creator, recipe.reviewer
     if reviewer is not None:
         own = reviewer.model_dump_json(exclude={"title"})

@@ -8,12 +8,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
+from types import GenericAlias
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from unreel.benchmarks import truth_json
 from unreel.core.clip import ClipId
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Scorecard
@@ -144,7 +145,7 @@ def parse_exported_question(row: Mapping[str, Any]) -> ExportedQuestion:
 
 def parse_exported_truths(recipe: BenchmarkExportRecipe, item: ExportedQuestion) -> tuple[Any, ...]:
     """Return the ground truths of `item` in the form that the protocol's scorer needs."""
-    return truth_json.parse_truths_json(recipe.protocol, item.truth)
+    return parse_truths_json(recipe.protocol, item.truth)
 
 
 def save_export_recipe(recipe: BenchmarkExportRecipe, folder: Path, *, media: Path) -> None:
@@ -234,10 +235,7 @@ def score_exported_replies(
 
 
 def flatten_scorecard_metrics(card: Scorecard) -> dict[str, float]:
-    """Return `card` as numbers by name: counts, then metrics with interval, n and parse coverage.
-
-    A metric that was not measured is omitted, not 0.
-    """
+    """Return counts and measured metrics (with interval, n, parse coverage) as numbers by name."""
     figures: dict[str, float] = {"questions": card.n_questions, "answered": card.n_answered}
     figures |= {f"failed: {reason}": n for reason, n in card.failures.items()}
     figures |= {f"unread: {part}": n for part, n in card.unparsed.items()}
@@ -279,3 +277,20 @@ def _build_scored_questions(
         )
         for truth in parse_exported_truths(recipe, item)
     ]
+
+
+def format_truths_json(name: str, truths: tuple[Any, ...]) -> str:
+    """Return the ground truths of one question of the protocol `name` as a JSON list."""
+    return _build_truths_adapter(name).dump_json(truths).decode()
+
+
+def parse_truths_json(name: str, text: str) -> tuple[Any, ...]:
+    """Parse the JSON list of `format_truths_json` into ground truths of the protocol `name`."""
+    truths: tuple[Any, ...] = _build_truths_adapter(name).validate_json(text)
+    return truths
+
+
+@cache
+def _build_truths_adapter(name: str) -> TypeAdapter[Any]:
+    many: Any = GenericAlias(tuple, (get_protocol(name).truths.kind, ...))
+    return TypeAdapter(many)

@@ -39,10 +39,7 @@ class LmmsTask:
         return [part["url"] for part in self._content(doc) if "url" in part]
 
     def messages(self, doc: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Build one user message: the prompt with the frames or files at their place in the text.
-
-        Each frame or file follows its text label, if it has one.
-        """
+        """Build one user message: prompt with frames or files in place, each after its label if it has one."""
         before, after = ([{"type": "text", "text": t}] if t else [] for t in self._around)
         return [{"role": "user", "content": [*before, *self._content(doc), *after]}]
 

@@ -12,6 +12,7 @@ from unreel.benchmarks.export.exported_question import (
     QUESTIONS_FILE,
     BenchmarkExportRecipe,
     ExportedQuestion,
+    format_truths_json,
     save_export_recipe,
 )
 from unreel.benchmarks.loader import Benchmark
@@ -22,7 +23,6 @@ from unreel.benchmarks.questions import (
     UnreadableClip,
     plan_questions,
 )
-from unreel.benchmarks.truth_json import format_truths_json
 from unreel.core.clip import ClipFacts, ClipId, get_first_creator
 from unreel.core.content_ids import compute_bytes_clip_id, compute_clip_id
 from unreel.core.errors import MediaError, UnreadableSourceError
@@ -144,11 +144,7 @@ Part = str | SampledFrame | Path
 def build_question_media_parts(
     recipe: BenchmarkExportRecipe, item: ExportedQuestion, *, media: Path, reader: MediaReader
 ) -> list[Part] | Failure:
-    """Return the frames or files of a question with their captions, to be shown before the prompt.
-
-    Captions number the clips of a pair and give the times of frames. Return a failure if a clip
-    cannot be decoded.
-    """
+    """Return captioned frames or files of a question, before the prompt; a failure if undecodable."""
     parts: list[Part] = []
     places = item.places
     for number, place in enumerate(places, start=1):

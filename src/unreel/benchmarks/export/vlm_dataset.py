@@ -82,10 +82,7 @@ class VlmDataset:
 
 
 def _convert_reply_cell_to_text(cell: object) -> str:
-    """Return the reply in a cell of VLMEvalKit's table as text.
-
-    VLMEvalKit turns a column of digits into numbers. An empty cell gives "".
-    """
+    """Return a reply cell as text, "" if empty; VLMEvalKit turns digits into numbers."""
     if isinstance(cell, float):
         if math.isnan(cell):
             return ""

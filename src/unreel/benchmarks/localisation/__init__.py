@@ -1,11 +1,10 @@
 """Readers of data sets and predictions of generated segments, in the formats of other projects.
 
 Where to look:
-    `format_detection.py`: detection of a format.
     `json_stream.py`: large JSON files, one element at a time.
     `lav_df.py`: LAV-DF and AV-Deepfake1M.
     `activity_forensics.py`: ActivityForensics.
     `vif_cot.py`: ViF-CoT.
     `masks.py`: masks of FakeParts and BrokenVideos as boxes.
-    `predictions.py`: predictions in these formats as answers.
+    `predictions.py`: predictions in these formats as answers, and detection of a format.
 """

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.benchmarks import cells
-from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.entry import BenchmarkLayout, Rejected
 from unreel.benchmarks.localisation.activity_forensics import read_activity_forensics_lines
-from unreel.benchmarks.localisation.format_detection import SUFFIXES
 from unreel.benchmarks.localisation.json_stream import stream_json_items
+from unreel.benchmarks.localisation.lav_df import is_lav_df_row
 from unreel.benchmarks.localisation.untrusted_segments import (
     parse_segment_seconds,
     require_few_segments,
 )
-from unreel.benchmarks.localisation.vif_cot import parse_vif_cot_conversation
-from unreel.core.errors import InvalidValueError
+from unreel.benchmarks.localisation.vif_cot import is_vif_cot_row, parse_vif_cot_conversation
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.trace import Trace
 from unreel.core.verdict import LocatedSegment
 from unreel.protocols.locate.verdict_texts import UNIT, format_segments_json
@@ -85,3 +85,24 @@ def _parse_scored_segment(value: object) -> LocatedSegment:
     if not 0 <= confidence <= 1:
         cells.raise_invalid_cell("score", score, "Write a confidence from 0 to 1")
     return LocatedSegment(Trace(span=parse_segment_seconds(start, end)), confidence)
+
+
+SUFFIXES: Final = (".json", ".txt")
+_LINES: Final = 5
+
+
+def detect_segment_file_layouts(path: Path) -> list[BenchmarkLayout]:
+    """Return the layout of a file with generated segments, by its first rows; empty if no layout fits."""
+    try:
+        if path.suffix.lower() == ".txt":
+            first = list(islice(read_activity_forensics_lines(path), _LINES))
+            is_text = any(not isinstance(line, Rejected) for line in first)
+            return [BenchmarkLayout.ACTIVITY_FORENSICS] if is_text else []
+        if path.suffix.lower() != ".json":
+            return []
+        rows = [row for _, row in islice(stream_json_items(path), _LINES)]
+    except UnreadableSourceError:
+        return []
+    if any(map(is_lav_df_row, rows)):
+        return [BenchmarkLayout.LAV_DF]
+    return [BenchmarkLayout.VIF_COT] if any(map(is_vif_cot_row, rows)) else []

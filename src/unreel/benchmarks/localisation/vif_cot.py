@@ -18,7 +18,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.span import convert_to_microseconds
 from unreel.core.verdict import Unparsed
 from unreel.protocols.box_space import BoxSpace
-from unreel.protocols.locate.tagged_parser import parse_tagged_segments
+from unreel.protocols.locate.parser import parse_tagged_segments
 
 READ: Final = {
     **dict.fromkeys(("videos", "video"), "location"),

@@ -64,10 +64,7 @@ def check_printed_pair_count() -> PrintedNumberCheckResult:
 
 
 def check_published_numbers() -> tuple[PrintedNumberCheckResult, ...]:
-    """Recalculate all printed results and return one check result per group of numbers.
-
-    The stored data is sound if `ok` is true for each.
-    """
+    """Recalculate printed results; return a check per group, whose data are sound if `ok` is true."""
     tables = read_printed_count_tables()
     reviewers, creators = read_printed_reviewer_lines(), read_printed_creator_lines()
     return (

@@ -174,10 +174,7 @@ def explain_cell_misprint(cell: PrintedCell, tables: CountTables) -> Explanation
 
 
 def explain_average_misprint(line: PrintedTableLine, cells: Sequence[PrintedCell]) -> Explanation:
-    """Return the cause of a printed average that is not the mean of the printed cells.
-
-    `cells` are the cells of the line that have counts.
-    """
+    """Return why a printed average is not the mean of `cells`, the line's cells that have counts."""
     total = sum(map(Fraction, line.cells.values()), Fraction())
     for cell in cells:
         n_clips = cell.fake.valid + (cell.real.valid if cell.real else 0)

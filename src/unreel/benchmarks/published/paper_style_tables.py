@@ -190,10 +190,7 @@ def _build_thinking_table(scored: Sequence[ReviewerScorecard], printed: Publishe
 
 
 def _build_preference_table(scored: Sequence[ReviewerScorecard], printed: PublishedTable) -> Made:
-    """Build table 5: accuracy on pairs with each creator's clips.
-
-    In all pairs of a row the real clip has the same position, or it has both positions.
-    """
+    """Build table 5, accuracy on pairs by creator; each row has one real-clip position, or both."""
     figures = {
         each: {m.title: f"pooled: {m.name}" for m in list_creator_settings(each.card, "pooled")}
         for each in scored
@@ -308,10 +305,7 @@ def list_creator_settings(card: Scorecard, figure: str) -> list[CreatorSetting]:
 
 
 def _map_to_printed_names(found: Iterable[str], printed: Iterable[str]) -> dict[str, str]:
-    """Map each name in `found` to its printed spelling; printed names come first, in printed order.
-
-    A name that is not printed keeps its spelling.
-    """
+    """Map names to printed spellings, printed ones first, in their order; others keep their spelling."""
     names = list(found)
     by_key = {_normalise_name(name): name for name in names}
     known = {

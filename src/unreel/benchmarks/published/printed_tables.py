@@ -275,10 +275,7 @@ CountTables = Mapping[int, Mapping[str, RealAndGeneratedAnswerCounts]]
 
 
 def read_printed_count_tables() -> CountTables:
-    """Return Video Reality Test's counts (tables 6 to 15) by table number, then by source.
-
-    A source is `Real` or the name of a row of table 3.
-    """
+    """Return the counts of tables 6 to 15 by table and source: `Real`, or a row of table 3."""
     tables: dict[int, dict[str, RealAndGeneratedAnswerCounts]] = {}
     for row in read_published_table("reality_counts").rows:
         name, *setting = re.findall(r"[\w.-]+", row["source"].lower())

@@ -99,10 +99,7 @@ def check_printed_averages(
 def check_printed_ranks(
     lines: Sequence[PrintedTableLine], *, name: str, best_is_high: bool
 ) -> PrintedNumberCheckResult:
-    """Check the printed ranks of `lines` against the ranks of their unrounded means.
-
-    A `+ audio` line has the rank of the line without audio.
-    """
+    """Check printed ranks by unrounded means; a `+ audio` line has the rank of the line without it."""
     ranks = rank_printed_lines(
         {line.name: _compute_table_line_mean(line) for line in lines},
         lines,

@@ -20,7 +20,7 @@ from unreel.annotation.judgements import AnyValue, TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.opinion import get_categorical_answer
 from unreel.api.annotation import build_consensus_rule, open_campaign
-from unreel.cli.annotate.options import select_consensus_options
+from unreel.cli.annotate import select_consensus_options
 from unreel.cli.output import print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
@@ -139,10 +139,7 @@ def _build_task_consensus_document(outcome: Outcome) -> dict[str, object]:
 
 
 def _sort_category_lists(value: Any) -> Any:
-    """Return a copy of a JSON document with each `categories` list sorted.
-
-    Categories have no order, so equal outcomes give equal documents.
-    """
+    """Return a copy of a JSON document with sorted `categories`, so that equal outcomes are equal."""
     if isinstance(value, dict):
         return {
             key: sorted(part) if key == "categories" else _sort_category_lists(part)

@@ -1,12 +1,16 @@
 """`unreel annotate convert`: convert video annotations to another tool's format."""
 
+import re
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import click
 
-from unreel.cli.output import json_option
-from unreel.core.registry import LazyImport
+from unreel.cli.output import echo, json_option, print_json, print_message
+from unreel.core.errors import InvalidSettingError
+from unreel.core.output_files import OutputDirectory
 
 _FORMATS: Final = ("cvat", "labelbox", "label-studio", "unreel")
 
@@ -44,6 +48,50 @@ def convert(*, as_json: bool, **options: Any) -> None:
 
     Exits with status 1 if something was not written.
     """
-    LazyImport("unreel.cli.annotate.convert_job:write_converted_annotations").load()(
-        options, as_json=as_json
+    _write_converted_annotations(options, as_json=as_json)
+
+
+def _write_converted_annotations(options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Write the converted annotations to a folder, print the result, and exit the process."""
+    from unreel.annotation.formats.annotated_video import VideoPropertyDefaults
+    from unreel.annotation.formats.conversion import AnnotationFormat, convert_annotation_file
+    from unreel.annotation.formats.untrusted_input import parse_frame_rate
+
+    width, height = _parse_frame_size(options["size"])
+    rate = parse_frame_rate(options["rate"]) if options["rate"] else None
+    if options["rate"] and rate is None:
+        _raise_invalid_option("--rate", options["rate"], "Write 25 or 30000/1001")
+    done = convert_annotation_file(
+        options["file"],
+        read_as=AnnotationFormat(options["read_as"]) if options["read_as"] else None,
+        written_as=AnnotationFormat(options["written_as"]),
+        folder=OutputDirectory(options["out"], published=True),
+        given=VideoPropertyDefaults(
+            rate=rate, n_frames=options["frames"], width=width, height=height
+        ),
     )
+    if as_json:
+        print_json(done)
+    else:
+        print_message(f"{done.n_videos} videos with {done.n_tracks} tracks, read as {done.read_as}")
+        print_message(*(f"  not written: {row}" for row in done.rejected))
+        if done.n_rejected > len(done.rejected):
+            print_message(f"  and {done.n_rejected - len(done.rejected)} more")
+        echo(done.folder)
+    sys.exit(1 if done.n_rejected else 0)
+
+
+def _parse_frame_size(written: str | None) -> tuple[int | None, int | None]:
+    from unreel.annotation.formats.untrusted_input import MOST_PIXELS
+
+    if not written:
+        return None, None
+    found = re.fullmatch(r"([1-9][0-9]{0,4})[xX]([1-9][0-9]{0,4})", written)
+    sides = [int(side) for side in found.groups()] if found else []
+    if not sides or max(sides) > MOST_PIXELS:
+        _raise_invalid_option("--size", written, "Write 1280x720")
+    return sides[0], sides[1]
+
+
+def _raise_invalid_option(option: str, written: str, remedy: str) -> NoReturn:
+    raise InvalidSettingError(option, f"cannot use {written!a}", remedy)

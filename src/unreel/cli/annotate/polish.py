@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from unreel.cli.annotate.options import ledger_option
+from unreel.cli.annotate import ledger_option
 from unreel.cli.output import json_option
 from unreel.core.registry import LazyImport
 

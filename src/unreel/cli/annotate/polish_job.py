@@ -32,10 +32,7 @@ from unreel.reviewers.endpoint.model_address import parse_model_address
 
 
 def polish_campaign_rationales(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Polish the rationales of a campaign that have no polished text yet, and print all texts.
-
-    New texts are requested only if a model is named; they are stored in the ledger.
-    """
+    """Polish and store rationales without a polished text, if a model is named; print all texts."""
     settings = read_environment_settings()
     rule = ConsensusRule(quorum=options["quorum"], min_overlap=options["min_overlap"])
     with open_ledger(resolve_ledger_url(options["ledger"], settings)) as ledger:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from unreel.cli.annotate.options import consensus_rule_options, ledger_option
+from unreel.cli.annotate import consensus_rule_options, ledger_option
 from unreel.cli.options import media_option
 from unreel.cli.output import json_option
 from unreel.core.registry import LazyImport

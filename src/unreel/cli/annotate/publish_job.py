@@ -8,7 +8,7 @@ from typing import Any
 
 from unreel.annotation.publishing.publish import PublicationResult
 from unreel.api.annotation import open_campaign
-from unreel.cli.annotate.options import select_consensus_options
+from unreel.cli.annotate import select_consensus_options
 from unreel.cli.output import print_json, print_message
 
 

@@ -28,8 +28,8 @@ from unreel.core.settings import (
     read_environment_settings,
     read_storage_options,
 )
-from unreel.engine.location import StorageLocation
-from unreel.engine.resolve_location import build_clip_access_settings, resolve_location
+from unreel.engine.location import StorageLocation, resolve_location
+from unreel.engine.storage_access import build_clip_access_settings
 from unreel.media.access import require_sandbox_protection
 
 _SHOWN: Final = 10
@@ -98,10 +98,7 @@ def print_project_changes(altered: Sequence[ProjectAlteration]) -> None:
 
 
 def parse_annotators(text: str) -> tuple[Annotator, ...]:
-    """Parse comma-separated `name=email` pairs, or a file with one pair per line.
-
-    An e-mail address without a name is named after its part before `@`, in lower case.
-    """
+    """Parse `name=email` pairs, by comma or a line each in a file; the default name is the part before `@`."""
     file = Path(text)
     is_file = "@" not in text and file.is_file()
     words = file.read_text(encoding="utf-8-sig").splitlines() if is_file else text.split(",")

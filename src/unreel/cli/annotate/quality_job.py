@@ -1,13 +1,21 @@
-"""Implementation of `unreel annotate quality`, imported when it runs."""
+"""Implementation of `unreel annotate quality`, `exclude` and `include`, imported when they run."""
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
+from unreel.annotation.campaign_state import (
+    AnnotatorExclusionDecision,
+    AnnotatorExclusionEffect,
+    record_exclusion_decision,
+)
+from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.quality.qualification import UNANIMOUS, UNANIMOUS_CLIPS
 from unreel.annotation.quality.summary import CampaignQuality, PersonQuality
 from unreel.api.annotation import open_campaign
 from unreel.cli.output import print_json, print_message, print_table
 from unreel.core.estimate import Estimate, Measured, describe_interval_coverage
+from unreel.core.settings import read_environment_settings
 from unreel.core.span import format_seconds
 
 _QUALITY_COLUMNS = (
@@ -71,3 +79,19 @@ def _print_quality_summary(found: CampaignQuality) -> None:
         print_message(
             "next: check the alarms; unreel annotate exclude excludes an annotator's judgements"
         )
+
+
+def store_annotator_exclusion(
+    options: Mapping[str, Any], *, counts: bool
+) -> AnnotatorExclusionEffect:
+    """Store in the ledger whether an annotator's judgements count."""
+    decision = AnnotatorExclusionDecision(
+        campaign=options["campaign"],
+        annotator=options["annotator"],
+        counts=counts,
+        why=options["why"],
+        by=options["by"],
+        at_us=time.time_ns() // 1000,
+    )
+    with open_ledger(resolve_ledger_url(options["ledger"], read_environment_settings())) as ledger:
+        return record_exclusion_decision(ledger, decision)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from unreel.cli.annotate.options import (
+from unreel.cli.annotate import (
     consensus_rule_options,
     label_studio_state_option,
     ledger_option,

@@ -23,7 +23,7 @@ from unreel.api.annotation import build_consensus_rule
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.human_scores import AnnotatorScoreRow
 from unreel.benchmarks.loader import open_benchmark
-from unreel.cli.annotate.options import select_consensus_options
+from unreel.cli.annotate import select_consensus_options
 from unreel.cli.output import echo, print_json, print_message
 from unreel.core.errors import InvalidSettingError, UnreelError
 from unreel.core.settings import read_environment_settings

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from unreel.cli.annotate.options import label_studio_state_option, ledger_option
+from unreel.cli.annotate import label_studio_state_option, ledger_option
 from unreel.cli.output import json_option
 from unreel.core.registry import LazyImport
 

@@ -1,1 +1,75 @@
-"""Commands `unreel arena ...`."""
+"""`unreel arena`: competitions between creators and reviewers, and the options that its commands share."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import click
+
+from unreel.cli.completion import list_path_completions
+from unreel.cli.lazy_group import LazyCommand, LazyCommandGroup
+from unreel.core.estimate import Estimate, Measured
+from unreel.core.registry import LazyImport
+
+
+def format_value_with_interval(found: Measured | None, places: int) -> str:
+    """Format a measured value with its confidence interval; return "" if nothing was measured."""
+    if not isinstance(found, Estimate):
+        return ""
+    return f"{found.value:.{places}f} [{found.low:.{places}f}, {found.high:.{places}f}]"
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def season_folder_options(command: F) -> F:
+    """Add the argument SEASON and `--out`, the folder of the season, to a command."""
+    out = click.option(
+        "--out", metavar="FOLDER", help="Folder of the season.  [default: seasons/NAME]"
+    )
+    return click.argument("season", shell_complete=list_path_completions)(out(command))
+
+
+def only_entrants_option(command: F) -> F:
+    """Add `--only` to a command; it limits a run to the named creators and reviewers."""
+    return click.option(
+        "--only",
+        multiple=True,
+        metavar="NAME",
+        help="Run only this creator or reviewer. Repeatable.",
+    )(command)
+
+
+_WORDS: Final[Mapping[str, LazyCommand]] = {
+    "init": LazyCommand(
+        LazyImport("unreel.cli.arena.run:init"), "Write a commented season file for a benchmark."
+    ),
+    "plan": LazyCommand(
+        LazyImport("unreel.cli.arena.run:plan"),
+        "Print the clips and questions that a season needs.",
+    ),
+    "run": LazyCommand(LazyImport("unreel.cli.arena.run:run"), "Run a season, or resume it."),
+    "people": LazyCommand(
+        LazyImport("unreel.cli.arena.people:people"), "Add human votes as reviewers."
+    ),
+    "rank": LazyCommand(LazyImport("unreel.cli.arena.rank:rank"), "Rank reviewers and creators."),
+    "ablations": LazyCommand(
+        LazyImport("unreel.cli.arena.watch:ablations"), "Measure the effect of single changes."
+    ),
+    "submit": LazyCommand(
+        LazyImport("unreel.cli.arena.submit:submit"), "Enter a creator or a reviewer."
+    ),
+    "withdraw": LazyCommand(LazyImport("unreel.cli.arena.submit:withdraw"), "Withdraw an entry."),
+    "log": LazyCommand(
+        LazyImport("unreel.cli.arena.submit:log"), "Print every attempt and its result."
+    ),
+    "watch": LazyCommand(LazyImport("unreel.cli.arena.watch:watch"), "Search for cheating."),
+    "site": LazyCommand(LazyImport("unreel.cli.arena.site:site"), "Write seasons as static pages."),
+}
+
+
+@click.command(cls=LazyCommandGroup, words=_WORDS)
+def arena() -> None:
+    """Run creators against reviewers on one frozen benchmark, and rank both.
+
+    SEASON is a TOML file with the benchmark's hash, the creators, the reviewers and the conditions.
+    """

@@ -14,7 +14,7 @@ from unreel.arena.boards.preference_ranking import compare_pairs_with_single_cli
 from unreel.arena.boards.reviewer_bias import ReviewerBias, measure_reviewer_biases
 from unreel.arena.season.folder import SeasonFolder, find_season_folder, read_stored_season_recipe
 from unreel.arena.season_ranking import read_pair_answers
-from unreel.cli.arena.options import format_value_with_interval
+from unreel.cli.arena import format_value_with_interval
 from unreel.cli.output import Form, print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 
@@ -47,10 +47,7 @@ def _read_season_answer_tables(folder: SeasonFolder) -> list[SeasonAnswerTable]:
 def _compare_with_other_season(
     plays: Sequence[SeasonAnswerTable], other: SeasonFolder, name: str
 ) -> list[AblationEffect]:
-    """Compare each condition of this season with the condition of the same title in season `other`.
-
-    If `other` has only one condition, all conditions are compared with it.
-    """
+    """Compare conditions with those of equal title in season `other`, or with its only condition."""
     entrants = other.require_played()
     titles = entrants.conditions
     found: list[AblationEffect] = []

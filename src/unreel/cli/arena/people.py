@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
-from unreel.cli.annotate.options import ledger_option
-from unreel.cli.arena.options import season_folder_options
+from unreel.cli.annotate import ledger_option
+from unreel.cli.arena import season_folder_options
 from unreel.cli.completion import list_path_completions
 from unreel.cli.output import json_option
 from unreel.core.registry import LazyImport

@@ -20,10 +20,7 @@ from unreel.core.errors import InvalidSettingError
 
 
 def store_season_votes(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Store human votes in a season's folder, and print the numbers of stored and unmatched votes.
-
-    Votes about clips that are not in the season are not stored.
-    """
+    """Store the votes about a season's clips in its folder; print the numbers of stored and other votes."""
     if options["campaign"] and options["votes"]:
         setting, problem = "--votes", "votes are taken from one place at a time"
         raise InvalidSettingError(setting, problem, "Leave out --votes or --campaign")

@@ -12,7 +12,7 @@ from unreel.arena.boards.leaderboard_metrics import (
 from unreel.arena.boards.leaderboard_types import LeaderboardRow, SeasonLeaderboard
 from unreel.arena.boards.preference_ranking import PreferenceRates
 from unreel.arena.season.folder import SeasonEntrants, find_season_folder
-from unreel.cli.arena.options import format_value_with_interval
+from unreel.cli.arena import format_value_with_interval
 from unreel.cli.output import Form, print_json, print_message, print_table
 
 _SHOWN: Final = frozenset(

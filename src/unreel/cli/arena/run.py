@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from unreel.cli.arena.options import only_entrants_option, season_folder_options
+from unreel.cli.arena import only_entrants_option, season_folder_options
 from unreel.cli.options import allow_outside_option, weak_cage_option
 from unreel.cli.output import echo, json_option, print_json, print_message, trusted_option
 from unreel.cli.progress import ProgressMeter

@@ -7,7 +7,7 @@ from unreel.arena.season.folder import find_season_folder
 from unreel.cli.output import echo, print_json, print_message
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import build_clip_access_settings
 from unreel.report.clips.clip_files import ReportMediaFolder
 from unreel.report.season.exports import HuggingFaceListing
 from unreel.report.season.leaderboards import read_season_leaderboards

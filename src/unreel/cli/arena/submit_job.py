@@ -25,7 +25,7 @@ from unreel.cli.contacted_services import print_external_reviewers
 from unreel.cli.output import Form, echo, print_json, print_message, print_table
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import build_clip_access_settings
 from unreel.media.access import require_sandbox_protection
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from unreel.cli.arena.options import season_folder_options
+from unreel.cli.arena import season_folder_options
 from unreel.cli.options import allow_outside_option
 from unreel.cli.output import json_option, table_format_option, trusted_option
 from unreel.core.registry import LazyImport

@@ -23,7 +23,7 @@ from unreel.arena.submission.clip_inspection import NearCopyPair, find_copied_se
 from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.core.estimate import Estimate
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import build_clip_access_settings
 
 _MOST_PAIRS = 10
 

@@ -28,8 +28,8 @@ from unreel.curation.recipe import CurationRecipe, parse_curation_recipe, read_c
 from unreel.curation.segment import GIVE_LICENCE, NO_LICENCE
 from unreel.curation.state import CurationState
 from unreel.curation.step_execution import CurationContext
-from unreel.engine.resolve_location import build_clip_access_settings
 from unreel.engine.run import ALL_FAILURES, ENGINES
+from unreel.engine.storage_access import build_clip_access_settings
 from unreel.media.access import open_media_reader, require_sandbox_protection
 
 

@@ -27,10 +27,7 @@ def serve_desk_application(
     opens_browser: bool,
     trusted: bool,
 ) -> None:
-    """Serve the pages of the desk until a stop signal.
-
-    Each one-time link is printed, and the first is opened in a browser.
-    """
+    """Serve the desk until a stop signal; print each one-time link, and open the first in a browser."""
     settings = read_desk_settings(config, cases)
     require_sign_in_proxy(settings, host)
     environment = read_environment_settings()

@@ -33,8 +33,7 @@ from unreel.core.settings import (
     read_environment_settings,
     read_storage_options,
 )
-from unreel.engine.location import require_conditional_puts
-from unreel.engine.resolve_location import resolve_location
+from unreel.engine.location import require_conditional_puts, resolve_location
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.table import LanceTable
 from unreel.evaluation.forecast import forecast_eval, open_temporary_clip_table
@@ -87,10 +86,7 @@ def evaluate_models(  # noqa: PLR0913  one parameter for each option
     as_json: bool,
     **flags: Any,
 ) -> "partial[int]":
-    """Send the missing questions to each model, or only forecast them with `dry_run`.
-
-    Return a function that prints the results and returns the exit status.
-    """
+    """Send or forecast (`dry_run`) missing questions; return a printer that gives the exit status."""
     flags["condition"] = parse_condition_options(conditions, nframe=nframe, fps=fps)
     flags["mapping"] = parse_column_mapping(mapping) or None
     settings = read_environment_settings()
@@ -124,10 +120,7 @@ def evaluate_models(  # noqa: PLR0913  one parameter for each option
 def _resolve_eval_recipe(
     file: Path | None, flags: Mapping[str, Any], out: str | None, settings: EnvironmentSettings
 ) -> EvalRecipe:
-    """Return the recipe of an evaluation from its file and the command-line options `flags`.
-
-    If neither names a benchmark, the options override the stored recipe of the run `out`.
-    """
+    """Return the recipe of `file` and `flags`, or of the run `out` if neither names a benchmark."""
     if file is None and flags["benchmark"] is None and out is not None:
         place = resolve_location(out, read_storage_options(settings))
         stored = find_run_recipe(place)

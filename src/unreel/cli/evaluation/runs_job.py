@@ -11,7 +11,7 @@ from unreel.core.settings import (
     read_storage_options,
 )
 from unreel.curation.step_result_table import STEPS
-from unreel.engine.resolve_location import get_local_state_folder, resolve_location
+from unreel.engine.location import get_local_state_folder, resolve_location
 from unreel.engine.table_check import TableChecker
 from unreel.engine.writer_lock import LockHolder
 from unreel.evaluation.export import RunFormat, export_run
@@ -31,10 +31,7 @@ from unreel.protocols.protocol import Mode
 def open_runs_with_identity_warning(
     names: Iterable[str], settings: EnvironmentSettings, **options: Any
 ) -> list[EvalRun]:
-    """Open the runs in `names`, which may be runs or folders of runs.
-
-    Prints the same warnings as `open_run_with_identity_warning`.
-    """
+    """Open runs, or folders of runs, with the warnings of `open_run_with_identity_warning`."""
     return [
         open_run_with_identity_warning(name, settings, **options)
         for name in resolve_run_names(names, settings)
@@ -64,10 +61,7 @@ def open_run_with_identity_warning(
 def export_run_rows(
     named: str, out: Path, options: Mapping[str, Any], *, form: RunFormat, mode: Mode, as_json: bool
 ) -> None:
-    """Write the questions of the run at `named` as rows to the file `out`, and print their number.
-
-    `options` are the values of `run_benchmark_options`.
-    """
+    """Write a run's questions to `out`, with values of `run_benchmark_options`; print their number."""
     run = open_run_with_identity_warning(named, read_environment_settings(), **options)
     n_rows = export_run(run, out, form=form, mode=mode)
     if as_json:
@@ -93,10 +87,7 @@ def check_run_and_print(run: str, *, as_json: bool) -> int:
 
 
 def repair_run_copy_and_print(run: str, out: str | None, *, as_json: bool) -> int:
-    """Write a repaired copy of a run to `out`, and print the result; return the exit status.
-
-    Nothing is written if the run is intact.
-    """
+    """Write a repaired copy of a damaged run to `out`; print the result and return the exit status."""
     settings = read_environment_settings()
     old, new = (
         _open_stored_run(run, settings),

@@ -40,10 +40,7 @@ def open_explanation_scorer(
     kept: JudgeRulingStore,
     settings: EnvironmentSettings,
 ) -> TextScorer | None:
-    """Return the scorer of explanations: `judges`, or similarity with `sts`; `None` without both.
-
-    The servers of the judges are printed.
-    """
+    """Return the scorer by `judges`, whose servers are printed, or by `sts`; `None` without both."""
     if judges and sts:
         option, remedy = "--sts", "Give --judge for trace, or --sts for realism"
         raise InvalidSettingError(option, "cannot be combined with --judge", remedy)

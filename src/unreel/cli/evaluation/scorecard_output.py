@@ -80,10 +80,7 @@ def print_unmatched_items(found: Mapping[str, Sequence[object]]) -> None:
 
 
 def print_scorecard_table(what: str, cards: Mapping[str, Scorecard], form: Form) -> None:
-    """Print all metrics of several scorecards in one table, one row per metric.
-
-    `what` is the title of the column with the names of the scorecards.
-    """
+    """Print all metrics in one table, a row per metric; `what` is the title of the scorecards' column."""
     rows = [
         {what: name, **_build_metric_record(metric)}
         for name, card in cards.items()

@@ -168,10 +168,7 @@ def _require_valid_options(clips: Sequence[Path], ask: ReviewCommandOptions) -> 
 
 
 def _require_pdf_browser(out: Path | None) -> str:
-    """Return the browser that prints the page for `--pdf`.
-
-    Raises an error before any question is sent if no browser is installed or `--out` is missing.
-    """
+    """Return the browser for `--pdf`, before any question; raise if none is installed or `--out` is missing."""
     from unreel.report.review.browser_pdf import find_chromium_browser, lacks_browser_sandbox
 
     option = "--pdf"

@@ -152,10 +152,7 @@ class ReviewCommandSession:
         ask: "Callable[[Clip], Coroutine[Any, Any, Review]]",
         name: str,
     ) -> dict[str, object]:
-        """Review one file, and return its result as a JSON row.
-
-        A failure is a row too, and does not stop the review of the next file.
-        """
+        """Review one file and return its JSON row, also for a failure, which does not stop the review."""
         from unreel.engine.stage import convert_error_to_failure
 
         try:
@@ -384,7 +381,7 @@ def _read_reviewer_records(
     if not runs:
         return ()
     from unreel.evaluation.run_lookup import open_named_run
-    from unreel.report.review.run_accuracy import read_reviewer_records
+    from unreel.report.review.reviewer_accuracy import read_reviewer_records
 
     opened = [open_named_run(run, settings) for run in runs]
     return tuple(record for run in opened for record in read_reviewer_records(run, mode))

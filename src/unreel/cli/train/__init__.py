@@ -1,1 +1,79 @@
-"""Commands `unreel train ...`."""
+"""`unreel train`: training of a reviewer on human judgements, and the options that its commands share."""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import click
+
+from unreel.cli.lazy_group import LazyCommand, LazyCommandGroup
+from unreel.cli.options import allow_outside_option
+from unreel.cli.output import json_option, trusted_option
+from unreel.core.registry import LazyImport
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def training_recipe_options(command: F) -> F:
+    """Add the argument RECIPE, `--data` and `--set` to a command."""
+    options = (
+        click.argument("recipe"),
+        click.option(
+            "--data",
+            multiple=True,
+            type=click.Path(exists=True),
+            metavar="PATH",
+            help="Benchmark that replaces a [[data]] entry of the recipe. Repeatable, in the order of the entries.",
+        ),
+        click.option(
+            "--set",
+            "changes",
+            multiple=True,
+            metavar="SECTION.KEY=VALUE",
+            help="Override a recipe setting, for example optimise.epochs=2. Repeatable.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def training_clip_options(command: F) -> F:
+    """Add the options of commands that open the clips of a training recipe to a command."""
+    leak = click.option(
+        "--accept-leak",
+        is_flag=True,
+        help="Train even if the data contains clips of the evaluation set.",
+    )
+    return leak(allow_outside_option(trusted_option(json_option(command))))
+
+
+_WORDS: Final = {
+    "run": LazyCommand(
+        LazyImport("unreel.cli.train.run:run"), "Train a model, or resume a training."
+    ),
+    "card": LazyCommand(LazyImport("unreel.cli.train.run:card"), "Print the card of a checkpoint."),
+    "recipes": LazyCommand(
+        LazyImport("unreel.cli.train.examples:recipes"), "List the recipes of unreel."
+    ),
+    "plan": LazyCommand(
+        LazyImport("unreel.cli.train.run:plan"), "Estimate memory, hours and cost of a training."
+    ),
+    "examples": LazyCommand(
+        LazyImport("unreel.cli.train.examples:examples"), "Write a page with training examples."
+    ),
+    "export": LazyCommand(
+        LazyImport("unreel.cli.train.export:export"),
+        "Export the training data for another trainer.",
+    ),
+    "compare": LazyCommand(
+        LazyImport("unreel.cli.train.compare:compare"), "Compare two checkpoints."
+    ),
+}
+
+
+@click.command(cls=LazyCommandGroup, words=_WORDS)
+def train() -> None:
+    """Train a model on human judgements with one recipe.
+
+    RECIPE is a TOML file, or the name of a recipe of unreel: see `unreel train recipes`.
+    """

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from unreel.cli.output import echo, json_option, print_json, print_message, print_table
-from unreel.cli.train.options import training_clip_options, training_recipe_options
+from unreel.cli.train import training_clip_options, training_recipe_options
 from unreel.core.registry import LazyImport
 
 

@@ -8,8 +8,11 @@ from pathlib import Path
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_names import make_safe_file_name
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_clip_access_settings
-from unreel.engine.storage_access import find_clip_change, provide_local_clip_file
+from unreel.engine.storage_access import (
+    build_clip_access_settings,
+    find_clip_change,
+    provide_local_clip_file,
+)
 from unreel.media.access import open_media_reader, require_sandbox_protection
 from unreel.reviewers.ask import ClipInputLoader
 from unreel.training.examples.input_size import open_input_sizer

@@ -6,7 +6,7 @@ from typing import Any, Final
 import click
 
 from unreel.cli.options import media_option
-from unreel.cli.train.options import training_clip_options, training_recipe_options
+from unreel.cli.train import training_clip_options, training_recipe_options
 from unreel.core.registry import LazyImport
 
 _TRAINERS: Final = ("llamafactory", "ms-swift", "qwen-vl-finetune", "videollama3")

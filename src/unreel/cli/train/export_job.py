@@ -11,8 +11,11 @@ from unreel.cli.output import print_json, print_message
 from unreel.cli.progress import ProgressMeter
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_clip_access_settings
-from unreel.engine.storage_access import find_clip_change, provide_local_clip_file
+from unreel.engine.storage_access import (
+    build_clip_access_settings,
+    find_clip_change,
+    provide_local_clip_file,
+)
 from unreel.media.access import open_media_reader, require_sandbox_protection
 from unreel.reviewers.ask import ClipInputLoader
 from unreel.training.examples.order import compute_epoch_order

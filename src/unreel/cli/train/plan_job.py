@@ -8,7 +8,7 @@ from typing import Any
 from unreel.cli.output import print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_environment_settings
-from unreel.engine.resolve_location import build_clip_access_settings
+from unreel.engine.storage_access import build_clip_access_settings
 from unreel.training.plan.architecture import find_model_architecture
 from unreel.training.plan.device_resources import get_accelerator_device
 from unreel.training.plan.estimate import (

@@ -1,12 +1,13 @@
-"""`unreel train run` and `card`: train a model from a recipe, and print the card of a model."""
+"""`unreel train plan`, `run` and `card`: plan and train a model from a recipe, and print its card."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from unreel.cli.output import echo, json_option, print_json
-from unreel.cli.train.options import training_clip_options, training_recipe_options
+from unreel.cli.options import allow_outside_option
+from unreel.cli.output import echo, json_option, print_json, trusted_option
+from unreel.cli.train import training_clip_options, training_recipe_options
 from unreel.core.registry import LazyImport
 
 
@@ -49,3 +50,32 @@ def card(*, checkpoint: Path, as_json: bool) -> None:
         print_json(found)
     else:
         echo(*format_model_card(found).rstrip("\n").split("\n"))
+
+
+@click.command()
+@training_recipe_options
+@click.option(
+    "--gpu", default="h100", show_default=True, help="GPU type to plan for, for example a100."
+)
+@click.option("--gpus", type=int, help="Number of GPUs.  [default: the recipe's [devices]]")
+@click.option("--price", metavar="USD", help="Price of one GPU per hour in USD.")
+@click.option(
+    "--utilisation",
+    type=float,
+    metavar="SHARE",
+    help="Fraction of the peak speed that the GPUs reach.  [default: that of the model family]",
+)
+@allow_outside_option
+@trusted_option
+@json_option
+def plan(*, as_json: bool, **options: Any) -> None:
+    """Estimate tokens, memory, steps, hours and cost of RECIPE, with the formula.
+
+    RECIPE is a file, or the name of a recipe of unreel. Clips are counted in the benchmark if it is
+    present, otherwise taken from the recipe. Trains nothing.
+
+    Exits with status 1 if a device has too little memory.
+    """
+    LazyImport("unreel.cli.train.plan_job:print_training_plan", extra="eval").load()(
+        options, as_json=as_json
+    )

@@ -205,10 +205,7 @@ class VideoServiceClient:
     async def download(
         self, url: str, into: IO[bytes], *, most: int
     ) -> Failure | ClipDownloadRedirect | None:
-        """Download a clip of at most `most` bytes into an open file; return a redirect or failure if any.
-
-        After a failure the file is incomplete, and the caller must discard it.
-        """
+        """Download up to `most` bytes; return a redirect or a failure, after which to discard the file."""
         try:
             async with self._http.stream("GET", url) as response:
                 return await _write_clip_response(response, into, most)

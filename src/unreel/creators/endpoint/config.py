@@ -26,8 +26,14 @@ from unreel.creators.endpoint.service import (
     Words,
 )
 from unreel.creators.kind import CreatorEnvironment, CreatorKeys
-from unreel.recipes.section import Connections, Count, Deadline, RecipeNumberUnit, Text
-from unreel.recipes.validation import validate_recipe_sections
+from unreel.recipes.validation import (
+    Connections,
+    Count,
+    Deadline,
+    RecipeNumberUnit,
+    Text,
+    validate_recipe_sections,
+)
 
 _MIB = 1 << 20
 Dollars = Annotated[Decimal, Field(ge=0, le=10**6), RecipeNumberUnit("US dollars")]

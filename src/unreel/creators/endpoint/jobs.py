@@ -72,10 +72,7 @@ class _SubmissionOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VideoServiceJobManager:
-    """Manager of the jobs at one video service: it submits and polls them.
-
-    It stores their ids, so that no clip is paid twice.
-    """
+    """Manager that submits and polls a service's jobs; ids are stored, so no clip is paid twice."""
 
     creator: str
     api: VideoServiceApi

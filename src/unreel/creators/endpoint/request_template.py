@@ -61,10 +61,7 @@ class VideoGenerationRequest:
         }
 
     def _image(self) -> str | None:
-        """Return the first frame as a data URL in the requested size; services reject other sizes.
-
-        `None` if the brief has no first frame or uses only text.
-        """
+        """Return the first frame as data URL in the requested size; `None` if there is none or it is unused."""
         frame = self.brief.first_frame
         if frame is None or self.brief.setting is CreatorInput.TEXT:
             return None
@@ -78,10 +75,7 @@ class VideoGenerationRequest:
 def build_video_generation_request(
     brief: ClipBrief, api: VideoServiceApi, *, model: str
 ) -> VideoGenerationRequest:
-    """Build the request for `brief`: the size of nearest shape, and the shortest sufficient length.
-
-    The size and the length are among those that the service's `api` supports.
-    """
+    """Build the request: the `api`'s size of nearest shape, and its shortest sufficient length."""
     width, height = _select_nearest_size(brief, api.sizes)
     return VideoGenerationRequest(
         brief=brief,

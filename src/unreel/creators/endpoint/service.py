@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue, field_validator
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.server_keys import ServerAddress, parse_server_url
-from unreel.recipes.section import MOST_PARTS, RecipeSection, Text
+from unreel.recipes.validation import MOST_PARTS, RecipeSection, Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

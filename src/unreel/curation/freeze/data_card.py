@@ -30,10 +30,7 @@ def list_missing_citation_keys(citation: CitationRecipeSection | None) -> list[s
 
 
 def format_bibtex(name: str, version: str, citation: CitationRecipeSection | None) -> str:
-    """Return the BibTeX entry from the recipe's citation, or build one from the citation's other keys.
-
-    Missing fields of a built entry say "not stated".
-    """
+    """Return the recipe's BibTeX citation, or build one in which missing fields say "not stated"."""
     given = citation or _UNSAID
     if given.bibtex:
         return given.bibtex.strip()
@@ -169,10 +166,7 @@ class ManifestStats:
 
 
 def format_benchmark_card(card: BenchmarkCard) -> str:
-    """Return the data card as Markdown with the metadata header that dataset hubs read.
-
-    The card contains no date, no local path and no machine name.
-    """
+    """Return the data card as Markdown for dataset hubs, without dates, local paths or machine names."""
     tally = card.tally
     n_sources = tally.n_sources(*SPLITS)
     parts = [

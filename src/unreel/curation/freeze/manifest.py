@@ -32,11 +32,7 @@ def build_media_path(clip: Clip) -> str:
 
 
 def get_manifest_file_name(clip: Clip, *, in_place: bool) -> str:
-    """Return the file name of the clip in the manifest.
-
-    With `in_place` it is the location of the original file, otherwise the path in the split's
-    folder.
-    """
+    """Return the clip's path in the split's folder or, with `in_place`, the original file's location."""
     return clip.location if in_place else build_media_path(clip)
 
 

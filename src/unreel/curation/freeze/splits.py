@@ -186,10 +186,7 @@ class _SplitAllocator:
 
 
 def _link_clips_with_equal_codes(places: Numbers, codes: NDArray[Any]) -> tuple[Numbers, Numbers]:
-    """Return links between clips with equal codes as two arrays of clip indices.
-
-    `codes` has one code for each of the clip indices `places`.
-    """
+    """Return links between the clip indices `places` with equal `codes` as two index arrays."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     bound = ordered[1:] == ordered[:-1]

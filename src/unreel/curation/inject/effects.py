@@ -323,10 +323,7 @@ def _iter_valid_offsets(
     parts: Sequence[float],
     signs: Sequence[int],
 ) -> Iterator[Offset]:
-    """Yield offsets of `parts` of the region's size that keep the moved region in the picture.
-
-    The region moved by the offset times each of `signs` must be mostly inside the picture.
-    """
+    """Yield offsets of `parts` region sizes that, times each of `signs`, keep the region mostly in the picture."""
     width = max(window.width for window in region.windows)
     height = max(window.height for window in region.windows)
     start = canvas.rng.uniform(0, 2 * np.pi)

@@ -222,10 +222,7 @@ def find_mask_bounds(changed: Mask) -> PixelWindow | None:
 def _choose_trace_span(
     instants_us: Sequence[int], rng: np.random.Generator, *, longest_s: float
 ) -> tuple[int, int]:
-    """Choose a random span for the trace: its first frame and its number of frames.
-
-    At least one frame before the span and one after it stay unchanged.
-    """
+    """Choose a random first frame and number of frames; one frame or more stays unchanged on both sides."""
     step_us = (instants_us[-1] - instants_us[0]) / (len(instants_us) - 1)
     n_wanted = round(rng.uniform(_SHORTEST_S, longest_s) * MICROSECONDS / max(1.0, step_us))
     n_most = min(LONGEST, len(instants_us) - 2)

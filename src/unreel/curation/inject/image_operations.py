@@ -14,11 +14,7 @@ Field = Callable[[Floats, Floats], tuple[Floats, Floats]]
 
 
 def compute_effect_strength(index: int, n: int, *, rise: int) -> float:
-    """Return the strength of an effect at frame `index`, from 0 to 1.
-
-    The strength is 0 before and after the span and 1 inside it, with a smooth change over `rise`
-    frames at both ends.
-    """
+    """Return the strength at frame `index`: 0 outside the span, 1 inside, smooth over `rise` frames."""
     part = min(1.0, (index + 1) / (rise + 1), (n - index) / (rise + 1))
     return part * part * (3 - 2 * part)
 
@@ -64,10 +60,7 @@ def erase_region(frame: Rgb, cut: RegionCutout, much: float = 1.0) -> Rgb:
 
 
 def paste_cutout(frame: Rgb, cut: RegionCutout, offset: tuple[int, int], much: float = 1.0) -> Rgb:
-    """Return `frame` with a cutout pasted at its position plus `offset`; `much` is the opacity.
-
-    The offset is in columns and rows. The pasted region is clipped at the edges of the frame.
-    """
+    """Paste a cutout at its position plus `offset` (columns, rows) with opacity `much`; clip it at the edges."""
     height, width, _ = frame.shape
     left, top = cut.window.left + offset[0], cut.window.top + offset[1]
     rows = slice(max(0, -top), min(cut.window.height, height - top))

@@ -178,10 +178,7 @@ def shrink_frame(rgb: Rgb) -> Floats:
 
 
 def estimate_camera_shift(before: Floats, after: Floats) -> tuple[int, int]:
-    """Return the rows and columns by which the camera shifted the picture from `before` to `after`.
-
-    The shift is the one with the best correlation.
-    """
+    """Return the best-correlated shift (rows, columns) of the picture from `before` to `after`."""
     spectrum = np.fft.rfft2(_compute_fine_detail(after)) * np.conj(
         np.fft.rfft2(_compute_fine_detail(before))
     )
@@ -192,10 +189,7 @@ def estimate_camera_shift(before: Floats, after: Floats) -> tuple[int, int]:
 
 
 def _compute_fine_detail(grey: Floats) -> Floats:
-    """Return the fine detail of the picture, faded towards its borders.
-
-    Without the fading, the borders would correlate with themselves.
-    """
+    """Return the picture's fine detail, faded towards the borders, which would match themselves."""
     detail = grey - ndimage.gaussian_filter(grey, 4)
     rows, columns = (np.hanning(side + 2)[1:-1] for side in grey.shape)
     faded: Floats = detail * np.sqrt(rows[:, None] * columns).astype(np.float32)
@@ -232,10 +226,7 @@ def _shift_picture(picture: Floats, by: tuple[int, int]) -> Floats:
 
 
 def _compute_background_difference(now: Floats, behind: Floats) -> Floats:
-    """Return how far each pixel is outside the range of background values within one pixel of it.
-
-    The largest difference over all colours counts. The result is 0 if the background is unknown.
-    """
+    """Return each pixel's largest distance from nearby background values; 0 if they are unknown."""
     low = ndimage.minimum_filter(np.nan_to_num(behind, nan=np.inf), (3, 3, 1))
     high = ndimage.maximum_filter(np.nan_to_num(behind, nan=-np.inf), (3, 3, 1))
     away: Floats = np.maximum(np.maximum(now - high, low - now), 0)

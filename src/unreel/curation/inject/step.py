@@ -135,10 +135,7 @@ def _iter_segments_with_twins(
     found: Iterable[tuple[ClipSegment, StoredInjectedTwin | UninjectedClip | Failure]],
     media: StorageLocation,
 ) -> Iterator[ClipSegment | ExcludedSegment]:
-    """Yield each selected segment, followed by its twin with an injected trace if it has one.
-
-    A segment with a failure is excluded.
-    """
+    """Yield each selected segment and its twin with a trace, if any; exclude segments with a failure."""
     for piece, own in found:
         match own:
             case Failure():

@@ -94,10 +94,7 @@ def iter_moving_objects(shot: AnalysedShot) -> Iterator[TrackedRegion]:
 def iter_textured_regions(
     shot: AnalysedShot, rng: np.random.Generator, *, share: float, apart: bool
 ) -> Iterator[TrackedRegion]:
-    """Yield tracked regions rich in detail, about `share` of the frame's shorter side wide.
-
-    With `apart`, the regions are away from everything that moves.
-    """
+    """Yield tracked detailed regions of about `share` of the shorter side; `apart` from moving things."""
     rows, columns = shot.grey.shape[1:]
     half = max(3, round(share * min(rows, columns) / 2))
     detail = _compute_local_spread(shot.grey[shot.n // 2], half)
@@ -139,10 +136,7 @@ def cut_out_region(shot: AnalysedShot, region: TrackedRegion, index: int) -> Reg
 
 
 def build_ellipse_mask(window: PixelWindow) -> Floats:
-    """Return the opacity of each pixel for the ellipse inscribed in `window`.
-
-    The opacity is 1 inside the ellipse and falls smoothly to 0 at its edge.
-    """
+    """Return the opacity for the ellipse inscribed in `window`: 1 inside, falling to 0 at its edge."""
     far = np.sqrt(compute_squared_radius(window))
     alpha = np.clip((1 - far) / _FEATHER, 0, 1)
     soft: Floats = (alpha * alpha * (3 - 2 * alpha)).astype(np.float32)
@@ -187,10 +181,7 @@ def _is_suitable_shape(shape: Mask) -> bool:
 
 
 def _is_shadow(shot: AnalysedShot, shape: Mask) -> bool:
-    """Return whether the moving area `shape` is a shadow and not an object.
-
-    In a shadow the background is visible and darker by about the same factor in every colour.
-    """
+    """Return whether the moving area is a shadow: background darkened by a like factor in every colour."""
     if shot.plate is None:
         return False
     behind = shrink_frame(shot.plate)[shape] + 1
@@ -204,11 +195,7 @@ def _is_shadow(shot: AnalysedShot, shape: Mask) -> bool:
 
 
 def _track_silhouette(shot: AnalysedShot, seed: Mask) -> TrackedRegion | None:
-    """Track an object, given by its mask `seed` in the middle frame, to both ends of the shot.
-
-    In each frame the object is the silhouette that overlaps the previous one. The result is `None`
-    if the object is lost.
-    """
+    """Track the object of mask `seed` from the middle frame to both ends, by overlap; `None` if it is lost."""
     middle = shot.n // 2
     shapes: dict[int, Mask] = {middle: seed}
     for steps in (range(middle + 1, shot.n), range(middle - 1, -1, -1)):

@@ -14,9 +14,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from unreel.benchmarks.cells import format_untrusted_name, is_url, require_printable_path
 from unreel.benchmarks.columns import map_fields_to_columns
-from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.entry import BenchmarkLayout, Entry, Rejected
 from unreel.benchmarks.folder_layout import VIDEO_SUFFIXES, reject_outside_links, walk_videos
-from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.loader import find_matching_layouts, open_benchmark
 from unreel.benchmarks.table_entries import LABELS, UNKNOWN_CREATOR, get_row_name, parse_entry
 from unreel.benchmarks.tables import TABLE_SUFFIXES, read_table_column_names, read_table_rows
@@ -208,10 +207,7 @@ def _get_table_folder_prefix(table: Path, root: Path) -> str:
 def _iter_table_entries(
     table: Path, section: SourceRecipeSection, *, below: str = "", outside: bool = False
 ) -> Iterator[Entry | Rejected]:
-    """Yield the rows of the table of a source as benchmark entries.
-
-    Paths are relative to the directory of the table, which is `below` in the source.
-    """
+    """Yield a source table's rows as entries; paths start from its directory, `below` in the source."""
     binding = map_fields_to_columns(
         table.name, read_table_column_names(table), section.columns or None, outside=outside
     )

@@ -11,7 +11,6 @@ from pydantic import TypeAdapter
 
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.unique_names import NAMED_BEFORE
-from unreel.core.chunks import SCAN_ROWS
 from unreel.core.clip import UNKNOWN_CLIP, Clip, ClipFacts, ClipId
 from unreel.core.content_ids import compute_clip_id
 from unreel.core.failure import Failure
@@ -51,7 +50,7 @@ def write_source_listing(
     rows = write_working_table(
         shelf.folder,
         "listing.rows",
-        _iter_listing_batches(listed, leaving),
+        _iter_listing_rows(listed, leaving),
         _build_listing_schema(),
     )
     return rows.by_name(), leaving.end()
@@ -60,10 +59,7 @@ def write_source_listing(
 def filter_source_listing(
     listing: WorkingTable, shelf: SegmentWorkDirectory, *, require_licence: bool
 ) -> tuple[WorkingTable, SegmentExclusions]:
-    """Select the listed clips that can be ingested; return them and the exclusions.
-
-    The first clip of each name is kept; with `require_licence` it must have a licence.
-    """
+    """Select the first clip of each name, with a licence if `require_licence`; also return the exclusions."""
     leaving = ExcludedSegmentWriter(shelf.folder, "listing-sifted")
     kept = np.ones(len(listing), np.bool_)
     place, before = 0, None
@@ -94,30 +90,20 @@ def _build_listing_schema() -> Any:
     return pa.schema([*((name, pa.string()) for name in _TEXTS), ("entry", pa.binary())])
 
 
-def _iter_listing_batches(
+def _iter_listing_rows(
     listed: Iterable[SourceClip | Rejected], leaving: ExcludedSegmentWriter
-) -> Iterator[Any]:
-    import pyarrow as pa
-
-    schema, rows = _build_listing_schema(), []
+) -> Iterator[dict[str, Any]]:
     for one in listed:
         if isinstance(one, Rejected):
             leaving.add(ExcludedSegment(one.name, _STEP, REJECTED, one.why))
-            continue
-        rows.append(
-            {
+        else:
+            yield {
                 "name": one.entry.name,
                 "location": one.location,
                 "mark": one.mark,
                 "licence": one.entry.licence,
                 "entry": _ENTRY.dump_json(one.entry),
             }
-        )
-        if len(rows) == SCAN_ROWS:
-            yield pa.RecordBatch.from_pylist(rows, schema=schema)
-            rows = []
-    if rows:
-        yield pa.RecordBatch.from_pylist(rows, schema=schema)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,11 +34,7 @@ _TELEA: Final = LazyImport("cv2:INPAINT_TELEA", extra="curate")
 
 
 def remove_watermarks(frames: Sequence[Rgb], marks: Sequence[WatermarkRegion]) -> list[Rgb]:
-    """Return `frames` with the box of every watermark, slightly grown, inpainted.
-
-    All other pixels are unchanged. The background of a fixed watermark is in no other frame either,
-    so each frame is inpainted separately.
-    """
+    """Inpaint every watermark's box, slightly grown, in each frame separately; other pixels are unchanged."""
     return [_inpaint_boxes(frame, [mark.box for mark in marks]) for frame in frames]
 
 

@@ -112,10 +112,7 @@ def _compute_sobel_gradients(grey: Levels) -> tuple[Levels, Levels]:
 
 
 def _detect_common_edges(grey: Sequence[Levels]) -> tuple[Mask, Floats]:
-    """Return a mask of static edges, and for each pixel the fraction of frames that show its edge.
-
-    An edge is static if the median gradient is steep and most frames agree with it.
-    """
+    """Return a mask of static edges (steep in most frames), and the fraction of frames that show each."""
     across, down = zip(*map(_compute_sobel_gradients, grey), strict=True)
     usual_across = compute_pixel_median(across).astype(np.float32)
     usual_down = compute_pixel_median(down).astype(np.float32)
@@ -141,10 +138,7 @@ _SAME_HEIGHT: Final = 1.25
 def find_roaming_texts(
     frames: Sequence[Rgb], read_text: ReadText, *, fixed: Iterable[OcrTextLine]
 ) -> tuple[str, ...]:
-    """Find texts that jump: they appear at several positions in one size, never twice in one frame.
-
-    The result is only a hint: a sign that the camera passes looks the same.
-    """
+    """Find one-size texts at several positions, never twice in a frame; a hint, as passed signs match too."""
     known = {_normalise_text(line.text) for line in fixed}
     step = max(1, len(frames) // N_FRAMES)
     places: dict[str, list[tuple[int, Box]]] = defaultdict(list)
@@ -223,10 +217,7 @@ class _WatermarkCandidate:
 def find_watermarks(
     frames: Sequence[Rgb], *, read_text: ReadText | None = None
 ) -> WatermarkSearchResult:
-    """Find the watermarks of a clip in `frames` that are spread over it: at least 6, 12 are enough.
-
-    Without `read_text`, every watermark is a logo and no moving text is found.
-    """
+    """Find watermarks in 6 (better 12) spread `frames`; without `read_text` only logos, no moving text."""
     still = detect_static_frame_parts(frames)
     lines = read_text(still.picture) if read_text else ()
     candidates = _build_watermark_candidates(
@@ -308,11 +299,7 @@ def _build_watermark_candidates(
 def _compute_text_outline(
     line: _PixelRectangle, edges: Sequence[_PixelRectangle]
 ) -> _PixelRectangle:
-    """Return the rectangle of a text line, adjusted to its edges.
-
-    If the edges span the line, this is the rectangle of the edges, because text recognition gives
-    wide boxes. Otherwise it contains both.
-    """
+    """Return a text line's rectangle: that of its edges if they span it, else the union of both."""
     if not edges:
         return line
     around = functools.reduce(_PixelRectangle.joined, edges)
@@ -321,10 +308,7 @@ def _compute_text_outline(
 
 
 def _is_certain_watermark(candidate: _WatermarkCandidate, still: StaticFrameParts) -> bool:
-    """Return whether the picture moves around the candidate, which proves that it is an overlay.
-
-    Text away from the border of the picture must also stay exactly in position.
-    """
+    """Return whether the picture moves around the candidate, and text off the border stays in position."""
     place = candidate.place
     exact = _compute_edge_stability(place, still) >= _LEAST_INNER_STABILITY
     return _has_motion_around(still.moves, place) and (

@@ -51,10 +51,7 @@ class CleanedClipWatermarks(ClipWatermarks):
 def run_watermark_step(
     section: WatermarkRecipeSection, work: CurationJob, state: CurationState
 ) -> CurationState:
-    """Search every segment for watermarks, and add them to its notes.
-
-    With `clean`, each segment also gets a copy without watermarks.
-    """
+    """Add the watermarks of every segment to its notes; with `clean`, also a copy without them."""
     media = work.bench.media
     step: VersionedCurationStep[ClipWatermarks] = VersionedCurationStep(
         name=WATERMARK,

@@ -8,13 +8,12 @@ import weakref
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
 from unreel.core.errors import SandboxError, UnknownNameError, raise_if_machine_error
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.messages import MediaTaskRunner, OnPart, TaskReplyPayload
+from unreel.media.messages import OnPart, TaskReplyPayload
 from unreel.media.sandbox.child import PROTECTION_TASK
 from unreel.media.sandbox.protection import (
     SandboxLimits,
@@ -110,10 +109,6 @@ class FileSandbox:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def with_limits(self, limits: SandboxLimits) -> MediaTaskRunner:
-        """Return a task runner that uses this sandbox with other limits, for longer tasks."""
-        return partial(_run_with_limits, self, limits)
 
     def run(
         self,
@@ -214,14 +209,3 @@ class FileSandbox:
             if self._zygote is lost:
                 self._zygote = None
         lost.end()
-
-
-def _run_with_limits(
-    sandbox: FileSandbox,
-    limits: SandboxLimits,
-    task: str,
-    path: Path,
-    request: Mapping[str, Any],
-    on_part: OnPart | None = None,
-) -> TaskReplyPayload | Failure:
-    return sandbox.run(task, path, request=request, limits=limits, on_part=on_part).result

@@ -49,10 +49,7 @@ class _ChildEndedEarlyError(Exception):
 
 
 class _CallTimer:
-    """Timer of one sandbox call, which expires after `seconds`.
-
-    A pause of this process counts as at most one second, so that the child is not blamed for it.
-    """
+    """Timer of one sandbox call of `seconds`; a pause of this process counts as one second at most."""
 
     def __init__(self, seconds: float) -> None:
         self._left_s = seconds

@@ -82,10 +82,7 @@ _REQUESTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
 
 
 def warm_up_task(name: str, task: Task) -> None:
-    """Run `task` on the package's test clips, so that all its modules are loaded before a fork.
-
-    A task without a request in `_REQUESTS` is not run.
-    """
+    """Run `task` on test clips to load its modules before a fork, if `_REQUESTS` has a request for it."""
     for request in _REQUESTS.get(name, ()):
         for clip in (_CLIP, _TRANSPORT):
             deliver_task_result(
@@ -133,10 +130,7 @@ class ForkServer:
         self._poll = select.poll()
 
     def warm_up(self, names: Iterable[str]) -> None:
-        """Warm up the tasks `names`, once each, so that children need to load nothing.
-
-        Unknown names are skipped.
-        """
+        """Warm up the known tasks of `names`, once each, so that children need to load nothing."""
         new = (self._tasks.keys() & set(names)) - self._warm
         if not new:
             return

@@ -1,9 +1,8 @@
 """The protocol `locate`: every generated segment of a clip, with regions, category and reason.
 
 Where to look:
-    `parser.py`: from an answer's text to segments.
+    `parser.py`: from an answer's text to segments; the tags of ViF-CoT.
     `json_parser.py`: a JSON list of segments.
-    `tagged_parser.py`: the tags of ViF-CoT.
     `segment_overlap.py`: overlap of segments and of tubes.
     `matching_conventions.py`: the matching rules of `activitynet` and `avdeepfake1m`.
     `average_precision.py`: average precision on resamples.

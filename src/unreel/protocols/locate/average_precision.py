@@ -55,10 +55,7 @@ class AveragePrecisionSample:
         return convert_to_percent(bootstrap(statistic, self.sample, seed=seed, limits=limits))
 
     def build_statistic(self, thresholds: Sequence[int]) -> Statistic:
-        """Return a function from weights of segments to the average precision, from 0 to 1.
-
-        It is averaged over the thresholds with these indices.
-        """
+        """Return a function from segment weights to average precision (0 to 1), mean over these thresholds."""
         parts = [self._build_part(index) for index in thresholds]
 
         def mean(weights: Array) -> Array:

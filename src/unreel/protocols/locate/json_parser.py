@@ -234,10 +234,7 @@ def _parse_boxes(value: object, mode: Mode, space: BoxSpace, span: TimeSpan) -> 
 
 
 def _normalise_boxes(value: object, span: TimeSpan) -> object:
-    """Convert the boxes of a segment to the requested list of objects with `time` and `box`.
-
-    A box without a time gets the start of the segment.
-    """
+    """Convert boxes to objects with `time`, the segment's start if missing, and `box`."""
     if isinstance(value, dict):
         value = [value]
     if isinstance(value, list) and len(value) == _CORNERS and not isinstance(value[0], list | dict):

@@ -1,12 +1,123 @@
 """Parser of answers of the protocol `locate`."""
 
+import re
+from collections.abc import Iterator
+from typing import Final
+
 from unreel.core.errors import InvalidValueError
-from unreel.core.verdict import LocateVerdict, Unparsed
-from unreel.protocols.answer_text import choose_first_parsed_result, strip_thinking
-from unreel.protocols.locate.json_parser import Segments, parse_json_segments
+from unreel.core.span import convert_to_microseconds
+from unreel.core.trace import BoxAt, Category, Trace
+from unreel.core.verdict import LocatedSegment, LocateVerdict, Unparsed, UnparsedReason
+from unreel.protocols.answer_text import (
+    build_unparsed_result,
+    choose_first_parsed_result,
+    find_tag_contents,
+    strip_thinking,
+)
+from unreel.protocols.box_space import BoxSpace
+from unreel.protocols.locate.json_parser import (
+    MAX_SEGMENTS,
+    Segments,
+    UnreadableSegmentError,
+    build_segment_box,
+    build_segment_span,
+    parse_json_segments,
+    parse_segment_category,
+)
 from unreel.protocols.locate.prompts import TAGGED_PROMPTS
-from unreel.protocols.locate.tagged_parser import parse_tagged_segments
 from unreel.protocols.protocol import AnswerContext, Mode
+from unreel.protocols.trace.box_parser import NUMBER
+
+_NUMBERS: Final = rf"\[\s{{0,3}}(-?{NUMBER}(?:\s{{0,3}},\s{{0,3}}-?{NUMBER}){{1,3}})\s{{0,3}}\]"
+_STRICT: Final = re.compile(
+    rf"<type>(?P<type>[^<>]{{1,100}})</type> in <t>{_NUMBERS}</t>(?: at <bbox>{_NUMBERS}</bbox>)?"
+)
+_LENIENT: Final = re.compile(
+    rf"<type>(?P<type>[^<>]{{0,100}})</type>[^<>]{{0,60}}<t>[^<>\[\]]{{0,20}}{_NUMBERS}[^<>\[\]]{{0,20}}</t>"
+    rf"(?:[^<>]{{0,60}}<bbox>[^<>\[\]]{{0,20}}{_NUMBERS}[^<>\[\]]{{0,20}}</bbox>)?",
+    re.IGNORECASE | re.ASCII,
+)
+_TIMES: Final = 2
+_CORNERS: Final = 4
+_OPENS: Final = "<type>"
+
+
+def parse_tagged_segments(text: str, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
+    """Parse the tagged segments of an answer, which may be in the thoughts, and the label after them.
+
+    `strict` requires `<answer>Real</answer>` or `<answer>Fake</answer>`, and well-formed tags only.
+    `lenient` also reads tags without a label, and skips segments that it cannot read. `Real` gives an
+    empty list; for `Fake` without a segment, the segments are missing.
+    """
+    body = strip_thinking(text)
+    labels = {answer.lower() for answer in find_tag_contents(body, "answer", mode)}
+    if labels == {"real"}:
+        return ()
+    if labels != {"fake"} and (mode == "strict" or labels):
+        reason = UnparsedReason.AMBIGUOUS if len(labels) > 1 else UnparsedReason.MALFORMED
+        return build_unparsed_result(
+            reason if labels else UnparsedReason.MISSING, " ".join(sorted(labels))
+        )
+    source = body if _OPENS in body else text
+    return _parse_all_tagged_segments(source, mode, space)
+
+
+def _parse_all_tagged_segments(text: str, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
+    segments: list[LocatedSegment] = []
+    problems: list[Unparsed] = []
+    pattern = _STRICT if mode == "strict" else _LENIENT
+    for number, tags in enumerate(pattern.finditer(text)):
+        if number >= MAX_SEGMENTS:
+            return build_unparsed_result(
+                UnparsedReason.OUT_OF_RANGE, f"more than {MAX_SEGMENTS} segments"
+            )
+        try:
+            segments.append(_parse_tagged_segment(tags, mode, space))
+        except UnreadableSegmentError as error:
+            problems.append(error.unparsed)
+    if mode == "strict" and text.count(_OPENS) > len(segments) + len(problems):
+        problems.append(
+            build_unparsed_result(UnparsedReason.MALFORMED, text[text.find(_OPENS) :][:200])
+        )
+    if problems and (mode == "strict" or not segments):
+        return problems[0]
+    return tuple(segments) if segments else Unparsed(UnparsedReason.MISSING)
+
+
+def _parse_tagged_segment(tags: re.Match[str], mode: Mode, space: BoxSpace) -> LocatedSegment:
+    name, times, corners = tags.groups()
+    seconds = list(_iter_listed_numbers(times))
+    if len(seconds) != _TIMES:
+        raise UnreadableSegmentError(UnparsedReason.MALFORMED, times)
+    span = build_segment_span(
+        convert_to_microseconds(seconds[0]), convert_to_microseconds(seconds[1]), times
+    )
+    categories: frozenset[Category] = frozenset()
+    track: tuple[BoxAt, ...] = ()
+    try:
+        categories = frozenset({parse_segment_category(name)})
+    except UnreadableSegmentError:
+        if mode == "strict":
+            raise
+    try:
+        track = _parse_tagged_box(corners, span.start_us, space)
+    except UnreadableSegmentError:
+        if mode == "strict":
+            raise
+    return LocatedSegment(Trace(span=span, track=track, categories=categories))
+
+
+def _parse_tagged_box(corners: str | None, start_us: int, space: BoxSpace) -> tuple[BoxAt, ...]:
+    if corners is None:
+        return ()
+    numbers = list(_iter_listed_numbers(corners))
+    if len(numbers) != _CORNERS:
+        raise UnreadableSegmentError(UnparsedReason.MALFORMED, corners)
+    return (BoxAt(start_us, build_segment_box(numbers, space)),)
+
+
+def _iter_listed_numbers(piece: str) -> Iterator[float]:
+    return (float(number) for number in piece.split(","))
 
 
 def parse_locate_answer(text: str, reading: AnswerContext) -> LocateVerdict:

@@ -240,10 +240,7 @@ def _match_at_all_thresholds(
 def compute_average_recalls(
     located: Clips, convention: SegmentMatchingConvention, n: int
 ) -> list[Array]:
-    """Compute the recall of each annotated segment, averaged over tIoU thresholds; one array per clip.
-
-    `n` is the number of answered segments per clip that count.
-    """
+    """Compute recalls over tIoU thresholds, an array per clip, with `n` answered segments counted."""
     if convention is AVDEEPFAKE1M:
         return [compute_recall_avdeepfake1m(clip.overlaps.tious, n) for clip in located]
     kept = count_kept_segments_activitynet([len(clip.answered) for clip in located], n).tolist()
@@ -290,10 +287,7 @@ def _measure_onset_error(located: Clips, *, seed: int) -> Metric:
 
 
 def _measure_false_alarms(clean: Clips, *, seed: int) -> Metric:
-    """Measure the number of answered segments per hour of clips without a generated segment.
-
-    If there is none, the upper end of the interval is that of a Poisson rate.
-    """
+    """Measure segments per hour of clean clips; without one, the upper end is a Poisson rate's."""
     timed = [clip for clip in clean if clip.is_readable and clip.truth.duration_us]
     coverage = Coverage(parsed=len(timed), asked=len(clean))
     hours = np.array([(clip.truth.duration_us or 0) / _HOUR_US for clip in timed])

@@ -33,10 +33,7 @@ PAIRED: Final = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClipSegmentComparison:
-    """The answered segments of one clip, compared with its annotated segments.
-
-    An unreadable answer has no segments.
-    """
+    """Answered segments of a clip (none if unreadable), compared with its annotated segments."""
 
     cluster: RowCluster
     truth: LocateTruth
@@ -100,10 +97,7 @@ class ClipSegmentComparison:
         )
 
     def onset_errors_s(self) -> Array:
-        """Return the onset errors in seconds of the annotated traces that an answered trace overlaps.
-
-        An error is the distance from the start of the nearest answered trace.
-        """
+        """Return overlapped annotated traces' seconds from the start of the nearest answered one."""
         pairs = zip(self.nearest(), self.truth.traces, strict=True)
         return np.array(
             [

@@ -56,10 +56,7 @@ def _get_start_and_end_times(
 
 
 def compute_tube_iou(answered: Trace, marked: Trace) -> float:
-    """Compute the IoU of two tubes (boxes over time).
-
-    It is the mean box IoU over the shared time, times the temporal IoU; 0 if a trace has no boxes.
-    """
+    """Compute mean box IoU over the shared time, times temporal IoU; 0 if a trace has no boxes."""
     start, shared = _get_shared_time(answered, marked)
     if not shared or not answered.track or not marked.track:
         return 0.0

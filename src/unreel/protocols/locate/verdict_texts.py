@@ -51,10 +51,7 @@ def _format_training_answer(truth: LocateTruth, _prompt: str, space: BoxSpace | 
 
 
 def _format_answer_from_probability(p_generated: Sequence[float], prompt: str) -> str:
-    """Return an answer that expresses a probability that the clip is generated.
-
-    A probability gives no times, so a generated clip gets a segment of its first second.
-    """
+    """Return an answer for a probability, which has no times: a generated clip's first second."""
     is_generated = p_generated[0] > EVEN
     if prompt == "tagged":
         return (

@@ -278,10 +278,7 @@ def _iter_claimed_positions(body: str) -> Iterator[Position]:
 def _iter_named_pieces(
     sentence: str, named: list[re.Match[str]]
 ) -> Iterator[tuple[str, re.Match[str]]]:
-    """Yield each clip name in a sentence with the part of the sentence about that clip.
-
-    Two names joined by `and` or `nor` are skipped: neither has a part of its own.
-    """
+    """Yield clip names with their parts of a sentence; names joined by `and` or `nor` have none."""
     start = 0
     joined = {
         after.start()

@@ -243,10 +243,7 @@ def _parse_leading_score(plain: str) -> int | Unparsed:
 
 
 def _parse_prose_score(text: str) -> int | Unparsed:
-    """Return the realism score that the clauses of a prose answer give.
-
-    If clauses give different scores, the last one counts only if its clause marks a contradiction.
-    """
+    """Return the score of a prose answer's clauses; of several, the last one if it marks a contradiction."""
     chosen: int | None = None
     divided = False
     for clause in split_clauses(_NOT_BUT.sub(" ", _SCALE.sub(" ", replace_number_words(text)))):

@@ -143,10 +143,7 @@ class RealityScorecardData:
 
 
 def build_reality_columns(rows: Iterable[RealityRow]) -> RealityScorecardData:
-    """Build the columns of a `reality` scorecard from `rows` in one pass, and count failures.
-
-    Parts of answers that could not be read are counted too.
-    """
+    """Build scorecard columns from `rows` in one pass; count failures and unreadable parts."""
     tying, kinds = ClusterIdBuilder(), dict[tuple[str, ...], int]()
     kind, said, answered, belief = array("i"), array("b"), bytearray(), array("d")
     failures, unparsed = Counter[str](), Counter[str]()

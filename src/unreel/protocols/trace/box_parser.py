@@ -139,10 +139,7 @@ def _parse_loose_box(piece: str, declared: BoxSpace) -> Box | Unparsed:
 
 
 def _find_box_space(piece: str, declared: BoxSpace) -> BoxSpace | None:
-    """Return the coordinate space that the text of a box names, else `declared`.
-
-    Return `None` if the text names pixels and `declared` has none, or if the box is Gemini's `box_2d`.
-    """
+    """Return a box's named space, else `declared`; `None` for unknown pixels or Gemini's `box_2d`."""
     if _ELSEWHERE.search(piece):
         return None
     if "%" in piece:
@@ -165,10 +162,7 @@ def _remove_unit_words(piece: str) -> str:
 
 
 def _find_corners(piece: str) -> list[Fraction] | None:
-    """Return the corners of a box in a text as left, top, right, bottom; `None` if it cannot be read.
-
-    Sides are found by ranges, named corners, names or a stated order, else in corner order.
-    """
+    """Return left, top, right, bottom by ranges, corners, names or stated order; `None` if unreadable."""
     if ranges := _RANGES.search(piece):
         return _find_corners_by_ranges(ranges)
     if opposite := _find_opposite_corners(piece):

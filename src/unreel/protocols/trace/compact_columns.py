@@ -38,10 +38,7 @@ class _BoxColumn:
 
 
 class TraceVerdictColumn:
-    """Compact column of trace verdicts and failures.
-
-    An unreadable part is stored as its reason, and an explanation only as being present.
-    """
+    """Compact trace verdicts and failures: unreadable parts as reasons, explanations as present."""
 
     def __init__(self) -> None:
         self.codes = array("i")

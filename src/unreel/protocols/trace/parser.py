@@ -169,10 +169,7 @@ def parse_trace_answer(text: str, reading: AnswerContext) -> TraceVerdict:
 def _parse_prose_fallback(
     formal: R | Unparsed, pieces: list[str], read: Callable[[str, Mode], R | Unparsed]
 ) -> R | Unparsed:
-    """Return the parsed part `formal`; if it is missing, the only value that `read` finds in `pieces`.
-
-    `pieces` are parts of the answer's prose.
-    """
+    """Return the parsed part `formal` or, if missing, the only value that `read` finds in prose `pieces`."""
     if not isinstance(formal, Unparsed) or formal.reason is not UnparsedReason.MISSING:
         return formal
     readings = {

@@ -106,10 +106,7 @@ class ScoredUnitColumns:
         return replace(self.at(first), points=points)
 
     def best(self) -> "ScoredUnitColumns":
-        """Return columns with one unit per clip: the annotation row that the answer matches best.
-
-        The best match has the highest box IoU, then the smallest time distance.
-        """
+        """Return one unit per clip: the annotation row of highest box IoU, then smallest time distance."""
         first, number = _index_clips_in_order(self.clip)
         iou, late = (self.points[name] for name in ("box-iou", "time-distance"))
         near = np.where(iou.scored, iou.values, -1.0)
@@ -120,10 +117,7 @@ class ScoredUnitColumns:
 
 
 def _index_clips_in_order(clip: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the index of the first unit of each clip, and the clip number of each unit.
-
-    Clips are numbered in the order of their first units.
-    """
+    """Return each clip's first unit and each unit's clip number, in order of first units."""
     _, first, number = np.unique(clip, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), np.int64)

@@ -162,10 +162,7 @@ class ReportBoard:
 
     @property
     def shown(self) -> tuple[BoardContender, ...]:
-        """Return the contenders that the charts show, as many as fit, in the order of the board.
-
-        Reviewers are chosen before baselines, and unranked contenders last.
-        """
+        """Return as many contenders as charts fit, in board order: reviewers first, unranked ones last."""
         by_kind = sorted(self.contenders, key=lambda c: (c.unranked != "", c.kind == "floor"))
         kept = by_kind[:SHOWN]
         return tuple(contender for contender in self.contenders if contender in kept)
@@ -273,10 +270,7 @@ def add_distinct_board_names(boards: Sequence[ReportBoard]) -> list[ReportBoard]
 
 
 def build_contender_names(boards: Sequence[ReportBoard]) -> dict[int, str]:
-    """Return the name of each contender in the report, by its number.
-
-    If a reviewer is on several boards, the name includes what distinguishes the board.
-    """
+    """Return contenders' names by number, with what distinguishes their board if they are on several."""
     boards_of = Counter(who for board in boards for who in {e.reviewer for e in board.entrants})
     return {
         contender.place: format_contender_name(board, contender)

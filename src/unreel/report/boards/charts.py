@@ -77,10 +77,7 @@ class ChartPoint:
 def build_ranked_chart(
     points: Sequence[ChartPoint], *, title: str, domain: tuple[float, float], places: int
 ) -> Spec:
-    """Build a chart with one line per entrant, best first: its value and its confidence interval.
-
-    Kinds of entrants differ in colour and in shape.
-    """
+    """Build a chart with value and interval of each entrant, best first; kinds differ in colour and shape."""
     data = _build_chart_rows(points, places=places)
     order = list(dict.fromkeys(row["who"] for row in data))
     kinds = [kind for kind in _KINDS if any(row["kind"] == kind for row in data)]
@@ -129,10 +126,7 @@ def build_grouped_chart(
 def build_stepped_chart(
     points: Sequence[ChartPoint], palette: Palette, *, steps: Sequence[str], title: str
 ) -> Spec:
-    """Build a line chart over ordered steps, with one line per name of the palette.
-
-    `steps` must be trusted text from this project: they are inserted into an expression unescaped.
-    """
+    """Build lines over ordered `steps`, trusted text inserted unescaped, one for each palette name."""
     shown = [point for point in points if not isinstance(point.measured, Unmeasured)]
     data = _offset_side_by_side(
         _build_chart_rows(shown, places=1), palette, [list(steps).index(p.group) for p in shown]
@@ -221,10 +215,7 @@ def build_calibration_chart(points: Sequence[ChartPoint], palette: Palette, *, t
 def _offset_side_by_side(
     data: Sequence[Mapping[str, Any]], palette: Palette, at: Sequence[int]
 ) -> list[Mapping[str, Any]]:
-    """Add horizontal positions to rows of chart data.
-
-    Rows of one step are placed side by side, in the order of the palette.
-    """
+    """Add horizontal positions to chart rows: side by side in each step, in palette order."""
     names = list(palette)
     apart = 0.6 / max(1, len(names))
     middle = (len(names) - 1) / 2

@@ -46,10 +46,7 @@ _COLUMNS: Final = (
 def build_differences_panel(
     board: ReportBoard, beside: Sequence[ReportBoard] = ()
 ) -> BoardPanel | None:
-    """Build the panel of pairwise differences; p-values are corrected for the number of comparisons.
-
-    `beside` are boards over other parts of the same benchmark; they are compared on common clips.
-    """
+    """Build corrected pairwise differences, also on clips in common with boards `beside` of other parts."""
     groups = [
         _build_board_comparisons(board),
         *(_build_cross_board_comparisons(board, other) for other in beside),
@@ -101,10 +98,7 @@ def _build_board_comparisons(board: ReportBoard) -> _ComparedContenderPairs:
 def _build_cross_board_comparisons(
     board: ReportBoard, other: ReportBoard
 ) -> _ComparedContenderPairs:
-    """Return the comparisons between the leaders of two boards.
-
-    A reviewer with the same condition on both boards is not compared with itself.
-    """
+    """Compare the leaders of two boards, except a reviewer with itself under the same condition."""
     pairs = [
         (
             replace(one, name=format_contender_name(board, one)),

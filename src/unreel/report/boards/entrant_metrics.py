@@ -211,10 +211,7 @@ def measure_metrics_by_benchmark_part(
 
 
 def measure_metrics_by_trace_category(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
-    """Measure the entrants' metrics separately for each category of trace.
-
-    The result is empty for protocols without such metrics, and if no category is known.
-    """
+    """Measure the metrics for each trace category; empty without such metrics or categories."""
     figures = entrants[0].instrument.figures
     if not figures.by_category:
         return []

@@ -126,10 +126,7 @@ def build_leaderboard_panel(board: ReportBoard) -> BoardPanel:
 
 
 def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
-    """Build the panel of scores by difficulty of the question: generated or not, why, where, when.
-
-    Returns `None` if the protocol does not ask all of these questions.
-    """
+    """Build scores by difficulty: generated or not, why, where, when; `None` without all questions."""
     steps = _list_step_metrics(board)
     if not steps:
         return None

@@ -1,11 +1,13 @@
 """Download files of a report: its tables as CSV with exact numbers and as LaTeX, its clips as CSV."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from unreel.core.estimate import Estimate
+from unreel.core.output_files import OutputDirectory
 from unreel.core.table_formats import build_csv_table, build_latex_table
 from unreel.report.boards.board import BoardPanel
 from unreel.report.boards.tables import BoardTableCell, ReportTable
@@ -29,10 +31,7 @@ def add_table_file_names(panel: BoardPanel) -> BoardPanel:
 
 
 def format_table_csv(table: ReportTable) -> str:
-    """Return the table as CSV text with exact numbers.
-
-    Both ends of an interval, n, and the reason for a missing number have separate columns.
-    """
+    """Return the table as CSV with exact numbers, and columns for interval ends, n and missing reasons."""
     return build_csv_table(
         *_build_named_rows(list(_iter_download_columns(table)), n_rows=len(table.lines))
     )
@@ -148,3 +147,15 @@ def _iter_clip_rows(browser: ClipBrowserData, columns: list[str]) -> Iterator[di
         told = {place: STATUSES[status] for place, status in answers}
         outcomes = [told.get(place, "") for place in range(n_entrants)]
         yield dict(zip(columns, (clip, made_by, *outcomes), strict=True))
+
+
+def replace_report_files(
+    folder: OutputDirectory, files: Mapping[str, str], folders: Iterable[str], ours: re.Pattern[str]
+) -> None:
+    """Write `files`, and remove other files in `folders` whose names match `ours`, of an earlier report."""
+    for within in folders:
+        for name in folder.files(within):
+            if ours.fullmatch(name) and f"{within}/{name}" not in files:
+                folder.remove(f"{within}/{name}")
+    for name, text in files.items():
+        folder.write(name, text.encode())

@@ -47,10 +47,7 @@ _Sheet = tuple[tuple[int, AnsweredQuestion], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipBrowserData:
-    """Data of the clip browser: the index, and the details of the clips on the first page.
-
-    The details of other pages are in separate files.
-    """
+    """Index of the clip browser, and the details of its first page; other pages are in separate files."""
 
     index: Mapping[str, Any]
     """With the lines of the first page, and what each page holds."""
@@ -178,10 +175,7 @@ def _build_short_distinct_ids(keys: Sequence[str]) -> list[str]:
 
 
 class _ClipIndexLines(Sequence[list[Any]]):
-    """Lines of the browser's index: id, name, creator (-1: real), trace categories, answers.
-
-    They are created page by page.
-    """
+    """Lines of the index, made page by page: id, name, creator (-1: real), trace categories, answers."""
 
     def __init__(self, ids: Sequence[str], sheets: Sequence[_Sheet]) -> None:
         self.creators, self.kinds = _DistinctWordNumbers(), _DistinctWordNumbers()
@@ -225,10 +219,7 @@ class _ClipIndexLines(Sequence[list[Any]]):
 
 
 def grade_answer(item: AnsweredQuestion) -> int:
-    """Return the grade of the answer: right, wrong, unreadable or failed.
-
-    A realism score is wrong if it is far from the true score.
-    """
+    """Return right, wrong, unreadable or failed; a realism score far from the true one is wrong."""
     if isinstance(item.outcome, Failure):
         return FAILED
     right = is_answer_correct(item.outcome, item.rows[0].truth, item.subjects[0].entry.label)

@@ -250,10 +250,7 @@ def _format_trace_span(trace: player.PlayerTraceSpec) -> str:
 
 
 def _build_reviewer_rows(opinions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a dictionary for the page's template for each reviewer, with its answers and records.
-
-    Records that are the same for all answers of a reviewer are listed once.
-    """
+    """Return template values per reviewer: answers, and records, once if the same for all answers."""
     rows = []
     for name in dict.fromkeys(row["reviewer"] for row in opinions):
         own = [row for row in opinions if row["reviewer"] == name]

@@ -124,10 +124,7 @@ class FileOriginChecks:
 def check_file_origin(
     clip: Clip, *, reader: MediaReader, without_seccomp: bool, drawn: bool
 ) -> FileOriginChecks:
-    """Check the file of `clip` for signs of its origin, without a model.
-
-    With `drawn`, for sample clips, visible watermarks are not searched.
-    """
+    """Check a file for signs of its origin, without a model; for `drawn` samples without watermark search."""
     file = Path(clip.location)
     provenance = read_c2pa_manifest(file, without_seccomp=without_seccomp)
     if drawn:

@@ -70,10 +70,7 @@ def _truncate_text(value: object) -> str:
 
 
 def _prepare_tasks() -> Mapping[str, Task]:
-    """Run the task once and return the tasks.
-
-    The first use of ctypes needs executable memory, which is forbidden later.
-    """
+    """Run the task once, as ctypes first needs executable memory, forbidden later; return the tasks."""
     read_manifest_summary(io.BytesIO(), {"format": "video/mp4"})
     return {"manifest": read_manifest_summary}
 

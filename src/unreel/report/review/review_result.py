@@ -72,10 +72,7 @@ class ReviewerStatement:
 
 
 def summarise_by_reviewer(review: Review) -> tuple[ReviewerStatement, ...]:
-    """Return one combined statement per reviewer, in the given order.
-
-    If any opinion is about a label, only labels count, and scores do not.
-    """
+    """Return one combined statement per reviewer, in order; with any label, scores do not count."""
     opinions = review.opinions
     unsure = {found.opinion.key for found in review.stabilities if found.state == "unsure"}
     labelled = [opinion for opinion in opinions if opinion.wording.decides == "label"]

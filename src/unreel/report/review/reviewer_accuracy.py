@@ -2,12 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.question import Condition, Instrument
+from unreel.core.safe_text import sanitise_line
 from unreel.evaluation.opinion import Opinion
 from unreel.protocols.metric_definitions import MetricDefinition
+from unreel.protocols.protocol import Mode
+
+if TYPE_CHECKING:  # a review without runs reads no tables
+    from unreel.evaluation.run_job import EvalRun
 
 UNKNOWN: Final = "not known"
 
@@ -58,3 +64,23 @@ def format_reviewer_accuracy(opinion: Opinion, records: Sequence[ReviewerAccurac
     if own:
         return f"{UNKNOWN} for this question; the runs named asked it another one"
     return f"{UNKNOWN}: it is in none of the runs named" if records else UNKNOWN
+
+
+def read_reviewer_records(run: "EvalRun", mode: Mode) -> tuple[ReviewerAccuracyRecord, ...]:
+    """Compute the accuracy of the run's reviewer for each condition; `mode` is the answer parser."""
+    from unreel.evaluation.scoring import score_run
+
+    figures = run.recipe.instrument.figures
+    ranking = figures.ranks_by(judged=False)
+    sides = [metric for metric in figures.sides if figures[metric].better == "more"]
+    told = [figures[metric] for metric in dict.fromkeys([ranking, *sides])]
+    return tuple(
+        ReviewerAccuracyRecord(
+            reviewer=run.reviewer_name(),
+            instrument=run.scope.instrument,
+            condition=score.condition,
+            benchmark=sanitise_line(Path(run.recipe.benchmark).name),
+            figures=tuple((figure, score.scorecard[figure.metric]) for figure in told),
+        )
+        for score in score_run(run, mode=mode)
+    )

@@ -130,10 +130,7 @@ def _render_raw_reply(opinion: Opinion) -> Iterator[RenderableType]:
 
 
 def _render_timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
-    """Yield a timeline of the clip with the stated onset, then a line with the times of shown frames.
-
-    Yield nothing if the verdict is not a `TraceVerdict`.
-    """
+    """Yield a timeline with the onset and a line of shown times; nothing without a `TraceVerdict`."""
     verdict = opinion.verdict
     if not isinstance(verdict, TraceVerdict):
         return

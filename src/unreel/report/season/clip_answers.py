@@ -60,10 +60,7 @@ class ReviewerByClipAnswers:
         return np.asarray(self.said[reviewer] != UNASKED)
 
     def worst(self, reviewer: int) -> npt.NDArray[np.intp]:
-        """Return the clips that the reviewer got wrong, then the clips with unreadable answers.
-
-        Clips that most other reviewers got right come first.
-        """
+        """Return the clips that the reviewer got wrong, those others got right first, then unreadable ones."""
         n_others = np.maximum(self.n_read - self.read[reviewer], 1)
         share = (self.n_right - self.right[reviewer]) / n_others
         missed = np.flatnonzero(self.asked(reviewer) & ~self.right[reviewer])
@@ -124,10 +121,7 @@ class ReviewerAnswerSection:
 def iter_reviewer_answer_sections(
     season: SeasonPageData, heard: Mapping[str, ReviewerByClipAnswers], maker: str
 ) -> Iterator[ReviewerAnswerSection]:
-    """Yield the answers of every reviewer about clips of `maker`, for each condition.
-
-    `heard` maps the id of a condition to its answers.
-    """
+    """Yield all answers about clips of `maker`, per condition; `heard` maps condition ids to answers."""
     for sheet, table in heard.items():
         clips = table.clips_of(maker)
         for reviewer in range(len(table.play.reviewers)):

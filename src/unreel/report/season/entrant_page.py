@@ -70,10 +70,7 @@ class EntrantPage:
 
 
 def build_entrant_page_files(season: SeasonPageData, page: EntrantPage) -> dict[str, str]:
-    """Build the page of an entrant and its tables; return the texts by file name.
-
-    The page shows the first lines of long tables; the CSV files have all lines.
-    """
+    """Build an entrant's page, with the first table lines, and its full CSV files; texts by file name."""
     tables: dict[str, str] = {}
     shown = []
     for part in page.parts:

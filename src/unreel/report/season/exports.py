@@ -63,10 +63,7 @@ def build_hugging_face_files(season: SeasonPageData, listing: HuggingFaceListing
 
 
 def get_hugging_face_task_id(season: SeasonPageData, side: Side, board: SeasonLeaderboard) -> str:
-    """Return the id of a leaderboard on Hugging Face, made from its condition.
-
-    It gets a number if an earlier condition has the same id.
-    """
+    """Return a leaderboard's id on Hugging Face from its condition, numbered if it repeats an earlier one."""
     words = [_format_slug(each.condition) for each in season.standings]
     number = season.standings.index(board)
     again = f"-{number + 1}" if words[number] in words[:number] else ""
@@ -115,11 +112,7 @@ def _get_ranking_metric(board: SeasonLeaderboard, side: Side) -> MetricDefinitio
 
 
 def _convert_to_higher_better(known: Estimate, figure: MetricDefinition) -> Estimate:
-    """Return the estimate so that higher is better, as the hub requires.
-
-    A metric that is better when lower becomes 100 minus its value: for a creator, the share of
-    clips that were not detected.
-    """
+    """Return the estimate, as 100 minus it if lower is better, because the hub needs higher as better."""
     if figure.better != "less":
         return known
     value, low, high = 100 - known.value, 100 - known.high, 100 - known.low
@@ -178,10 +171,7 @@ def build_matrix_json(season: SeasonPageData) -> dict[str, Any]:
 
 
 def build_history_json(seasons: Sequence[SeasonPageData]) -> dict[str, Any]:
-    """Return the ranking metric of every entrant in every season as JSON values.
-
-    The value is `null` for a season without the entrant.
-    """
+    """Return every entrant's ranking metric in every season as JSON values; `null` if it was absent."""
     told: dict[str, Any] = {"seasons": [season.name for season in seasons]}
     for side in SIDES:
         rows = collect_rows_over_seasons(seasons, side)

@@ -169,10 +169,7 @@ def build_history_panel(seasons: Sequence[SeasonPageData], side: Side) -> BoardP
 def collect_rows_over_seasons(
     seasons: Sequence[SeasonPageData], side: Side
 ) -> dict[str, list[LeaderboardRow | None]]:
-    """Return each entrant's leaderboard row in every season; `None` for a season without it.
-
-    Entrants of the last season come first, in the order of that season.
-    """
+    """Return rows in every season (`None` if absent), entrants of the last season first, in its order."""
     boards = [
         {standing.name: standing for standing in _select_board_rows(season, side)}
         for season in seasons

@@ -321,10 +321,7 @@ def _format_axis_title(figure: MetricDefinition) -> str:
 def _compute_axis_domain(
     figure: MetricDefinition, points: Sequence[ChartPoint]
 ) -> tuple[float, float]:
-    """Return the range of the metric for an axis; an infinite end becomes the outermost interval end.
-
-    Without any interval, an infinite end becomes 0 (low) or 1 (high).
-    """
+    """Return the metric's range; infinite ends become the outermost interval ends, or 0 and 1."""
     low, high = figure.range
     known = [point.measured for point in points if isinstance(point.measured, Estimate)]
     lows, highs = [e.low for e in known] or [0.0], [e.high for e in known] or [1.0]

@@ -36,10 +36,7 @@ class SeasonClipDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonPageData:
-    """One season. `plays` and `standings` have one item per condition, in the same order.
-
-    A season of pairs has no `plays`: its pages show no single clips.
-    """
+    """One season: `plays` (none for pairs) and `standings`, one item per condition in the same order."""
 
     name: str
     facts: tuple[tuple[str, str], ...] = ()

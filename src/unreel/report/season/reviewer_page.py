@@ -31,10 +31,7 @@ from unreel.report.season.page_data import SeasonPageData, get_entrant_page_name
 def build_reviewer_page(
     season: SeasonPageData, heard: Mapping[str, ReviewerByClipAnswers], name: str
 ) -> EntrantPage:
-    """Build the page of the reviewer `name` of a season.
-
-    `heard` maps the id of a condition to its answers, in the order of the season's conditions.
-    """
+    """Build a reviewer's page; `heard` maps condition ids to answers, in the order of the season."""
     standings = [_find_standing(board.reviewers, name) for board in season.standings]
     placed = [standing for standing in standings if standing]
     file = f"{FOLDER}/{get_entrant_page_name('reviewer', name)}"

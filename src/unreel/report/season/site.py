@@ -21,6 +21,7 @@ from unreel.report.boards.table_downloads import (
     add_table_file_names,
     build_latex_downloads,
     build_table_files,
+    replace_report_files,
 )
 from unreel.report.boards.table_downloads import FOLDER as TABLES
 from unreel.report.boards.tables import (
@@ -192,7 +193,7 @@ def write_season_site(
         files |= build_hugging_face_files(season, listing)
     index, tables = _build_index_page(seasons, has_hub=listing is not None)
     folder = OutputDirectory(out, published=True)
-    _replace_site_files(folder, {**files, **tables})
+    replace_report_files(folder, {**files, **tables}, (PAGES, TABLES, BADGES), _OURS)
     page = folder.write(PAGE, index.encode())
     sides = [side for side, _ in season.entrants()]
     return WrittenSeasonSite(
@@ -233,16 +234,6 @@ def _build_data_files(seasons: Sequence[SeasonPageData]) -> dict[str, str]:
             drawn = format_rank_badge(season.name, standing, board, side)
             files[f"{BADGES}/{get_entrant_page_name(side, standing.name)}.svg"] = drawn
     return files
-
-
-def _replace_site_files(folder: OutputDirectory, files: Mapping[str, str]) -> None:
-    """Write `files`, and remove the files of an earlier site that are not among them."""
-    for within in (PAGES, TABLES, BADGES):
-        for name in folder.files(within):
-            if _OURS.fullmatch(name) and f"{within}/{name}" not in files:
-                folder.remove(f"{within}/{name}")
-    for name, text in files.items():
-        folder.write(name, text.encode())
 
 
 def _build_index_page(

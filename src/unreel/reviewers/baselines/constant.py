@@ -13,10 +13,7 @@ from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 
 def format_baseline_answer(sheet: ReviewRequest, p_generated: Sequence[float]) -> Reply | Failure:
-    """Return a baseline's reply to `sheet` that states the probability `p_generated` of each clip.
-
-    Return a failure if the protocol is unknown or needs another number of clips.
-    """
+    """Return a reply with each clip's `p_generated`; a failure if protocol or number of clips differs."""
     name = sheet.instrument.protocol
     if name in PROTOCOLS and get_protocol(name).n_clips == len(p_generated):
         return Reply(text=get_protocol(name).wording.phrase(p_generated, sheet.condition.prompt))
@@ -24,8 +21,24 @@ def format_baseline_answer(sheet: ReviewRequest, p_generated: Sequence[float]) -
     return Failure(FailureReason.REQUEST_REJECTED, asked)
 
 
+class _BlindReviewer:
+    """Base of reviewers that need no part of a clip, draw no boxes and have nothing to close."""
+
+    __slots__ = ()
+
+    @property
+    def wants(self) -> frozenset[InputKind]:
+        return frozenset()
+
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
+        return "unit"
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing to close."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CoinReviewer:
+class CoinReviewer(_BlindReviewer):
     """Baseline with random answers, which depend only on the question and the seed."""
 
     seed: int = 0
@@ -34,23 +47,13 @@ class CoinReviewer:
     def name(self) -> str:
         return f"coin?seed={self.seed}" if self.seed else "coin"
 
-    @property
-    def wants(self) -> frozenset[InputKind]:
-        return frozenset()
-
-    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
-        return "unit"
-
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         dice = random.Random(digest("coin", str(self.seed), sheet.key))  # noqa: S311  no secret
         return format_baseline_answer(sheet, [dice.random() for _ in sheet.exhibits])
 
-    async def close(self) -> None:
-        """Do nothing: there is nothing to close."""
-
 
 @dataclass(frozen=True, slots=True)
-class ConstantLabelReviewer:
+class ConstantLabelReviewer(_BlindReviewer):
     """Baseline that gives every clip the same label; in a pair, the first clip gets it."""
 
     label: Label
@@ -59,19 +62,9 @@ class ConstantLabelReviewer:
     def name(self) -> str:
         return f"always-{self.label.value}"
 
-    @property
-    def wants(self) -> frozenset[InputKind]:
-        return frozenset()
-
-    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
-        return "unit"
-
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         p_generated = 1.0 if self.label is Label.GENERATED else 0.0
         return format_baseline_answer(sheet, [p_generated] * len(sheet.exhibits))
-
-    async def close(self) -> None:
-        """Do nothing: there is nothing to close."""
 
 
 def build_always_real_reviewer() -> ConstantLabelReviewer:

@@ -63,10 +63,7 @@ class LogisticModel:
 def fit_logistic_model(
     rows: Sequence[tuple[Features, bool]], *, ridge: float = RIDGE
 ) -> LogisticModel:
-    """Fit a logistic regression to pairs of features and whether the clip is generated.
-
-    Real and generated clips have the same total weight.
-    """
+    """Fit a logistic regression to (features, generated) with equal total weight of both labels."""
     names = tuple(sorted({name for features, _ in rows for name in features}))
     table = np.array([[features.get(name, 0.0) for name in names] for features, _ in rows])
     truth = np.array([float(generated) for _, generated in rows])
@@ -106,11 +103,7 @@ def fit_logistic_model(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedBaselineReviewer:
-    """Baseline reviewer that is fitted on a benchmark.
-
-    A clip of the benchmark is scored by a model that was fitted without the clip's creator and
-    scene.
-    """
+    """Baseline fitted on a benchmark; its clips are scored without their creator and scene."""
 
     name: str
     wants: frozenset[InputKind]

@@ -77,10 +77,7 @@ class FoldAssignment:
 def assign_clip_folds(
     owners: Sequence[ClipCreatorAndScene], *, seed: int
 ) -> FoldAssignment | Unmeasured:
-    """Assign each scene to a fold and each creator to a part, to be held out together.
-
-    Return `Unmeasured` if there are fewer than two scenes of real or of generated clips.
-    """
+    """Assign scenes and creators to hold-out folds; `Unmeasured` below two scenes of a label."""
     sides = [
         {own.scene for own in owners if (own.creator is None) is real} for real in (False, True)
     ]
@@ -100,10 +97,7 @@ def assign_clip_folds(
 def _assign_scene_folds(
     owners: Sequence[ClipCreatorAndScene], n_folds: int, *, seed: int
 ) -> dict[str, int]:
-    """Assign each scene to the fold with the fewest clips of the scene's labels.
-
-    Scenes with both labels are assigned first, then scenes with one label.
-    """
+    """Assign scenes, those with both labels first, to the fold with fewest clips of their labels."""
     creators: defaultdict[str, list[str | None]] = defaultdict(list)
     for own in owners:
         creators[own.scene].append(own.creator)

@@ -35,10 +35,7 @@ def fit_motion_baseline(
 
 
 def compute_motion_features(exhibit: ClipInput) -> Features | Failure:
-    """Compute the size, spread and unevenness of first and second differences between frames.
-
-    Return a failure if there are too few frames or a frame cannot be decoded.
-    """
+    """Compute size, spread, unevenness of frame differences; a failure if frames are few or undecodable."""
     if len(exhibit.frames) < LEAST_FRAMES:
         detail = f"not asked: motion needs {LEAST_FRAMES} frames, got {len(exhibit.frames)}"
         return Failure(FailureReason.REQUEST_REJECTED, detail)

@@ -57,10 +57,7 @@ def read_spending_total(path: Path) -> Decimal:
 
 
 def compact_spending_log(path: Path, *, at_least_usd: Decimal) -> Decimal:
-    """Replace the spending log by one line with its sum, at least `at_least_usd`; return that amount.
-
-    Call it while no other process spends money.
-    """
+    """Replace the spending log by its sum, at least `at_least_usd`, and return it; no other may spend."""
     spent_usd = max(read_spending_total(path), at_least_usd)
     OutputDirectory(path.parent).write(path.name, f"{spent_usd}\n".encode())
     return spent_usd

@@ -70,11 +70,7 @@ class _QuestionState:
 
 
 class ModelServerClient:
-    """Client of one model server. All questions to that server should share one client.
-
-    The deadline of a question starts when its first request may be sent; earlier waiting does not
-    count.
-    """
+    """Client that a server's questions share; deadlines start when a first request may be sent."""
 
     read: Callable[..., Reply | RequestFailure] = staticmethod(parse_chat_response)
     """What a server's bytes mean; those that speak no chat have another."""
@@ -208,10 +204,7 @@ class ModelServerClient:
     def _charge(
         self, course: _QuestionState, outcome: Reply | RequestFailure | None
     ) -> Usage | None:
-        """Return the tokens that the server reports for one request; `None` if it reports none.
-
-        Missing counts are estimated if a price is known and the request may cost money.
-        """
+        """Return a request's tokens, estimated if missing at a known price; `None` if none are reported."""
         told = None if outcome is None else outcome.usage
         counted = told is not None and told.input_tokens > 0
         if isinstance(outcome, Reply):

@@ -97,10 +97,7 @@ class CircuitBreaker:
     def record_throttled(
         self, failure: Failure, *, now_s: float, probe: bool, wait_s: float
     ) -> None:
-        """Record a request that was rejected for a rate limit.
-
-        Rate limiting counts as an outage if the server gives no other reply for `outage_s` seconds.
-        """
+        """Record a rate limit, which is an outage if nothing else is replied for `outage_s` seconds."""
         if self._throttled_since_s is None:
             self._throttled_since_s = now_s
         if probe or now_s >= self._throttled_since_s + self._outage_s:
@@ -162,10 +159,7 @@ class ConcurrencyLimiter:
         return self._in_flight
 
     async def enter(self, *, before_s: float = math.inf) -> int:
-        """Wait until a request may be in flight, and return the sequence number of the request.
-
-        Waiting requests with the earliest deadline `before_s` are admitted first.
-        """
+        """Wait, earliest deadline `before_s` first, until a request may start; return its sequence number."""
         if self._waiting or self._in_flight >= self.limit or self.is_paused:
             place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._n_waited += 1

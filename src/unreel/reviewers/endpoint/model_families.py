@@ -82,10 +82,7 @@ class ModelFamily:
 
 
 def format_box_space(boxes: str, *, shown: tuple[int, int], seen: tuple[int, int]) -> str:
-    """Format the coordinate space of boxes, given the shown frame size and the resized size `seen`.
-
-    A model that answers in pixels means pixels of the shown frame, not of the clip.
-    """
+    """Format the box space for shown and resized sizes; model pixels are those of the shown frame."""
     match boxes:
         case "pixel":
             width, height = shown
@@ -207,10 +204,7 @@ FAMILIES: Final = (
 
 
 def detect_model_family(address: ModelAddress, named: str | None = None) -> ModelFamily:
-    """Return the family of the model at `address`, with the request fields of its server.
-
-    `named` overrides the family that the model's name suggests.
-    """
+    """Return a model's family by `named`, else by its name, with its server's request fields."""
     found = match_model_family(address.model) if named is None else get_model_family(named)
     if address.provider != "openrouter":
         return found

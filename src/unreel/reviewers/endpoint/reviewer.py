@@ -51,10 +51,7 @@ from unreel.reviewers.message_parts import (
 def build_chat_request_body(
     sheet: ReviewRequest, *, family: ModelFamily, show: Showing, fields: Mapping[str, Any]
 ) -> bytes | Failure:
-    """Build the chat request body for `sheet`, or return why the request cannot be sent.
-
-    `fields` are further fields of the body, next to `messages`.
-    """
+    """Build the chat body with further `fields`, or return why the request cannot be sent."""
     condition = sheet.condition
     if condition.audio == "on" and not family.audio:
         return build_rejected_request_failure(f"the {family.name} family takes no sound")

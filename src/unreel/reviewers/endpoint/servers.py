@@ -155,10 +155,7 @@ def require_server_listening(contact: ModelEndpoint) -> None:
 
 
 def list_server_models(base_url: str) -> tuple[str, ...]:
-    """Return the names of at most 20 models that a local server lists; empty if it lists none.
-
-    The request contains no API key.
-    """
+    """Return up to 20 names that a local server lists, or none; the request has no API key."""
     address = urlsplit(base_url)
     connection = HTTPConnection(address.hostname or "", address.port, timeout=_KNOCK_S)
     try:

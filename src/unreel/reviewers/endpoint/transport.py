@@ -59,10 +59,7 @@ def parse_chat_response(raw: HttpReply, *, now: datetime) -> Reply | RequestFail
 
 
 def build_reply_from_json_text(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
-    """Return the text of a response that is a JSON object as a reply, for servers without a chat API.
-
-    Return a failure if the response is no JSON object.
-    """
+    """Return a JSON object's text as a reply, for servers without chat API, or a failure."""
     body = _parse_json_object(raw, now=now)
     if isinstance(body, RequestFailure):
         return body

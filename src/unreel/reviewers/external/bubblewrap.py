@@ -69,10 +69,7 @@ def find_program_sandbox_problem() -> str:
 def build_bubblewrap_command(
     readable: Sequence[Path], *, clip: Path | None = None, graphics: bool = False
 ) -> list[str]:
-    """Return the bubblewrap command with all its options; the caller appends the program to run.
-
-    `readable` are the paths that the program may read, besides system folders and `clip`.
-    """
+    """Return the command up to the program, which may read system folders, `clip` and `readable`."""
     words = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--unshare-user"]
     words += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     for path in _SYSTEM:

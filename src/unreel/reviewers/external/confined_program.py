@@ -58,10 +58,7 @@ def _load_module_file(file: Path) -> Any:
 
 
 def main(plan: str, command: list[str]) -> int:
-    """Run `command` with the sandbox settings in `plan`, a JSON object, and return its exit status.
-
-    The status of a program that a signal ended is 128 plus the signal.
-    """
+    """Run `command` in the sandbox of the JSON `plan`; return its status, 128 plus the signal that ended it."""
     told = json.loads(plan)
     try:
         _close_extra_descriptors()
@@ -165,10 +162,7 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
 
 
 def _unshare_namespaces(libc: ctypes.CDLL) -> None:
-    """Create separate process, network and IPC namespaces if the machine allows it.
-
-    The later restrictions do not depend on these namespaces.
-    """
+    """Create own process, network and IPC namespaces if possible; later limits do not need them."""
     apart = _NEW_PROCESSES | _NEW_NETWORK | _NEW_IPC
     if libc.unshare(apart) == 0:
         return
@@ -181,10 +175,7 @@ def _unshare_namespaces(libc: ctypes.CDLL) -> None:
 
 
 def _limit_process_ids() -> None:
-    """Limit the number of processes by the highest process id of the namespace.
-
-    Since Linux 6.14 each process namespace has its own highest process id.
-    """
+    """Limit processes by the namespace's highest process id, its own since Linux 6.14."""
     if os.getpid() == 1:
         _write_kernel_file("/proc/sys/kernel/pid_max", str(_MOST_PROCESSES))
 
@@ -221,10 +212,7 @@ def _count_user_threads() -> int:
 
 
 def _restrict_file_access(folder: Path, *, graphics: bool) -> None:
-    """Restrict this process with Landlock: it may read all files, but write only to `folder`.
-
-    It may also write to devices such as `/dev/null` and, with `graphics`, to graphics devices.
-    """
+    """Restrict writing by Landlock to `folder`, devices like `/dev/null` and, if `graphics`, those."""
     from landlock import FSAccess
     from landlock.plumbing import (
         PathBeneathAttr,

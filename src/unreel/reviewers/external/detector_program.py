@@ -104,10 +104,7 @@ def resolve_external_program(command: Sequence[str], base: Path) -> ExternalProg
 
 
 def _resolve_argument_file(word: str, base: Path, *, first: bool) -> str | None:
-    """Return the absolute path of the argument `word`; `None` if it is no file.
-
-    The first word is no file if it has no slash, because PATH is searched for it.
-    """
+    """Return the absolute path of `word`; `None` if no file, or `first` without slash (found by PATH)."""
     if CLIP_PLACE in word or (first and "/" not in word):
         return None
     file = base / Path(word).expanduser()

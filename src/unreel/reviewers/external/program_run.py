@@ -55,10 +55,7 @@ class ProgramRunResult:
 def run_sandboxed_program(
     job: SandboxedCommand, stop: threading.Event
 ) -> ProgramRunResult | Failure:
-    """Run the program and return its result when it exits; end it at the timeout or on `stop`.
-
-    Return a failure if the program was ended early or wrote too much.
-    """
+    """Run a program to its exit, timeout or `stop`; a failure if ended early or if it wrote too much."""
     with contextlib.ExitStack() as ours:
         output, output_end = _open_pipe(ours)
         errors, errors_end = _open_pipe(ours)

@@ -319,11 +319,7 @@ def _build_default_input_spec(folder: Path, form: Form) -> CheckpointInputSpec:
 
 
 def get_checkpoint_display_name(folder: Path) -> str:
-    """Return the display name of a checkpoint: the name of its folder.
-
-    For a folder such as `step-100`, the name of the training's folder is prepended. Folders named
-    `model` or `checkpoints` are skipped.
-    """
+    """Return the folder's name, after the training's for `step-100`; skip `model`, `checkpoints`."""
     return "-".join(reversed(list(_iter_display_name_parts(folder.resolve())))) or "model"
 
 

@@ -118,10 +118,7 @@ class RequestEncoder:
         self._processor.save_pretrained(folder)
 
     def seen_size(self, exhibit: ClipInput) -> tuple[int, int]:
-        """Return the width and height of a clip's frames after the processor's resize.
-
-        If the processor rejects the frames, return their shown size.
-        """
+        """Return width and height of frames after the processor's resize; the shown size if it rejects them."""
         width, height = exhibit.shown_size
         size = _SIZES[self._taught.family, self._taught.input]
         try:
@@ -136,10 +133,7 @@ class RequestEncoder:
         return format_box_space(boxes, shown=shown, seen=self.seen_size(exhibit))
 
     def encode(self, sheet: ReviewRequest, target: str | None = None) -> EncodedRequest | Failure:
-        """Encode the request `sheet`, followed by the training answer `target` if one is given.
-
-        Return a failure if the model cannot take the request.
-        """
+        """Encode `sheet` and, if given, the training answer `target`; a failure if the model cannot take it."""
         if why := self._impossible(sheet, target):
             return build_rejected_request_failure(why)
         parts = build_message_parts(
@@ -158,10 +152,7 @@ class RequestEncoder:
         return EncodedRequest(ids, n_prompt, dict(inputs))
 
     def converse(self, sheet: ReviewRequest) -> list[dict[str, Any]] | Failure:
-        """Return `sheet` as a chat with images, for trainers that build the prompt themselves.
-
-        Return a failure if the model takes videos, or cannot take the request.
-        """
+        """Return `sheet` as a chat with images, for trainers; a failure if the model cannot take it so."""
         if self._taught.input != "frames":
             return build_rejected_request_failure(
                 "a conversation holds pictures, and this model is asked in videos"

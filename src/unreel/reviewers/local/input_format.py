@@ -8,8 +8,13 @@ from pydantic import Field
 from unreel.core.input_files import RECIPE_BYTES, parse_json, read_limited_bytes
 from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Condition
-from unreel.recipes.section import MOST_PARTS, Count, RecipeSection, Text
-from unreel.recipes.validation import validate_recipe_sections
+from unreel.recipes.validation import (
+    MOST_PARTS,
+    Count,
+    RecipeSection,
+    Text,
+    validate_recipe_sections,
+)
 from unreel.reviewers.condition_section import ConditionSection
 
 FILE: Final = "unreel.json"

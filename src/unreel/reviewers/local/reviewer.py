@@ -222,10 +222,7 @@ class _LoadedModel:
 
 
 def _load_model_or_failure(checkpoint: LocalCheckpoint, end_id: int) -> _LoadedModel | Failure:
-    """Load the model on the best device of this machine: CUDA if available, otherwise the CPU.
-
-    Return a failure if the model does not fit into memory or cannot be loaded.
-    """
+    """Load the model on CUDA, else on the CPU; return a failure if it does not fit or load."""
     device, dtype = "cpu", torch.float32
     if torch.cuda.is_available():
         device, dtype = "cuda", torch.bfloat16

@@ -181,10 +181,7 @@ def _get_declared_input_spec(whole: LocalCheckpoint) -> CheckpointInputSpec | No
 def _select_input_forms(
     whole: LocalCheckpoint, config: Mapping[str, Any], remarks: list[str]
 ) -> tuple[Form, ...]:
-    """Return the forms (frames, video) in which the served model takes clips.
-
-    A form that cannot be served gives a remark.
-    """
+    """Return the forms (frames, video) that the model takes; unservable ones give remarks."""
     if whole.is_ours:
         return (whole.taught.input,)
     said = re.findall(r"\d+", str(config.get("transformers_version")))
@@ -234,10 +231,7 @@ def _find_box_space(
 
 
 def _find_pixel_bounds(base: Path, form: Form) -> tuple[int, int] | None:
-    """Return the minimum and maximum pixels of a frame for the processor in `base`.
-
-    Return `None` if its config does not state them.
-    """
+    """Return minimum and maximum pixels of a frame by the processor in `base`; `None` if not stated."""
     half = "video_processor" if form == "video" else "image_processor"
     own = "video_preprocessor_config.json" if form == "video" else "preprocessor_config.json"
     for name in ("processor_config.json", own):

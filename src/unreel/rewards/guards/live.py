@@ -62,10 +62,7 @@ class LiveRewardGuards:
         self._known: KnownEvidence = {}
 
     def update(self) -> str | None:
-        """Read the new rows of the log, log new alarms, and return the reason to refuse requests.
-
-        The reason is `None` until a guard in `stop_on` raises an alarm. An alarm is never withdrawn.
-        """
+        """Read new rows and log alarms; return why to refuse from the first alarm in `stop_on` on, else `None`."""
         self._collector.add(self._iter_new_rows())
         if self._collector.n_complete != self._n_steps:
             self._n_steps = self._collector.n_complete

@@ -119,10 +119,7 @@ def is_text_for_judge(text: str) -> bool:
 
 
 def count_duplicate_clips(fingerprints: Sequence[str]) -> int:
-    """Count the clips that repeat an earlier clip: their median frame hashes differ by few bits.
-
-    The limit is `MOST_BITS` of 256.
-    """
+    """Count clips that repeat an earlier one: median hashes within `MOST_BITS` of 256 bits."""
     words = [own for each in fingerprints if (own := _decode_fingerprint(each)) is not None]
     if not words:
         return 0

@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from unreel.core.errors import InvalidValueError
 from unreel.rewards.result import FORMULA
 from unreel.rewards.service.gate import RewardServiceMiddleware, require_max_items
-from unreel.rewards.service.metrics import CONTENT_TYPE
+from unreel.rewards.service.log import CONTENT_TYPE
 from unreel.rewards.service.request_items import (
     FileBytes,
     FileReference,

@@ -47,10 +47,7 @@ def read_canary_pairs(path: Path) -> list[CanaryPair]:
 async def score_canary_pair(
     pair: CanaryPair, model: RewardModel, log: RewardLog, *, step: int | None
 ) -> None:
-    """Score both clips of a canary pair, and log them as one group.
-
-    The clips get new ids, so that no stored answer is used.
-    """
+    """Score and log both clips of a pair as one group, with new ids, so without stored answers."""
     group = f"canary-{secrets.token_hex(8)}"
 
     async def score(kind: str, file: Path) -> ItemReward:

@@ -27,8 +27,7 @@ from unreel.rewards.guards.live import LiveRewardGuards
 from unreel.rewards.model import RewardModel
 from unreel.rewards.result import Reward
 from unreel.rewards.service.canaries import read_canary_pairs, score_canary_pair
-from unreel.rewards.service.log import RewardLog
-from unreel.rewards.service.metrics import RewardServiceMetrics
+from unreel.rewards.service.log import RewardLog, RewardServiceMetrics
 from unreel.rewards.service.request_items import (
     FileBytes,
     FrameArray,
@@ -164,10 +163,7 @@ class RewardService:
     async def score_request(
         self, items: Sequence[RewardRequestItem], state: Any
     ) -> list[tuple[RewardRequestItem, Reward]]:
-        """Return each item with its reward, within the default deadline of the service.
-
-        `state` is the state of the HTTP request: its start time and its token.
-        """
+        """Return items with rewards, within the default deadline; `state` has start time and token."""
         left_s = max(0.0, state.began_s + self.settings.deadline_s - time.monotonic())
         scored = await self.score(items, deadline_s=left_s, token=state.token)
         return [(item, each.reward) for item, each in zip(items, scored, strict=True)]
@@ -339,10 +335,7 @@ class RewardService:
     async def _place(
         self, item: RewardRequestItem, files: ExitStack, until_s: float
     ) -> tuple[ClipId, Path] | Failure:
-        """Write the clip of an item to a temporary file that is deleted when `files` is closed.
-
-        Return the id of the clip and the path of the file, or the failure.
-        """
+        """Write an item's clip to a file, deleted with `files`; return clip id and path, or the failure."""
         try:
             async with asyncio.timeout_at(until_s):
                 media, content = await asyncio.to_thread(self._read, item)

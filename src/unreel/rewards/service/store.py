@@ -32,7 +32,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
-from unreel.rewards.answer_store import CachedAnswer, QuestionClaimState
+from unreel.rewards.model import CachedAnswer, QuestionClaimState
 
 _TABLES: Final = MetaData()
 _WAIT_S: Final = 30

@@ -74,10 +74,7 @@ def load_training_example_input(
 def build_training_example_input(
     example: TrainingExample, shown: tuple[ClipInput, ...], sees: BoxSpaceSource
 ) -> TrainingExampleInput | Failure:
-    """Build the model input of `example` from its loaded clips `shown`.
-
-    Return a failure if the ground truth cannot be written as an answer.
-    """
+    """Build the input from clips `shown`; a failure if the truth cannot be written as an answer."""
     question = example.question
     instrument = get_protocol(question.instrument.protocol)
     declared = sees.box_space(shown[0]) if instrument.needs_box_space else None

@@ -31,7 +31,7 @@ from unreel.media.fingerprint import (
     find_frame_borders,
 )
 from unreel.media.near_duplicates import NearDuplicateClipPair, find_near_duplicates
-from unreel.stats.connected_groups import group_connected_names
+from unreel.stats.clusters import group_connected_names
 from unreel.training.examples.example import TrainingExample
 
 PRINTS: Final = TableSchema(name="prints", version=1, columns={"print": "string"})
@@ -261,9 +261,6 @@ def _list_group_keys(example: TrainingExample) -> list[str]:
 
 
 def _select_group_name(group: Sequence[str]) -> str:
-    """Return the name of a group: the source in it with the lowest hash.
-
-    With this name a larger group is not more likely to be held out.
-    """
+    """Return the source of lowest hash, so that larger groups are not held out more often."""
     sources = (tie.removeprefix(_SOURCE) for tie in group if tie.startswith(_SOURCE))
     return min(sources, key=lambda source: digest("bundle", source))

@@ -79,10 +79,7 @@ class TrainingExamplePageItem:
 def choose_page_examples(
     examples: TrainingExampleSet, *, most: int, seed: int
 ) -> list[tuple[TrainingExample, str]]:
-    """Choose at most `most` examples for the page, each with its part (`train` or `held out`).
-
-    They are taken in turn from the groups by data section, part and label, and by hash within a group.
-    """
+    """Choose up to `most` examples with their part, by hash and in turn over data, part and label."""
     kinds: defaultdict[tuple[int, str, bool], list[tuple[str, TrainingExample]]] = defaultdict(list)
     for side, part in (("train", examples.train), ("held out", examples.held_out)):
         for example in part:

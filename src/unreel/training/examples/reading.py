@@ -88,10 +88,7 @@ class TrainingExampleSet:
 
     @property
     def digest(self) -> str:
-        """Return the hash of all examples with their ground truths, answers, weights and parts.
-
-        Two trainings with different hashes have different data.
-        """
+        """Return the hash of all examples, truths, answers, weights and parts: other data, other hash."""
         told = (
             f"{side} {example.data} {example.key} {_format_truth_json(example)} {example.answer or ''}".rstrip()
             for side, examples in (("train", self.train), ("held out", self.held_out))
@@ -255,10 +252,7 @@ class _ExampleCollector:
         return examples
 
     def _teach(self, index: int, planned: PlannedQuestion[Clip]) -> Iterator[TrainingExample]:
-        """Yield one training example for each annotation row of the question `planned`.
-
-        A row that cannot be written as an answer is skipped and counted.
-        """
+        """Yield an example per annotation row of the question; skip and count rows without answers."""
         question = planned.question
         if question in self._asked:
             before = self._asked[question]

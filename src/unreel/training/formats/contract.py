@@ -245,10 +245,7 @@ class TrainerExportFormat(Protocol):
     def files(
         self, order: TrainerExportJob, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
     ) -> Mapping[str, str]:
-        """Return the text of each exported file by its name.
-
-        The files are the rows of each part, and settings for texts of up to `longest` tokens.
-        """
+        """Return file texts by name: rows of each part, and settings for texts of up to `longest` tokens."""
         ...
 
     def command(self, order: TrainerExportJob) -> str:

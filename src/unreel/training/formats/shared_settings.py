@@ -35,10 +35,7 @@ def get_token_side_pixels(family: FamilyName) -> int:
 def read_processor_resize_rule(
     family: FamilyName, folder: Path | None, half: str
 ) -> FrameResizeRule:
-    """Return the resize rule of a model's processor; `half` is its part for `image` or `video`.
-
-    The pixel limits come from the model's directory, or else from the published processors.
-    """
+    """Return the resize rule for `half` (`image`, `video`), by the model's or the published processor."""
     side = get_token_side_pixels(family)
     least, most = (tokens * side**2 for tokens in _PUBLISHED)
     for name in _FILES[half] if folder else ():
@@ -50,10 +47,7 @@ def read_processor_resize_rule(
 
 
 def compute_llamafactory_size(width: int, height: int, *, least: int, most: int) -> tuple[int, int]:
-    """Compute the frame size after LLaMA-Factory's own resize, which precedes the processor.
-
-    This resize limits the area, rounds down to integer pixels, and makes each side at least 28.
-    """
+    """Compute LLaMA-Factory's own earlier resize: limited area, rounded down, sides of 28 or more."""
     for limit, is_wrong in ((most, width * height > most), (least, width * height < least)):
         if is_wrong:
             scale = math.sqrt(limit / (width * height))
@@ -114,10 +108,7 @@ def build_shared_trainer_arguments(recipe: TrainRecipe) -> dict[str, Any]:
 
 
 def format_flat_yaml(values: Mapping[str, Any]) -> str:
-    """Return flat `values` as YAML, one per line.
-
-    Each value is written as JSON, which is also valid YAML, except for small numbers.
-    """
+    """Return `values` as YAML lines, each value as JSON, which is YAML too, except small numbers."""
     return "".join(f"{key}: {_format_yaml_scalar(value)}\n" for key, value in values.items())
 
 

@@ -31,10 +31,7 @@ class TextModelDimensions:
 
     @property
     def linear(self) -> tuple[tuple[int, int], ...]:
-        """Return the input and output sizes of the matrices of one layer.
-
-        The matrices are queries, keys, values, output, and three of the MLP.
-        """
+        """Return the sizes of a layer's matrices: queries, keys, values, output, and three of the MLP."""
         wide, narrow = self.heads * self.head_dim, self.kv_heads * self.head_dim
         return (
             (self.hidden, wide),

@@ -201,10 +201,7 @@ def estimate_device_memory(
     batch: int,
     shards: int,
 ) -> DeviceMemoryEstimate:
-    """Estimate the memory of one device for `batch` examples with the cost `load`.
-
-    The memory of weights, gradients and optimiser is divided by `shards`.
-    """
+    """Estimate a device's memory for `batch` examples; weights and optimiser are divided by `shards`."""
     weight, gradient, optimiser = _STATES[model.precision]
     trained = count_trained_parameters(model, architecture)
     held = architecture.text.parameters + architecture.vision.parameters

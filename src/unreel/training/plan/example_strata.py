@@ -56,10 +56,7 @@ def has_local_benchmarks(recipe: TrainRecipe) -> bool:
 
 
 def _build_example_stratum(example: "TrainingExample") -> tuple[ExampleStratum, int]:
-    """Return one example as a group of its own, and the index of its `[[data]]` section.
-
-    Both clips of a pair are assumed to be like the first.
-    """
+    """Return an example as its own group (pairs like their first clip), and its `[[data]]` index."""
     video, question = example.clips[0].facts.video, example.question
     wording = get_protocol(question.instrument.protocol).wording
     answer = wording.teach(example.truth, question.condition.prompt, _PERMILLE)

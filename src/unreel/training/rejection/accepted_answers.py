@@ -34,10 +34,7 @@ class AcceptedAnswer:
 
 
 def is_unacceptable_answer(reward: AnswerReward) -> bool:
-    """Return whether the answer with `reward` is wrong or malformed, or its evidence worse than none.
-
-    Such an answer is never used for training, however low the threshold.
-    """
+    """Return whether an answer, wrong, malformed or misleading, is never used at any threshold."""
     parts = dict(reward.parts)
     return parts.get("label", 0.0) <= 0 or any(part < 0 for part in parts.values()) or (
         parts.get("format", 1.0) <= 0

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from unreel.benchmarks.truth_json import format_truths_json, parse_truths_json
+from unreel.benchmarks.export.exported_question import format_truths_json, parse_truths_json
 from unreel.core.input_files import parse_json
 from unreel.protocols.box_space import BoxSpace, parse_box_space
 from unreel.protocols.protocol import AnswerContext, get_protocol
-from unreel.recipes.section import Count, RecipeSection, Text
-from unreel.recipes.validation import validate_recipe_sections
+from unreel.recipes.validation import Count, RecipeSection, Text, validate_recipe_sections
 from unreel.reviewers.contract import ReviewRequest
 from unreel.training.examples.example import TrainingExample, TrainingExampleInput
 from unreel.training.rewards.reward import NOTHING, AnswerReward, compute_answer_reward
@@ -48,10 +47,7 @@ class AnswerKey:
     terms: AnswerRewardSettings
 
     def mark(self, text: str) -> AnswerReward:
-        """Return the reward of the answer `text`, parsed by the protocol's strict parser.
-
-        An answer that cannot be parsed has a reward of 0 and raises no exception.
-        """
+        """Return the reward of the answer `text` by the strict parser; 0, without exception, if unparsable."""
         if len(text) > LONGEST:
             return NOTHING
         reading = AnswerContext(mode="strict", prompt=self.prompt, space=self.space)

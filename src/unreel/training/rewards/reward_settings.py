@@ -13,15 +13,12 @@ from unreel.core.judgement import Label
 from unreel.core.span import TimeSpan
 from unreel.core.verdict import TraceVerdict, Unparsed, UnparsedReason
 from unreel.protocols.trace.ground_truth import TraceTruth
-from unreel.recipes.section import RecipeSection
+from unreel.recipes.validation import RecipeSection
 from unreel.training.recipe import AnswerRewardSection, Share
 
 
 def compute_box_closeness(said: Box | Unparsed, truth: TraceTruth) -> float | None:
-    """Return the IoU of the answer's box with the true box at the start of the trace.
-
-    The result is `None` if the box of the answer is unparsed or the truth has no box.
-    """
+    """Return the IoU with the true box at the trace's start; `None` if unparsed or without true box."""
     if isinstance(said, Unparsed) or truth.box is None:
         return None
     return truth.box.iou(said)
@@ -110,10 +107,7 @@ class _ConstantAnswer(Generic[A]):
 def score_constant_answers(
     questions: Sequence[Sequence[TraceTruth]], *, onset_within: float
 ) -> ConstantAnswerScores:
-    """Return the scores of the best constant box and onset on the clips with a trace, plus a standard error.
-
-    Each of `questions` is the truths of one clip; the nearest of them counts.
-    """
+    """Return the best constant box's and onset's scores plus a standard error, by each clip's nearest truth."""
     traced = [[truth for truth in truths if truth.trace] for truths in questions]
     clips = _sample_evenly([truths for truths in traced if truths], _MOST_CLIPS)
 

@@ -68,10 +68,7 @@ class EarlyStoppingState:
 def choose_validation_questions(
     held_out: Sequence[TrainingExample], *, most: int, seed: int
 ) -> list[list[TrainingExample]]:
-    """Choose the held-out questions of every validation, each with its examples.
-
-    Questions are chosen by hash, so that a new clip does not affect the choice of the others.
-    """
+    """Choose every validation's held-out questions by hash, independent of other clips."""
     rows: dict[str, list[TrainingExample]] = {}
     for example in held_out:
         rows.setdefault(example.question.key(""), []).append(example)

@@ -37,10 +37,7 @@ class LruCache:
 
 
 def read_cached_value(gallery: Any, key: str) -> Any:
-    """Return the unpickled value of `key` from the cache; `None` if it is missing.
-
-    The data were pickled by this training in memory; no file is involved.
-    """
+    """Return the value of `key`, pickled in memory by this training; `None` if it is missing."""
     data = gallery.get(key)
     return None if data is None else pickle.loads(data)  # noqa: S301
 

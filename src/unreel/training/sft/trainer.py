@@ -235,10 +235,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
             raise
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        """Load the weights of a checkpoint, only with FSDP.
-
-        Otherwise `load_trainable_model` has already loaded the weights and rejected a mismatch.
-        """
+        """Load weights with FSDP only; `load_trainable_model` has loaded and checked them otherwise."""
         if self.is_fsdp_enabled:
             super()._load_from_checkpoint(str(Path(resume_from_checkpoint) / INNER), model)
 
