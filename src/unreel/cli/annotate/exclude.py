@@ -19,10 +19,13 @@ def _add_exclusion_options(command: F) -> F:
         default="lead",
         show_default=True,
         metavar="NAME",
-        help="Name of the person who decides.",
+        help="Name of the person who makes this decision.",
     )(json_option(ledger_option(command)))
     command = click.option(
-        "--why", required=True, metavar="TEXT", help="Reason, stored with the decision."
+        "--why",
+        required=True,
+        metavar="TEXT",
+        help="Reason for the decision, stored in the ledger.",
     )(command)
     return click.argument("campaign")(click.argument("annotator")(command))
 

@@ -24,11 +24,11 @@ _WORDS: Final[Mapping[str, LazyCommand]] = {
     ),
     "report": LazyCommand(
         LazyImport("unreel.cli.annotate.report:report"),
-        "Write a campaign as one page, disagreements first.",
+        "Write a page about a campaign, with disagreements first.",
     ),
     "consensus": LazyCommand(
         LazyImport("unreel.cli.annotate.consensus:consensus"),
-        "Print the consensus of each task, and who disagrees.",
+        "Print the consensus and the disagreements of each task.",
     ),
     "review": LazyCommand(
         LazyImport("unreel.cli.annotate.consensus:review"),
@@ -47,7 +47,8 @@ _WORDS: Final[Mapping[str, LazyCommand]] = {
         "Include an annotator's judgements again.",
     ),
     "polish": LazyCommand(
-        LazyImport("unreel.cli.annotate.polish:polish"), "Merge rationales with a language model."
+        LazyImport("unreel.cli.annotate.polish:polish"),
+        "Merge the annotators' texts with a language model.",
     ),
     "confirm": LazyCommand(
         LazyImport("unreel.cli.annotate.polish:confirm"),
@@ -70,7 +71,7 @@ _WORDS: Final[Mapping[str, LazyCommand]] = {
 
 @click.command(cls=LazyCommandGroup, words=_WORDS)
 def annotate() -> None:
-    """Annotate clips with people in Label Studio, and compute a consensus.
+    """Annotate clips with people in Label Studio, and compute their consensus.
 
     The ledger stores every judgement unchanged; consensus, reviews and exclusions are computed from it.
     """

@@ -22,7 +22,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 def season_folder_options(command: F) -> F:
     """Add the argument SEASON and `--out`, the folder of the season, to a command."""
     out = click.option(
-        "--out", metavar="FOLDER", help="Folder of the season.  [default: seasons/NAME]"
+        "--out",
+        metavar="FOLDER",
+        help="Folder of the season, with its clips and answers.  [default: seasons/NAME]",
     )
     return click.argument("season", shell_complete=list_path_completions)(out(command))
 
@@ -33,5 +35,5 @@ def only_entrants_option(command: F) -> F:
         "--only",
         multiple=True,
         metavar="NAME",
-        help="Run only this creator or reviewer. Repeatable.",
+        help="Name of a creator or reviewer to include; all others are omitted. Repeatable.  [default: all]",
     )(command)

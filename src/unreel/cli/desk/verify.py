@@ -12,13 +12,17 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.command()
 @click.argument("bundle", type=_FILE)
-@click.option("--signers", type=_FILE, help="File of allowed signers, in the format of ssh-keygen.")
+@click.option(
+    "--signers",
+    type=_FILE,
+    help="File with the public keys of the allowed signers, in the format of ssh-keygen.",
+)
 @json_option
 def verify(*, bundle: Path, signers: Path | None, as_json: bool) -> None:
     """Check every byte of the custody bundle BUNDLE, and its signature.
 
-    With --signers the bundle must be signed by one of them. Exits with status 1 if a file is missing
-    or changed, or the signature does not fit.
+    With --signers, the bundle must be signed by one of the allowed signers. Exits with status 1 if a file is
+    missing or changed, or the signature is invalid.
     """
     from unreel.desk.custody_bundle import verify_custody_bundle
 

@@ -14,12 +14,12 @@ from unreel.core.output_files import OutputDirectory
     "--out",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Python file to write, for example unreel_reward_client.py.",
+    help="Path of the Python file to write, for example unreel_reward_client.py.",
 )
 def client(out: Path) -> None:
     """Write the client of the reward service as one file.
 
-    It needs the standard library of Python 3.9 only. Copy it into the environment of your trainer.
+    The file needs only Python 3.9 and its standard library. Copy it into the environment of your trainer.
     """
     source = files("unreel.rewards.client") / "unreel_reward_client.py"
     target = out.absolute()

@@ -13,7 +13,7 @@ _WORDS: Final = {
     ),
     "calibrate": LazyCommand(
         LazyImport("unreel.cli.reward.calibrate:calibrate"),
-        "Fit the probability of real on a stored run.",
+        "Calibrate rewards on the answers of a run.",
     ),
     "client": LazyCommand(
         LazyImport("unreel.cli.reward.client:client"), "Write the client file for a trainer."

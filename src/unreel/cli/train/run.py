@@ -15,16 +15,19 @@ from unreel.core.registry import LazyImport
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the training.  [default: trainings/NAME]",
+    help="Folder for the model and the checkpoints.  [default: trainings/NAME]",
 )
 @click.option(
     "--resume",
     "going",
     flag_value="resume",
-    help="Resume an interrupted training; fail if there is none.",
+    help="Resume an interrupted training. The command fails if there is none.",
 )
 @click.option(
-    "--fresh", "going", flag_value="fresh", help="Start again and delete the existing checkpoints."
+    "--fresh",
+    "going",
+    flag_value="fresh",
+    help="Delete the existing checkpoints, and start the training again.",
 )
 @training_clip_options
 def run(*, as_json: bool, **options: Any) -> None:
