@@ -42,7 +42,7 @@ _REASONS_SHOWN: Final = 10
 def benchmarks(context: click.Context, *, as_json: bool) -> None:
     """List the benchmark layouts, write an example, or check your own benchmark.
 
-    Without a command, lists every layout with an example.
+    Without a command, all layouts are listed, each with an example.
     """
     if context.invoked_subcommand is None:
         _print_layout_examples(as_json=as_json)
@@ -57,11 +57,11 @@ def benchmarks(context: click.Context, *, as_json: bool) -> None:
 def check(
     path: Path, *, layout: str | None, mapping: tuple[str, ...], outside: bool, as_json: bool
 ) -> None:
-    """Show how PATH, a folder or a table of clips, is read, before any model is queried.
+    """Check the benchmark PATH, a folder or a table of clips, before an evaluation.
 
-    Prints its layout, the field of each column, ignored columns, the number of clips by label,
+    Prints the layout of PATH, the field of each column, ignored columns, the number of clips by label,
     split, creator and source, unusable rows with reasons, the questions of each protocol, and three
-    rows. Checks that files exist and opens none. Exits with status 1 if rows are unusable or files
+    rows. Checks that files exist, but does not open them. Exits with status 1 if rows are unusable or files
     are missing, and with 2 if no row is usable.
     """
     check_benchmark = LazyImport("unreel.benchmarks.check:check_benchmark").load()
@@ -83,22 +83,22 @@ def check(
     "--out",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="New folder to write the benchmark to.",
+    help="New folder for the benchmark.",
 )
 def example(layout: str, *, out: Path) -> None:
-    """Write a small benchmark in LAYOUT with synthesised clips, as a starting point."""
+    """Write a small benchmark in LAYOUT with synthetic clips, as a starting point."""
     write_example = LazyImport("unreel.benchmarks.examples:write_example_benchmark").load()
     echo(write_example(BenchmarkLayout(layout), out))
 
 
-@benchmarks.command(short_help="Turn masks of generated regions into a table with traces.")
+@benchmarks.command(short_help="Convert masks of generated regions to a table of traces.")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @trusted_option
 def masks(folder: Path, *, trusted: bool) -> None:
-    """Print a JSONL table of the clips of FOLDER/videos, with traces from the masks in FOLDER/masks.
+    """Convert the masks in FOLDER/masks to a JSONL table of the clips in FOLDER/videos and their traces.
 
-    A mask is a video with the name of its clip, bright where the clip is generated. Store the table as
-    FOLDER/manifest.jsonl. Exits with status 1 if a clip or a mask cannot be used.
+    A mask is a video with the name of its clip, bright where the clip is generated. The table is
+    printed; store it as FOLDER/manifest.jsonl. Exits with status 1 if a clip or a mask cannot be used.
     """
     read_masked_clips = LazyImport("unreel.benchmarks.localisation.masks:read_masked_clips").load()
     to_record = LazyImport("unreel.benchmarks.table_entries:convert_entry_to_record").load()

@@ -110,7 +110,7 @@ class ModelProviderStatus:
 @click.option(
     "--store",
     metavar="S3://BUCKET/PREFIX",
-    help="Also test this folder or s3:// prefix: connection, writing and locking.",
+    help="Folder or s3:// prefix to test as well: connection, write access and locking.",
 )
 @json_option
 def doctor(*, store: str | None, as_json: bool) -> None:

@@ -19,34 +19,38 @@ from unreel.media.sampling import PATTERNS
 from unreel.protocols.presentation import LEAST_PIXELS
 
 
-@click.command(epilog=f"Plans: {', '.join(PATTERNS)}.")
+@click.command(epilog=f"Sampling plans: {', '.join(PATTERNS)}.")
 @click.argument("file", type=ClipPathParamType())
 @click.option(
     "--sampling",
     default="uniform-8",
     show_default=True,
     metavar="PLAN",
-    help="Sampling plan; the plans are listed below.",
+    help="Name of the sampling plan, which selects the frames. The plans are listed at the end of this help.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Output folder of the pictures. Without it only the plan is printed.",
+    help="Output folder for the JPEG pictures. Without it, the selected frames are only listed.",
 )
 @click.option(
     "--longest-side",
     type=click.IntRange(16),
     metavar="PIXELS",
-    help="Maximum length of the longer side in pixels; larger frames are scaled down.",
+    help="Maximum length of the longer side of a frame in pixels; larger frames are scaled down.",
 )
 @click.option(
     "--max-pixels",
     type=click.IntRange(LEAST_PIXELS),
     metavar="N",
-    help="Maximum number of pixels per frame, as in the condition `max_pixels`.",
+    help="Maximum number of pixels per frame; larger frames are scaled down.",
 )
 @click.option(
-    "--quality", type=click.IntRange(1, 100), default=90, show_default=True, help="JPEG quality."
+    "--quality",
+    type=click.IntRange(1, 100),
+    default=90,
+    show_default=True,
+    help="JPEG quality of the pictures.",
 )
 @trusted_option
 @json_option

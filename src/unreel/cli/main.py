@@ -55,7 +55,7 @@ COMMANDS: Final = {
         LazyImport("unreel.cli.published:published"), "Print or recompute the papers' figures."
     ),
     "report": LazyCommand(
-        LazyImport("unreel.cli.evaluation.report:report"), "Write runs as HTML pages."
+        LazyImport("unreel.cli.evaluation.report:report"), "Write an HTML report about runs."
     ),
     "review": LazyCommand(
         LazyImport("unreel.cli.review.review:review"),

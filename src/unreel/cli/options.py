@@ -20,7 +20,7 @@ def layout_option(command: F) -> F:
     return click.option(
         "--layout",
         type=LAYOUTS,
-        help="Layout of the benchmark on disk.  [default: detected]",
+        help="File layout of the benchmark; `unreel benchmarks` lists all layouts.  [default: detected]",
     )(command)
 
 
@@ -31,7 +31,7 @@ def column_map_option(command: F) -> F:
         "mapping",
         multiple=True,
         metavar="FIELD=COLUMN",
-        help="Read this field from this column of the benchmark's table, for example label=kind. Repeatable.",
+        help="Table column from which a field of the benchmark is read: `label=kind` reads the label of each clip from the column `kind`. Repeatable.",
     )(command)
 
 
@@ -73,7 +73,7 @@ def allow_outside_option(command: F) -> F:
         "--allow-outside",
         "outside",
         is_flag=True,
-        help="Allow a table to name files outside its folder. Use it only for your own tables.",
+        help="Allow tables of clips to name files outside the folder of the table. Use it only for tables that you trust.",
     )(command)
 
 
@@ -82,7 +82,7 @@ def weak_cage_option(command: F) -> F:
     return click.option(
         "--weak-cage",
         is_flag=True,
-        help="Run `command:` programs without the bubblewrap sandbox: they can read all your files.",
+        help="Run external programs (models named `command:NAME`) without the bubblewrap sandbox. They can then read all your files.",
     )(command)
 
 
@@ -91,7 +91,7 @@ def accept_changed_option(command: F) -> F:
     return click.option(
         "--accept-changed",
         is_flag=True,
-        help="Continue although the benchmark or the recipe has changed since the run began.",
+        help="Continue even if the benchmark or the recipe has changed since the run began.",
     )(command)
 
 
@@ -102,7 +102,7 @@ def run_benchmark_options(command: F) -> F:
         "moved_to",
         type=click.Path(exists=True, path_type=Path),
         metavar="PATH",
-        help="Current path of the benchmark of the runs, if it was moved.",
+        help="New path of the benchmark of the runs, if it has been moved.",
     )
     return moved(accept_changed_option(allow_outside_option(command)))
 
@@ -131,7 +131,7 @@ class ProtocolParamType(click.Choice[str]):
 
 
 _MEDIA: Final = {
-    "licensed": "copies of those whose licence allows it",
+    "licensed": "copies of the clips whose licence allows it",
     "link": "links to the files",
     "copy": "copies",
     "none": "no clips",
@@ -143,8 +143,7 @@ def box_space_option(command: F) -> F:
     return click.option(
         "--box-space",
         metavar="SPACE",
-        help="Coordinates of the model's boxes: pixel, unit (0 to 1), permille (0 to 1000), 'model-input WxH' (pixels of the resized "
-        "frame) or, for new questions only, 'resized MIN-MAX' (the same, with the model's smallest and largest number of pixels).",
+        help="Coordinate space of the model's boxes: pixel, unit (0 to 1), permille (0 to 1000), 'model-input WxH' (pixels of the resized frame), or 'resized MIN-MAX' (the same, for a resize to between MIN and MAX pixels; only for new questions).",
     )(command)
 
 
@@ -155,8 +154,9 @@ def condition_option(*, multiple: bool) -> Callable[[F], F]:
         *(("conditions",) if multiple else ()),
         multiple=multiple,
         metavar="NAME=VALUE,...",
-        help="Condition of the questions: sampling=PLAN, audio=on, watermark=removed, thinking=on|off, "
-        "prompt=VARIANT." + (" Repeatable: each condition is evaluated." if multiple else ""),
+        help="Input settings of the questions, separated by commas: sampling=PLAN, audio=on, watermark=removed, "
+        "thinking=on|off, prompt=VARIANT."
+        + (" Repeatable: each condition is evaluated." if multiple else ""),
     )
 
 
@@ -178,6 +178,6 @@ def model_input_options(command: F) -> F:
     show = click.option(
         "--show",
         type=click.Choice(get_args(Showing)),
-        help="Model input: single frames; the sampled frames as one video, for `unreel serve`; or the file.  [default: frames]",
+        help="Form of the model input. frames: single frames; video: the same frames as one video, for models behind `unreel serve`; clip: the complete file.  [default: frames]",
     )
     return show(box_space_option(command))

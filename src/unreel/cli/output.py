@@ -40,7 +40,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def json_option(command: F) -> F:
     """Add `--json` to a command."""
     return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON document to stdout."
+        "--json", "as_json", is_flag=True, help="Print the result to stdout as one JSON document."
     )(command)
 
 
@@ -52,7 +52,7 @@ def table_format_option(command: F) -> F:
         type=click.Choice(get_args(Form)),
         default="text",
         show_default=True,
-        help="Format of tables without --json.",
+        help="Format of the printed tables, unless --json is given.",
     )(command)
 
 
@@ -61,7 +61,7 @@ def trusted_option(command: F) -> F:
     return click.option(
         "--trusted",
         is_flag=True,
-        help="Decode files in this process, without the sandbox. Use it only for your own clips.",
+        help="Decode video files without the sandbox, in the process of this command. Use it only for clips that you trust.",
     )(command)
 
 

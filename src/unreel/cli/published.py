@@ -18,12 +18,14 @@ def published() -> None:
 
 
 @published.command()
-@click.option("--quiet", is_flag=True, help="Print one line per check, and do not list misprints.")
+@click.option(
+    "--quiet", is_flag=True, help="Print one line per check, without the list of misprints."
+)
 @json_option
 def check(*, quiet: bool, as_json: bool) -> None:
-    """Check every published figure: recompute it from its counts.
+    """Recompute every published figure from its counts, and compare both.
 
-    Exits with status 1 if the number of reproduced cells changes.
+    Exits with status 1 if the number of reproduced figures differs from the known one.
     """
     checks = recalculate()
     if as_json:
@@ -39,7 +41,7 @@ def check(*, quiet: bool, as_json: bool) -> None:
 @table_format_option
 @json_option
 def show(table: str | None, *, form: Form, as_json: bool) -> None:
-    """Print TABLE as in the paper. Without TABLE, list the tables."""
+    """Print the published table TABLE. Without TABLE, list the tables."""
     if table is None:
         rows = [
             {"table": name, "paper": source.paper, "place": source.table}
@@ -59,10 +61,10 @@ def show(table: str | None, *, form: Form, as_json: bool) -> None:
 @table_format_option
 @json_option
 def make(table: str, *, scores: tuple[str, ...], form: Form, as_json: bool) -> None:
-    """Build TABLE in the paper's layout from SCORES: NAME=FILE, output of `unreel score --json`.
+    """Print your own SCORES in the layout of TABLE in the paper.
 
-    Available: reality_creators (table 3), reality_think (4), reality_preference (5) and
-    reality_human (16). NAME is the model's name; by default the file's.
+    SCORES are outputs of `unreel score --json`, each written as NAME=FILE. Tables: reality_creators (table 3), reality_think (4), reality_preference (5) and
+    reality_human (16). NAME is the name of the model, by default that of the file.
     """
     make_table = LazyImport(
         "unreel.benchmarks.published.paper_style_tables:build_paper_style_table"

@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     "adapters",
     multiple=True,
     metavar="NAME=DIR",
-    help="Also serve this LoRA adapter of CKPT. Repeatable.",
+    help="Name and folder of a LoRA adapter of CKPT to serve as well. Repeatable.",
 )
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
     default=8000,
     show_default=True,
-    help="Port to listen on.",
+    help="TCP port of the server.",
 )
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Host to listen on. Hosts other than loopback require a key in VLLM_API_KEY.",
+    help="Network address on which the server listens. Addresses other than loopback require a key in the variable VLLM_API_KEY.",
 )
 @click.option(
     "--gpus",
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 @click.option(
     "--max-length",
     type=click.IntRange(256),
-    help="Maximum number of tokens of a question and its answer.",
+    help="Maximum number of tokens of a question with its answer.  [default: 32768, or the model's limit if that is less]",
 )
 @click.option(
     "--python",

@@ -33,20 +33,21 @@ def ledger_option(command: F) -> F:
         "--ledger",
         metavar="ADDRESS",
         callback=_warn_of_password_in_url,
-        help="Ledger (database of judgements): postgresql://USER@HOST/DATABASE, or a file for a trial.  "
-        "[default: UNREEL_LEDGER]",
+        help="Ledger, the database of all judgements: postgresql://USER@HOST/DATABASE, or an SQLite file for a trial.  [default: the variable UNREEL_LEDGER]",
     )(command)
 
 
 def label_studio_options(command: F) -> F:
     """Add the options that select a Label Studio server to a command."""
     command = click.option(
-        "--in-clear", is_flag=True, help="Allow sending the token to --url without encryption."
+        "--in-clear",
+        is_flag=True,
+        help="Send the access token to --url even if the connection is not encrypted (http).",
     )(command)
     command = click.option(
         "--url",
         metavar="ADDRESS",
-        help="URL of a running Label Studio; its token is read from LABEL_STUDIO_API_KEY.  [default: the one started by `unreel annotate up`]",
+        help="URL of a running Label Studio server. Its access token is read from the variable LABEL_STUDIO_API_KEY.  [default: the server started by `unreel annotate up`]",
     )(command)
     return label_studio_state_option(command)
 
@@ -56,7 +57,7 @@ def label_studio_state_option(command: F) -> F:
     return click.option(
         "--state",
         type=click.Path(file_okay=False, path_type=Path),
-        help="Folder of Label Studio's secrets, database and clips.  [default: studio in UNREEL_STATE]",
+        help="Folder for the secrets, the database and the clip copies of Label Studio.  [default: the folder studio in UNREEL_STATE]",
     )(command)
 
 
@@ -67,28 +68,28 @@ def consensus_rule_options(command: F) -> F:
         type=click.IntRange(0),
         default=0,
         show_default=True,
-        help="Number of reviewers (people who did not annotate the task) who must accept its consensus.",
+        help="Number of people who must accept the consensus of a task. Annotators of that task do not count.",
     )(command)
     command = click.option(
         "--method",
         type=click.Choice(["majority", "dawid-skene"]),
         default="majority",
         show_default=True,
-        help="Weights of annotators: equal (majority), or by estimated accuracy (dawid-skene).",
+        help="Weights of the annotators. majority: all equal; dawid-skene: by their estimated accuracy.",
     )(command)
     command = click.option(
         "--min-overlap",
         type=click.IntRange(1),
         default=2,
         show_default=True,
-        help="Minimum number of judgements per task.",
+        help="Minimum number of judgements of a task. A task with fewer has no consensus.",
     )(command)
     return click.option(
         "--quorum",
         type=click.IntRange(1),
         default=2,
         show_default=True,
-        help="Minimum number of people who must agree on an answer or a trace.",
+        help="Minimum number of annotators who must give the same answer, or mark the same trace, for a consensus.",
     )(command)
 
 
@@ -113,11 +114,11 @@ _WORDS: Final[Mapping[str, LazyCommand]] = {
     ),
     "report": LazyCommand(
         LazyImport("unreel.cli.annotate.report:report"),
-        "Write a campaign as one page, disagreements first.",
+        "Write a page about a campaign, with disagreements first.",
     ),
     "consensus": LazyCommand(
         LazyImport("unreel.cli.annotate.consensus:consensus"),
-        "Print the consensus of each task, and who disagrees.",
+        "Print the consensus and the disagreements of each task.",
     ),
     "review": LazyCommand(
         LazyImport("unreel.cli.annotate.consensus:review"),
@@ -136,7 +137,8 @@ _WORDS: Final[Mapping[str, LazyCommand]] = {
         "Include an annotator's judgements again.",
     ),
     "polish": LazyCommand(
-        LazyImport("unreel.cli.annotate.polish:polish"), "Merge rationales with a language model."
+        LazyImport("unreel.cli.annotate.polish:polish"),
+        "Merge the annotators' texts with a language model.",
     ),
     "confirm": LazyCommand(
         LazyImport("unreel.cli.annotate.polish:confirm"),
@@ -159,7 +161,7 @@ _WORDS: Final[Mapping[str, LazyCommand]] = {
 
 @click.command(cls=LazyCommandGroup, words=_WORDS)
 def annotate() -> None:
-    """Annotate clips with people in Label Studio, and compute a consensus.
+    """Annotate clips with people in Label Studio, and compute their consensus.
 
     The ledger stores every judgement unchanged; consensus, reviews and exclusions are computed from it.
     """

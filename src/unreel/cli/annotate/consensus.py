@@ -13,11 +13,11 @@ from unreel.core.registry import LazyImport
 @click.command()
 @click.argument("campaign")
 @consensus_rule_options
-@click.option("--open", "only_open", is_flag=True, help="Show only the tasks without a consensus.")
+@click.option("--open", "only_open", is_flag=True, help="Print only the tasks without a consensus.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Also write the complete result to this JSON file.",
+    help="JSON file for the consensus of all tasks. The table is printed as well.",
 )
 @ledger_option
 @table_format_option
@@ -36,24 +36,27 @@ def consensus(*, as_json: bool, **options: Any) -> None:
 @click.command()
 @click.argument("campaign")
 @click.argument("task")
-@click.option("--accept", "verdict", flag_value="accept", help="Accept the current consensus.")
 @click.option(
-    "--send-back", "verdict", flag_value="send-back", help="Send the task back to its annotators."
+    "--accept", "verdict", flag_value="accept", help="Accept the current consensus of the task."
 )
 @click.option(
-    "--take", metavar="ANNOTATOR", help="Replace the consensus with this annotator's answer."
+    "--send-back",
+    "verdict",
+    flag_value="send-back",
+    help="Reject the current consensus, and send the task back to its annotators.",
 )
+@click.option("--take", metavar="ANNOTATOR", help="Annotator whose answer replaces the consensus.")
 @click.option(
     "--by",
     required=True,
     metavar="NAME",
-    help="Name of the person who reviews; it must not be an annotator of the task.",
+    help="Name of the person who makes this decision. It must not be an annotator of the task.",
 )
 @click.option(
     "--why",
     default="",
     metavar="TEXT",
-    help="Reason, stored with the decision. Required with --send-back.",
+    help="Reason for the decision, stored in the ledger. Required with --send-back.",
 )
 @consensus_rule_options
 @ledger_option
@@ -61,8 +64,8 @@ def consensus(*, as_json: bool, **options: Any) -> None:
 def review(*, as_json: bool, **options: Any) -> None:
     """Accept or send back the consensus of TASK (its id, or the name of its clip) in CAMPAIGN.
 
-    The decision is stored in the ledger for the present value. If later judgements change the value, the
-    task needs another review.
+    The decision is stored in the ledger and applies to the present consensus. If later judgements change the
+    consensus, the task needs another review.
     """
     job = "unreel.cli.annotate.consensus_job:store_consensus_review"
     LazyImport(job, "annotate").load()(options, as_json=as_json)

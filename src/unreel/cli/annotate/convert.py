@@ -18,27 +18,35 @@ _FORMATS: Final = ("cvat", "labelbox", "label-studio", "unreel")
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
-    "--to", "written_as", required=True, type=click.Choice(_FORMATS), help="Format to write."
+    "--to", "written_as", required=True, type=click.Choice(_FORMATS), help="Format of the output."
 )
 @click.option(
     "--from",
     "read_as",
     type=click.Choice(_FORMATS),
-    help="Format of FILE.  [default: detected from its content]",
+    help="Format of the input FILE.  [default: detected from its content]",
 )
 @click.option(
     "--out",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="New folder to write to.",
+    help="New folder for the converted annotations.",
 )
 @click.option(
     "--rate",
     metavar="FPS",
-    help="Frame rate of the videos in frames per second, for example 30000/1001.",
+    help="Frame rate of the videos in frames per second, for example 30000/1001, if FILE does not contain it.",
 )
-@click.option("--size", metavar="WIDTHxHEIGHT", help="Frame size of the videos in pixels.")
-@click.option("--frames", type=click.IntRange(1), help="Number of frames of each video.")
+@click.option(
+    "--size",
+    metavar="WIDTHxHEIGHT",
+    help="Frame size of the videos in pixels, for example 1280x720, if FILE does not contain it.",
+)
+@click.option(
+    "--frames",
+    type=click.IntRange(1),
+    help="Number of frames of each video, if FILE does not contain it.",
+)
 @json_option
 def convert(*, as_json: bool, **options: Any) -> None:
     """Convert the annotated videos of FILE to another tool's format.

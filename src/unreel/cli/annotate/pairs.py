@@ -17,41 +17,46 @@ from unreel.core.registry import LazyImport
     "--plan",
     required=True,
     type=click.Choice(["strict", "gain"]),
-    help="Pairs to choose: all pairs of clips with different scores (strict), or the pairs with the highest expected information gain (gain).",
+    help="Method of choosing pairs. strict: all pairs of clips with different scores; gain: the pairs with the largest expected information.",
 )
 @click.option(
     "--clips",
     type=click.Choice(["vrb", "all"]),
     default="vrb",
     show_default=True,
-    help="With --plan strict: use 30 clips per score as in VideoRealBench (vrb), or all scored clips (all).",
+    help="Clips for --plan strict. vrb: a sample of 30 scored clips, as in VideoRealBench; all: all scored clips.",
 )
 @click.option(
-    "--n", type=click.IntRange(1), help="Number of pairs.  [default: strict all, gain 100]"
+    "--n",
+    type=click.IntRange(1),
+    help="Number of pairs to choose.  [default: all for --plan strict, 100 for gain]",
 )
 @click.option(
     "--seed",
     type=int,
     default=0,
     show_default=True,
-    help="Random seed for sampling clips and breaking ties.",
+    help="Random seed for the sample of clips and for the choice between equally good pairs.",
 )
-@click.option("--campaign", help="With --plan gain: campaign whose answers are used.")
+@click.option(
+    "--campaign", help="Campaign whose answers so far guide the choice. Only for --plan gain."
+)
 @layout_option
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     default="pairs.csv",
     show_default=True,
-    help="Table of pairs to write, for `unreel annotate push --pairs`.",
+    help="CSV table of pairs to write, for `unreel annotate push --pairs`.",
 )
 @ledger_option
 @json_option
 def pairs(*, as_json: bool, **options: Any) -> None:
     """Choose the pairs of clips of BENCHMARK that annotators compare.
 
-    strict is VideoRealBench's method: 30 clips scored 1 to 5, and all 345 pairs with different scores. gain
-    selects the pairs with the largest expected information; run it again with --campaign after each batch.
+    The plan strict is VideoRealBench's method: 30 clips with scores from 1 to 5, and all 345 pairs with
+    different scores. The plan gain selects the pairs with the largest expected information; run it again
+    with --campaign after each batch.
     """
     LazyImport("unreel.cli.annotate.pairs_job:write_pair_table", extra="annotate").load()(
         options, as_json=as_json
@@ -61,12 +66,16 @@ def pairs(*, as_json: bool, **options: Any) -> None:
 @click.command()
 @click.argument("campaign")
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="Random seed of the intervals."
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Random seed for the confidence intervals.",
 )
 @ledger_option
 @json_option
 def rank(*, as_json: bool, **options: Any) -> None:
-    """Rank the clips of CAMPAIGN from preferences, or from the answers to one question.
+    """Rank the clips of CAMPAIGN by preferences, or by the answers to a pass-or-fail question.
 
     Strengths follow the Bradley-Terry model. Intervals resample pairs, or annotators if answers were
     converted into pairs.

@@ -13,29 +13,31 @@ from unreel.core.registry import LazyImport
 @click.argument("campaign")
 @click.option(
     "--model",
-    help="Model that polishes the texts, as `provider/name@URL`. Without it, the texts are only listed.",
+    help="Language model that merges the annotators' texts, as provider/name@URL. Without it, only the stored merged texts are printed.",
 )
-@click.option("--again", is_flag=True, help="Polish all texts again, even those already polished.")
+@click.option(
+    "--again", is_flag=True, help="Merge all texts again, including those with a stored result."
+)
 @click.option(
     "--quorum",
     type=click.IntRange(1),
     default=2,
     show_default=True,
-    help="Minimum number of people who must agree on an answer or a trace, as in `publish`.",
+    help="Minimum number of annotators who must give the same answer, or mark the same trace, for a consensus. Use the same value as for `unreel annotate publish`.",
 )
 @click.option(
     "--min-overlap",
     type=click.IntRange(1),
     default=2,
     show_default=True,
-    help="Minimum number of judgements per task. Use the same value as for `publish`.",
+    help="Minimum number of judgements of a task. A task with fewer has no consensus. Use the same value as for `unreel annotate publish`.",
 )
 @ledger_option
 @json_option
 def polish(*, as_json: bool, **options: Any) -> None:
-    """Merge the rationales of CAMPAIGN with a language model and VideoRealBench's prompt.
+    """Merge the annotators' texts about each clip of CAMPAIGN with a language model.
 
-    The annotators' texts are kept. A check flags texts whose meaning may have changed; a polished text is
+    The prompt is that of VideoRealBench, and the annotators' own texts are kept. A check flags texts whose meaning may have changed; a polished text is
     used after a person confirmed it. Stored texts are not polished again.
 
     Exits with status 1 if the model returned no text for a task.
@@ -49,12 +51,12 @@ def polish(*, as_json: bool, **options: Any) -> None:
 @click.argument("campaign")
 @click.argument("task")
 @click.option(
-    "--by", required=True, metavar="NAME", help="Name of the person who reviewed the polished text."
+    "--by", required=True, metavar="NAME", help="Name of the person who makes this decision."
 )
 @click.option(
     "--reject",
     is_flag=True,
-    help="Reject the polished text because its meaning changed; keep the annotators' text.",
+    help="Reject the polished text, because its meaning has changed. The annotators' own texts are used instead.",
 )
 @ledger_option
 @json_option

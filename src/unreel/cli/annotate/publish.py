@@ -23,23 +23,26 @@ from unreel.core.registry import LazyImport
     "--benchmark",
     metavar="PATH",
     type=click.Path(exists=True, path_type=Path),
-    help="Current path of the benchmark.  [default: its path at the time of `push`]",
+    help="New path of the campaign's benchmark, if it has been moved since `unreel annotate push`.",
 )
 @consensus_rule_options
 @media_option("copy", "link")
 @click.option(
     "--keep-undecided",
     is_flag=True,
-    help="Keep clips without a consensus, with their label in the benchmark. Only for the protocols reality and pass-fail.",
+    help="Also publish clips without a consensus, with the label from the original benchmark. Only for the interfaces reality and pass-fail.",
 )
 @click.option(
-    "--names", "named", is_flag=True, help="Publish the annotators' names instead of aliases."
+    "--names",
+    "named",
+    is_flag=True,
+    help="Publish the names of the annotators instead of aliases such as annotator-1.",
 )
 @click.option(
     "--seed",
     default=0,
     show_default=True,
-    help="Random seed of the intervals and of the annotators' aliases.",
+    help="Random seed for the confidence intervals and the annotators' aliases.",
 )
 @ledger_option
 @json_option

@@ -12,12 +12,16 @@ from unreel.core.registry import LazyImport
 
 @click.command()
 @click.argument("campaign")
-@click.option("--passwords", is_flag=True, help="Also print the passwords created by `push`.")
+@click.option(
+    "--passwords",
+    is_flag=True,
+    help="Also print the passwords that `unreel annotate push` created for annotators.",
+)
 @label_studio_options
 @ledger_option
 @json_option
 def links(*, as_json: bool, **options: Any) -> None:
-    """Print the links of CAMPAIGN, one per annotator and batch. Send each only to its annotator.
+    """Print the links of CAMPAIGN, one per annotator and batch. Send each link only to its annotator.
 
     A link asks for the login and then shows one task after the other. It contains no password; use
     --passwords to print those created by `push`.
@@ -33,23 +37,23 @@ def links(*, as_json: bool, **options: Any) -> None:
     "--all",
     "everything",
     is_flag=True,
-    help="Fetch all answers, not only new ones. No answer is stored twice.",
+    help="Fetch all answers, not only new and edited ones. Each answer is stored once.",
 )
 @click.option(
     "--decisions",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Also write the screening decisions to this file, for `decisions` in `[screen]` of a curation recipe.",
+    help="File for the majority decisions of a screening campaign. A curation recipe reads it as `decisions` in [screen].",
 )
 @label_studio_options
 @ledger_option
 @json_option
 def pull(*, as_json: bool, **options: Any) -> None:
-    """Fetch new and edited answers of the annotators of CAMPAIGN, and store each once.
+    """Fetch the annotators' new and edited answers of CAMPAIGN from Label Studio, and store each once.
 
     Unusable answers are stored as quarantined, with a reason. If a screen or a task was changed in
     Label Studio, answers since then are quarantined, and the screen or task is restored.
 
-    Exits with status 1 if one was changed.
+    Exits with status 1 if a screen or a task was changed.
     """
     LazyImport("unreel.cli.annotate.pull_job:pull_campaign_answers", "annotate").load()(
         options, as_json=as_json

@@ -12,68 +12,73 @@ from unreel.core.registry import LazyImport
 
 @click.command()
 @click.argument("bench", metavar="BENCH", type=click.Path(exists=True, path_type=Path))
-@click.option("--campaign", required=True, metavar="NAME", help="Name of the campaign.")
+@click.option(
+    "--campaign", required=True, metavar="NAME", help="Name of the new or existing campaign."
+)
 @click.option(
     "--interface",
     required=True,
     metavar="WORD",
-    help="Interface: screening, trace, realism, preference, reality or pass-fail.",
+    help="Annotation interface: screening, trace, realism, preference, reality or pass-fail.",
 )
 @click.option(
     "--question",
     default="",
-    help="With --interface pass-fail: the question that annotators answer.",
+    help="Question that annotators answer with pass or fail. Only for --interface pass-fail.",
 )
 @click.option(
     "--annotators",
     required=True,
     metavar="LIST|FILE",
-    help="Annotators: NAME=E-MAIL separated by commas, or a file with one per line.",
+    help="Annotators as NAME=E-MAIL, separated by commas, or a file with one annotator per line.",
 )
 @click.option(
     "--overlap",
     type=click.IntRange(1),
     default=3,
     show_default=True,
-    help="Number of annotators per task.",
+    help="Number of annotators who judge each task.",
 )
 @click.option(
-    "--seed", default=0, show_default=True, help="Random seed of task order, sides and study arms."
+    "--seed",
+    default=0,
+    show_default=True,
+    help="Random seed for task order, left-right order of pairs, and selection of tasks for --gold and --prefill.",
 )
 @click.option(
     "--gold",
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="Number of tasks with known answers that each annotator receives.",
+    help="Number of tasks with a known answer that each annotator receives, to measure accuracy.",
 )
 @click.option(
     "--prefill",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="JSONL file of annotations to pre-fill in a random half of the tasks.",
+    help="JSONL file with annotations that annotators see in advance, in a random half of the tasks.",
 )
 @click.option(
     "--pairs",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="With --interface preference: table of `unreel annotate pairs`.  [default: all pairs]",
+    help="Table of clip pairs from `unreel annotate pairs`. Only for --interface preference.  [default: all pairs]",
 )
 @click.option(
     "--guidelines",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="HTML file with instructions for annotators.  [default: the interface's own]",
+    help="HTML file with instructions for annotators.  [default: the instructions of the interface]",
 )
 @click.option(
     "--copies",
     "media",
     metavar="s3://BUCKET/PREFIX",
-    help="s3:// prefix for the clips that annotators see; their links are valid for 7 days.",
+    help="s3:// prefix for the clip copies that annotators see. Their links are valid for 7 days.  [default: a folder in --state]",
 )
 @label_studio_options
 @ledger_option
 @trusted_option
 @json_option
 def push(*, as_json: bool, **options: Any) -> None:
-    """Create the tasks of BENCH in Label Studio, in a separate order for each annotator.
+    """Create annotation tasks for the clips of BENCH in Label Studio, in a different order for each annotator.
 
     Clips are copied once to a constant frame rate starting at 0, so that the annotated frame is the
     frame shown. Run it again after a crash or with new clips in BENCH: existing tasks stay, and new

@@ -17,14 +17,16 @@ from unreel.core.registry import LazyImport
     type=click.FloatRange(0, 1),
     default=0.8,
     show_default=True,
-    help="Minimum accuracy on tasks with known answers.",
+    help="Minimum fraction of right answers, on tasks with a known answer, for an annotator to count as qualified.",
 )
-@click.option("--seed", default=0, show_default=True, help="Random seed of the intervals.")
+@click.option(
+    "--seed", default=0, show_default=True, help="Random seed for the confidence intervals."
+)
 @ledger_option
 @table_format_option
 @json_option
 def quality(*, as_json: bool, **options: Any) -> None:
-    """Print the quality of each annotator of CAMPAIGN, with intervals.
+    """Print the quality of each annotator of CAMPAIGN, with confidence intervals.
 
     Right: accuracy on known clips. Informed: dependence of the answers on the clip, measured by all other
     answers. Same answer: agreement with others on the same task. Alarms report annotators whose answers
@@ -46,10 +48,13 @@ def _add_exclusion_options(command: F) -> F:
         default="lead",
         show_default=True,
         metavar="NAME",
-        help="Name of the person who decides.",
+        help="Name of the person who makes this decision.",
     )(json_option(ledger_option(command)))
     command = click.option(
-        "--why", required=True, metavar="TEXT", help="Reason, stored with the decision."
+        "--why",
+        required=True,
+        metavar="TEXT",
+        help="Reason for the decision, stored in the ledger.",
     )(command)
     return click.argument("campaign")(click.argument("annotator")(command))
 

@@ -20,34 +20,38 @@ from unreel.core.registry import LazyImport
     "--out",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Output folder of the page.",
+    help="Output folder for the page.",
 )
 @click.option(
     "--copies",
     "media",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the clips that annotators saw.  [default: the folder served by `unreel annotate up`]",
+    help="Folder of the clip copies that annotators saw.  [default: the folder served by `unreel annotate up`]",
 )
-@click.option("--url", metavar="ADDRESS", help="URL of Label Studio, for links to the tasks.")
+@click.option(
+    "--url",
+    metavar="ADDRESS",
+    help="URL of the Label Studio server, for the links from the page to tasks.",
+)
 @click.option(
     "--most",
     type=click.IntRange(1),
     default=200,
     show_default=True,
-    help="Maximum number of disagreements with a player; the table lists all tasks.",
+    help="Maximum number of disagreements that are shown with a video player. The table lists all tasks.",
 )
 @consensus_rule_options
 @click.option(
     "--seed",
     default=0,
     show_default=True,
-    help="Random seed of the bootstrap for the confidence intervals.",
+    help="Random seed for the confidence intervals.",
 )
 @label_studio_state_option
 @ledger_option
 @json_option
 def report(*, as_json: bool, **options: Any) -> None:
-    """Write CAMPAIGN as one page, disagreements first.
+    """Write an HTML page about CAMPAIGN, with disagreements first.
 
     Each disagreement shows the clip with all boxes on one timeline, the texts, and a link to the task. The
     page continues with progress and speed, agreement, accuracy against the ground truth, and unreadable

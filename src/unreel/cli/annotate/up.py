@@ -21,21 +21,22 @@ from unreel.core.registry import LazyImport
     type=click.IntRange(1, 65535),
     default=8080,
     show_default=True,
-    help="Port to listen on.",
+    help="TCP port of the server.",
 )
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Host and port to listen on. For access from other machines, add a reverse proxy with TLS.",
+    help="Network address on which the server listens. For access from other machines, use a reverse proxy with TLS.",
 )
 @label_studio_state_option
 @ledger_option
 @json_option
 def up(*, as_json: bool, **options: Any) -> None:
-    """Start Label Studio with the ledger's PostgreSQL (in its own database), or with a file for a trial.
+    """Start a Label Studio server for annotators.
 
-    It listens on loopback, sign-up requires a link, and telemetry is off. Runs until Ctrl-C or SIGTERM,
+    The server stores its data in a second database next to the ledger's, or in a file for a trial. It
+    listens on loopback, sign-up requires a link, and telemetry is off. Runs until Ctrl-C or SIGTERM,
     then exits with status 0 and leaves no process behind.
     """
     LazyImport("unreel.cli.annotate.up_job:run_label_studio", "annotate").load()(

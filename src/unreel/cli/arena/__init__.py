@@ -24,7 +24,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 def season_folder_options(command: F) -> F:
     """Add the argument SEASON and `--out`, the folder of the season, to a command."""
     out = click.option(
-        "--out", metavar="FOLDER", help="Folder of the season.  [default: seasons/NAME]"
+        "--out",
+        metavar="FOLDER",
+        help="Folder of the season, with its clips and answers.  [default: seasons/NAME]",
     )
     return click.argument("season", shell_complete=list_path_completions)(out(command))
 
@@ -35,7 +37,7 @@ def only_entrants_option(command: F) -> F:
         "--only",
         multiple=True,
         metavar="NAME",
-        help="Run only this creator or reviewer. Repeatable.",
+        help="Name of a creator or reviewer to include; all others are omitted. Repeatable.  [default: all]",
     )(command)
 
 
@@ -49,27 +51,32 @@ _WORDS: Final[Mapping[str, LazyCommand]] = {
     ),
     "run": LazyCommand(LazyImport("unreel.cli.arena.run:run"), "Run a season, or resume it."),
     "people": LazyCommand(
-        LazyImport("unreel.cli.arena.people:people"), "Add human votes as reviewers."
+        LazyImport("unreel.cli.arena.people:people"), "Add the votes of people to a season."
     ),
     "rank": LazyCommand(LazyImport("unreel.cli.arena.rank:rank"), "Rank reviewers and creators."),
     "ablations": LazyCommand(
-        LazyImport("unreel.cli.arena.watch:ablations"), "Measure the effect of single changes."
+        LazyImport("unreel.cli.arena.watch:ablations"),
+        "Measure the effect of each changed setting.",
     ),
     "submit": LazyCommand(
-        LazyImport("unreel.cli.arena.submit:submit"), "Enter a creator or a reviewer."
+        LazyImport("unreel.cli.arena.submit:submit"), "Submit a creator or a reviewer to a season."
     ),
     "withdraw": LazyCommand(LazyImport("unreel.cli.arena.submit:withdraw"), "Withdraw an entry."),
     "log": LazyCommand(
-        LazyImport("unreel.cli.arena.submit:log"), "Print every attempt and its result."
+        LazyImport("unreel.cli.arena.submit:log"), "Print every submission and its result."
     ),
-    "watch": LazyCommand(LazyImport("unreel.cli.arena.watch:watch"), "Search for cheating."),
-    "site": LazyCommand(LazyImport("unreel.cli.arena.site:site"), "Write seasons as static pages."),
+    "watch": LazyCommand(
+        LazyImport("unreel.cli.arena.watch:watch"), "Search a season for signs of cheating."
+    ),
+    "site": LazyCommand(
+        LazyImport("unreel.cli.arena.site:site"), "Write static web pages about seasons."
+    ),
 }
 
 
 @click.command(cls=LazyCommandGroup, words=_WORDS)
 def arena() -> None:
-    """Run creators against reviewers on one frozen benchmark, and rank both.
+    """Let reviewers judge the clips of creators on one frozen benchmark, and rank both.
 
     SEASON is a TOML file with the benchmark's hash, the creators, the reviewers and the conditions.
     """

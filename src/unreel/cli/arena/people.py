@@ -16,16 +16,20 @@ from unreel.core.registry import LazyImport
 @click.option(
     "--campaign",
     metavar="NAME",
-    help="Campaign of `unreel annotate` whose votes are read from the ledger.",
+    help="Annotation campaign whose votes are read from the ledger.",
 )
 @ledger_option
 @click.option(
     "--votes",
     metavar="FILE",
     shell_complete=list_path_completions,
-    help="CSV or Parquet table of votes with the columns voter, label and clip name.",
+    help="CSV or Parquet table of votes, with the columns name (of the clip), voter and label.",
 )
-@click.option("--named", is_flag=True, help="Show annotators' names instead of aliases.")
+@click.option(
+    "--named",
+    is_flag=True,
+    help="Show the names of the annotators of --campaign instead of aliases such as annotator-1.",
+)
 @json_option
 def people(*, as_json: bool, **options: Any) -> None:
     """Store human votes with SEASON: `unreel arena rank` then ranks each voter and their majority.

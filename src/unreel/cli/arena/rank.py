@@ -16,19 +16,19 @@ from unreel.core.registry import LazyImport
     "conditions",
     multiple=True,
     metavar="TITLE",
-    help="Rank only the condition with this title. Repeatable.  [default: all]",
+    help="Title of a condition to rank. Repeatable.  [default: all conditions]",
 )
 @click.option(
     "--resamples",
     type=click.IntRange(100),
-    help="Number of bootstrap resamples (over scenes).",
+    help="Number of bootstrap resamples of the scenes, for the confidence intervals.  [default: 2000]",
 )
 @click.option(
     "--nuisance",
     "nuisances",
     multiple=True,
     metavar="NAME",
-    help="Adjust the ranking for clip length, resolution or sound. Repeatable.",
+    help="Clip property for which the ranking is adjusted: length, resolution or sound. Repeatable.",
 )
 @table_format_option
 @json_option

@@ -19,25 +19,27 @@ from unreel.core.registry import LazyImport
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Dry run: report missing clips and answers, generate nothing and send nothing.",
+    help="Print the missing clips and answers. Generate and send nothing.",
 )
 @click.option(
     "--engine",
     type=click.Choice(["local", "ray"]),
     default="local",
     show_default=True,
-    help="Engine that sends questions: this process (local), or Ray Data (ray).",
+    help="Execution engine. local: this process; ray: Ray Data (needs the extra `ray`).",
 )
-@click.option("--retry-failed", is_flag=True, help="Retry failed clips and answers.")
+@click.option(
+    "--retry-failed", is_flag=True, help="Retry the clips and answers that failed in earlier calls."
+)
 @allow_outside_option
 @weak_cage_option
 @trusted_option
 @json_option
 def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
-    """Run SEASON: make the missing clips, and send every missing question to every reviewer.
+    """Run SEASON: generate the missing clips, and send every missing question to every reviewer.
 
     SEASON is a TOML file: see docs/arena.md. A second call sends only questions without an answer,
-    also after kill -9; a new creator or reviewer needs only its own questions.
+    also after kill -9; for a new creator or reviewer, only its own questions are sent.
 
     Exits with status 1 if a clip or an answer failed, or a reviewer could not be queried.
     """
@@ -56,7 +58,7 @@ def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
 @click.option(
     "--pin",
     is_flag=True,
-    help="Write the benchmark's hash to the SEASON file, so that later changes of the benchmark are refused.",
+    help="Write the hash of the benchmark to the SEASON file. Later runs then reject a changed benchmark.",
 )
 @allow_outside_option
 @json_option

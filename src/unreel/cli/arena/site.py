@@ -18,28 +18,32 @@ from unreel.core.registry import LazyImport
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("site"),
     show_default=True,
-    help="Output folder of the pages.",
+    help="Output folder for the pages.",
 )
 @media_option("licensed", "link", "copy", "none")
 @click.option(
     "--hub",
     metavar="OWNER/NAME",
-    help="Hugging Face data set, as OWNER/NAME: also write the files that list the results on its page.",
+    help="Name of a data set on the Hugging Face Hub. Files that list the results on its page are also written, but not uploaded.",
 )
 @click.option(
-    "--url", default="", help="Public URL of the site, recorded as the source of the results."
+    "--url",
+    default="",
+    help="Public URL of the pages, written as the source of the results into the files of --hub.",
 )
 @click.option(
-    "--resamples", type=click.IntRange(100), help="Number of bootstrap resamples (over scenes)."
+    "--resamples",
+    type=click.IntRange(100),
+    help="Number of bootstrap resamples of the scenes, for the confidence intervals.  [default: 2000]",
 )
 @click.option(
     "--reveal",
     is_flag=True,
-    help="Publish the results of each clip, including hidden clips. Only for finished seasons.",
+    help="Show the result of every clip, including hidden clips. Use it only after the end of the season.",
 )
 @json_option
 def site(*, as_json: bool, **options: Any) -> None:
-    """Write SEASONS as static pages: both leaderboards, the detection matrix, and a page per entrant.
+    """Write static web pages about SEASONS: both leaderboards, the detection matrix, and a page per entrant.
 
     Sends nothing. SEASONS are TOML files or folders of seasons, the latest last. The latest is shown
     completely, the earlier ones in its history.

@@ -25,7 +25,7 @@ def submit(*, as_json: bool, **options: Any) -> None:
     """Submit a creator or a reviewer: ENTRY is a TOML file, see docs/arena-entries.md.
 
     The clips are checked before any cost arises: names, length, size, frame rate, sound, licence,
-    copies of real clips, watermarks, and file properties that reveal the label. Every attempt is
+    copies of real clips, watermarks, and file properties that reveal the label. Every submission is
     recorded in the season's log.
 
     Exits with status 1 if the entry is rejected.
@@ -37,12 +37,15 @@ def submit(*, as_json: bool, **options: Any) -> None:
 @season_folder_options
 @click.argument("name")
 @click.option(
-    "--reason", default="", metavar="TEXT", help="Reason for the withdrawal, stored in the log."
+    "--reason",
+    default="",
+    metavar="TEXT",
+    help="Reason for the withdrawal, stored in the log of the season.",
 )
 @click.option(
     "--retire",
     is_flag=True,
-    help="Withdraw the entry in the organiser's name instead of the team's.",
+    help="Record the withdrawal as a decision of the organiser instead of the team.",
 )
 @json_option
 def withdraw(*, as_json: bool, **options: Any) -> None:
@@ -55,12 +58,12 @@ def withdraw(*, as_json: bool, **options: Any) -> None:
 @click.option(
     "--head",
     metavar="HASH",
-    help="Published hash of the log; lines removed since then are reported.",
+    help="Hash that the log had at an earlier time. If lines were removed since then, the command reports it and exits with status 1.",
 )
 @table_format_option
 @json_option
 def log(*, as_json: bool, **options: Any) -> None:
-    """Print every attempt, state and withdrawal of SEASON, and the number of attempts per team.
+    """Print every submission, its state and every withdrawal of SEASON, and the number of submissions per team.
 
     SEASON is its TOML file, or its folder.
 

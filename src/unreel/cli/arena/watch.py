@@ -16,7 +16,7 @@ from unreel.core.registry import LazyImport
 @click.option(
     "--against",
     metavar="SEASON",
-    help="Folder of another season with the same clips, to compare the answers.",
+    help="Folder of another season with the same clips. The answers of both seasons are compared.",
 )
 @table_format_option
 @json_option
@@ -36,18 +36,18 @@ def ablations(*, as_json: bool, **options: Any) -> None:
 @click.option(
     "--clips",
     is_flag=True,
-    help="Also compare the clips, to find creators that submitted another creator's clip.",
+    help="Also compare the clips of all creators, to find copies of other creators' clips.",
 )
 @click.option(
     "--canaries",
     is_flag=True,
-    help="List the clips to publish with a wrong label as canaries, then exit.",
+    help="Print the list of canaries (clips to publish with a wrong label), and exit.",
 )
 @allow_outside_option
 @trusted_option
 @json_option
 def watch(*, as_json: bool, **options: Any) -> None:
-    """Search SEASON for cheating: equal answers, copied clips, and knowledge of the published labels.
+    """Search SEASON for signs of cheating: equal answers, copied clips, and knowledge of the published labels.
 
     Exits with status 1 if there is a suspicion.
     """

@@ -31,7 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @click.group()
 def curate() -> None:
-    """Turn raw video into a frozen, audited benchmark, by one recipe."""
+    """Turn raw video into a frozen, audited benchmark with one recipe."""
 
 
 for _command in (init, check, settings, sheet, publish):
@@ -42,32 +42,37 @@ def curation_options(command: F) -> F:
     """Add the options of commands that run steps of a curation recipe to a command."""
     options = (
         click.argument("recipe", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
-        click.option("--out", help="Working folder, or s3:// prefix.  [default: curations/NAME]"),
+        click.option(
+            "--out",
+            help="Working folder or s3:// prefix of the curation.  [default: curations/NAME]",
+        ),
         click.option(
             "--set",
             "changes",
             multiple=True,
             metavar="SECTION.KEY=VALUE",
-            help="Override a recipe setting, for example normalise.width=640. Repeatable.",
+            help="Value that replaces a setting of the recipe, for example normalise.width=640. Repeatable.",
         ),
         click.option(
             "--engine",
             type=click.Choice(["local", "ray"]),
             default="local",
             show_default=True,
-            help="Engine: this process (local), or Ray Data (ray).",
+            help="Execution engine. local: this process; ray: Ray Data (needs the extra `ray`).",
         ),
         click.option(
             "--workers",
             type=click.IntRange(1),
-            help="With --engine ray: number of processes per step.  [default: the cluster's capacity]",
+            help="Number of processes per step. Only for --engine ray.  [default: as many as the cluster can run]",
         ),
         click.option(
             "--accept-leak",
             is_flag=True,
-            help="Write the benchmark even if the audit finds a shortcut.",
+            help="Continue even if the audit finds that file properties reveal the labels.",
         ),
-        click.option("--retry-failed", is_flag=True, help="Retry failed clips."),
+        click.option(
+            "--retry-failed", is_flag=True, help="Retry the clips that failed in earlier calls."
+        ),
         allow_outside_option,
         trusted_option,
         json_option,
@@ -106,16 +111,16 @@ def step(*, name: str, as_json: bool, **options: Any) -> None:
     "--texts/--no-texts",
     default=True,
     show_default=True,
-    help="Whether to read visible text in the clips.",
+    help="Read the visible text in the clips and include it in the audit, or skip it.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the audit.")
-@click.option("--out", help="Working folder.  [default: curations/audit-NAME]")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed for the audit.")
+@click.option("--out", help="Working folder of the audit.  [default: curations/audit-NAME]")
 @click.option(
     "--engine",
     type=click.Choice(["local", "ray"]),
     default="local",
     show_default=True,
-    help="Engine: this process (local), or Ray Data (ray).",
+    help="Execution engine. local: this process; ray: Ray Data (needs the extra `ray`).",
 )
 @trusted_option
 @json_option
@@ -130,7 +135,10 @@ def audit(  # noqa: PLR0913  one parameter for each option
     trusted: bool,
     as_json: bool,
 ) -> None:
-    """Test whether the labels of BENCHMARK can be predicted without watching. Status 1 if they leak."""
+    """Test whether file properties reveal the labels of BENCHMARK.
+
+    Exits with status 1 if they do.
+    """
     audit_benchmark = LazyImport(f"{_JOB}:audit_benchmark", _EXTRA).load()
     values = {
         "name": f"audit-{benchmark.name}",
@@ -157,18 +165,26 @@ def audit(  # noqa: PLR0913  one parameter for each option
     "--category",
     type=click.Choice([each.value for each in Category if each is not Category.OTHER]),
     required=True,
-    help="Category of the trace to inject.",
+    help="Category of the injected trace (a visible fault).",
 )
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Output file.  [default: CLIP+CATEGORY.mp4]"
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Path of the video file to write.  [default: CLIP+CATEGORY.mp4]",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the trace.")
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Random seed for the position and form of the injected trace.",
+)
 @click.option(
     "--strength",
     type=click.FloatRange(0, 1, min_open=True),
     default=0.7,
     show_default=True,
-    help="Strength of the trace.",
+    help="Strength of the injected trace; 1 is the strongest.",
 )
 @trusted_option
 @json_option
@@ -182,7 +198,10 @@ def inject(  # noqa: PLR0913  one parameter for each option
     trusted: bool,
     as_json: bool,
 ) -> None:
-    """Write CLIP with one injected trace, and print the ground truth of the trace."""
+    """Write a copy of CLIP with one injected trace.
+
+    The ground truth of the trace is printed.
+    """
     from unreel.core.settings import read_environment_settings
     from unreel.media.access import open_media_reader
 
@@ -217,7 +236,10 @@ def inject(  # noqa: PLR0913  one parameter for each option
 @click.argument("after", type=click.Path(exists=True, path_type=Path))
 @json_option
 def diff(*, before: Path, after: Path, as_json: bool) -> None:
-    """Print the clips that were added, removed or changed between BEFORE and AFTER."""
+    """Print the differences between the benchmarks BEFORE and AFTER.
+
+    Added, removed, renamed and changed clips are listed.
+    """
     compare = LazyImport("unreel.curation.benchmark_diff:compare_benchmarks", _EXTRA).load()
     found = compare(before, after)
     if as_json:

@@ -27,15 +27,16 @@ _SAMPLE: Final = "sample"
     help=f"Recipe file to write. An existing file is never replaced.  [default: {_RECIPE}]",
 )
 @click.option(
-    "--sample", is_flag=True, help="Create a few sample clips and their recipe in FOLDER."
+    "--sample", is_flag=True, help="Create a few synthetic clips and their recipe in FOLDER."
 )
 @click.option("--seed", type=click.IntRange(0, 10**6), hidden=True, expose_value=False)
 @json_option
 def init(*, folder: Path | None, out: Path | None, sample: bool, as_json: bool) -> None:
-    """Write a commented recipe for FOLDER: a folder of videos, a benchmark, or a table of clips.
+    """Write a commented recipe for the clips in FOLDER.
 
-    FOLDER defaults to the current folder. The recipe lists every setting with its default. With --sample,
-    FOLDER (default `sample`) gets a few synthesised clips, to try a curation offline.
+    FOLDER is a folder of videos, a benchmark or a table of clips; by default the current folder. The recipe
+    lists every setting with its default. With --sample, FOLDER (default `sample`) gets a few synthetic clips,
+    to try a curation offline.
     """
     if sample:
         _write_sample_recipe(folder or Path(_SAMPLE), out=out, as_json=as_json)
@@ -79,14 +80,14 @@ def _print_next_commands(recipe: Path) -> None:
     "changes",
     multiple=True,
     metavar="SECTION.KEY=VALUE",
-    help="Override a recipe setting, for example normalise.width=640. Repeatable.",
+    help="Value that replaces a setting of the recipe, for example normalise.width=640. Repeatable.",
 )
 @allow_outside_option
 @json_option
 def check(*, recipe: Path, changes: tuple[str, ...], outside: bool, as_json: bool) -> None:
-    """Print the clips, labels, licences, steps and splits of RECIPE. Status 2 if it cannot run.
+    """Print the clips, labels, licences, steps and splits of RECIPE.
 
-    Opens no clip, contacts no model or store, and writes nothing.
+    Opens no clip, contacts no model or store, and writes nothing. Exits with status 2 if the recipe cannot run.
     """
     checked = LazyImport("unreel.cli.curate.curate_job:forecast_curation_recipe_file", _EXTRA)(
         recipe, changes, outside=outside
@@ -133,7 +134,10 @@ def _print_recipe_forecast(checked: "CurationForecast", recipe: Path) -> None:
 @click.argument("section", required=False)
 @json_option
 def settings(*, section: str | None, as_json: bool) -> None:
-    """List the settings of a recipe with type, unit and default: all, or those of one SECTION."""
+    """List the settings of a recipe with type, unit and default.
+
+    With SECTION, only the settings of that section are listed.
+    """
     told = LazyImport("unreel.curation.recipe_template:find_recipe_sections", _EXTRA)(section)
     if as_json:
         print_json(told)

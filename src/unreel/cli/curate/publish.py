@@ -16,21 +16,21 @@ _EXTRA: Final = "curate"
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Output page.  [default: contact-sheet.html next to the benchmark]",
+    help="Path of the HTML page to write.  [default: contact-sheet.html next to the benchmark]",
 )
 @click.option(
     "--most",
     type=click.IntRange(1, 500),
     default=12,
     show_default=True,
-    help="Maximum number of clips shown per split, label and reason for exclusion.",
+    help="Maximum number of clips on the page for each split, label and reason for exclusion.",
 )
 @click.option(
     "--seed",
     type=int,
     default=0,
     show_default=True,
-    help="Random seed for choosing the shown clips.",
+    help="Random seed for the choice of clips on the page.",
 )
 @click.option(
     "--allow-outside",
@@ -49,9 +49,10 @@ def sheet(  # noqa: PLR0913  one parameter for each option
     trusted: bool,
     as_json: bool,
 ) -> None:
-    """Write one page of pictures: the frozen clips of FOLDER by split and label, and the excluded ones.
+    """Write a page with pictures of the clips in FOLDER.
 
-    FOLDER is the working folder of a curation, or a frozen benchmark.
+    Frozen clips are shown by split and label, excluded clips by reason. FOLDER is the working folder of a
+    curation, or a frozen benchmark.
     """
     write = LazyImport("unreel.cli.curate.curate_job:write_contact_sheet", _EXTRA).load()
     roots = () if allow_outside else (Path.cwd(), folder)
@@ -72,15 +73,19 @@ def sheet(  # noqa: PLR0913  one parameter for each option
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="New output folder.  [default: a folder `hub` next to the benchmark]",
+    help="New folder for the files to upload.  [default: the folder hub next to the benchmark]",
 )
 @click.option(
     "--repo",
     metavar="OWNER/NAME",
-    help="Name of the data set on the hub, as OWNER/NAME; used in the printed commands.",
+    help="Name of the data set on the Hugging Face Hub, for the printed upload commands.",
 )
-@click.option("--accept-leak", is_flag=True, help="Publish even if the audit found a shortcut.")
-@click.option("--accept-no-licence", is_flag=True, help="Publish clips without a licence.")
+@click.option(
+    "--accept-leak",
+    is_flag=True,
+    help="Continue even if the audit finds that file properties reveal the labels.",
+)
+@click.option("--accept-no-licence", is_flag=True, help="Include clips that have no licence.")
 @json_option
 def publish(
     *,
@@ -91,9 +96,10 @@ def publish(
     accept_no_licence: bool,
     as_json: bool,
 ) -> None:
-    """Prepare the folder of a frozen benchmark for the Hugging Face Hub, and print the upload commands.
+    """Prepare a frozen benchmark for the Hugging Face Hub.
 
-    FOLDER is the working folder of a curation, or a frozen benchmark. Uploads and sends nothing.
+    FOLDER is the working folder of a curation, or a frozen benchmark. The upload commands are printed; nothing
+    is uploaded or sent.
     """
     hub = LazyImport("unreel.cli.curate.curate_job:write_hub_upload_folder", _EXTRA).load()
     done = hub(folder, out=out, repo=repo, leak=accept_leak, no_licence=accept_no_licence)

@@ -20,25 +20,27 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.command(cls=LazyCommandGroup, words=_WORDS, invoke_without_command=True)
 @click.option(
-    "--config", type=_FILE, help="Settings file (desk.toml). Without it no model is asked."
+    "--config",
+    type=_FILE,
+    help="TOML file with the settings of the desk, such as its models. Without it, no model is asked.",
 )
 @click.option(
     "--cases",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder in which cases are stored.  [default: desk-cases]",
+    help="Folder of the stored cases.  [default: desk-cases]",
 )
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Host to listen on. Hosts other than loopback require [proxy] in the settings file.",
+    help="Network address on which the server listens. Addresses other than loopback require [proxy] in the file of --config.",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=8070,
     show_default=True,
-    help="Port to listen on. With 0 the system chooses a free port.",
+    help="TCP port of the server. With 0, the system chooses a free port, and the command prints it.",
 )
 @click.option("--no-browser", is_flag=True, help="Print the link without opening a browser.")
 @trusted_option
@@ -53,10 +55,10 @@ def desk(  # noqa: PLR0913  one parameter for each option
     no_browser: bool,
     trusted: bool,
 ) -> None:
-    """Open a page where people drop clips and get the evidence.
+    """Open a page where people upload clips and check the evidence.
 
-    Runs until Ctrl-C or SIGTERM. Cases stay in their folder, and the next start takes up unfinished
-    ones; no stored answer is asked for again.
+    Runs until Ctrl-C or SIGTERM. Cases are stored; the next start resumes unfinished cases and does not
+    repeat questions that have an answer.
     """
     if context.invoked_subcommand is not None:
         return
@@ -70,13 +72,17 @@ def desk(  # noqa: PLR0913  one parameter for each option
 
 @click.command()
 @click.argument("bundle", type=_FILE)
-@click.option("--signers", type=_FILE, help="File of allowed signers, in the format of ssh-keygen.")
+@click.option(
+    "--signers",
+    type=_FILE,
+    help="File with the public keys of the allowed signers, in the format of ssh-keygen.",
+)
 @json_option
 def verify(*, bundle: Path, signers: Path | None, as_json: bool) -> None:
     """Check every byte of the custody bundle BUNDLE, and its signature.
 
-    With --signers the bundle must be signed by one of them. Exits with status 1 if a file is missing
-    or changed, or the signature does not fit.
+    With --signers, the bundle must be signed by one of the allowed signers. Exits with status 1 if a file is
+    missing or changed, or the signature is invalid.
     """
     from unreel.desk.custody_bundle import verify_custody_bundle
 

@@ -38,18 +38,18 @@ smallest true difference that these clips show in 8 of 10 comparisons, where non
     "metrics",
     multiple=True,
     metavar="NAME",
-    help="Metric to compare, by its name in the scorecard. `METRIC: CREATOR` compares it for each creator. Repeatable.",
+    help="Name of a metric in the scorecard, for example `balanced`. Repeatable.  [default: all metrics]",
 )
 @click.option(
     "--parser",
     type=click.Choice(["strict", "lenient"]),
     show_default="that of each run's recipe",
-    help="Parser: strict reads only the requested format, lenient also its usual variations.",
+    help="Parser of the answers. strict: accepts only the requested format; lenient: also accepts common variations.",
 )
 @click.option(
     "--judge",
     metavar="MODEL",
-    help="Use the rulings on explanations that `unreel score --judge MODEL` stored.",
+    help="Model whose stored scores of the explanations are used. `unreel score --judge MODEL` computes and stores them.",
 )
 @run_benchmark_options
 @table_format_option
@@ -64,7 +64,7 @@ def compare(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Print the differences between each two RUNS on the clips that both judged, with intervals.
+    """Compare each two RUNS on the clips that both judged: differences with confidence intervals.
 
     A run is a folder or s3://bucket/prefix of `unreel eval`; a folder of runs means all of them,
     and one run under several conditions can be compared with itself. All must have the same

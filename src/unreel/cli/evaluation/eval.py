@@ -31,81 +31,99 @@ from unreel.reviewers.endpoint.servers import list_model_endpoints
     "models",
     multiple=True,
     shell_complete=list_model_completions,
-    help="Model: provider/name, provider/name@URL, local/FOLDER, `recorded`, or a baseline (coin, always-real, always-generated, metadata, motion). Repeatable; models run one after the other.",
+    help="Model to evaluate: provider/name, provider/name@URL, local/FOLDER, recorded (see --recorded), or a baseline: coin, always-real, always-generated, metadata, motion. Repeatable.",
 )
 @click.option(
     "--protocol",
     type=ProtocolParamType(),
-    help="Protocol: where, when and why a clip looks fake (trace); a score from 1 to 5 (realism); real or generated (reality); which of two is real (preference); every generated segment of a long clip (locate).",
+    help="Protocol of the questions. trace: where, when and why a clip looks generated; realism: a score from 1 to 5; reality: real or generated; preference: which of two clips is real; locate: every generated segment of a long clip.",
 )
 @click.option(
     "--recipe",
     type=click.Path(exists=True, path_type=Path),
-    help="TOML file with these settings. Options on the command line take precedence.",
+    help="TOML file with the settings of the evaluation. Command-line options take precedence.",
 )
 @condition_option(multiple=True)
 @click.option(
-    "--nframe", type=click.IntRange(1), help="Show N frames, evenly spaced (sampling=uniform-N)."
+    "--nframe",
+    type=click.IntRange(1),
+    help="Number of evenly spaced frames that the model sees; short for --condition sampling=uniform-N.",
 )
 @click.option(
     "--fps",
-    help="Number of frames per second to show to the model; short for the condition sampling=fps-F.",
+    help="Number of frames per second that the model sees; short for --condition sampling=fps-F.",
 )
 @click.option(
     "--out",
     metavar="PLACE",
-    help="Run folder or s3://bucket/prefix; with several models, the parent folder of their runs.  [default: runs/MODEL-PROTOCOL-BENCHMARK]",
+    help="Folder or s3://bucket/prefix of the run, which stores the answers. With several models, each run is a subfolder.  [default: runs/MODEL-PROTOCOL-BENCHMARK]",
 )
 @click.option(
     "--engine",
     type=click.Choice(["local", "ray"]),
     default="local",
     show_default=True,
-    help="Engine: this process (local), or Ray Data (ray).",
+    help="Execution engine. local: this process; ray: Ray Data (needs the extra `ray`).",
 )
 @layout_option
 @column_map_option
 @allow_outside_option
 @weak_cage_option
 @accept_changed_option
-@click.option("--split", help="Evaluate only this split.")
+@click.option(
+    "--split", help="Name of the benchmark split to use, for example test.  [default: all splits]"
+)
 @click.option(
     "--limit",
     type=click.IntRange(1),
-    help="Number of clips to sample (by seed, balanced over labels and creators).",
+    help="Number of clips in a random sample, balanced over labels and creators.  [default: all clips]",
 )
 @click.option(
     "--recorded",
     metavar="FILE",
-    help="JSON Lines file of stored answers, for `--model recorded`.",
+    help="JSON Lines file with existing answers. `--model recorded` returns them instead of asking a model.",
 )
 @model_input_options
-@click.option("--max-connections", type=click.IntRange(1), help="Number of concurrent requests.")
-@click.option("--max-requests", type=click.IntRange(1), help="Maximum number of requests.")
-@click.option("--max-cost-usd", type=float, help="Maximum cost in USD; needs --prices.")
+@click.option(
+    "--max-connections",
+    type=click.IntRange(1),
+    help="Maximum number of concurrent questions to a model.  [default: 16]",
+)
+@click.option(
+    "--max-requests",
+    type=click.IntRange(1),
+    help="Maximum number of requests in one call of this command.  [default: no limit]",
+)
+@click.option(
+    "--max-cost-usd",
+    type=float,
+    help="Maximum cost of the run in US dollars, including earlier calls. Requires --prices.  [default: no limit]",
+)
 @click.option(
     "--prices",
     metavar="FILE",
-    help="TOML file of prices per model, used to compute the cost of the run.",
+    help="TOML file with the token prices of each model, from which the cost is computed.",
 )
 @click.option(
     "--deadline",
     "deadline_s",
     type=float,
-    help="Timeout of one question in seconds, retries included.",
+    help="Timeout of one question in seconds, including retries.  [default: 120]",
 )
-@click.option("--retry-failed", is_flag=True, help="Retry failed questions.")
+@click.option(
+    "--retry-failed", is_flag=True, help="Retry the questions that failed in earlier calls."
+)
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Dry run: report the number of questions and tokens and, with --prices, the cost. Send nothing.",
+    help="Print the number of questions and tokens, and with --prices the estimated cost. Send nothing.",
 )
 @click.option(
     "--fail-on-error",
     type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
-    help="Maximum fraction of failed questions for exit status 0.",
+    help="Maximum fraction of failed questions for exit status 0. With more failures, the status is 1.",
 )
 @trusted_option
 @json_option

@@ -44,20 +44,20 @@ _WHOLE: Final = "whole"
     "form",
     required=True,
     type=click.Choice([*KITS.names(), *ROWS]),
-    help="Output format. For a benchmark: the name of an evaluation kit. For a run: csv, jsonl or parquet.",
+    help="Output format. lmms-eval, vlmevalkit: a benchmark as a task of that tool; csv, jsonl, parquet: the answers of a run.",
 )
 @click.option(
     "--out",
     required=True,
     type=click.Path(path_type=Path),
-    help="New folder (for a kit) or new file (for rows) to write.",
+    help="New folder for an exported benchmark, or new file for an exported run.",
 )
 @click.option(
     "--parser",
     type=click.Choice(get_args(Mode)),
     default="strict",
     show_default=True,
-    help="Parser: strict reads only the requested format, lenient also its usual variations.",
+    help="Parser of the answers. strict: accepts only the requested format; lenient: also accepts common variations.",
 )
 @click.option(
     "--protocol",
@@ -66,19 +66,19 @@ _WHOLE: Final = "whole"
 )
 @click.option(
     "--prompt",
-    help="Name of the prompt of the exported task; `paper` is the published prompt.  [default: paper]",
+    help="Prompt variant of the exported task; paper is the published prompt.  [default: paper]",
 )
 @box_space_option
 @click.option(
     "--sampling",
     metavar="PLAN",
-    help=f"Sampling plan of the exported task, see `unreel frames --help`; `{_WHOLE}` exports the video files.  "
-    "[default: fps-2 for trace, else uniform-8]",
+    help=f"Sampling plan of the exported task, as listed by `unreel frames --help`; {_WHOLE}: the complete video files.  "
+    "[default: fps-2 for the protocol trace, otherwise uniform-8]",
 )
 @click.option(
     "--marks",
     type=click.Choice(get_args(Marks)),
-    help="Whether the exported task prints a timestamp before each frame.  [default: on for trace]",
+    help="Timestamp before each frame in the exported prompt. on: included; off: omitted; default: on for the protocol trace only.",
 )
 @click.option(
     "--max-pixels",
@@ -89,8 +89,14 @@ _WHOLE: Final = "whole"
 @click.option("--name", help="Name of the exported task.  [default: SOURCE-PROTOCOL]")
 @layout_option
 @column_map_option
-@click.option("--split", help="Export only this split of the benchmark.")
-@click.option("--seed", type=int, help="Random seed of the order in pairs and of the intervals.")
+@click.option(
+    "--split", help="Name of the benchmark split to use, for example test.  [default: all splits]"
+)
+@click.option(
+    "--seed",
+    type=int,
+    help="Random seed for the order of the clips in a pair and for the confidence intervals.",
+)
 @run_benchmark_options
 @trusted_option
 @json_option
@@ -108,7 +114,7 @@ def export(  # noqa: PLR0913  one parameter for each option
     as_json: bool,
     **asked: Any,
 ) -> None:
-    """Export SOURCE to another tool.
+    """Export SOURCE, a benchmark or a run, for another tool.
 
     A benchmark becomes a task of lmms-eval or VLMEvalKit with unreel's prompts and scorers; it
     needs --protocol. A run of `unreel eval`, a folder or s3://bucket/prefix, becomes one row per

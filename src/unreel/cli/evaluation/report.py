@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("report"),
     show_default=True,
-    help="Output folder of the report.",
+    help="Output folder for the report.",
 )
 @media_option("link", "copy", "none")
 @click.option(
     "--judge",
     metavar="MODEL",
-    help="Use the rulings on explanations that `unreel score --judge MODEL` stored.",
+    help="Model whose stored scores of the explanations are used. `unreel score --judge MODEL` computes and stores them.",
 )
 @run_benchmark_options
 @json_option
@@ -41,7 +41,7 @@ def report(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Write RUNS as static pages: leaderboards, the worst mistakes of each model, and every clip with its answers.
+    """Write an HTML report about RUNS: leaderboards, the worst mistakes of each model, and all clips with answers.
 
     A run is a folder or s3://bucket/prefix of `unreel eval`; a folder of runs means all of them.
     The report opens from disk and from any web server. Sends nothing.

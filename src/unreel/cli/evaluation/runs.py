@@ -41,14 +41,14 @@ class _ListByDefaultGroup(click.Group):
 
 @click.group(cls=_ListByDefaultGroup)
 def runs() -> None:
-    """List the runs in a folder, check one for damage, or repair a copy of it.
+    """List the runs in a folder, check a run for damage, or write a repaired copy.
 
     Without a command, the runs below FOLDER are listed: `unreel runs` means `unreel runs list
     runs`.
     """
 
 
-@runs.command("list", short_help="List runs with their answers and failures.")
+@runs.command("list", short_help="List runs with their numbers of answers and failures.")
 @click.argument("folder", default="runs")
 @json_option
 def list_(*, folder: str, as_json: bool) -> None:
@@ -104,8 +104,8 @@ def _build_run_list_row(name: str, settings: EnvironmentSettings) -> dict[str, o
 def check(*, run: str, as_json: bool) -> None:
     """Check RUN for damage: a folder or s3://bucket/prefix of `unreel eval` or `unreel curate`.
 
-    Reads its recipe, all rows of its tables and its start logs, and names its present writer. Changes
-    nothing. Exits with status 1 if something is damaged.
+    Reads the recipe, all rows of the tables and the start logs, and prints the name of a process that writes
+    to the run. Changes nothing. Exits with status 1 if something is damaged.
     """
     sys.exit(LazyImport(f"{_JOB}:check_run_and_print", "eval").load()(run, as_json=as_json))
 
@@ -113,14 +113,16 @@ def check(*, run: str, as_json: bool) -> None:
 @runs.command(short_help="Write a repaired copy of a damaged run.")
 @click.argument("run", shell_complete=list_run_completions)
 @click.option(
-    "--out", metavar="PLACE", help="New output folder or prefix.  [default: RUN-repaired]"
+    "--out",
+    metavar="PLACE",
+    help="New folder or s3:// prefix for the repaired copy.  [default: RUN-repaired]",
 )
 @json_option
 def repair(*, run: str, out: str | None, as_json: bool) -> None:
     """Write the intact part of RUN to a new location. RUN is not changed.
 
-    Unreadable rows are omitted and asked again by the next `unreel eval`; invalid rows are moved to a
-    file; of duplicate rows one is kept.
+    Unreadable rows are omitted, and the next `unreel eval` asks these questions again. Invalid rows are
+    moved to a file, and one of several duplicate rows is kept.
     """
     sys.exit(
         LazyImport(f"{_JOB}:repair_run_copy_and_print", "eval").load()(run, out, as_json=as_json)

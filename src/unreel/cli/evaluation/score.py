@@ -68,7 +68,7 @@ class AnswerScoreDocument:
     "--benchmark",
     type=click.Path(exists=True, path_type=Path),
     metavar="B",
-    help="Benchmark with the ground truth: a folder or a table of clips. For a run: its current path, if it was moved.",
+    help="Benchmark with the ground truth: a folder or a table of clips. A run needs it only if its benchmark has been moved.",
 )
 @layout_option
 @column_map_option
@@ -78,37 +78,43 @@ class AnswerScoreDocument:
     "--protocol",
     "instrument",
     type=ProtocolParamType(),
-    help="Protocol of the questions that were answered.",
+    help="Protocol of the answered questions. Required for a file of answers.",
 )
 @click.option(
     "--prompt",
     default="paper",
     show_default=True,
-    help="Prompt variant with which the questions were asked.",
+    help="Prompt variant of the answered questions; paper is the published prompt.",
 )
 @click.option(
     "--parser",
     type=click.Choice(["strict", "lenient"]),
     show_default="that of the run's recipe, else strict",
-    help="Parser: strict reads only the requested format, lenient also its usual variations.",
+    help="Parser of the answers. strict: accepts only the requested format; lenient: also accepts common variations.",
 )
 @box_space_option
-@click.option("--split", help="Score only this split of the benchmark.")
 @click.option(
-    "--seed", default=0, show_default=True, help="Random seed of the bootstrap intervals."
+    "--split", help="Name of the benchmark split to use, for example test.  [default: all splits]"
+)
+@click.option(
+    "--seed", default=0, show_default=True, help="Random seed for the confidence intervals."
 )
 @click.option(
     "--judge",
     "judges",
     multiple=True,
     metavar="MODEL",
-    help="Model that judges explanations. Repeatable: with a second model, the agreement of both is reported.",
+    help="Model that scores the explanations in the answers. Repeatable: with two models, their agreement is printed.",
 )
-@click.option("--sts", is_flag=True, help="Also compare explanations by sentence embeddings.")
+@click.option(
+    "--sts",
+    is_flag=True,
+    help="Also measure the similarity of explanations to the ground truth, by sentence embeddings.",
+)
 @click.option(
     "--out",
     metavar="PLACE",
-    help="Folder or s3:// prefix for the judge's rulings, if ANSWERS is a file.  [default: ANSWERS.rulings]",
+    help="Folder or s3:// prefix for the scores of --judge, if ANSWERS is a file.  [default: ANSWERS.rulings]",
 )
 @table_format_option
 @json_option
@@ -134,11 +140,15 @@ def score(  # noqa: PLR0913  one parameter for each option
 ) -> None:
     """Score ANSWERS: a run of `unreel eval`, or a file of answers for a benchmark.
 
-    A run is a folder or s3://bucket/prefix and takes --parser, --judge and --sts; it knows its
-    benchmark, and --benchmark sets its new location. A file is JSONL, CSV, TSV or Parquet with
-    `name` and `text` or `failure`, or with `name`, `voter` and `label` for human votes, or a JSON
-    or text file of predicted segments; it needs --benchmark and --protocol. Sends no question to a reviewer. Exits with status 1 if answers are
-    missing, failed or could not be matched.
+    A run is a folder or s3://bucket/prefix. Its recipe contains the benchmark and the protocol, and the
+    options --parser, --judge, --sts, --benchmark, --allow-outside and --accept-changed apply.
+
+    A file needs --benchmark and --protocol. It is a JSONL, CSV, TSV or Parquet table with the columns `name`
+    and `text` or `failure`, or for human votes `name`, `voter` and `label`; or a JSON or text file of
+    predicted segments.
+
+    Sends no question to a reviewer. Exits with status 1 if answers are missing, failed or could not be
+    matched.
     """
     if "://" in answers or Path(answers).is_dir():
         score_kept = LazyImport(

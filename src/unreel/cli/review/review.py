@@ -35,64 +35,70 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "models",
     multiple=True,
     shell_complete=list_model_completions,
-    help="Model: provider/name, provider/name@URL, local/FOLDER, recorded, coin, always-real, always-generated. Repeatable.",
+    help="Model to ask: provider/name, provider/name@URL, local/FOLDER, recorded (see --recorded), or a baseline: coin, always-real, always-generated. Repeatable.",
 )
 @click.option(
     "--protocol",
     "protocols",
     multiple=True,
     type=ProtocolParamType("clip"),
-    help="Protocol. Repeatable.  [default: trace, realism]",
+    help="Protocol of the questions. trace: where, when and why a clip looks generated; realism: a score from 1 to 5; reality: real or generated; locate: every generated segment of a long clip. Repeatable.  [default: trace, realism]",
 )
 @condition_option(multiple=False)
 @click.option(
-    "--nframe", type=click.IntRange(1), help="Show N frames, evenly spaced (sampling=uniform-N)."
+    "--nframe",
+    type=click.IntRange(1),
+    help="Number of evenly spaced frames that the model sees; short for --condition sampling=uniform-N.",
 )
 @click.option(
     "--fps",
-    help="Number of frames per second to show to the model; short for the condition sampling=fps-F.",
+    help="Number of frames per second that the model sees; short for --condition sampling=fps-F.",
 )
 @click.option(
     "--parser",
     type=click.Choice(["strict", "lenient"]),
     default="lenient",
     show_default=True,
-    help="Parser: strict reads only the requested format, lenient also its usual variations.",
+    help="Parser of the answers. strict: accepts only the requested format; lenient: also accepts common variations.",
 )
 @click.option(
-    "--recorded", type=_FILE, help="JSON Lines file of stored answers, for `--model recorded`."
+    "--recorded",
+    type=_FILE,
+    help="JSON Lines file with existing answers. `--model recorded` returns them instead of asking a model.",
 )
 @click.option(
-    "--prices", type=_FILE, help="TOML file of prices per model, used to compute the cost."
+    "--prices",
+    type=_FILE,
+    help="TOML file with the token prices of each model, from which the cost is computed.",
 )
 @click.option(
     "--deadline",
     "deadline_s",
     type=float,
-    help="Timeout of one question in seconds, retries included.",
+    help="Timeout of one question in seconds, including retries.  [default: 120]",
 )
 @model_input_options
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Output folder of evidence.html, annotated.mp4, stills and result.json.",
+    help="Output folder for the page evidence.html, the video annotated.mp4, still images and result.json.",
 )
 @click.option(
     "--pdf",
     is_flag=True,
-    help="Also print the page to evidence.pdf; needs Chromium.",
+    help="Also write the page as evidence.pdf. Requires --out and Chromium.",
 )
 @click.option(
     "--record",
     "runs",
     multiple=True,
     metavar="RUN",
-    help="Run of `unreel eval` that shows the measured accuracy of a model on the page. Repeatable.",
+    help="Run of `unreel eval` from which the page shows the measured accuracy of a model. Repeatable.",
 )
 @click.option(
     "--perturb",
     is_flag=True,
-    help="Repeat the questions on recompressed, scaled and cropped copies: 4 times the questions.",
+    help="Ask all questions again about recompressed, scaled and cropped copies of each clip: 4 times as many questions.",
 )
 @click.option(
     "--scan",
@@ -100,10 +106,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=click.IntRange(0, 1000),
     default=24,
     show_default=True,
-    help="For clips longer than one minute: maximum number of questions to each model, each about one time window; 0 disables the search.",
+    help="Maximum number of questions to each model about a clip longer than one minute, each about a different part of the clip. 0 turns these questions off.",
 )
 @click.option(
-    "--sample", is_flag=True, help="Review a synthesised clip offline with recorded answers."
+    "--sample",
+    is_flag=True,
+    help="Review a built-in synthetic clip with recorded answers, offline.",
 )
 @trusted_option
 @json_option
@@ -121,8 +129,8 @@ def review(  # noqa: PLR0913  one parameter for each option
 ) -> None:
     """Ask AI models about CLIPS: real or generated, where, when and why.
 
-    CLIPS are video files, or folders whose videos are all reviewed. With --out several clips get
-    one index.html, ordered by the need for attention.
+    CLIPS are video files, or folders whose videos are all reviewed. With --out and several clips, an
+    index.html lists them, those that need attention first.
 
     Stores nothing except with --out. Exits with status 1 if a clip cannot be read, a model does not
     answer, or an answer is unreadable.

@@ -17,7 +17,7 @@ _WORDS: Final = {
     ),
     "calibrate": LazyCommand(
         LazyImport("unreel.cli.reward.calibrate:calibrate"),
-        "Fit the probability of real on a stored run.",
+        "Calibrate rewards on the answers of a run.",
     ),
     "client": LazyCommand(
         LazyImport("unreel.cli.reward:client"), "Write the client file for a trainer."
@@ -38,12 +38,12 @@ def reward() -> None:
     "--out",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Python file to write, for example unreel_reward_client.py.",
+    help="Path of the Python file to write, for example unreel_reward_client.py.",
 )
 def client(out: Path) -> None:
     """Write the client of the reward service as one file.
 
-    It needs the standard library of Python 3.9 only. Copy it into the environment of your trainer.
+    The file needs only Python 3.9 and its standard library. Copy it into the environment of your trainer.
     """
     source = files("unreel.rewards.client") / "unreel_reward_client.py"
     target = out.absolute()

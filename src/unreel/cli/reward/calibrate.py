@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     type=click.Choice(["isotonic", "platt"]),
     default="isotonic",
     show_default=True,
-    help="Calibration method.",
+    help="Calibration method. isotonic: isotonic regression; platt: Platt scaling.",
 )
 @click.option(
     "--parser",
     type=click.Choice(["strict", "lenient"]),
     default="lenient",
     show_default=True,
-    help="Parser that reads the stored answers. Start the reward service with the same parser.",
+    help="Parser of the answers. strict: accepts only the requested format; lenient: also accepts common variations. Use the same parser for `unreel reward serve`.",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     default="reward-calibration.json",
     show_default=True,
-    help="JSON file to write the calibration to.",
+    help="JSON file for the calibration, to be used by `unreel reward serve --calibration`.",
 )
 @json_option
 def calibrate(*, run: str, method: "Method", parser: "Mode", out: Path, as_json: bool) -> None:
-    """Fit the probability of real on the stored answers of RUN, a run of `unreel eval`.
+    """Fit the probability that a clip is real to the stored answers of RUN, a run of `unreel eval`.
 
-    Sends nothing. Folds are made by scene: the Brier score is that of scenes that were not fitted.
+    Sends nothing. The printed Brier score is cross-validated: each scene is scored by a fit without it.
     """
     from unreel.core.settings import read_environment_settings
     from unreel.evaluation.run_lookup import open_named_run

@@ -22,7 +22,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "models",
     multiple=True,
     required=True,
-    help="Model that judges the clips. Repeatable.",
+    help="Model that judges the clips, for example openai/NAME. Repeatable.",
 )
 @click.option(
     "--protocol",
@@ -30,7 +30,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     multiple=True,
     default=REVIEWED,
     show_default=True,
-    help="Question that each model is asked: trace, realism, reality or locate. Repeatable.",
+    help="Protocol of the questions. trace: where, when and why a clip looks generated; realism: a score from 1 to 5; reality: real or generated; locate: every generated segment of a long clip. Repeatable.",
 )
 @condition_option(multiple=False)
 @click.option(
@@ -38,10 +38,12 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     type=click.Choice(["strict", "lenient"]),
     default="lenient",
     show_default=True,
-    help="Parser of the answers: strict accepts the requested form only.",
+    help="Parser of the answers. strict: accepts only the requested format; lenient: also accepts common variations.",
 )
 @click.option(
-    "--recorded", type=_FILE, help="JSON Lines file of stored answers, for `--model recorded`."
+    "--recorded",
+    type=_FILE,
+    help="JSON Lines file with existing answers. `--model recorded` returns them instead of asking a model.",
 )
 @box_space_option
 @click.option(
@@ -49,124 +51,122 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "calibrations",
     multiple=True,
     type=_FILE,
-    help="File that `unreel reward calibrate` wrote. Repeatable.",
+    help="Calibration file from `unreel reward calibrate`. Repeatable.",
 )
 @click.option(
     "--held-out",
     multiple=True,
-    help="Model whose reward is written to the log and not returned. Repeatable.",
+    help="Additional model whose rewards are only logged and never returned, to detect reward hacking. Repeatable.",
 )
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Address to listen on. Addresses other than loopback require --tokens.",
+    help="Network address on which the server listens. Addresses other than loopback require --tokens.",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=8060,
     show_default=True,
-    help="Port to listen on; 0 takes a free port, which is printed.",
+    help="TCP port of the server. With 0, the system chooses a free port, and the command prints it.",
 )
 @click.option(
     "--engine",
     type=click.Choice(["uvicorn", "ray"]),
     default="uvicorn",
     show_default=True,
-    help="Run one process (uvicorn), or several replicas with Ray Serve (needs the extra `ray`).",
+    help="Execution engine. uvicorn: one process; ray: several replicas with Ray Serve (needs the extra `ray`).",
 )
 @click.option(
     "--replicas",
     type=click.IntRange(1),
     default=2,
     show_default=True,
-    help="Number of replicas with --engine ray.",
+    help="Number of replicas (server processes). Only for --engine ray.",
 )
 @click.option(
     "--tokens",
     type=_FILE,
-    help="TOML file of the bearer tokens that callers must send, with their scopes and limits.",
+    help="TOML file that defines the accepted bearer tokens of clients, with their scopes and limits.",
 )
 @click.option(
     "--store",
     default="reward-cache.sqlite",
     show_default=True,
-    help="Cache of answers: an SQLite file, or postgresql://USER@HOST/DATABASE for several "
-    "machines.",
+    help="Database in which answers are cached: an SQLite file, or postgresql://USER@HOST/DATABASE for several machines.",
 )
 @click.option(
     "--ask-once",
     is_flag=True,
-    help="Return null for a question whose process was killed, instead of asking it again.",
+    help="Return null for a question if the process that asked it was killed, instead of asking it again.",
 )
 @click.option(
     "--root",
     "roots",
     multiple=True,
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Folder whose files callers may name by path. Without it no path is accepted. Repeatable.",
+    help="Folder from which clients may request clips by path. Without it, paths are rejected. Repeatable.",
 )
 @click.option(
     "--allow-host",
     "hosts",
     multiple=True,
     metavar="https://HOST",
-    help="Host whose URLs callers may name. Without it no URL is accepted. Repeatable.",
+    help="Host from which clients may request clips by URL. Without it, URLs are rejected. Repeatable.",
 )
 @click.option(
     "--dialect",
     "dialects",
     multiple=True,
     metavar="NAME",
-    help="Also accept the requests of a trainer: unirl, flow-factory, pickle (from this machine) "
-    "or pickle-remote (from all machines). Repeatable.",
+    help="Additional request format, of a trainer: unirl, flow-factory, pickle (only from this machine) or pickle-remote (from all machines). Repeatable.",
 )
 @click.option(
     "--log",
     type=_FILE,
-    help="JSON Lines file to append each reward to. It starts the guards against reward hacking.",
+    help="JSON Lines file to which each reward is appended. It also enables the guards, which are tests for reward hacking.",
 )
 @click.option(
     "--stop-on",
     multiple=True,
     metavar="GUARD",
-    help="Refuse all requests with status 503 after an alarm of this guard, or of `any` guard. "
-    "Repeatable.",
+    help="Name of a guard (a test for reward hacking), or any. After its alarm, all requests are rejected with status 503. Repeatable.",
 )
 @click.option(
     "--canaries",
     type=click.Path(path_type=Path, exists=True),
     metavar="BENCHMARK",
-    help="Benchmark that `unreel curate` made with [inject]. Its clips are scored beside the "
-    "requests to test the models.",
+    help="Benchmark with injected traces, from `unreel curate`. Its clips are scored in addition to those of clients, to test the models.",
 )
 @click.option(
     "--canary-rate",
     type=click.FloatRange(0, 1),
     default=0.02,
     show_default=True,
-    help="Number of pairs of --canaries that are scored for each new clip, on average.",
+    help="Probability that the service also scores one pair of clips from --canaries, for each new clip of a client.",
 )
 @click.option(
     "--max-mb",
     type=click.IntRange(1),
     default=256,
     show_default=True,
-    help="Largest accepted request in MB.",
+    help="Maximum size of a request in MiB.",
 )
 @click.option(
     "--deadline",
     type=click.FloatRange(0, min_open=True),
     default=120,
     show_default=True,
-    help="Seconds after which a request is answered. Clips without a reward by then are null.",
+    help="Timeout of a request in seconds. The reward of a clip that is not finished by then is null.",
 )
 @trusted_option
 def serve(*, host: str, port: int, engine: str, replicas: int, **options: Any) -> None:
-    """Serve rewards over HTTP: POST /v1/rewards; the API is described at /docs.
+    """Serve rewards over HTTP.
 
-    Runs until Ctrl-C or SIGTERM, finishes the requests that run, and exits with status 0.
+    Clients send clips to POST /v1/rewards; the page /docs describes the API.
+
+    Runs until Ctrl-C or SIGTERM, finishes the current requests, and exits with status 0.
     """
     from unreel.rewards.service.app import create_reward_app
     from unreel.rewards.service.serving import require_tokens_if_exposed, run_ray_replicas

@@ -13,14 +13,14 @@ from unreel.cli.output import echo, json_option, print_json, print_message, prin
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Output folder of the page. Without it no page is written.",
+    help="Output folder for a page with the curves. Without it, no page is written.",
 )
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="Maximum probability of at least one false alarm during a run.",
+    help="Maximum probability of any alarm in a training without reward hacking.",
 )
 @json_option
 def watch(*, log: Path, out: Path | None, alpha: float, as_json: bool) -> None:

@@ -22,14 +22,14 @@ def training_recipe_options(command: F) -> F:
             multiple=True,
             type=click.Path(exists=True),
             metavar="PATH",
-            help="Benchmark that replaces a [[data]] entry of the recipe. Repeatable, in the order of the entries.",
+            help="Benchmark that replaces the one in a [[data]] section of the recipe. Repeatable: the first is for the first section, and so on.",
         ),
         click.option(
             "--set",
             "changes",
             multiple=True,
             metavar="SECTION.KEY=VALUE",
-            help="Override a recipe setting, for example optimise.epochs=2. Repeatable.",
+            help="Value that replaces a setting of the recipe, for example optimise.epochs=2. Repeatable.",
         ),
     )
     for option in reversed(options):
@@ -42,7 +42,7 @@ def training_clip_options(command: F) -> F:
     leak = click.option(
         "--accept-leak",
         is_flag=True,
-        help="Train even if the data contains clips of the evaluation set.",
+        help="Continue even if the training data contains clips of the evaluation set.",
     )
     return leak(allow_outside_option(trusted_option(json_option(command))))
 

@@ -33,12 +33,20 @@ _ASKED_WRONGLY: Final = 2
 )
 @click.option(
     "--protocol",
-    help="Protocol of the questions.  [default: the protocol with which the checkpoint was trained]",
+    help="Protocol of the questions.  [default: the protocol on which the checkpoint was trained]",
 )
-@click.option("--split", help="Evaluate only this split of the benchmark.")
+@click.option(
+    "--split", help="Name of the benchmark split to use, for example test.  [default: all splits]"
+)
 @layout_option
-@click.option("--out", help="Output folder of the two runs.  [default: compare-FIRST-SECOND]")
-@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Metric to compare.")
+@click.option("--out", help="Output folder for the two runs.  [default: compare-FIRST-SECOND]")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="Name of a metric in the scorecard, for example `balanced`. Repeatable.  [default: all metrics]",
+)
 @trusted_option
 @json_option
 def compare(
@@ -50,7 +58,7 @@ def compare(
     as_json: bool,
     **asked: Any,
 ) -> None:
-    """Print the differences between FIRST and SECOND with intervals: runs of `unreel eval`, or checkpoints.
+    """Compare FIRST and SECOND, which are runs of `unreel eval` or checkpoints: differences with intervals.
 
     A checkpoint is evaluated on --benchmark like `unreel eval --model local/CHECKPOINT`; a second call
     sends only the questions without an answer. Both are then compared like `unreel compare`.

@@ -18,19 +18,19 @@ from unreel.core.registry import LazyImport
     type=click.IntRange(1, 500),
     default=12,
     show_default=True,
-    help="Number of examples to show, balanced over data sets, splits and labels.",
+    help="Number of examples on the page, balanced over data sets, splits and labels.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Output folder of the page.  [default: examples-NAME]",
+    help="Output folder for the page.  [default: examples-NAME]",
 )
 @training_clip_options
 def examples(*, as_json: bool, **options: Any) -> None:
     """Write a page with examples of RECIPE: input frames, boxes, prompt and answer.
 
-    Uses the model's own processor if its folder is present, otherwise the rule of its family; the page
-    states which. No weights are read.
+    Frames are resized by the model's own processor if its folder is present, otherwise by the rule of the
+    model family; the page states which. No weights are read.
     """
     shown = LazyImport("unreel.cli.train.examples_job:write_training_examples_page", "eval").load()(
         **options

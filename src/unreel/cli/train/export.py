@@ -25,14 +25,14 @@ _TRAINERS: Final = ("llamafactory", "ms-swift", "qwen-vl-finetune", "videollama3
     "--out",
     required=True,
     type=click.Path(path_type=Path),
-    help="New output folder for rows and media.",
+    help="New folder for the exported data and media files.",
 )
 @media_option("link", "copy", name="keeping")
 @click.option(
     "--as-frames",
     "as_film",
     is_flag=True,
-    help="With input=video: list the sampled frames as the video instead of the clip.",
+    help='Export a list of the sampled frames in place of each video file. Only for recipes with input = "video".',
 )
 @training_clip_options
 def export(*, as_json: bool, **options: Any) -> None:

@@ -16,16 +16,19 @@ from unreel.core.registry import LazyImport
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the training.  [default: trainings/NAME]",
+    help="Folder for the model and the checkpoints.  [default: trainings/NAME]",
 )
 @click.option(
     "--resume",
     "going",
     flag_value="resume",
-    help="Resume an interrupted training; fail if there is none.",
+    help="Resume an interrupted training. The command fails if there is none.",
 )
 @click.option(
-    "--fresh", "going", flag_value="fresh", help="Start again and delete the existing checkpoints."
+    "--fresh",
+    "going",
+    flag_value="fresh",
+    help="Delete the existing checkpoints, and start the training again.",
 )
 @training_clip_options
 def run(*, as_json: bool, **options: Any) -> None:
@@ -55,24 +58,30 @@ def card(*, checkpoint: Path, as_json: bool) -> None:
 @click.command()
 @training_recipe_options
 @click.option(
-    "--gpu", default="h100", show_default=True, help="GPU type to plan for, for example a100."
+    "--gpu", default="h100", show_default=True, help="GPU type for the estimate, for example a100."
 )
-@click.option("--gpus", type=int, help="Number of GPUs.  [default: the recipe's [devices]]")
-@click.option("--price", metavar="USD", help="Price of one GPU per hour in USD.")
+@click.option(
+    "--gpus", type=int, help="Number of GPUs for the estimate.  [default: [devices] of the recipe]"
+)
+@click.option(
+    "--price",
+    metavar="USD",
+    help="Price of one GPU per hour in US dollars, for the estimated cost.",
+)
 @click.option(
     "--utilisation",
     type=float,
     metavar="SHARE",
-    help="Fraction of the peak speed that the GPUs reach.  [default: that of the model family]",
+    help="Fraction of the GPUs' peak speed that the training reaches.  [default: the value of the model family]",
 )
 @allow_outside_option
 @trusted_option
 @json_option
 def plan(*, as_json: bool, **options: Any) -> None:
-    """Estimate tokens, memory, steps, hours and cost of RECIPE, with the formula.
+    """Estimate the tokens, memory, steps, hours and cost of a training with RECIPE.
 
-    RECIPE is a file, or the name of a recipe of unreel. Clips are counted in the benchmark if it is
-    present, otherwise taken from the recipe. Trains nothing.
+    Each estimate is printed with its formula. RECIPE is a file, or the name of a recipe of unreel. Clips are counted in
+    the benchmark if it is present; otherwise the recipe states their number. Trains nothing.
 
     Exits with status 1 if a device has too little memory.
     """
