@@ -1,6 +1,8 @@
 """Folders of this machine from which `desk.toml` allows clips to be added, and their clips."""
 
+import time
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import IO, Final
@@ -11,10 +13,17 @@ from unreel.core.output_files import OutputDirectory
 from unreel.webapp.refusals import RequestRefusedError
 
 _MOST_FOLDERS: Final = 200
+_LISTED_S: Final = 10.0
+"""Time for which a list of folders is used again: every view of the start page shows it."""
 
 
 def list_clip_folders(roots: Sequence[Path]) -> list[str]:
     """Return the paths of all folders below `roots` that contain clips; links are not followed."""
+    return _list_clip_folders(tuple(roots), time.monotonic() // _LISTED_S)
+
+
+@lru_cache(maxsize=1)
+def _list_clip_folders(roots: tuple[Path, ...], _period: float) -> list[str]:
     found: dict[str, None] = {}
     for root in roots:
         try:

@@ -26,7 +26,7 @@ from unreel.desk.access import (
 from unreel.desk.allowed_folders import iter_folder_clips, list_clip_folders
 from unreel.desk.case_routes import add_case_file_route, add_case_form_routes, stream_bundle
 from unreel.desk.case_store import CaseFilter, CaseRecord
-from unreel.desk.pages import STATIC_FILES, render_case_list_page
+from unreel.desk.pages import MOST_LISTED, STATIC_FILES, render_case_list_page
 from unreel.desk.service import SEE_OTHER, DeskService, raise_invalid_request, raise_not_found
 from unreel.desk.settings import DeskSettings
 from unreel.desk.worker import CaseReviewWorker
@@ -192,11 +192,11 @@ def _add_progress(app: FastAPI, service: DeskService) -> None:
 
     @app.get("/events")
     async def stream_progress(request: Request, case: str = "", batch: str = "") -> Response:
-        """Return the progress of a case, a batch or all cases as server-sent events."""
+        """Return the progress of a case, a batch or the newest cases as server-sent events."""
         if case or batch:
             chosen = [service.find(case)] if case else service.list_batch(batch)
         else:
-            chosen = service.store.select()
+            chosen = service.store.select()[:MOST_LISTED]
         if n_streams[request.state.identity] >= _MOST_STREAMS:
             raise RequestRefusedError(429, "busy", "Close other pages of the desk first")
         events = count_stream(request.state.identity, _iter_progress_events(service.worker, chosen))
