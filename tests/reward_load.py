@@ -183,7 +183,7 @@ def measure_rates(
 
 
 def measure_memory(
-    folder: Path, *, minutes: float, clients: int = 16, size: int = 200_000, most_rate: int = 100
+    folder: Path, *, minutes: float, clients: int = 16, size: int = 200_000, most_rate: int = 50
 ) -> tuple[list[float], int]:
     """Return the resident memory in MB at the end of each tenth of the time, and the number of clips.
 
@@ -192,6 +192,10 @@ def measure_memory(
     source, sizes, numbers = UploadSource(size), [], itertools.count()
     n_clips = int(60 * minutes * most_rate)
     with serve_recorded(folder, source, n_clips, "--log", "rewards.jsonl") as (pid, port):
+        is_ready = False
+        while not is_ready:  # the first question waits for the index of all answers
+            load = send_load(port, source, numbers, clients=1, seconds=0.01)
+            is_ready = bool(asyncio.run(load).latencies)
         for _ in range(10):
             load = send_load(port, source, numbers, clients=clients, seconds=6 * minutes)
             result = asyncio.run(load)

@@ -23,6 +23,8 @@ from scripted import ANSWERS
 
 _EVERY_S, _LEAST_VALUES = 0.7, 10
 """A service is killed after this time, if it has scored so many clips since the kill before."""
+_MOST_REQUESTS = 2000
+"""Requests for one clip: 10 minutes, in which Ray starts on a busy machine."""
 
 
 @contextmanager
@@ -147,14 +149,14 @@ class KillTrial:
             stop.set()
 
     async def _ask(self, client: httpx.AsyncClient, number: int, addresses: list[str]) -> None:
-        for attempt in range(600):
+        for attempt in range(_MOST_REQUESTS):
             address = addresses[(number + attempt) % len(addresses)]
             end = await self._ask_once(client, address, self.clips[number])
             self.ends[end] += 1
             if end in {"value", "worker-died"}:
                 return
             await asyncio.sleep(0.3)
-        msg = "no answer after 600 requests"
+        msg = f"no answer after {_MOST_REQUESTS} requests"
         raise AssertionError(msg)
 
     async def _ask_once(self, client: httpx.AsyncClient, address: str, data: bytes) -> str:

@@ -15,6 +15,7 @@ from chat import refuses, says, serve_chat
 from scripted import ANSWERS
 from synthesise import ClipRecipe, synthesise
 from unreel.core.settings import EnvironmentSettings
+from unreel.desk import allowed_folders, app
 from unreel.desk.case_store import CaseStore, group_cases_for_triage
 from unreel.desk.custody_bundle import verify_custody_bundle
 from unreel.desk.keyframes import select_distinct_frames, write_keyframes
@@ -35,6 +36,7 @@ def test_a_batch_becomes_evidence_and_a_bundle(open_desk, model, clip_bytes, tmp
         page = desk.client.get(f"/cases/{street.id}/").text
         assert "looks AI-generated, from 0.25\u00a0s" in page
         assert "This sends the picture to a third party." in page
+        assert "<dd>8, 8 per second</dd>" in page
         assert len(asked) == 2
         for name in ("result.json", "evidence.html", "annotated.mp4", "thumb.jpg", "clip.mp4"):
             assert desk.client.get(f"/cases/{street.id}/{name}").status_code == 200, name
@@ -131,6 +133,16 @@ def test_progress_comes_as_events_until_the_end(open_desk, clip_bytes) -> None:
         assert "Waiting: 1 case before it, about" in worker.describe(waiting[1]).text
 
 
+def test_progress_names_the_listed_cases_only(open_desk, clip_bytes, monkeypatch) -> None:
+    monkeypatch.setattr(app, "MOST_LISTED", 1)
+    with open_desk() as desk:
+        desk.drop(("a.mp4", clip_bytes(0)), ("b.mp4", clip_bytes(0)))
+        newest, _older = desk.wait()
+        with desk.client.stream("GET", "/events") as reply:
+            text = "".join(reply.iter_text())
+        assert [row["id"] for row in json.loads(text.split("\n")[0][6:])] == [newest.id]
+
+
 def test_a_folder_of_the_server_becomes_a_batch(open_desk, clip_bytes, tmp_path) -> None:
     folder = tmp_path / "in" / "day"
     folder.mkdir(parents=True)
@@ -142,6 +154,17 @@ def test_a_folder_of_the_server_becomes_a_batch(open_desk, clip_bytes, tmp_path)
         page = desk.drop(folder=str(folder))
         assert page.url.path.startswith("/batches/")
         assert [case.name for case in desk.service.store.select()] == ["a.mp4"]
+
+
+def test_folders_are_searched_once_for_many_views(tmp_path: Path, monkeypatch) -> None:
+    searched: list[Path] = []
+    monkeypatch.setattr(
+        allowed_folders, "walk_videos", lambda root: [searched.append(root), "day/a.mp4"]
+    )
+    monkeypatch.setattr(allowed_folders, "_LISTED_S", 1e12)
+    lists = [allowed_folders.list_clip_folders([tmp_path]) for _ in range(20)]
+    assert lists == [[str(tmp_path / "day")]] * 20
+    assert searched == [tmp_path]
 
 
 def test_old_cases_are_deleted(open_desk, clip_bytes) -> None:

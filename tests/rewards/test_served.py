@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from email.message import Message
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from chat import Reply, says, serve_chat
 from postgres import Postgres
 from reward_process import KillTrial, ask, padded, served
 from scripted import ANSWERS
+from unreel.rewards.service import serving
+from unreel.rewards.service.settings import RewardServiceSettings
 
 Clips = Callable[[int], bytes]
 
@@ -84,6 +87,28 @@ def test_20_kills_of_two_ray_replicas(
     kill_services(
         tmp_path, clip_bytes, *options, n_kills=20, n_clips=600, ask_once=ask_once, store=store
     )
+
+
+def test_a_proxy_of_ray_that_starts_late_is_waited_for(tmp_path: Path, monkeypatch: Any) -> None:
+    """Ray gives up after 60 s, and the second call finds what the first has started."""
+    serve = pytest.importorskip("ray.serve", reason="Ray Serve is not installed")
+    outcomes = iter([TimeoutError("Proxies not available"), None, TimeoutError("late"), None, None])
+
+    def answer(*_: Any, **__: Any) -> None:
+        if outcome := next(outcomes):
+            raise outcome
+
+    def stop(_address: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(serving, "_JOIN_RAY", nullcontext)
+    for name in ("start", "run"):
+        monkeypatch.setattr(serve, name, answer)
+    monkeypatch.setattr(serve, "shutdown", lambda: None)
+    settings = RewardServiceSettings(models=["coin"], store=str(tmp_path / "cache.sqlite"))
+    with pytest.raises(KeyboardInterrupt):
+        serving.run_ray_replicas(settings, host="127.0.0.1", port=0, n_replicas=2, on_start=stop)
+    assert next(outcomes, "all used") == "all used"
 
 
 def kill_services(

@@ -278,6 +278,24 @@ def test_missing_wrong_and_narrow_tokens_are_refused(
     run(work())
 
 
+@pytest.mark.parametrize("origin", ["https://evil.example", "http://evil.example:8060", "null"])
+def test_a_web_page_of_another_site_is_refused(
+    tmp_path: Path, clip_bytes: Clips, scripted: ScriptedReviewer, origin: str
+) -> None:
+    """A browser on this machine would send its forms, and each of them costs a question."""
+
+    async def work() -> None:
+        body = {"items": [item(clip_bytes(0))]}
+        async with serving(tmp_path, scripted) as client:
+            reply = await client.post("/v1/rewards", json=body, headers={"origin": origin})
+            assert (reply.status_code, reply.json()["error"]["reason"]) == (403, "cross-site")
+            assert scripted.keys == []
+            own = {"origin": "http://localhost:8060"}
+            assert (await client.post("/v1/rewards", json=body, headers=own)).status_code == 200
+
+    run(work())
+
+
 def test_size_rate_and_room_are_limited(
     tmp_path: Path, clip_bytes: Clips, scripted: ScriptedReviewer
 ) -> None:

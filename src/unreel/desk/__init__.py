@@ -14,5 +14,6 @@ Where to look:
     `pages.py`: the pages as HTML.
     `service.py`: the open components of a desk.
     `case_routes.py`: routes of a case: forms and files.
-    `app.py`: the FastAPI application, and clips in allowed folders of this machine.
+    `allowed_folders.py`: clips in allowed folders of this machine.
+    `app.py`: the FastAPI application.
 """

@@ -4,21 +4,18 @@ import asyncio
 import json
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import date
-from itertools import chain, islice
-from pathlib import Path, PurePosixPath
-from typing import IO, Any, Final
+from itertools import chain
+from typing import Any, Final
 
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
-from unreel.benchmarks.folder_layout import walk_videos
-from unreel.core.errors import InvalidValueError, UnreelError, UnsafeTargetError
-from unreel.core.output_files import OutputDirectory
+from unreel.core.errors import UnreelError
 from unreel.core.settings import EnvironmentSettings, read_environment_settings
 from unreel.desk.access import (
     LOGIN,
@@ -26,9 +23,10 @@ from unreel.desk.access import (
     build_refusal_response,
     get_session_cookie_name,
 )
+from unreel.desk.allowed_folders import iter_folder_clips, list_clip_folders
 from unreel.desk.case_routes import add_case_file_route, add_case_form_routes, stream_bundle
 from unreel.desk.case_store import CaseFilter, CaseRecord
-from unreel.desk.pages import STATIC_FILES, render_case_list_page
+from unreel.desk.pages import MOST_LISTED, STATIC_FILES, render_case_list_page
 from unreel.desk.service import SEE_OTHER, DeskService, raise_invalid_request, raise_not_found
 from unreel.desk.settings import DeskSettings
 from unreel.desk.worker import CaseReviewWorker
@@ -40,45 +38,6 @@ _BEAT_S: Final = 15.0
 _MOST_CLIPS: Final = 500
 _MOST_STREAMS: Final = 50
 """Streams of progress of one person."""
-
-
-_MOST_FOLDERS: Final = 200
-
-
-def list_clip_folders(roots: Sequence[Path]) -> list[str]:
-    """Return the paths of all folders below `roots` that contain clips; links are not followed."""
-    found: dict[str, None] = {}
-    for root in roots:
-        try:
-            for name in walk_videos(root):
-                if isinstance(name, str):
-                    found[str(root / PurePosixPath(name).parent)] = None
-        except UnreelError:
-            continue  # a root that is gone, or too large to list
-    return sorted(found)[:_MOST_FOLDERS]
-
-
-def iter_folder_clips(
-    roots: Sequence[Path], folder: str, *, most: int
-) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield the name and the open file of each clip below `folder`, at most `most` clips.
-
-    An empty `folder` yields nothing.
-
-    Raises:
-        RequestRefusedError: `folder` is not one of the folders below `roots`.
-    """
-    if not folder:
-        return
-    if folder not in list_clip_folders(roots):
-        raise RequestRefusedError(422, "invalid", "Choose a folder of the page")
-    chosen = Path(folder)
-    names = (name for name in walk_videos(chosen) if isinstance(name, str))
-    for name in islice(names, most):
-        try:
-            yield PurePosixPath(name).name, OutputDirectory(chosen).read(name)
-        except (InvalidValueError, UnsafeTargetError, OSError):
-            continue  # it went away, or became a link
 
 
 def create_desk_app(
@@ -233,11 +192,11 @@ def _add_progress(app: FastAPI, service: DeskService) -> None:
 
     @app.get("/events")
     async def stream_progress(request: Request, case: str = "", batch: str = "") -> Response:
-        """Return the progress of a case, a batch or all cases as server-sent events."""
+        """Return the progress of a case, a batch or the newest cases as server-sent events."""
         if case or batch:
             chosen = [service.find(case)] if case else service.list_batch(batch)
         else:
-            chosen = service.store.select()
+            chosen = service.store.select()[:MOST_LISTED]
         if n_streams[request.state.identity] >= _MOST_STREAMS:
             raise RequestRefusedError(429, "busy", "Close other pages of the desk first")
         events = count_stream(request.state.identity, _iter_progress_events(service.worker, chosen))

@@ -18,7 +18,7 @@ from unreel.webapp.refusals import RequestRefusedError
 _STYLES: Final = (*STYLES, "unreel.report.review:index.css", "unreel.desk:desk.css")
 _SCRIPT: Final = "unreel.desk:desk.js"
 STATIC_FILES: Final = frozenset({BASE, PRINT, *_STYLES, *SCRIPTS, _SCRIPT})
-_MOST_LISTED: Final = 200
+MOST_LISTED: Final = 200
 _MAIN_END: Final = "</main>"
 _ENGINES: Final = {
     "Google Lens": "https://lens.google.com/",
@@ -33,7 +33,7 @@ def render_case_list_page(
     template: str, cases: Sequence[CaseRecord], worker: CaseReviewWorker, **values: object
 ) -> str:
     """Return the HTML of the page `list` or `batch`: cases in triage order, each with its progress."""
-    shown = cases[:_MOST_LISTED]
+    shown = cases[:MOST_LISTED]
     body = render_template(
         f"unreel.desk:{template}.html",
         groups=group_cases_for_triage(shown),

@@ -17,6 +17,7 @@ def run_app(
         log_level="warning",
         access_log=False,
         proxy_headers=False,
+        ws="none",
         timeout_graceful_shutdown=stop_s,
     )
     listener = config.bind_socket()

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import Counter
 
+from unreel.core.errors import InvalidSettingError
+from unreel.core.server_keys import parse_server_url
 from unreel.rewards.service.settings import RewardServiceSettings
 from unreel.webapp.refusals import (
     FORBIDDEN,
@@ -53,9 +55,20 @@ class RewardServiceMiddleware(RequestLimitMiddleware):
             if needed not in token.scopes:
                 message = f"token {token.name} lacks the scope {needed}"
                 raise RequestRefusedError(FORBIDDEN, "forbidden", message)
+        elif not _is_local_origin(headers.get(b"origin")):
+            message = "a web page of another site sent the request"
+            raise RequestRefusedError(FORBIDDEN, "cross-site", message)
         if scope["method"] == "POST" and (reason := self._find_refusal()):
             raise RequestRefusedError(STOPPED, "stopped", reason, 5.0)
         return token
+
+
+def _is_local_origin(origin: str | None) -> bool:
+    """Return whether a request without a token comes from a program, or from a page of this machine."""
+    try:
+        return origin is None or parse_server_url(origin).is_loopback
+    except InvalidSettingError:  # for example `null`
+        return False
 
 
 def require_max_items(n_items: int, most: int) -> None:

@@ -20,6 +20,8 @@ _PROXY_TIMEOUTS: Final = {
     "RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S": "60",
 }
 """Ray ends a proxy that starts in more than 5 s, which a busy machine takes."""
+_START_S: Final = 300
+"""Ray itself waits 60 s for its proxy, which then goes on to start."""
 
 
 def require_tokens_if_exposed(settings: RewardServiceSettings, host: str, port: int) -> None:
@@ -66,8 +68,15 @@ def run_ray_replicas(
             ray_actor_options={"num_cpus": 0},
         )(serve.ingress(build_app)())
         try:
-            serve.start(http_options={"host": host, "port": port})
-            serve.run(served.bind(), name="unreel-reward")
+            until_s, is_started = time.monotonic() + _START_S, False
+            while not is_started:
+                try:
+                    serve.start(http_options={"host": host, "port": port})
+                    serve.run(served.bind(), name="unreel-reward")
+                    is_started = True
+                except TimeoutError:
+                    if time.monotonic() > until_s:
+                        raise
             on_start(f"http://{host}:{port}")
             while True:
                 time.sleep(_DAY_S)
