@@ -148,6 +148,30 @@ def box_space_option(command: F) -> F:
     )(command)
 
 
+def engine_option(command: F) -> F:
+    """Add `--engine` to a command that runs a job over many clips."""
+    return click.option(
+        "--engine",
+        type=click.Choice(["local", "ray"]),
+        default="local",
+        show_default=True,
+        help="Engine: this process (local), or Ray Data (ray).",
+    )(command)
+
+
+def frame_sampling_options(command: F) -> F:
+    """Add `--nframe` and `--fps`, short forms of the condition `sampling`, to a command."""
+    rate = click.option(
+        "--fps",
+        help="Number of frames per second to show to the model; short for the condition sampling=fps-F.",
+    )
+    return click.option(
+        "--nframe",
+        type=click.IntRange(1),
+        help="Show N frames, evenly spaced (sampling=uniform-N).",
+    )(rate(command))
+
+
 def condition_option(*, multiple: bool) -> Callable[[F], F]:
     """Return a decorator for `--condition`; with `multiple` it repeats and is called `conditions`."""
     return click.option(

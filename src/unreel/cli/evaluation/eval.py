@@ -13,6 +13,8 @@ from unreel.cli.options import (
     allow_outside_option,
     column_map_option,
     condition_option,
+    engine_option,
+    frame_sampling_options,
     layout_option,
     model_input_options,
     weak_cage_option,
@@ -44,25 +46,13 @@ from unreel.reviewers.endpoint.servers import list_model_endpoints
     help="TOML file with these settings. Options on the command line take precedence.",
 )
 @condition_option(multiple=True)
-@click.option(
-    "--nframe", type=click.IntRange(1), help="Show N frames, evenly spaced (sampling=uniform-N)."
-)
-@click.option(
-    "--fps",
-    help="Number of frames per second to show to the model; short for the condition sampling=fps-F.",
-)
+@frame_sampling_options
 @click.option(
     "--out",
     metavar="PLACE",
     help="Run folder or s3://bucket/prefix; with several models, the parent folder of their runs.  [default: runs/MODEL-PROTOCOL-BENCHMARK]",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["local", "ray"]),
-    default="local",
-    show_default=True,
-    help="Engine: this process (local), or Ray Data (ray).",
-)
+@engine_option
 @layout_option
 @column_map_option
 @allow_outside_option

@@ -15,6 +15,7 @@ from unreel.cli.completion import list_model_completions
 from unreel.cli.options import (
     ProtocolParamType,
     condition_option,
+    frame_sampling_options,
     model_input_options,
     parse_condition_options,
 )
@@ -45,13 +46,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Protocol. Repeatable.  [default: trace, realism]",
 )
 @condition_option(multiple=False)
-@click.option(
-    "--nframe", type=click.IntRange(1), help="Show N frames, evenly spaced (sampling=uniform-N)."
-)
-@click.option(
-    "--fps",
-    help="Number of frames per second to show to the model; short for the condition sampling=fps-F.",
-)
+@frame_sampling_options
 @click.option(
     "--parser",
     type=click.Choice(["strict", "lenient"]),
