@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 SOURCE = Path(__file__).parents[2] / "src" / "unreel"
-FOLDERS = ("benchmarks", "curate", "evaluate", "report", "reviewers")
+FOLDERS = (
+    "benchmarks",
+    "curation",
+    "evaluation",
+    "report",
+    "reviewers",
+    "training",
+    "arena",
+    "cli",
+)
 ENOUGH = 6
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")

@@ -66,11 +66,7 @@ def compute_campaign_consensus(records: CampaignRecords, rule: ConsensusRule) ->
 
 
 def find_campaign_task(records: CampaignRecords, name: str) -> AnnotationTask:
-    """Return the task with the id `name`, or the task that shows the clip `name`.
-
-    Raises:
-        UnknownNameError: No task matches, or several tasks show the clip.
-    """
+    """Return the task of id or clip `name`; raise `UnknownNameError` if none or several match."""
     if name in records.tasks:
         return records.tasks[name]
     showing = [
@@ -128,11 +124,7 @@ def record_consensus_review(
 
 
 def _require_proposed_consensus(outcome: Outcome) -> SettledTask:
-    """Return the consensus of a task, even if reviewers must still accept it.
-
-    Raises:
-        InvalidSettingError: The task has no consensus.
-    """
+    """Return a task's consensus, accepted or not; raise `InvalidSettingError` if it has none."""
     found = outcome.proposed if isinstance(outcome, OpenTask) else outcome
     if found is None:
         problem = "the task has no consensus to accept"

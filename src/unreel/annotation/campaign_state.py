@@ -64,11 +64,7 @@ class AnnotatorJudgement:
 
 
 def read_campaign_records(ledger: "Ledger", name: str) -> CampaignRecords:
-    """Read the current tasks, assignments and records of a campaign from the ledger.
-
-    Raises:
-        UnknownNameError: No campaign has that name.
-    """
+    """Read a campaign's tasks, assignments and records; raise `UnknownNameError` if it is unknown."""
     tasks = {task.id: task for task in ledger.tasks(name)}
     given = {(each.annotator, each.task): each for each in ledger.assignments(name)}
     newest: dict[By, tuple[int, int, AnnotationRecord]] = {}

@@ -76,11 +76,7 @@ def get_categorical_answer(value: AnyValue) -> str:
 
 
 def group_opinions_by_task(opinions: Iterable[AnyOpinion]) -> Mapping[str, Sequence[AnyOpinion]]:
-    """Group opinions by task; tasks are sorted by id and annotators by name.
-
-    Raises:
-        InvalidValueError: An annotator has two opinions on one task.
-    """
+    """Group opinions by task id and annotator, sorted; raise `InvalidValueError` for a second opinion."""
     found: dict[str, dict[str, AnyOpinion]] = defaultdict(dict)
     for opinion in opinions:
         id_ = opinion.task.id

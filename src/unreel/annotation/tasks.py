@@ -94,11 +94,7 @@ def build_annotation_tasks(
 def select_task_clips(
     subjects: Sequence[TaskClip], pairs: Sequence[tuple[str, str]]
 ) -> list[TaskClip]:
-    """Return the clips that `pairs` name; all clips if `pairs` is empty.
-
-    Raises:
-        InvalidSettingError: A pair names an unknown clip.
-    """
+    """Return the clips in `pairs`, or all if empty; raise `InvalidSettingError` for an unknown clip."""
     named = {name for pair in pairs for name in pair}
     if unknown := sorted(named - {subject.wanted.name for subject in subjects}):
         setting, problem = "--pairs", f"BENCH has no clip {unknown[0]!a}"

@@ -108,11 +108,7 @@ def read_deeptrace_benchmark(root: Path) -> Iterator[Row]:
 
 
 def load_deeptrace_rows(root: Path) -> list[object]:
-    """Return the raw rows of `all_data.json`.
-
-    Raises:
-        UnreadableSourceError: The file is missing, too large, or not a JSON list.
-    """
+    """Return the rows of `all_data.json`; raise `UnreadableSourceError` if it is no readable list."""
     path = root / TABLE
     try:
         where = "Name the folder that holds it"
@@ -125,11 +121,7 @@ def load_deeptrace_rows(root: Path) -> list[object]:
 
 
 def parse_deeptrace_row(row: object) -> Entry:
-    """Parse one annotation row into an entry with one trace, or no trace for a real video.
-
-    Raises:
-        InvalidValueError: A field is missing or invalid.
-    """
+    """Parse a row into an entry with a trace, none if real; raise `InvalidValueError` if invalid."""
     if not isinstance(row, Mapping):
         cells.raise_invalid_cell("a row", row, "Write an object")
     entry = parse_entry(row, COLUMNS)

@@ -80,11 +80,7 @@ def write_human_scores(folder: OutputDirectory, people: HumanScores) -> None:
 
 
 def read_human_scores(root: Path) -> HumanScores | None:
-    """Return the human scores on the benchmark at `root`; `None` if there are none.
-
-    Raises:
-        UnreadableSourceError: The file exists and cannot be read.
-    """
+    """Return the human scores at `root`, `None` without a file; raise `UnreadableSourceError` if bad."""
     path = find_file_inside_folder(root if root.is_dir() else root.parent, PEOPLE)
     if path is None:
         return None

@@ -87,11 +87,7 @@ def parse_imported_answer(row: Cells) -> ImportedAnswer:
 
 
 def parse_clip_name_cell(row: Cells) -> str:
-    """Return the name of the clip that a row of an answers file is about.
-
-    Raises:
-        InvalidValueError: The row names no clip.
-    """
+    """Return the clip's name in an answer row; raise `InvalidValueError` if there is none."""
     return _require_clip_name(row, _find_name_column(row))
 
 

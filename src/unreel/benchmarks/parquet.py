@@ -92,11 +92,7 @@ def _translate_parquet_errors(path: Path) -> Iterator[None]:
 
 
 def require_pyarrow() -> None:
-    """Check that pyarrow is installed.
-
-    Raises:
-        MissingExtraError: It is not installed; the error names the extra.
-    """
+    """Raise `MissingExtraError`, which names the extra, if pyarrow is not installed."""
     try:
         import pyarrow.parquet  # noqa: F401
     except ModuleNotFoundError as error:

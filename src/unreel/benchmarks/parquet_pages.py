@@ -141,11 +141,7 @@ class _CompactThriftReader:
         self.at = 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Parse the fields of a struct by number.
-
-        Raises:
-            IndexError: The data ends before the end of the struct.
-        """
+        """Parse the fields of a struct by number; raise `IndexError` if the data ends before it."""
         if depth > _DEEPEST:
             msg = "a page whose header is nested too deeply"
             raise InvalidValueError(msg)

@@ -131,11 +131,7 @@ def parse_entry_or_reject(
 
 
 def parse_entry(row: Cells, binding: FieldColumnMapping, *, label: Label | None = None) -> Entry:
-    """Return the entry in `row`; `label` is the default if the table has no label column.
-
-    Raises:
-        InvalidValueError: A cell is invalid.
-    """
+    """Return the row's entry, with `label` without a label column; raise `InvalidValueError` if invalid."""
     said = binding.said(row)
     place = cells.parse_clip_location(
         _get_video_path(said.get("location")), "location", outside=binding.outside
@@ -304,11 +300,7 @@ def _parse_nested_list(said: Cells, field: str, adapter: TypeAdapter[Any]) -> An
 
 
 def _require_few_nested_values(value: object, left: int) -> int:
-    """Check that a nested cell has at most `left` values; return the number that is left.
-
-    Raises:
-        InvalidValueError: The cell has more values.
-    """
+    """Return the rest of `left` values after a nested cell; raise `InvalidValueError` if it has more."""
     if not isinstance(value, Mapping | list):
         return left
     left -= len(value)

@@ -159,11 +159,7 @@ def _measure_voter_agreement(ballots: Sequence[Sequence[Vote]], *, seed: int) ->
 
 
 def _read_votes(path: Path, rejected: list[Rejected]) -> Iterator[tuple[str, Vote]]:
-    """Yield the clip name and the vote of each readable row; append the others to `rejected`.
-
-    Raises:
-        UnreadableSourceError: The file has no readable vote.
-    """
+    """Yield clip name and vote; append bad rows to `rejected`; raise `UnreadableSourceError` if all are."""
     damaged: list[Rejected] = []
     n_votes = 0
     for number, row in enumerate(read_table_rows(path), start=1):

@@ -147,6 +147,30 @@ def box_space_option(command: F) -> F:
     )(command)
 
 
+def engine_option(command: F) -> F:
+    """Add `--engine` to a command that runs a job over many clips."""
+    return click.option(
+        "--engine",
+        type=click.Choice(["local", "ray"]),
+        default="local",
+        show_default=True,
+        help="Execution engine. local: this process; ray: Ray Data (needs the extra `ray`).",
+    )(command)
+
+
+def frame_sampling_options(command: F) -> F:
+    """Add `--nframe` and `--fps`, short forms of the condition `sampling`, to a command."""
+    rate = click.option(
+        "--fps",
+        help="Number of frames per second that the model sees; short for --condition sampling=fps-F.",
+    )
+    return click.option(
+        "--nframe",
+        type=click.IntRange(1),
+        help="Number of evenly spaced frames that the model sees; short for --condition sampling=uniform-N.",
+    )(rate(command))
+
+
 def condition_option(*, multiple: bool) -> Callable[[F], F]:
     """Return a decorator for `--condition`; with `multiple` it repeats and is called `conditions`."""
     return click.option(

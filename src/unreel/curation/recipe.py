@@ -300,9 +300,5 @@ def read_curation_recipe(file: Path, changes: Sequence[str] = ()) -> CurationRec
 
 
 def parse_curation_recipe(values: object) -> CurationRecipe:
-    """Parse `values` as a curation recipe.
-
-    Raises:
-        InvalidSettingError: A key is unknown or a value is invalid.
-    """
+    """Parse `values` as a curation recipe; raise `InvalidSettingError` if one is invalid."""
     return validate_recipe_sections(CurationRecipe, values, typed=lambda key: f"--set {key}=VALUE")

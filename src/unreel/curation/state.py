@@ -90,11 +90,7 @@ class CurationState:
         return replace(self, pieces=sifted.pieces, left_out=self.left_out + sifted.left_out)
 
     def require_pieces(self, step: str) -> None:
-        """Raise if no segment is left for the step `step`, which needs at least one.
-
-        Raises:
-            InvalidSettingError: All segments were excluded, or there were none.
-        """
+        """Raise `InvalidSettingError` if no segment is left for the step `step`, which needs one."""
         if not self.pieces:
             told = ", ".join(f"{n} {reason}" for reason, n in self.reasons.items())
             problem = f"no clip is left to {step} ({told or 'there was none'})"

@@ -56,11 +56,7 @@ def parse_allowed_locations(text: str) -> tuple[str, ...]:
 
 
 def require_allowed_location(location: str, named: Iterable[str]) -> None:
-    """Raise if `location` is not inside one of the allowed locations `named`.
-
-    Raises:
-        InvalidValueError: The location is not allowed, or is not a URL that can be fetched.
-    """
+    """Raise `InvalidValueError` if `location` is in none of the locations `named`, or unusable."""
     wanted = _parse_remote_location(location)
     if not any(_parse_remote_location(place).covers(wanted) for place in named):
         shown = f"{wanted.scheme}://{wanted.host}"
@@ -104,11 +100,7 @@ def require_public_addresses(peers: Iterable[Peer]) -> None:
 
 
 def get_url_origin(location: str) -> str:
-    """Return scheme, host and port of an HTTP URL, in the format of an allowed location.
-
-    Raises:
-        InvalidValueError: `location` is not an HTTP or HTTPS URL.
-    """
+    """Return scheme, host and port of an HTTP(S) URL; raise `InvalidValueError` for another text."""
     place = _parse_remote_location(location)
     if place.scheme not in _PORTS:
         msg = f"{place.scheme} is no scheme of the web"

@@ -158,11 +158,7 @@ class TableCommitter:
                 raise self._with_loss(self._error) from error
 
     def offer(self, row: Row) -> bool:
-        """Add the row to the buffer of the next commit; return `False` if the buffer is full.
-
-        Raises:
-            UnreelError: An earlier commit failed, so that the run cannot continue.
-        """
+        """Add a row to the next commit, or return `False` if full; raise `UnreelError` after a failed one."""
         with self._change:
             if self._error is not None:
                 self._n_offered += 1
@@ -183,11 +179,7 @@ class TableCommitter:
             return True
 
     def require_ready(self) -> None:
-        """Raise if a commit failed, or the disk has no room for the next one.
-
-        Raises:
-            UnreelError: Further results would be lost.
-        """
+        """Raise `UnreelError` if a commit failed or the disk has no room: results would be lost."""
         with self._change:
             if self._error is not None:
                 raise self._error

@@ -44,11 +44,7 @@ def hash_key_to_int(key: str) -> int:
 
 
 def iter_key_arrays(keys: Sequence[str]) -> Iterator[Any]:
-    """Yield the keys as Arrow string arrays of at most 65,536 keys.
-
-    Raises:
-        InvalidValueError: A key is not a string, or cannot be encoded as UTF-8.
-    """
+    """Yield arrays of up to 65,536 keys; raise `InvalidValueError` for a key that is no UTF-8 text."""
     import pyarrow as pa
 
     for start in range(0, len(keys), _AT_ONCE):

@@ -37,11 +37,7 @@ _REMEDY: Final = f"Check that it runs, its keys and this machine's clock. {GO_ON
 
 @contextmanager
 def translate_store_errors() -> Iterator[None]:
-    """Convert errors of the object store client within the `with` block.
-
-    Raises:
-        UnreadableSourceError: An operation of the store failed.
-    """
+    """Raise `UnreadableSourceError` for a failed operation of the store within the `with` block."""
     try:
         yield
     except BaseError as error:

@@ -183,11 +183,7 @@ class TableSchema:
             raise InvalidValueError(msg)
 
     def require(self, schema: Any, source: str) -> None:
-        """Raise for a stored table whose columns do not match this schema in any of its versions.
-
-        Raises:
-            UnreadableSourceError: A column is missing or has another type.
-        """
+        """Raise `UnreadableSourceError` if a table's columns match this schema in none of its versions."""
         first = (*_EVERY_TABLE, *self._fields) if self.version == 1 else _EVERY_TABLE
         needed = [field.name for field in first if field.name not in self.later]
         wrong = [name for name in needed if name not in schema.names]

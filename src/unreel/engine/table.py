@@ -220,11 +220,7 @@ class LanceTable:
                     self.schema.upgrade(row)
 
     def open(self, version: int | None = None) -> Any:
-        """Return the Lance dataset of the table, at `version` or by default the latest version.
-
-        Raises:
-            UnreadableSourceError: The table is missing or damaged.
-        """
+        """Return the dataset at `version`, or the latest; raise `UnreadableSourceError` if missing or damaged."""
         self.place.require_plain()
         try:
             dataset = lance.dataset(
@@ -251,11 +247,7 @@ class LanceTable:
             return [name for name in self.place.names() if _FILE.fullmatch(name)]
 
     def _find(self) -> Any:
-        """Return the Lance dataset of the table; `None` if nothing was ever committed.
-
-        Raises:
-            UnreadableSourceError: The table is damaged.
-        """
+        """Return the dataset, `None` before a commit; raise `UnreadableSourceError` if it is damaged."""
         try:
             return self.open()
         except _MissingTableError:

@@ -120,11 +120,7 @@ class EvalRun:
 
     @property
     def benchmark_path(self) -> Path:
-        """Return the path of the run's benchmark.
-
-        Raises:
-            UnreadableSourceError: The benchmark is not at its stored location.
-        """
+        """Return the benchmark's path; raise `UnreadableSourceError` if it is not where it is stored."""
         if self.moved_to is not None:
             return self.moved_to
         return Path(self.recipe.benchmark) if self.kept is None else self.kept.find(self.place)

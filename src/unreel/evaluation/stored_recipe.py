@@ -50,11 +50,7 @@ class StoredBenchmarkReference(RecipeSection):
         return list({os.path.realpath(path): path for path in reversed(found)}.values())[::-1]
 
     def find(self, run: StorageLocation) -> Path:
-        """Return the current path of the benchmark.
-
-        Raises:
-            UnreadableSourceError: The benchmark is at none of its stored paths.
-        """
+        """Return the benchmark's current path; raise `UnreadableSourceError` if it is at no stored one."""
         if places := self.places(run):
             return places[0]
         problem = f"no such file or folder, and the benchmark of {run.uri} was there"

@@ -36,11 +36,7 @@ _TABLE: Final = 16
 
 
 def move_mp4_index_first(mp4: bytes) -> bytes:
-    """Return the mp4 file with its index (`moov`) before the media data; unchanged if it already is.
-
-    Raises:
-        MediaError: The data are not a complete mp4 file.
-    """
+    """Return the mp4 with its index (`moov`) first; raise `MediaError` if it is incomplete."""
     boxes = list(_iter_mp4_boxes(mp4, 0, len(mp4)))
     kinds = [kind for kind, _, _ in boxes]
     if kinds.count(b"moov") != 1 or b"mdat" not in kinds:

@@ -98,11 +98,7 @@ _ROUNDING_S: Final = Fraction(1, 1000)
 
 
 def probe_clip(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipFacts:
-    """Read the facts of the clip in `file`.
-
-    Raises:
-        MediaError: The file is not a readable clip.
-    """
+    """Read the facts of the clip in `file`; raise `MediaError` if it is not a readable clip."""
     size_bytes = file.seek(0, os.SEEK_END)
     with open_clip(file, max_pixels=max_pixels) as clip:
         sounds = clip.container.streams.audio

@@ -63,11 +63,7 @@ def build_scan_payload(scan: ClipScan) -> TaskReplyPayload:
 
 
 def parse_scan_payload(payload: TaskReplyPayload) -> ClipScan:
-    """Validate the untrusted reply payload of a scan, and return the scan.
-
-    Raises:
-        InvalidValueError: A count, a size or a number is out of range.
-    """
+    """Return the scan in an untrusted reply; raise `InvalidValueError` if it is out of range."""
     header = ScanReplyHeader.model_validate(payload.header)
     n_frames, blobs = header.n_frames, payload.blobs
     _require_valid_reply(n_frames <= MAX_SCANNED, "there are more frames than may be scanned")

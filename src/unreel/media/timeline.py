@@ -125,11 +125,7 @@ class PacketTimes:
     """First frame that the decoder returns, if it was requested."""
 
     def add_picture(self, packet: "Packet[Stream]", *, decoder: str) -> None:
-        """Record the display time of a video packet, unless it is never shown.
-
-        Raises:
-            MediaError: The packet has no time.
-        """
+        """Record a packet's display time, unless it is never shown; raise `MediaError` if it has none."""
         if packet.is_discard or _is_hidden_packet(packet, decoder=decoder):
             return
         if packet.pts is None:

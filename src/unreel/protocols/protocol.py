@@ -290,11 +290,7 @@ class Protocol(Generic[T, V]):
         return tuple(Instrument(name, v) for v in range(self.reads_since or current, current + 1))
 
     def prompt(self, variant: str) -> ProtocolPrompt:
-        """Return the prompt variant of this name.
-
-        Raises:
-            UnknownNameError: The protocol has no prompt variant of this name.
-        """
+        """Return the prompt variant of this name; raise `UnknownNameError` if there is none."""
         if variant not in self.prompts:
             kind = f"{self.instrument.protocol} prompt"
             raise UnknownNameError(kind, variant, sorted(self.prompts))

@@ -101,11 +101,7 @@ class RecordedAnswersFile:
         return None
 
     def require_once(self) -> None:
-        """Raise if the file has two answers to one question.
-
-        Raises:
-            UnreadableSourceError: The file has two answers to one question.
-        """
+        """Raise `UnreadableSourceError` if the file has two answers to one question."""
         for place in np.flatnonzero(self._marks[1:] == self._marks[:-1]):
             handle = _get_recorded_answer_key(self._read_at(int(place)))
             if handle == _get_recorded_answer_key(self._read_at(int(place) + 1)):
@@ -163,11 +159,7 @@ def _build_duplicate_answer_error(path: Path, handle: str) -> UnreadableSourceEr
 
 
 def _iter_line_keys(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the byte offset and the answer key of each line of the recorded file `path`.
-
-    Raises:
-        UnreadableSourceError: A line is invalid.
-    """
+    """Yield each line's byte offset and key; raise `UnreadableSourceError` for an invalid line."""
     offset = 0
     with path.open("rb") as lines:
         for number in itertools.count(1):

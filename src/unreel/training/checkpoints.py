@@ -139,11 +139,7 @@ def read_sealed_checkpoint(folder: Path) -> TrainingCheckpoint | None:
 
 
 def read_checkpoint_seal(folder: Path) -> dict[str, Any]:
-    """Read the seal of a checkpoint without checking the files that it lists.
-
-    Raises:
-        UnreadableSourceError: The seal is missing or damaged.
-    """
+    """Read a checkpoint's seal, not its files; raise `UnreadableSourceError` if missing or damaged."""
     remedy = "Name a folder below checkpoints/, or model/, of a training"
     data = read_limited_bytes(folder / SEAL, most=_SEAL_BYTES, remedy=remedy)
     try:

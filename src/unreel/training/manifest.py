@@ -79,11 +79,7 @@ class TrainingManifest:
 
 
 def read_training_manifest(folder: Path) -> TrainingManifest | None:
-    """Read the manifest of the training in `folder`; return `None` if there is no training.
-
-    Raises:
-        UnreadableSourceError: The manifest is damaged.
-    """
+    """Read a training's manifest, `None` without one; raise `UnreadableSourceError` if damaged."""
     path = folder / FILE
     if not path.exists():
         return None

@@ -74,11 +74,7 @@ class BaseModelFolder:
 
 
 def find_base_model(section: TrainedModelSection) -> BaseModelFolder:
-    """Find the model that `section` names: a directory, or a model downloaded from a hub.
-
-    Raises:
-        UnreadableSourceError: The model is not on this machine.
-    """
+    """Find the model, a directory or download; raise `UnreadableSourceError` if not on this machine."""
     folder = find_model_folder(section.name, section.revision)
     return BaseModelFolder(
         name=folder.absolute().name if Path(section.name).is_dir() else section.name,
@@ -125,11 +121,7 @@ def load_trainable_model(
 
 
 def build_lora_config(section: TrainedModelSection, model: Any) -> LoraConfig:
-    """Build the LoRA config for every trainable linear layer except the output layer.
-
-    Raises:
-        UnreadableSourceError: The model has no such layer.
-    """
+    """Build LoRA for all linear layers but the output; raise `UnreadableSourceError` if there is none."""
     mouth = model.get_output_embeddings()
     names = [
         name

@@ -82,11 +82,7 @@ def write_model_card(card: CheckpointModelCard, folder: OutputDirectory) -> None
 
 
 def read_model_card(folder: Path) -> CheckpointModelCard:
-    """Read the model card of the checkpoint in `folder`.
-
-    Raises:
-        UnreadableSourceError: The card is missing or damaged.
-    """
+    """Read the checkpoint's model card; raise `UnreadableSourceError` if missing or damaged."""
     remedy = "Name a checkpoint that unreel trained: OUT/model, or one below OUT/checkpoints"
     data = read_limited_bytes(folder / FILE, most=_MOST_BYTES, remedy=remedy)
     try:

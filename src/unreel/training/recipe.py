@@ -113,11 +113,7 @@ class TrainingDataSection(RecipeSection):
 
     @property
     def path(self) -> Path:
-        """Return the path of the benchmark.
-
-        Raises:
-            InvalidSettingError: The recipe names no benchmark.
-        """
+        """Return the path of the benchmark; raise `InvalidSettingError` if the recipe names none."""
         if self.benchmark is None:
             setting, problem = "data.benchmark", "the recipe leaves it to the user of the data"
             remedy = "Name the folder or table: --data PATH, or --set data.benchmark=PATH"
@@ -299,11 +295,7 @@ class TrainRecipe(RecipeSection):
 
 
 def validate_train_recipe(values: object) -> TrainRecipe:
-    """Validate `values` and return the training recipe.
-
-    Raises:
-        UnreelError: A value is missing, unknown or invalid.
-    """
+    """Validate `values` and return the training recipe; raise `UnreelError` if one is invalid."""
     return validate_recipe_sections(TrainRecipe, values, typed=lambda key: f"--set {key}=VALUE")
 
 

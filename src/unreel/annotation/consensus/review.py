@@ -84,11 +84,7 @@ class ConsensusReview:
 
 
 def parse_consensus_review(notice: ConsensusReviewNotice) -> ConsensusReview:
-    """Parse a ledger notice of the kind `review`.
-
-    Raises:
-        InvalidValueError: The notice does not contain a review.
-    """
+    """Parse a ledger notice of the kind `review`; raise `InvalidValueError` if it is none."""
     try:
         said = json.loads(notice.said)
         verdict, words = (

@@ -118,33 +118,21 @@ class AnnotatedVideo:
     """Answers about the whole video."""
 
     def require_size(self) -> tuple[int, int]:
-        """Return the width and height of the video in pixels, which pixel coordinates need.
-
-        Raises:
-            InvalidValueError: The size is unknown.
-        """
+        """Return width and height of the video in pixels; raise `InvalidValueError` if unknown."""
         if self.width is None or self.height is None:
             msg = "the size of its frames is unknown. Give --size WIDTHxHEIGHT"
             raise InvalidValueError(msg)
         return self.width, self.height
 
     def require_rate(self) -> Fraction:
-        """Return the frame rate of the video in frames per second, which converts frame numbers to times.
-
-        Raises:
-            InvalidValueError: The frame rate is unknown.
-        """
+        """Return the frame rate of the video in frames per second; raise `InvalidValueError` if unknown."""
         if self.rate is None:
             msg = "its frame rate is unknown. Give --rate, 30000/1001 for example"
             raise InvalidValueError(msg)
         return self.rate
 
     def require_frames(self) -> int:
-        """Return the number of frames of the video.
-
-        Raises:
-            InvalidValueError: The number of frames is unknown.
-        """
+        """Return the number of frames of the video; raise `InvalidValueError` if unknown."""
         if self.n_frames is None:
             msg = "its number of frames is unknown. Give --frames"
             raise InvalidValueError(msg)
@@ -166,11 +154,7 @@ class VideoPropertyDefaults:
 
 
 def require_track_below_limit(tracks: Sized) -> None:
-    """Check that a video with `tracks` may get another track.
-
-    Raises:
-        InvalidValueError: The video already has the maximum number of tracks.
-    """
+    """Raise `InvalidValueError` if a video with `tracks` has the maximum number of tracks."""
     if len(tracks) >= MOST_TRACKS:
         msg = f"more than {MOST_TRACKS} tracks in one video. Split it"
         raise InvalidValueError(msg)

@@ -70,11 +70,7 @@ def write_trace_metadata(
 
 
 def convert_tracks_to_traces(video: AnnotatedVideo) -> tuple[Trace, ...]:
-    """Convert a video's tracks to traces, one for each frame range.
-
-    Raises:
-        InvalidValueError: The video's frame rate is unknown.
-    """
+    """Return a trace per frame range of a video; raise `InvalidValueError` if its rate is unknown."""
     clock = build_clip_copy_of_video(video)
     return tuple(
         Trace(

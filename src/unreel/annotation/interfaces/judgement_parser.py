@@ -117,11 +117,7 @@ def get_selected_choices(answers: Answers, control: ScreenControl) -> tuple[str,
 
 
 def require_selected_choice(answers: Answers, control: ScreenControl) -> str:
-    """Return the choice that the annotator selected in a control.
-
-    Raises:
-        InvalidSubmissionError: The required control has no answer.
-    """
+    """Return the selected choice of a control; raise `InvalidSubmissionError` if there is none."""
     words = get_selected_choices(answers, control)
     if not words:
         reject_submission(QuarantineReason.MISSING, f"{control.name} is not answered")

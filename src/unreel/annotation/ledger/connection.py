@@ -72,11 +72,7 @@ _EXAMPLES: Final = "Give postgresql://USER:PASSWORD@HOST/DATABASE, or the path o
 
 
 def resolve_ledger_url(given: str | None, settings: EnvironmentSettings) -> str:
-    """Return the URL of the ledger: the given option, or else the setting `UNREEL_LEDGER`.
-
-    Raises:
-        InvalidSettingError: Both are missing.
-    """
+    """Return the given URL or the setting `UNREEL_LEDGER`; raise `InvalidSettingError` if both are missing."""
     if address := given or settings.ledger:
         return address
     problem = "the location of the ledger is missing"

@@ -104,11 +104,7 @@ class Ledger:
                 connection.execute(self._insert(tables.revisions), {**place, **revision})
 
     def campaign(self, name: str) -> Campaign:
-        """Return the newest revision of a campaign.
-
-        Raises:
-            UnknownNameError: No campaign has that name.
-        """
+        """Return the newest revision of a campaign; raise `UnknownNameError` if it is unknown."""
         return self.revisions(name)[-1]
 
     def revisions(self, name: str) -> list[Campaign]:
@@ -249,11 +245,7 @@ class Ledger:
 
     @contextlib.contextmanager
     def _writing(self, campaign: str | None = None) -> Iterator[Connection]:
-        """Open a write transaction; only one writer is active at a time.
-
-        Raises:
-            UnknownNameError: The ledger has no campaign of the name `campaign`.
-        """
+        """Open the one write transaction; raise `UnknownNameError` if the campaign is unknown."""
         with translate_database_errors(self._shown), self._engine.begin() as connection:
             if self._engine.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ORDER})
@@ -291,11 +283,7 @@ class Ledger:
             page = [] if is_last else self._read(behind.order_by(*place).limit(_AT_ONCE))
 
     def _made(self, make: Callable[[rows.Row], T], found: Iterator[rows.Row]) -> Iterator[T]:
-        """Convert each database row with `make`, and yield the results.
-
-        Raises:
-            UnreadableSourceError: `make` cannot convert a row.
-        """
+        """Convert each row with `make`; raise `UnreadableSourceError` for a row that it cannot convert."""
         for row in found:
             try:
                 made = make(row)

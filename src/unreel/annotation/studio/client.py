@@ -85,11 +85,7 @@ class LabelStudioClient:
         self._http.close()
 
     def get(self, path: str, **parameters: object) -> Any:
-        """Send a GET request and return the JSON document at `path`.
-
-        Raises:
-            MachineError: The server is unreachable or rejects the request.
-        """
+        """Send a GET request and return the JSON document at `path`; raise `MachineError` if it fails."""
         reply = self.look(path, **parameters)
         if not reply.is_ok:
             raise build_studio_request_error(reply, f"GET {path}")

@@ -34,11 +34,7 @@ _OURS: Final = frozenset({"LABEL_STUDIO_USER_TOKEN", "LABEL_STUDIO_PASSWORD", "P
 
 
 def find_label_studio_program(named: Path | None) -> Path:
-    """Return the path of the program `label-studio`: the file `named`, or else the one in `PATH`.
-
-    Raises:
-        InvalidSettingError: The program is missing.
-    """
+    """Return the program `named`, or `label-studio` in `PATH`; raise `InvalidSettingError` if missing."""
     found = shutil.which(str(named or "label-studio"))
     if found is None:
         problem = f"{named} is no program" if named else "there is no `label-studio` on the path"

@@ -199,11 +199,7 @@ CREATOR_FIGURES: Final = _select_leaderboard_metrics("creators", *_ALL)
 
 
 def get_leaderboard_metric(name: str) -> LeaderboardMetric:
-    """Return the leaderboard metric called `name`.
-
-    Raises:
-        UnknownNameError: No metric has that name; the message suggests the nearest one.
-    """
+    """Return the metric called `name`; raise `UnknownNameError`, with the nearest name, if unknown."""
     known = {**REVIEWER_FIGURES, **CREATOR_FIGURES}
     if name not in known:
         kind = "figure"

@@ -142,11 +142,7 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
 
 
 def require_known_entrants(job: SeasonJob) -> None:
-    """Check that each title in `only` belongs to an entrant.
-
-    Raises:
-        UnknownNameError: No entrant has that title.
-    """
+    """Raise `UnknownNameError` if a title in `only` belongs to no entrant."""
     recipe = job.season.recipe
     known = [each.name for each in recipe.creator] + [each.shown for each in recipe.judges]
     for title in sorted(job.only.difference(known)):

@@ -123,11 +123,7 @@ class SeasonEntrants(RecipeSection):
         return tuple(each for each in self.reviewers if not each.unfitted)
 
     def require_condition(self, title: str) -> None:
-        """Check that the season has a condition with that title.
-
-        Raises:
-            UnknownNameError: No condition has that title.
-        """
+        """Raise `UnknownNameError` if the season has no condition with that title."""
         if title not in self.conditions:
             kind = "condition"
             raise UnknownNameError(kind, title, list(self.conditions))
@@ -206,11 +202,7 @@ class SeasonFolder:
         return self.place / RUNS / folder
 
     def entrants(self) -> SeasonEntrants:
-        """Return the stored entrants of the season; empty if the season was not started.
-
-        Raises:
-            UnreadableSourceError: The list of entrants is damaged.
-        """
+        """Return the season's entrants, none before its start; raise `UnreadableSourceError` if damaged."""
         try:
             data = self.place.read(ENTRANTS, most=_MOST_BYTES)
         except FileNotFoundError:
@@ -232,11 +224,7 @@ class SeasonFolder:
         self.place.put(name, text.encode())
 
     def require_played(self) -> SeasonEntrants:
-        """Return the entrants of a season that was started.
-
-        Raises:
-            UnreadableSourceError: No season was run in this folder.
-        """
+        """Return the entrants of a started season; raise `UnreadableSourceError` if none was run here."""
         entrants = self.entrants()
         if not entrants.season:
             problem = "no season was played here"

@@ -282,11 +282,7 @@ class Season:
 
 
 def read_season(file: Path) -> Season:
-    """Read a season from its TOML file.
-
-    Raises:
-        UnreelError: The file cannot be read or is invalid; the error names the first problem.
-    """
+    """Read a season from its TOML file; raise `UnreelError` with the first problem."""
     recipe = validate_season_recipe(read_toml_file(file, "season"))
     return Season(recipe=recipe, base=file.absolute().parent, text=file.read_bytes())
 

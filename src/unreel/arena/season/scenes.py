@@ -181,11 +181,7 @@ def _select_training_entries(
 
 
 def _verify_checksums(root: Path) -> str:
-    """Verify every file of a frozen benchmark; return the hash of its checksum file.
-
-    Raises:
-        UnreadableSourceError: A file is missing or differs from its checksum.
-    """
+    """Verify a frozen benchmark; return its checksum file's hash or raise `UnreadableSourceError`."""
     data = read_limited_bytes(root / CHECKSUMS, most=_MOST_BYTES)
     for line in data.decode(errors="replace").splitlines():
         told, _, name = line.partition("  ")

@@ -116,11 +116,7 @@ class SubmittedEntry:
 
 
 def read_entry_file(file: Path) -> SubmittedEntry:
-    """Read an entry from its TOML file.
-
-    Raises:
-        UnreelError: The file cannot be read or is invalid; the error names the first problem.
-    """
+    """Read an entry from its TOML file; raise `UnreelError` with the first problem."""
     base = file.absolute().parent
     recipe = validate_recipe_sections(SeasonEntryRecipe, read_toml_file(file, "entry")).beside(base)
     _require_files_in_entry_folder(

@@ -223,11 +223,7 @@ def _format_line_json(line: SeasonLogLine, event: Mapping[str, Any]) -> str:
 
 
 def _encode_log_line(line: SeasonLogLine) -> bytes:
-    """Return the bytes of a log line.
-
-    Raises:
-        InvalidValueError: The line is longer than 1 MiB.
-    """
+    """Return the bytes of a log line; raise `InvalidValueError` if it is longer than 1 MiB."""
     data = _format_log_line(line).encode()
     if len(data) > _LONGEST_LINE:
         msg = (

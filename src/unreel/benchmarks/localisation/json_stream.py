@@ -73,11 +73,7 @@ class _JsonTextStream:
             self._read_more()
 
     def take(self, expected: str) -> str:
-        """Consume the next character of the file and return it.
-
-        Raises:
-            UnreadableSourceError: The character is none of `expected`.
-        """
+        """Consume and return the next character; raise `UnreadableSourceError` if it is not `expected`."""
         found = self.peek()
         if not found or found not in expected:
             msg = f"not JSON: one of {expected} is missing"

@@ -41,11 +41,7 @@ def parse_segment_list(value: object, what: str) -> tuple[TimeSpan, ...]:
 
 
 def require_few_segments(segments: Sequence[object]) -> None:
-    """Raise if one clip has more segments than an answer may have.
-
-    Raises:
-        InvalidValueError: There are more than `MAX_SEGMENTS` segments.
-    """
+    """Raise `InvalidValueError` if one clip has more than `MAX_SEGMENTS` segments."""
     if len(segments) > MAX_SEGMENTS:
         msg = f"{len(segments)} segments in one clip, at most {MAX_SEGMENTS} are read. Keep the surest"
         raise InvalidValueError(msg)

@@ -52,11 +52,7 @@ SOURCES: Final[Mapping[str, PublishedTableSource]] = {
 
 
 def read_published_table(name: str) -> PublishedTable:
-    """Return the printed table called `name`.
-
-    Raises:
-        UnknownNameError: No table has that name; the message lists the known names.
-    """
+    """Return the printed table `name`; raise `UnknownNameError`, with all names, if unknown."""
     if name not in SOURCES:
         kind = "published table"
         raise UnknownNameError(kind, name, sorted(SOURCES))

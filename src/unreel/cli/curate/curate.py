@@ -9,7 +9,7 @@ import click
 
 from unreel.cli.curate.init import check, init, settings
 from unreel.cli.curate.publish import publish, sheet
-from unreel.cli.options import allow_outside_option
+from unreel.cli.options import allow_outside_option, engine_option
 from unreel.cli.output import (
     echo,
     json_option,
@@ -53,13 +53,7 @@ def curation_options(command: F) -> F:
             metavar="SECTION.KEY=VALUE",
             help="Value that replaces a setting of the recipe, for example normalise.width=640. Repeatable.",
         ),
-        click.option(
-            "--engine",
-            type=click.Choice(["local", "ray"]),
-            default="local",
-            show_default=True,
-            help="Execution engine. local: this process; ray: Ray Data (needs the extra `ray`).",
-        ),
+        engine_option,
         click.option(
             "--workers",
             type=click.IntRange(1),
@@ -115,13 +109,7 @@ def step(*, name: str, as_json: bool, **options: Any) -> None:
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed for the audit.")
 @click.option("--out", help="Working folder of the audit.  [default: curations/audit-NAME]")
-@click.option(
-    "--engine",
-    type=click.Choice(["local", "ray"]),
-    default="local",
-    show_default=True,
-    help="Execution engine. local: this process; ray: Ray Data (needs the extra `ray`).",
-)
+@engine_option
 @trusted_option
 @json_option
 def audit(  # noqa: PLR0913  one parameter for each option

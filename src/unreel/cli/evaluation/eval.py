@@ -13,6 +13,8 @@ from unreel.cli.options import (
     allow_outside_option,
     column_map_option,
     condition_option,
+    engine_option,
+    frame_sampling_options,
     layout_option,
     model_input_options,
     weak_cage_option,
@@ -44,27 +46,13 @@ from unreel.reviewers.endpoint.servers import list_model_endpoints
     help="TOML file with the settings of the evaluation. Command-line options take precedence.",
 )
 @condition_option(multiple=True)
-@click.option(
-    "--nframe",
-    type=click.IntRange(1),
-    help="Number of evenly spaced frames that the model sees; short for --condition sampling=uniform-N.",
-)
-@click.option(
-    "--fps",
-    help="Number of frames per second that the model sees; short for --condition sampling=fps-F.",
-)
+@frame_sampling_options
 @click.option(
     "--out",
     metavar="PLACE",
     help="Folder or s3://bucket/prefix of the run, which stores the answers. With several models, each run is a subfolder.  [default: runs/MODEL-PROTOCOL-BENCHMARK]",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["local", "ray"]),
-    default="local",
-    show_default=True,
-    help="Execution engine. local: this process; ray: Ray Data (needs the extra `ray`).",
-)
+@engine_option
 @layout_option
 @column_map_option
 @allow_outside_option

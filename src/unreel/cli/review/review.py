@@ -15,6 +15,7 @@ from unreel.cli.completion import list_model_completions
 from unreel.cli.options import (
     ProtocolParamType,
     condition_option,
+    frame_sampling_options,
     model_input_options,
     parse_condition_options,
 )
@@ -45,15 +46,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Protocol of the questions. trace: where, when and why a clip looks generated; realism: a score from 1 to 5; reality: real or generated; locate: every generated segment of a long clip. Repeatable.  [default: trace, realism]",
 )
 @condition_option(multiple=False)
-@click.option(
-    "--nframe",
-    type=click.IntRange(1),
-    help="Number of evenly spaced frames that the model sees; short for --condition sampling=uniform-N.",
-)
-@click.option(
-    "--fps",
-    help="Number of frames per second that the model sees; short for --condition sampling=fps-F.",
-)
+@frame_sampling_options
 @click.option(
     "--parser",
     type=click.Choice(["strict", "lenient"]),

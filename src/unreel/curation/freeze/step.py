@@ -203,11 +203,7 @@ def _remove_stale_files(target: StorageLocation, media: BenchmarkMedia) -> None:
 
 
 def require_new_path(file: Path, setting: str) -> None:
-    """Raise if the path `file` exists already; `setting` is the option in the error.
-
-    Raises:
-        InvalidSettingError: The path exists, or it is a link, also a broken one.
-    """
+    """Raise `InvalidSettingError`, about `setting`, if the path `file` exists, also as a broken link."""
     if file.exists() or file.is_symlink():
         problem = f"{file} is there already"
         raise InvalidSettingError(setting, problem, "Name another one, or take it away first")
@@ -238,11 +234,7 @@ def find_frozen_benchmark(folder: Path) -> Path:
 
 
 def read_frozen_recipe(benchmark: Path) -> CurationRecipe:
-    """Read the curation recipe that is stored in the frozen benchmark.
-
-    Raises:
-        UnreadableSourceError: The stored file is not a curation recipe.
-    """
+    """Read the frozen benchmark's recipe; raise `UnreadableSourceError` if it is none."""
     try:
         return parse_curation_recipe(
             parse_json_object(read_limited_bytes(benchmark / RECIPE, most=RECIPE_BYTES))

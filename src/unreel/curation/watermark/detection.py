@@ -61,11 +61,7 @@ class StaticFrameParts:
 
 
 def detect_static_frame_parts(frames: Sequence[Rgb]) -> StaticFrameParts:
-    """Detect the static and moving parts of frames of one clip, which must have the same size.
-
-    Raises:
-        InvalidValueError: There are too few frames, or their sizes differ.
-    """
+    """Detect static parts of equally large frames; raise `InvalidValueError` if too few or unequal."""
     if len(frames) < LEAST_FRAMES or len({frame.shape for frame in frames}) != 1:
         msg = (
             f"a look for marks needs {LEAST_FRAMES} frames of one size, got "

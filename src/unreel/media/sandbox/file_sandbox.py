@@ -142,11 +142,7 @@ class FileSandbox:
         threading.Thread(target=start, daemon=True).start()
 
     def protection(self) -> SandboxProtectionReport:
-        """Return the effective confinement layers, as tested by a child.
-
-        Raises:
-            SandboxError: No child can be started or confined.
-        """
+        """Return the layers, as tested by a child; raise `SandboxError` if none can be confined."""
         nothing = os.memfd_create("nothing")
         try:
             outcome = self._run(PROTECTION_TASK, nothing, request={}, limits=self.limits)

@@ -56,11 +56,7 @@ class _CallTimer:
         self._looked_s = time.monotonic()
 
     def wait_for(self, descriptor: int) -> None:
-        """Wait until `descriptor` has bytes or is closed.
-
-        Raises:
-            _ReplyTimeoutError: The time of the call is over.
-        """
+        """Wait until `descriptor` has bytes or is closed; raise `_ReplyTimeoutError` when time is over."""
         while True:
             now_s = time.monotonic()
             self._left_s -= min(now_s - self._looked_s, _LONGEST_STEP_S)

@@ -183,11 +183,7 @@ def _parse_segment(given: object, mode: Mode, space: BoxSpace) -> LocatedSegment
 
 
 def build_segment_span(start_us: int, end_us: int, found: object) -> TimeSpan:
-    """Return the time span of a segment.
-
-    Raises:
-        UnreadableSegmentError: The segment does not end after its start.
-    """
+    """Return a segment's span; raise `UnreadableSegmentError` if it does not end after its start."""
     try:
         return TimeSpan(start_us, end_us)
     except InvalidValueError:
@@ -272,11 +268,7 @@ def _parse_corners(corners: object, space: BoxSpace) -> Any:
 
 
 def build_segment_box(corners: Sequence[float], space: BoxSpace) -> Any:
-    """Return the box with these corners in units of `space`, clipped to the frame.
-
-    Raises:
-        UnreadableSegmentError: The box has no area.
-    """
+    """Return the clipped box of corners in `space`; raise `UnreadableSegmentError` without area."""
     box = space.box([Fraction(corner) for corner in corners])
     if box is None:
         raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, corners)

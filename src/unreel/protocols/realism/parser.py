@@ -380,11 +380,7 @@ def format_realism_training_answer(truth: Rating, prompt: str, _space: BoxSpace 
 
 
 def _get_error_family(truth: Rating) -> str:
-    """Return the error family of a rating, or `none` for a clip with the best score and no family.
-
-    Raises:
-        InvalidValueError: The rating has no family and is not the best score.
-    """
+    """Return the error family, or `none` for a best score; raise `InvalidValueError` without both."""
     if truth.family is not None:
         return truth.family.value
     if truth.score == _FLAWLESS:

@@ -30,11 +30,7 @@ class SpendingLog:
         self._file = folder.open(path.name, os.O_WRONLY | os.O_APPEND)
 
     def add(self, amount_usd: Decimal) -> None:
-        """Append an amount in USD to the spending log.
-
-        Raises:
-            OSError: The amount cannot be written, so no further request may be sent.
-        """
+        """Append an amount in USD to the log; raise `OSError` if it fails, so that no more may be sent."""
         line = f"{amount_usd}\n".encode()
         n_written = os.write(self._file, line)
         if n_written != len(line):  # the disk is full: half a line would spoil the next one

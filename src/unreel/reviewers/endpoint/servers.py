@@ -141,11 +141,7 @@ def is_server_listening(server: ServerAddress) -> bool:
 
 
 def require_server_listening(contact: ModelEndpoint) -> None:
-    """Raise if the model is on a local server that does not accept connections.
-
-    Raises:
-        InvalidSettingError: The local server does not accept connections.
-    """
+    """Raise `InvalidSettingError` if the model's local server does not accept connections."""
     if not is_server_listening(contact.server):
         setting, problem = "model", f"nothing listens at {contact.server} for {contact.name}"
         remedy = "Start the server, or write its address: provider/name@http://host:port/v1. "

@@ -25,11 +25,7 @@ _SHEBANG_BYTES: Final = 256
 
 
 def require_program_sandbox() -> None:
-    """Raise if this machine cannot run programs in a bubblewrap sandbox.
-
-    Raises:
-        MachineError: bubblewrap is missing, or the kernel does not let it work.
-    """
+    """Raise `MachineError` if bubblewrap is missing or the kernel does not let it work."""
     if problem := find_program_sandbox_problem():
         raise MachineError(
             problem, f"{get_program_sandbox_remedy()}, or accept a weaker cage with --weak-cage"

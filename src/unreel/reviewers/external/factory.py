@@ -47,11 +47,7 @@ class ExternalServiceConfig:
 
 
 def require_external_reviewer_name(model: str) -> str:
-    """Return `model` if the part after `:` is a valid name for an external reviewer.
-
-    Raises:
-        InvalidSettingError: The name is invalid.
-    """
+    """Return `model`; raise `InvalidSettingError` if the name after `:` is invalid."""
     kind, _, name = model.partition(":")
     if not _NAME.fullmatch(name):
         setting, problem = "model", f"{name!a} is no name for a {kind} reviewer"

@@ -215,11 +215,7 @@ def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> LocalChe
 
 
 def find_model_folder(name: str | Path, revision: str | None = None) -> Path:
-    """Return the folder of a model: `name` itself, or its folder in the Hugging Face cache.
-
-    Raises:
-        UnreadableSourceError: Neither folder exists.
-    """
+    """Return a model's own or cached folder; raise `UnreadableSourceError` if neither exists."""
     place = Path(name).expanduser()
     if place.is_dir():
         return place

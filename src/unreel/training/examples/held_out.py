@@ -172,11 +172,7 @@ def find_training_leaks(
 
 
 def require_no_training_leaks(leaks: Sequence[TrainingLeak]) -> None:
-    """Raise if a test clip is in the training data.
-
-    Raises:
-        InvalidSettingError: `leaks` is not empty.
-    """
+    """Raise `InvalidSettingError` if a test clip is in the training data."""
     if not leaks:
         return
     setting = "holdout.benchmarks"

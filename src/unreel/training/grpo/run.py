@@ -75,11 +75,7 @@ class GrpoStartCheckpoint:
 
 
 def require_grpo_support(recipe: TrainRecipe) -> None:
-    """Raise if TRL's GRPO trainer does not support the recipe.
-
-    Raises:
-        InvalidSettingError: The input, the model family or the number of devices is not supported.
-    """
+    """Raise `InvalidSettingError` if TRL's GRPO lacks the recipe's input, family or devices."""
     remedy = "Write reward.method = rejection"
     if recipe.input != "frames":
         setting, problem = "input", "TRL's GRPO takes pictures and no video"

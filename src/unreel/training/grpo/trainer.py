@@ -72,11 +72,7 @@ class GrpoTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL carries no types he
             self._require_same_prompt(puts[row].sheet, encoder)
 
     def _require_same_prompt(self, sheet: ReviewRequest, encoder: RequestEncoder) -> None:
-        """Raise if TRL and the encoder give different tokens for the prompt of `sheet`.
-
-        Raises:
-            InvalidSettingError: TRL's tokens differ from the encoder's.
-        """
+        """Raise `InvalidSettingError` if TRL's tokens for the prompt differ from the encoder's."""
         (theirs,), _, _ = self._tokenize_prompts([_raise_if_failure(encoder.converse(sheet))])
         if list(theirs) != _raise_if_failure(encoder.encode(sheet)).input_ids.tolist():
             setting, problem = (

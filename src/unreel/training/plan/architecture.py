@@ -209,11 +209,7 @@ def find_model_architecture(name: str, family: FamilyName) -> ModelArchitecture:
 
 
 def read_model_architecture(folder: Path, family: FamilyName) -> ModelArchitecture:
-    """Read the architecture of a model from the `config.json` of `folder`.
-
-    Raises:
-        UnreadableSourceError: The file is damaged, or a dimension is missing.
-    """
+    """Read a model's `config.json`; raise `UnreadableSourceError` if damaged or incomplete."""
     file = folder / _CONFIG
     try:
         config = parse_json_object(read_limited_bytes(file, most=RECIPE_BYTES))

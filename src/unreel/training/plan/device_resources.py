@@ -91,11 +91,7 @@ DEVICES: Final = {
 
 
 def get_accelerator_device(name: str) -> AcceleratorDevice:
-    """Return the accelerator with the given name; letter case is ignored.
-
-    Raises:
-        UnknownNameError: No accelerator has this name.
-    """
+    """Return the accelerator `name`, in any letter case; raise `UnknownNameError` if unknown."""
     found = DEVICES.get(name.lower())
     if found is None:
         kind = "device"

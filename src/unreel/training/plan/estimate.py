@@ -126,11 +126,7 @@ def estimate_training(
     architecture: ModelArchitecture,
     fleet: TrainingHardware,
 ) -> TrainingEstimate:
-    """Estimate the training of `recipe` on `fleet` for the examples of `strata`.
-
-    Raises:
-        InvalidSettingError: There are no examples.
-    """
+    """Estimate the training on `fleet` for `strata`; raise `InvalidSettingError` without examples."""
     if not strata:
         setting, problem = "data", "there is no example to plan for"
         raise InvalidSettingError(setting, problem, "Name a benchmark with truth")

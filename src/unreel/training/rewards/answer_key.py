@@ -69,11 +69,7 @@ class AnswerKey:
 
 
 def parse_answer_key(text: str) -> AnswerKey:
-    """Parse the JSON of an answer key, as written by `AnswerKey.write`.
-
-    Raises:
-        InvalidSettingError: The text is not the JSON of an answer key.
-    """
+    """Parse the JSON of `AnswerKey.write`; raise `InvalidSettingError` if it is another text."""
     written = validate_recipe_sections(_AnswerKeyJson, parse_json(text.encode()))
     space = written.space
     return AnswerKey(
