@@ -2,13 +2,16 @@
 
     python benchmarks/splice_audit.py --videos 200 --length 180
 
-Draws short clips, splices them by a recipe with `[inject]`, `[splice]` and `[audit]`, compares the frames at both
-sides of every cut with the source clips, and audits windows of the videos. Then it splices some of the clips
-badly (no grain match, a coarser codec generation) and audits these too. Nothing leaves this machine.
+Draws short clips, splices them by a recipe with `[splice]` and `[audit]`, compares the frames at both sides of
+every cut with the source clips, and audits windows of the videos. Real and generated clips show scenes of one
+distribution. The generated ones are coded with `--crf`: what the audit finds is left by the codec or the splice.
+Then it joins some of the clips badly (another codec, no grain match) and audits these too. `--clips` adds the
+filmed and generated clips of a folder with `real/` and `generated/`. Nothing leaves this machine.
 """
 
 import argparse
 import json
+import shutil
 import sys
 import tempfile
 import time
@@ -23,6 +26,9 @@ def main() -> None:
     parser.add_argument("--videos", type=int, default=200)
     parser.add_argument("--length", type=int, default=180, help="seconds of each video")
     parser.add_argument("--rate", type=int, default=12, help="frames per second")
+    parser.add_argument("--crf", type=int, help="of generated clips; as real ones by default")
+    parser.add_argument("--inject", type=float, default=0.0, help="share of real clips with a twin")
+    parser.add_argument("--clips", type=Path, help="folder with real/ and generated/")
     parser.add_argument("--bad", type=int, default=30, help="deliberately bad splices")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="unreel-splice-") as folder:
@@ -42,15 +48,18 @@ def _measure(asked: argparse.Namespace, folder: Path) -> dict[str, object]:
         n_generated=asked.videos,
         rate=asked.rate,
         lengths_s=(3.0, 8.0),
+        generated_crf=asked.crf,
     )
+    if asked.clips:
+        for path in sorted(asked.clips.glob("[rg]*/*.mp4")):
+            into = root / path.parent.name / ("" if path.parent.name == "real" else "Shared")
+            into.mkdir(exist_ok=True)
+            shutil.copy(path, into)
     print(f"drawn after {time.monotonic() - begun:.0f} s", file=sys.stderr)
-    run = build_run(
-        root,
-        folder / "out",
-        rate=asked.rate,
-        inject={"share": 0.05},
-        splice={"length_s": asked.length, "share": 0.75, "segments": 3},
-    )
+    sections = {"splice": {"length_s": asked.length, "share": 0.75, "segments": 3}}
+    if asked.inject:
+        sections["inject"] = {"share": asked.inject}
+    run = build_run(root, folder / "out", rate=asked.rate, **sections)
     state = run_curation(run)
     print(f"spliced after {time.monotonic() - begun:.0f} s", file=sys.stderr)
     files = {path.relative_to(root).as_posix(): path for path in root.rglob("*.mp4")}
@@ -90,14 +99,13 @@ def _audit_bad(
 
     form = NormalisedClipFormat(width=WIDTH, height=HEIGHT, rate=Fraction(asked.rate))
     real = [path for name, path in sorted(files.items()) if name.startswith("real/")]
-    made = [path for name, path in sorted(files.items()) if name.startswith("generated/")]
+    made = [path for name, path in sorted(files.items()) if name.startswith("generated/Drawn")]
     windows = []
     for number in range(min(asked.bad, len(made), len(real) // 4)):
         into = folder / f"bad-{number}.mp4"
-        traces = splice_badly(
+        spans = splice_badly(
             real[4 * number : 4 * number + 4], made[number : number + 1], into, form=form
         )
-        spans = [trace.span for trace in traces]
         own = read_window_features(
             into, clip=str(number), group=str(number), segments=spans, reader=READER
         )

@@ -10,19 +10,16 @@ import numpy as np
 
 from footage import film, write_clip
 from unreel.core.settings import read_environment_settings
-from unreel.core.span import MICROSECONDS
-from unreel.core.trace import Trace
+from unreel.core.span import MICROSECONDS, TimeSpan, convert_to_microseconds
 from unreel.curation.curation_run import CurationRecipeJob
-from unreel.curation.normalise import FrameCoordinateMapping
 from unreel.curation.recipe import parse_curation_recipe
 from unreel.curation.segment import ClipSegment
-from unreel.curation.splice.clip import PartLevels, SplicedPartReader, encode_spliced_video
-from unreel.curation.splice.plan import SplicedPart
 from unreel.curation.splice.step import SPLICE
 from unreel.curation.step_execution import CurationContext
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import ClipAccessSettings
 from unreel.media.decode import Rgb
+from unreel.media.encode import ClipWriter, VideoTrackSettings
 from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.reader import MediaReader, run_trusted_task
 
@@ -31,16 +28,28 @@ WIDTH, HEIGHT = 96, 64
 
 
 def draw_sources(
-    root: Path, *, n_real: int, n_generated: int, rate: int, lengths_s: tuple[float, float]
+    root: Path,
+    *,
+    n_real: int,
+    n_generated: int,
+    rate: int,
+    lengths_s: tuple[float, float],
+    generated_crf: int | None = 32,
 ) -> None:
-    """Write drawn clips of random lengths and qualities; the generated ones are coded coarsely."""
+    """Write drawn clips of random lengths and qualities.
+
+    Real and generated scenes come from one distribution. The generated ones are coded coarsely, or
+    as the real ones if `generated_crf` is None.
+    """
     for folder, count, first in (("real", n_real, 0), ("generated/Drawn", n_generated, 100_000)):
         (root / folder).mkdir(parents=True)
         for seed in range(first, first + count):
             rng = np.random.default_rng(seed)
             n_frames = int(rate * rng.uniform(*lengths_s))
             pictures = film(seed, n_frames=n_frames, width=WIDTH, height=HEIGHT)
-            crf = int(rng.integers(18, 28)) if folder == "real" else 32
+            crf = int(rng.integers(18, 28))
+            if folder != "real" and generated_crf is not None:
+                crf = generated_crf
             data = write_clip(pictures, rate=rate, crf=crf)
             (root / folder / f"{seed}.mp4").write_bytes(data)
 
@@ -69,26 +78,42 @@ def build_run(root: Path, out: Path, *, rate: int, **sections: Any) -> CurationR
 
 def splice_badly(
     real: Sequence[Path], generated: Sequence[Path], into: Path, *, form: NormalisedClipFormat
-) -> tuple[Trace, ...]:
-    """Join clips without matching grain: the real ones are grainy, the generated ones are not."""
-    mixed = [*real[: len(real) // 2], *generated, *real[len(real) // 2 :]]
-    files = {str(path): path for path in mixed}
-    reader = SplicedPartReader(READER, files, form)  # type: ignore[arg-type]  paths in the place of hashes
-    parts = [
-        SplicedPart(
-            clip=str(path),  # type: ignore[arg-type]
-            start_s=Fraction(0),
-            n_frames=int(READER.probe(path).video.duration_s * form.rate),  # type: ignore[union-attr]
-            crop=None,
-            mapping=FrameCoordinateMapping(),
-            generated=path in generated,
-        )
-        for path in mixed
+) -> tuple[TimeSpan, ...]:
+    """Join clips as they are: the generated ones come from another codec and lost their grain."""
+    pictures: list[Rgb] = []
+    spans = []
+    for path in (*real[: len(real) // 2], *generated, *real[len(real) // 2 :]):
+        first, shown = len(pictures), path
+        if path in generated:
+            shown = into.with_suffix(".part.mp4")
+            coarse = {"qmin": "16", "qmax": "16"}
+            shown.write_bytes(_encode(_read_all(path, form.rate), form.rate, "mpeg4", coarse))
+        pictures += _read_all(shown, form.rate)
+        if path in generated:
+            ends = (convert_to_microseconds(tick / form.rate) for tick in (first, len(pictures)))
+            spans.append(TimeSpan(*ends))
+    fixed = {"qp": str(form.crf), "preset": "veryfast", "bf": "0", "g": "48", "sc_threshold": "0"}
+    into.write_bytes(_encode(pictures, form.rate, "libx264", fixed))
+    return tuple(spans)
+
+
+def _read_all(path: Path, rate: Fraction) -> list[Rgb]:
+    duration_s = READER.probe(path).video.duration_s  # type: ignore[union-attr]
+    moments = [
+        convert_to_microseconds((tick + Fraction(1, 2)) / rate)
+        for tick in range(int(duration_s * rate))
     ]
-    levels = [PartLevels(grain=0.0 if part.generated else 4.0) for part in parts]
-    data, traces = encode_spliced_video(parts, levels, reader, seed=0)
-    into.write_bytes(data)
-    return traces
+    return [frame.rgb() for frame in READER.frames_at(path, moments).frames]  # type: ignore[union-attr]
+
+
+def _encode(pictures: Iterable[Rgb], rate: Fraction, codec: str, options: dict[str, str]) -> bytes:
+    track = VideoTrackSettings(
+        codec=codec, width=WIDTH, height=HEIGHT, rate=rate, time_base=1 / rate, options=options
+    )
+    with ClipWriter("mp4", track) as writer:
+        for tick, rgb in enumerate(pictures):
+            writer.add_picture(rgb, tick=tick)
+        return writer.finish()
 
 
 def count_exact_ends(

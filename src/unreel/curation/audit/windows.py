@@ -75,16 +75,16 @@ def read_window_features(
 def _sample_windows(
     scan: ClipScan, segments: Sequence[TimeSpan], clip: str
 ) -> tuple[set[int], set[int]]:
-    """Return the starts of as many windows inside the segments as outside, sampled by a hash."""
+    """Return the starts of as many windows inside the segments as outside, sampled by a hash.
+
+    Windows half inside are inside, so that cuts are equally frequent in both.
+    """
     end_us = convert_to_microseconds(scan.end_s)
     inside, outside = [], []
     for start in range(0, end_us - WINDOW_US + 1, _STEP_US):
         window = TimeSpan(start, start + WINDOW_US)
         marked_us = sum(window.overlap_us(segment) for segment in segments)
-        if 2 * marked_us >= WINDOW_US:
-            inside.append(start)
-        elif not marked_us:
-            outside.append(start)
+        (inside if 2 * marked_us >= WINDOW_US else outside).append(start)
     count = min(MOST_WINDOWS, len(inside), len(outside))
 
     def sample(starts: list[int]) -> set[int]:
