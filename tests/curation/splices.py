@@ -20,7 +20,7 @@ from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import ClipAccessSettings
 from unreel.media.decode import Rgb
 from unreel.media.encode import ClipWriter, VideoTrackSettings
-from unreel.media.normalise import NormalisedClipFormat
+from unreel.media.normalise import NormalisedClipFormat, fit_picture_inside
 from unreel.media.reader import MediaReader, run_trusted_task
 
 READER = MediaReader(run_trusted_task)
@@ -125,26 +125,26 @@ def count_exact_ends(
     """
     right = total = 0
     for piece in pieces:
-        parts = piece.notes[SPLICE]
-        video, first = Path(piece.clip.location), 0
-        starts = []
-        for name, n_frames in parts:
-            starts.append((sources[name.partition("+")[0]], first, n_frames))
-            first += n_frames
-        for (one, begin, _n_one), (other, cut, _) in itertools.pairwise(starts):
-            before, after = (_read(video, tick, rate) for tick in (cut - 1, cut))
-            last, start = _read(one, cut - 1 - begin, rate), _read(other, 0, rate)
+        ends, cuts = [], [0]
+        for name, n_frames in piece.notes[SPLICE]:
+            ends.append(_read(sources[name.partition("+")[0]], [0, n_frames - 1], rate))
+            cuts.append(cuts[-1] + n_frames)
+        beside = [tick for cut in cuts[1:-1] for tick in (cut - 1, cut)]
+        shown = iter(_read(Path(piece.clip.location), beside, rate))
+        for (_, last), (start, _) in itertools.pairwise(ends):
+            before, after = next(shown), next(shown)
             total += 2
             right += _distance(before, last) < _distance(before, start)
             right += _distance(after, start) < _distance(after, last)
     return right, total
 
 
-def _read(path: Path, tick: int, rate: int) -> Rgb:
-    frames = READER.frames_at(path, [int((tick + 0.5) * MICROSECONDS / rate)])
-    rgb = frames.frames[0].rgb()  # type: ignore[union-attr]
-    assert rgb.shape == (HEIGHT, WIDTH, 3)
-    return rgb
+def _read(path: Path, ticks: Sequence[int], rate: int) -> list[Rgb]:
+    frames = READER.frames_at(path, [int((tick + 0.5) * MICROSECONDS / rate) for tick in ticks])
+    return [
+        fit_picture_inside(frame.rgb(), width=WIDTH, height=HEIGHT)
+        for frame in frames.frames  # type: ignore[union-attr]
+    ]
 
 
 def _distance(one: Rgb, other: Rgb) -> float:
