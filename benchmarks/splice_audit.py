@@ -11,6 +11,7 @@ filmed and generated clips of a folder with `real/` and `generated/`. Nothing le
 
 import argparse
 import json
+import pickle
 import shutil
 import sys
 import tempfile
@@ -32,7 +33,7 @@ from curation.splices import (
 )
 from unreel.core.failure import Failure
 from unreel.core.span import TimeSpan
-from unreel.curation.audit.clip_features import AuditFeatureSet
+from unreel.curation.audit.clip_features import AuditFeatureSet, WindowAuditData
 from unreel.curation.audit.label_leaks import audit_label_leaks
 from unreel.curation.audit.windows import read_window_features
 from unreel.curation.curation_run import run_curation
@@ -47,9 +48,11 @@ def main() -> None:
     parser.add_argument("--videos", type=int, default=200)
     parser.add_argument("--length", type=int, default=180, help="seconds of each video")
     parser.add_argument("--rate", type=int, default=12, help="frames per second")
+    parser.add_argument("--seed", type=int, default=0, help="of the drawn clips")
     parser.add_argument("--crf", type=int, help="of generated clips; as real ones by default")
     parser.add_argument("--inject", type=float, default=0.0, help="share of real clips with a twin")
     parser.add_argument("--clips", type=Path, help="folder with real/ and generated/")
+    parser.add_argument("--collect", type=Path, help="file of windows, for calls with other seeds")
     parser.add_argument("--bad", type=int, default=30, help="deliberately bad splices")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="unreel-splice-") as folder:
@@ -63,10 +66,11 @@ def _measure(asked: argparse.Namespace, folder: Path) -> dict[str, object]:
     draw_sources(
         root,
         n_real=int(asked.videos * asked.length / mean_s),
-        n_generated=asked.videos,
+        n_generated=3 * asked.videos // 2,
         rate=asked.rate,
         lengths_s=(3.0, 8.0),
         generated_crf=asked.crf,
+        seed=asked.seed,
     )
     if asked.clips:
         for path in sorted(asked.clips.glob("[rg]*/*.mp4")):
@@ -92,8 +96,8 @@ def _measure(asked: argparse.Namespace, folder: Path) -> dict[str, object]:
         "segments": sum(len(piece.entry.traces) for piece in pieces),
         "exact ends": f"{right} of {total}",
         "views": {view["view"]: _show(view) for view in state.audit.document["views"]},
-        "windows of videos with drawn segments alone": _audit_windows(_iter_drawn(pieces)),
-        "bad splice": _audit_windows(_iter_bad(asked, folder, files)),
+        "all calls": _audit_together(asked, pieces),
+        "bad splice": _audit(_read_windows(_iter_bad(asked, folder, files))),
         "wall s": round(time.monotonic() - begun),
         "processor s": round(time.process_time() - used),
     }
@@ -109,21 +113,33 @@ Video = tuple[Path, str, Sequence[TimeSpan]]
 """File, group and generated segments."""
 
 
-def _audit_windows(videos: Iterable[Video]) -> dict[str, object]:
-    windows = []
+def _read_windows(videos: Iterable[Video]) -> list[WindowAuditData]:
+    windows: list[WindowAuditData] = []
     for path, group, spans in videos:
         own = read_window_features(path, clip=path.stem, group=group, segments=spans, reader=READER)
         assert not isinstance(own, Failure)
         windows += own
+    return windows
+
+
+def _audit(windows: Iterable[WindowAuditData]) -> dict[str, object]:
     judged = audit_label_leaks(windows, seed=0, views=[AuditFeatureSet.WINDOW])
     return _show(to_json_values(judged)["views"][0])
 
 
-def _iter_drawn(pieces: Sequence[ClipSegment]) -> Iterator[Video]:
+def _audit_together(asked: argparse.Namespace, pieces: Sequence[ClipSegment]) -> dict[str, object]:
+    """Audit the windows of this call and of earlier ones, and those of videos without a shared segment."""
+    kinds: list[list[WindowAuditData]] = [[], []]
+    if asked.collect and asked.collect.exists():
+        kinds = pickle.loads(asked.collect.read_bytes())
     for piece in pieces:
-        if not any("generated/Shared" in name for name, _ in piece.notes[SPLICE]):
-            spans = [trace.span for trace in piece.entry.traces]
-            yield Path(piece.clip.location), piece.entry.group, spans
+        shared = any("generated/Shared" in name for name, _ in piece.notes[SPLICE])
+        spans = [trace.span for trace in piece.entry.traces]
+        group = f"{asked.seed} {piece.entry.group}"
+        kinds[shared] += _read_windows([(Path(piece.clip.location), group, spans)])
+    if asked.collect:
+        asked.collect.write_bytes(pickle.dumps(kinds))
+    return {"all": _audit(kinds[0] + kinds[1]), "drawn segments alone": _audit(kinds[0])}
 
 
 def _iter_bad(asked: argparse.Namespace, folder: Path, files: dict[str, Path]) -> Iterator[Video]:

@@ -27,7 +27,7 @@ READER = MediaReader(run_trusted_task)
 WIDTH, HEIGHT = 96, 64
 
 
-def draw_sources(
+def draw_sources(  # noqa: PLR0913  what the clips are and how many
     root: Path,
     *,
     n_real: int,
@@ -35,23 +35,26 @@ def draw_sources(
     rate: int,
     lengths_s: tuple[float, float],
     generated_crf: int | None = 32,
+    seed: int = 0,
 ) -> None:
     """Write drawn clips of random lengths and qualities.
 
     Real and generated scenes come from one distribution. The generated ones are coded coarsely, or
     as the real ones if `generated_crf` is None.
     """
-    for folder, count, first in (("real", n_real, 0), ("generated/Drawn", n_generated, 100_000)):
+    first = 1_000_000 * seed
+    folders = ("real", n_real, first), ("generated/Drawn", n_generated, first + 100_000)
+    for folder, count, start in folders:
         (root / folder).mkdir(parents=True)
-        for seed in range(first, first + count):
-            rng = np.random.default_rng(seed)
+        for scene in range(start, start + count):
+            rng = np.random.default_rng(scene)
             n_frames = int(rate * rng.uniform(*lengths_s))
-            pictures = film(seed, n_frames=n_frames, width=WIDTH, height=HEIGHT)
+            pictures = film(scene, n_frames=n_frames, width=WIDTH, height=HEIGHT)
             crf = int(rng.integers(18, 28))
             if folder != "real" and generated_crf is not None:
                 crf = generated_crf
             data = write_clip(pictures, rate=rate, crf=crf)
-            (root / folder / f"{seed}.mp4").write_bytes(data)
+            (root / folder / f"{scene}.mp4").write_bytes(data)
 
 
 def build_run(root: Path, out: Path, *, rate: int, **sections: Any) -> CurationRecipeJob:
@@ -87,17 +90,19 @@ def splice_badly(
         if path in generated:
             shown = into.with_suffix(".part.mp4")
             coarse = {"qmin": "16", "qmax": "16"}
-            shown.write_bytes(_encode(_read_all(path, form.rate), form.rate, "mpeg4", coarse))
-        pictures += _read_all(shown, form.rate)
+            shown.write_bytes(
+                encode_pictures(read_pictures(path, form.rate), form.rate, "mpeg4", coarse)
+            )
+        pictures += read_pictures(shown, form.rate)
         if path in generated:
             ends = (convert_to_microseconds(tick / form.rate) for tick in (first, len(pictures)))
             spans.append(TimeSpan(*ends))
     fixed = {"qp": str(form.crf), "preset": "veryfast", "bf": "0", "g": "48", "sc_threshold": "0"}
-    into.write_bytes(_encode(pictures, form.rate, "libx264", fixed))
+    into.write_bytes(encode_pictures(pictures, form.rate, "libx264", fixed))
     return tuple(spans)
 
 
-def _read_all(path: Path, rate: Fraction) -> list[Rgb]:
+def read_pictures(path: Path, rate: Fraction) -> list[Rgb]:
     duration_s = READER.probe(path).video.duration_s  # type: ignore[union-attr]
     moments = [
         convert_to_microseconds((tick + Fraction(1, 2)) / rate)
@@ -106,7 +111,9 @@ def _read_all(path: Path, rate: Fraction) -> list[Rgb]:
     return [frame.rgb() for frame in READER.frames_at(path, moments).frames]  # type: ignore[union-attr]
 
 
-def _encode(pictures: Iterable[Rgb], rate: Fraction, codec: str, options: dict[str, str]) -> bytes:
+def encode_pictures(
+    pictures: Iterable[Rgb], rate: Fraction, codec: str, options: dict[str, str]
+) -> bytes:
     track = VideoTrackSettings(
         codec=codec, width=WIDTH, height=HEIGHT, rate=rate, time_base=1 / rate, options=options
     )

@@ -33,7 +33,7 @@ Floats = NDArray[np.float32]
 Samples = NDArray[np.int16]
 _CHUNK_BYTES: Final = 64 << 20
 """Frames of one request to the decoder."""
-COARSE_QUANTISER: Final = 36
+_COARSE_QUANTISER: Final = 36
 """Quantiser of the common codec generation: it removes grain and the coding errors of finer sources."""
 _GRAIN: Final = 2.0
 """Standard deviation of the added grain, in grey levels."""
@@ -124,28 +124,14 @@ def encode_spliced_video(
 ) -> tuple[bytes, tuple[Trace, ...]]:
     """Encode the parts as one mp4 file with one quantiser and key frames at fixed distances.
 
-    All parts first pass through one coarse codec generation, which hides the earlier generations, and
-    then get the same grain. Return the file and its ground truth: each generated part and each
-    injected trace.
+    All parts first get one coarse codec generation, which hides the earlier ones, and then the same grain.
     """
     form, rng = reader.form, np.random.default_rng(seed)
-    traces: list[Trace] = []
-    tick = 0
-    with ClipWriter("mp4", _build_track(form, COARSE_QUANTISER)) as writer:
-        for part in parts:
-            sources = []
-            for at_s, rgb in reader.frames(part, range(part.n_frames)):
-                writer.add_picture(rgb, tick=tick)
-                sources.append(convert_to_microseconds(at_s))
-                tick += 1
-            traces += _build_truth(part, sources, tick - part.n_frames, form.rate)
-        pictures = _decode_pictures(writer.finish(), tick)
-    grain = rng.standard_normal(
-        (form.height + _GRAIN_SHIFT, form.width + _GRAIN_SHIFT), dtype=np.float32
-    )
-    sounds, sound = [None] * len(parts), None
-    if form.sound == "kept":
-        sounds, sound = _match_loudness(parts, reader), SoundTrackSettings(codec="aac", channels=1)
+    pictures, traces = _encode_coarsely(parts, reader)
+    size = (form.height + _GRAIN_SHIFT, form.width + _GRAIN_SHIFT)
+    grain = np.float32(_GRAIN) * rng.standard_normal(size, np.float32)
+    sound = SoundTrackSettings(codec="aac", channels=1) if form.sound == "kept" else None
+    sounds = _match_loudness(parts, reader) if sound else [None] * len(parts)
     tick = 0
     with ClipWriter("mp4", _build_track(form, form.crf), sound=sound) as writer:
         for part, samples in zip(parts, sounds, strict=True):
@@ -154,7 +140,26 @@ def encode_spliced_video(
                 writer.add_picture(_add_grain(rgb, grain, rng), tick=tick)
                 tick += 1
             writer.add_sound(_fit_sound(samples, first, tick, form.rate))
-        return writer.finish(), tuple(traces)
+        return writer.finish(), traces
+
+
+def _encode_coarsely(
+    parts: Sequence[SplicedPart], reader: SplicedPartReader
+) -> tuple[Iterator[Rgb], tuple[Trace, ...]]:
+    """Return the pictures after one coarse codec generation, and the ground truth."""
+    form, traces, tick = reader.form, list[Trace](), 0
+    with ClipWriter("mp4", _build_track(form, _COARSE_QUANTISER)) as writer:
+        for part in parts:
+            sources = []
+            for at_s, rgb in reader.frames(part, range(part.n_frames)):
+                writer.add_picture(rgb, tick=tick)
+                sources.append(convert_to_microseconds(at_s))
+                tick += 1
+            traces += _build_truth(part, sources, tick - part.n_frames, form.rate)
+        file = io.BytesIO(writer.finish())
+    timeline = read_frame_timeline(file, max_pixels=MAX_PIXELS)
+    frames = decode_frames(file, timeline, indices=range(tick), max_pixels=MAX_PIXELS)
+    return (frame.rgb for frame in frames), tuple(traces)
 
 
 def _build_track(form: NormalisedClipFormat, quantiser: int) -> VideoTrackSettings:
@@ -169,17 +174,10 @@ def _build_track(form: NormalisedClipFormat, quantiser: int) -> VideoTrackSettin
     )
 
 
-def _decode_pictures(data: bytes, n_frames: int) -> Iterator[Rgb]:
-    file, most = io.BytesIO(data), MAX_PIXELS
-    timeline = read_frame_timeline(file, max_pixels=most)
-    frames = decode_frames(file, timeline, indices=range(n_frames), max_pixels=most)
-    return (frame.rgb for frame in frames)
-
-
 def _add_grain(rgb: Rgb, grain: Floats, rng: np.random.Generator) -> Rgb:
     top, left = rng.integers(_GRAIN_SHIFT, size=2)
     height, width, _ = rgb.shape
-    fresh = grain[top : top + height, left : left + width] * np.float32(_GRAIN)
+    fresh = grain[top : top + height, left : left + width]
     return np.clip(np.rint(rgb + fresh[..., None]), 0, 255).astype(np.uint8)
 
 
