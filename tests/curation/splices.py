@@ -10,39 +10,51 @@ import numpy as np
 
 from footage import film, write_clip
 from unreel.core.settings import read_environment_settings
-from unreel.core.span import MICROSECONDS
-from unreel.core.trace import Trace
+from unreel.core.span import MICROSECONDS, TimeSpan, convert_to_microseconds
 from unreel.curation.curation_run import CurationRecipeJob
-from unreel.curation.normalise import FrameCoordinateMapping
 from unreel.curation.recipe import parse_curation_recipe
 from unreel.curation.segment import ClipSegment
-from unreel.curation.splice.clip import PartLevels, SplicedPartReader, encode_spliced_video
-from unreel.curation.splice.plan import SplicedPart
 from unreel.curation.splice.step import SPLICE
 from unreel.curation.step_execution import CurationContext
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import ClipAccessSettings
 from unreel.media.decode import Rgb
-from unreel.media.normalise import NormalisedClipFormat
+from unreel.media.encode import ClipWriter, VideoTrackSettings
+from unreel.media.normalise import NormalisedClipFormat, fit_picture_inside
 from unreel.media.reader import MediaReader, run_trusted_task
 
 READER = MediaReader(run_trusted_task)
 WIDTH, HEIGHT = 96, 64
 
 
-def draw_sources(
-    root: Path, *, n_real: int, n_generated: int, rate: int, lengths_s: tuple[float, float]
+def draw_sources(  # noqa: PLR0913  what the clips are and how many
+    root: Path,
+    *,
+    n_real: int,
+    n_generated: int,
+    rate: int,
+    lengths_s: tuple[float, float],
+    generated_crf: int | None = 32,
+    seed: int = 0,
 ) -> None:
-    """Write drawn clips of random lengths and qualities; the generated ones are coded coarsely."""
-    for folder, count, first in (("real", n_real, 0), ("generated/Drawn", n_generated, 100_000)):
+    """Write drawn clips of random lengths and qualities.
+
+    Real and generated scenes come from one distribution. The generated ones are coded coarsely, or
+    as the real ones if `generated_crf` is None.
+    """
+    first = 1_000_000 * seed
+    folders = ("real", n_real, first), ("generated/Drawn", n_generated, first + 100_000)
+    for folder, count, start in folders:
         (root / folder).mkdir(parents=True)
-        for seed in range(first, first + count):
-            rng = np.random.default_rng(seed)
+        for scene in range(start, start + count):
+            rng = np.random.default_rng(scene)
             n_frames = int(rate * rng.uniform(*lengths_s))
-            pictures = film(seed, n_frames=n_frames, width=WIDTH, height=HEIGHT)
-            crf = int(rng.integers(18, 28)) if folder == "real" else 32
+            pictures = film(scene, n_frames=n_frames, width=WIDTH, height=HEIGHT)
+            crf = int(rng.integers(18, 28))
+            if folder != "real" and generated_crf is not None:
+                crf = generated_crf
             data = write_clip(pictures, rate=rate, crf=crf)
-            (root / folder / f"{seed}.mp4").write_bytes(data)
+            (root / folder / f"{scene}.mp4").write_bytes(data)
 
 
 def build_run(root: Path, out: Path, *, rate: int, **sections: Any) -> CurationRecipeJob:
@@ -69,26 +81,46 @@ def build_run(root: Path, out: Path, *, rate: int, **sections: Any) -> CurationR
 
 def splice_badly(
     real: Sequence[Path], generated: Sequence[Path], into: Path, *, form: NormalisedClipFormat
-) -> tuple[Trace, ...]:
-    """Join clips without matching grain: the real ones are grainy, the generated ones are not."""
-    mixed = [*real[: len(real) // 2], *generated, *real[len(real) // 2 :]]
-    files = {str(path): path for path in mixed}
-    reader = SplicedPartReader(READER, files, form)  # type: ignore[arg-type]  paths in the place of hashes
-    parts = [
-        SplicedPart(
-            clip=str(path),  # type: ignore[arg-type]
-            start_s=Fraction(0),
-            n_frames=int(READER.probe(path).video.duration_s * form.rate),  # type: ignore[union-attr]
-            crop=None,
-            mapping=FrameCoordinateMapping(),
-            generated=path in generated,
-        )
-        for path in mixed
+) -> tuple[TimeSpan, ...]:
+    """Join clips as they are: the generated ones come from another codec and lost their grain."""
+    pictures: list[Rgb] = []
+    spans = []
+    for path in (*real[: len(real) // 2], *generated, *real[len(real) // 2 :]):
+        first, shown = len(pictures), path
+        if path in generated:
+            shown = into.with_suffix(".part.mp4")
+            coarse = {"qmin": "16", "qmax": "16"}
+            shown.write_bytes(
+                encode_pictures(read_pictures(path, form.rate), form.rate, "mpeg4", coarse)
+            )
+        pictures += read_pictures(shown, form.rate)
+        if path in generated:
+            ends = (convert_to_microseconds(tick / form.rate) for tick in (first, len(pictures)))
+            spans.append(TimeSpan(*ends))
+    fixed = {"qp": str(form.crf), "preset": "veryfast", "bf": "0", "g": "48", "sc_threshold": "0"}
+    into.write_bytes(encode_pictures(pictures, form.rate, "libx264", fixed))
+    return tuple(spans)
+
+
+def read_pictures(path: Path, rate: Fraction) -> list[Rgb]:
+    duration_s = READER.probe(path).video.duration_s  # type: ignore[union-attr]
+    moments = [
+        convert_to_microseconds((tick + Fraction(1, 2)) / rate)
+        for tick in range(int(duration_s * rate))
     ]
-    levels = [PartLevels(grain=0.0 if part.generated else 4.0) for part in parts]
-    data, traces = encode_spliced_video(parts, levels, reader, seed=0)
-    into.write_bytes(data)
-    return traces
+    return [frame.rgb() for frame in READER.frames_at(path, moments).frames]  # type: ignore[union-attr]
+
+
+def encode_pictures(
+    pictures: Iterable[Rgb], rate: Fraction, codec: str, options: dict[str, str]
+) -> bytes:
+    track = VideoTrackSettings(
+        codec=codec, width=WIDTH, height=HEIGHT, rate=rate, time_base=1 / rate, options=options
+    )
+    with ClipWriter("mp4", track) as writer:
+        for tick, rgb in enumerate(pictures):
+            writer.add_picture(rgb, tick=tick)
+        return writer.finish()
 
 
 def count_exact_ends(
@@ -100,26 +132,26 @@ def count_exact_ends(
     """
     right = total = 0
     for piece in pieces:
-        parts = piece.notes[SPLICE]
-        video, first = Path(piece.clip.location), 0
-        starts = []
-        for name, n_frames in parts:
-            starts.append((sources[name.partition("+")[0]], first, n_frames))
-            first += n_frames
-        for (one, begin, _n_one), (other, cut, _) in itertools.pairwise(starts):
-            before, after = (_read(video, tick, rate) for tick in (cut - 1, cut))
-            last, start = _read(one, cut - 1 - begin, rate), _read(other, 0, rate)
+        ends, cuts = [], [0]
+        for name, n_frames in piece.notes[SPLICE]:
+            ends.append(_read(sources[name.partition("+")[0]], [0, n_frames - 1], rate))
+            cuts.append(cuts[-1] + n_frames)
+        beside = [tick for cut in cuts[1:-1] for tick in (cut - 1, cut)]
+        shown = iter(_read(Path(piece.clip.location), beside, rate))
+        for (_, last), (start, _) in itertools.pairwise(ends):
+            before, after = next(shown), next(shown)
             total += 2
             right += _distance(before, last) < _distance(before, start)
             right += _distance(after, start) < _distance(after, last)
     return right, total
 
 
-def _read(path: Path, tick: int, rate: int) -> Rgb:
-    frames = READER.frames_at(path, [int((tick + 0.5) * MICROSECONDS / rate)])
-    rgb = frames.frames[0].rgb()  # type: ignore[union-attr]
-    assert rgb.shape == (HEIGHT, WIDTH, 3)
-    return rgb
+def _read(path: Path, ticks: Sequence[int], rate: int) -> list[Rgb]:
+    frames = READER.frames_at(path, [int((tick + 0.5) * MICROSECONDS / rate) for tick in ticks])
+    return [
+        fit_picture_inside(frame.rgb(), width=WIDTH, height=HEIGHT)
+        for frame in frames.frames  # type: ignore[union-attr]
+    ]
 
 
 def _distance(one: Rgb, other: Rgb) -> float:

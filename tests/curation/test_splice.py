@@ -1,10 +1,12 @@
 """`[splice]`: long videos with exact ground truth whose files do not reveal the generated segments."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("lance", reason="needs the extra `eval`")
@@ -16,6 +18,8 @@ from curation.splices import (
     build_run,
     count_exact_ends,
     draw_sources,
+    encode_pictures,
+    read_pictures,
     splice_badly,
 )
 from footage import film, write_clip
@@ -29,8 +33,10 @@ from unreel.curation.audit.clip_features import AuditFeatureSet
 from unreel.curation.audit.label_leaks import LabelLeakFinding, audit_label_leaks
 from unreel.curation.audit.windows import read_window_features
 from unreel.curation.curation_run import run_curation
+from unreel.curation.normalise import FrameCoordinateMapping
 from unreel.curation.recipe import parse_curation_recipe
-from unreel.curation.splice.clip import measure_grain
+from unreel.curation.splice.clip import SplicedPartReader, encode_spliced_video
+from unreel.curation.splice.plan import SplicedPart
 from unreel.curation.splice.step import SPLICE
 from unreel.curation.state import CurationState
 from unreel.media.normalise import NormalisedClipFormat
@@ -123,12 +129,12 @@ def test_a_splice_without_matched_grain_leaks(tmp_path: Path) -> None:
     windows = []
     for number in range(10):
         into = tmp_path / f"{number}.mp4"
-        traces = splice_badly(real[4 * number : 4 * number + 4], [made[number]], into, form=FORM)
+        spans = splice_badly(real[4 * number : 4 * number + 4], [made[number]], into, form=FORM)
         own = read_window_features(
             into,
             clip=into.name,
             group=into.name,
-            segments=[trace.span for trace in traces],
+            segments=spans,
             reader=READER,
         )
         assert not isinstance(own, Failure)
@@ -172,14 +178,36 @@ def test_odd_sizes_variable_rates_and_silence_can_be_spliced(tmp_path: Path) -> 
     assert not getattr(sound, "samples", sound).any()  # type: ignore[union-attr]
 
 
-def test_grain_is_measured_in_flat_blocks() -> None:
-    import numpy as np
+def test_the_codec_generation_of_the_source_is_hidden(tmp_path: Path) -> None:
+    """The same pictures from two generations: the packets of the halves differ when joined as they are."""
+    pictures = film(3, n_frames=24, width=WIDTH, height=HEIGHT)
+    files = {str(crf): tmp_path / f"{crf}.mp4" for crf in (20, 32)}
+    for crf, path in files.items():
+        path.write_bytes(write_clip(pictures, rate=RATE, crf=int(crf)))
+    part = SplicedPart(
+        clip="20",  # type: ignore[arg-type]  a name in the place of a hash
+        start_s=Fraction(0),
+        n_frames=24,
+        crop=None,
+        mapping=FrameCoordinateMapping(),
+        generated=False,
+    )
+    parts = [part, replace(part, clip="32")]  # type: ignore[arg-type]
+    reader = SplicedPartReader(READER, files, FORM)  # type: ignore[arg-type]
+    joined = [rgb for path in files.values() for rgb in read_pictures(path, FORM.rate)]
+    plain = encode_pictures(joined, FORM.rate, "libx264", {"qp": "18", "bf": "0", "g": "48"})
+    matched, _ = encode_spliced_video(parts, reader, seed=0)
+    assert _compare_halves(matched, tmp_path) < _compare_halves(plain, tmp_path) / 10
 
-    rng = np.random.default_rng(0)
-    flat = np.full((64, 96, 3), 128.0)
-    for sigma in (1.0, 3.0, 6.0):
-        noisy = np.clip(np.rint(flat + rng.normal(0, sigma, (64, 96, 1))), 0, 255)
-        assert measure_grain(noisy.astype(np.uint8)) == pytest.approx(sigma, rel=0.15)
+
+def _compare_halves(data: bytes, folder: Path) -> float:
+    """Return the difference of the mean logarithmic packet sizes of the halves, without their starts."""
+    path = folder / "joined.mp4"
+    path.write_bytes(data)
+    scan = READER.scan(path)
+    assert not isinstance(scan, Failure)
+    first, second = (np.log(scan.packet_bytes[begin : begin + 16]).mean() for begin in (8, 32))
+    return abs(float(first - second))
 
 
 def test_spliced_videos_need_a_format() -> None:

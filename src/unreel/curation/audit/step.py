@@ -123,7 +123,7 @@ class _SplicedWindows:
     def __init__(self, bench: CurationContext, pieces: SegmentTable) -> None:
         self._bench = bench
         self._step = VersionedCurationStep(
-            name=f"{AUDIT}-windows", version=1, finds=TypeAdapter(ClipWindowFeatures)
+            name=f"{AUDIT}-windows", version=2, finds=TypeAdapter(ClipWindowFeatures)
         )
         self._subjects = ReiterableStream(
             lambda: (

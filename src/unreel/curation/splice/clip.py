@@ -1,10 +1,11 @@
-"""Encoding of a spliced video: all parts decoded, matched in grain and loudness, and encoded as one stream."""
+"""Encoding of a spliced video: one coarse codec generation of all parts, then grain, and one loudness."""
 
+import io
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -18,38 +19,27 @@ from unreel.core.span import MICROSECONDS, TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Trace
 from unreel.curation.inject.clip_injection import align_clip_sound
 from unreel.curation.splice.plan import SplicedPart
-from unreel.media.decode import Rgb
+from unreel.media.decode import Rgb, decode_frames
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
+from unreel.media.messages import MAX_PIXELS
 from unreel.media.normalise import NormalisedClipFormat, fit_picture_inside
 from unreel.media.reader import MediaReader
 from unreel.media.render import crop_picture
-from unreel.media.scan import compute_grey_levels
 from unreel.media.sound import NoSound
+from unreel.media.timeline import read_frame_timeline
 
 Value = TypeVar("Value")
 Floats = NDArray[np.float32]
 Samples = NDArray[np.int16]
 _CHUNK_BYTES: Final = 64 << 20
 """Frames of one request to the decoder."""
-_MEASURED: Final = 5
-"""Frames of a part in which the grain is measured."""
-_BLOCK: Final = 16
-_FLAT_SHARE: Final = 0.25
-"""Fraction of the blocks of a frame that are flat enough to show grain alone."""
-_LEAST_GRAIN: Final = 1.0
-MOST_GRAIN: Final = 6.0
-"""Standard deviation in grey levels: textured footage looks grainier than it is."""
+_COARSE_QUANTISER: Final = 36
+"""Quantiser of the common codec generation: it removes grain and the coding errors of finer sources."""
+_GRAIN: Final = 2.0
+"""Standard deviation of the added grain, in grey levels."""
+_GRAIN_SHIFT: Final = 16
 _MOST_GAIN: Final = 10.0
 _SILENT: Final = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartLevels:
-    """Grain to add to a part, as a standard deviation in grey levels, and its sound."""
-
-    grain: float
-    sound: Samples | None = None
-    """48 kHz, one channel; None for silence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +82,6 @@ class SplicedPartReader:
         """
         return _require_success(self.reader.probe(self.files[part.clip]))
 
-    def grain(self, part: SplicedPart) -> float:
-        """Return the median grain of some frames of the part."""
-        count = min(_MEASURED, part.n_frames)
-        indices = sorted({(2 * i + 1) * part.n_frames // (2 * count) for i in range(count)})
-        window = part.mapping.shown_in
-        rows = slice(round(window.y0 * self.form.height), round(window.y1 * self.form.height))
-        columns = slice(round(window.x0 * self.form.width), round(window.x1 * self.form.width))
-        levels = [measure_grain(fitted[rows, columns]) for _, fitted in self.frames(part, indices)]
-        return float(np.median(levels))
-
     def sound(self, part: SplicedPart) -> Samples | None:
         """Return the sound of the part; `None` if the clip has none."""
         sound = self.reader.sound(self.files[part.clip])
@@ -113,34 +93,13 @@ class SplicedPartReader:
         ]
 
 
-def measure_grain(rgb: Rgb) -> float:
-    """Return the standard deviation of the noise in the flat blocks of a picture, in grey levels."""
-    grey = compute_grey_levels(rgb).astype(np.float32)
-    across = grey[:, :-2] - 2 * grey[:, 1:-1] + grey[:, 2:]
-    fine = (across[:-2] - 2 * across[1:-1] + across[2:]) / 6
-    rows, columns = (side // _BLOCK for side in fine.shape)
-    if not rows or not columns:
-        return float(fine.std()) if fine.size else 0.0
-    blocks = fine[: rows * _BLOCK, : columns * _BLOCK].reshape(rows, _BLOCK, columns, _BLOCK)
-    return float(np.quantile(blocks.std(axis=(1, 3)), _FLAT_SHARE))
-
-
-def match_levels(parts: Sequence[SplicedPart], reader: SplicedPartReader) -> list[PartLevels]:
-    """Return levels that give all parts the grain of the grainiest one, and one loudness.
-
-    If one part has no sound, the video is silent: a silent part would be visible in the file.
-    """
-    own = np.minimum([reader.grain(part) for part in parts], MOST_GRAIN)
-    # Old grain is smoothed by its codec: every part also gets fresh grain of the same level.
-    target = 2 * max(_LEAST_GRAIN, float(own.max())) ** 2
-    grains = np.sqrt(target - own**2).tolist()
-    sounds = _match_loudness(parts, reader) if reader.form.sound == "kept" else [None] * len(parts)
-    return [PartLevels(grain=g, sound=s) for g, s in zip(grains, sounds, strict=True)]
-
-
 def _match_loudness(
     parts: Sequence[SplicedPart], reader: SplicedPartReader
 ) -> list[Samples | None]:
+    """Return the sounds of the parts in one loudness, `None` for silence.
+
+    If one part has no sound, the video is silent: a silent part would be visible in the file.
+    """
     sounds = []
     for part in parts:
         sound = reader.sound(part)
@@ -161,49 +120,64 @@ def _measure_loudness(sound: Samples) -> float:
 
 
 def encode_spliced_video(
-    parts: Sequence[SplicedPart],
-    levels: Sequence[PartLevels],
-    reader: SplicedPartReader,
-    *,
-    seed: int,
+    parts: Sequence[SplicedPart], reader: SplicedPartReader, *, seed: int
 ) -> tuple[bytes, tuple[Trace, ...]]:
     """Encode the parts as one mp4 file with one quantiser and key frames at fixed distances.
 
-    Return the file and its ground truth: each generated part and each injected trace.
+    All parts first get one coarse codec generation, which hides the earlier ones, and then the same grain.
     """
     form, rng = reader.form, np.random.default_rng(seed)
-    grain = rng.standard_normal((form.height + _BLOCK, form.width + _BLOCK), np.float32)
-    track = VideoTrackSettings(
+    pictures, traces = _encode_coarsely(parts, reader)
+    size = (form.height + _GRAIN_SHIFT, form.width + _GRAIN_SHIFT)
+    grain = np.float32(_GRAIN) * rng.standard_normal(size, np.float32)
+    sound = SoundTrackSettings(codec="aac", channels=1) if form.sound == "kept" else None
+    sounds = _match_loudness(parts, reader) if sound else [None] * len(parts)
+    tick = 0
+    with ClipWriter("mp4", _build_track(form, form.crf), sound=sound) as writer:
+        for part, samples in zip(parts, sounds, strict=True):
+            first = tick
+            for rgb in islice(pictures, part.n_frames):
+                writer.add_picture(_add_grain(rgb, grain, rng), tick=tick)
+                tick += 1
+            writer.add_sound(_fit_sound(samples, first, tick, form.rate))
+        return writer.finish(), traces
+
+
+def _encode_coarsely(
+    parts: Sequence[SplicedPart], reader: SplicedPartReader
+) -> tuple[Iterator[Rgb], tuple[Trace, ...]]:
+    """Return the pictures after one coarse codec generation, and the ground truth."""
+    form, traces, tick = reader.form, list[Trace](), 0
+    with ClipWriter("mp4", _build_track(form, _COARSE_QUANTISER)) as writer:
+        for part in parts:
+            sources = []
+            for at_s, rgb in reader.frames(part, range(part.n_frames)):
+                writer.add_picture(rgb, tick=tick)
+                sources.append(convert_to_microseconds(at_s))
+                tick += 1
+            traces += _build_truth(part, sources, tick - part.n_frames, form.rate)
+        file = io.BytesIO(writer.finish())
+    timeline = read_frame_timeline(file, max_pixels=MAX_PIXELS)
+    frames = decode_frames(file, timeline, indices=range(tick), max_pixels=MAX_PIXELS)
+    return (frame.rgb for frame in frames), tuple(traces)
+
+
+def _build_track(form: NormalisedClipFormat, quantiser: int) -> VideoTrackSettings:
+    return VideoTrackSettings(
         codec="libx264",
         width=form.width,
         height=form.height,
         rate=form.rate,
         time_base=1 / form.rate,
-        options={"qp": str(form.crf), "preset": "veryfast"}
+        options={"qp": str(quantiser), "preset": "veryfast"}
         | {"bf": "0", "g": "48", "sc_threshold": "0"},
     )
-    sound = SoundTrackSettings(codec="aac", channels=1) if form.sound == "kept" else None
-    traces: list[Trace] = []
-    tick = 0
-    with ClipWriter("mp4", track, sound=sound) as writer:
-        for part, level in zip(parts, levels, strict=True):
-            sources = []
-            for at_s, rgb in reader.frames(part, range(part.n_frames)):
-                writer.add_picture(_add_grain(rgb, grain, level.grain, rng), tick=tick)
-                sources.append(convert_to_microseconds(at_s))
-                tick += 1
-            first = tick - part.n_frames
-            writer.add_sound(_fit_sound(level.sound, first, tick, form.rate))
-            traces += _build_truth(part, sources, first, form.rate)
-        return writer.finish(), tuple(traces)
 
 
-def _add_grain(rgb: Rgb, grain: Floats, level: float, rng: np.random.Generator) -> Rgb:
-    if not level:
-        return rgb
-    top, left = rng.integers(_BLOCK, size=2)
+def _add_grain(rgb: Rgb, grain: Floats, rng: np.random.Generator) -> Rgb:
+    top, left = rng.integers(_GRAIN_SHIFT, size=2)
     height, width, _ = rgb.shape
-    fresh = grain[top : top + height, left : left + width] * np.float32(level)
+    fresh = grain[top : top + height, left : left + width]
     return np.clip(np.rint(rgb + fresh[..., None]), 0, 255).astype(np.uint8)
 
 

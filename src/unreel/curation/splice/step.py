@@ -18,7 +18,7 @@ from unreel.curation.inject.step import StoredTrace
 from unreel.curation.normalise import StoredClip, store_clip_by_hash
 from unreel.curation.recipe import SpliceSection
 from unreel.curation.segment import ClipSegment, ExcludedSegment
-from unreel.curation.splice.clip import SplicedPartReader, encode_spliced_video, match_levels
+from unreel.curation.splice.clip import SplicedPartReader, encode_spliced_video
 from unreel.curation.splice.plan import (
     SplicedPart,
     SplicedVideoPlan,
@@ -82,7 +82,7 @@ def run_splice_step(
     subjects = [_build_splice_request(plan, form) for plan in plans]
     step = VersionedCurationStep(
         name=SPLICE,
-        version=1,
+        version=2,
         settings={"form": to_json_values(form), "seed": seed},
         finds=TypeAdapter(SplicedClip),
     )
@@ -130,7 +130,7 @@ def _splice_video(
                 for clip in dict.fromkeys(part.clip for part in parts)
             }
             own = SplicedPartReader(reader, files, form)
-            data, traces = encode_spliced_video(parts, match_levels(parts, own), own, seed=draw)
+            data, traces = encode_spliced_video(parts, own, seed=draw)
             changed = (find_clip_change(clip, file) for clip, file in files.items())
             if failure := next((own for own in changed if own is not None), None):
                 return failure
