@@ -11,6 +11,7 @@ small disk), and the packages faketime, postgresql and curl.
 import argparse
 import hashlib
 import json
+import shutil
 import sys
 import tempfile
 import threading
@@ -50,10 +51,12 @@ from reliability.trial import Chat, Trial, chat_server
 from scripted import ANSWERS
 from studio import free_port
 from synthesise import ClipRecipe, synthesise
-from unreel.annotation.studio.settings import load_studio_secrets
+from unreel.annotation.studio.settings import CLIPS
 from unreel.engine.location import StorageLocation
 
-N_CLIPS = 240
+N_CLIPS = 120
+DRAIN_S = 600.0
+"""Time for all work to end once the faults are over."""
 N_PICTURES = 4
 TOKEN = "chaos"
 MODEL = "vllm/qwen3-vl"
@@ -129,14 +132,15 @@ class EvalBench:
 
     def add(self, name: str, place: Callable[[int], StorageLocation], **settings: Any) -> None:
         """Add evaluations named `name`; `place` is the location of a run by its number."""
-        chat, cut_chat = self.day.open_chat(name, delay_s=0.25)
+        chat, cut_chat = self.day.open_chat(name)
         folder = _make(self.day.folder / name.replace(" ", "-"))
         whole = StorageLocation(str(folder / "whole"))
         trial = Trial(benchmark=self.manifest, place=whole, chat=chat, folder=folder, begun=[])
         if self.truth is None:
-            ended = trial.run()
+            ended = trial.start().end(within_s=DRAIN_S)
             assert ended.status == 0, ended.stderr
             self.truth = ended.scores, trial.texts()
+        chat.delay_s = 0.25
         trial = replace(trial, chat=cut_chat, **settings)
         load = EvalLoad(LoadRecord(name), trial, place, self.truth, self.day.is_over)
         self.day.loads.append(load)
@@ -226,15 +230,18 @@ def add_campaign(day: ChaosDay, postgres: Any, picture: bytes, program: Path) ->
         "label-studio", port, folder=folder, values=values, environment=environment
     )
     day.add_service(service)
-    state = folder / "state" / "unreel" / "studio"
+    state = folder / "state" / "studio"
     proxy = day.open_proxy("label-studio", port)
     environment |= day.add_clock("push and pull")
-    environment["LABEL_STUDIO_API_KEY"] = load_studio_secrets(state).token
+    own = _make(folder / "commands")  # a state folder whose server is the proxy
+    shutil.copy(state / "secrets.json", own)
+    told = {"address": f"http://127.0.0.1:{proxy.port}", "media": str(state / CLIPS)}
+    (own / "studio.json").write_text(json.dumps(told))
     load = CampaignLoad(
         LoadRecord("campaign"),
-        f"http://127.0.0.1:{proxy.port}",
+        told["address"],
         ledger,
-        state,
+        own,
         _make(folder / "films"),
         picture,
         environment,
@@ -289,15 +296,21 @@ def run_day(options: argparse.Namespace) -> dict[str, Any]:
 
     with open_day(options) as day:
         note({"ready_s": day.ready_s})
-        threads = [threading.Thread(target=run_load, args=(load,)) for load in day.loads]
+        threads = [
+            threading.Thread(target=run_load, args=(load,), daemon=True) for load in day.loads
+        ]
         for thread in threads:
             thread.start()
         schedule = FaultSchedule(day.faults, options.seed, 60 * options.minutes, note)
         schedule.run()
         note({"faults": "over"})
         day.is_over.set()
-        for thread in threads:
-            thread.join()
+        until_s = time.monotonic() + DRAIN_S
+        for load, thread in zip(day.loads, threads, strict=True):
+            thread.join(max(0.0, until_s - time.monotonic()))
+            words = f"the work did not end within {DRAIN_S:g} s"
+            load.record.expect(words, holds=not thread.is_alive())
+        note({"work": "ended"})
         records = [schedule.record, *(load.record for load in day.loads)]
         starts = {service.name: service.n_starts for service in day.services}
         return {

@@ -97,7 +97,7 @@ class CampaignLoad:
                      "--annotators", people, "--overlap", str(len(PEOPLE)), "--trusted"],
             "pull": [CAMPAIGN],
         }[name]  # fmt: skip
-        command = [*UNREEL, "annotate", name, *words, "--url", self.address, "--json"]
+        command = [*UNREEL, "annotate", name, *words, "--state", str(self.state), "--json"]
         environment = os.environ | dict(self.environment)  # noqa: TID251  handed on to a child
         log = self.state / f"{name}.log"
         with log.open("wb") as err:
@@ -111,7 +111,7 @@ class CampaignLoad:
             if time.monotonic() > until_s:
                 self.record.expect(f"{name} took over {COMMAND_S:g} s", holds=False)
                 process.kill()
-            time.sleep(0.2)
+            time.sleep(1)
         await_gone(kin)
         words_of_it = log.read_text(errors="replace")[-1500:]
         self.record.count(f"{name}: status {status}")

@@ -81,7 +81,7 @@ class EvalLoad:
             if time.monotonic() > until_s:
                 self.record.expect(f"an attempt took over {ATTEMPT_S:g} s", holds=False)
                 started.process.kill()
-            time.sleep(0.2)
+            time.sleep(1)
         await_gone(kin)
         self.record.count(f"attempts with status {status}")
         if "ray" not in trial.options:  # Ray prints tracebacks of its own

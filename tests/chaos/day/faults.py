@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import sys
 import threading
 import time
 from collections import Counter
@@ -41,6 +42,7 @@ class LoadRecord:
 
     def expect(self, sentence: str, *, holds: bool) -> None:
         if not holds:
+            sys.stderr.write(f"{self.name}: {sentence}\n")
             with self.guard:
                 self.violations.append(sentence)
 
