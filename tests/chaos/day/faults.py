@@ -155,7 +155,7 @@ def set_clock(target: str, file: Path) -> ChaosFault:
 
 @dataclass
 class FaultSchedule:
-    """Faults in random order, each once before any is repeated; two at once, one per target."""
+    """Faults in random order, each once in every deck; two at once, one per target."""
 
     faults: Sequence[ChaosFault]
     seed: int
@@ -163,6 +163,8 @@ class FaultSchedule:
     log: Callable[[dict[str, Any]], None]
     record: LoadRecord = field(default_factory=lambda: LoadRecord("faults"))
     _deck: list[ChaosFault] = field(default_factory=list)
+    _postponed: set[ChaosFault] = field(default_factory=set)
+    """Faults whose target did not run: they are in the next deck twice."""
     _busy: set[str] = field(default_factory=set)
 
     def run(self) -> None:
@@ -185,8 +187,7 @@ class FaultSchedule:
                 self.record.expect(f"{fault.kind} of {fault.target}: {detail}", holds=False)
             self._busy.discard(fault.target)
             if detail == NOT_RUNNING:
-                with self.record.guard:
-                    self._deck.append(fault)
+                self._postponed.add(fault)
                 time.sleep(0.2)
                 continue
             took_s = time.monotonic() - began_s - at_s
@@ -196,8 +197,10 @@ class FaultSchedule:
 
     def _take(self, chance: random.Random) -> ChaosFault | None:
         with self.record.guard:
-            if not self._deck:
-                self._deck = chance.sample(self.faults, len(self.faults))
+            if all(one.target in self._busy for one in self._deck):
+                waiting = [*self.faults, *self._postponed]
+                self._deck += chance.sample(waiting, len(waiting))
+                self._postponed.clear()
             found = next((one for one in self._deck if one.target not in self._busy), None)
             if found is not None:
                 self._deck.remove(found)

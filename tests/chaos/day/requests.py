@@ -21,6 +21,8 @@ REPLY_WITHIN_S = 300.0
 N_CLIENTS = 3
 USER_HEADER = "X-Auth-Request-Email"
 ENDS_WITHIN_S = 600.0
+MOST_OPEN_CASES = 6
+"""No clip is dropped while so many cases are open: a slow machine must finish them at the end."""
 
 
 @dataclass
@@ -123,9 +125,10 @@ class DeskLoad:
         with httpx.Client(base_url=self.address, timeout=REPLY_WITHIN_S) as client:
             client.headers.update({"origin": self.address, USER_HEADER: "ada@example.org"})
             while not self.is_over.is_set():
-                self.record.count("uploads")
-                self._upload(client, padded(self.picture, number), f"{number}.mp4")
-                number += 1
+                if self._count_open() < MOST_OPEN_CASES:
+                    self.record.count("uploads")
+                    self._upload(client, padded(self.picture, number), f"{number}.mp4")
+                    number += 1
                 self.is_over.wait(4)
         until_s = time.monotonic() + ENDS_WITHIN_S
         while self._count_open() and time.monotonic() < until_s:
