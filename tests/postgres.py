@@ -45,6 +45,11 @@ class Postgres:
         """Folder of its own programs."""
         return self._programs
 
+    @property
+    def pid(self) -> int:
+        """Its own process id; 0 while it is down."""
+        return self._server.pid if self._server is not None else 0
+
     def address(self, database: str = "postgres") -> str:
         """What a ledger or another client opens."""
         return f"postgresql://{USER}:{self.password}@127.0.0.1:{self.port}/{database}"

@@ -1,38 +1,23 @@
 """Commands in the Dockerfile, compose.yaml, systemd units and manifests: real commands with real options."""
 
 import configparser
-import importlib.util
 import json
 import re
 import shlex
-import sys
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 import yaml
 
+from deploy.compose import COMPOSE, ROOT, STAGES, read_service_command
 from unreel.cli.main import unreel
 from unreel.core.settings import read_environment_settings
 
-ROOT = Path(__file__).parents[2]
-COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
 UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
 JOBS = [ROOT / "deploy" / "kubernetes" / f"{name}.yaml" for name in ("eval", "curate")]
 
 
-def load_image_script() -> Any:
-    spec = importlib.util.spec_from_file_location("image", ROOT / ".ci" / "image.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["image"] = module  # a dataclass looks its module up
-    spec.loader.exec_module(module)
-    return module
-
-
-STAGES = load_image_script().read_stages((ROOT / "Dockerfile").read_text(encoding="utf-8"))
 TARGETS = [name for name in STAGES if name != "base"]
 
 
@@ -85,13 +70,6 @@ def test_images_install_only_extras_that_exist() -> None:
     assert len(installed) == len(TARGETS)
     for extra in ",".join(installed).split(","):
         assert re.search(rf"(?m)^{extra} = \[", pyproject), extra
-
-
-def read_service_command(name: str) -> list[str]:
-    """Return the complete command of a service of compose.yaml, with an example for each variable."""
-    service = COMPOSE["services"][name]
-    entry = json.loads(STAGES[service["build"]["target"]].last("ENTRYPOINT"))
-    return [*entry, *(re.sub(r"\$\{\w+.*?\}", "always-real", word) for word in service["command"])]
 
 
 SERVICES = [name for name, service in COMPOSE["services"].items() if "build" in service]

@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,20 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     """A small disk of its own."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    if os.geteuid() != 0 or not mount("-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)):
+    with small_disk(folder, megabytes=4):
+        yield folder
+
+
+@contextmanager
+def small_disk(folder: Path, *, megabytes: int) -> Iterator[Path]:
+    """Mount a small disk over an empty folder."""
+    size = f"size={megabytes}m"
+    if os.geteuid() != 0 or not mount("-t", "tmpfs", "-o", size, "tmpfs", str(folder)):
         pytest.skip("mounting is not permitted here: run as root to see a full disk")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def mount(*words: str) -> bool:

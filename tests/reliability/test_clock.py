@@ -22,14 +22,19 @@ SLEEP = "import select, time; time.sleep = lambda s: select.select([], [], [], s
 @pytest.fixture
 def clock(tmp_path: Path) -> dict[str, str]:
     """An environment in which the file `clock` says how wrong the wall clock is."""
+    return build_clock_environment(tmp_path / "clock")
+
+
+def build_clock_environment(file: Path) -> dict[str, str]:
+    """An environment in which `file` says how wrong the wall clock is."""
     name = "faketime/libfaketimeMT.so.1"
     library = next((Path(f) / name for f in _LIBRARIES if (Path(f) / name).exists()), None)
     if library is None:
         pytest.skip("libfaketime is absent: apt-get install faketime")
-    (tmp_path / "clock").write_text("+0")
+    file.write_text("+0")
     return {
         "LD_PRELOAD": str(library),
-        "FAKETIME_TIMESTAMP_FILE": str(tmp_path / "clock"),
+        "FAKETIME_TIMESTAMP_FILE": str(file),
         "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     }

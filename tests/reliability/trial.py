@@ -29,6 +29,11 @@ AT_ONCE = 4
 """Questions under way at a time."""
 
 
+def say_label(question: bytes) -> str:
+    """The answer to a question, from its frames alone."""
+    return f"<answer>{hashlib.sha256(question).digest()[0] % 2}</answer>"
+
+
 @dataclass
 class Chat:
     """A chat server on loopback: answers from the frames alone, and the first `lets` at once.
@@ -40,6 +45,8 @@ class Chat:
     lets: int = sys.maxsize
     n_written: int = 10
     """Tokens of each answer, as the server counts them."""
+    delay_s: float = 0
+    say: Callable[[bytes], str] = say_label
     asked: list[str] = field(default_factory=list)
     released: threading.Event = field(default_factory=threading.Event)
     guard: threading.Lock = field(default_factory=threading.Lock)
@@ -75,8 +82,8 @@ def chat_server() -> Iterator[Chat]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             chat.note(self.headers["idempotency-key"])
-            said = f"<answer>{hashlib.sha256(body).digest()[0] % 2}</answer>"
-            message = {"role": "assistant", "content": said}
+            time.sleep(chat.delay_s)
+            message = {"role": "assistant", "content": chat.say(body)}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
             usage = {"prompt_tokens": 100, "completion_tokens": chat.n_written}
             reply = {"id": "1", "object": "chat.completion", "choices": [choice], "usage": usage}

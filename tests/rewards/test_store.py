@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,6 +78,29 @@ def test_the_claim_of_an_ended_process_is_found(
         QuestionClaimState.INTERRUPTED if ask_once else QuestionClaimState.OURS
     )
     assert alive.n_interrupted == (not ask_once)
+
+
+def test_an_answer_that_comes_while_the_database_is_away_is_stored_once_it_is_back(
+    postgres: "Postgres",
+) -> None:
+    store = SqlRewardStore(postgres.create_schema(f"rewards_{next(_NUMBERS)}"), lease_s=0.6)
+    try:
+        assert store.claim("answered") is QuestionClaimState.OURS
+        assert store.claim("failed") is QuestionClaimState.OURS
+        postgres.kill()
+        try:
+            store.store("answered", ANSWER)
+            store.release("failed")
+        finally:
+            postgres.start()
+        until_s = time.monotonic() + 60
+        while store.claim("failed") is QuestionClaimState.BUSY and time.monotonic() < until_s:
+            time.sleep(0.1)
+        assert store.claim("answered") == ANSWER
+        store.release("failed")
+        assert store.claim("failed") is QuestionClaimState.OURS
+    finally:
+        store.close()
 
 
 def test_two_services_ask_each_question_once(

@@ -3,6 +3,7 @@
 import os
 import secrets
 import threading
+from collections import deque
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -86,6 +87,7 @@ class SqlRewardStore:
         self._lease_s, self._ask_once = lease_s, ask_once
         self._owner = secrets.token_hex(8)
         self._closed = threading.Event()
+        self._unwritten: deque[Executable] = deque()
         self.n_interrupted = 0
         """Number of claims of ended processes that were found."""
         try:
@@ -127,11 +129,11 @@ class SqlRewardStore:
     def store(self, key: str, answer: CachedAnswer, /) -> None:
         """Store the answer to a claimed question."""
         row = update(_ANSWERS).where(_ANSWERS.c.key == key)
-        self._change(row.values(answer=answer.text, box_space=answer.box_space))
+        self._end_claim(row.values(answer=answer.text, box_space=answer.box_space))
 
     def release(self, key: str, /) -> None:
         """End this process's claim of a question that got no answer."""
-        self._change(delete(_ANSWERS).where(*_build_lease_filter(key, self._owner)))
+        self._end_claim(delete(_ANSWERS).where(*_build_lease_filter(key, self._owner)))
 
     def read_reward(self, reward_id: str) -> str | None:
         """Return the stored JSON of the reward with this id; `None` if there is none."""
@@ -163,11 +165,24 @@ class SqlRewardStore:
         with self._writing, self._engine.begin() as connection:
             return bool(connection.execute(change).rowcount)
 
+    def _end_claim(self, change: Executable) -> None:
+        """Execute a change that ends a claim; without the database, the heartbeat executes it later.
+
+        The claim of a living process is never taken over, so a lost change would block its question.
+        """
+        try:
+            self._change(change)
+        except SQLAlchemyError:
+            self._unwritten.append(change)
+
     def _beat(self) -> None:
         while not self._closed.wait(self._lease_s / 3):
             with suppress(SQLAlchemyError):
                 own = update(_OWNERS).where(_OWNERS.c.owner == self._owner)
                 self._change(own.values(seen_at=self._now))
+                while self._unwritten:
+                    self._change(self._unwritten[0])
+                    self._unwritten.popleft()
 
 
 def _build_lease_filter(key: str, owner: str) -> tuple[ColumnElement[bool], ...]:
