@@ -2,8 +2,9 @@
 
     python .ci/extras.py [--wheel FILE] [--uv PROGRAM] [EXTRA ...]    # default: all extras and `base`
 
-Runs `unreel --help`, `unreel review --sample`, `unreel doctor` and, with the extra eval, `unreel eval` in each environment, and prints one line for each. A line that failed has the
-last words of its message, and the exit status is 1. For a nightly run: each environment is resolved from the index.
+Runs `unreel --help`, `unreel review --sample`, `unreel doctor` and, with the extra eval, `unreel eval` and `report` in
+each environment, and prints one line for each. A line that failed has the last words of its message, and the exit
+status is 1. For a nightly run: each environment is resolved from the index.
 """
 
 import argparse

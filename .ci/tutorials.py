@@ -117,7 +117,8 @@ def try_tutorial(
     environment["UV_CACHE_DIR"] = subprocess.check_output(
         [options.uv, "cache", "dir"], text=True
     ).strip()
-    environment |= {"HOME": str(folder), "UV": options.uv, "VIRTUAL_ENV": str(env)}
+    environment |= {"HOME": str(folder), "OMP_NUM_THREADS": "1"}
+    environment |= {"UV": options.uv, "VIRTUAL_ENV": str(env)}
     environment |= {"PATH": f"{env}/bin:{store.programs}:/usr/local/bin:/usr/bin:/bin"}
     environment |= {"PGHOST": "127.0.0.1", "PGPORT": str(store.port), "PGDATABASE": "postgres"}
     environment |= {"PGUSER": USER, "PGPASSWORD": store.password, "CLIPS": CLIPS}

@@ -69,7 +69,7 @@ class Console:
             yield found[1]
         finally:
             server.terminate()
-            server.communicate(timeout=60)
+            server.communicate(timeout=180)  # it finishes the requests that run
 
     def split(self, command: str) -> list[str]:
         """Return the words of a command, with this environment's `unreel` and `python`."""
@@ -165,6 +165,7 @@ def main() -> None:
         "UNREEL_LEDGER": "campaign.db",
         "UNREEL_STATE": str(folder / "state"),
         "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",  # a tiny model gains nothing from threads, which wait for each other
     }
     console = Console(folder, {**os.environ, **state})  # noqa: TID251  handed on to commands
 
