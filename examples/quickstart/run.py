@@ -165,7 +165,7 @@ def main() -> None:
         "UNREEL_LEDGER": "campaign.db",
         "UNREEL_STATE": str(folder / "state"),
         "HF_HUB_OFFLINE": "1",
-        "OMP_NUM_THREADS": "1",  # a tiny model gains nothing from threads, which wait for each other
+        "OMP_NUM_THREADS": "1",  # as in the tests of tiny models
     }
     console = Console(folder, {**os.environ, **state})  # noqa: TID251  handed on to commands
 
