@@ -2,8 +2,9 @@
 
     python .ci/extras.py [--wheel FILE] [--uv PROGRAM] [EXTRA ...]    # default: all extras and `base`
 
-Runs `unreel --help` and `unreel doctor` in each environment, and prints one line for each. A line that failed has the
-last words of its message, and the exit status is 1. For a nightly run: each environment is resolved from the index.
+Runs `unreel --help`, `unreel review --sample`, `unreel doctor` and, with the extra eval, `unreel eval` and `report` in
+each environment, and prints one line for each. A line that failed has the last words of its message, and the exit
+status is 1. For a nightly run: each environment is resolved from the index.
 """
 
 import argparse
@@ -42,12 +43,14 @@ def try_extra(extra: str, resolution: str, wheel: Path, uv: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         python = str(Path(folder, "bin", "python"))
         program = str(Path(folder, "bin", "unreel"))
-        wanted = f"unreel @ {wheel.absolute().as_uri()}"
+        # As a direct requirement the wheel alone would be lowered, and nothing that it requires.
+        wanted = ["-r", str(ROOT / "pyproject.toml"), f"unreel @ {wheel.absolute().as_uri()}"]
         if extra != BASE:
-            wanted = wanted.replace("unreel", f"unreel[{extra}]", 1)
-        install = ["pip", "install", "-q", "--python", python, "--resolution", resolution, wanted]
-        for command in ([uv, "venv", "-q", folder], [uv, *install], [program, "--help"]):
-            done = subprocess.run(command, check=False, capture_output=True, text=True)
+            wanted += ["--extra", extra]
+        install = ["pip", "install", "-q", "--python", python, "--resolution", resolution, *wanted]
+        review = [program, "review", "--sample", "--out", "review", "--json"]
+        for command in ([uv, "venv", "-q", folder], [uv, *install], [program, "--help"], review):
+            done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
             if done.returncode:
                 return " ".join(done.stderr.split())[-400:] or f"status {done.returncode}"
         # Its status is that of the sandbox of this machine.
@@ -57,7 +60,21 @@ def try_extra(extra: str, resolution: str, wheel: Path, uv: str) -> str:
         if not done.stdout:
             return " ".join(done.stderr.split())[-400:]
         found = json.loads(done.stdout)["extras"]
-        return "" if extra == BASE or found[extra] else "doctor finds it incomplete"
+        if extra != BASE and not found[extra]:
+            return "doctor finds it incomplete"
+        return try_eval(program, folder) if found["eval"] else ""
+
+
+def try_eval(program: str, folder: str) -> str:
+    """Evaluate a baseline on synthesised clips; return the problem, or an empty text."""
+    eval_ = ["eval", "sample/clips/manifest.csv", "--model", "coin", "--protocol", "reality"]
+    for words in (["curate", "init", "--sample"], eval_, ["report", "runs", "--out", "report"]):
+        done = subprocess.run(
+            [program, *words], cwd=folder, check=False, capture_output=True, text=True
+        )
+        if done.returncode:
+            return " ".join(done.stderr.split())[-400:] or f"status {done.returncode}"
+    return ""
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ model is a tiny one with random weights. See docs/quickstart.md.
 import argparse
 import os
 import re
+import resource
 import shlex
 import shutil
 import subprocess
@@ -68,7 +69,7 @@ class Console:
             yield found[1]
         finally:
             server.terminate()
-            server.communicate(timeout=60)
+            server.communicate(timeout=180)  # it finishes the requests that run
 
     def split(self, command: str) -> list[str]:
         """Return the words of a command, with this environment's `unreel` and `python`."""
@@ -85,9 +86,16 @@ class Console:
         return time.monotonic()
 
     def stop_clock(self, command: str, started: float) -> None:
-        """Print and store the seconds of the command."""
+        """Print and store the seconds of the command, and print the processor time so far."""
         self.seconds.append((command, time.monotonic() - started))
-        print(f"# {self.seconds[-1][1]:.1f} s", flush=True)
+        spent = measure_processor_time()
+        print(f"# {self.seconds[-1][1]:.1f} s; processor time so far {spent:.1f} s", flush=True)
+
+
+def measure_processor_time() -> float:
+    """Return the processor seconds of all commands that ended."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def write_clips(folder: Path, *, n_clips: int) -> None:
@@ -157,6 +165,7 @@ def main() -> None:
         "UNREEL_LEDGER": "campaign.db",
         "UNREEL_STATE": str(folder / "state"),
         "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",  # as in the tests of tiny models
     }
     console = Console(folder, {**os.environ, **state})  # noqa: TID251  handed on to commands
 
@@ -191,9 +200,9 @@ def main() -> None:
     print(f"\n{'seconds':>8}  command")
     for command, seconds in console.seconds:
         print(f"{seconds:8.1f}  {command[:90]}")
-    print(
-        f"{sum(seconds for _, seconds in console.seconds):8.1f}  total; open {folder}/report/index.html"
-    )
+    print(f"{sum(seconds for _, seconds in console.seconds):8.1f}  total")
+    print(f"{measure_processor_time():8.1f}  processor time of all commands and servers")
+    print(f"open {folder}/report/index.html")
 
 
 if __name__ == "__main__":

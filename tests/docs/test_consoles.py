@@ -58,6 +58,8 @@ def test_every_command_of_a_page_works_and_prints_what_is_shown(
     typed = read_console((ROOT / page).read_text(encoding="utf-8"))
     assert len(typed) > 5
     for command, shown in typed:
+        if command.startswith("pip install "):
+            continue  # .ci/tutorials.py installs
         done = subprocess.run(
             [shutil.which("bash") or "bash", "-c", command],
             cwd=here,

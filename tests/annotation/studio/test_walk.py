@@ -130,7 +130,7 @@ def _read_commands(studio: Studio, postgres: Postgres) -> list[str]:
     postgres.drop_database(database)
     found = []
     for command, _ in read_console(PAGE.read_text(encoding="utf-8")):
-        if command.startswith(("python3 -m venv", "label-studio/bin/pip")):
+        if command.startswith(("pip install", "python3 -m venv", "label-studio/bin/pip")):
             continue
         here = command.removeprefix("sudo -u postgres ").replace("5432", str(postgres.port))
         found.append(re.sub(r"\bcampaigns\b", database, here))
