@@ -1,6 +1,5 @@
 """Two minutes of the chaos day: kills, stops, cut replies, a full disk and wrong clocks break no invariant."""
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -22,7 +21,6 @@ SCRIPT = Path(__file__).parent / "chaos_day.py"
 def test_two_minutes_of_chaos_break_no_invariant() -> None:
     command = [sys.executable, str(SCRIPT), "--minutes", "2", "--seed", "1"]
     command += ["--label-studio", str(studio_program())]
-    command += ["--ray"] if importlib.util.find_spec("ray") else []
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.stdout, done.stderr[-3000:]
     result = json.loads(done.stdout)
