@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, BrowserClipCopy
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, AnnotatorClipCopy
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import ConsensusMethod, ConsensusRule, SettledTask
 from unreel.annotation.judgements import VoteAnswer
@@ -92,7 +92,7 @@ def simulate_votes(
 
 def _task(number: int) -> AnnotationTask:
     name = f"clip {number:06d}"
-    copy = BrowserClipCopy(
+    copy = AnnotatorClipCopy(
         clip=compute_placeholder_clip_id("simulated", name),
         location=f"{number}.mp4",
         rate=Fraction(25),

@@ -21,7 +21,7 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Annotator,
-    BrowserClipCopy,
+    AnnotatorClipCopy,
     Campaign,
     TaskAssignment,
 )
@@ -126,7 +126,7 @@ def _prepare(ledger: Ledger, name: str, n: int) -> tuple[Campaign, list[Annotati
 
 
 def _task(name: str) -> AnnotationTask:
-    copy = BrowserClipCopy(
+    copy = AnnotatorClipCopy(
         clip=read_clip_id(digest("clip", name), "drawn"),
         location=f"{name}.mp4",
         rate=Fraction(24),

@@ -8,7 +8,7 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Annotator,
-    BrowserClipCopy,
+    AnnotatorClipCopy,
     Campaign,
     TaskAssignment,
 )
@@ -29,11 +29,11 @@ CAMPAIGN = Campaign(
 
 def copy_of(
     name: str, *, rate: Fraction = Fraction(30000, 1001), n_frames: int = 90
-) -> BrowserClipCopy:
+) -> AnnotatorClipCopy:
     """A copy of a clip that is nowhere."""
     place = f"{name}.mp4"
     size = {"width": 64, "height": 48}
-    return BrowserClipCopy(
+    return AnnotatorClipCopy(
         clip=compute_placeholder_clip_id(name), location=place, rate=rate, n_frames=n_frames, **size
     )
 

@@ -10,7 +10,7 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Annotator,
-    BrowserClipCopy,
+    AnnotatorClipCopy,
     Campaign,
     PrefillStudyArm,
     TaskAssignment,
@@ -65,7 +65,7 @@ def lay_out(root: Path, names: Sequence[str]) -> Path:
 def task_of(bench: Path, name: str, *, is_known: bool = False) -> AnnotationTask:
     """The task about that clip, with its planted fault as known answer."""
     recipe = recipe_of(name)
-    copy = BrowserClipCopy(
+    copy = AnnotatorClipCopy(
         clip=compute_clip_id(bench / f"{name}.mp4"),
         location=f"{name}.mp4",
         rate=recipe.rate,

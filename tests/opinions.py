@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from unreel.annotation.campaign import AnnotationTask, BrowserClipCopy
+from unreel.annotation.campaign import AnnotationTask, AnnotatorClipCopy
 from unreel.annotation.judgements import AnyValue, RatingAnswer, TraceAnswer
 from unreel.annotation.opinion import UnstoredOpinion
 from unreel.core.box import Box
@@ -19,7 +19,7 @@ N_FRAMES = 90
 
 def task(name: str = "a", *, known: AnyValue | None = None) -> AnnotationTask:
     """A task about one clip of three seconds."""
-    copy = BrowserClipCopy(
+    copy = AnnotatorClipCopy(
         clip=compute_placeholder_clip_id(name),
         location=f"{name}.mp4",
         rate=Fraction(30000, 1001),

@@ -16,7 +16,7 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Annotator,
-    BrowserClipCopy,
+    AnnotatorClipCopy,
     Campaign,
     TaskAssignment,
 )
@@ -101,7 +101,7 @@ def prepare(
 def make_task(interface: AnnotationInterface, name: str) -> AnnotationTask:
     names = (name,) if interface.n_clips == 1 else (f"{name}-a", f"{name}-b")
     copies = tuple(
-        BrowserClipCopy(
+        AnnotatorClipCopy(
             clip=read_clip_id(digest("clip", each), "a test"),
             location=f"{each}.mp4",
             rate=Fraction(30000, 1001),

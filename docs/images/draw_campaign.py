@@ -18,7 +18,7 @@ from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
-    BrowserClipCopy,
+    AnnotatorClipCopy,
     Campaign,
     TaskAssignment,
 )
@@ -136,7 +136,7 @@ def make_task(media: Path, recipe: ClipRecipe) -> AnnotationTask:
     clip = synthesise(recipe)
     name = f"{recipe.scene}-{recipe.seed:03d}"
     (media / f"{name}.mp4").write_bytes(clip)
-    copy = BrowserClipCopy(
+    copy = AnnotatorClipCopy(
         clip=compute_bytes_clip_id(clip),
         location=f"{name}.mp4",
         rate=recipe.rate,

@@ -14,7 +14,7 @@ from unreel.annotation.browser_copies import (
     build_clip_copy_urls,
     make_browser_copies,
 )
-from unreel.annotation.campaign import BrowserClipCopy
+from unreel.annotation.campaign import AnnotatorClipCopy
 from unreel.core.content_ids import compute_clip_id
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
@@ -50,7 +50,7 @@ def clips(tmp_path: Path) -> dict[str, Path]:
 
 def copy_all(
     clips: dict[str, Path], place: StorageLocation, key: bytes = b"a secret"
-) -> dict[str, BrowserClipCopy | Failure]:
+) -> dict[str, AnnotatorClipCopy | Failure]:
     wanted = [ClipCopyRequest(name, str(path)) for name, path in clips.items()]
     heard: list[ClipCopyResult] = []
     access = ClipAccessSettings(settings=read_environment_settings())
@@ -70,7 +70,7 @@ def test_every_clip_becomes_constant_in_rate_from_zero_on_and_a_broken_one_stops
     assert isinstance(found.pop("broken"), Failure)
     with open_media_reader(read_environment_settings(), trusted=False) as reader:
         for name, copy in found.items():
-            assert isinstance(copy, BrowserClipCopy), name
+            assert isinstance(copy, AnnotatorClipCopy), name
             facts = reader.probe(place.path / copy.location)
             assert not isinstance(facts, Failure)
             assert not facts.video.variable_rate, name
@@ -79,10 +79,10 @@ def test_every_clip_becomes_constant_in_rate_from_zero_on_and_a_broken_one_stops
             assert facts.video.pixel_format == "yuv420p"
             assert (facts.video.n_frames, facts.video.average_rate) == (copy.n_frames, copy.rate)
     late = found["late"]
-    assert isinstance(late, BrowserClipCopy)
+    assert isinstance(late, AnnotatorClipCopy)
     assert (late.rate, late.n_frames) == (NTSC, 12)
     turned = found["turned"]
-    assert isinstance(turned, BrowserClipCopy)
+    assert isinstance(turned, AnnotatorClipCopy)
     assert (turned.width, turned.height) == (192, 128)
 
 
@@ -99,7 +99,7 @@ def test_names_tell_nothing_of_the_source_and_a_second_run_makes_nothing(
     for path in clips.values():
         assert not any(compute_clip_id(path)[:8] in name for name in place.names())
     other = copy_all({"plain": clips["plain"]}, place, key=b"another secret")["plain"]
-    assert isinstance(other, BrowserClipCopy)
+    assert isinstance(other, AnnotatorClipCopy)
     assert other.location not in stamps, "who has the original and no key cannot tell the name"
 
 
@@ -107,7 +107,7 @@ def test_a_copy_without_its_facts_is_made_again(clips: dict[str, Path], tmp_path
     place = StorageLocation(str(tmp_path / "clips"))
     one = {"plain": clips["plain"]}
     (copy,) = copy_all(one, place).values()
-    assert isinstance(copy, BrowserClipCopy)
+    assert isinstance(copy, AnnotatorClipCopy)
     place.put(copy.location, b"half of it")
     place.remove(f"{copy.location}.json")
     assert copy_all(one, place)["plain"] == copy
@@ -117,7 +117,7 @@ def test_a_copy_without_its_facts_is_made_again(clips: dict[str, Path], tmp_path
 def test_the_index_lies_before_the_pictures(clips: dict[str, Path], tmp_path: Path) -> None:
     place = StorageLocation(str(tmp_path / "clips"))
     (copy,) = copy_all({"plain": clips["plain"]}, place).values()
-    assert isinstance(copy, BrowserClipCopy)
+    assert isinstance(copy, AnnotatorClipCopy)
     data = place.read(copy.location)
     assert data.index(b"moov") < data.index(b"mdat")
     assert move_mp4_index_first(data) == data
@@ -153,7 +153,7 @@ def test_a_browser_fetches_parts_of_a_copy_in_a_store_by_its_link_and_nobody_wit
 ) -> None:
     place = s3 / "copies"
     made = copy_all({"plain": clips["plain"]}, place)["plain"]
-    assert isinstance(made, BrowserClipCopy)
+    assert isinstance(made, AnnotatorClipCopy)
     assert copy_all({"plain": clips["plain"]}, place)["plain"] == made
     (link,) = build_clip_copy_urls(place, [made.location])
     part = urllib.request.Request(link, headers={"Range": "bytes=4-11"})

@@ -10,7 +10,7 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Annotator,
-    BrowserClipCopy,
+    AnnotatorClipCopy,
     Campaign,
 )
 from unreel.annotation.judgements import (
@@ -30,8 +30,8 @@ from unreel.core.trace import Trace
 
 def _copy(
     name: str = "a", rate: Fraction = Fraction(30000, 1001), n_frames: int = 90
-) -> BrowserClipCopy:
-    return BrowserClipCopy(
+) -> AnnotatorClipCopy:
+    return AnnotatorClipCopy(
         clip=compute_placeholder_clip_id(name),
         location=f"{name}.mp4",
         rate=rate,

@@ -17,7 +17,7 @@ from unreel.core.trace import Category, Trace
 from unreel.creators.config import CreatorRecipeSection
 from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput, GeneratedClip
 from unreel.recipes.validation import validate_recipe_sections
-from unreel.testing.creators import CreatorKit, KitCreatorContext, sample_briefs
+from unreel.testing.creators import CreatorKit, FakeCreatorContext, sample_briefs
 
 
 def section(kind: str = "inject", **keys: Any) -> CreatorRecipeSection:
@@ -41,7 +41,7 @@ def make(told: CreatorRecipeSection, brief: ClipBrief, folder: Path) -> Generate
     async def once() -> GeneratedClip | Failure:
         creator = opened(told)
         try:
-            return await creator.make(brief, KitCreatorContext(folder))
+            return await creator.make(brief, FakeCreatorContext(folder))
         finally:
             await creator.close()
 

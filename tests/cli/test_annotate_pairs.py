@@ -15,13 +15,13 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Annotator,
-    BrowserClipCopy,
+    AnnotatorClipCopy,
     Campaign,
 )
 from unreel.annotation.judgements import AnnotationRecord, PreferenceAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.pairs import read_pair_file
-from unreel.annotation.tasks import TaskClip, build_annotation_tasks, select_task_clips
+from unreel.annotation.tasks import TaskClip, build_annotation_tasks, select_clips_of_pairs
 from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.errors import InvalidSettingError
 from unreel.core.verdict import Position
@@ -29,9 +29,9 @@ from unreel.core.verdict import Position
 NAMES = [f"c{number:02d}" for number in range(40)]
 
 
-def copy(name: str) -> BrowserClipCopy:
+def copy(name: str) -> AnnotatorClipCopy:
     rate = Fraction(25)
-    return BrowserClipCopy(
+    return AnnotatorClipCopy(
         clip=compute_placeholder_clip_id(name),
         location=name,
         rate=rate,
@@ -139,6 +139,6 @@ def test_a_campaign_asks_about_the_chosen_pairs_alone() -> None:
         subjects, copies, interface=AnnotationInterface.PREFERENCE, prefill={}, pairs=tuple(pairs)
     )
     assert [task.names for task in tasks] == [("c00", "c02")]
-    assert select_task_clips(subjects, [("c00", "c02")]) == [subjects[0], subjects[2]]
+    assert select_clips_of_pairs(subjects, [("c00", "c02")]) == [subjects[0], subjects[2]]
     with pytest.raises(InvalidSettingError, match="--pairs"):
-        select_task_clips(subjects, [("c00", "c99")])
+        select_clips_of_pairs(subjects, [("c00", "c99")])

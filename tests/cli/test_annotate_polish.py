@@ -17,7 +17,7 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Annotator,
-    BrowserClipCopy,
+    AnnotatorClipCopy,
     Campaign,
 )
 from unreel.annotation.judgements import AnnotationRecord, RatingAnswer
@@ -82,7 +82,7 @@ def ledger(tmp_path: Path) -> Path:
 
 def _task(name: str) -> AnnotationTask:
     rate = Fraction(25)
-    copy = BrowserClipCopy(
+    copy = AnnotatorClipCopy(
         clip=compute_bytes_clip_id(name.encode()),
         location=name,
         rate=rate,

@@ -18,7 +18,7 @@ from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput
 from unreel.media.reader import MediaReader, run_trusted_task
 from unreel.media.sound import ClipSound
 from unreel.recipes.validation import validate_recipe_sections
-from unreel.testing.creators import CreatorKit, KitCreatorContext, sample_briefs
+from unreel.testing.creators import CreatorKit, FakeCreatorContext, sample_briefs
 
 READER = MediaReader(run_trusted_task)
 
@@ -44,7 +44,7 @@ def make(brief: ClipBrief, folder: Path, **keys: Any) -> GeneratedClip | Failure
     async def once() -> GeneratedClip | Failure:
         creator = opened(**keys)
         try:
-            return await creator.make(brief, KitCreatorContext(folder))
+            return await creator.make(brief, FakeCreatorContext(folder))
         finally:
             await creator.close()
 

@@ -14,7 +14,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CreatorRecipeSection
 from unreel.creators.contract import ClipBrief, Creator, CreatorInput, GeneratedClip
-from unreel.testing.creators import SCENES, CreatorKit, KitCreatorContext
+from unreel.testing.creators import SCENES, CreatorKit, FakeCreatorContext
 
 BRIEF = ClipBrief(
     id="beach", setting=CreatorInput.TEXT, text="", width=64, height=48, duration_us=1, seed=0
@@ -30,7 +30,7 @@ def opened(folder: Path, *asked: str, fetch_mb: int = 1) -> Creator:
 def make(creator: Creator, tmp_path: Path, brief: ClipBrief = BRIEF) -> GeneratedClip | Failure:
     desk = tmp_path / "desk"
     desk.mkdir(exist_ok=True)
-    return asyncio.run(creator.make(brief, KitCreatorContext(desk)))
+    return asyncio.run(creator.make(brief, FakeCreatorContext(desk)))
 
 
 @pytest.fixture

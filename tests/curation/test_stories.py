@@ -38,7 +38,7 @@ from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.endpoint.model_families import match_model_family
 from unreel.reviewers.endpoint.reviewer import build_chat_request_body
-from unreel.reviewers.factory import OpenedReviewer
+from unreel.reviewers.factory import ReviewerWithPrices
 
 pytest.importorskip("sklearn", reason="needs the extra `curate`")
 
@@ -203,7 +203,7 @@ def clip(tmp_path: Path, reader) -> Clip:
 
 def told(clip: Clip, teller: Teller, reader) -> str | Failure:
     with closing(ReviewDispatcher(reader)) as desk:
-        return asyncio.run(describe_clip(clip, OpenedReviewer(teller), desk=desk))
+        return asyncio.run(describe_clip(clip, ReviewerWithPrices(teller), desk=desk))
 
 
 def test_a_story_is_asked_for_with_eight_frames_and_the_storyboard_prompt(clip, reader) -> None:

@@ -17,7 +17,7 @@ from unreel.evaluation.review import Review, build_review_questions, probe_clip_
 from unreel.media.access import open_media_reader
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
-from unreel.reviewers.factory import OpenedReviewer
+from unreel.reviewers.factory import ReviewerWithPrices
 
 RECIPE = ClipRecipe(n_frames=12, width=200, height=120, seed=3)
 Says = Callable[[str], str | Failure]
@@ -53,7 +53,7 @@ def clip(tmp_path_factory) -> Path:
 
 def asked(file: Path, reviewer: Weathercock, *, protocol: str = "trace", **settings) -> Review:
     inquiry = build_review_questions([protocol], {"sampling": "uniform-2"})
-    held = [OpenedReviewer(reviewer)]
+    held = [ReviewerWithPrices(reviewer)]
 
     async def go(reader) -> Review:
         found = probe_clip_file(file, reader)

@@ -36,7 +36,7 @@ from unreel.media.access import open_media_reader
 from unreel.media.sampling import parse_sampling
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.contract import InputKind, ReviewRequest
-from unreel.reviewers.factory import OpenedReviewer
+from unreel.reviewers.factory import ReviewerWithPrices
 
 MINUTE = 60_000_000
 
@@ -200,7 +200,7 @@ def review(file: Path, reviewer: WindowReviewer, *, n_questions: int = 12, **ask
     async def go(reader) -> Review:
         clip = probe_clip_file(file, reader)
         assert not isinstance(clip, Failure)
-        opened = [OpenedReviewer(reviewer)]
+        opened = [ReviewerWithPrices(reviewer)]
         return await review_clip(clip, opened, inquiry=inquiry, desk=ReviewDispatcher(reader))
 
     with open_media_reader(EnvironmentSettings(), trusted=True) as reader:

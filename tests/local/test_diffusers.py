@@ -26,7 +26,7 @@ from unreel.creators.contract import ClipBrief, Creator, CreatorInput, Generated
 from unreel.creators.diffusers import DiffusersCreatorConfig
 from unreel.creators.pipeline_families import FAMILIES, FamilyName
 from unreel.media.reader import MediaReader, run_trusted_task
-from unreel.testing.creators import CreatorKit, KitCreatorContext, sample_frame
+from unreel.testing.creators import CreatorKit, FakeCreatorContext, sample_frame
 
 pytestmark = pytest.mark.filterwarnings("default")
 Tiny = Callable[[FamilyName], Path]
@@ -65,7 +65,7 @@ def make(told: CreatorRecipeSection, brief: ClipBrief, desk: Path) -> GeneratedC
     async def once() -> GeneratedClip | Failure:
         creator = told.opener(settings=EnvironmentSettings()).open()
         try:
-            return await creator.make(brief, KitCreatorContext(desk))
+            return await creator.make(brief, FakeCreatorContext(desk))
         finally:
             await creator.close()
 
@@ -133,7 +133,7 @@ def test_weights_that_are_damaged_are_told_for_every_clip(tiny: Tiny, tmp_path: 
     shutil.copytree(tiny("ltx"), damaged)
     next((damaged / "transformer").glob("*.safetensors")).write_bytes(b"no weights")
     creator = section("ltx", damaged).opener(settings=EnvironmentSettings()).open()
-    outcomes = [asyncio.run(creator.make(BRIEF, KitCreatorContext(tmp_path))) for _ in range(2)]
+    outcomes = [asyncio.run(creator.make(BRIEF, FakeCreatorContext(tmp_path))) for _ in range(2)]
     assert outcomes[0] == outcomes[1]
     assert isinstance(outcomes[0], Failure)
     assert "LTXPipeline of 'ltx' cannot be loaded" in outcomes[0].detail

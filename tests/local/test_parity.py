@@ -27,7 +27,7 @@ from unreel.engine.storage_access import (
 from unreel.media.access import open_media_reader
 from unreel.reviewers.ask import AskedQuestionResult, ClipInputLoader, ReviewDispatcher
 from unreel.reviewers.contract import ReviewRequest
-from unreel.reviewers.factory import OpenedReviewer
+from unreel.reviewers.factory import ReviewerWithPrices
 from unreel.reviewers.local.checkpoint import read_checkpoint
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.input_format import FamilyName, Form
@@ -108,7 +108,7 @@ def test_a_lesson_is_the_question_that_is_asked_to_the_last_number(
     async def ask() -> list[AskedQuestionResult]:
         with closing(bench.desk()) as desk:
             return [
-                await desk.ask(e.question, e.clips, OpenedReviewer(reviewer), name=e.name)
+                await desk.ask(e.question, e.clips, ReviewerWithPrices(reviewer), name=e.name)
                 for e in asked_about
             ]
 

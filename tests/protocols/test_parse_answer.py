@@ -3,7 +3,7 @@
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, TraceVerdict
 from unreel.protocols.answer_text import parse_answer_text
-from unreel.protocols.presentation import format_clip_heading, format_frame_time
+from unreel.protocols.presentation import format_frame_time, format_question_clip_heading
 from unreel.protocols.protocol import get_protocol
 
 
@@ -38,4 +38,4 @@ def test_marks_tell_seconds_or_a_clock_and_number_clips_from_one() -> None:
 
     assert format_frame_time(Fraction(75, 2)) == "37.50 s"
     assert format_frame_time(Fraction(151, 2), "clock") == "01:15.50"
-    assert format_clip_heading(1) == "Video 1:"
+    assert format_question_clip_heading(1) == "Video 1:"

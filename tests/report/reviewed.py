@@ -26,7 +26,7 @@ from unreel.report.review.provenance import (
     build_skipped_watermark_check,
 )
 from unreel.reviewers.ask import ReviewDispatcher
-from unreel.reviewers.factory import OpenedReviewer
+from unreel.reviewers.factory import ReviewerWithPrices
 
 NO_MANIFEST = C2paReadResult(
     state=C2paManifestState.ABSENT, says="The file carries no credentials."
@@ -49,7 +49,7 @@ def review_with(
     """What reviewers of those names say of the clip; each text answers one instrument."""
     protocols = list(dict.fromkeys(name for texts in said.values() for name in texts))
     inquiry = build_review_questions(protocols, {"sampling": sampling})
-    reviewers = [OpenedReviewer(SampleReviewer(name, texts)) for name, texts in said.items()]
+    reviewers = [ReviewerWithPrices(SampleReviewer(name, texts)) for name, texts in said.items()]
 
     async def go() -> Review:
         with open_media_reader(EnvironmentSettings(), trusted=True) as reader:

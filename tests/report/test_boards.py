@@ -28,7 +28,7 @@ from unreel.report.boards.contender_difference import (
     format_contender_difference,
 )
 from unreel.report.boards.coverage_and_cost import build_coverage_panel
-from unreel.report.boards.differences_panel import build_differences_panel
+from unreel.report.boards.differences_panel import build_pairwise_differences_panel
 from unreel.report.boards.entrant_metrics import get_entrant_metric
 from unreel.report.boards.ranking_panels import build_difficulty_panel, build_leaderboard_panel
 from unreel.report.boards.tables import BoardTableCell, BoardTableColumn, ReportTable
@@ -253,7 +253,7 @@ def test_no_number_with_an_interval_lacks_its_definition(instrument: str) -> Non
     )
     panels = (
         build_leaderboard_panel,
-        build_differences_panel,
+        build_pairwise_differences_panel,
         build_difficulty_panel,
         build_creators_panel,
         build_bias_panel,
@@ -344,7 +344,7 @@ def _first_line(
 
 def test_every_two_are_compared_and_told_apart_only_beyond_the_chance_of_so_many() -> None:
     broken = entrant("broken", CLIPS, NO_SORA)
-    panel = build_differences_panel(board_of(*SOUND, broken))
+    panel = build_pairwise_differences_panel(board_of(*SOUND, broken))
     assert panel is not None
     (table,) = panel.tables
     told = {tuple(cell.text for cell in line.cells[:2]): line.cells for line in table.lines}
@@ -357,4 +357,4 @@ def test_every_two_are_compared_and_told_apart_only_beyond_the_chance_of_so_many
     assert together.value == alone.value
     assert (together.low, together.high) == (alone.low, alone.high)
     assert (told["best", "last"][5].text, told["best", "middle"][5].text) == ("yes", "no")
-    assert build_differences_panel(board_of(SOUND[3], SOUND[4])) is None
+    assert build_pairwise_differences_panel(board_of(SOUND[3], SOUND[4])) is None

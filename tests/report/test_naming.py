@@ -16,7 +16,7 @@ from unreel.report.boards.board import (
     build_contender_names,
     build_unfilled_report_board,
 )
-from unreel.report.boards.differences_panel import build_differences_panel
+from unreel.report.boards.differences_panel import build_pairwise_differences_panel
 from unreel.report.entrants import ReportEntrant, group_entrants_by_questions
 
 CLIPS = [clip(f"real-{i}") for i in range(12)] + [clip(f"veo-{i}", "Veo") for i in range(12)]
@@ -101,7 +101,7 @@ def test_two_conditions_of_one_model_are_compared_on_the_clips_that_both_answere
         "seer · audio on",
         "seer · audio off",
     ]
-    panel = build_differences_panel(board)
+    panel = build_pairwise_differences_panel(board)
     assert panel is not None
     (line,) = panel.tables[0].lines
     assert [cell.text for cell in line.cells] == [
@@ -118,7 +118,7 @@ def test_reviewers_asked_about_more_and_about_less_are_compared_on_what_both_saw
     some = [one for one in CLIPS if int(one.name.partition("-")[2]) < 8]
     blind = replace(entrant("blind", some, WRONG), extent="first 16 clips")
     first, second = boards_of(seer(), blind)
-    panel = build_differences_panel(first, [second])
+    panel = build_pairwise_differences_panel(first, [second])
     assert panel is not None
     (table,) = panel.tables
     assert (
@@ -138,4 +138,4 @@ def test_reviewers_asked_about_more_and_about_less_are_compared_on_what_both_saw
 
 def test_nobody_is_compared_with_the_same_answers_on_another_board() -> None:
     first, second = boards_of(seer(), seer(extent="first 24 clips"))
-    assert build_differences_panel(first, [second]) is None
+    assert build_pairwise_differences_panel(first, [second]) is None

@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from unreel.annotation.campaign import AnnotationInterface, BrowserClipCopy
+from unreel.annotation.campaign import AnnotationInterface, AnnotatorClipCopy
 from unreel.annotation.consensus.outcome import SAME_FAULT
 from unreel.annotation.consensus.trace_matching import (
     AnnotatorTrace,
@@ -172,7 +172,7 @@ def _compare_opinions(one: AnnotatorOpinion, other: AnnotatorOpinion) -> Annotat
 
 def _iter_trace_agreements(
     clusters: Sequence[tuple[AnnotatorTrace, ...]],
-    copy: BrowserClipCopy,
+    copy: AnnotatorClipCopy,
     scene: str,
     pair: tuple[str, str],
 ) -> Iterator[AnnotatorPairAgreement]:

@@ -21,7 +21,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from unreel.annotation.campaign import BrowserClipCopy
+from unreel.annotation.campaign import AnnotatorClipCopy
 from unreel.core.clip import ClipId, VideoFacts
 from unreel.core.content_ids import compute_clip_id, digest
 from unreel.core.errors import MediaError
@@ -67,7 +67,7 @@ class ClipCopyResult:
     """Result of copying one clip for the browser: the copy, or the failure."""
 
     name: str
-    result: BrowserClipCopy | Failure
+    result: AnnotatorClipCopy | Failure
 
 
 def make_browser_copies(
@@ -143,7 +143,7 @@ def _make_browser_copy(
     place: StorageLocation,
     access: ClipAccessSettings,
     key: bytes,
-) -> BrowserClipCopy | Failure:
+) -> AnnotatorClipCopy | Failure:
     try:
         with provide_local_clip_file(one.location, access) as file:
             return _encode_browser_copy(file, one, reader, place, key=key)
@@ -158,7 +158,7 @@ def _encode_browser_copy(
     location: StorageLocation,
     *,
     key: bytes,
-) -> BrowserClipCopy | Failure:
+) -> AnnotatorClipCopy | Failure:
     facts = reader.probe(file)
     if isinstance(facts, Failure):
         return facts
@@ -186,14 +186,14 @@ def _encode_browser_copy(
 
 def _store_browser_copy(
     made: bytes, reader: "MediaReader", location: StorageLocation, *, clip: ClipId, name: str
-) -> BrowserClipCopy | Failure:
+) -> AnnotatorClipCopy | Failure:
     with tempfile.TemporaryDirectory(prefix="unreel-copy-") as room:
         file = OutputDirectory(Path(room)).write("copy.mp4", made)
         facts = reader.probe(file)
     if isinstance(facts, Failure):
         return facts
     video = facts.video
-    copy = BrowserClipCopy(
+    copy = AnnotatorClipCopy(
         clip=clip,
         location=name,
         rate=video.average_rate,
@@ -210,13 +210,15 @@ def _store_browser_copy(
     return copy
 
 
-def _find_stored_copy(location: StorageLocation, clip: ClipId, name: str) -> BrowserClipCopy | None:
+def _find_stored_copy(
+    location: StorageLocation, clip: ClipId, name: str
+) -> AnnotatorClipCopy | None:
     if location.size(_format_sidecar_name(name)) is None or location.size(name) is None:
         return None
     try:
         told = json.loads(location.read(_format_sidecar_name(name), most=4096))
         width, height = told["size"]
-        return BrowserClipCopy(
+        return AnnotatorClipCopy(
             clip=clip,
             location=name,
             rate=Fraction(told["rate"]),

@@ -86,7 +86,7 @@ class Campaign:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrowserClipCopy:
+class AnnotatorClipCopy:
     """Copy of a clip that annotators see: constant frame rate, and the first frame at time 0."""
 
     clip: ClipId
@@ -125,7 +125,7 @@ class AnnotationTask:
 
     names: tuple[str, ...]
     """Names of its entries in the benchmark: two, in alphabetical order, for a pair."""
-    copies: tuple[BrowserClipCopy, ...]
+    copies: tuple[AnnotatorClipCopy, ...]
     """One for each name, in their order."""
     group: str = ""
     """Tasks of one group show the same scene; "" if unknown."""

@@ -17,7 +17,7 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Annotator,
-    BrowserClipCopy,
+    AnnotatorClipCopy,
     Campaign,
 )
 from unreel.annotation.campaign_state import iter_valid_judgements, read_campaign_records
@@ -36,8 +36,8 @@ from unreel.annotation.tasks import (
     TaskClip,
     build_annotation_tasks,
     read_task_clips,
+    select_clips_of_pairs,
     select_known_answers,
-    select_task_clips,
 )
 from unreel.benchmarks.entry import Rejected
 from unreel.core.errors import InvalidSettingError
@@ -112,7 +112,7 @@ def push_campaign_tasks(
     rejected: list[Rejected] = []
     screen = get_annotation_screen(order.interface, question=order.question)
     subjects = read_task_clips(order.benchmark, interface=order.interface, refused=rejected.append)
-    subjects = select_task_clips(subjects, order.pairs)
+    subjects = select_clips_of_pairs(subjects, order.pairs)
     copies, failures = _copy_all_clips(subjects, desk, callbacks)
     tasks = build_annotation_tasks(
         subjects, copies, interface=order.interface, prefill=order.prefill, pairs=order.pairs
@@ -182,8 +182,8 @@ def write_screening_decisions(ledger: Ledger, campaign: str, file: Path) -> dict
 
 def _copy_all_clips(
     subjects: list[TaskClip], desk: CampaignPushContext, callbacks: JobCallbacks
-) -> tuple[dict[str, BrowserClipCopy], dict[str, Failure]]:
-    copies: dict[str, BrowserClipCopy] = {}
+) -> tuple[dict[str, AnnotatorClipCopy], dict[str, Failure]]:
+    copies: dict[str, AnnotatorClipCopy] = {}
     failures: dict[str, Failure] = {}
     progress = Progress()
 

@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from unreel.annotation.browser_copies import ClipCopyRequest
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, BrowserClipCopy
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, AnnotatorClipCopy
 from unreel.annotation.judgements import (
     VALUES,
     PreferenceAnswer,
@@ -69,7 +69,7 @@ def read_task_clips(
 
 def build_annotation_tasks(
     subjects: Iterable[TaskClip],
-    copies: Mapping[str, BrowserClipCopy],
+    copies: Mapping[str, AnnotatorClipCopy],
     *,
     interface: AnnotationInterface,
     prefill: Mapping[str, Value],
@@ -91,7 +91,7 @@ def build_annotation_tasks(
     ]
 
 
-def select_task_clips(
+def select_clips_of_pairs(
     subjects: Sequence[TaskClip], pairs: Sequence[tuple[str, str]]
 ) -> list[TaskClip]:
     """Return the clips in `pairs`, or all if empty; raise `InvalidSettingError` for an unknown clip."""

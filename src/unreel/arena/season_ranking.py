@@ -138,7 +138,7 @@ def iter_season_leaderboards(
         yield LeaderboardWithAnswers(play, standings)
 
 
-def iter_preference_leaderboards(
+def iter_pair_answers_and_leaderboards(
     folder: SeasonFolder, conditions: Sequence[str] = ()
 ) -> Iterator[PreferenceRatesWithAnswers]:
     """Yield the answers about pairs and their leaderboards under each of `conditions`; by default all.

@@ -16,7 +16,7 @@ from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.tables import read_table_rows
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.registry import LazyImport, NamedObjectRegistry
-from unreel.curation.recipe import ScreenRecipeSection
+from unreel.curation.recipe import ScreeningRecipeSection
 from unreel.curation.segment import ClipSegment, ExcludedSegment
 from unreel.curation.state import CurationJob, CurationState
 from unreel.media.scan import ClipScan
@@ -200,7 +200,7 @@ _CHOICES: Final = ("keep", "remove")
 
 
 def run_screen_step(
-    section: ScreenRecipeSection, work: CurationJob, state: CurationState
+    section: ScreeningRecipeSection, work: CurationJob, state: CurationState
 ) -> CurationState:
     """Keep the segments that pass every screen or that a person keeps; write the queue file again."""
     screens = [build_clip_screen(name, settings) for name, settings in section.screens.items()]

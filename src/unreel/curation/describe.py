@@ -37,7 +37,7 @@ from unreel.protocols.answer_text import strip_thinking
 from unreel.protocols.presentation import quote_text_for_prompt
 from unreel.protocols.reality.prompts import STORYBOARD
 from unreel.reviewers.ask import ReviewDispatcher
-from unreel.reviewers.factory import OpenedReviewer, ReviewerFactory
+from unreel.reviewers.factory import ReviewerFactory, ReviewerWithPrices
 
 EASY_LENGTH_S: Final = 5
 EASY_ACTIONS: Final = 1
@@ -137,7 +137,7 @@ _INSTRUMENT: Final = Instrument("storyboard", 1)
 
 
 async def describe_clip(
-    clip: Clip, teller: OpenedReviewer, *, desk: ReviewDispatcher
+    clip: Clip, teller: ReviewerWithPrices, *, desk: ReviewDispatcher
 ) -> str | Failure:
     """Ask the model `teller` to describe the clip, a local file, and return its text as one paragraph."""
     question = Question(subject=clip.id, instrument=_INSTRUMENT, condition=CONDITION)

@@ -73,7 +73,7 @@ class CurationStepForecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurationForecast:
-    """Forecast of a curation: its sources, steps, splits and problems. Without problems it can run."""
+    """Sources, steps, splits and problems of a curation; it can run if there are no problems."""
 
     name: str
     sources: tuple[SourceClipCounts, ...]

@@ -173,7 +173,7 @@ class NormaliseRecipeSection(RecipeSection):
         )
 
 
-class ScreenRecipeSection(RecipeSection):
+class ScreeningRecipeSection(RecipeSection):
     """`[screen]`: removes segments that cannot be judged; human decisions take precedence."""
 
     screens: dict[str, dict[str, Any]] = Field(default={"motion": {}}, max_length=MOST_PARTS)
@@ -265,7 +265,7 @@ class CurationRecipe(CurationGlobalSettings):
     duplicates: DuplicatesRecipeSection | None = None
     split: ShotSplitRecipeSection | None = None
     crop: CropRecipeSection | None = None
-    screen: ScreenRecipeSection | None = None
+    screen: ScreeningRecipeSection | None = None
     lengths: LengthsRecipeSection | None = None
     watermark: WatermarkRecipeSection | None = None
     inject: InjectRecipeSection | None = None

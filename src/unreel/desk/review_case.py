@@ -41,7 +41,7 @@ from unreel.report.review.index_page import (
 )
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.contract import ReviewRequest
-from unreel.reviewers.factory import OpenedReviewer
+from unreel.reviewers.factory import ReviewerWithPrices
 
 _TABLE: Final = "answers.lance"
 _COPIED: Final = ("text", "latency_us", "answered_by")
@@ -74,15 +74,15 @@ class CaseAnswerTable:
         with self._guard, build_writer_lock(self._table.place) as lock:
             TableWriter(self._table, lock=lock, observe=lambda _event, _n: None).replace([batch])
 
-    def wrap(self, opened: OpenedReviewer) -> OpenedReviewer:
+    def wrap(self, opened: ReviewerWithPrices) -> ReviewerWithPrices:
         """Return a reviewer that first looks for a stored answer, and stores each new answer."""
-        return OpenedReviewer(_AnswerStoringReviewer(opened, self), opened.price)
+        return ReviewerWithPrices(_AnswerStoringReviewer(opened, self), opened.price)
 
 
 class _AnswerStoringReviewer:
     """Reviewer that asks only questions without a stored answer, and stores each new answer."""
 
-    def __init__(self, opened: OpenedReviewer, answers: CaseAnswerTable) -> None:
+    def __init__(self, opened: ReviewerWithPrices, answers: CaseAnswerTable) -> None:
         self._reviewer, self._answers = opened.reviewer, answers
         self.name, self.wants = self._reviewer.name, self._reviewer.wants
         self.box_space, self.close = self._reviewer.box_space, self._reviewer.close
@@ -144,7 +144,7 @@ async def review_case(
     case: CaseRecord,
     tools: CaseReviewTools,
     chosen: OpenReviewerSet,
-    reviewers: Sequence[OpenedReviewer],
+    reviewers: Sequence[ReviewerWithPrices],
     on_step: OnStep,
 ) -> None:
     """Review the clip of a case, and write its evidence; an unreadable clip makes a failed case."""

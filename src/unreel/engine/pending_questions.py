@@ -46,7 +46,7 @@ class _ExactKeySet:
         return places[same], slots[same]
 
 
-class _IssuedKeys:
+class _IssuedQuestionKeys:
     """Keys that this run has issued: recent keys in a set, older keys in sorted index packs."""
 
     def __init__(self, mixer: KeyHasher) -> None:
@@ -159,8 +159,8 @@ class PendingQuestionFilter:
         return _StoredKeys(self._table, self._retry)
 
     @cached_property
-    def _given(self) -> _IssuedKeys:
-        return _IssuedKeys(self._stored.mixer)
+    def _given(self) -> _IssuedQuestionKeys:
+        return _IssuedQuestionKeys(self._stored.mixer)
 
     def sift(self, questions: Iterable[Row]) -> Iterator[Row]:
         """Yield each due question once, with its attempt number in the column `attempt`."""

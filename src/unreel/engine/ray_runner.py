@@ -324,7 +324,7 @@ class _StageActor:
 
 
 class _StartLogWriter:
-    """Sender of starts and finishes of rows to the actor with the start log, in batches."""
+    """Batches of started and finished rows, sent to the Ray actor that writes the start log."""
 
     def __init__(self, book: Any) -> None:
         self._book = book

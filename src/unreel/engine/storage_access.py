@@ -126,6 +126,6 @@ def provide_local_clip_file(location: str, access: ClipAccessSettings) -> Iterat
 def build_clip_access_settings(
     settings: EnvironmentSettings, *, trusted: bool = False, outside: bool = False
 ) -> ClipAccessSettings:
-    """Return the settings to open clips, with the object store from the environment."""
+    """Return the settings to open clips; options of the object store come from environment variables."""
     storage = read_storage_options(settings)
     return ClipAccessSettings(settings=settings, trusted=trusted, outside=outside, storage=storage)

@@ -112,7 +112,10 @@ class TableQuestionLoader:
 
 
 class DueTableQuestions:
-    """Due questions of a table, loaded on iteration; remote workers get `addresses`, and `fetch` once."""
+    """Questions of a table that still need an answer; their rows are loaded on iteration.
+
+    The Ray runner sends each worker `fetch` once and then `addresses` only.
+    """
 
     def __init__(self, addresses: Iterable[Row], source: TableQuestionSource) -> None:
         self.addresses = addresses

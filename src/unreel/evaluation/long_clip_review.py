@@ -26,7 +26,7 @@ from unreel.protocols.locate.verdict_texts import UNIT, format_segments_json
 from unreel.protocols.protocol import Mode
 from unreel.reviewers.ask import AskedQuestionResult, ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind
-from unreel.reviewers.factory import OpenedReviewer
+from unreel.reviewers.factory import ReviewerWithPrices
 
 SCANNED: Final = LOCATE.instrument.protocol
 _SHOWN: Final = 8
@@ -46,14 +46,14 @@ def needs_window_search(clip: Clip, settings: WindowSearchLimits | None) -> bool
     return settings is not None and convert_to_microseconds(clip.facts.video.duration_s) > LONG_US
 
 
-def select_frame_reviewers(reviewers: Sequence[OpenedReviewer]) -> list[OpenedReviewer]:
+def select_frame_reviewers(reviewers: Sequence[ReviewerWithPrices]) -> list[ReviewerWithPrices]:
     """Return the reviewers that take frames as input; others cannot be asked about a window."""
     return [opened for opened in reviewers if InputKind.FRAMES in opened.reviewer.wants]
 
 
 async def search_clip_with_reviewer(
     clip: Clip,
-    asked: OpenedReviewer,
+    asked: ReviewerWithPrices,
     *,
     condition: Condition,
     mode: Mode,

@@ -15,12 +15,12 @@ from unreel.evaluation.review import Review, ReviewQuestions, probe_clip_file, r
 from unreel.media.perturb import ClipVariant, plan_clip_variants
 from unreel.media.reader import MediaReader
 from unreel.reviewers.ask import ReviewDispatcher
-from unreel.reviewers.factory import OpenedReviewer
+from unreel.reviewers.factory import ReviewerWithPrices
 
 
 async def review_clip_variants(
     review: Review,
-    reviewers: Sequence[OpenedReviewer],
+    reviewers: Sequence[ReviewerWithPrices],
     *,
     inquiry: ReviewQuestions,
     desk: ReviewDispatcher,

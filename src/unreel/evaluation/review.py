@@ -43,7 +43,7 @@ from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.contract import ClipInput, InputKind, ShownFrame
-from unreel.reviewers.factory import OpenedReviewer, ReviewerFactory
+from unreel.reviewers.factory import ReviewerFactory, ReviewerWithPrices
 
 FRAMES: Final = 4
 """Of those that were shown; a notebook is saved with all that it shows."""
@@ -250,7 +250,7 @@ def probe_clip_file(file: Path, reader: MediaReader) -> Clip | Failure:
 
 async def review_clip(
     clip: Clip,
-    reviewers: Sequence[OpenedReviewer],
+    reviewers: Sequence[ReviewerWithPrices],
     *,
     inquiry: ReviewQuestions,
     desk: ReviewDispatcher,
@@ -269,7 +269,7 @@ async def review_clip(
             looks[wants] = asyncio.create_task(desk.show([clip], inquiry.condition, wants))
         return looks[wants]
 
-    async def hear(asked: OpenedReviewer, name: str) -> Opinion:
+    async def hear(asked: ReviewerWithPrices, name: str) -> Opinion:
         instrument = get_protocol(name).instrument
         question = Question(subject=clip.id, instrument=instrument, condition=inquiry.condition)
         answered = await desk.put(question, await look(asked.reviewer.wants), asked)
@@ -277,7 +277,7 @@ async def review_clip(
         on_opinion(opinion)
         return opinion
 
-    async def search(asked: OpenedReviewer, settings: WindowSearchLimits) -> Opinion:
+    async def search(asked: ReviewerWithPrices, settings: WindowSearchLimits) -> Opinion:
         condition, mode = inquiry.condition, inquiry.mode
         opinion = await search_clip_with_reviewer(
             clip, asked, condition=condition, mode=mode, desk=desk, settings=settings

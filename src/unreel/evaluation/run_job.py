@@ -192,7 +192,7 @@ class EvalRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvalOutcome:
+class EvalSummary:
     """Result of one evaluation of a run: counts of clips, answers, and skipped or rejected rows."""
 
     reviewer: str
@@ -221,7 +221,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     surveyed: LanceTable | None = None,
     wanted: Callable[[Row], bool] = lambda _question: True,
     callbacks: JobCallbacks = NO_CALLBACKS,
-) -> EvalOutcome:
+) -> EvalSummary:
     """Send every unanswered question of the run, and store the answers.
 
     The benchmark is read twice: for the clip properties, then for the questions. A long one is read
@@ -300,7 +300,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         )
         most = roll.n_entries * len(run.scope.conditions) - run.answers.count()
         asked = put("answers", questions, stage, table=run.answers, retry=again, most_due=most)
-    return EvalOutcome(
+    return EvalSummary(
         reviewer=opener.name,
         clips=looked_at,
         answers=asked,

@@ -104,7 +104,9 @@ class FrameHashMatcher:
     def thin(
         self, crowded: Hashes, draw: np.random.Generator, family: Callable[[Places], Places]
     ) -> Iterator[ClipIndexPairs]:
-        """Yield candidate pairs from crowded hash keys: neighbours, then one clip per family of copies.
+        """Yield a limited number of candidate pairs for hash keys that too many clips share.
+
+        Pairs of adjacent entries come first, then pairs with one clip of each family of copies.
 
         A key that stays crowded is split by further bits. If all its entries have one hash, such as
         that of a black frame, it yields no pairs: such a frame is no evidence of a copy.

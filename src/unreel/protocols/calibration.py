@@ -12,7 +12,7 @@ from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.realism.scorer import RealismRow
 from unreel.protocols.trace.ground_truth import TraceTruth
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.detection_metrics import ProbabilityCalibration, measure_probability_calibration
+from unreel.stats.detection_metrics import CalibrationMetrics, measure_probability_calibration
 
 _SCALE = (1.0, 5.0)
 
@@ -37,7 +37,7 @@ class RealismCalibrationTable:
 
 def measure_label_calibration(
     rows: Sequence[ScoredQuestion[Any, Any]], *, seed: int
-) -> ProbabilityCalibration:
+) -> CalibrationMetrics:
     """Measure the calibration of `trace` or `reality` labels, read as probabilities of 0 or 1.
 
     A reported confidence is ignored, so there are at most two bins: the clips called real and the

@@ -143,7 +143,7 @@ F1: Final = MetricDefinition(
 
 
 def build_detection_metric_definitions(group: str, ranks: str) -> tuple[MetricDefinition, ...]:
-    """Return the definitions of AUC and TPR; `ranks` is the verb phrase between two clips."""
+    """Return the definitions of AUC and TPR; `ranks` is a text such as "scores higher than"."""
     return (
         MetricDefinition(
             metric="auc",

@@ -82,6 +82,6 @@ def format_frame_time(at_s: Fraction, times: TimeFormat = "seconds") -> str:
     return f"{minutes:02d}:{float(rest):05.2f}"
 
 
-def format_clip_heading(number: int) -> str:
+def format_question_clip_heading(number: int) -> str:
     """Return the heading of clip `number`, counted from 1, for a question with several clips."""
     return f"Video {number}:"

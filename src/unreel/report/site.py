@@ -33,7 +33,7 @@ from unreel.report.boards.breakdown_panels import (
     iter_benchmark_part_panels,
 )
 from unreel.report.boards.coverage_and_cost import build_cost_panel, build_coverage_panel
-from unreel.report.boards.differences_panel import build_differences_panel
+from unreel.report.boards.differences_panel import build_pairwise_differences_panel
 from unreel.report.boards.ranking_panels import build_difficulty_panel, build_leaderboard_panel
 from unreel.report.boards.table_downloads import FOLDER as TABLES
 from unreel.report.boards.table_downloads import (
@@ -179,7 +179,7 @@ def _iter_board_panels(
     board: ReportBoard, beside: Sequence[ReportBoard]
 ) -> Iterator[BoardPanel | None]:
     yield build_leaderboard_panel(board)
-    yield build_differences_panel(board, beside)
+    yield build_pairwise_differences_panel(board, beside)
     yield build_difficulty_panel(board)
     yield build_creators_panel(board)
     yield build_categories_panel(board)

@@ -25,7 +25,7 @@ from unreel.protocols.answer_text import parse_answer_text
 from unreel.protocols.presentation import sample_shown_frames
 from unreel.protocols.protocol import Mode, get_protocol
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest, ShownFrame, WholeClip
-from unreel.reviewers.factory import OpenedReviewer
+from unreel.reviewers.factory import ReviewerWithPrices
 
 _MIME: Final = {"mp4": "video/mp4", "matroska": "video/x-matroska", "webm": "video/webm"}
 
@@ -77,7 +77,7 @@ def build_clip_input(
 
 
 def _explain_unsupported_condition(condition: Condition, wants: frozenset[InputKind]) -> str:
-    """Return why `condition` cannot be satisfied with the input kinds `wants`; "" if it can."""
+    """Return why a reviewer that takes the input kinds `wants` cannot answer under `condition`; "" if it can."""
     if condition.audio == "on" and InputKind.SOUND not in wants:
         return "the reviewer hears no sound"
     if condition.max_pixels is not None and InputKind.CLIP in wants:
@@ -206,7 +206,7 @@ class ReviewDispatcher:
         self,
         question: Question,
         clips: Sequence[Clip],
-        asked: OpenedReviewer,
+        asked: ReviewerWithPrices,
         *,
         prompt: str = "",
         name: str = "",
@@ -232,7 +232,7 @@ class ReviewDispatcher:
         self,
         question: Question,
         shown: tuple[ClipInput, ...] | Failure,
-        asked: OpenedReviewer,
+        asked: ReviewerWithPrices,
         *,
         prompt: str = "",
         name: str = "",
@@ -264,7 +264,9 @@ class ReviewDispatcher:
         self._decoders.shutdown(wait=True, cancel_futures=True)
 
 
-def _compute_request_cost_usd(outcome: Reply | Failure, asked: OpenedReviewer) -> Decimal | None:
+def _compute_request_cost_usd(
+    outcome: Reply | Failure, asked: ReviewerWithPrices
+) -> Decimal | None:
     if outcome.usage is None or asked.price is None:
         return None
     return asked.price.cost_usd(outcome.usage)

@@ -14,7 +14,7 @@ from unreel.reviewers.endpoint.budget import EarlierSpending, TokenPrice
 
 
 @dataclass(frozen=True, slots=True)
-class OpenedReviewer:
+class ReviewerWithPrices:
     """An open reviewer, and the price of its tokens if it is known."""
 
     reviewer: Reviewer
@@ -41,9 +41,9 @@ class ReviewerFactory:
             return self
         return replace(self, build=partial(self.build, before=before))
 
-    def open(self) -> OpenedReviewer:
+    def open(self) -> ReviewerWithPrices:
         """Open the reviewer in the event loop of the caller, which must close it."""
-        return OpenedReviewer(self.build(), self.price)
+        return ReviewerWithPrices(self.build(), self.price)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,9 @@ class ReviewerPool:
     """Pool of open reviewers, one for each name."""
 
     def __init__(self) -> None:
-        self._open: dict[str, OpenedReviewer] = {}
+        self._open: dict[str, ReviewerWithPrices] = {}
 
-    def open(self, opener: ReviewerFactory) -> OpenedReviewer:
+    def open(self, opener: ReviewerFactory) -> ReviewerWithPrices:
         """Return the reviewer of the factory `opener`; open it on first use."""
         if opener.name not in self._open:
             self._open[opener.name] = opener.open()

@@ -9,8 +9,8 @@ from typing import Final, Literal
 from unreel.core.failure import Failure, FailureReason
 from unreel.protocols.presentation import (
     TimeFormat,
-    format_clip_heading,
     format_frame_time,
+    format_question_clip_heading,
     shows_frame_times,
     split_prompt_at_clips,
 )
@@ -144,7 +144,7 @@ def build_message_parts(
     parts: list[Part] = []
     for number, exhibit in enumerate(sheet.exhibits, start=1):
         if len(sheet.exhibits) > 1:
-            parts.append(TextPart(format_clip_heading(number)))
+            parts.append(TextPart(format_question_clip_heading(number)))
         shown = list(_iter_clip_parts(exhibit, form=form, times=times if marked else None))
         if not shown:
             missing = "clip" if form == "clip" else "frames"

@@ -29,9 +29,9 @@ from unreel.recipes.validation import drop_unset_keys
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, Reviewer
 from unreel.reviewers.factory import (
-    OpenedReviewer,
     ReviewerFactory,
     ReviewerPool,
+    ReviewerWithPrices,
     wrap_open_reviewer,
 )
 from unreel.rewards.calibration import RewardCalibration
@@ -258,7 +258,7 @@ class RewardModel:
             return error.failure
 
     async def _judge(
-        self, name: str, clips: tuple[Clip, ...], opened: OpenedReviewer, looks: Looks
+        self, name: str, clips: tuple[Clip, ...], opened: ReviewerWithPrices, looks: Looks
     ) -> ReviewerVerdict:
         subject = clips[0].id if len(clips) == 1 else Pair(clips[0].id, clips[1].id)
         question = Question(
@@ -297,7 +297,7 @@ class RewardModel:
         key: str,
         question: Question,
         clips: tuple[Clip, ...],
-        opened: OpenedReviewer,
+        opened: ReviewerWithPrices,
         looks: Looks,
     ) -> CachedAnswer | Failure:
         """Return the stored answer, or ask the question and store its answer; failures are not stored."""

@@ -180,7 +180,7 @@ class ReliabilityBin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProbabilityCalibration:
+class CalibrationMetrics:
     """Calibration of reported probabilities: calibration error, Brier score and reliability bins."""
 
     ece: Measured
@@ -199,12 +199,12 @@ def measure_probability_calibration(
     clusters: Clusters = None,
     bins: int = 10,
     level: float = 0.95,
-) -> ProbabilityCalibration:
+) -> CalibrationMetrics:
     """Compute calibration in `bins` equal bins; equal probabilities share a bin."""
     truth, told = _require_binary_truth(generated, p_generated)
     if len(told) == 0:
         nothing = Unmeasured("no rows")
-        return ProbabilityCalibration(ece=nothing, brier=nothing, bins=())
+        return CalibrationMetrics(ece=nothing, brier=nothing, bins=())
     if bins < 1:
         msg = f"calibration needs at least one bin, got {bins}. Use 10"
         raise InvalidValueError(msg)
@@ -223,7 +223,7 @@ def measure_probability_calibration(
             RowSample.of((truth[chosen],), ties.only(chosen)), (0, 1), level=level
         )
         table.append(ReliabilityBin(p_mean=float(told[chosen].mean()), generated=share))
-    return ProbabilityCalibration(ece=ece, brier=brier, bins=tuple(table))
+    return CalibrationMetrics(ece=ece, brier=brier, bins=tuple(table))
 
 
 def _require_binary_truth(generated: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Array, Array]:

@@ -151,7 +151,7 @@ def estimate_skill_intervals(
             f"an interval at level {level:g} needs {compute_min_clusters(level)} scenes, here are {n_scenes}"
         )
         return SkillTermEstimates(*([few] * size for size in shape.sizes))
-    ties = _ReviewerCreatorComponents.of(answers, shape)
+    ties = _ConnectedEntrants.of(answers, shape)
     fit = fit_skill_terms(answers, shape, model=model, anchors=ties.creators)
     reach = -float(stdtrit(n_scenes - 1, (1 - level) / 2))
     n_all = np.full(shape.n_nuisances, len(answers.scene))
@@ -300,7 +300,7 @@ def _estimate_term_variance(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _ReviewerCreatorComponents:
+class _ConnectedEntrants:
     """Connected components of reviewers and creators by answers; only the largest is comparable."""
 
     reviewers: BoolArray
@@ -312,9 +312,7 @@ class _ReviewerCreatorComponents:
     """Answers about each creator."""
 
     @classmethod
-    def of(
-        cls, answers: SkillAnswerColumns, shape: SkillTermLayout
-    ) -> "_ReviewerCreatorComponents":
+    def of(cls, answers: SkillAnswerColumns, shape: SkillTermLayout) -> "_ConnectedEntrants":
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 

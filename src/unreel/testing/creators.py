@@ -30,7 +30,7 @@ _ODD_IDS: Final = ("../escape", "/etc/passwd", "", "\0", "s" * 300)
 
 
 @dataclass(slots=True)
-class KitCreatorContext:
+class FakeCreatorContext:
     """Creator context for tests: a working folder, notes in memory, and no downloads."""
 
     folder: Path
@@ -184,12 +184,12 @@ class CreatorKit:
 
     def _make_all(
         self, creator: Creator, folder: Path
-    ) -> "list[tuple[GeneratedClip | Failure, KitCreatorContext]]":
+    ) -> "list[tuple[GeneratedClip | Failure, FakeCreatorContext]]":
         return self._make(creator, self.briefs(folder / "real", creator), folder)
 
     def _make(
         self, creator: Creator, briefs: Sequence[ClipBrief], folder: Path
-    ) -> "list[tuple[GeneratedClip | Failure, KitCreatorContext]]":
+    ) -> "list[tuple[GeneratedClip | Failure, FakeCreatorContext]]":
         desks = [_build_creator_context(folder, str(number)) for number in range(len(briefs))]
         outcomes = run(creator, lambda: _generate_clips_concurrently(creator, briefs, desks))
         return list(zip(outcomes, desks, strict=True))
@@ -198,19 +198,19 @@ class CreatorKit:
 _DESKS: Final = "desks"
 
 
-def _build_creator_context(folder: Path, name: str) -> KitCreatorContext:
-    return KitCreatorContext(OutputDirectory(folder).make(f"{_DESKS}/{name}"))
+def _build_creator_context(folder: Path, name: str) -> FakeCreatorContext:
+    return FakeCreatorContext(OutputDirectory(folder).make(f"{_DESKS}/{name}"))
 
 
 async def _generate_clips_concurrently(
-    creator: Creator, briefs: Sequence[ClipBrief], desks: Sequence[KitCreatorContext]
+    creator: Creator, briefs: Sequence[ClipBrief], desks: Sequence[FakeCreatorContext]
 ) -> list[GeneratedClip | Failure]:
     pairs = zip(briefs, desks, strict=True)
     return await asyncio.gather(*(creator.make(brief, desk) for brief, desk in pairs))
 
 
 def _select_generated_clips(
-    outcomes: Sequence[tuple[GeneratedClip | Failure, KitCreatorContext]],
+    outcomes: Sequence[tuple[GeneratedClip | Failure, FakeCreatorContext]],
 ) -> list[GeneratedClip]:
     return [outcome for outcome, _ in outcomes if isinstance(outcome, GeneratedClip)]
 

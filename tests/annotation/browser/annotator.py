@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from unreel.annotation.campaign import BrowserClipCopy
+from unreel.annotation.campaign import AnnotatorClipCopy
 from unreel.core.box import Box
 from unreel.media.decode import Rgb
 
@@ -83,14 +83,14 @@ class Annotator:
         assert found is not None
         return int(found[1])
 
-    def picture(self, copy: BrowserClipCopy) -> Rgb:
+    def picture(self, copy: AnnotatorClipCopy) -> Rgb:
         """What is on the screen where the clip is."""
         x, y, width, height = self._area(copy)
         clip = {"x": x, "y": y, "width": width, "height": height}
         shot = Image.open(io.BytesIO(self.page.screenshot(clip=clip)))
         return np.asarray(shot.convert("RGB"))
 
-    def draw(self, box: Box, copy: BrowserClipCopy) -> None:
+    def draw(self, box: Box, copy: AnnotatorClipCopy) -> None:
         """Drag from one corner to the other, then click the box."""
         x, y, width, height = self._area(copy)
         mouse = self.page.mouse
@@ -131,7 +131,7 @@ class Annotator:
             self.page.click(SUBMIT)
         assert sent.value.ok, sent.value.status
 
-    def _area(self, copy: BrowserClipCopy) -> tuple[float, float, float, float]:
+    def _area(self, copy: AnnotatorClipCopy) -> tuple[float, float, float, float]:
         """Where the clip is on the page: in the middle of its stage, no larger than it is."""
         stage = self.page.locator("canvas").first.bounding_box()
         scale = min(1.0, stage["width"] / copy.width, stage["height"] / copy.height)

@@ -22,7 +22,7 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     Annotator,
-    BrowserClipCopy,
+    AnnotatorClipCopy,
     Campaign,
     TaskAssignment,
 )
@@ -149,12 +149,12 @@ def room(
     return Room(tasks, link.url, read_account_passwords(studio.folder)[PERSON.email])
 
 
-def _task(name: str, copy: BrowserClipCopy | Failure) -> AnnotationTask:
-    assert isinstance(copy, BrowserClipCopy)
+def _task(name: str, copy: AnnotatorClipCopy | Failure) -> AnnotationTask:
+    assert isinstance(copy, AnnotatorClipCopy)
     return AnnotationTask(names=(name,), copies=(copy,))
 
 
-def mark(hands: Hands, copy: BrowserClipCopy, place: int) -> Marked:
+def mark(hands: Hands, copy: AnnotatorClipCopy, place: int) -> Marked:
     """Draw the box of that place on the frame that the screen shows, and say what is wrong in it."""
     seen, frame = read_index(hands.picture(copy)), hands.frame()
     (key, kind), text = list(KINDS.items())[place], f"Wrong on frame {frame}."
@@ -164,7 +164,7 @@ def mark(hands: Hands, copy: BrowserClipCopy, place: int) -> Marked:
     return Marked(frame, seen, BOXES[place], kind, text)
 
 
-def annotate(hands: Hands, copy: BrowserClipCopy) -> list[Marked]:
+def annotate(hands: Hands, copy: AnnotatorClipCopy) -> list[Marked]:
     """Mark the first frame, one in the middle on which the clip was paused, and the last."""
     hands.wait_for_clip(copy.n_frames)
     marks = [mark(hands, copy, 0)]
@@ -180,7 +180,7 @@ def annotate(hands: Hands, copy: BrowserClipCopy) -> list[Marked]:
     return marks
 
 
-def check(trace: Trace, marked: Marked, copy: BrowserClipCopy, source: Path) -> None:
+def check(trace: Trace, marked: Marked, copy: AnnotatorClipCopy, source: Path) -> None:
     """The trace is where the box was drawn, and starts on the frame that was seen."""
     start = trace.track[0]
     assert start.at_us == trace.span.start_us == copy.at_us(marked.frame - 1)
@@ -208,7 +208,7 @@ def test_a_box_drawn_on_a_paused_frame_is_pulled_on_that_very_frame(
 
 
 def _check_record(
-    record: AnnotationRecord, marks: list[Marked], copy: BrowserClipCopy, source: Path
+    record: AnnotationRecord, marks: list[Marked], copy: AnnotatorClipCopy, source: Path
 ) -> None:
     assert isinstance(record.outcome, TraceAnswer), record.outcome
     assert record.outcome.label is Label.GENERATED

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, BrowserClipCopy
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, AnnotatorClipCopy
 from unreel.annotation.interfaces.screens import ScreenKeyFrame, convert_key_frames_to_traces
 from unreel.annotation.judgements import (
     PassFailAnswer,
@@ -27,8 +27,8 @@ RATES = (Fraction(24), Fraction(25), Fraction(30000, 1001), Fraction(24000, 1001
 
 def copy_of(
     name: str, *, rate: Fraction = Fraction(30000, 1001), n_frames: int = 61
-) -> BrowserClipCopy:
-    return BrowserClipCopy(
+) -> AnnotatorClipCopy:
+    return AnnotatorClipCopy(
         clip=compute_placeholder_clip_id(name),
         location=f"{compute_placeholder_clip_id(name)}.mp4",
         rate=rate,
@@ -64,7 +64,7 @@ texts = st.text(max_size=60).map(lambda text: sanitise_lines(text).strip())
 
 
 @st.composite
-def key_frames(draw: st.DrawFn, copy: BrowserClipCopy) -> list[ScreenKeyFrame]:
+def key_frames(draw: st.DrawFn, copy: AnnotatorClipCopy) -> list[ScreenKeyFrame]:
     """Key frames as a screen can hold them, gaps and single frames among them."""
     frames = draw(st.sets(st.integers(1, copy.n_frames), min_size=1, max_size=6))
     return [
@@ -74,7 +74,7 @@ def key_frames(draw: st.DrawFn, copy: BrowserClipCopy) -> list[ScreenKeyFrame]:
 
 
 @st.composite
-def traces(draw: st.DrawFn, copy: BrowserClipCopy) -> tuple[Trace, ...]:
+def traces(draw: st.DrawFn, copy: AnnotatorClipCopy) -> tuple[Trace, ...]:
     """The traces of one box."""
     categories = st.frozensets(st.sampled_from(Category), min_size=1)
     return convert_key_frames_to_traces(
@@ -83,7 +83,7 @@ def traces(draw: st.DrawFn, copy: BrowserClipCopy) -> tuple[Trace, ...]:
 
 
 @st.composite
-def traced(draw: st.DrawFn, copy: BrowserClipCopy) -> TraceAnswer:
+def traced(draw: st.DrawFn, copy: AnnotatorClipCopy) -> TraceAnswer:
     found = [trace for _ in range(draw(st.integers(0, 3))) for trace in draw(traces(copy))]
     label = Label.GENERATED if found else draw(st.sampled_from([Label.REAL, None]))
     return TraceAnswer(traces=tuple(found), label=label)

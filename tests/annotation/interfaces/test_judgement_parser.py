@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from annotation.interfaces.drawn_boxes import box_on
 from annotation.interfaces.examples import copies, pair, plain_values, single, task_for, traced
 from pace import slowness
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, BrowserClipCopy
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, AnnotatorClipCopy
 from unreel.annotation.interfaces.judgement_parser import parse_judgement
 from unreel.annotation.interfaces.label_studio_tasks import INTERFACE_OF, build_label_studio_results
 from unreel.annotation.interfaces.screens import convert_trace_to_key_frames, get_screen_controls
@@ -336,7 +336,7 @@ def test_a_value_is_read_back_as_it_was_written(value: Value, *, swapped: bool) 
     assert parse_judgement(interface, sent, task, swapped=swapped) == value
 
 
-def _same_boxes(one: Trace, other: Trace, copy: BrowserClipCopy) -> None:
+def _same_boxes(one: Trace, other: Trace, copy: AnnotatorClipCopy) -> None:
     keys, back = convert_trace_to_key_frames(one, copy), convert_trace_to_key_frames(other, copy)
     for frame in range(1, copy.n_frames + 1):
         left, right = box_on(keys, frame), box_on(back, frame)

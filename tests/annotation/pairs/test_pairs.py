@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from unreel.annotation.campaign import AnnotationTask, BrowserClipCopy, PrefillStudyArm
+from unreel.annotation.campaign import AnnotationTask, AnnotatorClipCopy, PrefillStudyArm
 from unreel.annotation.campaign_state import AnnotatorJudgement
 from unreel.annotation.judgements import PassFailAnswer, PreferenceAnswer, VoteAnswer
 from unreel.annotation.pairs import (
@@ -30,7 +30,7 @@ from unreel.core.verdict import Position
 
 def task(*names: str) -> AnnotationTask:
     copies = tuple(
-        BrowserClipCopy(
+        AnnotatorClipCopy(
             clip=compute_placeholder_clip_id(n),
             location=n,
             rate=Fraction(25),

@@ -9,7 +9,7 @@ from pathlib import Path
 from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
-    BrowserClipCopy,
+    AnnotatorClipCopy,
     Campaign,
 )
 from unreel.annotation.consensus.consensus import compute_consensus
@@ -37,7 +37,7 @@ def lay_out(root: Path, names: tuple[str, ...]) -> Path:
 def task_of(root: Path, *names: str) -> AnnotationTask:
     """The task about these files, as they are now."""
     copies = tuple(
-        BrowserClipCopy(
+        AnnotatorClipCopy(
             clip=compute_clip_id(root / f"{name}.mp4"),
             location=f"{name}.mp4",
             rate=Fraction(30),

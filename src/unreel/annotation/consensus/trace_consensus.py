@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unreel.annotation.campaign import AnnotationTask, BrowserClipCopy
+from unreel.annotation.campaign import AnnotationTask, AnnotatorClipCopy
 from unreel.annotation.consensus.answer_consensus import choose_consensus_text_author
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.consensus.trace_matching import (
@@ -86,7 +86,7 @@ def _merge_trace_cluster(task: AnnotationTask, cluster: Cluster, quorum: int) ->
     return ConsensusTrace(trace=merged, marked_by=tuple(sorted(texts)), words_of=words_of)
 
 
-def _compute_trace_distances(cluster: Cluster, copy: BrowserClipCopy) -> dict[str, float]:
+def _compute_trace_distances(cluster: Cluster, copy: AnnotatorClipCopy) -> dict[str, float]:
     """Return, by annotator, the rounded negative sum of overlaps with the other traces of the cluster."""
     tubes = {mark.annotator: build_trace_tube(mark.trace, copy) for mark in cluster}
     return {
@@ -105,7 +105,7 @@ def _select_majority_categories(cluster: Cluster) -> frozenset[Category]:
     return frozenset(kind for kind, count in named.items() if 2 * count > len(cluster))
 
 
-def _compute_median_span(spans: Sequence[TimeSpan], copy: BrowserClipCopy) -> TimeSpan:
+def _compute_median_span(spans: Sequence[TimeSpan], copy: AnnotatorClipCopy) -> TimeSpan:
     """Return the span of median start to median end, moved to the start of the frame visible then."""
     start = _compute_median_instant([span.start_us for span in spans])
     end = _compute_median_instant([span.end_us for span in spans])
@@ -127,7 +127,7 @@ def _compute_median_instant(instants: Sequence[int]) -> int:
     return (ordered[half] + ordered[-1 - half]) // 2
 
 
-def _select_track_instants(closest: Trace, span: TimeSpan, copy: BrowserClipCopy) -> list[int]:
+def _select_track_instants(closest: Trace, span: TimeSpan, copy: AnnotatorClipCopy) -> list[int]:
     """Return the key-frame times of `closest` inside `span`, with ends of `span` if boxes lie outside it."""
     marked = [mark.at_us for mark in closest.track]
     inside = {at for at in marked if span.start_us <= at < span.end_us}

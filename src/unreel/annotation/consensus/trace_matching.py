@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from unreel.annotation.campaign import BrowserClipCopy
+from unreel.annotation.campaign import AnnotatorClipCopy
 from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import Trace
 from unreel.protocols.locate.segment_overlap import (
@@ -29,7 +29,7 @@ class TraceTube:
     """Of each of its frames; `None` where the trace does not say where it is."""
 
 
-def build_trace_tube(trace: Trace, copy: BrowserClipCopy) -> TraceTube:
+def build_trace_tube(trace: Trace, copy: AnnotatorClipCopy) -> TraceTube:
     """Compute the boxes of a trace on every frame of its span in the clip copy `copy`."""
     first, end = copy.frame_at(trace.span.start_us), copy.frame_at(trace.span.end_us - 1) + 1
     if not trace.track:
@@ -60,7 +60,7 @@ def tube_iou(one: TraceTube, other: TraceTube) -> float | None:
     return float(overlaps.sum()) / either
 
 
-def measure_trace_similarity(one: Trace, other: Trace, copy: BrowserClipCopy) -> float:
+def measure_trace_similarity(one: Trace, other: Trace, copy: AnnotatorClipCopy) -> float:
     """Compute the tube IoU of two traces in the copy of a clip; the temporal IoU if one has no boxes."""
     return measure_tube_overlap(build_trace_tube(one, copy), build_trace_tube(other, copy))
 
@@ -109,7 +109,7 @@ class _TraceSimilarities:
 
 
 def cluster_annotator_traces(
-    traces: Mapping[str, Sequence[Trace]], copy: BrowserClipCopy, *, same_fault: float
+    traces: Mapping[str, Sequence[Trace]], copy: AnnotatorClipCopy, *, same_fault: float
 ) -> list[Cluster]:
     """Cluster the traces of all annotators by fault; return the clusters in order of time.
 
@@ -145,7 +145,7 @@ def get_trace_sort_key(trace: Trace) -> tuple[object, ...]:
 
 
 def _compute_trace_similarities(
-    marks: Sequence[AnnotatorTrace], copy: BrowserClipCopy
+    marks: Sequence[AnnotatorTrace], copy: AnnotatorClipCopy
 ) -> _TraceSimilarities:
     place = np.zeros((len(marks), len(marks)))
     said = np.zeros_like(place)

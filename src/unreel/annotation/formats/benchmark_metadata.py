@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import FailFast, TypeAdapter, ValidationError
 
-from unreel.annotation.campaign import BrowserClipCopy
+from unreel.annotation.campaign import AnnotatorClipCopy
 from unreel.annotation.formats.annotated_video import (
     MOST_FRAMES,
     AnnotatedVideo,
@@ -116,10 +116,10 @@ def _get_video_label(video: AnnotatedVideo, traces: tuple[Trace, ...]) -> Label:
     return told[0]
 
 
-def build_clip_copy_of_video(video: AnnotatedVideo) -> BrowserClipCopy:
-    """Build a `BrowserClipCopy` in place of the video, with the time of each of its frames."""
+def build_clip_copy_of_video(video: AnnotatedVideo) -> AnnotatorClipCopy:
+    """Build the record of a clip copy for a video of another tool, with the time of each frame."""
     last = max((each.last for track in video.tracks for each in track.stretches), default=0)
-    return BrowserClipCopy(
+    return AnnotatorClipCopy(
         clip=compute_placeholder_clip_id("foreign", video.name),
         location=video.name,
         rate=video.require_rate(),
@@ -224,9 +224,9 @@ def _build_track(id_: str, trace: Trace, video: AnnotatedVideo) -> ObjectTrack:
     )
 
 
-def _build_clip_copy_of_trace(trace: Trace, video: AnnotatedVideo) -> BrowserClipCopy:
+def _build_clip_copy_of_trace(trace: Trace, video: AnnotatedVideo) -> AnnotatorClipCopy:
     rate = video.require_rate()
-    return BrowserClipCopy(
+    return AnnotatorClipCopy(
         clip=compute_placeholder_clip_id("foreign", video.name),
         location=video.name,
         rate=rate,

@@ -298,7 +298,7 @@ def _iter_visible_spans(keys: list[_CvatShape], n_frames: int | None) -> Iterato
 
 
 def _collect_shape_answers(shapes: list[_CvatShape]) -> list[FieldAnswer]:
-    """Return the answers of a track by question, without duplicates: CVAT repeats them on each frame."""
+    """Return the distinct answers to each question for one track; CVAT repeats them on each frame."""
     found: dict[str, dict[str, None]] = {}
     for shape in shapes:
         for name, value in shape.said:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, NoReturn
 
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, BrowserClipCopy
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, AnnotatorClipCopy
 from unreel.annotation.interfaces.screens import (
     ScreenControl,
     ScreenKeyFrame,
@@ -325,7 +325,7 @@ def _require_known_box_labels(labels: object) -> None:
             )
 
 
-def _parse_key_frames(sequence: object, copy: BrowserClipCopy) -> list[ScreenKeyFrame]:
+def _parse_key_frames(sequence: object, copy: AnnotatorClipCopy) -> list[ScreenKeyFrame]:
     if not isinstance(sequence, list) or not sequence:
         reject_submission(QuarantineReason.MALFORMED, "a box without key frames")
     if len(sequence) > copy.n_frames:
@@ -339,7 +339,7 @@ def _parse_key_frames(sequence: object, copy: BrowserClipCopy) -> list[ScreenKey
     return keys
 
 
-def _parse_key_frame(entry: object, copy: BrowserClipCopy) -> ScreenKeyFrame:
+def _parse_key_frame(entry: object, copy: AnnotatorClipCopy) -> ScreenKeyFrame:
     if not isinstance(entry, dict):
         reject_submission(
             QuarantineReason.MALFORMED, f"a key frame is {format_submitted_value(entry)}"

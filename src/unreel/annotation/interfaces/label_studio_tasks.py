@@ -7,7 +7,7 @@ from typing import Any, Final, assert_never
 from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
-    BrowserClipCopy,
+    AnnotatorClipCopy,
     TaskAssignment,
 )
 from unreel.annotation.interfaces.judgement_parser import parse_judgement
@@ -51,10 +51,10 @@ _VERDICTS: Final = {Label.GENERATED: "traces", Label.REAL: "looks-real", None: "
 def build_label_studio_results(
     value: Value, task: AnnotationTask, *, swapped: bool
 ) -> list[Result]:
-    """Return an annotator's answer as Label Studio results, which `parse_judgement` parses back.
+    """Return a judgement as Label Studio results; `parse_judgement` is the inverse.
 
     Raises:
-        InvalidValueError: The screen would reject the answer: a trace without box or category, a
+        InvalidValueError: The annotation form would reject the judgement: a trace without box or category, a
             clip labelled as generated without any trace, or a rating without reasons.
     """
     results = list(iter_label_studio_results(value, task, swapped=swapped))
@@ -107,7 +107,7 @@ def _iter_rating_results(rating: Rating | None) -> Iterator[Result]:
         yield _build_choice_result(AnnotationInterface.REALISM, "family", rating.family.value)
 
 
-def _iter_trace_results(trace: Trace, copy: BrowserClipCopy, region: str) -> Iterator[Result]:
+def _iter_trace_results(trace: Trace, copy: AnnotatorClipCopy, region: str) -> Iterator[Result]:
     place = {
         "framesCount": copy.n_frames,
         "duration": copy.duration_us / MICROSECONDS,
@@ -125,7 +125,7 @@ def _iter_trace_results(trace: Trace, copy: BrowserClipCopy, region: str) -> Ite
         yield _build_result(AnnotationInterface.TRACE, "explanation", place | text, region)
 
 
-def _build_key_frame_entry(key: ScreenKeyFrame, copy: BrowserClipCopy) -> dict[str, float]:
+def _build_key_frame_entry(key: ScreenKeyFrame, copy: AnnotatorClipCopy) -> dict[str, float]:
     box = key.box
     return {
         "frame": key.frame,

@@ -9,7 +9,7 @@ from typing import Final
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import quoteattr
 
-from unreel.annotation.campaign import AnnotationInterface, BrowserClipCopy
+from unreel.annotation.campaign import AnnotationInterface, AnnotatorClipCopy
 from unreel.core.box import Box
 from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, InvalidValueError
@@ -31,7 +31,7 @@ class ScreenKeyFrame:
 
 def convert_key_frames_to_traces(
     keys: Sequence[ScreenKeyFrame],
-    copy: BrowserClipCopy,
+    copy: AnnotatorClipCopy,
     *,
     categories: frozenset[Category] = frozenset(),
     explanation: str = "",
@@ -48,7 +48,9 @@ def convert_key_frames_to_traces(
     )
 
 
-def convert_trace_to_key_frames(trace: Trace, copy: BrowserClipCopy) -> tuple[ScreenKeyFrame, ...]:
+def convert_trace_to_key_frames(
+    trace: Trace, copy: AnnotatorClipCopy
+) -> tuple[ScreenKeyFrame, ...]:
     """Return the key frames of a box that shows a trace on every frame of its span and on no other.
 
     Raises:
@@ -84,7 +86,7 @@ def _iter_visible_runs(keys: Sequence[ScreenKeyFrame]) -> Iterator[list[ScreenKe
         yield run
 
 
-def _get_last_frame(run: Sequence[ScreenKeyFrame], copy: BrowserClipCopy) -> int:
+def _get_last_frame(run: Sequence[ScreenKeyFrame], copy: AnnotatorClipCopy) -> int:
     """Return the last frame (from 1) on which a box of the continuous range `run` is visible."""
     return copy.n_frames if run[-1].enabled else run[-1].frame
 

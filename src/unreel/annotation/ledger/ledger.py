@@ -216,7 +216,10 @@ class Ledger:
         return {row["origin"] for row in self._read(query)}
 
     def records(self, campaign: str, *, after: int = 0) -> Iterator[tuple[int, AnnotationRecord]]:
-        """Yield records with numbers from `after` + 1 in order of arrival, complete despite concurrent writers."""
+        """Yield the records whose number is greater than `after`, in order, with their numbers.
+
+        No record with a lower number appears later, even with concurrent writers.
+        """
         found = self._numbered(tables.annotations, campaign, after=after)
         return self._made(lambda row: (row["seq"], rows.parse_record_ledger_row(row)), found)
 
@@ -239,7 +242,7 @@ class Ledger:
             connection.execute(self._insert(tables.notices), row)
 
     def notices(self, campaign: str, kind: str | None = None) -> list[LedgerNotice]:
-        """Return the decisions that people made in a campaign, in order of arrival."""
+        """Return decisions of people in a campaign, such as exclusions and accepted consensuses, oldest first."""
         found = self._made(rows.parse_notice_ledger_row, self._numbered(tables.notices, campaign))
         return [notice for notice in found if kind in {None, notice.kind}]
 

@@ -102,7 +102,7 @@ def _build_campaign_column(*, primary_key: bool = False) -> Column[str]:
     return Column("campaign", Text, name, primary_key=primary_key, nullable=False)
 
 
-def _build_required_column(name: str, kind: type[TypeEngine[Any]] = Text) -> Column[Any]:
+def _build_not_null_column(name: str, kind: type[TypeEngine[Any]] = Text) -> Column[Any]:
     return Column(name, kind, nullable=False)
 
 
@@ -110,7 +110,7 @@ annotators: Final = Table(
     "ledger_annotators",
     TABLES,
     Column("name", Text, primary_key=True),
-    _build_required_column("email"),
+    _build_not_null_column("email"),
     Column("login", Text, nullable=False, unique=True),
 )
 """`login` is the address in lower case: one login is one person."""
@@ -118,18 +118,18 @@ campaigns: Final = Table(
     "ledger_campaigns",
     TABLES,
     Column("name", Text, primary_key=True),
-    _build_required_column("interface"),
-    _build_required_column("benchmark"),
-    _build_required_column("overlap", Integer),
-    _build_required_column("seed", BigInteger),
+    _build_not_null_column("interface"),
+    _build_not_null_column("benchmark"),
+    _build_not_null_column("overlap", Integer),
+    _build_not_null_column("seed", BigInteger),
 )
 revisions: Final = Table(
     "ledger_revisions",
     TABLES,
     _build_campaign_column(primary_key=True),
     Column("number", Integer, primary_key=True, autoincrement=False),
-    _build_required_column("guidelines"),
-    _build_required_column("interface_version"),
+    _build_not_null_column("guidelines"),
+    _build_not_null_column("interface_version"),
 )
 memories: Final = Table(
     "ledger_memories",
@@ -137,15 +137,15 @@ memories: Final = Table(
     _build_campaign_column(primary_key=True),
     Column("kind", Text, primary_key=True),
     Column("key", Text, primary_key=True),
-    _build_required_column("value"),
+    _build_not_null_column("value"),
 )
 tasks: Final = Table(
     "ledger_tasks",
     TABLES,
     Column("seq", _SEQUENCE, primary_key=True),
     _build_campaign_column(),
-    _build_required_column("id"),
-    _build_required_column("body"),
+    _build_not_null_column("id"),
+    _build_not_null_column("body"),
     UniqueConstraint("campaign", "id"),
     Index("ledger_tasks_in_order", "campaign", "seq"),
 )
@@ -155,10 +155,10 @@ assignments: Final = Table(
     Column("campaign", Text, primary_key=True),
     Column("annotator", Text, ForeignKey("ledger_annotators.name"), primary_key=True),
     Column("task", Text, primary_key=True),
-    _build_required_column("batch", Integer),
-    _build_required_column("position", Integer),
-    _build_required_column("arm"),
-    _build_required_column("swapped", Boolean),
+    _build_not_null_column("batch", Integer),
+    _build_not_null_column("position", Integer),
+    _build_not_null_column("arm"),
+    _build_not_null_column("swapped", Boolean),
     ForeignKeyConstraint(["campaign", "task"], ["ledger_tasks.campaign", "ledger_tasks.id"]),
     UniqueConstraint("campaign", "annotator", "batch", "position"),
 )
@@ -168,15 +168,15 @@ annotations: Final = Table(
     Column("seq", _SEQUENCE, primary_key=True),
     Column("key", Text, nullable=False, unique=True),
     _build_campaign_column(),
-    _build_required_column("annotator"),
-    _build_required_column("task"),
-    _build_required_column("origin"),
-    _build_required_column("guidelines_version"),
-    _build_required_column("interface_version"),
-    _build_required_column("submitted_us", BigInteger),
+    _build_not_null_column("annotator"),
+    _build_not_null_column("task"),
+    _build_not_null_column("origin"),
+    _build_not_null_column("guidelines_version"),
+    _build_not_null_column("interface_version"),
+    _build_not_null_column("submitted_us", BigInteger),
     Column("lead_us", BigInteger),
-    _build_required_column("raw"),
-    _build_required_column("outcome"),
+    _build_not_null_column("raw"),
+    _build_not_null_column("outcome"),
     Index("ledger_annotations_in_order", "campaign", "seq"),
 )
 """Neither annotator nor task must be known: what a stranger sent is kept too, as quarantined."""
@@ -186,9 +186,9 @@ notices: Final = Table(
     Column("seq", _SEQUENCE, primary_key=True),
     Column("key", Text, nullable=False, unique=True),
     _build_campaign_column(),
-    _build_required_column("kind"),
-    _build_required_column("subject"),
-    _build_required_column("by"),
-    _build_required_column("said"),
-    _build_required_column("at_us", BigInteger),
+    _build_not_null_column("kind"),
+    _build_not_null_column("subject"),
+    _build_not_null_column("by"),
+    _build_not_null_column("said"),
+    _build_not_null_column("at_us", BigInteger),
 )

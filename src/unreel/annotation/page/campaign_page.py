@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.annotation.campaign import BrowserClipCopy, TaskAssignment
+from unreel.annotation.campaign import AnnotatorClipCopy, TaskAssignment
 from unreel.annotation.campaign_state import By, CampaignRecords
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.page.disputes import (
@@ -277,7 +277,7 @@ def _copy_disputed_clips(
 
 
 def _copy_media_file(
-    folder: OutputDirectory, media: Path, copy: BrowserClipCopy, name: str
+    folder: OutputDirectory, media: Path, copy: AnnotatorClipCopy, name: str
 ) -> bool:
     if folder.size(name) is not None:
         return True

@@ -7,7 +7,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any, Final
 
-from unreel.annotation.campaign import AnnotationTask, BrowserClipCopy, PrefillStudyArm
+from unreel.annotation.campaign import AnnotationTask, AnnotatorClipCopy, PrefillStudyArm
 from unreel.annotation.campaign_state import AnnotatorJudgement, By
 from unreel.annotation.consensus.outcome import Outcome, SettledTask
 from unreel.annotation.consensus.trace_matching import measure_trace_similarity
@@ -63,7 +63,7 @@ def rank_task_disagreements(edition: PublishableCampaign) -> list[TaskDisagreeme
     return sorted(found, key=lambda one: (one.is_settled, -one.distance, one.task.names))
 
 
-def measure_disagreement(values: Sequence[AnyValue], copy: BrowserClipCopy) -> float:
+def measure_disagreement(values: Sequence[AnyValue], copy: AnnotatorClipCopy) -> float:
     """Compute the disagreement of the answers to one task: 0 if all agree, at most 1.
 
     For votes and choices it is the fraction of people who do not give the most common answer. For
@@ -88,7 +88,9 @@ def _compute_answer_disagreement(values: Sequence[AnyValue]) -> float:
     return 1 - tally.most_common(1)[0][1] / len(values) if values else 0.0
 
 
-def _compute_trace_agreement(one: TraceAnswer, other: TraceAnswer, copy: BrowserClipCopy) -> float:
+def _compute_trace_agreement(
+    one: TraceAnswer, other: TraceAnswer, copy: AnnotatorClipCopy
+) -> float:
     """Compute the mean best-match similarity of each trace of two annotators; 1 without traces."""
     best = [
         max((measure_trace_similarity(mine, theirs, copy) for theirs in there.traces), default=0.0)
@@ -116,7 +118,7 @@ def build_task_player_data(
 
 
 def _build_player_spec(
-    dispute: TaskDisagreement, copy: BrowserClipCopy, name: str, source: str
+    dispute: TaskDisagreement, copy: AnnotatorClipCopy, name: str, source: str
 ) -> PlayerSpec:
     tracks = tuple(_iter_track_specs(dispute)) if len(dispute.task.copies) == 1 else ()
     starts = [trace.start_us for track in tracks for trace in track.traces]

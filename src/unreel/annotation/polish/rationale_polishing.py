@@ -55,7 +55,7 @@ def read_polish_prompt() -> str:
 
 
 def build_polish_prompt(original: OriginalRationales) -> str:
-    """Build the polishing prompt with the score and the people's rationales, separated by ` | `."""
+    """Build the prompt that asks a model to merge rationales; they are separated by ` | `."""
     return (
         f"{read_polish_prompt().rstrip()}\n\n<Score>: {original.score}\n"
         f"<Problem Description>: {_join_rationale_texts(original.problems)}\n"

@@ -73,7 +73,7 @@ def to_trace_verdict(value: AnyValue | None) -> TraceVerdict:
 
 
 def to_realism_verdict(rating: Rating | None) -> RealismVerdict:
-    """Convert an annotator's rating to a verdict of `realism`; without a rating it has no score."""
+    """Return the verdict of `realism` for a rating; without a rating, the verdict has no score."""
     if rating is None:
         return RealismVerdict(score=_DISCARDED, problem=_SILENT, adherence=_SILENT)
     return RealismVerdict(

@@ -32,8 +32,8 @@ from unreel.core.question import Condition
 from unreel.media.reader import MediaReader, SampledFrame
 from unreel.media.sampling import parse_sampling
 from unreel.protocols.presentation import (
-    format_clip_heading,
     format_frame_time,
+    format_question_clip_heading,
     sample_shown_frames,
     shows_frame_times,
 )
@@ -149,7 +149,7 @@ def build_question_media_parts(
     places = item.places
     for number, place in enumerate(places, start=1):
         if len(places) > 1:
-            parts.append(format_clip_heading(number))
+            parts.append(format_question_clip_heading(number))
         path = media / place
         if recipe.sampling is None:
             parts.append(path)
@@ -190,12 +190,12 @@ class _RenderedQuestion:
 def write_exported_questions(
     benchmark: Benchmark, recipe: BenchmarkExportRecipe, *, folder: Path, reader: MediaReader
 ) -> BenchmarkExportResult:
-    """Write the questions, their frames and their settings `recipe` to `folder`, one clip at a time.
+    """Write the questions, their frames and the settings in `recipe` to `folder`, one clip at a time.
 
-    A clip that cannot be shown is rejected, because the other tools cannot represent a failure.
+    A clip that cannot be decoded is rejected, because other evaluation tools cannot represent a failure.
 
     Raises:
-        UnreadableSourceError: The benchmark gives no question.
+        UnreadableSourceError: No question can be built from the benchmark.
     """
     into = OutputDirectory(folder, published=True)
     n_questions = n_rejected = 0

@@ -15,7 +15,7 @@ from unreel.benchmarks.export.exported_question import (
 )
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
-from unreel.protocols.presentation import format_clip_heading, split_prompt_at_clips
+from unreel.protocols.presentation import format_question_clip_heading, split_prompt_at_clips
 
 SCORES: Final = "_unreel.json"
 """Suffix of the metrics file next to the predictions."""
@@ -70,7 +70,7 @@ class VlmDataset:
         places = parse_exported_question(row).places
         for number, place in enumerate(places, start=1):
             if len(places) > 1:
-                yield {"type": "text", "value": format_clip_heading(number)}
+                yield {"type": "text", "value": format_question_clip_heading(number)}
             yield {"type": "video", "value": str(self.media / place)}
 
     def _frames(self, row: Mapping[str, Any]) -> Iterator[dict[str, str]]:

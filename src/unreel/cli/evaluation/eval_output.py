@@ -19,7 +19,7 @@ from unreel.core.failure import parse_stored_failure
 from unreel.core.question import Condition
 from unreel.engine.progress import format_cost
 from unreel.evaluation.forecast import CostForecast, EvalForecast
-from unreel.evaluation.run_job import NEVER_PUT, EvalOutcome, EvalRun
+from unreel.evaluation.run_job import NEVER_PUT, EvalRun, EvalSummary
 from unreel.evaluation.scoring import ConditionScore
 
 _REJECTED_KEY: Final = (
@@ -34,7 +34,7 @@ class FinishedEvalRun:
     """An evaluation run of one model that is finished, with its outcome, cost and scores."""
 
     run: EvalRun
-    outcome: EvalOutcome
+    outcome: EvalSummary
     cost_usd: float | None
     scores: Sequence[ConditionScore]
 

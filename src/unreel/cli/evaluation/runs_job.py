@@ -75,7 +75,7 @@ _COLUMNS: Final = ("part", "looked_at", "found")
 
 def check_run_and_print(run: str, *, as_json: bool) -> int:
     """Check a run for damage, and print the result; return exit status 1 if it is damaged."""
-    kept = _open_stored_run(run, read_environment_settings())
+    kept = _resolve_stored_run(run, read_environment_settings())
     with TableChecker() as examiner:
         check = check_run(kept, examiner)
     if as_json:
@@ -90,8 +90,8 @@ def repair_run_copy_and_print(run: str, out: str | None, *, as_json: bool) -> in
     """Write a repaired copy of a damaged run to `out`; print the result and return the exit status."""
     settings = read_environment_settings()
     old, new = (
-        _open_stored_run(run, settings),
-        _open_stored_run(out or f"{run.rstrip('/')}-repaired", settings),
+        _resolve_stored_run(run, settings),
+        _resolve_stored_run(out or f"{run.rstrip('/')}-repaired", settings),
     )
     with TableChecker() as examiner:
         done = repair_run(old, new, examiner)
@@ -110,7 +110,7 @@ def repair_run_copy_and_print(run: str, out: str | None, *, as_json: bool) -> in
     return 0
 
 
-def _open_stored_run(named: str, settings: EnvironmentSettings) -> StoredRunLocation:
+def _resolve_stored_run(named: str, settings: EnvironmentSettings) -> StoredRunLocation:
     place = resolve_location(named, read_storage_options(settings))
     return StoredRunLocation(
         place=place, ledgers=get_local_state_folder(place, settings), steps=STEPS

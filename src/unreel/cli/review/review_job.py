@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from unreel.report.review.index_page import ReviewIndexPageClip
     from unreel.report.review.reviewer_accuracy import ReviewerAccuracyRecord
     from unreel.reviewers.ask import ReviewDispatcher
-    from unreel.reviewers.factory import OpenedReviewer, ReviewerFactory
+    from unreel.reviewers.factory import ReviewerFactory, ReviewerWithPrices
     from unreel.reviewers.message_parts import Showing
 
 _FIRST_ASK_S: Final = 0.2
@@ -237,7 +237,7 @@ class ReviewCommandSession:
         self,
         clip: "Clip",
         *,
-        reviewers: "Sequence[OpenedReviewer]",
+        reviewers: "Sequence[ReviewerWithPrices]",
         inquiry: "ReviewQuestions",
         desk: "ReviewDispatcher",
     ) -> "Review":

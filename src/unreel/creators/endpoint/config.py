@@ -19,7 +19,7 @@ from unreel.creators.contract import Creator
 from unreel.creators.endpoint.service import (
     SHAPES,
     ClipPrice,
-    SpendLimit,
+    GenerationLimits,
     VideoServiceApi,
     VideoServiceApiPreset,
     VideoServiceEndpoint,
@@ -174,7 +174,7 @@ class EndpointCreatorConfig(CreatorKeys):
                 download_hosts=self.download_hosts,
                 max_connections=self.max_connections,
             ),
-            purse=SpendLimit(
+            purse=GenerationLimits(
                 price=self.price, max_clips=self.max_clips, max_cost_usd=self.max_cost_usd
             ),
         )

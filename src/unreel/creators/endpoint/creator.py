@@ -32,7 +32,7 @@ from unreel.creators.endpoint.request_template import (
     fill_job_path,
     look_up_reply_value,
 )
-from unreel.creators.endpoint.service import SpendLimit, VideoServiceApi, VideoServiceEndpoint
+from unreel.creators.endpoint.service import GenerationLimits, VideoServiceApi, VideoServiceEndpoint
 
 
 def check_download_host(url: str, hosts: Iterable[str]) -> Failure | None:
@@ -75,7 +75,7 @@ class EndpointCreator:
     """Creator that makes clips by jobs at one video service."""
 
     def __init__(  # noqa: PLR0913  what it is, where it is, and the terms of its work
-        self, name: str, *, model: str, api: VideoServiceApi, way: VideoServiceEndpoint, terms: VideoServiceLimits, purse: SpendLimit,
+        self, name: str, *, model: str, api: VideoServiceApi, way: VideoServiceEndpoint, terms: VideoServiceLimits, purse: GenerationLimits,
         settings: frozenset[CreatorInput] = frozenset(CreatorInput),
     ) -> None:  # fmt: skip
         self._name = name

@@ -29,7 +29,7 @@ from unreel.creators.endpoint.request_template import (
     look_up_reply_value,
     parse_replied_job_id,
 )
-from unreel.creators.endpoint.service import SpendLimit, VideoServiceApi
+from unreel.creators.endpoint.service import GenerationLimits, VideoServiceApi
 from unreel.network.http_client import HttpReply
 
 logger = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class VideoServiceJobManager:
     creator: str
     api: VideoServiceApi
     client: VideoServiceClient
-    purse: SpendLimit
+    purse: GenerationLimits
     patience: RetryPolicy
     poll_s: float
 

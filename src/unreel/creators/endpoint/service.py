@@ -45,7 +45,7 @@ class ClipPrice:
         return self.usd_per_clip + seconds * self.usd_per_second
 
 
-class SpendLimit:
+class GenerationLimits:
     """Limits on clips and cost of one run. A failed job stays counted, because it may be charged."""
 
     def __init__(

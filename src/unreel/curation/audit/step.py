@@ -48,22 +48,22 @@ _DIGITS: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditFrameFeatures:
+class MiddleFrameAuditFeatures:
     """Audit features of a clip's middle frame, for a clip that was searched for watermarks earlier."""
 
     frame: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditFrameFeaturesWithWatermarks(AuditFrameFeatures):
+class AuditFrameFeaturesWithWatermarks(MiddleFrameAuditFeatures):
     """Audit features of a clip's middle frame and its watermarks, for a clip not searched before."""
 
     marks: WatermarkSearchResult
 
 
 _MARKS: Final = TypeAdapter(WatermarkSearchResult)
-_SEEN: Final[TypeAdapter[AuditFrameFeatures]] = TypeAdapter(
-    AuditFrameFeaturesWithWatermarks | AuditFrameFeatures
+_SEEN: Final[TypeAdapter[MiddleFrameAuditFeatures]] = TypeAdapter(
+    AuditFrameFeaturesWithWatermarks | MiddleFrameAuditFeatures
 )
 _SUMMARY: Final = TypeAdapter(AuditSummary)
 
@@ -111,7 +111,7 @@ def run_audit_step(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClipWindowFeatures:
+class SplicedVideoWindowFeatures:
     """Features of windows of one spliced video."""
 
     windows: tuple[WindowAuditData, ...]
@@ -123,7 +123,7 @@ class _SplicedWindows:
     def __init__(self, bench: CurationContext, pieces: SegmentTable) -> None:
         self._bench = bench
         self._step = VersionedCurationStep(
-            name=f"{AUDIT}-windows", version=2, finds=TypeAdapter(ClipWindowFeatures)
+            name=f"{AUDIT}-windows", version=2, finds=TypeAdapter(SplicedVideoWindowFeatures)
         )
         self._subjects = ReiterableStream(
             lambda: (
@@ -143,7 +143,10 @@ class _SplicedWindows:
             return clips
         found = self._bench.recall(self._step, self._subjects)
         windows = [
-            one for own in found if isinstance(own, ClipWindowFeatures) for one in own.windows
+            one
+            for own in found
+            if isinstance(own, SplicedVideoWindowFeatures)
+            for one in own.windows
         ]
         judged = audit_label_leaks(windows, seed=seed, views=[AuditFeatureSet.WINDOW])
         return add_window_audit(clips, judged)
@@ -156,7 +159,9 @@ def _get_window_request(piece: ClipSegment) -> dict[str, Any]:
     return {"name": piece.entry.name, "group": piece.entry.group, "segments": spans}
 
 
-def _read_windows(reader: MediaReader, file: Path, given: Given) -> ClipWindowFeatures | Failure:
+def _read_windows(
+    reader: MediaReader, file: Path, given: Given
+) -> SplicedVideoWindowFeatures | Failure:
     windows = read_window_features(
         file,
         clip=given["name"],
@@ -167,7 +172,7 @@ def _read_windows(reader: MediaReader, file: Path, given: Given) -> ClipWindowFe
     if isinstance(windows, Failure):
         return windows
     rounded = [replace(own, features=_round_floats(dict(own.features))) for own in windows]
-    return ClipWindowFeatures(windows=tuple(rounded))
+    return SplicedVideoWindowFeatures(windows=tuple(rounded))
 
 
 def _build_audit_request(piece: ClipSegment) -> CurationStepRequest:
@@ -188,13 +193,13 @@ def _compute_audit_data_digest(observation: ClipAuditData) -> str:
 
 def _read_audit_frame_features(
     reader: MediaReader, file: Path, given: Given, *, texts: bool
-) -> AuditFrameFeatures | Failure:
+) -> MiddleFrameAuditFeatures | Failure:
     middle = reader.frames(file, sampling="uniform-1", encoding="rgb24")
     if isinstance(middle, Failure):
         return middle
     frame = _round_floats(dict(compute_frame_features(middle.frames[0].rgb())))
     if given["marked"]:
-        return AuditFrameFeatures(frame=frame)
+        return MiddleFrameAuditFeatures(frame=frame)
     marks = find_clip_watermarks(
         file, reader=reader, read_text=load_ocr_reader() if texts else None
     )
@@ -206,7 +211,7 @@ def _read_audit_frame_features(
 
 
 def _build_clip_audit_data(
-    piece: ClipSegment, found: AuditFrameFeatures | Failure
+    piece: ClipSegment, found: MiddleFrameAuditFeatures | Failure
 ) -> ClipAuditData:
     origin = piece.entry.origin
     return ClipAuditData(
@@ -219,7 +224,7 @@ def _build_clip_audit_data(
     )
 
 
-def _get_watermarks(piece: ClipSegment, found: AuditFrameFeatures) -> WatermarkSearchResult:
+def _get_watermarks(piece: ClipSegment, found: MiddleFrameAuditFeatures) -> WatermarkSearchResult:
     if isinstance(found, AuditFrameFeaturesWithWatermarks):
         return found.marks
     return _MARKS.validate_python(piece.notes[WATERMARK])

@@ -186,7 +186,7 @@ def _iter_local_entries(
             row
             for table in tables
             for row in _iter_table_entries(
-                table, section, below=_get_table_folder_prefix(table, path), outside=outside
+                table, section, below=_format_table_subfolder_prefix(table, path), outside=outside
             )
         )
     mapping = section.columns or None
@@ -200,7 +200,7 @@ def _find_source_layout(path: Path, section: SourceRecipeSection) -> str | None:
     return FILES if path.is_dir() else BenchmarkLayout.LIST
 
 
-def _get_table_folder_prefix(table: Path, root: Path) -> str:
+def _format_table_subfolder_prefix(table: Path, root: Path) -> str:
     return "" if root.is_file() or table.parent == root else f"{table.parent.name}/"
 
 

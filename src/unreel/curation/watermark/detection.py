@@ -42,7 +42,7 @@ _MOVES_FROM: Final = 4.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StaticFrameParts:
+class StaticMotionSeparation:
     """Parts of a clip's frames: static edges, moving pixels, and the median picture."""
 
     edges: Mask
@@ -60,7 +60,7 @@ class StaticFrameParts:
         return float(self.moves.mean())
 
 
-def detect_static_frame_parts(frames: Sequence[Rgb]) -> StaticFrameParts:
+def detect_static_frame_parts(frames: Sequence[Rgb]) -> StaticMotionSeparation:
     """Detect static parts of equally large frames; raise `InvalidValueError` if too few or unequal."""
     if len(frames) < LEAST_FRAMES or len({frame.shape for frame in frames}) != 1:
         msg = (
@@ -72,7 +72,7 @@ def detect_static_frame_parts(frames: Sequence[Rgb]) -> StaticFrameParts:
     edges, seen = _detect_common_edges(grey)
     usual = compute_pixel_median(grey)
     strays = sum(np.abs(frame - usual) for frame in grey) / len(grey)
-    return StaticFrameParts(edges, seen, strays >= _MOVES_FROM, compute_pixel_median(frames))
+    return StaticMotionSeparation(edges, seen, strays >= _MOVES_FROM, compute_pixel_median(frames))
 
 
 def compute_pixel_median(arrays: Sequence[NDArray[Number]]) -> NDArray[Number]:
@@ -238,14 +238,14 @@ def find_watermarks(
     )
 
 
-def _format_inconclusive_reason(still: StaticFrameParts) -> str | None:
+def _format_inconclusive_reason(still: StaticMotionSeparation) -> str | None:
     if still.share_moving >= LEAST_MOVING:
         return None
     stands = 1 - still.share_moving
     return f"{stands:.0%} of the picture is still: a mark there cannot be separated from the scene"
 
 
-def _list_edge_rectangles(still: StaticFrameParts) -> list[_PixelRectangle]:
+def _list_edge_rectangles(still: StaticMotionSeparation) -> list[_PixelRectangle]:
     """Return the rectangles of groups of static edges with the size and density of a watermark."""
     gap = max(2, round(_LETTER_GAP * float(np.hypot(*still.edges.shape))))
     # A box of edges grown by half the gap on each side touches its neighbour.
@@ -303,7 +303,7 @@ def _compute_text_outline(
     return around if spans else around.joined(line)
 
 
-def _is_certain_watermark(candidate: _WatermarkCandidate, still: StaticFrameParts) -> bool:
+def _is_certain_watermark(candidate: _WatermarkCandidate, still: StaticMotionSeparation) -> bool:
     """Return whether the picture moves around the candidate, and text off the border stays in position."""
     place = candidate.place
     exact = _compute_edge_stability(place, still) >= _LEAST_INNER_STABILITY
@@ -312,7 +312,7 @@ def _is_certain_watermark(candidate: _WatermarkCandidate, still: StaticFramePart
     )
 
 
-def _compute_edge_stability(place: _PixelRectangle, still: StaticFrameParts) -> float:
+def _compute_edge_stability(place: _PixelRectangle, still: StaticMotionSeparation) -> float:
     inside = (slice(place.y0, place.y1), slice(place.x0, place.x1))
     edges = still.edges[inside]
     return float(still.seen[inside][edges].mean()) if edges.any() else 0.0
@@ -331,7 +331,7 @@ def _has_motion_around(moves: NDArray[np.bool_], place: _PixelRectangle) -> bool
 
 
 def _build_watermark_region(
-    candidate: _WatermarkCandidate, still: StaticFrameParts
+    candidate: _WatermarkCandidate, still: StaticMotionSeparation
 ) -> WatermarkRegion:
     place = candidate.place
     height, width = still.edges.shape

@@ -80,7 +80,11 @@ class ZygoteProcess:
         return self._process.pid
 
     def hand_over(self, task: str, *descriptors: int) -> None:
-        """Send the name of `task` with copies of `descriptors`; an OSError means that this zygote is gone."""
+        """Send the name of `task` and copies of `descriptors` to the zygote process.
+
+        Raises:
+            OSError: The process has ended.
+        """
         socket.send_fds(self._control, [task.encode()], descriptors)
 
     def end(self) -> None:

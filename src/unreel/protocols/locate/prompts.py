@@ -1,4 +1,4 @@
-"""Questions of the protocol `locate`. They are written for unreel: no paper prints them."""
+"""Prompts of the protocol `locate`, written for unreel and not taken from a paper."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -36,7 +36,7 @@ from unreel.protocols.metric_estimates import (
 from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.reality.metrics import FIGURES, INSTRUMENT
 from unreel.stats.clusters import ClusterIdBuilder
-from unreel.stats.detection_metrics import ProbabilityCalibration, measure_probability_calibration
+from unreel.stats.detection_metrics import CalibrationMetrics, measure_probability_calibration
 from unreel.stats.row_sample import Array, BoolArray, ClusterIds
 
 RealityRow = ScoredQuestion[Origin, RealityVerdict]
@@ -268,7 +268,7 @@ def _iter_confidence_metrics(answered: ClipAnswerColumns, *, seed: int) -> Itera
     why = "no confidence could be read" if coverage.asked else "no confidence was asked for"
     scored = ScoredClips(told.ties, told.generated, told.belief)
     yield from iter_detection_metrics(scored, coverage=coverage, why_none=why, seed=seed)
-    kept: ProbabilityCalibration | None = None
+    kept: CalibrationMetrics | None = None
     if coverage.parsed:
         kept = measure_probability_calibration(
             told.generated, told.belief, seed=seed, clusters=told.ties

@@ -32,7 +32,7 @@ from unreel.report.boards.tables import (
     build_estimate_cell,
     build_metric_column,
 )
-from unreel.stats.detection_metrics import ProbabilityCalibration
+from unreel.stats.detection_metrics import CalibrationMetrics
 
 _PERCENT = (0.0, 100.0)
 _CALLED = {0: "called real", 1: "called generated"}
@@ -227,14 +227,14 @@ def _build_label_calibration_panel(board: ReportBoard) -> BoardPanel:
     )
 
 
-def _measure_generated_share(calibration: ProbabilityCalibration, called: int) -> Measured:
+def _measure_generated_share(calibration: CalibrationMetrics, called: int) -> Measured:
     for group in calibration.bins:
         if group.p_mean == called:
             return group.generated.scaled(100)
     return Unmeasured(f"no clip was {_CALLED[called]}")
 
 
-def _format_label_precision(contender: BoardContender, calibration: ProbabilityCalibration) -> str:
+def _format_label_precision(contender: BoardContender, calibration: CalibrationMetrics) -> str:
     share = _measure_generated_share(calibration, 1)
     if not isinstance(share, Estimate):
         return f"{contender.name} called no clip generated."

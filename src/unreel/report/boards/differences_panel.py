@@ -43,7 +43,7 @@ _COLUMNS: Final = (
 )
 
 
-def build_differences_panel(
+def build_pairwise_differences_panel(
     board: ReportBoard, beside: Sequence[ReportBoard] = ()
 ) -> BoardPanel | None:
     """Build corrected pairwise differences, also on clips in common with boards `beside` of other parts."""

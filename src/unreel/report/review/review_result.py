@@ -131,7 +131,7 @@ def format_review_headline(review: Review) -> str:
             by_says[says] = own
     parts: list[str] = []
     for place, (says, own) in enumerate(by_says.items()):
-        who = _format_reviewer_count(
+        who = _format_share_of_reviewers(
             len(own), len(voices), noun=noun, place=place, n_groups=len(by_says)
         )
         parts.append(f"{who} {_format_statement(says, own, clip='it' if parts else 'this clip')}")
@@ -181,7 +181,7 @@ def _list_onsets(opinions: Sequence[Opinion]) -> list[int]:
     ]
 
 
-def _format_reviewer_count(n: int, of: int, *, noun: str, place: int, n_groups: int) -> str:
+def _format_share_of_reviewers(n: int, of: int, *, noun: str, place: int, n_groups: int) -> str:
     if n == of:
         return f"both {noun}" if of == _PAIR else f"all {of} {noun}"
     if place == 0:

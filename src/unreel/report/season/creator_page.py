@@ -185,7 +185,12 @@ def _iter_provenance_parts(
         ]
         lines.append(
             BoardTableRow(
-                cells=(*cells, _build_cost_cell(told), _build_duration_cell(told), BoardTableCell())
+                cells=(
+                    *cells,
+                    _build_clip_cost_cell(told),
+                    _build_duration_cell(told),
+                    BoardTableCell(),
+                )
             )
         )
     for clip, why in unmade.items():
@@ -199,7 +204,7 @@ def _iter_provenance_parts(
     yield EntrantPageSection(id="made", heading="How they came about", lead=lead, table=table)
 
 
-def _build_cost_cell(told: SeasonClipDetails) -> BoardTableCell:
+def _build_clip_cost_cell(told: SeasonClipDetails) -> BoardTableCell:
     cost = told.cost_usd
     return (
         BoardTableCell() if cost is None else BoardTableCell(text=f"{cost:.4f}", number=float(cost))

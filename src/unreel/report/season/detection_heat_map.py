@@ -47,7 +47,7 @@ class HeatMapRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DetectionHeatMap:
+class DetectionRateChart:
     """Heat map of detection rates, and the same data as a table for files."""
 
     id: str
@@ -57,7 +57,7 @@ class DetectionHeatMap:
     is_roomy: bool
 
 
-def build_detection_heat_map(sheet: SeasonConditionBoard) -> DetectionHeatMap | None:
+def build_detection_heat_map(sheet: SeasonConditionBoard) -> DetectionRateChart | None:
     """Return the heat map of detection rates; `None` if no reviewer answered about any creator."""
     standings = sheet.standings
     met = {(cell.reviewer, cell.creator): cell for cell in standings.cells}
@@ -73,7 +73,7 @@ def build_detection_heat_map(sheet: SeasonConditionBoard) -> DetectionHeatMap | 
         ]
         head = replace(build_season_entrant_cell(reviewer, "reviewer"), doubt="")
         rows.append(HeatMapRow(head=head, squares=tuple(found)))
-    return DetectionHeatMap(
+    return DetectionRateChart(
         id=f"{sheet.id}-matrix",
         heads=tuple(replace(build_season_entrant_cell(c, "creator"), doubt="") for c in columns),
         rows=tuple(rows),

@@ -11,7 +11,7 @@ from unreel.arena.fairness.team_attempts import is_leaderboard_row_of_entry
 from unreel.arena.season.folder import SeasonEntrants, SeasonFolder
 from unreel.arena.season_ranking import (
     PreferenceRatesWithAnswers,
-    iter_preference_leaderboards,
+    iter_pair_answers_and_leaderboards,
     iter_season_leaderboards,
 )
 from unreel.core.estimate import Estimate
@@ -48,7 +48,7 @@ def read_season_leaderboards(folder: SeasonFolder, *, resamples: int) -> SeasonP
     entrants = folder.require_played()
     if entrants.is_about_pairs:
         boards = tuple(
-            _build_pair_leaderboard(ranked) for ranked in iter_preference_leaderboards(folder)
+            _build_pair_leaderboard(ranked) for ranked in iter_pair_answers_and_leaderboards(folder)
         )
         return SeasonPageData(name=entrants.season, plays=(), standings=boards)
     found = list(iter_season_leaderboards(folder, resamples=resamples))

@@ -36,7 +36,10 @@ class SeasonClipDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonPageData:
-    """One season: `plays` (none for pairs) and `standings`, one item per condition in the same order."""
+    """Data of the pages of a season: answers and leaderboards, one item per condition in the same order.
+
+    A season of pairs has no `plays`, because it shows no single clips.
+    """
 
     name: str
     facts: tuple[tuple[str, str], ...] = ()

@@ -33,7 +33,7 @@ from unreel.report.boards.tables import (
 )
 from unreel.report.season.clip_answers import ReviewerByClipAnswers, index_answers_by_clip
 from unreel.report.season.creator_page import build_creator_page
-from unreel.report.season.detection_heat_map import DetectionHeatMap, build_detection_heat_map
+from unreel.report.season.detection_heat_map import DetectionRateChart, build_detection_heat_map
 from unreel.report.season.entrant_page import STYLES, build_entrant_page_files
 from unreel.report.season.exports import FOLDER as HUB
 from unreel.report.season.exports import (
@@ -156,7 +156,7 @@ class ConditionPageSection:
     title: str
     told: str
     panels: tuple[BoardPanel, ...]
-    heat: DetectionHeatMap | None
+    heat: DetectionRateChart | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,8 +19,8 @@ from unreel.media.sampling import parse_sampling, plan_frames
 from unreel.media.timeline import FrameTimeline
 from unreel.protocols.presentation import (
     LONGEST_SIDE,
-    format_clip_heading,
     format_frame_time,
+    format_question_clip_heading,
     shows_frame_times,
     split_prompt_at_clips,
 )
@@ -130,7 +130,7 @@ def estimate_request_tokens(
         if marked:
             characters += sum(len(format_frame_time(at_s, family.times)) for at_s in instants)
         if len(clips) > 1:
-            characters += len(format_clip_heading(number))
+            characters += len(format_question_clip_heading(number))
     text = math.ceil(characters / CHARACTERS)
     return RequestTokenCounts(n_frames=n_frames, text_tokens=text, picture_tokens=pictures)
 

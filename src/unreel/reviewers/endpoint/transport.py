@@ -58,7 +58,7 @@ def parse_chat_response(raw: HttpReply, *, now: datetime) -> Reply | RequestFail
     return _parse_chat_completion(body)
 
 
-def build_reply_from_json_text(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
+def build_reply_from_json_response(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
     """Return a JSON object's text as a reply, for servers without chat API, or a failure."""
     body = _parse_json_object(raw, now=now)
     if isinstance(body, RequestFailure):

@@ -19,7 +19,7 @@ from unreel.reviewers.endpoint.model_address import ModelAddress
 from unreel.reviewers.endpoint.transport import (
     HttpPostTarget,
     HttpTransport,
-    build_reply_from_json_text,
+    build_reply_from_json_response,
 )
 from unreel.reviewers.external.detector_scores import (
     DetectorScoreInterpretation,
@@ -34,7 +34,7 @@ _CAP_BYTES: Final = 64 * 1024
 class _ScoreServiceClient(ModelServerClient):
     """Client of a detector service, with the retries of a model server; any JSON object is a reply."""
 
-    read = staticmethod(build_reply_from_json_text)
+    read = staticmethod(build_reply_from_json_response)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
