@@ -80,7 +80,8 @@ def _sample_windows(
     The middle of a window decides, so windows of both kinds are equally often at a cut.
     """
     end_us = convert_to_microseconds(scan.end_s)
-    inside, outside = [], []
+    inside: list[int] = []
+    outside: list[int] = []
     for start in range(0, end_us - WINDOW_US + 1, _STEP_US):
         middle = start + WINDOW_US // 2
         marked = any(segment.start_us <= middle < segment.end_us for segment in segments)
