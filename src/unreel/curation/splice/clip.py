@@ -178,8 +178,8 @@ def _add_grain(rgb: Rgb, grain: Floats, rng: np.random.Generator) -> Rgb:
     top, left = rng.integers(_GRAIN_SHIFT, size=2)
     height, width, _ = rgb.shape
     fresh = grain[top : top + height, left : left + width]
-    grained: Rgb = np.clip(np.rint(rgb + fresh[..., None]), 0, 255).astype(np.uint8)
-    return grained
+    grainy: Rgb = np.clip(np.rint(rgb + fresh[..., None]), 0, 255).astype(np.uint8)
+    return grainy
 
 
 def _fit_sound(sound: Samples | None, first: int, end: int, rate: Fraction) -> Samples:
