@@ -69,7 +69,7 @@ class GeneratedClip:
 
 
 class CreatorContext(Protocol):
-    """What a creator may use for one brief: a folder, notes that survive a restart, safe downloads."""
+    """Resources of a creator for one brief: a folder, notes that survive a restart, safe downloads."""
 
     @property
     def folder(self) -> Path:
