@@ -135,6 +135,7 @@ def test_votes_of_a_file_play_in_the_season(played: Stadium, tmp_path: Path) -> 
     assert {"person: ann", "person: bob", "people: majority"} <= _reviewers(played)
 
 
+@pytest.mark.slow
 def test_votes_of_a_campaign_play_under_aliases(played: Stadium, tmp_path: Path) -> None:
     tasks = [task_of("real-0"), task_of("Sora-0"), task_of("elsewhere")]
     address = str(tmp_path / "ledger.db")

@@ -90,6 +90,7 @@ def test_a_second_driver_of_a_run_is_refused_before_it_asks_anything(tmp_path: P
     assert trial.altered(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_killed_child_leaves_a_failure_row_that_a_retry_replaces() -> None:
     script = _script("kill_worker")
     with script.open_trial("bare", "local", n_rows=60) as (trial, fresh):
@@ -191,6 +192,7 @@ def test_a_kill_while_failures_are_replaced_loses_nothing(world: World) -> None:
     assert (tally.violations, tally.kills) == ([], 2)
 
 
+@pytest.mark.slow
 def test_a_killed_eval_resumes_in_a_store(world: World, s3: Any) -> None:
     stops = iter(["answers-written:2"])
     tally = _kill_eval(world, kills=1, place=s3 / "chaos", trusted=True, stops=stops)

@@ -52,7 +52,11 @@ from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.input_format import FamilyName, Form
 from unreel.reviewers.local.reviewer import LocalReviewer
 
-pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(3600)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.timeout(3600),
+]
 
 MOST_TOKENS = 32
 PATIENT = EndpointLimits(
@@ -221,7 +225,6 @@ def test_the_server_reads_the_very_prompt_that_training_wrote(served: Served) ->
     require_same_prompts(served.folders["base"], "qwen2.5-vl", served.models["base"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("family", ["qwen3-vl", "videollama3"])
 def test_other_families_are_served_alike(family: FamilyName, tiny: Any, tmp_path: Path) -> None:
     torch.manual_seed(0)

@@ -72,6 +72,7 @@ def test_a_folder_that_turns_read_only_ends_the_run_in_words(
     assert (again.scores, trial.texts()) == (scores, texts)
 
 
+@pytest.mark.slow
 def test_too_few_open_files_end_the_run_in_words(trial: Trial, whole: Callable[[], Any]) -> None:
     scores, texts = whole()
     ended = with_open_files(trial, 24)

@@ -83,7 +83,7 @@ def test_paper_is_light_and_shows_the_frame_with_its_box(watched, page) -> None:
     assert width <= sheet.evaluate("window.innerWidth")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_a_claim_and_a_failure_keep_nobody_out(watched, page, scheme) -> None:
     watched.page.emulate_media(color_scheme=scheme)
     sheet = opened(watched, page)

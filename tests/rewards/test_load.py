@@ -27,6 +27,7 @@ def test_load_reaches_most_of_a_bare_endpoint(tmp_path: Path) -> None:
     require_rates(tmp_path, rounds=4, seconds=8, least=0.7)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "minutes", [0.05, pytest.param(30, marks=[pytest.mark.slow, pytest.mark.timeout(2400)])]
 )
