@@ -190,7 +190,7 @@ def measure_memory(
     Each clip is sent once.
     """
     source, sizes, numbers = UploadSource(size), [], itertools.count()
-    n_clips = int(60 * minutes * most_rate)
+    n_clips = max(2_000, int(60 * minutes * most_rate))  # a short run may be faster than that rate
     with serve_recorded(folder, source, n_clips, "--log", "rewards.jsonl") as (pid, port):
         is_ready = False
         while not is_ready:  # the first question waits for the index of all answers
