@@ -1,7 +1,7 @@
 """Sources of spliced videos, a recipe, a deliberately bad splice, and a check of the ground truth."""
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import ClipAccessSettings
 from unreel.media.decode import Rgb
 from unreel.media.encode import ClipWriter, VideoTrackSettings
+from unreel.media.messages import MOST_INSTANTS
 from unreel.media.normalise import NormalisedClipFormat, fit_picture_inside
 from unreel.media.reader import MediaReader, run_trusted_task
 
@@ -108,7 +109,7 @@ def read_pictures(path: Path, rate: Fraction) -> list[Rgb]:
         convert_to_microseconds((tick + Fraction(1, 2)) / rate)
         for tick in range(int(duration_s * rate))
     ]
-    return [frame.rgb() for frame in READER.frames_at(path, moments).frames]  # type: ignore[union-attr]
+    return list(_read_at(path, moments))
 
 
 def encode_pictures(
@@ -147,11 +148,14 @@ def count_exact_ends(
 
 
 def _read(path: Path, ticks: Sequence[int], rate: int) -> list[Rgb]:
-    frames = READER.frames_at(path, [int((tick + 0.5) * MICROSECONDS / rate) for tick in ticks])
-    return [
-        fit_picture_inside(frame.rgb(), width=WIDTH, height=HEIGHT)
-        for frame in frames.frames  # type: ignore[union-attr]
-    ]
+    moments = [int((tick + 0.5) * MICROSECONDS / rate) for tick in ticks]
+    return [fit_picture_inside(rgb, width=WIDTH, height=HEIGHT) for rgb in _read_at(path, moments)]
+
+
+def _read_at(path: Path, moments: Sequence[int]) -> Iterator[Rgb]:
+    for first in range(0, len(moments), MOST_INSTANTS):
+        frames = READER.frames_at(path, moments[first : first + MOST_INSTANTS])
+        yield from (frame.rgb() for frame in frames.frames)  # type: ignore[union-attr]
 
 
 def _distance(one: Rgb, other: Rgb) -> float:

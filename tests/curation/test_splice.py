@@ -200,6 +200,22 @@ def test_the_codec_generation_of_the_source_is_hidden(tmp_path: Path) -> None:
     assert _compare_halves(matched, tmp_path) < _compare_halves(plain, tmp_path) / 10
 
 
+def test_parts_of_many_small_frames_are_read_in_several_requests(tmp_path: Path) -> None:
+    path = tmp_path / "long.mp4"
+    path.write_bytes(write_clip(film(7, n_frames=80, width=WIDTH, height=HEIGHT), rate=RATE))
+    part = SplicedPart(
+        clip="long",  # type: ignore[arg-type]  a name in the place of a hash
+        start_s=Fraction(0),
+        n_frames=80,
+        crop=None,
+        mapping=FrameCoordinateMapping(),
+        generated=False,
+    )
+    reader = SplicedPartReader(READER, {"long": path}, FORM)  # type: ignore[dict-item]
+    times = [at_s for at_s, _ in reader.frames(part, range(80))]
+    assert times == [Fraction(tick, RATE) for tick in range(80)]
+
+
 def _compare_halves(data: bytes, folder: Path) -> float:
     """Return the difference of the mean logarithmic packet sizes of the halves, without their starts."""
     path = folder / "joined.mp4"

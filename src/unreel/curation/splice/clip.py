@@ -21,7 +21,7 @@ from unreel.curation.inject.clip_injection import align_clip_sound
 from unreel.curation.splice.plan import SplicedPart
 from unreel.media.decode import Rgb, decode_frames
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
-from unreel.media.messages import MAX_PIXELS
+from unreel.media.messages import MAX_PIXELS, MOST_INSTANTS
 from unreel.media.normalise import NormalisedClipFormat, fit_picture_inside
 from unreel.media.reader import MediaReader
 from unreel.media.render import crop_picture
@@ -59,7 +59,8 @@ class SplicedPartReader:
             MediaError: The clip cannot be decoded.
         """
         video = self.facts(part).video
-        n_chunk = max(1, _CHUNK_BYTES // (3 * video.width * video.height))
+        n_fitting = max(1, _CHUNK_BYTES // (3 * video.width * video.height))
+        n_chunk = min(n_fitting, MOST_INSTANTS)
         for first in range(0, len(indices), n_chunk):
             moments = [
                 int((part.start_s + (index + Fraction(1, 2)) / self.form.rate) * MICROSECONDS)
