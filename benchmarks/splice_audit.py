@@ -38,7 +38,7 @@ from unreel.curation.audit.label_leaks import audit_label_leaks
 from unreel.curation.audit.windows import read_window_features
 from unreel.curation.curation_run import run_curation
 from unreel.curation.segment import ClipSegment
-from unreel.curation.splice.step import SPLICE
+from unreel.curation.splice.step import SPLICE, get_part_spans
 from unreel.curation.step_execution import to_json_values
 from unreel.media.normalise import NormalisedClipFormat
 
@@ -109,14 +109,16 @@ def _show(view: dict[str, object]) -> dict[str, object]:
     return {key: view[key] for key in kept} | {"tells most": leaks[:3]}
 
 
-Video = tuple[Path, str, Sequence[TimeSpan]]
-"""File, group and generated segments."""
+Video = tuple[Path, str, Sequence[TimeSpan], Sequence[TimeSpan]]
+"""File, group, parts and generated segments."""
 
 
 def _read_windows(videos: Iterable[Video]) -> list[WindowAuditData]:
     windows: list[WindowAuditData] = []
-    for path, group, spans in videos:
-        own = read_window_features(path, clip=path.stem, group=group, segments=spans, reader=READER)
+    for path, group, parts, segments in videos:
+        own = read_window_features(
+            path, clip=path.stem, group=group, parts=parts, segments=segments, reader=READER
+        )
         assert not isinstance(own, Failure)
         windows += own
     return windows
@@ -136,7 +138,9 @@ def _audit_together(asked: argparse.Namespace, pieces: Sequence[ClipSegment]) ->
         shared = any("generated/Shared" in name for name, _ in piece.notes[SPLICE])
         spans = [trace.span for trace in piece.entry.traces]
         group = f"{asked.seed} {piece.entry.group}"
-        kinds[shared] += _read_windows([(Path(piece.clip.location), group, spans)])
+        kinds[shared] += _read_windows(
+            [(Path(piece.clip.location), group, get_part_spans(piece), spans)]
+        )
     if asked.collect:
         asked.collect.write_bytes(pickle.dumps(kinds))
     return {"all": _audit(kinds[0] + kinds[1]), "drawn segments alone": _audit(kinds[0])}
@@ -153,7 +157,7 @@ def _iter_bad(asked: argparse.Namespace, folder: Path, files: dict[str, Path]) -
     for number in range(min(asked.bad, len(made), len(real) // 4)):
         into = folder / f"bad-{number}.mp4"
         near = real[4 * number : 4 * number + 4]
-        yield into, str(number), splice_badly(near, made[number : number + 1], into, form=form)
+        yield into, str(number), *splice_badly(near, made[number : number + 1], into, form=form)
 
 
 if __name__ == "__main__":

@@ -82,10 +82,13 @@ def build_run(root: Path, out: Path, *, rate: int, **sections: Any) -> CurationR
 
 def splice_badly(
     real: Sequence[Path], generated: Sequence[Path], into: Path, *, form: NormalisedClipFormat
-) -> tuple[TimeSpan, ...]:
-    """Join clips as they are: the generated ones come from another codec and lost their grain."""
+) -> tuple[list[TimeSpan], list[TimeSpan]]:
+    """Join clips as they are: the generated ones come from another codec and lost their grain.
+
+    Returns the spans of all parts and of the generated ones.
+    """
     pictures: list[Rgb] = []
-    spans = []
+    parts, generated_parts = [], []
     for path in (*real[: len(real) // 2], *generated, *real[len(real) // 2 :]):
         first, shown = len(pictures), path
         if path in generated:
@@ -95,12 +98,13 @@ def splice_badly(
                 encode_pictures(read_pictures(path, form.rate), form.rate, "mpeg4", coarse)
             )
         pictures += read_pictures(shown, form.rate)
+        ends = (convert_to_microseconds(tick / form.rate) for tick in (first, len(pictures)))
+        parts.append(TimeSpan(*ends))
         if path in generated:
-            ends = (convert_to_microseconds(tick / form.rate) for tick in (first, len(pictures)))
-            spans.append(TimeSpan(*ends))
+            generated_parts.append(parts[-1])
     fixed = {"qp": str(form.crf), "preset": "veryfast", "bf": "0", "g": "48", "sc_threshold": "0"}
     into.write_bytes(encode_pictures(pictures, form.rate, "libx264", fixed))
-    return tuple(spans)
+    return parts, generated_parts
 
 
 def read_pictures(path: Path, rate: Fraction) -> list[Rgb]:

@@ -1,6 +1,7 @@
 """What an audit says of sets whose leaks are known, planted in what is known of their clips."""
 
 import random
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -10,12 +11,22 @@ import pytest
 
 from unreel.core.box import Box
 from unreel.core.clip import AudioFacts, ClipFacts, FileTag, VideoFacts
+from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
 from unreel.curation.audit.audit_report import AUDIT_JSON, UNGROUPED_ALARMS, format_audit_markdown
-from unreel.curation.audit.clip_features import AuditFeatureSet, ClipAuditData
-from unreel.curation.audit.cross_fit import count_cross_fit_wins, permute_labels_by_scene
+from unreel.curation.audit.clip_features import (
+    SEGMENT,
+    AuditFeatureSet,
+    ClipAuditData,
+    WindowAuditData,
+)
+from unreel.curation.audit.cross_fit import (
+    count_cross_fit_wins,
+    permute_labels_by_scene,
+    swap_labels_of_pairs,
+)
 from unreel.curation.audit.frame_features import compute_frame_features
 from unreel.curation.audit.label_leaks import (
     MOST_PER_SIDE,
@@ -512,6 +523,73 @@ def test_labels_are_dealt_anew_within_their_scene_or_by_whole_scenes() -> None:
         assert all(makers[i] == makers[i + 1] for i in range(20, 40, 2))
         assert sorted(map(str, makers)) == sorted(str(own.creator) for own in owners)
         assert np.all(folding.folds[labels] == folding.folds)
+
+
+def test_a_permutation_of_windows_never_splits_a_part() -> None:
+    dice = random.Random(5)
+    pairs = [f"pair {pair}" for pair in range(7) for _ in range(2 * dice.randint(1, 4))]
+    sides = [(pair, bool(i % 2)) for i, pair in enumerate(pairs)]
+    dice.shuffle(sides)
+    names, made = [pair for pair, _ in sides], np.array([own for _, own in sides])
+    labels = swap_labels_of_pairs(names, made, seed=0)
+    assert np.array_equal(np.sort(labels, axis=1), np.tile(np.arange(len(sides)), (len(labels), 1)))
+    swaps = []
+    for donors in labels:
+        given: defaultdict[str, set[bool]] = defaultdict(set)
+        for own, donor in enumerate(donors):
+            assert names[own] == names[donor]
+            given[names[own]].add(bool(made[own] != made[donor]))
+        assert all(len(swapped) == 1 for swapped in given.values())
+        swaps.append([min(given[pair]) for pair in sorted(given)])
+    assert np.all((np.mean(swaps, axis=0) > 0.35) & (np.mean(swaps, axis=0) < 0.65))
+
+
+def test_a_pair_needs_as_many_windows_of_both_labels() -> None:
+    with pytest.raises(InvalidValueError, match="as many of both"):
+        swap_labels_of_pairs(["a", "a", "a"], np.array([True, False, False]), seed=0)
+
+
+def _windows(n_videos: int, *, leak: float = 0.0) -> list[WindowAuditData]:
+    """Windows of two parts of each video, whose numbers are nearly constant within a part."""
+    rng = np.random.default_rng(n_videos)
+    found = []
+    for video in range(n_videos):
+        for creator in (SEGMENT, None):
+            shot = rng.standard_normal(10)
+            shot[0] += leak if creator else 0.0
+            for start in range(4):
+                values = shot + 0.1 * rng.standard_normal(10)
+                found.append(
+                    WindowAuditData(
+                        clip=f"{video} {creator} {start}",
+                        creator=creator,
+                        group=f"{video}",
+                        pair=f"{video}",
+                        features={f"number {i}": float(own) for i, own in enumerate(values)},
+                    )
+                )
+    return found
+
+
+def test_windows_of_one_part_do_not_count_as_independent() -> None:
+    view = audit_label_leaks(_windows(40), seed=0, views=[AuditFeatureSet.WINDOW]).views[0]
+    assert isinstance(view.auc, Estimate)
+    assert view.auc.high - view.auc.low > 0.2  # 160 independent windows of a label: 0.13
+    assert view.p_value is not None
+    assert view.p_value > 0.05
+
+
+def test_a_leak_of_windows_is_found() -> None:
+    windows = _windows(60, leak=1.5)
+    view = audit_label_leaks(windows, seed=0, views=[AuditFeatureSet.WINDOW]).views[0]
+    assert view.finding is LabelLeakFinding.LEAKS
+    assert view.leaks[0].feature == "number 0"
+
+
+def test_a_sample_of_windows_has_complete_pairs() -> None:
+    windows = _windows(MOST_PER_SIDE // 4 + 50)
+    view = audit_label_leaks(windows, seed=0, views=[AuditFeatureSet.WINDOW]).views[0]
+    assert (view.n_real, view.n_generated) == (MOST_PER_SIDE, MOST_PER_SIDE)
 
 
 def test_an_audit_that_was_kept_before_labels_were_dealt_anew_is_still_shown() -> None:

@@ -1,6 +1,7 @@
 """`[splice]`: long videos with exact ground truth whose files do not reveal the generated segments."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -29,15 +30,16 @@ from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
+from unreel.core.span import TimeSpan
 from unreel.curation.audit.clip_features import AuditFeatureSet
 from unreel.curation.audit.label_leaks import LabelLeakFinding, audit_label_leaks
-from unreel.curation.audit.windows import read_window_features
+from unreel.curation.audit.windows import read_window_features, sample_window_pairs
 from unreel.curation.curation_run import run_curation
 from unreel.curation.normalise import FrameCoordinateMapping
 from unreel.curation.recipe import parse_curation_recipe
 from unreel.curation.splice.clip import SplicedPartReader, encode_spliced_video
 from unreel.curation.splice.plan import SplicedPart
-from unreel.curation.splice.step import SPLICE
+from unreel.curation.splice.step import SPLICE, get_part_spans
 from unreel.curation.state import CurationState
 from unreel.media.normalise import NormalisedClipFormat
 
@@ -113,6 +115,36 @@ def test_the_audit_has_a_row_for_windows(spliced: Spliced) -> None:
     assert "| window |" in found.text
 
 
+def test_the_windows_of_a_video_come_in_pairs_of_parts_at_the_same_offsets(
+    spliced: Spliced,
+) -> None:
+    for piece in spliced[0].pieces:
+        parts, segments = get_part_spans(piece), [trace.span for trace in piece.entry.traces]
+        assert parts[-1].end_us == 10_000_000
+        pairs = sample_window_pairs(parts, segments, clip=piece.entry.name)
+        assert bool(pairs) == bool(segments)
+        used = []
+        for pair in pairs:
+            (part, other) = (_get_part(parts, starts) for starts in pair)
+            used += [part, other]
+            assert any(map(part.overlap_us, segments))
+            assert not any(map(other.overlap_us, segments))
+            offsets = [
+                [start - own.start_us for start in starts]
+                for own, starts in zip((part, other), pair, strict=True)
+            ]
+            assert offsets[0] == offsets[1]
+        assert len(set(used)) == len(used)
+
+
+def _get_part(parts: Sequence[TimeSpan], starts: Sequence[int]) -> TimeSpan:
+    """Return the only part that contains the middles of the windows."""
+    (part,) = {
+        own for own in parts for start in starts if own.start_us <= start + 500_000 < own.end_us
+    }
+    return part
+
+
 def test_the_same_recipe_gives_the_same_videos(spliced: Spliced, tmp_path: Path) -> None:
     state, sources, _ = spliced
     root = next(iter(sources.values())).parents[0]
@@ -129,12 +161,15 @@ def test_a_splice_without_matched_grain_leaks(tmp_path: Path) -> None:
     windows = []
     for number in range(10):
         into = tmp_path / f"{number}.mp4"
-        spans = splice_badly(real[4 * number : 4 * number + 4], [made[number]], into, form=FORM)
+        parts, segments = splice_badly(
+            real[4 * number : 4 * number + 4], [made[number]], into, form=FORM
+        )
         own = read_window_features(
             into,
             clip=into.name,
             group=into.name,
-            segments=spans,
+            parts=parts,
+            segments=segments,
             reader=READER,
         )
         assert not isinstance(own, Failure)

@@ -51,6 +51,8 @@ class WindowAuditData:
     """`SEGMENT` for a window of which half or more is generated; `None` for a real one."""
     group: str
     """Windows of one group show one scene or share one source."""
+    pair: str
+    """Windows of one pair come from two parts of a clip, one with a segment and one without, as many from each."""
     features: Features
 
 

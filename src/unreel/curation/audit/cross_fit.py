@@ -14,11 +14,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.reviewers.baselines.folds import ClipCreatorAndScene, FoldAssignment, Numbers
 from unreel.stats.proportion import central_normal_quantile, mid_p_interval
 from unreel.stats.row_sample import Array
 
+Mask = NDArray[np.bool_]
 RELABELLINGS: Final = 199
 """Number of permutations, exact for p = 0.05 with a resolution of 0.005."""
 
@@ -64,9 +66,36 @@ def _exchange_labels_between_scenes(
         donors[own] = labels[np.arange(len(own)) % len(labels)]
 
 
+def swap_labels_of_pairs(pairs: Sequence[str], made: Mask, *, seed: int) -> Numbers:
+    """Return random permutations that swap the labels of complete pairs of blocks.
+
+    Windows of one block are correlated, so a block keeps one label. Each row is one permutation, as
+    of `permute_labels_by_scene`.
+
+    Args:
+        pairs: Name of the pair of each window.
+        made: Whether the label of each window is generated.
+        seed: Seed of the permutations.
+
+    Raises:
+        InvalidValueError: A pair has more windows of one label than of the other.
+    """
+    names, pair_of = np.unique(pairs, return_inverse=True)
+    order = np.lexsort((np.arange(len(pairs)), pair_of))
+    generated, real = order[made[order]], order[~made[order]]
+    if not np.array_equal(pair_of[generated], pair_of[real]):
+        msg = "a pair has more windows of one label than of the other. Give as many of both"
+        raise InvalidValueError(msg)
+    swapped = np.random.default_rng(seed).random((RELABELLINGS, len(names))) < _CHANCE
+    labels = np.tile(np.arange(len(pairs)), (RELABELLINGS, 1))
+    mask = swapped[:, pair_of[generated]]
+    labels[:, generated] = np.where(mask, real, generated)
+    labels[:, real] = np.where(mask, generated, real)
+    return labels
+
+
 LEAST_CREATORS: Final = 6
 """With fewer creators nothing is known of how much creators differ: the interval goes by scenes alone."""
-Mask = NDArray[np.bool_]
 _LEVEL: Final = 0.95
 _CHANCE: Final = 0.5
 _DIGITS: Final = 9

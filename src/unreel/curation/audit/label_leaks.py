@@ -28,6 +28,7 @@ from unreel.curation.audit.cross_fit import (
     compute_permuted_aucs,
     count_cross_fit_wins,
     permute_labels_by_scene,
+    swap_labels_of_pairs,
 )
 from unreel.reviewers.baselines.folds import (
     ClipCreatorAndScene,
@@ -152,7 +153,12 @@ def audit_label_leaks(
             replace(_build_inconclusive_audit(sight, folding), transfer=folding) for sight in sights
         )
         return LabelLeakAudit(finding=LabelLeakFinding.INCONCLUSIVE, views=counted, seed=seed)
-    labels = permute_labels_by_scene(owners, folding, seed=seed)
+    pairs = [seen.pair for seen in chosen if isinstance(seen, WindowAuditData)]
+    labels = (
+        swap_labels_of_pairs(pairs, folding.made, seed=seed)
+        if pairs
+        else permute_labels_by_scene(owners, folding, seed=seed)
+    )
     deciding = folding.without_parts()
     fits = [_FeatureSetFit.of(sight, owners, deciding) for sight in sights]
     nulls = [compute_permuted_aucs(own.scaled, deciding, own.sight.rows, labels) for own in fits]
@@ -208,14 +214,15 @@ def _sample_clips_by_label(
 ) -> list[ClipAuditData | WindowAuditData]:
     """Sample at most `MOST_PER_SIDE` clips of each label, sorted by name.
 
-    The sample is chosen by a hash of `seed` and name.
+    The sample is chosen by a hash of `seed` and name, or pair of windows: pairs stay complete.
     """
     sides: dict[bool, list[tuple[int, int, ClipAuditData | WindowAuditData]]]
     sides = {True: [], False: []}
     for number, seen in enumerate(observations):
         side = sides[seen.creator is None]
         # The largest of the kept digests is at hand, so no more than are chosen are ever held.
-        item = (-int(digest("audit", str(seed), seen.clip), 16), -number, seen)
+        unit = seen.pair if isinstance(seen, WindowAuditData) else seen.clip
+        item = (-int(digest("audit", str(seed), unit), 16), -number, seen)
         keep = heapq.heappush if len(side) < MOST_PER_SIDE else heapq.heappushpop
         keep(side, item)
     chosen = [seen for side in sides.values() for _, _, seen in side]

@@ -27,7 +27,7 @@ from unreel.curation.audit.windows import read_window_features
 from unreel.curation.recipe import AuditRecipeSection
 from unreel.curation.segment import ClipSegment
 from unreel.curation.segment_table import ReiterableStream, SegmentTable
-from unreel.curation.splice.step import SPLICE
+from unreel.curation.splice.step import SPLICE, get_part_spans
 from unreel.curation.state import AuditSummary, CurationJob, CurationState
 from unreel.curation.step_execution import (
     CurationContext,
@@ -90,7 +90,7 @@ def run_audit_step(
             yield piece, _build_clip_audit_data(piece, found)
 
     whole = VersionedCurationStep(
-        name=f"{AUDIT}-verdict", version=3, settings={"seed": seed}, finds=_SUMMARY
+        name=f"{AUDIT}-verdict", version=4, settings={"seed": seed}, finds=_SUMMARY
     )
     members = ReiterableStream(
         lambda: (
@@ -123,7 +123,7 @@ class _SplicedWindows:
     def __init__(self, bench: CurationContext, pieces: SegmentTable) -> None:
         self._bench = bench
         self._step = VersionedCurationStep(
-            name=f"{AUDIT}-windows", version=2, finds=TypeAdapter(SplicedVideoWindowFeatures)
+            name=f"{AUDIT}-windows", version=3, finds=TypeAdapter(SplicedVideoWindowFeatures)
         )
         self._subjects = ReiterableStream(
             lambda: (
@@ -156,7 +156,13 @@ def _get_window_request(piece: ClipSegment) -> dict[str, Any]:
     if SPLICE not in piece.notes:
         return {}
     spans = [[trace.span.start_us, trace.span.end_us] for trace in piece.entry.traces]
-    return {"name": piece.entry.name, "group": piece.entry.group, "segments": spans}
+    parts = [[part.start_us, part.end_us] for part in get_part_spans(piece)]
+    return {
+        "name": piece.entry.name,
+        "group": piece.entry.group,
+        "parts": parts,
+        "segments": spans,
+    }
 
 
 def _read_windows(
@@ -166,6 +172,7 @@ def _read_windows(
         file,
         clip=given["name"],
         group=given["group"],
+        parts=[TimeSpan(*ends) for ends in given["parts"]],
         segments=[TimeSpan(*ends) for ends in given["segments"]],
         reader=reader,
     )

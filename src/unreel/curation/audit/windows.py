@@ -12,13 +12,13 @@ All values except those of key frames and cuts are differences to the mean of th
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from unreel.core.content_ids import digest
 from unreel.core.failure import Failure
-from unreel.core.span import MICROSECONDS, TimeSpan, convert_to_microseconds
+from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.curation.audit.clip_features import SEGMENT, WindowAuditData
 from unreel.curation.audit.frame_features import compute_frame_features
 from unreel.curation.shots import find_colour_cuts
@@ -28,8 +28,10 @@ from unreel.media.scan import ClipScan
 
 WINDOW_US: Final = MICROSECONDS
 _STEP_US: Final = WINDOW_US // 2
-MOST_WINDOWS: Final = 8
-"""Windows of a clip inside segments, and as many outside."""
+MOST_WINDOWS: Final = 4
+"""Windows of a part."""
+MOST_PAIRS: Final = 4
+"""Pairs of parts of a clip."""
 _FRAME_FEATURES: Final = ("noise", "colour noise", "blocks")
 _ABSOLUTE: Final = frozenset({"key frames", "after key frame", "cuts", "to cut", "shot"})
 
@@ -39,59 +41,98 @@ def read_window_features(
     *,
     clip: str,
     group: str,
+    parts: Sequence[TimeSpan],
     segments: Sequence[TimeSpan],
     reader: MediaReader,
 ) -> tuple[WindowAuditData, ...] | Failure:
-    """Read the features of windows inside `segments` of the clip, and of as many outside.
+    """Read the features of windows of the clip in pairs of parts: one with a segment, one without.
 
     A clip without generated segments has none.
+
+    Args:
+        path: File of the clip.
+        clip: Name of the clip.
+        group: Scene or source of the clip.
+        parts: Time spans of the parts that the clip was joined of, in order.
+        segments: Time spans that are generated.
+        reader: Reader of the file.
     """
+    pairs = sample_window_pairs(parts, segments, clip=clip)
+    if not pairs:
+        return ()
     scan = reader.scan(path)
     if isinstance(scan, Failure):
         return scan
-    inside, outside = _sample_windows(scan, segments, clip)
-    windows = sorted([*inside, *outside])
-    if not inside or not outside:
-        return ()
-    features = []
+    windows = sorted(start for pair in pairs for start in (*pair.generated, *pair.real))
+    features: dict[int, dict[str, float]] = {}
     for start, packets in zip(windows, _iter_packet_features(scan, windows), strict=True):
         middle = reader.frames_at(path, [start + WINDOW_US // 2])
         if isinstance(middle, Failure):
             return middle
-        features.append(packets | _measure_noise(middle.frames[0].rgb()))
-    names = [name for name in features[0] if name not in _ABSOLUTE]
-    means = {name: float(np.mean([own[name] for own in features])) for name in names}
+        features[start] = packets | _measure_noise(middle.frames[0].rgb())
+    names = [name for name in features[windows[0]] if name not in _ABSOLUTE]
+    means = {name: float(np.mean([own[name] for own in features.values()])) for name in names}
     return tuple(
         WindowAuditData(
-            clip=f"{clip} at {start / MICROSECONDS:g} s",
-            creator=SEGMENT if start in inside else None,
+            clip=f"{clip} at {start / MICROSECONDS:.10g} s",
+            creator=creator,
             group=group,
-            features={name: value - means.get(name, 0.0) for name, value in own.items()},
+            pair=f"{clip} {number}",
+            features={
+                name: value - means.get(name, 0.0) for name, value in features[start].items()
+            },
         )
-        for start, own in zip(windows, features, strict=True)
+        for number, pair in enumerate(pairs)
+        for creator, starts in ((SEGMENT, pair.generated), (None, pair.real))
+        for start in starts
     )
 
 
-def _sample_windows(
-    scan: ClipScan, segments: Sequence[TimeSpan], clip: str
-) -> tuple[set[int], set[int]]:
-    """Return the starts of as many windows inside the segments as outside, sampled by a hash.
+class WindowPair(NamedTuple):
+    """Starts of windows of a part with a generated segment, and of a real part at the same offsets."""
 
-    The middle of a window decides, so windows of both kinds are equally often at a cut.
+    generated: tuple[int, ...]
+    real: tuple[int, ...]
+
+
+def sample_window_pairs(
+    parts: Sequence[TimeSpan], segments: Sequence[TimeSpan], *, clip: str
+) -> list[WindowPair]:
+    """Sample pairs of a part with a segment and a real part of the clip, by a hash, and windows of both.
+
+    The middle of a window is inside its part, and inside a segment if the part has one. The last
+    real part is not used, because its length is the rest of the video.
     """
-    end_us = convert_to_microseconds(scan.end_s)
-    inside: list[int] = []
-    outside: list[int] = []
-    for start in range(0, end_us - WINDOW_US + 1, _STEP_US):
-        middle = start + WINDOW_US // 2
-        marked = any(segment.start_us <= middle < segment.end_us for segment in segments)
-        (inside if marked else outside).append(start)
-    count = min(MOST_WINDOWS, len(inside), len(outside))
 
-    def sample(starts: list[int]) -> set[int]:
-        return set(sorted(starts, key=lambda start: digest("window", clip, str(start)))[:count])
+    def rank(*numbers: int) -> str:
+        return digest("window", clip, *map(str, numbers))
 
-    return sample(inside), sample(outside)
+    marked = [part for part in parts if any(map(part.overlap_us, segments))]
+    real = [part for part in parts if part not in marked]
+    pairs = []
+    for part, other in zip(
+        sorted(marked, key=lambda part: rank(part.start_us)),
+        sorted(real[:-1], key=lambda part: rank(part.start_us)),
+        strict=False,
+    ):
+        limit = min(
+            min(own.length_us - WINDOW_US // 2, parts[-1].end_us - WINDOW_US - own.start_us + 1)
+            for own in (part, other)
+        )
+        inside = [
+            offset
+            for offset in range(0, limit, _STEP_US)
+            if _is_inside(part.start_us + offset + WINDOW_US // 2, segments)
+        ]
+        chosen = sorted(inside, key=lambda offset: rank(part.start_us, offset))[:MOST_WINDOWS]
+        if chosen:
+            generated, twin = (tuple(own.start_us + o for o in chosen) for own in (part, other))
+            pairs.append(WindowPair(generated, twin))
+    return pairs[:MOST_PAIRS]
+
+
+def _is_inside(instant_us: int, segments: Sequence[TimeSpan]) -> bool:
+    return any(segment.start_us <= instant_us < segment.end_us for segment in segments)
 
 
 def _iter_packet_features(scan: ClipScan, windows: Sequence[int]) -> Iterator[dict[str, float]]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from unreel.core.clip import ClipId, Generated, Real
 from unreel.core.content_ids import digest
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
+from unreel.core.span import TimeSpan, convert_to_microseconds
 from unreel.curation.inject.step import StoredTrace
 from unreel.curation.normalise import StoredClip, store_clip_by_hash
 from unreel.curation.recipe import SpliceSection
@@ -101,6 +103,14 @@ def run_splice_step(
     unused = (p.left_out(SPLICE, "unused", detail) for p in pieces if p.id not in used)
     rest = work.shelf.leave(f"{SPLICE}-unused", unused)
     return state.after(replace(sifted, left_out=sifted.left_out + rest))
+
+
+def get_part_spans(piece: ClipSegment) -> tuple[TimeSpan, ...]:
+    """Return the time spans of the parts of a spliced video, in order."""
+    counts = [n_frames for _, n_frames in piece.notes[SPLICE]]
+    frame_s = piece.clip.facts.video.duration_s / sum(counts)
+    ends = [convert_to_microseconds(n * frame_s) for n in accumulate(counts, initial=0)]
+    return tuple(TimeSpan(*own) for own in pairwise(ends))
 
 
 def _build_splice_request(
