@@ -123,6 +123,7 @@ def test_vif_cot_gives_boxes_only_if_the_size_of_the_frame_is_known(tmp_path: Pa
     [
         ([[2, 1]], "span must satisfy"),
         ([[0, 1e300]], "Write a plain number"),
+        ([[0, 10_000_001]], "at most 10,000,000"),
         ([[float("nan"), 1]], "Write a plain number"),
         ([[0, float("inf")]], "Write a plain number"),
         ([[-1, 1]], "span must satisfy"),
@@ -151,6 +152,7 @@ def test_a_wrong_segment_ends_in_a_rejected_row(
         ("v 0 1=2", "above zero"),
         ("v 10 2=1", "span must satisfy"),
         ("v 10 1=1e300", "Write a plain number"),
+        ("v 10 1=10000001", "at most 10,000,000"),
         ("v 10 1-2", "Write start=end"),
         ("../v 10 1=2", "inside the benchmark's folder"),
         ("v 10 " + "+".join(["1=2"] * 5000), "at most 1000"),
@@ -184,6 +186,42 @@ def test_an_endless_json_element_is_refused_in_bounded_memory(tmp_path: Path) ->
             file.write("[1,0,1]," * 100_000)
     with pytest.raises(UnreadableSourceError, match="an element of more than"):
         list(stream_json_items(path))
+
+
+def test_a_json_element_that_is_too_large_ends_in_a_rejected_row(tmp_path: Path) -> None:
+    path, pair = tmp_path / "m.json", "[1,2]," * 100_000
+    with path.open("w") as file:
+        file.write('[{"file": "huge.mp4", "fake_segments": [')
+        file.writelines(pair for _ in range(15))
+        file.write('[1,2]], "note": "]}\\"[{"},\n')
+        file.write(json.dumps(AV[0]) + "]")
+    huge, last = open_benchmark(path)
+    assert isinstance(huge, Rejected)
+    assert "an element of more than 4194304 bytes" in huge.why
+    assert isinstance(last, Entry)
+
+
+def test_a_number_of_too_many_digits_ends_in_a_rejected_row(tmp_path: Path) -> None:
+    text = f'{{"a.mp4": [[0.5, 0, {"9" * 5_000}]], "b.mp4": [[0.5, 1, 2]]}}'
+    rejected, read = read_answer_file(write(tmp_path, "p.json", text))
+    assert isinstance(rejected, Rejected)
+    assert "Write a plain number" in rejected.why
+    assert not isinstance(read, Rejected)
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 7])
+def test_a_large_element_is_skipped_wherever_a_chunk_ends(
+    chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_stream, "READ_BYTES", chunk)
+    monkeypatch.setattr(json_stream, "ROW_BYTES", 12)
+    large = {"a]\\": ['"]}', [[], {}], "\u20ac{"], "b": [1, 2, 3, 4]}
+    path = write(tmp_path, "l.json", json.dumps([1, large, [2]], ensure_ascii=False))
+    assert [str(value) for _, value in stream_json_items(path)] == [
+        "1",
+        "an element of more than 12 bytes",
+        "[2]",
+    ]
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 7, 1000])
@@ -236,6 +274,7 @@ def test_wrong_predictions_end_in_rejected_rows(tmp_path: Path) -> None:
         "nan.mp4": [[float("nan"), 1, 2]],
         "sure.mp4": [[1.5, 1, 2]],
         "huge.mp4": [[0.5, 0, 1e300]],
+        "late.mp4": [[0.5, 0, 1e8]],
         "many.mp4": [[0.5, 0, 1]] * 2_000,
         "odd.mp4": "none",
     }

@@ -1,9 +1,12 @@
 """Streaming reader of a large JSON list or object: only one element is in memory at a time."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
 
 from unreel.benchmarks.cells import ROW_BYTES
 from unreel.core.chunks import READ_BYTES
@@ -12,16 +15,27 @@ from unreel.core.settings import read_environment_settings
 
 _CLOSING: Final = {"[": "]", "{": "}"}
 _BLANKS: Final = " \t\r\n"
+_STRING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_DEPTH_STEPS: Final = np.zeros(256, np.int8)
+_DEPTH_STEPS[list(b"[{")], _DEPTH_STEPS[list(b"]}")] = 1, -1
+_LONG_NUMBERS: Final = json.JSONDecoder(parse_int=float)
+
+
+class OversizedElement:
+    """Element of a JSON file that is too large to be read, in the place of its value."""
+
+    def __repr__(self) -> str:
+        return f"an element of more than {ROW_BYTES} bytes"
 
 
 def stream_json_items(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield the members of the JSON object in the file `path`, or the elements of its JSON list.
 
-    The key of a list element is "".
+    The key of a list element is "". A list or object that is too large is an `OversizedElement`.
 
     Raises:
-        UnreadableSourceError: The file is not a JSON list or object, has an element that is too
-            large, or has too many elements.
+        UnreadableSourceError: The file is not a JSON list or object, has a string that is too large,
+            or has too many elements.
     """
     most = read_environment_settings().table_rows
     try:
@@ -90,7 +104,7 @@ class _JsonTextStream:
         self.peek()
         while True:
             try:
-                value, end = self._decoder.raw_decode(self._text, self._at)
+                value, end = self._decode_first()
             except RecursionError:
                 msg = "not JSON: nested too deeply"
                 raise self._build_error(msg) from None
@@ -103,9 +117,38 @@ class _JsonTextStream:
                     self._at = end
                     return value
             if len(self._text) - self._at > ROW_BYTES:
-                msg = f"an element of more than {ROW_BYTES} bytes"
-                raise self._build_error(msg)
+                return self._skip_oversized()
             self._read_more()
+
+    def _decode_first(self) -> tuple[Any, int]:
+        try:
+            return self._decoder.raw_decode(self._text, self._at)
+        except json.JSONDecodeError:
+            raise
+        except ValueError:  # an integer of more digits than Python converts
+            return _LONG_NUMBERS.raw_decode(self._text, self._at)
+
+    def _skip_oversized(self) -> OversizedElement:
+        """Skip the list or object that begins here, by counting brackets outside strings.
+
+        Raises:
+            UnreadableSourceError: The element does not end, or a string in it is too large.
+        """
+        oversized, depth = OversizedElement(), 0
+        while depth or self._text[self._at] in _CLOSING:
+            text = _STRING.sub(lambda string: " " * len(string[0]), self._text[self._at :])
+            text = text.partition('"')[0]
+            codes = np.frombuffer(text.encode("latin-1", "replace"), np.uint8)
+            depths = depth + _DEPTH_STEPS[codes].cumsum(dtype=np.int32)
+            if len(ends := np.flatnonzero(depths == 0)):
+                self._at += int(ends[0]) + 1
+                return oversized
+            depth = int(depths[-1]) if len(text) else depth
+            self._at += len(text)
+            if self._is_whole or len(self._text) - self._at > ROW_BYTES:
+                break
+            self._read_more()
+        raise self._build_error(repr(oversized))
 
     def _read_more(self) -> None:
         chunk = self._file.read(READ_BYTES)

@@ -10,7 +10,7 @@ from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidValueError
 from unreel.core.span import TimeSpan, convert_to_microseconds
 from unreel.core.trace import Trace
-from unreel.protocols.locate.json_parser import MAX_SEGMENTS
+from unreel.protocols.locate.json_parser import MAX_SECONDS, MAX_SEGMENTS
 
 _PAIR: Final = 2
 
@@ -19,10 +19,15 @@ def parse_segment_seconds(start: object, end: object) -> TimeSpan:
     """Return the time span between two untrusted times in seconds.
 
     Raises:
-        InvalidValueError: A time is no finite number, or the end is not after the start.
+        InvalidValueError: A time is no finite number or too large for a clip, or the end is not after
+            the start.
     """
-    ends = (cells.parse_exact_number(time, "time of a segment") for time in (start, end))
-    return TimeSpan(*(convert_to_microseconds(time) for time in ends))
+    ends = [cells.parse_exact_number(time, "time of a segment") for time in (start, end)]
+    if max(ends) > MAX_SECONDS:
+        cells.raise_invalid_cell(
+            "time of a segment", end, f"Write seconds, at most {MAX_SECONDS:,}"
+        )
+    return TimeSpan(*map(convert_to_microseconds, ends))
 
 
 def parse_segment_list(value: object, what: str) -> tuple[TimeSpan, ...]:

@@ -73,8 +73,8 @@ class SplicePlanner:
     """Planner that uses each segment at most once.
 
     Shots of one source stay in order, and sources follow each other in a random order. A generated
-    segment goes between two real ones. A segment with an injected trace replaces its twin. Each
-    segment is cut to the length of a random one of the other label, so that lengths reveal nothing.
+    segment goes to a random place. A segment with an injected trace replaces its twin. Each segment
+    is cut to the length of a random one of the other label, so that lengths reveal nothing.
     """
 
     def __init__(

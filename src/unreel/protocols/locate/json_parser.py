@@ -183,11 +183,18 @@ def _parse_segment(given: object, mode: Mode, space: BoxSpace) -> LocatedSegment
 
 
 def build_segment_span(start_us: int, end_us: int, found: object) -> TimeSpan:
-    """Return a segment's span; raise `UnreadableSegmentError` if it does not end after its start."""
+    """Return the span of a segment.
+
+    Raises:
+        UnreadableSegmentError: The segment does not end after its start, or its end is too large.
+    """
     try:
-        return TimeSpan(start_us, end_us)
+        span = TimeSpan(start_us, end_us)
     except InvalidValueError:
         raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, found) from None
+    if span.end_us > MAX_SECONDS * MICROSECONDS:
+        raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, found)
+    return span
 
 
 def _require_number(value: object) -> float:
