@@ -15,7 +15,7 @@ ENV PIP_FIND_LINKS=/opt/wheels
 
 # Also the image of deploy/kubernetes: KubeRay needs Ray's dashboard and wget.
 FROM base AS cli
-RUN pip install --no-cache-dir -c /opt/pins.txt '/src[arena,curate,ray,report,review]' 'ray[default]' && rm -rf /src
+RUN pip install --no-cache-dir -c /opt/pins.txt '/src[arena,curate,ray,report,review,reward]' 'ray[default]' && rm -rf /src
 USER unreel
 WORKDIR /home/unreel
 ENTRYPOINT ["unreel"]

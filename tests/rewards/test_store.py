@@ -80,15 +80,25 @@ def test_the_claim_of_an_ended_process_is_found(
     assert alive.n_interrupted == (not ask_once)
 
 
+def test_the_claim_of_an_answer_that_the_database_rejects_is_ended(
+    open_store: Callable[..., SqlRewardStore],
+) -> None:
+    store = open_store()
+    assert store.claim("a") is QuestionClaimState.OURS
+    store.store("a", CachedAnswer("\ud800"))  # no UTF-8
+    assert store.claim("a") is QuestionClaimState.OURS
+
+
 def test_an_answer_that_comes_while_the_database_is_away_is_stored_once_it_is_back(
     postgres: "Postgres",
 ) -> None:
     store = SqlRewardStore(postgres.create_schema(f"rewards_{next(_NUMBERS)}"), lease_s=0.6)
     try:
-        assert store.claim("answered") is QuestionClaimState.OURS
-        assert store.claim("failed") is QuestionClaimState.OURS
+        for key in ("rejected", "answered", "failed"):
+            assert store.claim(key) is QuestionClaimState.OURS
         postgres.kill()
         try:
+            store.store("rejected", CachedAnswer("\0"))
             store.store("answered", ANSWER)
             store.release("failed")
         finally:
@@ -97,6 +107,7 @@ def test_an_answer_that_comes_while_the_database_is_away_is_stored_once_it_is_ba
         while store.claim("failed") is QuestionClaimState.BUSY and time.monotonic() < until_s:
             time.sleep(0.1)
         assert store.claim("answered") == ANSWER
+        assert store.claim("rejected") is QuestionClaimState.OURS
         store.release("failed")
         assert store.claim("failed") is QuestionClaimState.OURS
     finally:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from unreel.core.estimate import Estimate, RowCluster
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.clusters import ClusterIds, ClusterResampler, LabelNumbering, SharedLabelNumbering
-from unreel.stats.jackknife_values import MOST_GROUPS, LabelDigestList
+from unreel.stats.jackknife_values import MOST_GROUPS
+from unreel.stats.label_digests import LabelDigestList
 from unreel.stats.row_sample import RowSample
 
 

@@ -15,7 +15,7 @@ def reward(  # noqa: PLR0913  one parameter for each option
     clip: str | Path,
     *,
     models: Models,
-    prompt: str | None = None,
+    prompt: str | None = None,  # noqa: ARG001  for formulas to come
     protocols: str | Sequence[str] = REVIEWED,
     condition: Mapping[str, str] | None = None,
     trusted: bool = False,
@@ -56,4 +56,4 @@ def reward(  # noqa: PLR0913  one parameter for each option
         calibration=calibration,
         **reviewer,
     ) as scorer:
-        return scorer.score(clip, prompt)
+        return scorer.score(clip)

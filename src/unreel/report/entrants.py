@@ -24,7 +24,7 @@ from unreel.evaluation.scored_columns import InternedTextColumn, InternedValueCo
 from unreel.evaluation.scoring import Rows, score_run
 from unreel.protocols.protocol import Protocol, ScoredQuestion
 from unreel.reviewers.registry import FLOORS
-from unreel.stats.jackknife_values import LabelDigestList, digest_label
+from unreel.stats.label_digests import LabelDigestList, digest_label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

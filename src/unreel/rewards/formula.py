@@ -39,11 +39,11 @@ def compute_reward(
     """Return the reward from all `verdicts`; `None` as value if one failed, since it is not comparable."""
     failure = next(iter(_iter_verdict_failures(verdicts)), None)
     parts, duration_us = {}, convert_to_microseconds(clip.facts.video.duration_s)
-    sides = [(v, p) for v in verdicts if (p := get_real_probability(v.outcome)) is not None]
-    if sides:
+    labels = [(v, p) for v in verdicts if (p := get_real_probability(v.outcome)) is not None]
+    if labels:
         parts["real_probability"] = fmean(
             calibrators[key](p) if (key := (v.reviewer, v.protocol)) in calibrators else p
-            for v, p in sides
+            for v, p in labels
         )
     scores = [(v, s) for v in verdicts if (s := _compute_realism_part(v.outcome)) is not None]
     if scores:
@@ -55,12 +55,12 @@ def compute_reward(
         )
     pairs = [
         1 - abs(p - q)
-        for (a, p), (b, q) in combinations([*sides, *scores], 2)
+        for (a, p), (b, q) in combinations([*labels, *scores], 2)
         if a.protocol == b.protocol and a.reviewer != b.reviewer
     ]
     if pairs:
         parts["agreement"] = fmean(pairs)
-    calibrated = bool(sides) and all((v.reviewer, v.protocol) in calibrators for v, _ in sides)
+    calibrated = bool(labels) and all((v.reviewer, v.protocol) in calibrators for v, _ in labels)
     return Reward(
         value=None if failure else combine_reward_parts(parts),
         failure=failure,
@@ -117,7 +117,9 @@ def _build_reward_map(
             case TraceVerdict(label=Label(), box=Box() as box, start_us=int() as start_us):
                 traces.append(RewardMapTrace(box, start_us))
             case LocateVerdict(segments=tuple() as segments):
-                tubes.append(tuple(trace for own in segments for trace in _iter_tube(own.trace)))
+                tubes.append(
+                    tuple(box for segment in segments for box in _iter_tube(segment.trace))
+                )
             case _ if verdict.protocol in _MAPPED:
                 return None
             case _:
@@ -152,12 +154,12 @@ def _compute_covered_fraction(trace: RewardMapTrace | None, duration_us: int) ->
 
 def _iter_verdict_failures(verdicts: Iterable[ReviewerVerdict]) -> Iterator[Failure]:
     for verdict in verdicts:
-        who = f"{verdict.reviewer}, {verdict.protocol}"
+        subject = f"{verdict.reviewer}, {verdict.protocol}"
         if isinstance(verdict.outcome, Failure):
             failure = verdict.outcome
-            yield Failure(failure.reason, f"{who}: {failure.detail}")
+            yield Failure(failure.reason, f"{subject}: {failure.detail}")
         elif missing := _find_unparsed_part(verdict.outcome):
-            yield Failure(FailureReason.MALFORMED_REPLY, f"{who}: cannot read {missing}")
+            yield Failure(FailureReason.MALFORMED_REPLY, f"{subject}: cannot read {missing}")
 
 
 def _find_unparsed_part(verdict: Verdict) -> str:

@@ -75,7 +75,8 @@ class AnswerStore(Protocol):
 
 
 T = TypeVar("T")
-Looks = dict[frozenset[InputKind], "asyncio.Task[tuple[ClipInput, ...] | Failure]"]
+LoadingInputs = dict[frozenset[InputKind], "asyncio.Task[tuple[ClipInput, ...] | Failure]"]
+"""Tasks that load the inputs of one question, by the kinds of input that a reviewer wants."""
 _COMPARED: Final = "preference"
 _POLL_S: Final = 0.1
 
@@ -125,12 +126,12 @@ class RewardModel:
         self._under_way: dict[str, asyncio.Task[CachedAnswer | Failure]] = {}
         self.n_asked = 0
         """Number of questions that were sent to reviewers."""
-        self._held = ExitStack()
-        self._reader = self._held.enter_context(
+        self._resources = ExitStack()
+        self._reader = self._resources.enter_context(
             open_media_reader(used, trusted=trusted, at_once=("probe", "frames"))
         )
-        self._desk = ReviewDispatcher(self._reader)
-        self._held.callback(self._desk.close)
+        self._dispatcher = ReviewDispatcher(self._reader)
+        self._resources.callback(self._dispatcher.close)
         self._pool = ReviewerPool()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
@@ -151,36 +152,28 @@ class RewardModel:
     @property
     def part_names(self) -> tuple[str, ...]:
         """Return the names of the parts that rewards of this model have."""
-        asked = self._inquiry.protocols
+        protocols = {*self._inquiry.protocols}
         measured = {
-            "real_probability": {TRACE.instrument.protocol, REALITY.instrument.protocol} & {*asked},
-            "realism": REALISM.instrument.protocol in asked,
-            "traced_volume": TRACE.instrument.protocol in asked,
+            "real_probability": {TRACE.instrument.protocol, REALITY.instrument.protocol}
+            & protocols,
+            "realism": REALISM.instrument.protocol in protocols,
+            "traced_volume": TRACE.instrument.protocol in protocols,
             "agreement": len(self._factories) > 1,
         }
         return tuple(name for name, is_measured in measured.items() if is_measured)
 
-    def score(self, clip: str | Path, prompt: str | None = None) -> Reward:
-        """Return the reward of the video file `clip`.
+    def score(self, clip: str | Path) -> Reward:
+        """Return the reward of the video file `clip`."""
+        return self.score_batch([clip])[0]
 
-        `prompt`, the text that the clip was generated from, is not shown: `reward@1` measures realism alone.
-        """
-        return self._run(self._score(Path(clip), None, prompt)).result()
-
-    def score_batch(
-        self, clips: Sequence[str | Path], prompts: Sequence[str | None] | None = None
-    ) -> list[Reward]:
+    def score_batch(self, clips: Sequence[str | Path]) -> list[Reward]:
         """Compute the rewards of several video files concurrently, and return them in order."""
-        texts = prompts or [None] * len(clips)
-        pairs = zip(clips, texts, strict=True)
-        futures = [self._run(self._score(Path(clip), None, text)) for clip, text in pairs]
+        futures = [self._run(self._score(Path(clip))) for clip in clips]
         return [future.result() for future in futures]
 
-    async def score_async(
-        self, clip: Path, prompt: str | None = None, *, content: ClipId | None = None
-    ) -> Reward:
-        """Compute the reward of the video file `clip`; `content` is its id if the caller has hashed it."""
-        return await asyncio.wrap_future(self._run(self._score(clip, content, prompt)))
+    async def score_async(self, clip: Path, *, content: ClipId) -> Reward:
+        """Compute the reward of the video file `clip` with the id `content`."""
+        return await asyncio.wrap_future(self._run(self._score(clip, content)))
 
     async def compare_async(
         self, first: Path, second: Path, contents: tuple[ClipId, ClipId]
@@ -196,7 +189,7 @@ class RewardModel:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
-        self._held.close()
+        self._resources.close()
 
     def __enter__(self) -> Self:
         return self
@@ -207,17 +200,17 @@ class RewardModel:
     def _run(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    async def _score(self, file: Path, content: ClipId | None, _prompt: str | None) -> Reward:
+    async def _score(self, file: Path, content: ClipId | None = None) -> Reward:
         clip = await asyncio.to_thread(self._survey, file, content)
         if isinstance(clip, Failure):
             return Reward(value=None, failure=clip)
-        looks: Looks = {}
-        asked = [
-            self._judge(name, (clip,), self._pool.open(factory), looks)
+        inputs: LoadingInputs = {}
+        judging = [
+            self._judge(name, (clip,), self._pool.open(factory), inputs)
             for name in self._inquiry.protocols
             for factory in self._factories
         ]
-        verdicts = await asyncio.gather(*asked)
+        verdicts = await asyncio.gather(*judging)
         calibrators = {key: fitted.apply for key, fitted in self._calibrators.items()}
         return compute_reward(verdicts, clip, calibrators)
 
@@ -230,12 +223,13 @@ class RewardModel:
             if isinstance(clip, Failure):
                 return clip
             clips.append(clip)
-        asked = [
-            self._judge(_COMPARED, order, self._pool.open(factory), looks)
-            for order, looks in ((tuple(clips), Looks()), (tuple(reversed(clips)), Looks()))
+        orders = [(tuple(clips), LoadingInputs()), (tuple(reversed(clips)), LoadingInputs())]
+        judging = [
+            self._judge(_COMPARED, order, self._pool.open(factory), inputs)
+            for order, inputs in orders
             for factory in self._factories
         ]
-        verdicts = await asyncio.gather(*asked)
+        verdicts = await asyncio.gather(*judging)
         wins = 0
         for index, verdict in enumerate(verdicts):
             outcome = verdict.outcome
@@ -258,7 +252,7 @@ class RewardModel:
             return error.failure
 
     async def _judge(
-        self, name: str, clips: tuple[Clip, ...], opened: ReviewerWithPrices, looks: Looks
+        self, name: str, clips: tuple[Clip, ...], opened: ReviewerWithPrices, inputs: LoadingInputs
     ) -> ReviewerVerdict:
         subject = clips[0].id if len(clips) == 1 else Pair(clips[0].id, clips[1].id)
         question = Question(
@@ -269,7 +263,7 @@ class RewardModel:
         reviewer = opened.reviewer.name
         key = question.key(reviewer)
         if key not in self._under_way:
-            task = asyncio.create_task(self._ask_once(key, question, clips, opened, looks))
+            task = asyncio.create_task(self._ask_once(key, question, clips, opened, inputs))
             self._under_way[key] = task
             task.add_done_callback(lambda _: self._under_way.pop(key, None))
         # A caller that gives up does not end the question: its answer is stored for the next caller.
@@ -298,16 +292,17 @@ class RewardModel:
         question: Question,
         clips: tuple[Clip, ...],
         opened: ReviewerWithPrices,
-        looks: Looks,
+        inputs: LoadingInputs,
     ) -> CachedAnswer | Failure:
         """Return the stored answer, or ask the question and store its answer; failures are not stored."""
         store = self._answers
         if store is not None and (known := await asyncio.to_thread(store.find, key)):
             return known
         wants = opened.reviewer.wants
-        if wants not in looks:
-            looks[wants] = asyncio.create_task(self._desk.show(clips, question.condition, wants))
-        shown = await asyncio.shield(looks[wants])
+        if wants not in inputs:
+            loading = self._dispatcher.show(clips, question.condition, wants)
+            inputs[wants] = asyncio.create_task(loading)
+        clip_inputs = await asyncio.shield(inputs[wants])
         if store is not None:  # claimed as late as possible: a kill before it loses nothing
             claimed = await asyncio.to_thread(store.claim, key)
             while claimed is QuestionClaimState.BUSY:
@@ -320,8 +315,8 @@ class RewardModel:
                 return claimed
         answer: CachedAnswer | None = None
         try:
-            self.n_asked += not isinstance(shown, Failure)
-            result = await self._desk.put(question, shown, opened)
+            self.n_asked += not isinstance(clip_inputs, Failure)
+            result = await self._dispatcher.put(question, clip_inputs, opened)
             if isinstance(result.outcome, Failure):
                 return result.outcome
             answer = CachedAnswer(result.outcome.text, result.box_space)

@@ -4,6 +4,7 @@ Where to look:
     `bootstrap.py`: bootstrap intervals.
     `resampling.py`: resampling by scene and creator.
     `clusters.py`: scene and creator of each row.
+    `label_digests.py`: numbers of distinct labels in bounded memory.
     `paired_differences.py`: paired differences: jackknife intervals and Holm correction.
     `power.py`: the smallest difference that a benchmark can show.
     `detection_metrics.py`: AUC, F1 and other detection metrics.

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import RowCluster
-from unreel.stats.jackknife_values import (
+from unreel.stats.jackknife_values import get_jackknife_groups
+from unreel.stats.label_digests import (
     DIGEST_BYTES,
     LabelDigestList,
     Numbers,
     digest_label,
-    get_jackknife_groups,
     rank_digests,
 )
 

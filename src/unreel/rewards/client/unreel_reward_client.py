@@ -125,7 +125,7 @@ class RewardClient:
             if error.reason == "refused":
                 raise
             _LOG.warning("no reward for %d videos: %s", len(items), error)
-            return {item.place: VideoReward(None, error, {}) for item in items}
+            return {item.position: VideoReward(None, error, {}) for item in items}
 
     def _post(self, items: list[_RequestItem], stop_at: float) -> dict[int, VideoReward]:
         """Send `items` until the service replies; retry after the requested delay, longer each time."""
@@ -160,7 +160,7 @@ class RewardClient:
         except (ValueError, TypeError, KeyError) as error:
             text = f"the reply of {self.url} is no reply of a reward service: {error!r}"
             raise RewardClientError("unreadable", text, retry_s=0.0) from error  # noqa: EM101
-        return {item.place: _read_result(results.get(str(item.place))) for item in items}
+        return {item.position: _read_result(results.get(str(item.position))) for item in items}
 
 
 async def compute_score(
@@ -259,7 +259,7 @@ class DanceGrpoReward:
 
 
 class _RequestItem(NamedTuple):
-    place: int
+    position: int
     fields: dict[str, Any]
     data: bytes
 

@@ -87,7 +87,7 @@ def _read_picture_text(scan: ClipScan, *, wanted: bool | None) -> str | None:
     if not wanted:
         return None
     read = _open_text_reader()
-    frames = [frame for place, frame in enumerate(scan.picked) if place in READ_FRAMES]
+    frames = [scan.picked[index] for index in READ_FRAMES if index < len(scan.picked)]
     lines = [line.text for frame in frames or scan.picked[:1] for line in read(frame.rgb)]
     return "\n".join(dict.fromkeys(lines))
 

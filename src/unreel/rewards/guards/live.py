@@ -97,8 +97,8 @@ class LiveRewardGuards:
     def _export(self, results: tuple[GuardResult, ...]) -> None:
         for result in results:
             self._gauges["alarm"].labels(result.guard).set(result.guard in self._alarms)
-            share = result.log_evidence / result.log_threshold
-            self._gauges["evidence"].labels(result.guard).set(share)
+            fraction = result.log_evidence / result.log_threshold
+            self._gauges["evidence"].labels(result.guard).set(fraction)
             if isinstance(result.estimate, Estimate):
                 self._gauges["estimate"].labels(result.guard).set(result.estimate.value)
 

@@ -90,8 +90,8 @@ def summarise_training_step(step: int, rows: Sequence[LogRow]) -> TrainingStepSu
             groups.setdefault(row.get("group"), []).append(value)
     large = [group for group in groups.values() if len(group) >= _LEAST_GROUP]
     facts = [row.get("facts") or {} for row in items]
-    texts = [text for own in facts if isinstance(text := own.get("text"), str)]
-    prints = [own for each in facts if isinstance(own := each.get("fingerprint"), str)]
+    texts = [text for each in facts if isinstance(text := each.get("text"), str)]
+    prints = [text for each in facts if isinstance(text := each.get("fingerprint"), str)]
     canaries = list(_iter_canary_pairs(rows))
     means = np.mean(paired, axis=0).tolist() if paired else (None, None)
     return TrainingStepSummary(
@@ -99,7 +99,11 @@ def summarise_training_step(step: int, rows: Sequence[LogRow]) -> TrainingStepSu
         n_paired=len(paired),
         value=means[0],
         held_out=means[1],
-        facts={name: own for name in FACTS if (own := _summarise_fact(facts, FACTS[name][0]))},
+        facts={
+            name: summary
+            for name, (key, _) in FACTS.items()
+            if (summary := _summarise_fact(facts, key))
+        },
         counts={
             "text": (sum(map(is_text_for_judge, texts)), len(texts)),
             "duplicates": (count_duplicate_clips(prints), len(prints)),
@@ -120,10 +124,10 @@ def is_text_for_judge(text: str) -> bool:
 
 def count_duplicate_clips(fingerprints: Sequence[str]) -> int:
     """Count clips that repeat an earlier one: median hashes within `MOST_BITS` of 256 bits."""
-    words = [own for each in fingerprints if (own := _decode_fingerprint(each)) is not None]
-    if not words:
+    decoded = [each for each in map(_decode_fingerprint, fingerprints) if each is not None]
+    if not decoded:
         return 0
-    hashes = np.stack(words)
+    hashes = np.stack(decoded)
     n_repeats = 0
     for index in range(1, len(hashes)):
         earlier = hashes[:index]
@@ -210,16 +214,16 @@ def _iter_canary_pairs(rows: Iterable[LogRow]) -> Iterator[tuple[float, float]]:
     pairs: dict[Any, dict[Any, float | None]] = {}
     for row in rows:
         if row.get("canary"):
-            own = pairs.setdefault(row.get("group"), {})
-            own[row["canary"]] = _parse_finite_number(row.get("value"))
-    for own in pairs.values():
-        injected, clean = own.get("injected"), own.get("clean")
+            pair = pairs.setdefault(row.get("group"), {})
+            pair[row["canary"]] = _parse_finite_number(row.get("value"))
+    for pair in pairs.values():
+        injected, clean = pair.get("injected"), pair.get("clean")
         if injected is not None and clean is not None:
             yield injected, clean
 
 
 def _summarise_fact(facts: Sequence[Mapping[str, Any]], key: str) -> StepFactSummary | None:
-    values = [value for own in facts if (value := _parse_finite_number(own.get(key))) is not None]
+    values = [value for each in facts if (value := _parse_finite_number(each.get(key))) is not None]
     if not values:
         return None
     return StepFactSummary(len(values), float(np.mean(values)), float(np.var(values) * len(values)))

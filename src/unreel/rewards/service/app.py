@@ -17,6 +17,7 @@ from prometheus_client import generate_latest
 from starlette.exceptions import HTTPException
 
 from unreel.core.errors import InvalidValueError
+from unreel.core.failure import Failure
 from unreel.rewards.result import FORMULA
 from unreel.rewards.service.gate import RewardServiceMiddleware, require_max_items
 from unreel.rewards.service.log import CONTENT_TYPE
@@ -40,7 +41,7 @@ from unreel.rewards.service.schema import (
     build_request_body_schema,
     parse_request_body,
 )
-from unreel.rewards.service.scoring import ItemComparison, RewardService
+from unreel.rewards.service.scoring import TIE, ItemComparison, RewardService
 from unreel.rewards.service.settings import DIALECTS, RewardServiceSettings
 from unreel.webapp.refusals import (
     STOPPED,
@@ -49,7 +50,6 @@ from unreel.webapp.refusals import (
     build_too_large_refusal,
 )
 
-_TIE: Final = 0.5
 _SMALL: Final = 1 << 16
 
 
@@ -260,32 +260,33 @@ def _format_item_result(result: ItemReward) -> dict[str, Any]:
 def _format_comparisons(
     items: list[RewardRequestItem], pairs: list[ItemComparison]
 ) -> dict[str, Any]:
-    comparisons = [
-        {
-            "first": pair.first,
-            "second": pair.second,
-            "preferred": None
-            if pair.share in (None, _TIE)
-            else ("first" if (pair.share or 0) > _TIE else "second"),
-            "failure": pair.failure and convert_failure_to_json(pair.failure),
-        }
-        for pair in pairs
-    ]
-    results = []
-    for place, item in enumerate(items):
-        own = [pair for pair in pairs if place in (pair.first, pair.second)]
-        shares = [
-            pair.share if pair.first == place else 1 - pair.share
-            for pair in own
-            if pair.share is not None
-        ]
-        failure = next((pair.failure for pair in own if pair.failure), None)
-        results.append(
-            {
-                "id": item.id,
-                "value": sum(shares) / len(shares) if shares else None,
-                "n_compared": len(shares),
-                "failure": convert_failure_to_json(failure) if failure and not shares else None,
-            }
-        )
-    return {"formula": FORMULA, "comparisons": comparisons, "results": results}
+    results = [_format_win_rate(items[index].id, index, pairs) for index in range(len(items))]
+    return {"formula": FORMULA, "comparisons": [*map(_format_pair, pairs)], "results": results}
+
+
+def _format_pair(pair: ItemComparison) -> dict[str, Any]:
+    document: dict[str, Any] = {"first": pair.first, "second": pair.second}
+    if isinstance(pair.outcome, Failure):
+        return document | {"preferred": None, "failure": convert_failure_to_json(pair.outcome)}
+    winner = "first" if pair.outcome > TIE else "second"
+    return document | {"preferred": None if pair.outcome == TIE else winner, "failure": None}
+
+
+def _format_win_rate(
+    item_id: str | None, index: int, pairs: list[ItemComparison]
+) -> dict[str, Any]:
+    """Return the win rate of one item; a failure only if none of its comparisons was read."""
+    rates, failures = [], []
+    for pair in pairs:
+        if index not in (pair.first, pair.second):
+            continue
+        if isinstance(pair.outcome, Failure):
+            failures.append(convert_failure_to_json(pair.outcome))
+        else:
+            rates.append(pair.outcome if pair.first == index else 1 - pair.outcome)
+    return {
+        "id": item_id,
+        "value": sum(rates) / len(rates) if rates else None,
+        "n_compared": len(rates),
+        "failure": None if rates else failures[0],
+    }

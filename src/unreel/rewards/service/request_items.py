@@ -187,10 +187,9 @@ def load_media_source(
     """
     if not isinstance(source, FileReference):
         return source
-    read, place = (
-        (_fetch_clip_bytes, source.url) if source.url else (_read_allowed_path, source.path)
-    )
-    return FileBytes(read(place, settings))
+    if source.url:
+        return FileBytes(_fetch_clip_bytes(source.url, settings))
+    return FileBytes(_read_allowed_path(source.path, settings))
 
 
 def _read_allowed_path(path: str, settings: RewardServiceSettings) -> bytes:
@@ -209,11 +208,11 @@ def _read_allowed_path(path: str, settings: RewardServiceSettings) -> bytes:
 
 
 def _fetch_clip_bytes(url: str, settings: RewardServiceSettings) -> bytes:
-    reach = DownloadPolicy(
+    policy = DownloadPolicy(
         named=settings.hosts, max_bytes=settings.max_clip_bytes, seconds=settings.upload_s
     )
     file = io.BytesIO()
-    download_file(url, file, reach=reach, storage={})
+    download_file(url, file, reach=policy, storage={})
     return file.getvalue()
 
 
@@ -228,18 +227,18 @@ def parse_multipart_body(body: bytes, content_type: str, *, most: int) -> dict[s
     """
     header = Message()
     header["content-type"] = content_type
-    mark = f"--{header.get_boundary('')}".encode("latin-1", "replace")
+    boundary = f"--{header.get_boundary('')}".encode("latin-1", "replace")
     parts: dict[str, bytes] = {}
-    start = body.find(mark) + len(mark)
+    start = body.find(boundary) + len(boundary)
     while body[start : start + 2] == b"\r\n" and len(parts) <= most:
-        end = body.find(b"\r\n" + mark, start)
+        end = body.find(b"\r\n" + boundary, start)
         head = body.find(b"\r\n\r\n", start, max(0, end))
         name = _PART_NAME.search(body, start, max(0, head))
         if name is None:
             break
         parts[name[1].decode("utf-8", "replace")] = body[head + 4 : end]
-        start = end + 2 + len(mark)
-    if body[start : start + 2] != b"--" or len(parts) > most or mark == b"--":
+        start = end + 2 + len(boundary)
+    if body[start : start + 2] != b"--" or len(parts) > most or boundary == b"--":
         msg = f"the body is no multipart/form-data of at most {most} parts with names"
         raise InvalidValueError(msg)
     return parts

@@ -49,6 +49,8 @@ _WATCH_S: Final = 0.2
 _REMEMBERED: Final = 4096
 _ID_LENGTH: Final = 32
 _MEASURE_CLIP: Final = LazyImport("unreel.rewards.guards.facts:measure_clip_facts")
+TIE: Final = 0.5
+"""Outcome of a comparison of equal clips, and of answers that contradict each other."""
 LogExtras = tuple[dict[str, Any] | None, float | None]
 """Facts of a clip and its held-out reward."""
 
@@ -59,9 +61,8 @@ class ItemComparison:
 
     first: int
     second: int
-    share: float | None
-    """Fraction of answers that prefer `first`; `None` with a failure."""
-    failure: Failure | None = None
+    outcome: float | Failure
+    """Fraction of answers that prefer `first`."""
 
 
 class RewardService:
@@ -69,15 +70,15 @@ class RewardService:
 
     def __init__(self, settings: RewardServiceSettings) -> None:
         self.settings = settings
-        self._held = ExitStack()
+        self._resources = ExitStack()
         self._store = SqlRewardStore(
             settings.store, lease_s=settings.lease_s, ask_once=settings.ask_once
         )
-        self._held.callback(self._store.close)
+        self._resources.callback(self._store.close)
         self._model = self._open_model(settings.models, settings.calibrations)
         self._identity = self._model.identity
         self._held_out = self._open_model(settings.held_out) if settings.held_out else None
-        folder = self._held.enter_context(tempfile.TemporaryDirectory(prefix="unreel-reward-"))
+        folder = self._resources.enter_context(tempfile.TemporaryDirectory(prefix="unreel-reward-"))
         self._folder = OutputDirectory(Path(folder))
         self._canaries = read_canary_pairs(settings.canaries) if settings.canaries else ()
         self._log = RewardLog(settings.log) if settings.log else None
@@ -101,7 +102,7 @@ class RewardService:
         self._guards: LiveRewardGuards | None = None
         if settings.log:
             self._guards = LiveRewardGuards(settings.log, self.metrics.registry, settings.stop_on)
-            self._held.callback(self._guards.close)
+            self._resources.callback(self._guards.close)
 
     def _open_model(
         self, models: Sequence[str | Reviewer], calibrations: Sequence[Path] = ()
@@ -117,7 +118,7 @@ class RewardService:
             answers=self._store,
             **settings.reviewer,
         )
-        return self._held.enter_context(model)
+        return self._resources.enter_context(model)
 
     @property
     def refusal(self) -> str | None:
@@ -205,7 +206,7 @@ class RewardService:
 
     def close(self) -> None:
         """Close the models, the cache and the log."""
-        self._held.close()
+        self._resources.close()
         if self._log is not None:
             self._log.close()
 
@@ -226,7 +227,7 @@ class RewardService:
                 reward_id = digest(self._identity, content)[:_ID_LENGTH]
                 scored = await self.find_reward(reward_id)
                 cached = scored is not None
-                scored = scored or await self._share(reward_id, content, media, item)
+                scored = scored or await self._share(reward_id, content, media)
                 reward, verdicts = scored.reward, scored.verdicts
         except TimeoutError:
             reward = _build_failed_reward(
@@ -279,30 +280,22 @@ class RewardService:
         return self._folder.write(name, media.read())
 
     async def _share(
-        self,
-        reward_id: str,
-        content: ClipId,
-        media: FileBytes | FrameArray,
-        item: RewardRequestItem,
+        self, reward_id: str, content: ClipId, media: FileBytes | FrameArray
     ) -> ScoredClip:
         """Return the scored clip of a reward; concurrent requests for one reward share one computation."""
         if reward_id not in self._under_way:
-            task = asyncio.create_task(self._compute(reward_id, content, media, item))
+            task = asyncio.create_task(self._compute(reward_id, content, media))
             self._under_way[reward_id] = task
             task.add_done_callback(lambda _: self._under_way.pop(reward_id, None))
         return await asyncio.shield(self._under_way[reward_id])
 
     async def _compute(
-        self,
-        reward_id: str,
-        content: ClipId,
-        media: FileBytes | FrameArray,
-        item: RewardRequestItem,
+        self, reward_id: str, content: ClipId, media: FileBytes | FrameArray
     ) -> ScoredClip:
         name = f"{reward_id}.mp4"
         try:
             path = await asyncio.to_thread(self._write, name, media)
-            reward = await self._model.score_async(path, item.prompt, content=content)
+            reward = await self._model.score_async(path, content=content)
             scored = ScoredClip(reward, convert_verdicts_to_json(reward))
             if reward.value is not None:
                 document = serialise_scored_clip(scored)
@@ -351,22 +344,22 @@ class RewardService:
     async def _compare_pair(
         self, pair: tuple[int, int], clips: Sequence[tuple[ClipId, Path] | Failure], until_s: float
     ) -> ItemComparison:
-        first, second = (clips[place] for place in pair)
-        share: float | Failure = 0.5
+        first, second = (clips[index] for index in pair)
+        outcome: float | Failure = TIE
         try:
-            if isinstance(first, Failure) or isinstance(second, Failure):
-                share = first if isinstance(first, Failure) else second  # type: ignore[assignment]
+            if isinstance(first, Failure):
+                outcome = first
+            elif isinstance(second, Failure):
+                outcome = second
             elif first[0] != second[0]:
                 async with asyncio.timeout_at(until_s):
                     contents = (first[0], second[0])
-                    share = await self._model.compare_async(first[1], second[1], contents)
+                    outcome = await self._model.compare_async(first[1], second[1], contents)
         except TimeoutError:
-            share = Failure(FailureReason.OUT_OF_TIME, "not compared before the deadline")
+            outcome = Failure(FailureReason.OUT_OF_TIME, "not compared before the deadline")
         except Exception as error:  # noqa: BLE001  one pair must not end the others
-            share = Failure(FailureReason.STAGE_FAILED, _format_safe_error(error))
-        if isinstance(share, Failure):
-            return ItemComparison(*pair, None, share)
-        return ItemComparison(*pair, share)
+            outcome = Failure(FailureReason.STAGE_FAILED, _format_safe_error(error))
+        return ItemComparison(*pair, outcome)
 
     def _remember(self, reward_id: str, scored: ScoredClip) -> ScoredClip:
         self._recent[reward_id] = scored

@@ -3,7 +3,9 @@
 import socket
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import TypeAdapter
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.managed_server import require_free_port
@@ -13,9 +15,12 @@ from unreel.core.settings import override_environment
 from unreel.rewards.service.app import create_reward_app
 from unreel.rewards.service.settings import RewardServiceSettings
 
+if TYPE_CHECKING:
+    from ray.serve import Application, Deployment
+
 _JOIN_RAY: Final = LazyImport("unreel.engine.private_ray:connect_to_ray", "ray")
 _DAY_S: Final = 86_400
-_PROXY_TIMEOUTS: Final = {
+PROXY_TIMEOUTS: Final = {
     "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60",
     "RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S": "60",
 }
@@ -40,6 +45,32 @@ def require_tokens_if_exposed(settings: RewardServiceSettings, host: str, port: 
         require_free_port(host, port)
 
 
+def build_reward_application(args: dict[str, Any]) -> "Application":
+    """Return the application that a configuration file of Ray Serve names as its `import_path`.
+
+    Args:
+        args: Values of `RewardServiceSettings`; `tokens` is required, as path of the file of tokens.
+    """
+    settings = TypeAdapter(RewardServiceSettings).validate_python(args)
+    all_interfaces = "0.0.0.0"  # noqa: S104  the default of the configuration file
+    require_tokens_if_exposed(settings, all_interfaces, 0)
+    return _build_deployment(settings).bind()
+
+
+def _build_deployment(settings: RewardServiceSettings) -> "Deployment":
+    from ray import serve
+
+    def build_app() -> Any:  # Ray calls functions only; it would serve a partial as the app
+        return create_reward_app(settings)
+
+    return serve.deployment(
+        name="reward",
+        max_ongoing_requests=settings.max_pending,
+        graceful_shutdown_timeout_s=settings.deadline_s + 1,
+        ray_actor_options={"num_cpus": 0},
+    )(serve.ingress(build_app)())
+
+
 def run_ray_replicas(
     settings: RewardServiceSettings,
     *,
@@ -55,25 +86,17 @@ def run_ray_replicas(
     if not port:
         with socket.create_server((host, 0)) as listener:
             port = listener.getsockname()[1]
-    with override_environment(_PROXY_TIMEOUTS), _JOIN_RAY():
+    with override_environment(PROXY_TIMEOUTS), _JOIN_RAY():
         from ray import serve
 
-        def build_app() -> Any:  # Ray calls functions only; it would serve a partial as the app
-            return create_reward_app(settings)
-
-        served = serve.deployment(
-            num_replicas=n_replicas,
-            max_ongoing_requests=settings.max_pending,
-            graceful_shutdown_timeout_s=settings.deadline_s + 1,
-            ray_actor_options={"num_cpus": 0},
-        )(serve.ingress(build_app)())
+        application = _build_deployment(settings).options(num_replicas=n_replicas).bind()
         try:
-            until_s, is_started = time.monotonic() + _START_S, False
-            while not is_started:
+            until_s = time.monotonic() + _START_S
+            while True:
                 try:
                     serve.start(http_options={"host": host, "port": port})
-                    serve.run(served.bind(), name="unreel-reward")
-                    is_started = True
+                    serve.run(application, name="unreel-reward")
+                    break
                 except TimeoutError:
                     if time.monotonic() > until_s:
                         raise

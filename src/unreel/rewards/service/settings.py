@@ -3,14 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, ClassVar, Final
+
+from pydantic import BeforeValidator, ConfigDict, PlainValidator
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.registry import LazyImport
 from unreel.protocols.protocol import REVIEWED, Mode
 from unreel.reviewers.contract import Reviewer
 from unreel.rewards.guards.result import MEANINGS
-from unreel.webapp.tokens import TokenSettings
+from unreel.webapp.tokens import TokenSettings, read_tokens
 
 _MB: Final = 1 << 20
 DIALECTS: Final = {
@@ -25,12 +27,20 @@ DIALECTS: Final = {
 }
 """Functions from a service to the routes of a trainer's request format, loaded late: they import the service."""
 
+ModelOrReviewer = Annotated[str | Reviewer, PlainValidator(str)]
+"""Name of a model, or in Python a reviewer object; a configuration file gives names only."""
+
+
+def _read_token_file(value: object) -> object:
+    return read_tokens(Path(value)) if isinstance(value, str) else value
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewardServiceSettings:
     """Settings of one reward service; all its replicas have the same settings."""
 
-    models: Sequence[str | Reviewer]
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
+    models: Sequence[ModelOrReviewer]
     protocols: Sequence[str] = REVIEWED
     condition: Mapping[str, str] = field(default_factory=dict)
     parser: Mode = "lenient"
@@ -38,7 +48,7 @@ class RewardServiceSettings:
     """Further keys of `[reviewer]`."""
     trusted: bool = False
     calibrations: tuple[Path, ...] = ()
-    held_out: Sequence[str | Reviewer] = ()
+    held_out: Sequence[ModelOrReviewer] = ()
     """Reviewers whose reward is logged and never returned."""
     store: str = "reward-cache.sqlite"
     """File of SQLite, or a PostgreSQL address."""
@@ -46,7 +56,7 @@ class RewardServiceSettings:
     """Return `worker-died` for a question whose process ended, instead of asking it again."""
     lease_s: float = 15.0
     """Seconds without a sign of life after which a process counts as ended."""
-    tokens: tuple[TokenSettings, ...] = ()
+    tokens: Annotated[tuple[TokenSettings, ...], BeforeValidator(_read_token_file)] = ()
     """Without tokens every caller may do everything: on loopback only."""
     roots: tuple[Path, ...] = ()
     hosts: tuple[str, ...] = ()

@@ -29,7 +29,14 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    SQLAlchemyError,
+)
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
@@ -37,6 +44,8 @@ from unreel.rewards.model import CachedAnswer, QuestionClaimState
 
 _TABLES: Final = MetaData()
 _WAIT_S: Final = 30
+_UNAVAILABLE: Final = (InterfaceError, OperationalError, PoolTimeoutError)
+"""Errors of a database that cannot be reached now, as opposed to errors of one statement."""
 _CLOCKS: Final = {
     "sqlite": "((julianday('now') - 2440587.5) * 86400)",
     "postgresql": "extract(epoch from clock_timestamp())",
@@ -87,7 +96,7 @@ class SqlRewardStore:
         self._lease_s, self._ask_once = lease_s, ask_once
         self._owner = secrets.token_hex(8)
         self._closed = threading.Event()
-        self._unwritten: deque[Executable] = deque()
+        self._unwritten: deque[tuple[str, CachedAnswer | None]] = deque()
         self.n_interrupted = 0
         """Number of claims of ended processes that were found."""
         try:
@@ -128,12 +137,11 @@ class SqlRewardStore:
 
     def store(self, key: str, answer: CachedAnswer, /) -> None:
         """Store the answer to a claimed question."""
-        row = update(_ANSWERS).where(_ANSWERS.c.key == key)
-        self._end_claim(row.values(answer=answer.text, box_space=answer.box_space))
+        self._end_claim(key, answer)
 
     def release(self, key: str, /) -> None:
         """End this process's claim of a question that got no answer."""
-        self._end_claim(delete(_ANSWERS).where(*_build_lease_filter(key, self._owner)))
+        self._end_claim(key, None)
 
     def read_reward(self, reward_id: str) -> str | None:
         """Return the stored JSON of the reward with this id; `None` if there is none."""
@@ -165,24 +173,33 @@ class SqlRewardStore:
         with self._writing, self._engine.begin() as connection:
             return bool(connection.execute(change).rowcount)
 
-    def _end_claim(self, change: Executable) -> None:
-        """Execute a change that ends a claim; without the database, the heartbeat executes it later.
+    def _end_claim(self, key: str, answer: CachedAnswer | None) -> None:
+        """Store the answer and end the claim; without the database, the heartbeat does it later.
 
         The claim of a living process is never taken over, so a lost change would block its question.
         """
+        change: Executable
+        if answer is None:
+            change = delete(_ANSWERS).where(*_build_lease_filter(key, self._owner))
+        else:
+            row = update(_ANSWERS).where(_ANSWERS.c.key == key)
+            change = row.values(answer=answer.text, box_space=answer.box_space)
         try:
             self._change(change)
-        except SQLAlchemyError:
-            self._unwritten.append(change)
+        except _UNAVAILABLE:
+            self._unwritten.append((key, answer))
+        except (SQLAlchemyError, UnicodeError):  # the database cannot store this text
+            if answer is None:
+                raise
+            self._end_claim(key, None)
 
     def _beat(self) -> None:
         while not self._closed.wait(self._lease_s / 3):
             with suppress(SQLAlchemyError):
-                own = update(_OWNERS).where(_OWNERS.c.owner == self._owner)
-                self._change(own.values(seen_at=self._now))
-                while self._unwritten:
-                    self._change(self._unwritten[0])
-                    self._unwritten.popleft()
+                lease = update(_OWNERS).where(_OWNERS.c.owner == self._owner)
+                self._change(lease.values(seen_at=self._now))
+                for _ in range(len(self._unwritten)):
+                    self._end_claim(*self._unwritten.popleft())
 
 
 def _build_lease_filter(key: str, owner: str) -> tuple[ColumnElement[bool], ...]:

@@ -145,7 +145,7 @@ def _parse_text_array(record: PickledArrayRecord) -> list[str] | None:
     except UnicodeDecodeError:
         return None
     width = int(kind[1:])
-    return [text[place : place + width].rstrip("\0") for place in range(0, len(text), width)]
+    return [text[start : start + width].rstrip("\0") for start in range(0, len(text), width)]
 
 
 def build_pickle_router(service: RewardService, *, local_only: bool = True) -> APIRouter:
