@@ -139,7 +139,8 @@ def count_exact_ends(
     for piece in pieces:
         ends, cuts = [], [0]
         for name, n_frames in piece.notes[SPLICE]:
-            ends.append(_read(sources[name.partition("+")[0]], [0, n_frames - 1], rate))
+            frames = _read(sources[name.partition("+")[0]], [0, n_frames - 1], rate)
+            ends.append((frames[0], frames[-1]))  # one frame if the part has one
             cuts.append(cuts[-1] + n_frames)
         beside = [tick for cut in cuts[1:-1] for tick in (cut - 1, cut)]
         shown = iter(_read(Path(piece.clip.location), beside, rate))
