@@ -101,7 +101,7 @@ def test_a_pipe_is_no_bundle(tmp_path: Path) -> None:
 
 
 def test_one_person_has_a_bounded_number_of_streams(open_desk, clip_bytes, monkeypatch) -> None:
-    monkeypatch.setattr(app, "_MOST_STREAMS", 0)
+    monkeypatch.setattr(app, "_MAX_STREAMS", 0)
     with open_desk() as desk:
         desk.drop(("a.mp4", clip_bytes(0)))
         assert desk.client.get("/events").status_code == 429

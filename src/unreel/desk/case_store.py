@@ -14,7 +14,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Final, Literal
+from typing import IO, Annotated, Any, Final, Literal
+
+from pydantic import BeforeValidator
 
 from unreel.core.chunks import READ_BYTES
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -80,8 +82,6 @@ class CaseRecord:
     """Rows of `write_keyframes`."""
     entries: list[CaseNote] = field(default_factory=list)
     """Notes and verdicts, oldest first."""
-    asks_again: bool = False
-    """Whether failed questions are asked again."""
     is_deleted: bool = False
 
     @property
@@ -111,8 +111,6 @@ class CaseRecord:
         if name in {"evidence", "failed"}:
             self.attention, self.sentence = event["attention"], event["sentence"]
             self.claims = tuple(event["claims"])
-        if name in {"again", "finished", "failed"}:
-            self.asks_again = name == "again"
         if name == "keyframes":
             self.keyframes = tuple(event["rows"])
         if name == "entry":
@@ -121,14 +119,18 @@ class CaseRecord:
         self.is_deleted |= name == "deleted"
 
 
+_Day = Annotated[date | None, BeforeValidator(lambda text: text or None)]
+"""Date of a form field, which may be empty."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseFilter:
     """Search filter of the list of cases; an empty field matches every case."""
 
     text: str = ""
     """Part of the name, or the beginning of the SHA-256."""
-    since: date | None = None
-    until: date | None = None
+    since: _Day = None
+    until: _Day = None
     verdict: str = ""
     """Verdict of a person; `none` for cases without one."""
     person: str = ""
@@ -136,7 +138,7 @@ class CaseFilter:
 
     def matches(self, case: CaseRecord) -> bool:
         """Return whether `case` matches every field of the filter."""
-        text, day = self.text.casefold(), case.added_at.date()
+        text, day = self.text.strip().casefold(), case.added_at.date()
         return (
             (text in case.name.casefold() or case.clip.startswith(text))
             and (self.since or day) <= day <= (self.until or day)

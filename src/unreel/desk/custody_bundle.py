@@ -184,7 +184,7 @@ def _iter_case_files(case: CaseRecord, prefix: str) -> Iterator[BundledFile]:
     folder = OutputDirectory(case.folder)
     with folder.read(LOG) as log:
         yield _build_bundled_file(prefix + LOG, log.read())
-    facts = to_jsonable_python(case, exclude={"folder", "is_deleted", "asks_again", "stage"})
+    facts = to_jsonable_python(case, exclude={"folder", "is_deleted", "stage"})
     yield _build_bundled_file(f"{prefix}case.json", json.dumps(facts, indent=2).encode())
     for below in (EVIDENCE, KEYFRAMES):
         for name in (f"{below}/{file}" for file in folder.files(below)):

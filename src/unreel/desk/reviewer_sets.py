@@ -72,8 +72,9 @@ def open_reviewer_set(chosen: ReviewerSet, settings: EnvironmentSettings) -> Ope
     questions = build_review_questions(
         protocols, chosen.condition, mode=chosen.parser, models=models
     )
-    keys = chosen.model_dump(include={"recorded", "prices", "deadline_s", "box_space"})
-    keys = drop_unset_keys(keys)
+    keys = drop_unset_keys(
+        chosen.model_dump(include={"recorded", "prices", "deadline_s", "box_space"})
+    )
     factories = build_reviewer_factories(models, questions, settings=settings, **keys)
     runs = [open_named_run(run, settings) for run in chosen.records]
     recorded = [each.name for each in factories if each.name.startswith("recorded:")]
