@@ -149,8 +149,14 @@ def test_a_folder_of_the_server_becomes_a_batch(open_desk, clip_bytes, tmp_path)
     (folder / "a.mp4").write_bytes(clip_bytes(0))
     (folder / "link.mp4").symlink_to(folder / "a.mp4")
     (folder / "notes.txt").write_text("x")
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "b.mp4").write_bytes(clip_bytes(0))
+    (tmp_path / "in" / "linked").symlink_to(tmp_path / "private")
     with open_desk(roots=(tmp_path / "in",)) as desk:
-        assert f"<option>{folder}</option>" in desk.client.get("/").text
+        page = desk.client.get("/").text
+        assert f"<option>{folder}</option>" in page
+        assert "linked" not in page
+        assert desk.drop(folder=str(tmp_path / "in" / "linked")).status_code == 422
         page = desk.drop(folder=str(folder))
         assert page.url.path.startswith("/batches/")
         assert [case.name for case in desk.service.store.select()] == ["a.mp4"]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 LOGIN: Final = "/login"
 STATIC: Final = "/static/"
 _MAX_USER: Final = 200
+_MAPPED: Final = "::ffff:"
+"""Prefix of an IPv4 address that connects to a server that listens on IPv6."""
 _HEADERS: Final = {
     b"cache-control": b"no-store",
     b"content-security-policy": b"frame-ancestors 'none'; object-src 'none'; base-uri 'none'",
@@ -74,11 +76,11 @@ class DeskAuthenticator:
         if self._proxy is not None:
             peer = (scope.get("client") or ("",))[0]
             header = self._proxy.user_header.lower().encode()
-            name = headers.get(header, "").strip()
-            is_single = [key for key, _ in scope["headers"]].count(header) == 1
-            if peer != self._proxy.address or not name or not is_single:
+            values = [value.strip() for key, value in scope["headers"] if key.lower() == header]
+            if peer.removeprefix(_MAPPED) != self._proxy.address or len(values) != 1:
                 return None
-            return sanitise_line(name)[:_MAX_USER], f"user {name}"
+            name = sanitise_line(values[0].decode(errors="replace"))[:_MAX_USER]
+            return (name, f"user {values[0]!r}") if name else None
         session = cookie_parser(headers.get(b"cookie", "")).get(get_session_cookie_name(scope), "")
         if session not in self._sessions:
             return None

@@ -91,7 +91,8 @@ async def _respond_to_error(request: Request, error: Exception) -> Response:
     elif isinstance(error, RequestValidationError):
         error = InvalidRequestError("Write dates as YYYY-MM-DD")
     elif not isinstance(error, RequestRefusedError):
-        error = RequestRefusedError(500, "failed", str(error))
+        problem = getattr(error, "strerror", None) or str(error)  # without the path
+        error = RequestRefusedError(500, "failed", problem)
     return build_refusal_response(request.scope, error)
 
 
@@ -122,15 +123,15 @@ async def read_static(name: str) -> Response:
 
 @_ROUTES.get("/")
 def show_start_page(
-    request: Request, desk: Service, chosen: Annotated[CaseFilter, Depends()]
+    request: Request, desk: Service, case_filter: Annotated[CaseFilter, Depends()]
 ) -> Response:
-    """Return the start page: a form for clips, and the cases that match the filter `chosen`."""
+    """Return the start page: a form for clips, and the cases that match the filter."""
     cases = desk.store.select()
     page = render_case_list_page(
         "list",
-        list(filter(chosen.matches, cases)),
+        list(filter(case_filter.matches, cases)),
         desk.worker,
-        chosen=chosen,
+        case_filter=case_filter,
         people=sorted(set().union(*(case.people for case in cases))),
         sets=[*desk.sets.values()],
         folders=list_clip_folders(desk.settings.roots),

@@ -107,7 +107,7 @@ EVIDENCE: Final = "evidence"
 PAGE_PARTS: Final = "page.json"
 _FIRST_ASK_S: Final = 0.2
 OnStep = Callable[[str], None]
-"""Callback that receives the present step as text."""
+"""Callback that receives the current step as text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ class CaseReviewTools:
 async def review_case(
     case: CaseRecord,
     tools: CaseReviewTools,
-    chosen: OpenReviewerSet,
+    reviewer_set: OpenReviewerSet,
     reviewers: Sequence[ReviewerWithPrices],
     on_step: OnStep,
 ) -> None:
@@ -132,7 +132,7 @@ async def review_case(
     if isinstance(clip, Failure):
         record_case_failure(case, tools.store, clip)
         return
-    n_questions = len(reviewers) * len(chosen.questions.protocols)
+    n_questions = len(reviewers) * len(reviewer_set.questions.protocols)
     n_answers = itertools.count()
 
     def report_answer(_opinion: object = None) -> None:
@@ -149,7 +149,7 @@ async def review_case(
         review_clip(
             clip,
             storing,
-            inquiry=chosen.questions,
+            inquiry=reviewer_set.questions,
             desk=tools.dispatcher,
             on_opinion=report_answer,
         )
@@ -164,23 +164,25 @@ async def review_case(
         drawn=False,
     )
     review = await review_task
-    await asyncio.to_thread(_write_case_evidence, case, tools, chosen, review, origin, on_step)
+    await asyncio.to_thread(
+        _write_case_evidence, case, tools, reviewer_set, review, origin, on_step
+    )
 
 
 def record_case_failure(case: CaseRecord, store: CaseStore, failure: Failure) -> None:
     """Mark a case as failed, with the reason why its clip was not reviewed."""
-    facts = {"reason": failure.reason.value, "detail": failure.detail}
+    fields = {"reason": failure.reason.value, "detail": failure.detail}
     if failure.reason is FailureReason.UNDECODABLE:  # the detail is a message of FFmpeg
         failure = replace(failure, detail="the file is damaged, or it is not a video")
     _record_entry(
-        case, store, "failed", build_failed_index_page_clip(case.original, failure), **facts
+        case, store, "failed", build_failed_index_page_clip(case.original, failure), **fields
     )
 
 
 def _write_case_evidence(
     case: CaseRecord,
     tools: CaseReviewTools,
-    chosen: OpenReviewerSet,
+    reviewer_set: OpenReviewerSet,
     review: Review,
     origin: FileOriginChecks,
     on_step: OnStep,
@@ -201,7 +203,10 @@ def _write_case_evidence(
         folder.make(EVIDENCE),
         reader=tools.reader,
         background=EvidencePageContext(
-            origin=origin, made_at=datetime.now(UTC), note=chosen.note, records=chosen.records
+            origin=origin,
+            made_at=datetime.now(UTC),
+            note=reviewer_set.note,
+            records=reviewer_set.records,
         ),
         on_page=show_page,
         on_parts=lambda parts: _store_page_parts(parts, folder),
@@ -211,10 +216,10 @@ def _write_case_evidence(
 
 
 def _record_entry(
-    case: CaseRecord, store: CaseStore, event: str, entry: ReviewIndexPageClip, **facts: Any
+    case: CaseRecord, store: CaseStore, event: str, entry: ReviewIndexPageClip, **fields: Any
 ) -> None:
-    facts |= {"attention": entry.attention, "sentence": entry.sentence}
-    store.record(case, event, claims=list(entry.claims), **facts)
+    fields |= {"attention": entry.attention, "sentence": entry.sentence}
+    store.record(case, event, claims=list(entry.claims), **fields)
 
 
 def _store_page_parts(parts: EvidencePageParts, folder: OutputDirectory) -> None:

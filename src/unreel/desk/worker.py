@@ -109,9 +109,8 @@ class CaseReviewWorker:
         mean_s = sum(self._durations_s) / len(self._durations_s)
         remaining_s = mean_s * (ahead / self._settings.at_once + 1)
         is_long = remaining_s >= _LONG_S
-        return (
-            f", about {round(remaining_s / 60)} min" if is_long else f", about {remaining_s:.0f} s"
-        )
+        amount = f"{round(remaining_s / 60)} min" if is_long else f"{remaining_s:.0f} s"
+        return f", about {amount} left"
 
     def _run(self) -> None:
         with self._runner:
@@ -155,13 +154,13 @@ class CaseReviewWorker:
 
         try:
             self._store.record(case, "started")
-            chosen = self._sets.get(case.reviewers)
-            if chosen is None:
+            reviewer_set = self._sets.get(case.reviewers)
+            if reviewer_set is None:
                 detail = f"desk.toml has no reviewer set named {case.reviewers!r}"
                 record_case_failure(case, self._store, Failure(FailureReason.STOPPED, detail))
                 return
-            reviewers = [pool.open(factory) for factory in chosen.factories]
-            await review_case(case, tools, chosen, reviewers, set_step)
+            reviewers = [pool.open(factory) for factory in reviewer_set.factories]
+            await review_case(case, tools, reviewer_set, reviewers, set_step)
         except Exception as error:  # noqa: BLE001  a failed clip is a failed case, whatever it raised
             record_case_failure(case, self._store, convert_error_to_failure(error))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from starlette.requests import ClientDisconnect
 
 from unreel.webapp.refusals import (
+    AMBIGUOUS,
     SLOW,
     RequestRefusedError,
     build_overload_refusal,
@@ -56,6 +57,7 @@ class RequestLimitMiddleware:
             await send(message)
 
         try:
+            _require_one_length(headers)
             token = state["token"] = self._authorise(scope, headers)
             body.max_bytes = self._require_size(headers, token)
             await self._app(scope, body, watch)
@@ -95,6 +97,13 @@ class RequestLimitMiddleware:
         if not length.isdecimal() or int(length) > max_bytes:
             raise build_too_large_refusal(max_bytes)
         return max_bytes
+
+
+def _require_one_length(headers: dict[bytes, str]) -> None:
+    """Refuse a request whose body a proxy and this server may end at different bytes."""
+    if {b"content-length", b"transfer-encoding"} <= headers.keys():
+        problem = "the length of the body is stated twice"
+        raise RequestRefusedError(AMBIGUOUS, "ambiguous-length", problem)
 
 
 class _LimitedRequestBody:
